@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from roboyard.description.meshes.collada import read_collada
+from roboyard.description.meshes.collada import read_collada_triangles
 from roboyard.description.meshes.files import load_mesh_file
 from roboyard.errors import DescriptionError
 
@@ -31,7 +31,7 @@ POLYLIST = (
 def test_collada_applies_unit_and_nodes_but_not_the_up_axis(tmp_path: Path, faces: str) -> None:
     file = tmp_path / "a.dae"
     file.write_text(COLLADA.format(faces=faces))
-    triangles = read_collada(file)
+    triangles = read_collada_triangles(file)
     assert triangles.shape == (2, 3, 3)
     np.testing.assert_allclose(triangles.reshape(-1, 3).max(axis=0), np.array([20, 20, 30]) * 0.0254)
     np.testing.assert_allclose(triangles.reshape(-1, 3).min(axis=0), np.array([0, 0, 10]) * 0.0254)

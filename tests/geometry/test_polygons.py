@@ -30,9 +30,9 @@ def random_hull(seed, count=12):
 def test_polygon_measures_are_invariant_under_motion(seed, theta):
     polygon, motion = random_star(seed), SE2(3.0, -7.0, theta)
     transformed = motion @ polygon
-    assert polygons.area(polygon) > 0.0
-    assert polygons.area(transformed) == pytest.approx(polygons.area(polygon), rel=1e-9)
-    assert polygons.area(polygon[::-1]) == pytest.approx(-polygons.area(polygon))
+    assert polygons.signed_area(polygon) > 0.0
+    assert polygons.signed_area(transformed) == pytest.approx(polygons.signed_area(polygon), rel=1e-9)
+    assert polygons.signed_area(polygon[::-1]) == pytest.approx(-polygons.signed_area(polygon))
     assert polygons.perimeter(transformed) == pytest.approx(polygons.perimeter(polygon))
     np.testing.assert_allclose(polygons.centroid(transformed), motion @ polygons.centroid(polygon), atol=1e-9)
     np.testing.assert_allclose(polygons.centroid(polygon[::-1]), polygons.centroid(polygon), atol=1e-12)
@@ -43,7 +43,7 @@ def test_polygon_area_agrees_with_counted_points(seed):
     polygon = random_star(seed)
     points = np.random.default_rng(seed).uniform(-2.0, 2.0, (4000, 2))
     inside = polygons.contains(polygon, points)
-    assert 16.0 * inside.mean() == pytest.approx(polygons.area(polygon), abs=0.6)
+    assert 16.0 * inside.mean() == pytest.approx(polygons.signed_area(polygon), abs=0.6)
     np.testing.assert_allclose(points[inside].mean(axis=0), polygons.centroid(polygon), atol=0.35)
 
 
@@ -91,7 +91,7 @@ def test_convex_hull_agrees_with_qhull(seed, count):
         expected = ConvexHull(points)
     except QhullError:
         return
-    assert polygons.area(corners) == pytest.approx(expected.volume)
+    assert polygons.signed_area(corners) == pytest.approx(expected.volume)
     assert sorted(map(tuple, corners)) == sorted(map(tuple, np.unique(points[expected.vertices], axis=0)))
     assert polygons.is_convex(corners)
     assert np.all(polygons.distance(corners, points) < 1e-9)
@@ -136,16 +136,16 @@ def test_clipped_polygon_equals_the_intersection(seed):
     points = np.random.default_rng(seed).uniform(-2.5, 2.5, (500, 2))
     in_both = polygons.contains(subject, points) & polygons.contains(window, points)
     assert np.array_equal(polygons.contains(part, points) if len(part) else np.zeros(500, bool), in_both)
-    area = polygons.area(part) if len(part) else 0.0
-    assert -1e-9 <= area <= min(polygons.area(subject), polygons.area(window)) + 1e-9
+    area = polygons.signed_area(part) if len(part) else 0.0
+    assert -1e-9 <= area <= min(polygons.signed_area(subject), polygons.signed_area(window)) + 1e-9
     other = polygons.clip(window, polygons.convex_hull(subject))
-    assert (polygons.area(other) if len(other) else 0.0) >= area - 1e-9
+    assert (polygons.signed_area(other) if len(other) else 0.0) >= area - 1e-9
 
 
 @given(SEEDS)
 def test_polygon_clipped_by_itself_or_an_enclosing_window_is_unchanged(seed):
     corners = random_hull(seed)
-    assert polygons.area(polygons.clip(corners, corners)) == pytest.approx(polygons.area(corners))
+    assert polygons.signed_area(polygons.clip(corners, corners)) == pytest.approx(polygons.signed_area(corners))
     window = polygons.rectangle(100.0, 100.0)
     np.testing.assert_allclose(polygons.clip(corners, window), corners)
     assert len(polygons.clip(corners + 1000.0, window)) == 0
@@ -169,42 +169,44 @@ def test_clipped_segment_equals_its_part_inside_the_window(seed):
 @given(SEEDS, st.floats(0.01, 1.0))
 def test_offset_and_inflation_follow_steiners_formula(seed, radius):
     corners = random_hull(seed)
-    area, perimeter = polygons.area(corners), polygons.perimeter(corners)
-    offset, inflated = polygons.offset_polygon(corners, radius), polygons.inflate_polygon(corners, radius)
+    area, perimeter = polygons.signed_area(corners), polygons.perimeter(corners)
+    offset, inflated = polygons.offset_convex_polygon(corners, radius), polygons.inflate_convex_polygon(corners, radius)
     expected_area = area + perimeter * radius + math.pi * radius**2  # Steiner's formula
-    assert expected_area <= polygons.area(inflated) <= area + perimeter * radius + 1.02 * math.pi * radius**2
-    assert polygons.area(offset) >= polygons.area(inflated) - 1e-9
+    assert expected_area <= polygons.signed_area(inflated) <= area + perimeter * radius + 1.02 * math.pi * radius**2
+    assert polygons.signed_area(offset) >= polygons.signed_area(inflated) - 1e-9
     directions = np.linspace(0.0, 2.0 * math.pi, 40)
     points_at_radius = corners[:, None] + radius * np.stack([np.cos(directions), np.sin(directions)], axis=-1)
     assert np.all(polygons.distance(inflated, points_at_radius) < 1e-9)
     assert np.all(polygons.distance(offset, points_at_radius) < 1e-9)
-    assert polygons.area(polygons.offset_polygon(offset, -radius)) == pytest.approx(area, rel=1e-6)
-    fine = polygons.inflate_polygon(corners, radius, arc_step=0.01)
-    assert polygons.area(fine) == pytest.approx(expected_area, rel=1e-4)
+    assert polygons.signed_area(polygons.offset_convex_polygon(offset, -radius)) == pytest.approx(area, rel=1e-6)
+    fine = polygons.inflate_convex_polygon(corners, radius, arc_step=0.01)
+    assert polygons.signed_area(fine) == pytest.approx(expected_area, rel=1e-4)
 
 
 def test_offset_to_an_empty_polygon_is_refused():
-    assert polygons.area(polygons.offset_polygon(polygons.rectangle(2.0, 1.0), -0.25)) == pytest.approx(0.75)
+    assert polygons.signed_area(polygons.offset_convex_polygon(polygons.rectangle(2.0, 1.0), -0.25)) == pytest.approx(
+        0.75
+    )
     with pytest.raises(InputError, match="leaves no polygon"):
-        polygons.offset_polygon(polygons.rectangle(2.0, 1.0), -0.6)
+        polygons.offset_convex_polygon(polygons.rectangle(2.0, 1.0), -0.6)
 
 
 @given(SEEDS)
 def test_crossing_segments_have_an_intersection(seed):
     a, b, c, d = np.random.default_rng(seed).normal(size=(4, 5, 2))
-    crossing = polygons.segments_cross(a, b, c, d)
+    crossing = polygons.segments_intersect_pairwise(a, b, c, d)
     for i in range(5):
         for j in range(5):
             point = polygons.intersect_segments(a[i], b[i], c[j], d[j])
             assert (point is not None) == crossing[i, j]
             if point is not None:
-                assert polygons.distance_to_segments(a[i], b[i], point) < 1e-9
-                assert polygons.distance_to_segments(c[j], d[j], point) < 1e-9
-    assert np.array_equal(polygons.segments_cross(c, d, b, a), crossing.T)
+                assert polygons.distance_to_nearest_segment(a[i], b[i], point) < 1e-9
+                assert polygons.distance_to_nearest_segment(c[j], d[j], point) < 1e-9
+    assert np.array_equal(polygons.segments_intersect_pairwise(c, d, b, a), crossing.T)
 
 
 def test_touching_segments_count_as_crossing():
-    along = polygons.segments_cross([0, 0], [2, 0], [[1, 0], [3, 0], [2, 0]], [[5, 0], [4, 0], [2, 1]])
+    along = polygons.segments_intersect_pairwise([0, 0], [2, 0], [[1, 0], [3, 0], [2, 0]], [[5, 0], [4, 0], [2, 1]])
     assert along.tolist() == [[True, False, True]]
     assert polygons.intersect_segments([0, 0], [2, 0], [1, 0], [3, 0]) is None
 
@@ -213,20 +215,20 @@ def test_regular_polygon_encloses_its_circle():
     for corners in (3, 4, 7, 16):
         polygon = polygons.regular_polygon(2.0, corners)
         assert polygons.boundary_distance(polygon, [0.0, 0.0]) == pytest.approx(2.0)
-        assert polygons.area(polygon) > math.pi * 4.0
+        assert polygons.signed_area(polygon) > math.pi * 4.0
 
 
 @pytest.mark.parametrize(
     "compute",
     [
-        lambda: polygons.area([[0, 0], [1, 1]]),
+        lambda: polygons.signed_area([[0, 0], [1, 1]]),
         lambda: polygons.contains(np.zeros((3, 3)), [0, 0]),
         lambda: polygons.contains(polygons.rectangle(1, 1), [0, 0, 0]),
         lambda: polygons.convex_hull(np.zeros((0, 2))),
         lambda: polygons.rectangle(0.0, 1.0),
         lambda: polygons.regular_polygon(1.0, 2),
-        lambda: polygons.offset_polygon([[0, 0], [2, 0], [1, 0.1], [0, 2]], 0.1),
-        lambda: polygons.inflate_polygon(polygons.rectangle(1, 1), -0.1),
+        lambda: polygons.offset_convex_polygon([[0, 0], [2, 0], [1, 0.1], [0, 2]], 0.1),
+        lambda: polygons.inflate_convex_polygon(polygons.rectangle(1, 1), -0.1),
         lambda: polygons.clip(polygons.rectangle(1, 1), [[0, 0], [2, 0], [0.1, 0.1], [0, 2]]),
     ],
     ids=[

@@ -45,9 +45,9 @@ def read(file: Path, unit: str) -> TriangleMesh:
     from roboyard.description.meshes import read_mesh
 
     def collada(path: Path, most: int) -> NDArray[np.float64]:
-        from roboyard.description.meshes.collada import read_collada
+        from roboyard.description.meshes.collada import read_collada_triangles
 
-        return read_collada(path, most)
+        return read_collada_triangles(path, most)
 
     return read_mesh(file, unit, {".dae": collada})
 

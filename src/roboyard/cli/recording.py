@@ -18,7 +18,7 @@ from roboyard.record import McapWriter
 if TYPE_CHECKING:
     from roboyard.bus.socket.client import ReceivedMessage
     from roboyard.cli.lookup import LiveSource
-    from roboyard.record import ChannelWriter
+    from roboyard.record import ChannelState
 
 _LOOK = 0.5
 """Wall time between two looks for new topics [s]."""
@@ -73,7 +73,7 @@ class _LiveRecording:
         self._writer = writer
         self._topics, self._exclude = topics, exclude
         self._latched: dict[str, bool] = {}
-        self._channels: dict[tuple[str, str], ChannelWriter | None] = {}
+        self._channels: dict[tuple[str, str], ChannelState | None] = {}
         self._early: list[ReceivedMessage] | None = []  # latched ones, until the time is known; more may come later
 
     def run(self, length_ns: int | None) -> None:
@@ -127,7 +127,7 @@ class _LiveRecording:
             self.taken.messages += 1
             self.taken.end_ns = max(self.taken.end_ns, time_ns)
 
-    def _channel(self, item: ReceivedMessage) -> ChannelWriter | None:
+    def _channel(self, item: ReceivedMessage) -> ChannelState | None:
         try:
             return self._writer.channel(item.topic, item.type, item.source, latched=self._latched[item.topic])
         except MessageError as error:

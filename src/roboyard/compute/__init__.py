@@ -11,8 +11,8 @@ if TYPE_CHECKING:
     from roboyard.compute.blas import limit_blas_threads
     from roboyard.compute.jit import (
         CompilationInterrupted,
+        CompiledFunction,
         FirstCall,
-        Kernel,
         kernel,
         listen_to_first_calls,
         read_only,
@@ -34,8 +34,8 @@ if TYPE_CHECKING:
 __all__ = [
     "CompilationInterrupted",
     "CompilationProgress",
+    "CompiledFunction",
     "FirstCall",
-    "Kernel",
     "KernelCacheWarning",
     "Pool",
     "ProcessPool",
@@ -60,7 +60,7 @@ __all__ = [
 
 __getattr__, __dir__ = lazy_exports(__name__, {
     "blas": ("limit_blas_threads",),
-    "jit": ("CompilationInterrupted", "FirstCall", "Kernel", "kernel", "listen_to_first_calls", "read_only",
+    "jit": ("CompilationInterrupted", "CompiledFunction", "FirstCall", "kernel", "listen_to_first_calls", "read_only",
         "registered_kernels"),
     "kernel_folders": ("KernelCacheWarning", "cache_root", "can_write_cache"),
     "pools": ("Pool", "ProcessPool", "ThreadPool", "count_usable_cores", "open_pool"),

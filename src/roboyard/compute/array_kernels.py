@@ -25,7 +25,7 @@ def assign(target: NDArray[Any], source: NDArray[Any]) -> None:
 
 
 @kernel(examples=lambda: [(np.eye(2), np.zeros(2), 0.0)], error_model="numpy")
-def solve_spd(A: Array, b: Array, min_pivot: float) -> bool:
+def solve_spd_in_place(A: Array, b: Array, min_pivot: float) -> bool:
     """Solve A x = b for a symmetric positive definite A by Cholesky decomposition, in place.
 
     `A` is overwritten, and `b` becomes x.

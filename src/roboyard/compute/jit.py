@@ -84,7 +84,7 @@ _FORMAT = "linked code, then the result"
 """Content of a cache file; changing this text starts empty folders."""
 
 
-class Kernel(Protocol, Generic[P, R_co]):
+class CompiledFunction(Protocol, Generic[P, R_co]):
     """Compiled function. `py_func` is its Python function."""
 
     py_func: Callable[..., Any]
@@ -113,9 +113,9 @@ class CompilationInterrupted(KeyboardInterrupt):
     """The compilation of a kernel was interrupted, so that it has no code; see `interrupt_compilation`."""
 
 
-_registry: dict[str, tuple[Kernel[..., Any], Examples | None]] = {}
+_registry: dict[str, tuple[CompiledFunction[..., Any], Examples | None]] = {}
 _first_call_listeners: list[Callable[[FirstCall], None]] = []
-_compilation_hooks: list[Callable[[Kernel[..., Any], Any], None]] = []
+_compilation_hooks: list[Callable[[CompiledFunction[..., Any], Any], None]] = []
 _stop_conditions: list[Callable[[], bool]] = []
 _COMPILATION_GC_THRESHOLD = 20_000
 """Number of new objects between two collections of the youngest generation during compilation: saves a tenth of the
@@ -125,24 +125,24 @@ _depth = 0
 """Number of nested compilations of this process; guarded by numba's compiler lock."""
 
 
-def registered_kernels() -> dict[str, tuple[Kernel[..., Any], Examples | None]]:
+def registered_kernels() -> dict[str, tuple[CompiledFunction[..., Any], Examples | None]]:
     """Return all kernels of the modules imported so far, by `module.qualname`, each with its examples."""
     return dict(sorted(_registry.items()))
 
 
-def compile_examples(compiled: Kernel[..., Any], examples: Examples) -> None:
+def compile_examples(compiled: CompiledFunction[..., Any], examples: Examples) -> None:
     """Compile a kernel for the types of its examples; cached code is read in some milliseconds."""
     for signature in _signatures(examples):
         compiled.compile(signature)  # type: ignore[attr-defined]
 
 
-def is_cached(compiled: Kernel[..., Any], examples: Examples) -> bool | None:
+def is_cached(compiled: CompiledFunction[..., Any], examples: Examples) -> bool | None:
     """Return whether compiled code for the example types is cached; None if it cannot be cached."""
     cache: _KernelCache = compiled._cache  # type: ignore[attr-defined]
     return all(map(cache.has, _signatures(examples))) if cache.cache_path else None
 
 
-def is_being_compiled(compiled: Kernel[..., Any]) -> bool:
+def is_compiled_elsewhere(compiled: CompiledFunction[..., Any]) -> bool:
     """Return whether another process is compiling a kernel at this moment."""
     path: str = compiled._cache.cache_path  # type: ignore[attr-defined]
     return bool(path) and is_locked(Path(path))
@@ -159,12 +159,12 @@ def read_only(array: NDArray[Any]) -> NDArray[Any]:
     return view
 
 
-def kernel_name(compiled: Kernel[..., Any]) -> str:
+def kernel_name(compiled: CompiledFunction[..., Any]) -> str:
     """Return `module.qualname` of a kernel."""
     return f"{compiled.py_func.__module__}.{compiled.py_func.__qualname__}"
 
 
-def get_examples(compiled: Kernel[..., Any]) -> Examples | None:
+def get_example_factory(compiled: CompiledFunction[..., Any]) -> Examples | None:
     """Return the function that makes a kernel's examples, if it has one."""
     return _registry[kernel_name(compiled)][1]
 
@@ -182,7 +182,7 @@ def listen_to_first_calls(listener: Callable[[FirstCall], None]) -> Iterator[Non
         _first_call_listeners.remove(listener)
 
 
-def call_before_compilation(hook: Callable[[Kernel[..., Any], Any], None]) -> None:
+def add_first_call_hook(hook: Callable[[CompiledFunction[..., Any], Any], None]) -> None:
     """Call `hook` with a kernel and its argument types before each first call, outside of all locks."""
     _compilation_hooks.append(hook)
 
@@ -424,11 +424,11 @@ def _fields(item: Any) -> Any:
 
 
 @overload
-def kernel(function: Callable[P, R], /) -> Kernel[P, R]: ...
+def kernel(function: Callable[P, R], /) -> CompiledFunction[P, R]: ...
 @overload
 def kernel(
     *, examples: Examples | None = None, no_refcount: bool = False, **options: Any
-) -> Callable[[Callable[P, R]], Kernel[P, R]]: ...
+) -> Callable[[Callable[P, R]], CompiledFunction[P, R]]: ...
 def kernel(
     function: Callable[..., Any] | None = None,
     /,
@@ -460,13 +460,13 @@ def kernel(
         options["_nrt"] = False
     options["no_cfunc_wrapper"] = True  # wrapper for calls from C
 
-    def compile_later(function: Callable[P, R]) -> Kernel[P, R]:
+    def compile_later(function: Callable[P, R]) -> CompiledFunction[P, R]:
         compiled = numba.njit(nogil=True, fastmath=False, parallel=False, **options)(function)
         if compiled is not function:  # with NUMBA_DISABLE_JIT the function is unchanged
             compiled._cache = _KernelCache(compiled)
             compiled.compile = partial(_compile_once, compiled, compiled.compile)
             compiled.get_call_template = _without_literal_types(compiled.get_call_template)
             _registry[f"{function.__module__}.{function.__qualname__}"] = (compiled, examples)
-        return cast("Kernel[P, R]", compiled)
+        return cast("CompiledFunction[P, R]", compiled)
 
     return compile_later if function is None else compile_later(function)

@@ -23,16 +23,16 @@ from pathlib import Path
 from typing import Any, Final
 
 from roboyard.compute.jit import (
+    CompiledFunction,
     Examples,
-    Kernel,
-    call_before_compilation,
+    add_first_call_hook,
     check_interruption,
     compile_examples,
-    get_examples,
+    get_example_factory,
     has_signature,
     interrupt_compilation,
-    is_being_compiled,
     is_cached,
+    is_compiled_elsewhere,
     kernel_name,
     registered_kernels,
 )
@@ -73,13 +73,13 @@ class CompilationProgress:
 
 Report = Callable[[CompilationProgress], None]
 
-_expected: dict[str, Kernel[..., Any]] = {}
+_expected: dict[str, CompiledFunction[..., Any]] = {}
 """Kernels that this process will call and that are not known to be cached, by name."""
 _ready: set[str] = set()
 """Names of expected kernels whose code is cached or compiled in this process."""
 
 
-def expect_kernels(*kernels: Kernel[..., Any]) -> None:
+def expect_kernels(*kernels: CompiledFunction[..., Any]) -> None:
     """Compile kernels that will be called, for the types of their examples, in the background.
 
     Returns immediately.  Separate processes, one per usable core, compile kernels that are not cached.  In a worker
@@ -88,7 +88,7 @@ def expect_kernels(*kernels: Kernel[..., Any]) -> None:
     Raises:
         ValueError: A kernel has no examples.
     """
-    missing: list[Kernel[..., Any]] = []
+    missing: list[CompiledFunction[..., Any]] = []
     for kernel in kernels:
         if not hasattr(kernel, "py_func"):  # with NUMBA_DISABLE_JIT functions are unchanged
             continue
@@ -166,7 +166,9 @@ def wait_for_kernels(
     )
     while missing and not is_stopped():
         # Workers of a batch have the same list: each compiles kernels that no other compiles at this moment.
-        name = next((name for name, kernel in missing.items() if not is_being_compiled(kernel)), next(iter(missing)))
+        name = next(
+            (name for name, kernel in missing.items() if not is_compiled_elsewhere(kernel)), next(iter(missing))
+        )
         if report is not None:
             size_left = sum(sizes[other] for other in missing)
             seconds = _estimate_seconds_left(wall_seconds() - start, sum(sizes.values()) - size_left, size_left)
@@ -212,20 +214,20 @@ def _estimate_seconds_left(elapsed: float, size_finished: int, size_left: int) -
     return elapsed * size_left / size_finished if size_finished else None
 
 
-def _required_examples(kernel: Kernel[..., Any]) -> Examples:
-    examples = get_examples(kernel)
+def _required_examples(kernel: CompiledFunction[..., Any]) -> Examples:
+    examples = get_example_factory(kernel)
     if examples is None:
         raise ValueError(f"kernel {kernel_name(kernel)} has no examples of its arguments")
     return examples
 
 
-def _wait_for_background(kernel: Kernel[..., Any], types: Any) -> None:
+def _wait_for_background(kernel: CompiledFunction[..., Any], types: Any) -> None:
     """Wait before a first call until the kernel is compiled in the background, if it is expected with these types."""
     if kernel_name(kernel) in _expected and has_signature(_required_examples(kernel), types):
         _compilers.wait_for(kernel)
 
 
-call_before_compilation(_wait_for_background)
+add_first_call_hook(_wait_for_background)
 
 
 def _can_compile_in_background() -> bool:
@@ -254,7 +256,7 @@ class _Compilers:
         self._start = 0.0
         self._processes: list[subprocess.Popen[str]] = []
 
-    def submit(self, kernels: Iterable[Kernel[..., Any]]) -> None:
+    def submit(self, kernels: Iterable[CompiledFunction[..., Any]]) -> None:
         """Queue kernels and the large kernels that they call; those with few callees come first."""
         with self._change:
             self._processes = [process for process in self._processes if process.poll() is None]
@@ -265,11 +267,11 @@ class _Compilers:
             while len(self._processes) < min(count_usable_cores(), n_missing):
                 self._start_process()
 
-    def _add(self, kernel: Kernel[..., Any], *, is_part: bool) -> None:
+    def _add(self, kernel: CompiledFunction[..., Any], *, is_part: bool) -> None:
         name = kernel_name(kernel)
         if name in self._sizes or not name.startswith("roboyard."):
             return
-        examples = get_examples(kernel)
+        examples = get_example_factory(kernel)
         if examples is None:
             return
         size = total_code_size(kernel)
@@ -328,7 +330,7 @@ class _Compilers:
         finally:
             self.close()
 
-    def wait_for(self, kernel: Kernel[..., Any]) -> None:
+    def wait_for(self, kernel: CompiledFunction[..., Any]) -> None:
         """Wait until a kernel is compiled or all processes have ended; it and its callees are compiled before others.
 
         Raises:

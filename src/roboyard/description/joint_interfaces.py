@@ -53,7 +53,7 @@ def command_range(mode: CommandMode, axis: Axis, interface: JointInterface | Non
     return lower, upper
 
 
-def safety_controller_limits(joint: Joint, timestep: float) -> tuple[float, float, float, float, float]:
+def safety_controller_parameters(joint: Joint, timestep: float) -> tuple[float, float, float, float, float]:
     """Return soft limits, gains towards them, and maximum speed of the joint's safety controller; infinite without one.
 
     Joints with an empty soft range, or without a range, have only the gain that enforces the speed limit.  The gain is
@@ -68,7 +68,7 @@ def safety_controller_limits(joint: Joint, timestep: float) -> tuple[float, floa
     return safety.soft_lower, safety.soft_upper, gain, safety.k_velocity, speed
 
 
-def initial_positions(model: Model, scalars: Iterable[tuple[str, AxisLimits]]) -> dict[str, float]:
+def initial_positions(model: Model, scalar_joints: Iterable[tuple[str, AxisLimits]]) -> dict[str, float]:
     """Return the initial position of each scalar joint [rad or m].
 
     A joint whose limits exclude zero starts at the nearer limit: otherwise a leg that cannot be stretched would be
@@ -85,7 +85,7 @@ def initial_positions(model: Model, scalars: Iterable[tuple[str, AxisLimits]]) -
         name: initial_values.get(name, {}).get("position", min(max(0.0, limits.lower), limits.upper))
         if limits.lower <= limits.upper
         else initial_values.get(name, {}).get("position", 0.0)
-        for name, limits in scalars
+        for name, limits in scalar_joints
     }
 
     def resolve_mimic(name: str, above: tuple[str, ...] = ()) -> float:

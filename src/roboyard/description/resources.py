@@ -36,7 +36,7 @@ _PACKAGE_NAME = re.compile(rb"<name>\s*([A-Za-z0-9_.-]{1,200})\s*</name>")
 
 
 @dataclass(frozen=True, slots=True)
-class ResolvedUri:
+class UriResolution:
     """Path of a URI, or the reason why it cannot be resolved; `how_found` explains the path of an inexact URI."""
 
     path: Path | None
@@ -65,7 +65,7 @@ class Resources:
         self._named_packages: dict[Path, None] = {}  # packages requested by name
 
     # -- public --------------------------------------------------------------------------------------------------------
-    def resolve(self, uri: str, base: str | Path | None = None, *, expect_folder: bool = False) -> ResolvedUri:
+    def resolve(self, uri: str, base: str | Path | None = None, *, expect_folder: bool = False) -> UriResolution:
         """Resolve `uri` to an existing file (or folder).
 
         Args:
@@ -75,7 +75,7 @@ class Resources:
         """
         uri = uri.strip()
         if not uri or "\x00" in uri or len(uri) > 2000:
-            return ResolvedUri(None, "the name is empty or not a path")
+            return UriResolution(None, "the name is empty or not a path")
         base_folder = self._base_folder(base)
         scheme, separator, location = uri.partition("://")
         if not separator:
@@ -85,10 +85,12 @@ class Resources:
         if scheme in ("package", "model"):
             return self._resolve_in_package(location, base_folder, expect_folder)
         if _FUEL_ADDRESS.match(uri):
-            name = fuel_name(uri)
-            found = self._resolve_in_package(name, base_folder, expect_folder) if name else ResolvedUri(None)
-            return found if found.path else ResolvedUri(None, "it is on Gazebo's server, and files are not downloaded")
-        return ResolvedUri(None, f"unsupported scheme '{scheme[:20]}://' (a file, package:// or model://)")
+            name = fuel_resource_name(uri)
+            found = self._resolve_in_package(name, base_folder, expect_folder) if name else UriResolution(None)
+            return (
+                found if found.path else UriResolution(None, "it is on Gazebo's server, and files are not downloaded")
+            )
+        return UriResolution(None, f"unsupported scheme '{scheme[:20]}://' (a file, package:// or model://)")
 
     def find_package(self, name: str, base: str | Path | None = None) -> Path | None:
         """Return the folder of the package or model `name`."""
@@ -128,7 +130,7 @@ class Resources:
             return None
         return _absolute(Path(base)).parent
 
-    def _resolve_path(self, text: str, base_folder: Path | None, expect_folder: bool) -> ResolvedUri:
+    def _resolve_path(self, text: str, base_folder: Path | None, expect_folder: bool) -> UriResolution:
         path = Path(text)
         search_roots = [] if path.is_absolute() else [*((base_folder,) if base_folder else ()), *self._trusted_folders]
         candidates = [path] if path.is_absolute() else [start / path for start in search_roots]
@@ -140,48 +142,48 @@ class Resources:
             if not _exists(candidate, expect_folder):
                 continue
             if self._is_allowed(candidate, base_folder, ()):
-                return ResolvedUri(candidate)
+                return UriResolution(candidate)
             is_outside = True
         for package_folder in self._named_packages:
             if not is_outside and path.is_relative_to(package_folder):
                 return self._find_one_level_deeper(package_folder, path.relative_to(package_folder), expect_folder)
         if is_outside:
-            return ResolvedUri(None, "it is outside the allowed folders (add its folder to search)")
-        return ResolvedUri(None, "no such file")
+            return UriResolution(None, "it is outside the allowed folders (add its folder to search)")
+        return UriResolution(None, "no such file")
 
-    def _resolve_in_package(self, text: str, base_folder: Path | None, expect_folder: bool) -> ResolvedUri:
+    def _resolve_in_package(self, text: str, base_folder: Path | None, expect_folder: bool) -> UriResolution:
         name, _, subpath = unquote(text).partition("/")
         if name in ("", ".", ".."):
-            return ResolvedUri(None, "the URI has no package or model name")
+            return UriResolution(None, "the URI has no package or model name")
         package_folders: list[Path] = []
         for package_folder in self._candidate_packages(name, base_folder):
             package_folders.append(package_folder)
             path = _absolute(package_folder / subpath) if subpath else package_folder
             if not self._is_allowed(path, base_folder, (package_folder,)):
-                return ResolvedUri(None, "it is outside the allowed folders (add its folder to search)")
+                return UriResolution(None, "it is outside the allowed folders (add its folder to search)")
             if _exists(path, expect_folder):
-                return ResolvedUri(path)
+                return UriResolution(path)
         if package_folders:
             found = self._find_one_level_deeper(
                 package_folders[0], Path(os.path.normpath(subpath or ".")), expect_folder
             )
-            return found if found.path else ResolvedUri(None, f"'{name}' has no such file")
+            return found if found.path else UriResolution(None, f"'{name}' has no such file")
         if (base_folder or self._trusted_folders) and not subpath:
             return self._resolve_path(name, base_folder, expect_folder)
-        return ResolvedUri(None, f"package or model '{name}' not found (add the folder that contains it to search)")
+        return UriResolution(None, f"package or model '{name}' not found (add the folder that contains it to search)")
 
     @staticmethod
-    def _find_one_level_deeper(package_folder: Path, subpath: Path, expect_folder: bool) -> ResolvedUri:
+    def _find_one_level_deeper(package_folder: Path, subpath: Path, expect_folder: bool) -> UriResolution:
         """Find the file one folder deeper than the URI states: build rules may install ``description/urdf`` as
         ``urdf``.
         """
         if subpath.parts and ".." not in subpath.parts:
             found = [one / subpath for one in _subfolders(package_folder) if _exists(one / subpath, expect_folder)]
             if len(found) == 1:
-                return ResolvedUri(
+                return UriResolution(
                     found[0], how_found=f"found in the folder '{found[0].relative_to(package_folder).parts[0]}'"
                 )
-        return ResolvedUri(None, "no such file")
+        return UriResolution(None, "no such file")
 
     def _candidate_packages(self, name: str, base_folder: Path | None) -> Iterator[Path]:
         """Iterate over folders that may be the package or model `name`, best first."""
@@ -259,7 +261,7 @@ class Resources:
         return any(path.is_relative_to(root) and real.is_relative_to(root.resolve()) for root in roots)
 
 
-def find_related_packages(file: Path) -> tuple[Path, ...]:
+def find_bringup_packages(file: Path) -> tuple[Path, ...]:
     """Return the package of `file` (its folder's parent, if it is in none), and related packages next to it by name.
 
     Related packages control or bring up the same robot: their names share the beginning of its name.
@@ -291,7 +293,7 @@ def expand_home(path: str | os.PathLike[str]) -> Path:
         return Path(path)
 
 
-def fuel_name(uri: str) -> str:
+def fuel_resource_name(uri: str) -> str:
     """Return the model or world name in a Gazebo server address, e.g. "Ground Plane"; empty if it has none."""
     if not uri.startswith(("http://", "https://")):
         return ""

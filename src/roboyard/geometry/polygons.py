@@ -15,7 +15,7 @@ from roboyard.errors import InputError
 from roboyard.geometry.arrays import Array
 
 
-def nearest_on_segments(a: ArrayLike, b: ArrayLike, points: ArrayLike) -> Array:
+def nearest_point_on_segments(a: ArrayLike, b: ArrayLike, points: ArrayLike) -> Array:
     """Compute the nearest point (..., 2) on any of the segments, for each of the points (..., 2)."""
     start, end = (np.asarray(v, dtype=np.float64).reshape(-1, 2) for v in (a, b))
     array = np.asarray(points, dtype=np.float64)
@@ -29,14 +29,14 @@ def nearest_on_segments(a: ArrayLike, b: ArrayLike, points: ArrayLike) -> Array:
     return nearest
 
 
-def distance_to_segments(a: ArrayLike, b: ArrayLike, points: ArrayLike) -> Array:
+def distance_to_nearest_segment(a: ArrayLike, b: ArrayLike, points: ArrayLike) -> Array:
     """Compute the distances from points (..., 2) to the nearest segment [m]."""
     array = np.asarray(points, dtype=np.float64)
-    lengths: Array = np.linalg.norm(nearest_on_segments(a, b, array) - array, axis=-1)
+    lengths: Array = np.linalg.norm(nearest_point_on_segments(a, b, array) - array, axis=-1)
     return lengths
 
 
-def segments_cross(a: ArrayLike, b: ArrayLike, c: ArrayLike, d: ArrayLike) -> NDArray[np.bool_]:
+def segments_intersect_pairwise(a: ArrayLike, b: ArrayLike, c: ArrayLike, d: ArrayLike) -> NDArray[np.bool_]:
     """Return which of the n segments a-b cross or touch which of the m segments c-d: (n, m)."""
     a, b, c, d = (np.asarray(v, dtype=np.float64).reshape(-1, 2) for v in (a, b, c, d))
     p, q = a[:, None], b[:, None]
@@ -83,7 +83,7 @@ def _is_within_segment(p: Array, q: Array, r: Array) -> NDArray[np.bool_]:
     return within
 
 
-def area(polygon: ArrayLike) -> float:
+def signed_area(polygon: ArrayLike) -> float:
     """Compute the signed area [m²]: positive if the corners are counter-clockwise."""
     x, y = _corners(polygon).T
     x, y = x - x[0], y - y[0]  # relative to a corner, so that the products are small
@@ -141,7 +141,7 @@ def boundary_distance(polygon: ArrayLike, points: ArrayLike) -> Array:
 def nearest_on_boundary(polygon: ArrayLike, points: ArrayLike) -> Array:
     """Compute the nearest boundary point (..., 2) for each of the points (..., 2)."""
     corners = _corners(polygon)
-    return nearest_on_segments(corners, np.roll(corners, -1, axis=0), _points(points))
+    return nearest_point_on_segments(corners, np.roll(corners, -1, axis=0), _points(points))
 
 
 def convex_hull(points: ArrayLike) -> Array:
@@ -195,7 +195,7 @@ def is_simple(polygon: ArrayLike) -> bool:
     count = len(corners)
     if np.any(np.all(corners == following, axis=1)):
         return False
-    touching = segments_cross(corners, following, corners, following)
+    touching = segments_intersect_pairwise(corners, following, corners, following)
     index = np.arange(count)
     index_distance = np.abs(index[:, None] - index[None, :])
     is_non_adjacent = (index_distance > 1) & (index_distance < count - 1)
@@ -211,7 +211,7 @@ def is_simple(polygon: ArrayLike) -> bool:
 def make_counter_clockwise(polygon: ArrayLike) -> Array:
     """Return the polygon with its corners in counter-clockwise order."""
     corners = _corners(polygon)
-    return corners if area(corners) >= 0.0 else corners[::-1]
+    return corners if signed_area(corners) >= 0.0 else corners[::-1]
 
 
 def rectangle(length: float, width: float, center: ArrayLike = (0.0, 0.0)) -> Array:
@@ -226,20 +226,20 @@ def rectangle(length: float, width: float, center: ArrayLike = (0.0, 0.0)) -> Ar
     return corners + np.asarray(center, dtype=np.float64)
 
 
-def regular_polygon(radius: float, corners: int = 16) -> Array:
+def regular_polygon(inradius: float, corners: int = 16) -> Array:
     """Return a regular polygon (corners, 2) around the origin whose *edges* touch the circle of `radius` [m]: it
     contains it.
 
     Raises:
         InputError: There are fewer than three corners, or the radius is not positive.
     """
-    if corners < 3 or not radius > 0.0:
+    if corners < 3 or not inradius > 0.0:
         raise InputError(
-            f"invalid regular polygon of {corners} corners and radius {radius}",
+            f"invalid regular polygon of {corners} corners and radius {inradius}",
             valid="at least 3 corners, positive radius",
         )
     angles = np.arange(corners) * (2.0 * np.pi / corners)
-    polygon: Array = radius / np.cos(np.pi / corners) * np.stack([np.cos(angles), np.sin(angles)], axis=-1)
+    polygon: Array = inradius / np.cos(np.pi / corners) * np.stack([np.cos(angles), np.sin(angles)], axis=-1)
     return polygon
 
 
@@ -320,7 +320,7 @@ def clip_segment(a: ArrayLike, b: ArrayLike, window: ArrayLike) -> tuple[Array, 
     return (start + enter * along, start + leave * along) if enter <= leave else None
 
 
-def offset_polygon(polygon: ArrayLike, distance: float) -> Array:
+def offset_convex_polygon(polygon: ArrayLike, distance: float) -> Array:
     """Offset every edge of a convex polygon outwards by `distance` [m], inwards if negative; corners remain sharp.
 
     Raises:
@@ -344,7 +344,7 @@ def offset_polygon(polygon: ArrayLike, distance: float) -> Array:
     return expanded
 
 
-def inflate_polygon(polygon: ArrayLike, radius: float, arc_step: float = math.pi / 8.0) -> Array:
+def inflate_convex_polygon(polygon: ArrayLike, radius: float, arc_step: float = math.pi / 8.0) -> Array:
     """Inflate a convex polygon by a disc of ``radius`` [m].
 
     Corners become arcs of chords of at most ``arc_step`` [rad].  The chords lie outside the true arc, so that the

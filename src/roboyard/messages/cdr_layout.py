@@ -15,7 +15,7 @@ from roboyard.messages.type_registry import type_registry
 MAX_INLINE_FIELDS = 100  # nested messages up to this size are inlined into the function of the outer message
 
 
-class CodeWriter:
+class CdrFunctionBuilder:
     """Source of one generated function.
 
     Attributes:
@@ -84,7 +84,7 @@ def count_leaf_fields(name: str) -> int:
 
 
 @cache
-def min_size(name: str) -> int:
+def min_size_without_padding(name: str) -> int:
     """Return the minimum size of a message of this type, without padding [bytes]."""
     return sum(_min_field_size(field) for field in type_registry().require(name).fields)
 
@@ -92,5 +92,11 @@ def min_size(name: str) -> int:
 def _min_field_size(field: MessageField) -> int:
     if field.arity == "sequence":
         return 4
-    element = min_size(field.type) if field.is_message else 4 if field.type == "string" else element_size(field)
+    element = (
+        min_size_without_padding(field.type)
+        if field.is_message
+        else 4
+        if field.type == "string"
+        else element_size(field)
+    )
     return element * (field.size if field.arity == "array" else 1)

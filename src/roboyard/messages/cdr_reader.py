@@ -9,7 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from roboyard.messages.cdr_layout import MAX_INLINE_FIELDS, CodeWriter, count_leaf_fields, element_size, min_size
+from roboyard.messages.cdr_layout import (
+    MAX_INLINE_FIELDS,
+    CdrFunctionBuilder,
+    count_leaf_fields,
+    element_size,
+    min_size_without_padding,
+)
 from roboyard.messages.classes import message_class
 from roboyard.messages.message_definition import (
     DTYPES,
@@ -44,7 +50,7 @@ def make_reader(name: str, alignment: int, order: str) -> MessageReader:
     return function
 
 
-class _ReaderGenerator(CodeWriter):
+class _ReaderGenerator(CdrFunctionBuilder):
     """Generator of a reader; it collects adjacent numbers so that one ``struct`` call unpacks them all."""
 
     def __init__(self, alignment: int, order: str) -> None:
@@ -142,7 +148,7 @@ class _ReaderGenerator(CodeWriter):
         else:
             count = self.read_number("I")
             self.flush()
-        min_item_size = min_size(field.type) if field.is_message else 4
+        min_item_size = min_size_without_padding(field.type) if field.is_message else 4
         too_many = f"raise {self.add_global(InvalidBytesError)}(f'{{{count}}} elements at {{pos}}')"
         self.add_line(
             f"if {count} * {min_item_size} > end - pos: {too_many}"

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from roboyard.messages.cdr_layout import MAX_INLINE_FIELDS, CodeWriter, count_leaf_fields, element_size
+from roboyard.messages.cdr_layout import MAX_INLINE_FIELDS, CdrFunctionBuilder, count_leaf_fields, element_size
 from roboyard.messages.coercion import coerce_array, coerce_bool
 from roboyard.messages.message_definition import DTYPES, STRUCT_CODES, STRUCT_SIZES, MessageDefinition, MessageField
 from roboyard.messages.type_registry import definition_of
@@ -39,7 +39,7 @@ def make_writer(name: str, alignment: int) -> MessageWriter:
     return function
 
 
-class _WriterGenerator(CodeWriter):
+class _WriterGenerator(CdrFunctionBuilder):
     """Generator of a writer; it collects adjacent numbers so that one ``struct`` call packs them all."""
 
     def __init__(self, alignment: int) -> None:

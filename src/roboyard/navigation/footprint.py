@@ -38,7 +38,7 @@ class Footprint:
             raise ConfigError(
                 "its outline crosses itself", location="footprint", valid="corners in order round the robot"
             )
-        if abs(polygons.area(corners)) < 1e-6:
+        if abs(polygons.signed_area(corners)) < 1e-6:
             raise ConfigError("its outline holds no area", location="footprint", valid="corners that span an area")
         object.__setattr__(self, "corners", corners)
 

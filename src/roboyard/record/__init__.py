@@ -22,13 +22,13 @@ if TYPE_CHECKING:
         topic_hz,
         topic_list,
     )
-    from roboyard.record.mcap_writer import ChannelWriter, McapWriter
+    from roboyard.record.mcap_writer import ChannelState, McapWriter
     from roboyard.record.player import RecordingPlayer, TopicSelection
     from roboyard.record.recorder import Recorder, recorded_inputs
     from roboyard.record.recording import RecordedChannel, RecordedMessage, RecordedTopic, Recording
 
 __all__ = [
-    "ChannelWriter",
+    "ChannelState",
     "ConversionResult",
     "FrameInfo",
     "McapWriter",
@@ -63,7 +63,7 @@ __getattr__, __dir__ = lazy_exports(__name__, {
     "formats": ("open_recording",),
     "inspection": ("FrameInfo", "RecordingInfo", "TopicBandwidth", "TopicRate", "info", "node_list", "tf_buffer",
         "tf_echo", "tf_tree", "topic_bw", "topic_echo", "topic_hz", "topic_list"),
-    "mcap_writer": ("ChannelWriter", "McapWriter"),
+    "mcap_writer": ("ChannelState", "McapWriter"),
     "player": ("RecordingPlayer", "TopicSelection"),
     "recorder": ("Recorder", "recorded_inputs"),
     "recording": ("RecordedChannel", "RecordedMessage", "RecordedTopic", "Recording"),

@@ -14,7 +14,7 @@ from roboyard.messages import serialize
 from roboyard.record import mcap_format as mcap
 from roboyard.record.formats import open_recording
 from roboyard.record.mcap_reader import McapRecording, iterate_messages
-from roboyard.record.mcap_writer import ChannelWriter, McapFile, McapWriter
+from roboyard.record.mcap_writer import ChannelState, McapFile, McapWriter
 from roboyard.record.message_decoder import decompress_message, incompatible_definition_text
 from roboyard.record.recording import RecordedChannel, Recording
 
@@ -180,7 +180,7 @@ class _ChannelCopier:
         self._source_channel = channel
         self._decode = recording.decoder(channel)
         self._definition = incompatible_definition_text(channel)
-        self._target_channel: ChannelWriter | None = None
+        self._target_channel: ChannelState | None = None
 
     def write(self, writer: McapWriter, time_ns: int, data: bytes) -> None:
         """Copy one message."""

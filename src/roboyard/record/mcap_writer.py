@@ -46,7 +46,7 @@ def is_latched(profiles: str) -> bool:
     return any(line.strip(" -") in ("durability: 1", "durability: transient_local") for line in profiles.splitlines())
 
 
-class BinaryOutput(Protocol):
+class RawBinaryFile(Protocol):
     """Interface of an unbuffered binary output file."""
 
     def write(self, data: bytes | memoryview, /) -> int | None:
@@ -82,7 +82,7 @@ class McapFile:
 
     def __init__(
         self,
-        output: Path | str | BinaryOutput,
+        output: Path | str | RawBinaryFile,
         metadata: Iterable[mcap.Metadata] = (),
         *,
         profile: str = "ros2",
@@ -315,7 +315,7 @@ class McapFile:
         return end + mcap.encode_summary(self.size + len(end), groups)
 
 
-def _create(path: Path, overwrite: bool) -> tuple[Path, FileReplacement | None, BinaryOutput]:
+def _create(path: Path, overwrite: bool) -> tuple[Path, FileReplacement | None, RawBinaryFile]:
     """Create the file; return its path, the pending replacement of an existing file, and the open file."""
     try:
         if not (overwrite and path.is_file() and path.stat().st_size):
@@ -332,7 +332,7 @@ def _create(path: Path, overwrite: bool) -> tuple[Path, FileReplacement | None, 
         raise RecordingError(f"cannot be created: {error.strerror}", location=str(path)) from error
 
 
-def _write_all(output: BinaryOutput, data: bytes) -> None:
+def _write_all(output: RawBinaryFile, data: bytes) -> None:
     remaining = memoryview(data)
     while remaining:
         written = output.write(remaining)
@@ -348,7 +348,7 @@ _CHUNK_BYTES = 4 << 20
 _NO_TIME = (1 << 64) - 1
 
 
-class ChannelWriter:
+class ChannelState:
     """Stream of one publisher on one topic; created by `McapWriter.channel`."""
 
     __slots__ = ("count", "id", "index")
@@ -377,7 +377,7 @@ class McapWriter:
 
     def __init__(
         self,
-        output: Path | str | BinaryOutput,
+        output: Path | str | RawBinaryFile,
         metadata: Mapping[str, str] | None = None,
         *,
         chunk_seconds: float = 1.0,
@@ -391,7 +391,7 @@ class McapWriter:
         self._period_ns = max(1, round(chunk_seconds * 1e9))
         self._due_ns = -1
         self._compress = zstandard.ZstdCompressor(level=1).compress
-        self._channels: dict[tuple[str, str, str], ChannelWriter] = {}
+        self._channels: dict[tuple[str, str, str], ChannelState] = {}
         self._schema_ids: dict[tuple[str, str], int] = {}
         self._chunk = bytearray()
         self._start_ns, self._end_ns = _NO_TIME, 0
@@ -403,7 +403,7 @@ class McapWriter:
 
     def channel(
         self, topic: str, type_name: str, publisher: str = "", *, latched: bool = False, definition: str | None = None
-    ) -> ChannelWriter:
+    ) -> ChannelState:
         """Return the stream of `publisher`'s messages on `topic`; created on first use, with ids from 1 in this order.
 
         Args:
@@ -434,10 +434,10 @@ class McapWriter:
             schema_id = self._schema_ids[type_name, definition] = len(self._schema_ids) + 1
             self._chunk += self._file.add_schema(mcap.Schema(schema_id, type_name, "ros2msg", definition.encode()))
         self._chunk += self._file.add_channel(mcap.Channel(channel_id, schema_id, topic, "cdr", metadata))
-        channel = self._channels[key] = ChannelWriter(channel_id)
+        channel = self._channels[key] = ChannelState(channel_id)
         return channel
 
-    def write(self, channel: ChannelWriter, time_ns: int, data: bytes) -> None:
+    def write(self, channel: ChannelState, time_ns: int, data: bytes) -> None:
         """Append one message.
 
         Args:
@@ -529,7 +529,7 @@ class McapWriter:
         self._due_ns = saved["due_ns"]
         self._channels = {}
         for topic, type_name, publisher, number, count, index in saved["channels"]:
-            channel = self._channels[topic, type_name, publisher] = ChannelWriter(number)
+            channel = self._channels[topic, type_name, publisher] = ChannelState(number)
             channel.count, channel.index = count, list(index)
         self._schema_ids = {(type_name, text): number for type_name, text, number in saved["schemas"]}
         self._chunk = bytearray(saved["chunk"])

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 from roboyard.bus import LAST
 from roboyard.bus.external_inputs import INPUT_TOPIC, ExternalInput
 from roboyard.errors import RecordingError
-from roboyard.record.mcap_writer import BinaryOutput, ChannelWriter, McapWriter
+from roboyard.record.mcap_writer import ChannelState, McapWriter, RawBinaryFile
 from roboyard.record.recording import Recording
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ class Recorder:
     def __init__(
         self,
         bus: Bus,
-        path: Path | str | BinaryOutput,
+        path: Path | str | RawBinaryFile,
         *,
         topics: Collection[str] | None = None,
         exclude: Collection[str] = (),
@@ -87,7 +87,7 @@ class Recorder:
         self._exclude = tuple(exclude)
         self._exclude_types = frozenset(exclude_types)
         self._writer = McapWriter(path, metadata, chunk_seconds=chunk_seconds, overwrite=overwrite)
-        self._channels: dict[tuple[str, str], ChannelWriter | None] = {}
+        self._channels: dict[tuple[str, str], ChannelState | None] = {}
         self._error: RecordingError | None = None
         self._detach: list[Callable[[], None]] = [
             bus.add_message_observer(self._on_message),
@@ -113,7 +113,7 @@ class Recorder:
             return
         self.count += 1
 
-    def _channel(self, topic: Topic, node: str) -> ChannelWriter | None:
+    def _channel(self, topic: Topic, node: str) -> ChannelState | None:
         name = topic.name
         if self._topics is not None and not any(fnmatchcase(name, pattern) for pattern in self._topics):
             return None

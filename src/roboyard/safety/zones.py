@@ -36,7 +36,7 @@ def outline(corners: ArrayLike, where: str) -> NDArray[np.float64]:
         )
     if not polygons.is_simple(array):
         raise ConfigError("its outline crosses itself", location=where, valid="corners in order, each once")
-    if abs(polygons.area(array)) < 1e-6:
+    if abs(polygons.signed_area(array)) < 1e-6:
         raise ConfigError("its outline holds no area", location=where, valid="corners that span an area")
     return np.ascontiguousarray(polygons.make_counter_clockwise(array))
 

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from roboyard.compute import expect_kernels
-from roboyard.description.joint_interfaces import command_modes, command_range, safety_controller_limits
+from roboyard.description.joint_interfaces import command_modes, command_range, safety_controller_parameters
 from roboyard.description.model import CommandMode
 from roboyard.errors import InputError
 from roboyard.simulation import servo_loop as s
@@ -128,7 +128,9 @@ class Servos:
             made.floats[servo.row, s.NO_LOAD] = servo.no_load
             joints = {joint.name: joint for joint in assembled.placements[servo.model].entry.model.joints}
             if servo.place.name in joints:
-                made.floats[servo.row, s.SOFT_LOW : s.CYCLE] = safety_controller_limits(joints[servo.place.name], step)
+                made.floats[servo.row, s.SOFT_LOW : s.CYCLE] = safety_controller_parameters(
+                    joints[servo.place.name], step
+                )
         return made
 
     def command(

@@ -42,7 +42,7 @@ class MaterialTriangles:
     material: str = ""
 
 
-def read_collada(file: Path, max_triangles: int = 10_000_000, submesh: str = "") -> Triangles:
+def read_collada_triangles(file: Path, max_triangles: int = 10_000_000, submesh: str = "") -> Triangles:
     """Read the triangles of the file's scene in meters, in the file's own axes, without materials."""
     return np.concatenate([group.triangles for group in read_material_triangles(file, max_triangles, submesh)[0]])
 

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from roboyard.config import write_atomic
-from roboyard.description.meshes.collada import read_collada
+from roboyard.description.meshes.collada import read_collada_triangles
 from roboyard.description.meshes.mesh import TriangleMesh, merge_vertices
 from roboyard.description.meshes.submesh import center_on_bounding_box, extract_submesh
 from roboyard.description.model import Mesh
@@ -247,7 +247,7 @@ def load_mesh_file(file: Path, modified_ns: int, part: str = "") -> MeshArrays:
 
     _reject_too_many_triangles(_stl_triangle_count(file), file, MAX_WORLD_TRIANGLES, "simplify it")
     if file.suffix.lower() == ".dae":
-        triangles = read_collada(file, MAX_WORLD_TRIANGLES, part)
+        triangles = read_collada_triangles(file, MAX_WORLD_TRIANGLES, part)
         mesh = trimesh.Trimesh(**trimesh.triangles.to_kwargs(triangles))
     else:
         try:

@@ -8,7 +8,7 @@ from typing import Literal
 from roboyard.description import validation
 from roboyard.description.inertia import check_inertia_plausibility, check_inertial
 from roboyard.description.mjcf.compile import CompiledMjcf, compile_document
-from roboyard.description.mjcf.geoms import find_collidable_bodies, read_shapes
+from roboyard.description.mjcf.geoms import find_collision_pairs, read_shapes
 from roboyard.description.mjcf.joints import (
     FREE,
     apply_actuation,
@@ -169,7 +169,7 @@ class _ModelReader:
         T_model_world = (T_world_model or SE3.identity()).inverse()
         roots = {int(m.body_rootid[body]) for body in root_bodies}
         bodies = [body for body in range(1, m.nbody) if int(m.body_rootid[body]) in roots]
-        collidable, disabled_pairs = find_collidable_bodies(compiled, bodies)
+        collidable, disabled_pairs = find_collision_pairs(compiled, bodies)
         is_static = not any(compiled.joints_of(body) for body in bodies)
         actuations = read_actuators(self.context, compiled) if m.nactuator else {}
         mimic_by_joint = read_mimics(self.context, compiled)

@@ -177,7 +177,7 @@ MAX_COLLIDABLE_BODIES = 1500
 ContactBits = frozenset[tuple[int, int]]
 
 
-def find_collidable_bodies(compiled: CompiledMjcf, bodies: list[int]) -> tuple[set[int], list[tuple[int, int]]]:
+def find_collision_pairs(compiled: CompiledMjcf, bodies: list[int]) -> tuple[set[int], list[tuple[int, int]]]:
     """Return bodies that can collide with another one of `bodies`, and the pairs among those that cannot."""
     bits = {body: _contact_bits(compiled, body) for body in bodies}
     collidable = [body for body in bodies if bits[body]]

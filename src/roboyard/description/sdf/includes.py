@@ -14,7 +14,7 @@ from pathlib import Path
 from roboyard.description.model import Collision as Shape
 from roboyard.description.model import Link, Material, Model, Plane, Surface, Visual
 from roboyard.description.reader_context import ReaderContext
-from roboyard.description.resources import fuel_name
+from roboyard.description.resources import fuel_resource_name
 from roboyard.description.sdf.scope import MODEL, PLACEHOLDER, make_placeholder, named_poses
 from roboyard.description.sensor_reader import read_plugin
 from roboyard.description.urdf import read_model_document as read_urdf
@@ -121,7 +121,7 @@ def read_sdf_version(context: ReaderContext, root: XmlNode) -> SdfVersion:
 
 def find_model_file(context: ReaderContext, uri: str, node: XmlNode) -> tuple[Path | None, str]:
     """Return the file of a model URI (a file, a folder with model.config, a model's name), or None and the reason."""
-    if not fuel_name(uri):
+    if not fuel_resource_name(uri):
         resolved = context.resources.resolve(uri, node.file)
         if resolved.path is not None:
             return resolved.path, ""
@@ -193,7 +193,7 @@ def _apply_include_overrides(content: XmlNode, include: XmlNode, name: str) -> X
 def _replace_missing_include(
     context: ReaderContext, node: XmlNode, uri: str, name: str, problem: str
 ) -> IncludedEntity:
-    model_name = (fuel_name(uri) or uri.rstrip("/").rpartition("/")[2]).lower().replace(" ", "_")
+    model_name = (fuel_resource_name(uri) or uri.rstrip("/").rpartition("/")[2]).lower().replace(" ", "_")
     if model_name == "ground_plane":
         return IncludedEntity(
             name or "ground_plane", _gazebo_ground_plane(name or "ground_plane"), node, node.child("pose")

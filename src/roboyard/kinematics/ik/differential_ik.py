@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from roboyard.compute import kernel
-from roboyard.compute.array_kernels import solve_spd
+from roboyard.compute.array_kernels import solve_spd_in_place
 from roboyard.config import check, parameter
 from roboyard.errors import InputError
 from roboyard.geometry.arrays import Array
@@ -224,7 +224,7 @@ def solve_box_qp(H: Array, g: Array, low: Array, high: Array, v: Array) -> int:
             if active[i] != 0:
                 G[i, i] = 1.0
         step = np.where(active == 0, residual, 0.0)
-        if not solve_spd(G, step, 0.0):
+        if not solve_spd_in_place(G, step, 0.0):
             return -1
         step_fraction, blocking = 1.0, -1
         for i in range(n):

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from roboyard.compute import kernel
-from roboyard.compute.array_kernels import solve_spd
+from roboyard.compute.array_kernels import solve_spd_in_place
 from roboyard.geometry.arrays import Array
 from roboyard.kinematics.chain_kernels import (
     ChainArrays,
@@ -170,7 +170,7 @@ def damped_least_squares(
                 G[i, j] = H[i, j] if free[i] and free[j] else 0.0
             G[i, i] += damping * (H[i, i] + 1e-9) if free[i] else 1.0
             step[i] = g[i] if free[i] else 0.0
-        if not solve_spd(G, step, 0.0):
+        if not solve_spd_in_place(G, step, 0.0):
             damping *= 10.0
             is_accepted = False
             continue
@@ -273,7 +273,7 @@ def search_from_seeds(
 
 
 @kernel(examples=lambda: [(example_chain_arrays(), example_ik_target(), np.zeros((9, 1)), 2, 50, np.zeros(1))])
-def find_nearest_feasible(
+def find_approximate_solution(
     chain: ChainArrays, target: IkTarget, samples: Array, n_starts: int, max_iterations: int, out: Array
 ) -> float:
     """Find the feasible joint positions whose tool pose is nearest to a goal, by the weights of the goal.

@@ -29,7 +29,12 @@ from roboyard.kinematics.ik.closed_form import (
     solve_parallel_axes_batch,
     solve_spherical_wrist_batch,
 )
-from roboyard.kinematics.ik.numeric_ik import IkTarget, compute_pose_error_at, find_nearest_feasible, search_from_seeds
+from roboyard.kinematics.ik.numeric_ik import (
+    IkTarget,
+    compute_pose_error_at,
+    find_approximate_solution,
+    search_from_seeds,
+)
 
 
 @dataclass(frozen=True)
@@ -516,7 +521,7 @@ def _diagnose_failure(
 
 def _find_nearest(chain: Chain, target: IkTarget, seed: Array, settings: IkConfig) -> NearestSolution:
     samples, q = _search_seeds(chain, seed, settings.random_seed, settings.max_samples), np.empty(chain.dof)
-    find_nearest_feasible(chain.arrays, target, samples, settings.n_starts, 4 * settings.max_iterations, q)
+    find_approximate_solution(chain.arrays, target, samples, settings.n_starts, 4 * settings.max_iterations, q)
     distance, angle = _error_norms(chain.arrays, target, q)
     return NearestSolution(
         q, chain.forward(q), distance, angle, math.hypot(distance, settings.meters_per_radian * angle)

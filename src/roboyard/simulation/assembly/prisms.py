@@ -45,7 +45,7 @@ def convex_prisms(outlines: Sequence[Outline], height: float) -> list[Points]:
         raise DescriptionError("the points of a polyline lie on a line", valid="an area")
     flat = np.concatenate(trapezoids)
     hull = _hull(flat)
-    if sum(abs(polygons.area(one)) for one in trapezoids) >= abs(polygons.area(hull)) * (1.0 - 1e-9):
+    if sum(abs(polygons.signed_area(one)) for one in trapezoids) >= abs(polygons.signed_area(hull)) * (1.0 - 1e-9):
         trapezoids = [hull]
     return [
         np.concatenate([np.c_[one, np.zeros(len(one))], np.c_[one, np.full(len(one), height)]]) for one in trapezoids
@@ -73,7 +73,7 @@ def _trapezoids(edges: Points) -> list[Points]:
         corners = np.array(
             [[_x(edges[one], y), y] for one, y in ((pair[0], low), (pair[1], low), (pair[1], high), (pair[0], high))]
         )
-        if abs(polygons.area(corners)) > TINY:
+        if abs(polygons.signed_area(corners)) > TINY:
             found.append(corners)
 
     for low, high in pairwise(cuts):

@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from roboyard.compute import kernel
-from roboyard.compute.array_kernels import solve_spd
+from roboyard.compute.array_kernels import solve_spd_in_place
 from roboyard.geometry.arrays import Array
 
 
@@ -57,7 +57,7 @@ def fit_ellipse(points: Array, weights: Array, ellipse: Array) -> bool:
                 right[i] += w * row[i]
                 for j in range(i + 1):
                     normal[i, j] += w * row[i] * row[j]
-    if not solve_spd(normal, right, 1e-12):
+    if not solve_spd_in_place(normal, right, 1e-12):
         return False
     if not conic_axes(right[0], right[1], right[2], right[3], right[4], -1.0, ellipse):
         return False

@@ -14,7 +14,7 @@ from typing import Final, NamedTuple, cast
 
 import numpy as np
 
-from roboyard.compute import Kernel, expect_kernels
+from roboyard.compute import CompiledFunction, expect_kernels
 from roboyard.compute.pools import ThreadPool
 from roboyard.compute.ray_cluster import RayPool
 from roboyard.config.wording import did_you_mean
@@ -92,7 +92,7 @@ PLANNERS: Final = {
 
 def expect_planner(name: str) -> None:
     """Have the kernels of a planner compiled ahead."""
-    expect_kernels(cast("Kernel[..., None]", PLANNERS[name].spend), copy_draft, key_of)
+    expect_kernels(cast("CompiledFunction[..., None]", PLANNERS[name].spend), copy_draft, key_of)
 
 
 def plan_steps(

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from roboyard.description.model import Model
-from roboyard.description.resources import Resources, find_related_packages
+from roboyard.description.resources import Resources, find_bringup_packages
 from roboyard.scenarios.plugins.controllers.settings import Controller, UnreadableError, read_controllers
 from roboyard.scenarios.plugins.names import canonical
 
@@ -99,7 +99,7 @@ def _uri(text: str) -> str:
 def _beside(source: Path) -> Iterator[Path]:
     """YAML files that may configure controllers, those of the robot's own package first; in a fixed order."""
     seen = 0
-    for folder in find_related_packages(source):
+    for folder in find_bringup_packages(source):
         for sub in ("config", "control", "params", "cfg", "bringup/config"):
             for path in sorted((folder / sub).glob("*.yaml")) + sorted((folder / sub).glob("*/*.yaml")):
                 seen += 1
