@@ -12,8 +12,7 @@ from roboyard.description import load_model
 from roboyard.description.reader_context import ReaderContext
 from roboyard.description.resources import Resources
 from roboyard.description.xacro import expand
-from roboyard.description.xacro.expressions import ExpressionBudget, evaluate
-from roboyard.description.xacro.operations import ExpressionError
+from roboyard.description.xacro.expressions import ExpressionBudget, ExpressionError, evaluate
 from roboyard.description.xml import XmlNode, parse_xml
 from roboyard.errors import DescriptionError
 

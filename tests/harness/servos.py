@@ -16,9 +16,8 @@ from numpy.typing import NDArray
 from roboyard.hardware import JointCommand
 from roboyard.hardware.dynamixel.config import FaultLimits, ServoConfig, ServoMap, ServosConfig
 from roboyard.hardware.dynamixel.control_table import RETURN_DELAY, TORQUE_ENABLE
-from roboyard.hardware.dynamixel.emulation.bus import EmulatedBus, FaultInjection, UnpluggedError
+from roboyard.hardware.dynamixel.emulation.bus import EmulatedBus, FaultInjection, PseudoTerminal, UnpluggedError
 from roboyard.hardware.dynamixel.emulation.servo import EmulatedServo
-from roboyard.hardware.dynamixel.emulation.terminal import PseudoTerminal
 from roboyard.hardware.dynamixel.hardware import DynamixelHardware
 from roboyard.hardware.dynamixel.port import ServoPort
 

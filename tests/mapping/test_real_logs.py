@@ -66,7 +66,7 @@ def test_full_rate_log_needs_no_odometry(external_data: Path) -> None:
 
 @pytest.mark.parametrize(("name", "limit"), [("seattle", 0.2), ("freiburg-101", 0.2), ("belgioioso", 0.4)])
 def test_sparse_logs_agree_with_gmapping(name: str, limit: float, external_data: Path) -> None:
-    from roboyard.record.carmen_recording import CarmenRecording
+    from roboyard.record.carmen_log import CarmenRecording
 
     path = external_data / "slam" / f"{name}-corrected.log.gz"
     found = mapped(list(read_log(path).scans))

@@ -300,7 +300,7 @@ def test_slam_estimate_replaces_missing_odometry(tmp_path: Path) -> None:
 
 def test_carmen_values_above_limits_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("roboyard.record.carmen_log.MAX_ENTRIES", 10)
-    monkeypatch.setattr("roboyard.record.carmen_recording._MAX_TEXT", 2000)
+    monkeypatch.setattr("roboyard.record.carmen_log._MAX_TEXT", 2000)
     line = "ODOM 1 0 0 0 0 0 1 host 1\n"
     for text, expected in (
         (line * 20, "more than 10 scans"),

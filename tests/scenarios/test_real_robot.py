@@ -12,8 +12,7 @@ from tests.harness.bus import BusHarness, twist
 
 from roboyard.bus import Bus, NodeError
 from roboyard.hardware.dynamixel.control_table import RETURN_DELAY
-from roboyard.hardware.dynamixel.emulation.bus import EmulatedBus, FaultInjection
-from roboyard.hardware.dynamixel.emulation.terminal import PseudoTerminal
+from roboyard.hardware.dynamixel.emulation.bus import EmulatedBus, FaultInjection, PseudoTerminal
 from roboyard.hardware.dynamixel.hardware import DynamixelHardware
 from roboyard.hardware.dynamixel.monitor import ServoFaultError
 from roboyard.hardware.nodes import ServoBusNode

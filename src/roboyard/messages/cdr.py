@@ -11,8 +11,7 @@ from typing import Any
 import numpy as np
 
 from roboyard.errors import MessageError
-from roboyard.messages.cdr_reader import MessageReader, make_reader
-from roboyard.messages.cdr_writer import MessageWriter, make_writer
+from roboyard.messages.cdr_code import MessageReader, MessageWriter, make_reader, make_writer
 from roboyard.messages.classes import full_name, message_class, type_name
 from roboyard.messages.coercion import coerce_array, coerce_bool
 from roboyard.messages.message_definition import DTYPES, STRUCT_CODES, MessageDefinition, MessageField

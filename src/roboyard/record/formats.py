@@ -151,7 +151,7 @@ def _open_file(path: Path, start: bytes) -> Recording:
     if start.startswith(compressed_files.ZSTD) or (zipped and not _is_text(compressed_files.read_head(path, 256))):
         return _open_compressed(path)
     if zipped or _is_text(start):
-        from roboyard.record.carmen_recording import CarmenRecording
+        from roboyard.record.carmen_log import CarmenRecording
 
         return CarmenRecording(path)
     if mcap.MAGIC.startswith(start[:8]):

@@ -38,8 +38,7 @@ def drive(
     from contextlib import ExitStack
 
     from roboyard.errors import InputError
-    from roboyard.hardware.dynamixel.emulation.bus import FaultInjection
-    from roboyard.hardware.dynamixel.emulation.terminal import PseudoTerminal, PseudoTerminalProcess
+    from roboyard.hardware.dynamixel.emulation.bus import FaultInjection, PseudoTerminal, PseudoTerminalProcess
     from roboyard.scenarios.real import RealRobot
 
     if (port is None) != emulate:

@@ -8,7 +8,7 @@ from glob import has_magic
 from pathlib import Path
 
 from roboyard.description.reader_context import ReaderContext
-from roboyard.description.xacro.operations import ExpressionError
+from roboyard.description.xacro.expressions import ExpressionError
 from roboyard.description.xacro.scopes import LazyProperty, Macro, Properties, XacroScope, parse_parameters, to_bool
 from roboyard.description.xacro.text import TextEvaluator, add_call_location
 from roboyard.description.xml import MAX_DEPTH, XmlNode

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 
-from roboyard.description.xacro.operations import ExpressionError, XacroNamespace
+from roboyard.description.xacro.expressions import ExpressionError, XacroNamespace
 from roboyard.description.xml import XmlNode
 from roboyard.description.xml_values import error_at, quote
 

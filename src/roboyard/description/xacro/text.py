@@ -12,8 +12,14 @@ import yaml
 
 from roboyard.config.yaml_tree import MAX_OPEN_BRACKETS, count_open_brackets
 from roboyard.description.reader_context import ReaderContext
-from roboyard.description.xacro.expressions import ExpressionBudget, evaluate
-from roboyard.description.xacro.operations import MAX_TEXT, ExpressionError, XacroNamespace, require_bounded
+from roboyard.description.xacro.expressions import (
+    MAX_TEXT,
+    ExpressionBudget,
+    ExpressionError,
+    XacroNamespace,
+    evaluate,
+    require_bounded,
+)
 from roboyard.description.xacro.scopes import Properties, parse_literal
 from roboyard.description.xml import XmlNode
 from roboyard.description.xml_values import error_at, quote

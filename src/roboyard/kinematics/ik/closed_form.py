@@ -24,6 +24,12 @@ from roboyard.kinematics.chain_kernels import (
     compute_tip_poses,
     example_chain_arrays,
 )
+from roboyard.kinematics.ik.closed_form_arms import (
+    ParallelAxesArm,
+    SphericalWristArm,
+    solve_parallel_axes,
+    solve_spherical_wrist,
+)
 from roboyard.kinematics.ik.numeric_ik import (
     IkTarget,
     compute_pose_error_at,
@@ -31,8 +37,6 @@ from roboyard.kinematics.ik.numeric_ik import (
     example_ik_target,
     weighted_cost,
 )
-from roboyard.kinematics.ik.parallel_axes import ParallelAxesArm, solve_parallel_axes
-from roboyard.kinematics.ik.spherical_wrist import SphericalWristArm, solve_spherical_wrist
 
 _AXIS_TOLERANCE = 1e-5
 """Tolerance for intersecting [m] and parallel axes [rad]; descriptions have rounded numbers."""
