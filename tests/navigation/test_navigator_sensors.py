@@ -60,7 +60,7 @@ def test_failure_names_the_sensor_of_the_blocking_obstacle() -> None:
         goal = harness.navigate(5.0, 3.0, timeout=300.0)
         assert goal.done()
         assert not goal.succeeded
-        assert "sensor '/depth/points'" in harness.statuses[-1].text
+        assert "sensor '/depth/points'" in harness.statuses[-1].message
         assert not harness.drove_over_the_bar()
 
 

@@ -40,7 +40,7 @@ class GuardHarness(BusHarness):
         pose = msg.Pose(msg.Point(x, 0.0, 0.9), msg.Quaternion(0.0, 0.0, 0.0, 1.0))
         values = {
             "parts": ["chest"], "poses": [pose], "radii": np.array([0.15]), "lengths": np.array([1.2]),
-            "velocities": [msg.Vector3()], "forces": [msg.Vector3()], "regions": [""], **fields,
+            "velocities": [msg.Vector3()], "peak_forces": [msg.Vector3()], "contact_regions": [""], **fields,
         }  # fmt: skip
         return msg.PersonBody(
             header=msg.Header(stamp=time_to_msg(self.now_ns), frame_id="world"), name="anna", **values
