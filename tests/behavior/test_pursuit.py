@@ -12,7 +12,7 @@ import pytest
 from tests.harness.bus import BusHarness
 
 from roboyard.behavior import Factory, StatefulAction, Status, input_port
-from roboyard.behavior.goals import Patience, Pursuit, Tasks, load_tasks
+from roboyard.behavior.goals import Pursuit, RetryConfig, Tasks, load_tasks
 from roboyard.behavior.goals.file import SenseOf
 from roboyard.behavior.goals.pursuit import rehearsed
 from roboyard.behavior.nodes.goal_mission import GoalMissionNode
@@ -99,7 +99,7 @@ def start_pursuit(tasks: Tasks, *goals: str) -> Pursuit:
     factory = Factory()
     factory.register(Step)
     assert len(rehearsed(tasks, goals, factory)) <= len(tasks.actions)
-    return Pursuit(tasks, goals, factory, patience=Patience(rest_ns=200_000_000))
+    return Pursuit(tasks, goals, factory, retries=RetryConfig(rest=0.2))
 
 
 def run_pursuit(pursuit: Pursuit, ticks: int = 400, sensed: Any = lambda tick: {}, start: int = 0) -> Status:
@@ -152,12 +152,12 @@ def test_failures_are_counted_per_step(tasks: Tasks) -> None:
     Step.fails.update(dict.fromkeys(("drive shelf", "pick cup", "drive desk", "put cup"), 5))
     factory = Factory()
     factory.register(Step)
-    patience = Patience(tries=100, most=6, rest_ns=0)
-    pursuit = Pursuit(tasks, ("fetch",), factory, patience=patience)
+    retries = RetryConfig(tries=100, most=6, rest=0.0)
+    pursuit = Pursuit(tasks, ("fetch",), factory, retries=retries)
     assert run_pursuit(pursuit) is Status.SUCCESS
     assert event_kinds(pursuit).count("fails") == 20
     Step.fails["pick cup"] = 6
-    pursuit = Pursuit(tasks, ("fetch",), factory, patience=patience)
+    pursuit = Pursuit(tasks, ("fetch",), factory, retries=retries)
     assert run_pursuit(pursuit) is Status.FAILURE
     assert "pick (place shelf, thing cup) failed 6 times" in pursuit.results[0]
 

@@ -76,6 +76,22 @@ def test_mecanum_node_integrates_a_circle() -> None:
     assert last.twist.twist.linear.y == pytest.approx(0.2)
 
 
+def test_geometry_of_odometry_changes_at_run_time() -> None:
+    """The second half of a straight line counts twice when the wheels turn out to be twice as large."""
+    node = MecanumOdometryNode(joints=("fl", "fr", "rl", "rr"), wheel_radius=0.1, wheelbase=0.5, track=0.4)
+    names = ["fl", "fr", "rl", "rr"]
+    with BusHarness((node, "odometry")) as harness:
+        for k in range(101):
+            time_ns = k * 20_000_000
+            harness.bus.executor.run_until(time_ns)
+            if k == 51:
+                node.set_parameter("wheel_radius", 0.2)
+            state = msg.JointState(header=make_header("", time_ns), name=names, position=np.full(4, 0.1 * k))
+            harness.publish("/joint_states", state)
+        harness.run_for(0.02)
+        assert harness.published("/odom").last.pose.pose.position.x == pytest.approx(0.1 * 5.0 + 0.2 * 5.0)
+
+
 def test_ackermann_node_integrates_a_circle() -> None:
     car = AckermannDrive(wheel_radius=0.1, wheelbase=0.6, track=0.4, kingpin_width=0.3)
     left, right = car.steering(0.7)

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from roboyard.behavior.goals.file import Tasks, load_tasks
     from roboyard.behavior.goals.planner import Plan, Undecided, make_plan
     from roboyard.behavior.goals.problem import Step
-    from roboyard.behavior.goals.pursuit import Patience, Pursuit
+    from roboyard.behavior.goals.pursuit import Pursuit, RetryConfig
     from roboyard.behavior.goals.why import why, without, would_help
 
 __all__ = [
@@ -21,9 +21,9 @@ __all__ = [
     "Domain",
     "Goal",
     "Impossible",
-    "Patience",
     "Plan",
     "Pursuit",
+    "RetryConfig",
     "Step",
     "Tasks",
     "Undecided",
@@ -42,6 +42,6 @@ __getattr__, __dir__ = lazy_exports(__name__, {
     "file": ("Tasks", "load_tasks"),
     "planner": ("Plan", "Undecided", "make_plan"),
     "problem": ("Step",),
-    "pursuit": ("Patience", "Pursuit"),
+    "pursuit": ("Pursuit", "RetryConfig"),
     "why": ("why", "without", "would_help"),
 })  # fmt: skip

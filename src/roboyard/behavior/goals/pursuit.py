@@ -16,27 +16,25 @@ from roboyard.behavior.goals.problem import Problem, Step
 from roboyard.behavior.node import TreeNode, Watcher
 from roboyard.behavior.status import FAILURE, RUNNING, SUCCESS, Status
 from roboyard.behavior.tree import Tree, read_tree
+from roboyard.config import Config, parameter
 
 ELSEWHERE = "elsewhere"
 """What a condition is whose value has no name; as a place it is where the robot is."""
 
 
-@dataclass(frozen=True)
-class Patience:
-    """How often and how long something is tried.
+_BLOCKED_NS = 60_000_000_000
+"""Time for which another way is taken than by a step that failed too often [ns]."""
 
-    Attributes:
-        tries: So often a step may fail before another way is taken, if there is one.
-        most: So often one step of a task may fail, or one condition be otherwise than a plan needs it; then the task is
-            given up.
-        rest_ns: Between a failure and the next try [ns].
-        blocked_ns: So long another way is taken [ns].
-    """
 
-    tries: int = 2
-    most: int = 6
-    rest_ns: int = 1_000_000_000
-    blocked_ns: int = 60_000_000_000
+class RetryConfig(Config):
+    """How often a step is tried."""
+
+    tries: int = parameter(2, low=1, high=1000, doc="Number of attempts at a step before another way is taken.")
+    most: int = parameter(
+        6, low=1, high=1000,
+        doc="Number of failures of a step, or of a condition, after which its task is given up.",
+    )  # fmt: skip
+    rest: float = parameter(1.0, unit="s", low=0.0, high=1e4, doc="Time after a failure.")
 
 
 @dataclass(frozen=True)
@@ -83,7 +81,7 @@ class Pursuit:
         factory: Factory,
         *,
         way: Way | None = None,
-        patience: Patience | None = None,
+        retries: RetryConfig | None = None,
         watcher: Watcher | None = None,
     ) -> None:
         self.tasks = tasks
@@ -94,7 +92,7 @@ class Pursuit:
         self.tree: Tree | None = None
         self.events: list[Event] = []
         self._factory, self._way, self._watcher = factory, way, watcher
-        self._patience = patience or Patience()
+        self._retries = retries or RetryConfig()
         self._current: int | None = None
         self._needed: list[dict[str, Value]] = []
         self._done, self._failed, self._reason = 0, -1, ""
@@ -174,7 +172,7 @@ class Pursuit:
         """The plan is none any more; where that happens again and again, neither is the task."""
         self._say("changes", why)
         self._tried[why] = self._tried.get(why, 0) + 1
-        if self._current is not None and self._tried[why] >= self._patience.most:
+        if self._current is not None and self._tried[why] >= self._retries.most:
             goal = self.goals[self._current].name
             self._end(f"{goal} is impossible, because {why}, {self._tried[why]} times")
         else:
@@ -304,16 +302,16 @@ class Pursuit:
 
     def _failure(self, plan: Plan, now_ns: int) -> None:
         step = plan.steps[max(self._failed, 0)]
-        patience = self._patience
+        retries = self._retries
         self._tried[step.name] = self._tried.get(step.name, 0) + 1
         self._say("fails", f"{step.name}: {self._reason or 'its needs do not hold'}", step.action.name)
-        if self._tried[step.name] >= patience.most:
+        if self._tried[step.name] >= retries.most:
             why = f"{plan.goal.name} is impossible, because {step.name} failed"
             self._end(f"{why} {self._tried[step.name]} times: {self._reason}")
             return
-        if self._tried[step.name] % patience.tries == 0:
-            self._blocked[step.name] = now_ns + patience.blocked_ns
-        self._due_ns = now_ns + patience.rest_ns
+        if self._tried[step.name] % retries.tries == 0:
+            self._blocked[step.name] = now_ns + _BLOCKED_NS
+        self._due_ns = now_ns + round(retries.rest * 1e9)
         self.halt()
 
     # -- state ---------------------------------------------------------------------------------------------------------

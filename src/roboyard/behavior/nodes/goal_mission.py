@@ -10,7 +10,7 @@ import numpy as np
 
 from roboyard.behavior.errors import ExecutionError, TreeError, TreeNodeError
 from roboyard.behavior.factory import Factory
-from roboyard.behavior.goals import Patience, Pursuit, load_tasks
+from roboyard.behavior.goals import Pursuit, RetryConfig, load_tasks
 from roboyard.behavior.goals.file import Place, Way, straight
 from roboyard.behavior.goals.pursuit import Event, rehearsed
 from roboyard.behavior.goals.search import dearest_need, search
@@ -55,9 +55,7 @@ class GoalMissionNodeConfig(Config):
     measure: bool = parameter(True, doc="Measure paths over the map; false: straight lines.")
     rate: float = parameter(10.0, unit="Hz", low=0.1, high=1000.0, doc="Rate of the ticks.")
     start: float = parameter(1.0, unit="s", low=0.0, high=1e6, doc="Time of the start.")
-    tries: int = parameter(2, low=1, high=1000, doc="Number of attempts at a step before another way is taken.")
-    most: int = parameter(6, low=1, high=1000, doc="Number of failures of a step after which its task is given up.")
-    rest: float = parameter(1.0, unit="s", low=0.0, high=1e4, doc="Time after a failure.")
+    retries: RetryConfig = parameter(factory=RetryConfig, flatten="", doc="How often steps are tried.")
     map_frame: str = parameter("map", doc="Frame of the map.")
     base_frame: str = parameter("base_link", doc="Frame of the base.")
 
@@ -162,9 +160,8 @@ class GoalMissionNode(DeskNode[GoalMissionNodeConfig]):
         self._pursuit = self._made()
 
     def _made(self) -> Pursuit:
-        patience = Patience(self.config.tries, self.config.most, round(self.config.rest * 1e9))
         return Pursuit(
-            self._tasks, self._names, self._factory, way=self._way, patience=patience, watcher=self._note
+            self._tasks, self._names, self._factory, way=self._way, retries=self.config.retries, watcher=self._note
         )  # fmt: skip
 
     def _radius(self) -> float:
