@@ -382,7 +382,7 @@ def test_sampling_finds_pairs_that_need_no_check() -> None:
 
 @pytest.mark.parametrize(
     ("q", "words"),
-    [([0.0] * 4, "shape"), ([math.nan] * 5, "finite"), ("abc", "no numbers"), ([[0.0] * 6], "shape")],
+    [([0.0] * 4, "shape"), ([math.nan] * 5, "finite"), ("abc", "must be numbers"), ([[0.0] * 6], "shape")],
 )
 def test_contact_refuses_bad_states(q: object, words: str) -> None:
     with pytest.raises(InputError, match=words):

@@ -136,6 +136,6 @@ def test_submeshes_are_selected_by_name(tmp_path: Path, name: str) -> None:
     middle, _ = load_mesh(Mesh(name, file, submesh="right", center_submesh=True, scale=(2.0, 2.0, 2.0)))
     assert np.allclose(middle.min(axis=0), -1.0)
     assert np.allclose(middle.max(axis=0), 1.0)
-    with pytest.raises(DescriptionError, match="no part 'top'") as error:
+    with pytest.raises(DescriptionError, match="no submesh 'top'") as error:
         load_mesh(Mesh(name, file, submesh="top"))
     assert "left" in (error.value.valid or "")
