@@ -216,7 +216,7 @@ def test_overrides_replace_and_add(tmp_path: Path) -> None:
         "duraton=1": ["--set duraton", "did you mean 'duration'?"],
         "duration": ["--set", "key.path=value"],
         "duration.x=1": ["--set duration.x", "single value"],
-        "faults.7.joint=1": ["--set faults.7.joint", "no element of a list of 2"],
+        "faults.7.joint=1": ["--set faults.7.joint", "index '7' is out of range (the list has 2 elements)"],
         "mode=[": ["--set mode", "not valid YAML"],
     }.items():
         with pytest.raises(ConfigError) as caught:

@@ -46,7 +46,8 @@ def _replace(node: YamlNode, keys: list[str], value: YamlNode, location: str) ->
     key, remaining_keys = keys[0], keys[1:]
     if isinstance(node.value, list):
         if not key.isdecimal() or int(key) >= len(node.value):
-            raise ConfigError(f"{key!r} is no element of a list of {len(node.value)}", location=location)
+            message = f"index {key!r} is out of range" if key.isdecimal() else f"{key!r} is not an index"
+            raise ConfigError(f"{message} (the list has {len(node.value)} elements)", location=location)
         items = list(node.value)
         items[int(key)] = _replace(items[int(key)], remaining_keys, value, location)
         return YamlNode(items, node.location, node.key_location)
