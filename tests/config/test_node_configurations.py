@@ -48,8 +48,8 @@ def data_with(data: dict[str, Any], item: ParameterDescriptor, name: str, value:
     """The data of a configuration with another value of one parameter."""
     if name in data:
         return data | {name: value}
-    first, _, rest = name.partition(".")
-    return data | {first: data_with(data[first], item, rest, value)}
+    first, _, remaining = name.partition(".")
+    return data | {first: data_with(data[first], item, remaining, value)}
 
 
 @pytest.mark.parametrize("name", NODES)
@@ -95,7 +95,7 @@ def test_changed_configuration_equals_its_reloaded_data(data: st.DataObject) -> 
 
 
 @given(st.data())
-def test_values_beyond_their_bounds_are_refused(data: st.DataObject) -> None:
+def test_values_outside_their_bounds_are_refused(data: st.DataObject) -> None:
     cls = config_class(data.draw(st.sampled_from(sorted(NODES)), label="node"))
     bounded = {
         key: item.info.constraint

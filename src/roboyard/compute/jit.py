@@ -142,7 +142,7 @@ def is_cached(compiled: CompiledFunction[..., Any], examples: Examples) -> bool 
     return all(map(cache.has, _signatures(examples))) if cache.cache_path else None
 
 
-def is_compiled_elsewhere(compiled: CompiledFunction[..., Any]) -> bool:
+def is_compiled_by_other_process(compiled: CompiledFunction[..., Any]) -> bool:
     """Return whether another process is compiling a kernel at this moment."""
     path: str = compiled._cache.cache_path  # type: ignore[attr-defined]
     return bool(path) and is_locked(Path(path))

@@ -32,7 +32,7 @@ from roboyard.compute.jit import (
     has_signature,
     interrupt_compilation,
     is_cached,
-    is_compiled_elsewhere,
+    is_compiled_by_other_process,
     kernel_name,
     registered_kernels,
 )
@@ -167,7 +167,7 @@ def wait_for_kernels(
     while missing and not is_stopped():
         # Workers of a batch have the same list: each compiles kernels that no other compiles at this moment.
         name = next(
-            (name for name, kernel in missing.items() if not is_compiled_elsewhere(kernel)), next(iter(missing))
+            (name for name, kernel in missing.items() if not is_compiled_by_other_process(kernel)), next(iter(missing))
         )
         if report is not None:
             size_left = sum(sizes[other] for other in missing)

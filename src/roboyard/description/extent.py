@@ -54,7 +54,7 @@ def bounding_box(model: Model) -> tuple[float, float, float]:
     return x, y, z
 
 
-def lowest_point(model: Model) -> float:
+def min_height(model: Model) -> float:
     """Compute the lowest height [m] of the collision shapes in the model frame, with all joints at zero; 0 without
     shapes.
     """

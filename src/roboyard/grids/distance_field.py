@@ -110,7 +110,7 @@ _BLOCK_SIZE = 256
 
 def _example_scores() -> Iterable[tuple[Any, ...]]:
     values = np.zeros(1, np.float32)
-    yield (values, values, values, values, values, values, values, 1, 1)
+    yield (values, values, values, values, values, values, values, (1, 1))
 
 
 @kernel(examples=_example_scores)
@@ -122,8 +122,7 @@ def sum_scores(
     x: NDArray[np.float32],
     y: NDArray[np.float32],
     table: NDArray[np.float32],
-    rows: int,
-    columns: int,
+    shape: tuple[int, int],
 ) -> NDArray[np.float32]:
     """Sum the table values at the cells of the points, for each pose.
 
@@ -135,12 +134,12 @@ def sum_scores(
         x: (m,) x of the points in the pose's frame [cells].
         y: (m,) y of the points in the pose's frame [cells].
         table: (rows · columns,) values; the outermost cells also apply outside.
-        rows: Number of rows of the table.
-        columns: Number of columns of the table.
+        shape: Numbers of rows and columns of the table.
 
     Returns:
         (n,) sums.
     """
+    rows, columns = shape
     sums = np.zeros(len(column), np.float32)
     width, last_column, last_row, zero = np.int32(columns), np.int32(columns - 1), np.int32(rows - 1), np.int32(0)
     cell = np.empty(_BLOCK_SIZE, np.int32)
@@ -229,7 +228,7 @@ class LikelihoodField:
         return sum_scores(
             positions[:, 0].astype(np.float32), positions[:, 1].astype(np.float32), np.cos(heading), np.sin(heading),
             np.ascontiguousarray(scaled_points[:, 0]), np.ascontiguousarray(scaled_points[:, 1]), table,
-            *geometry.shape,
+            geometry.shape,
         )  # fmt: skip
 
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
         type_name,
         type_names,
     )
-    from roboyard.messages.freezing import fingerprint, freeze
+    from roboyard.messages.immutability import fingerprint, freeze
     from roboyard.messages.schema import schema, type_hash
     from roboyard.messages.time import duration_to_msg, time_to_msg, to_nanoseconds, to_seconds
 

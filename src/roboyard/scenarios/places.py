@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from roboyard.description import Model
-from roboyard.description.extent import lowest_point
+from roboyard.description.extent import min_height
 from roboyard.errors import InputError
 from roboyard.geometry import SE2, SE3
 
@@ -22,10 +22,10 @@ def place(at: Place, model: Model) -> SE3:
     if isinstance(at, SE3):
         return at
     if isinstance(at, SE2):
-        return at.to_se3(-lowest_point(model))
+        return at.to_se3(-min_height(model))
     if len(at) == 3:
         x, y, yaw = at
-        return SE3.from_xyz_rpy((x, y, -lowest_point(model)), (0.0, 0.0, yaw))
+        return SE3.from_xyz_rpy((x, y, -min_height(model)), (0.0, 0.0, yaw))
     if len(at) == 6:
         x, y, z, *angles = at
         return SE3.from_xyz_rpy((x, y, z), (angles[0], angles[1], angles[2]))

@@ -151,10 +151,10 @@ def _check_mesh(mesh: TriangleMesh, file: Path) -> None:
         )
 
 
-def _reject_too_many_triangles(triangles: int, file: Path, limit: int, remedy: str) -> None:
+def _reject_too_many_triangles(triangles: int, file: Path, limit: int, suggestion: str) -> None:
     if triangles > limit:
         raise DescriptionError(
-            f"mesh has {triangles} triangles", location=str(file), valid=f"at most {limit}: {remedy}"
+            f"mesh has {triangles} triangles", location=str(file), valid=f"at most {limit}: {suggestion}"
         )
 
 

@@ -22,7 +22,7 @@ class ServoBusNodeConfig(Config):
 
 
 class ServoBusNode(Node[ServoBusNodeConfig]):
-    """Tells once a second how each servo and the bus are.  Ends the run, with the reason, when servos were stopped.
+    """Publishes the state of the bus and of its servos once a second; ends the run with the reason when servos stop.
 
     out: /diagnostics (diagnostic_msgs/DiagnosticArray: position, load, voltage, temperature of each servo)
     """
