@@ -56,7 +56,7 @@ __getattr__, __dir__ = lazy_exports(__name__, {
     "cdr": ("deserialize", "serialize"),
     "classes": ("ActionType", "ServiceType", "action_type", "full_name", "message_type", "register",
         "register_folder", "service_type", "type_name", "type_names"),
-    "freezing": ("fingerprint", "freeze"),
+    "immutability": ("fingerprint", "freeze"),
     "schema": ("schema", "type_hash"),
     "time": ("duration_to_msg", "time_to_msg", "to_nanoseconds", "to_seconds"),
 }, submodules=("action", "msg", "srv"))  # fmt: skip
