@@ -71,7 +71,7 @@ def test_cache_that_cannot_be_written_is_one_line_of_the_command(tmp_path: Path)
     cache.write_text("a file where a folder should be")
     process = start(["run", "rover-drive", "--smoke", "--out", "run"], cache, tmp_path)
     _, errors = process.communicate()
-    lines = [line for line in errors.splitlines() if "cannot be kept" in line]
+    lines = [line for line in errors.splitlines() if "cannot be cached" in line]
     assert len(lines) == 1, errors
     assert lines[0].startswith("warning: compiled kernels cannot be cached (")
     assert "RuntimeWarning" not in errors

@@ -8,14 +8,14 @@ from roboyard_courtyard.rambler import Rambler
 
 import roboyard as ry
 from roboyard.scenarios import check_scenario, load_spec, run_batch, run_scenario
-from roboyard.scenarios.catalog import nodes, robots, scenarios, worlds
+from roboyard.scenarios.catalog import NODES, robots, scenarios, worlds
 
 
 def test_all_parts_are_found_by_name() -> None:
     assert robots()["wagon"].origin == "roboyard-courtyard"
     assert "courtyard" in worlds()
     assert "courtyard-ramble" in scenarios()
-    assert "rambler" in nodes()
+    assert "rambler" in NODES
     assert check_scenario("courtyard-ramble").findings == ()
 
 

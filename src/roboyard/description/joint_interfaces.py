@@ -77,7 +77,7 @@ def initial_positions(model: Model, scalar_joints: Iterable[tuple[str, AxisLimit
 
     Args:
         model: The description.
-        scalars: Its scalar joints with their limits.
+        scalar_joints: Its scalar joints with their limits.
     """
     initial_values = {interface.joint: dict(interface.initial) for interface in model.interfaces}
     mimics = {joint.name: joint.mimic for joint in model.joints if joint.mimic is not None}

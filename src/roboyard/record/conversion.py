@@ -15,7 +15,7 @@ from roboyard.record import mcap_format as mcap
 from roboyard.record.formats import open_recording
 from roboyard.record.mcap_reader import McapRecording, iterate_messages
 from roboyard.record.mcap_writer import ChannelState, McapFile, McapWriter
-from roboyard.record.message_decoder import decompress_message, incompatible_definition_text
+from roboyard.record.message_decoder import decompress_message, recorded_definition_override_text
 from roboyard.record.recording import RecordedChannel, Recording
 
 
@@ -179,7 +179,7 @@ class _ChannelCopier:
     def __init__(self, recording: Recording, channel: RecordedChannel) -> None:
         self._source_channel = channel
         self._decode = recording.decoder(channel)
-        self._definition = incompatible_definition_text(channel)
+        self._definition = recorded_definition_override_text(channel)
         self._target_channel: ChannelState | None = None
 
     def write(self, writer: McapWriter, time_ns: int, data: bytes) -> None:

@@ -14,7 +14,7 @@ from roboyard.errors import RecordingError
 from roboyard.geometry import SE3
 from roboyard.messages import to_nanoseconds
 from roboyard.messages.convert import transform_to_se3
-from roboyard.record.message_decoder import incompatible_definition
+from roboyard.record.message_decoder import recorded_definition_override
 from roboyard.record.recording import RecordedMessage, RecordedTopic, Recording
 
 
@@ -240,7 +240,7 @@ def recorded_transforms(recording: Recording) -> Iterator[tuple[Any, bool, str]]
     channels = [channel for channel in recording.channels if channel.topic in present]
     for channel in channels:
         recording.decoder(channel)
-        is_incompatible = channel.definition and channel.encoding == "cdr" and incompatible_definition(channel)
+        is_incompatible = channel.definition and channel.encoding == "cdr" and recorded_definition_override(channel)
         if channel.type not in _TYPES or is_incompatible:
             raise RecordingError(
                 f"{channel.topic} has no transforms in ROS 2's format; its type is {channel.type}",

@@ -157,7 +157,7 @@ def _roboyard_decoder(name: str) -> MessageDecoder:
     return lambda data: deserialize(data, name)
 
 
-def incompatible_definition(channel: RecordedChannel) -> Typesdict | None:
+def recorded_definition_override(channel: RecordedChannel) -> Typesdict | None:
     """Return the recording's definition if Roboyard's class does not fit its messages; None if it fits.
 
     A type that is unknown to Roboyard is registered.
@@ -183,14 +183,14 @@ def incompatible_definition(channel: RecordedChannel) -> Typesdict | None:
     return found
 
 
-def incompatible_definition_text(channel: RecordedChannel) -> str | None:
+def recorded_definition_override_text(channel: RecordedChannel) -> str | None:
     """Return the recording's definition as ROS 2 text if messages have a separate class; None if Roboyard's fits.
 
     Raises:
         RecordingError: The definition cannot be used.
     """
     try:
-        incompatible = incompatible_definition(channel) if channel.encoding == "cdr" else None
+        incompatible = recorded_definition_override(channel) if channel.encoding == "cdr" else None
         if incompatible is None:
             return None
         return str(_store(incompatible).generate_msgdef(channel.type, ros_version=2)[0])
@@ -200,7 +200,7 @@ def incompatible_definition_text(channel: RecordedChannel) -> str | None:
 
 def _cdr_decoder(channel: RecordedChannel, warnings: list[str]) -> MessageDecoder:
     name = channel.type
-    incompatible = incompatible_definition(channel)
+    incompatible = recorded_definition_override(channel)
     if incompatible is None:
         return _roboyard_decoder(name)
     if _roboyard_definition(name) is not None:

@@ -15,7 +15,7 @@ from roboyard.bus import SENSOR
 from roboyard.errors import RecordingError
 from roboyard.messages import time_to_msg, to_nanoseconds
 from roboyard.messages.type_registry import definition_of
-from roboyard.record.message_decoder import incompatible_definition
+from roboyard.record.message_decoder import recorded_definition_override
 from roboyard.record.recording import RecordedChannel, RecordedMessage, Recording
 
 if TYPE_CHECKING:
@@ -186,7 +186,7 @@ class RecordingPlayer:
             self.warnings.append(f"{topic} is not played: unsupported encoding '{channel.encoding}'")
             return False
         self._recording.decoder(channel)  # registers an unknown type
-        if channel.encoding == "cdr" and incompatible_definition(channel) is not None:
+        if channel.encoding == "cdr" and recorded_definition_override(channel) is not None:
             self.warnings.append(f"{topic} is not played: its {channel.type} differs from Roboyard's definition")
             return False
         return True
