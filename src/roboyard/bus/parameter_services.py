@@ -92,10 +92,9 @@ def ros_parameters(node: Configurable[Any]) -> dict[str, Any]:
 
 
 def _is_ros_value(value: Any) -> bool:
-    items = value if isinstance(value, tuple) else (value,)
-    return (type(value) is tuple and any({type(item) for item in items} <= {kind} for kind in _SCALARS)) or type(
-        value
-    ) in _SCALARS
+    if type(value) is tuple:
+        return any(all(type(item) is kind for item in value) for kind in _SCALARS)
+    return type(value) in _SCALARS
 
 
 def _list(node: Configurable[Any], request: Any, response: Any) -> Any:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from functools import lru_cache
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
@@ -56,7 +56,7 @@ class Registry(Generic[T]):
             return self._built_in[name]
         points = _entry_points(self.group)
         if name not in points:
-            raise self._unknown_name_error(name)
+            raise unknown_name_error(self.kind, name, self.names())
         location = f"entry point {name} = {points[name].value} of {self.group}"
         return self._checked(_load(points[name], location), location)
 
@@ -72,14 +72,9 @@ class Registry(Generic[T]):
         """
         if ":" not in reference:
             if reference not in self:
-                raise self._unknown_name_error(reference, "; or module:Class, or file.py:Class")
+                raise unknown_name_error(self.kind, reference, self.names(), "or module:Class, or file.py:Class")
             return self[reference]
         return self._checked(load_object(reference), reference)
-
-    def _unknown_name_error(self, name: str, alternatives: str = "") -> UnknownNameError:
-        names = self.names()
-        choices = f"there are: {', '.join(names)}" if names else "there are none"
-        return UnknownNameError(f"no {self.kind} {name!r}{did_you_mean(name, names)}", valid=choices + alternatives)
 
     def _checked(self, found: Any, location: str) -> T:
         if self._base is not None:
@@ -88,6 +83,15 @@ class Registry(Generic[T]):
                 raise ConfigError(f"is no {self.kind}", location=location, valid=f"a subclass of {base.__name__}")
         result: T = found
         return result
+
+
+def unknown_name_error(kind: str, name: str, names: Collection[str], alternatives: str = "") -> UnknownNameError:
+    """Return the error for an unknown name, with the most similar name, all names, and what else would be right."""
+    choices = f"there are: {', '.join(names)}" if names else "there are none"
+    return UnknownNameError(
+        f"no {kind} {name!r}{did_you_mean(name, names)}",
+        valid=f"{choices}; {alternatives}" if alternatives else choices,
+    )
 
 
 def load_object(reference: str) -> Any:

@@ -18,9 +18,8 @@ from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from roboyard.config.registry import Registry
-from roboyard.config.wording import did_you_mean
-from roboyard.errors import ConfigError, InputError, UnknownNameError
+from roboyard.config.registry import Registry, unknown_name_error
+from roboyard.errors import ConfigError, InputError
 
 if TYPE_CHECKING:
     from roboyard.bus import Node
@@ -78,7 +77,7 @@ def find_furniture(name: str, base: Path | None = None) -> Path:
         return find_file(name, base)
     known = furniture()
     if name not in known:
-        raise unknown("furniture", name, list(known), "or a path to a file")
+        raise unknown_name_error("furniture", name, list(known), "or a path to a file")
     return known[name].path
 
 
@@ -93,7 +92,7 @@ def find_thing(name: str, base: Path | None = None) -> Path:
         return find_file(name, base)
     known = things()
     if name not in known:
-        raise unknown("thing", name, list(known), "or a path to a file")
+        raise unknown_name_error("thing", name, list(known), "or a path to a file")
     return known[name].path
 
 
@@ -124,7 +123,7 @@ def find(kind: Kind, name: str, base: Path | None = None) -> Path:
         return find_file(name, base)
     known = {"robot": robots, "world": worlds, "scenario": scenarios}[kind]()
     if name not in known:
-        raise unknown(kind, name, list(known), "or a path to a file")
+        raise unknown_name_error(kind, name, list(known), "or a path to a file")
     return known[name].path
 
 
@@ -206,13 +205,6 @@ def _node_base() -> type:
 
 
 NODES: Registry[type[Node]] = Registry("node", group="roboyard.nodes", base=_node_base)
-
-
-def unknown(kind: str, name: str, known: list[str], valid: str = "") -> UnknownNameError:
-    """The error for a name that does not exist, with those near to it and all that do."""
-    hint = did_you_mean(name, known)
-    listed = f"there are: {', '.join(known)}" if known else "there are none"
-    return UnknownNameError(f"no {kind} {name!r}{hint}", valid=f"{listed}; {valid}" if valid else listed)
 
 
 # -- how it is found -------------------------------------------------------------------------------------------------

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
+from dataclasses import fields, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -40,40 +40,30 @@ class InputSource(Config):
     nodelay: bool = parameter(False, key="_nodelay", doc="Without effect.")
 
     def make(self, name: str, gravity: float) -> SourceConfig:
-        """Return the filter's configuration of the source."""
-        return SourceConfig(name, self.used, gravity=gravity)
+        """Return the filter's configuration of the source; what this kind does not state keeps its default."""
+        stated = {field.name for field in fields(self)} & {field.name for field in fields(SourceConfig)}
+        return SourceConfig(name, gravity=gravity, **{key: getattr(self, key) for key in stated})
 
 
 class TwistSource(InputSource):
     """A source of geometry_msgs/TwistWithCovarianceStamped."""
 
-    rejection_threshold: float = parameter(
+    twist_rejection_threshold: float = parameter(
         math.inf, low=0.0, high=math.inf, key="_rejection_threshold", doc="Largest Mahalanobis distance of a velocity."
     )
-
-    def make(self, name: str, gravity: float) -> SourceConfig:
-        """Return the filter's configuration of the source."""
-        return replace(super().make(name, gravity), twist_rejection_threshold=self.rejection_threshold)
 
 
 class _MovingSource(InputSource):
     differential: bool = parameter(False, key="_differential", doc="Use changes between its poses as velocities.")
     relative: bool = parameter(False, key="_relative", doc="Poses count from its first one.")
 
-    def make(self, name: str, gravity: float) -> SourceConfig:
-        return replace(super().make(name, gravity), differential=self.differential, relative=self.relative)
-
 
 class PoseSource(_MovingSource):
     """A source of geometry_msgs/PoseWithCovarianceStamped."""
 
-    rejection_threshold: float = parameter(
+    pose_rejection_threshold: float = parameter(
         math.inf, low=0.0, high=math.inf, key="_rejection_threshold", doc="Largest Mahalanobis distance of a pose."
     )
-
-    def make(self, name: str, gravity: float) -> SourceConfig:
-        """Return the filter's configuration of the source."""
-        return replace(super().make(name, gravity), pose_rejection_threshold=self.rejection_threshold)
 
 
 class OdometrySource(_MovingSource):
@@ -86,14 +76,6 @@ class OdometrySource(_MovingSource):
         math.inf, low=0.0, high=math.inf, key="_twist_rejection_threshold",
         doc="Largest Mahalanobis distance of a velocity.",
     )  # fmt: skip
-
-    def make(self, name: str, gravity: float) -> SourceConfig:
-        """Return the filter's configuration of the source."""
-        return replace(
-            super().make(name, gravity),
-            pose_rejection_threshold=self.pose_rejection_threshold,
-            twist_rejection_threshold=self.twist_rejection_threshold,
-        )
 
 
 class ImuSource(OdometrySource):
@@ -109,15 +91,6 @@ class ImuSource(OdometrySource):
     bias_at_rest: bool = parameter(
         False, key="_bias_at_rest", doc="Estimate the gyroscope's bias while odometry reports standstill."
     )
-
-    def make(self, name: str, gravity: float) -> SourceConfig:
-        """Return the filter's configuration of the source."""
-        return replace(
-            super().make(name, gravity),
-            linear_acceleration_rejection_threshold=self.linear_acceleration_rejection_threshold,
-            remove_gravitational_acceleration=self.remove_gravitational_acceleration,
-            bias_at_rest=self.bias_at_rest,
-        )
 
 
 class KalmanNodeConfig(RosNodeConfig):
