@@ -18,7 +18,7 @@ NAMES ?=
 OLD ?=
 REPEATS ?= 3
 OPTIONS ?=
-SYSTEMS := rover-homecoming akrobat-free scitos-free cell-collaboration youbot-loop
+SYSTEMS := rover-homing akrobat-free-gait scitos-no-obstacles cell-collaboration youbot-pick-place-loop
 export MPLBACKEND := Agg
 export NO_MKDOCS_2_WARNING := 1
 
@@ -35,15 +35,15 @@ help: ## what can be made
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 18
 
 demo: $(MARKS)/base ## install, let the rover come home when its link is lost, and say where report and video lie
-	$(BIN)/roboyard run rover-homecoming --video
+	$(BIN)/roboyard run rover-homing --video
 
 view: $(MARKS)/base ## the same at real time in a browser: open the address that it prints
-	$(BIN)/roboyard run rover-homecoming --view
+	$(BIN)/roboyard run rover-homing --view
 
 gallery: $(MARKS)/e2e ## the gallery's pictures and clips anew, from real runs (needs /usr/bin/chromium)
 	$(BIN)/python tools/gallery.py
 
-benchmarks: $(MARKS)/bench ## docs/benchmarks.md anew (NAMES="bus ik" for some, REPEATS=5, OPTIONS="--dir DIR")
+benchmarks: $(MARKS)/bench ## docs/benchmarks.md anew (NAMES="bus ik" for some, REPEATS=5, OPTIONS="--data DIR")
 	$(BIN)/python tools/bench.py $(NAMES) --repeats $(REPEATS) $(if $(OPTIONS),-- $(OPTIONS))
 
 compare: $(MARKS)/base ## all smoke variants here against OLD=REVISION, message by message (OPTIONS="--scenarios rover-drive")

@@ -16,16 +16,16 @@ from typing import Any
 
 import numpy as np
 
-from roboyard.cli.terminal import note
+from roboyard.cli.terminal import print_note
 from roboyard.compute import ProcessPool, count_usable_cores
-from roboyard.scenarios.barn import barn_world, numbers
-from roboyard.scenarios.batch_worker import Job, Result, run_job
-from roboyard.scenarios.run_folder import new_folder
-from roboyard.scenarios.statistics import wilson
+from roboyard.scenarios.batch.statistics import wilson_interval
+from roboyard.scenarios.batch.worker import TrialJob, TrialResult, run_trial
+from roboyard.scenarios.run_folder import create_numbered_folder
+from roboyard.scenarios.world.barn import barn_world_ids, load_barn_world
 
 SENT = 1.0
 """When the mission sends the goal [s]."""
-CONTROL = "robots.courier.parameters.navigator.controller={use: window}"
+CONTROL = "robots.courier.parameters.navigator.controller={type: window}"
 WORLDS = 40
 """That are crossed unless all are asked for: some minutes on two cores."""
 
@@ -57,21 +57,21 @@ def run(nightly: bool = False, worlds: Path | None = None, seeds: int | None = N
         worlds: File of worlds; else those that the scenario makes itself.
         seeds: Of each world; the control run has the first of them, in every fourth world unless nightly.
     """
-    known = list(range(100)) if worlds is None else numbers(worlds)
+    known = list(range(100)) if worlds is None else barn_world_ids(worlds)
     names = [f"{'barn' if worlds is None else worlds.resolve()}#{number}" for number in known]
     chosen = (
         names if nightly else [names[k] for k in np.linspace(0, len(names) - 1, min(WORLDS, len(names))).astype(int)]
     )
     wanted = [Crossing(name, seed, False) for seed in range(seeds or 3) for name in chosen]
     wanted += [Crossing(name, 0, True) for name in (chosen if nightly else chosen[::4])]
-    folder = new_folder("bench-barn").path
+    folder = create_numbered_folder("bench-barn").path
     done: list[Crossing] = []
     try:
         cross(wanted, folder, done)
     except KeyboardInterrupt:
         for line in summary(done):
-            note(line)
-        note(f"stopped after {len(done)} of {len(wanted)} runs; they are in {folder}/results.jsonl")
+            print_note(line)
+        print_note(f"stopped after {len(done)} of {len(wanted)} runs; they are in {folder}/results.jsonl")
         raise
     ours, control = ([c for c in done if c.control is which] for which in (False, True))
     return {
@@ -88,18 +88,18 @@ def run(nightly: bool = False, worlds: Path | None = None, seeds: int | None = N
 
 def cross(wanted: list[Crossing], folder: Path, done: list[Crossing]) -> None:
     """Run all, adding to ``done`` and to a file as they come; few are under way at once, so that Ctrl-C ends them."""
-    running: dict[Future[Result], Crossing] = {}
+    running: dict[Future[TrialResult], Crossing] = {}
     waiting = iter(enumerate(wanted))
     workers = min(count_usable_cores(), len(wanted))
-    with ProcessPool(workers, preload=("roboyard.scenarios.batch_worker",)) as pool, (
+    with ProcessPool(workers, preload=("roboyard.scenarios.batch.worker",)) as pool, (
         folder / "results.jsonl"
     ).open("w", encoding="utf-8") as log:  # fmt: skip
         while True:
             while len(running) < 2 * pool.workers and (following := next(waiting, None)) is not None:
                 number, crossing = following
                 settings = (f"world={crossing.world}", *((CONTROL,) if crossing.control else ()))
-                job = Job("barn", crossing.seed, settings, False, str(folder / f"run-{number:04d}"), "failed")
-                running[pool.submit(run_job, job)] = crossing
+                job = TrialJob("barn", crossing.seed, settings, False, str(folder / f"run-{number:04d}"), "failed")
+                running[pool.submit(run_trial, job)] = crossing
             if not running:
                 return
             ready, _ = wait(running, return_when=FIRST_COMPLETED)
@@ -108,15 +108,15 @@ def cross(wanted: list[Crossing], folder: Path, done: list[Crossing]) -> None:
                 done.append(crossing)
                 log.write(json.dumps(asdict(crossing)) + "\n")
                 log.flush()
-                note(f"  {len(done)} of {len(wanted)}: {about(crossing)}")
+                print_note(f"  {len(done)} of {len(wanted)}: {about(crossing)}")
 
 
-def judged(crossing: Crossing, result: Result) -> Crossing:
+def judged(crossing: Crossing, result: TrialResult) -> Crossing:
     """With its score."""
-    time = float(result.metrics.get("sim_seconds") or 101.0) - SENT
-    names = ("contacts", "sim_seconds", "cause", "final_x", "final_y")
+    time = float(result.metrics.get("sim_time") or 101.0) - SENT
+    names = ("contacts", "sim_time", "navigation_failure", "final_x", "final_y")
     why = result.reason or ", ".join(f"{name} {result.metrics.get(name)}" for name in names)
-    points = barn_world(crossing.world).score(result.success, time)
+    points = load_barn_world(crossing.world).score(result.success, time)
     return Crossing(crossing.world, crossing.seed, crossing.control, points, "" if result.success else why)
 
 
@@ -143,7 +143,7 @@ def summary(done: list[Crossing]) -> list[str]:
     for control, who in ((False, "pursuit"), (True, "Dynamic Window")):
         mine = [c for c in done if c.control is control]
         if mine:
-            rate = wilson(sum(not c.why for c in mine), len(mine))
+            rate = wilson_interval(sum(not c.why for c in mine), len(mine))
             interval = f"95 %: {100 * rate.low:.1f} to {100 * rate.high:.1f}"
             lines.append(f"{who}: success {100 * rate.value:.1f} % ({interval}), score {score(mine):.3f}")
     lines += sorted(about(c) for c in done if c.why)

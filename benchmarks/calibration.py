@@ -11,32 +11,31 @@ from typing import Any
 
 import numpy as np
 
+from roboyard.bringup.calibration_store import calibrated_parameters
+from roboyard.bringup.robot_loader import load_robot
 from roboyard.control import DifferentialDrive
 from roboyard.geometry import wrap_angle
 from roboyard.localization import WheelOdometry
-from roboyard.scenarios.assemble import assemble
-from roboyard.scenarios.calibrated import parameters_of
-from roboyard.scenarios.calibration import Calibrated, calibrate_drive
-from roboyard.scenarios.calibration.drive import two_sided
-from roboyard.scenarios.catalog import find_robot
-from roboyard.scenarios.spec import load_spec
+from roboyard.scenarios.assembly import build_run
+from roboyard.scenarios.calibration import DriveCalibrationResult, calibrate_drive, differential_drive_parameters
+from roboyard.scenarios.loading import load_scenario
 
 
-def course(calibrated: Calibrated, seed: int) -> tuple[float, float]:
+def course(calibrated: DriveCalibrationResult, seed: int) -> tuple[float, float]:
     """Final heading errors [rad] on the course, not wrapped: uncalibrated, calibrated."""
-    package, found = calibrated.package, calibrated.record
+    package, found = calibrated.package, calibrated.calibration
     settings = [
         f"robots.rover.parameters.{node}.{name}={value!r}"
-        for node, values in parameters_of(package, found).items()
+        for node, values in calibrated_parameters(package, found).items()
         for name, value in values.items()
     ]
-    spec = load_spec("rover-drive", overrides=settings).seeded(seed)
-    wheels = two_sided(package)
+    spec = load_scenario("rover-drive", overrides=settings).with_seed(seed)
+    wheels = differential_drive_parameters(package)
     nominal = DifferentialDrive(wheel_radius=wheels["wheel_radius"], track=wheels["track"])
     estimates = [WheelOdometry(drive) for drive in (nominal, calibrated.fit.drive)]
     headings, turned = [0.0, 0.0], [0.0]
 
-    with assemble(spec, record=False) as run:
+    with build_run(spec, record=False) as run:
         robot = run.robots["rover"]
         last = [robot.truth.pose.yaw]
 
@@ -54,13 +53,13 @@ def course(calibrated: Calibrated, seed: int) -> tuple[float, float]:
             last[0] = yaw
 
         run.bus.add_message_observer(see)
-        run.run_for(spec.scenario.duration)
+        run.run_for(spec.config.duration)
     return headings[0] - turned[0], headings[1] - turned[0]
 
 
 def run(nightly: bool = False) -> dict[str, Any]:
     """Calibrate and drive with several seeds; ``nightly`` takes more."""
-    package = find_robot("rover", calibrated=False)
+    package = load_robot("rover", use_calibration=False)
     rows = []
     for seed in range(10 if nightly else 3):
         calibrated = calibrate_drive(package, seed=seed)

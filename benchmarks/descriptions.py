@@ -1,6 +1,6 @@
 """Robots and worlds that others made: read or refused for what is in them, compared with what others' tools read.
 
-Looks at the folder given by ``--dir``, else at ``descriptions`` in the folder that ROBOYARD_DATA names.  Beside it
+Looks at the folder given by ``--data``, else at ``descriptions`` in the folder that ROBOYARD_DATA names.  Beside it
 plain MuJoCo, given the same URDFs with their mesh paths resolved.
 """
 
@@ -69,7 +69,7 @@ def home(folder: Path | None) -> Path:
         return folder
     data = os.environ.get("ROBOYARD_DATA")
     if not data or not (Path(data) / "descriptions").is_dir():
-        raise ImportError("no descriptions to look at (--dir DIR, or ROBOYARD_DATA naming their folder's parent)")
+        raise ImportError("no descriptions to look at (--data DIR, or ROBOYARD_DATA naming their folder's parent)")
     return Path(data) / "descriptions"
 
 

@@ -1,6 +1,6 @@
 """Finding marked discs: recall, false ones, error and time, beside OpenCV's circles and blobs and a thesis's method.
 
-Pictures are drawn by seeds that were not used while the detector was made; ``--pictures DIR`` (or the folder rgbd in
+Pictures are drawn by seeds that were not used while the detector was made; ``--data DIR`` (or the folder rgbd in
 ROBOYARD_DATA) lays discs into real ones: NAME.png or NAME.jpg, with NAME.pcd or NAME.pcd.gz if there is depth.
 """
 
@@ -231,7 +231,7 @@ def real_pictures(folder: Path | None) -> Iterator[tuple[str, np.ndarray, np.nda
         data = os.environ.get("ROBOYARD_DATA")
         folder = Path(data) / "rgbd" if data else None
     if folder is None or not folder.is_dir():
-        raise ImportError("no real pictures: --pictures DIR, or ROBOYARD_DATA with a folder rgbd")
+        raise ImportError("no real pictures: --data DIR, or ROBOYARD_DATA with a folder rgbd")
     for path in sorted([*folder.glob("*.png"), *folder.glob("*.jpg")]):
         image = np.asarray(Image.open(path).convert("RGB"))
         cloud = next((p for ending in (".pcd", ".pcd.gz") if (p := folder / (path.stem + ending)).is_file()), None)

@@ -22,8 +22,8 @@ from roboyard.description import load_model, load_world
 from roboyard.description.model import World
 from roboyard.geometry import SE3
 from roboyard.hardware import JointCommand
-from roboyard.scenarios.runner import run_scenario
-from roboyard.scenarios.spec import load_spec
+from roboyard.scenarios.execution import run_scenario
+from roboyard.scenarios.loading import load_scenario
 from roboyard.simulation import Simulation
 from roboyard.simulation.sensors.lidar import Lidar
 
@@ -249,7 +249,7 @@ def drive(record: bool) -> float:
     """Real-time factor of one headless rover-drive, kernels compiled, with or without its recording."""
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder) / "run"
-        outcome = run_scenario(load_spec("rover-drive"), out=out, keep=record, report=False, serve=False)
+        outcome = run_scenario(load_scenario("rover-drive"), out=out, keep_files=record, report=False, serve=False)
     return float(outcome.metrics["real_time_factor"])
 
 

@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from roboyard.scenarios.batch import run_batch
-from roboyard.scenarios.catalog import find_robot
-from roboyard.scenarios.robot_legs import find_walker
+from roboyard.bringup.legged_robot import load_legged_robot
+from roboyard.bringup.robot_loader import load_robot
+from roboyard.scenarios.batch.runner import run_batch
+from roboyard.scenarios.execution import reduced_garbage_collection
 from roboyard.scenarios.run import Run
-from roboyard.scenarios.runner import seldom_collected
 from roboyard.walking.gaits import gait_of
 from roboyard.walking.stepping import Stepper, Steps
 from roboyard.walking.walker import Walker
@@ -31,7 +31,7 @@ RUNS, NIGHTLY = 4, 40
 
 def solved() -> tuple[float, float, float]:
     """Leg solutions a second, the largest error there and back [m], and solutions a second of a peer in numpy."""
-    walker = find_walker("akrobat")
+    walker = load_legged_robot("akrobat")
     rng, count = np.random.default_rng(0), FEET // len(walker.legs)
     q = rng.uniform(walker.lower, walker.upper, (count, len(walker.legs), 3))
     q[..., 2] = -np.abs(q[..., 2])
@@ -65,9 +65,9 @@ def textbook(walker: Walker, feet: NDArray[np.float64]) -> NDArray[np.float64]:
 def walked(robot: str, profile: str, speed: float, lift: float, seconds: float) -> dict[str, Any]:
     """Metrics of walking straight on, with how fast that ran on the wall's clock and on the processor's."""
     arguments = {"profile": profile} if profile else {}
-    package = find_robot(robot, None, arguments).customised({"gait": {"lift": lift}}, {})
-    with seldom_collected(), Run("empty", seed=0) as run:
-        walker = run.add(package, robot, arguments=arguments)
+    package = load_robot(robot, None, arguments).with_overrides({"gait": {"lift": lift}}, {})
+    with reduced_garbage_collection(), Run("empty", seed=0) as run:
+        walker = run.add_robot(package, robot, xacro_args=arguments)
         run.run_for(4.2)
         walker.drive(speed)
         run.run_for(1.0)
@@ -75,7 +75,7 @@ def walked(robot: str, profile: str, speed: float, lift: float, seconds: float) 
         run.run_for(seconds)
         done = run.time - start
         factors = {"factor": done / (time.perf_counter() - wall), "own": done / (time.thread_time() - spent)}
-        return {**run.evaluation.by_robot()[robot], **factors}
+        return {**run.evaluation.metrics_by_robot()[robot], **factors}
 
 
 def drawn(scenario: str, runs: int, *overrides: str) -> tuple[float, float]:
@@ -84,7 +84,7 @@ def drawn(scenario: str, runs: int, *overrides: str) -> tuple[float, float]:
         out = Path(folder) / "batch"
         found = run_batch(scenario, runs, out=out, overrides=overrides, keep="none")
     speeds = [float(speed) for r in found.results if r.success and (speed := r.metrics.get("speed")) is not None]
-    return 100.0 * found.success.value, float(np.median(speeds)) if speeds else math.nan
+    return 100.0 * found.success_rate.value, float(np.median(speeds)) if speeds else math.nan
 
 
 def run(nightly: bool = False, runs: int | None = None) -> dict[str, Any]:
@@ -94,12 +94,12 @@ def run(nightly: bool = False, runs: int | None = None) -> dict[str, Any]:
     fast = walked("akrobat", "fast", FAST, 0.025, seconds)
     lauron = walked("lauron", "", 0.4, 0.05, 0.5 * seconds)
     drift = [math.degrees(one["heading_error"]) / one["distance"] for one in (thesis, fast, lauron)]
-    legs = find_walker("akrobat", arguments={"profile": "fast"})
+    legs = load_legged_robot("akrobat", arguments={"profile": "fast"})
     most = Stepper(legs, gait_of("tripod", legs), Steps(lift=0.025)).executable((9.0, 0.0, 0.0))[0][0]
-    low, low_speed = drawn("akrobat-rough", seeds)
+    low, low_speed = drawn("akrobat-rough-terrain", seeds)
     changes = ("terrain.height_range=0.14", "robots.akrobat.parameters.gait.lift=0.1")
-    high, high_speed = drawn("akrobat-rough", seeds, *changes)
-    varied, _ = drawn("akrobat-varied", seeds)
+    high, high_speed = drawn("akrobat-rough-terrain", seeds, *changes)
+    varied, _ = drawn("akrobat-randomized", seeds)
     return {
         "figures": [
             {"name": "leg inverse kinematics, batched", "value": rate / 1e6, "unit": "M/s", "target": ">= 1"},
@@ -114,7 +114,7 @@ def run(nightly: bool = False, runs: int | None = None) -> dict[str, Any]:
             {"name": f"tripod of {FAST} m/s, profile fast", "value": fast["speed"], "unit": "m/s",
              "target": ">= 0.4"},
             {"name": "  the servos' limit at this lift and stride", "value": float(most), "unit": "m/s"},
-            {"name": "  saturated samples", "value": 100.0 * fast["saturated_fraction"], "unit": "%",
+            {"name": "  saturated samples", "value": 100.0 * fast["motor_saturation"], "unit": "%",
              "target": "<= 10"},
             {"name": "  heading drift", "value": drift[1], "unit": "deg/m", "target": "<= 3"},
             {"name": "  odometry off, of the way", "value": 100.0 * fast["odom_final_error"] / fast["distance"],

@@ -20,15 +20,15 @@ import numpy as np
 import yaml
 from scipy.ndimage import label
 
+from roboyard.bringup.catalog import find_catalog_file
 from roboyard.compute import ProcessPool, count_usable_cores
 from roboyard.description import load_world
 from roboyard.geometry import SE2
 from roboyard.grids import FREE, GridGeometry, OccupancyGrid, distance_transform
-from roboyard.scenarios import load_spec
-from roboyard.scenarios.batch_worker import Job, Result, run_job
-from roboyard.scenarios.catalog import find
-from roboyard.scenarios.statistics import wilson
-from roboyard.scenarios.true_map import true_map
+from roboyard.scenarios import load_scenario
+from roboyard.scenarios.batch.statistics import wilson_interval
+from roboyard.scenarios.batch.worker import TrialJob, TrialResult, run_trial
+from roboyard.scenarios.ground_truth import ground_truth_map
 from roboyard.simulation import Simulation
 from roboyard.simulation.floor_plan import floor_plan
 
@@ -49,8 +49,8 @@ class Ground:
     """A world's free ground, what stands there loosely taken as it stands at first, and ways in it."""
 
     def __init__(self, world: str) -> None:
-        simulation = Simulation(load_world(find("world", world)))
-        maps = [true_map(simulation, height=h, resolution=0.1, inside=[(0.0, 0.0)]) for h in HEIGHTS]
+        simulation = Simulation(load_world(find_catalog_file("world", world)))
+        maps = [ground_truth_map(simulation, height=h, resolution=0.1, interior_points=[(0.0, 0.0)]) for h in HEIGHTS]
         low = np.min([grid.geometry.T_map_grid.xy for grid in maps], axis=0)
         high = np.max([np.array(grid.geometry.T_map_grid.xy) + grid.geometry.extent for grid in maps], axis=0)
         self.frame = GridGeometry.covering(low, high, 0.1)
@@ -125,33 +125,33 @@ def day(seed: int) -> dict[str, Any]:
     seconds = 1.0 + driven / SPEED
     steps: list[dict[str, Any]] = [
         {"wait": 1.0},
-        {"follow": {"points": _thin(course), "speed": SPEED, "turn": 1.2, "timeout": round(seconds - 1.0, 2)}},
+        {"follow": {"points": _thin(course), "speed": SPEED, "angular": 1.2, "timeout": round(seconds - 1.0, 2)}},
     ]
     if random.random() < 0.3:
         turn = float(random.choice([-1.0, 1.0]))
-        steps.append({"drive": {"v": 0.0, "w": turn, "for": round(float(random.uniform(0.3, 2.5)), 2)}})
+        steps.append({"drive": {"linear": 0.0, "angular": turn, "duration": round(float(random.uniform(0.3, 2.5)), 2)}})
     silent = 0.0
     for _ in range(int(random.integers(0, 4))):  # a link that flaps
         silence, heard = float(random.uniform(3.0, 20.0)), float(random.uniform(0.05, 3.0))
-        steps += [{"silence": round(silence, 2)}, {"wait": round(heard, 2)}]
+        steps += [{"link_loss": round(silence, 2)}, {"wait": round(heard, 2)}]
         silent += silence + heard
     limit = 40.0 + silent + driven / 0.3
-    steps.append({"silence": round(limit, 1)})
-    rover = load_spec("rover-homecoming").scenario
+    steps.append({"link_loss": round(limit, 1)})
+    rover = load_scenario("rover-homing").config
     nodes = {
-        name: {"use": n.use, "robot": n.robot, "parameters": dict(n.parameters)} for name, n in rover.nodes.items()
+        name: {"type": n.type, "robot": n.robot, "parameters": dict(n.parameters)} for name, n in rover.nodes.items()
     }
     pose = {"initial_pose_x": float(start[0]), "initial_pose_y": float(start[1]), "initial_pose_yaw": heading}
     nodes["amcl"]["parameters"] |= {"set_initial_pose": True, **pose}
-    nodes["teleop_tracker"]["parameters"]["spacing"] = round(float(random.uniform(0.5, 2.0)), 2)
+    nodes["homing_tracker"]["parameters"]["spacing"] = round(float(random.uniform(0.5, 2.0)), 2)
     return {
         "world": WORLDS[seed % len(WORLDS)],
-        "robots": {"rover": {"model": "rover", "at": [float(start[0]), float(start[1]), heading]}},
+        "robots": {"rover": {"model": "rover", "pose": [float(start[0]), float(start[1]), heading]}},
         "nodes": nodes,
-        "operator": {"rover": {"steps": steps, "frame": "map", "tremor": 0.05}},
+        "operator": {"rover": {"steps": steps, "frame": "map", "command_noise": 0.05}},
         "faults": _box(place, course, driven, seconds, random),
         "duration": round(seconds + limit, 1),
-        "until": "returned",
+        "stop_when": "returned",
         "criteria": {"home": f"returned and home_error <= {NEAR}", "touched_nothing": "contacts == 0"},
     }
 
@@ -206,7 +206,7 @@ def _box(
         if place.way(end, course[0], distance_transform(~free, 0.1), BOX_GAP) is not None:
             moment = round(seconds + float(random.uniform(0.0, 3.5)), 2)
             pose = [*(round(float(v), 3) for v in at), 0.25, 0.0, 0.0, round(yaw, 3)]
-            return [{"at": moment, "what": "spawn", "model": "box", "name": "box", "pose": pose,
+            return [{"time": moment, "type": "spawn", "model": "box", "name": "box", "pose": pose,
                      "size": [*map(float, size), 0.5]}]  # fmt: skip
     return []
 
@@ -219,20 +219,20 @@ def run(nightly: bool, runs: int | None = None, seed: int = 0) -> dict[str, Any]
         for number in range(seed, seed + count):
             path = Path(folder) / f"day-{number}.yaml"
             path.write_text(yaml.safe_dump(day(number)))
-            jobs.append(Job(str(path), number, (), False, str(Path(folder) / f"run-{number}"), "none"))
+            jobs.append(TrialJob(str(path), number, (), False, str(Path(folder) / f"run-{number}"), "none"))
         results = _all(jobs)
     return _figures(results)
 
 
-def _all(jobs: list[Job]) -> list[Result]:
+def _all(jobs: list[TrialJob]) -> list[TrialResult]:
     """Results in the order of the jobs; few are under way at once, so that Ctrl-C ends them soon."""
-    found: dict[int, Result] = {}
-    with ProcessPool(min(count_usable_cores(), len(jobs)), preload=("roboyard.scenarios.batch_worker",)) as pool:
+    found: dict[int, TrialResult] = {}
+    with ProcessPool(min(count_usable_cores(), len(jobs)), preload=("roboyard.scenarios.batch.worker",)) as pool:
         waiting = iter(jobs)
-        running: dict[Future[Result], Job] = {}
+        running: dict[Future[TrialResult], TrialJob] = {}
         while True:
             while len(running) < 2 * pool.workers and (job := next(waiting, None)) is not None:
-                running[pool.submit(run_job, job)] = job
+                running[pool.submit(run_trial, job)] = job
             if not running:
                 return [found[job.seed] for job in jobs]
             ready, _ = wait(running, return_when=FIRST_COMPLETED)
@@ -240,17 +240,17 @@ def _all(jobs: list[Job]) -> list[Result]:
                 found[running.pop(future).seed] = future.result()
 
 
-def _figures(results: list[Result]) -> dict[str, Any]:
-    def metric(result: Result, name: str) -> float:
+def _figures(results: list[TrialResult]) -> dict[str, Any]:
+    def metric(result: TrialResult, name: str) -> float:
         value = result.metrics.get(name)
         return math.nan if value is None else float(value)
 
-    home = wilson(sum(result.success for result in results), len(results))
+    home = wilson_interval(sum(result.success for result in results), len(results))
     errors = [metric(r, "home_error") for r in results]
     contacts = [metric(r, "contacts") for r in results]
     latencies = [metric(r, "cancel_latency") for r in results]
     factors = [metric(r, "real_time_factor") for r in results]
-    blackouts, skipped = (sum(metric(r, name) for r in results) for name in ("blackouts", "points_skipped"))
+    blackouts, skipped = (sum(metric(r, name) for r in results) for name in ("link_losses", "waypoints_skipped"))
     worst = np.nanmax(latencies) if not np.isnan(latencies).all() else None
     missed = [f"seed {r.seed}: {r.reason or _why(r)}" for r in results if not r.success]
     return {
@@ -271,6 +271,6 @@ def _figures(results: list[Result]) -> dict[str, Any]:
     }
 
 
-def _why(result: Result) -> str:
-    names = ("returned", "home_error", "contacts", "blackouts", "points_skipped", "sim_seconds")
+def _why(result: TrialResult) -> str:
+    names = ("returned", "home_error", "contacts", "link_losses", "waypoints_skipped", "sim_time")
     return ", ".join(f"{name} {result.metrics.get(name)}" for name in names)

@@ -15,11 +15,11 @@ from typing import Any
 import numpy as np
 from scipy.optimize import least_squares
 
+from roboyard.bringup.joint_groups import load_joint_groups
 from roboyard.errors import RoboyardError
 from roboyard.kinematics import Chain
 from roboyard.kinematics.ik import IkConfig, IkFailure, PointingTarget, find_closed_form, solve_ik, solve_ik_batch
 from roboyard.kinematics.ik.numeric_ik import IkTarget, search_from_seeds
-from roboyard.scenarios.robot_groups import find_groups
 
 ARMS = ("scitos_arm", "iisy", "youbot_arm")
 OTHERS: dict[str, tuple[str, dict[str, str]]] = {
@@ -37,13 +37,13 @@ EXACT = 1e-6
 def arms(robot: str | None) -> Iterator[tuple[str, Chain]]:
     """Name and chain of each arm."""
     for name in (robot,) if robot is not None else ARMS:
-        yield name, find_groups(name, repair=True).chain()
+        yield name, load_joint_groups(name, repair=True).chain()
     folder = os.environ.get("ROBOYARD_DATA")
     if robot is None and folder:
         for name, (path, arguments) in OTHERS.items():
             file = Path(folder) / "descriptions" / path
             if file.is_file():
-                yield name, find_groups(str(file), arguments=arguments, repair=True).chain()
+                yield name, load_joint_groups(str(file), arguments=arguments, repair=True).chain()
 
 
 def poses_of(chain: Chain, count: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
@@ -228,7 +228,7 @@ def peers(nightly: bool, seed: int = 0, robot: str | None = None) -> dict[str, A
 
     figures: list[dict[str, Any]] = []
     for name, chain in arms(robot):
-        groups = find_groups(name, repair=True) if name not in OTHERS else None
+        groups = load_joint_groups(name, repair=True) if name not in OTHERS else None
         if groups is None:
             continue
         model = pin.buildModelFromXML(write_urdf(groups.model).text)

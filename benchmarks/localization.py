@@ -28,10 +28,10 @@ from roboyard.localization.amcl import Amcl, AmclConfig, FreeSpace, SensorModel,
 from roboyard.localization.kalman import NAMES, Fusion, FusionConfig, Measurement, moved
 from roboyard.mapping import Scan
 from roboyard.messages.convert import pose_to_se2
-from roboyard.scenarios import load_spec, run_scenario
-from roboyard.scenarios.assemble import assemble
-from roboyard.scenarios.statistics import wilson
-from roboyard.scenarios.true_map import true_map
+from roboyard.scenarios import load_scenario, run_scenario
+from roboyard.scenarios.assembly import build_run
+from roboyard.scenarios.batch.statistics import wilson_interval
+from roboyard.scenarios.ground_truth import ground_truth_map
 from roboyard.simulation import Simulation
 from roboyard.simulation.carrying import carry
 from roboyard.simulation.floor_plan import floor_plan
@@ -56,7 +56,9 @@ class Place:
         rover = load_model(HERE / "robots" / "rover" / "rover.urdf.xacro")
         self.simulation.add(rover, "rover", SE3.identity())
         self.lidar = next(s for s in self.simulation.sensors("rover") if isinstance(s, Lidar))
-        self.grid = true_map(self.simulation, height=0.24375, resolution=resolution, inside=[(0.0, 0.0)])
+        self.grid = ground_truth_map(
+            self.simulation, height=0.24375, resolution=resolution, interior_points=[(0.0, 0.0)]
+        )
         plans = [floor_plan(self.simulation.model, height=h, moving=True, without=("rover",)) for h in (0.1, 0.24)]
         low = np.min([plan.origin for plan in plans], axis=0)
         high = np.max([(plan.extent[1], plan.extent[3]) for plan in plans], axis=0)
@@ -222,7 +224,7 @@ def driving(nightly: bool) -> dict[str, Any]:
 
 
 def _rate(name: str, found: list[bool], target: float, details: list[str], what: str) -> dict[str, Any]:
-    rate = wilson(sum(found), len(found))
+    rate = wilson_interval(sum(found), len(found))
     details.append(f"{what}: {sum(found)} of {len(found)}, 95 % (Wilson): {rate.low:.1%} to {rate.high:.1%}")
     return {"name": name, "value": round(100.0 * sum(found) / len(found), 2), "unit": "%", "target": f">= {target:g}"}
 
@@ -296,14 +298,16 @@ def standing(nightly: bool) -> dict[str, Any]:
 def simulated(nightly: bool) -> dict[str, Any]:
     """Whole simulated runs, with physics and all nodes."""
     figures, details = [], []
-    arena = ["criteria={}", "smoke={}"]
+    arena = ["criteria={}", "variants.smoke={}"]
     for world in WORLDS:
         medians, largest = [], []
         for seed in range(5 if nightly else 1):
-            more = {"world": "arena", "overrides": [*arena, "robots.rover.at=[0, 0, 0]"]} if world == "arena" else {}
-            outcome = run_scenario(load_spec("corridor-localization", **more).seeded(seed), keep=False, serve=False)
-            medians.append(100 * outcome.metrics["location_median_error"])
-            largest.append(100 * outcome.metrics["location_max_error"])
+            more = {"world": "arena", "overrides": [*arena, "robots.rover.pose=[0, 0, 0]"]} if world == "arena" else {}
+            outcome = run_scenario(
+                load_scenario("corridor-localization", **more).with_seed(seed), keep_files=False, serve=False
+            )
+            medians.append(100 * outcome.metrics["localization_median_error"])
+            largest.append(100 * outcome.metrics["localization_max_error"])
         figures.append({"name": f"simulated run in the {world}, median position error, worst of {len(medians)}",
                         "value": round(max(medians), 2), "unit": "cm", "target": "<= 3"})  # fmt: skip
         details.append(f"{world}: medians {', '.join(f'{m:.2f}' for m in medians)} cm, largest {max(largest):.1f} cm")
@@ -315,8 +319,8 @@ def fusion(nightly: bool) -> dict[str, Any]:
     rows, details = [], []
     nodes = "robots.rover.nodes=[joint_states, robot_state, arbiter, drive, odometry, ekf]"
     for seed in range(10 if nightly else 3):
-        spec, errors, last = load_spec("rover-drive", overrides=[nodes]).seeded(seed), [], {}
-        with assemble(spec, record=False) as run:
+        spec, errors, last = load_scenario("rover-drive", overrides=[nodes]).with_seed(seed), [], {}
+        with build_run(spec, record=False) as run:
             rover = run.robots["rover"]
 
             def see(topic: Any, message: Any, node: str, time_ns: int, rover=rover, errors=errors, last=last) -> None:
@@ -328,7 +332,7 @@ def fusion(nightly: bool) -> dict[str, Any]:
                     errors.append((wrap_angle(fused - truth), wrap_angle(last["odom"] - truth)))
 
             run.bus.add_message_observer(see)
-            run.run_for(spec.scenario.duration)
+            run.run_for(spec.config.duration)
         fused, wheels = np.sqrt(np.mean(np.square(errors), axis=0))
         rows.append((fused, wheels))
         details.append(

@@ -11,7 +11,7 @@ import numpy as np
 
 from roboyard.geometry import quaternions
 from roboyard.scenarios import Run
-from roboyard.scenarios.people import PersonEntry
+from roboyard.scenarios.people import PersonConfig
 from roboyard.simulation.people import PARTS as BODY
 from roboyard.simulation.people import Physique, Skeleton, make_body
 from roboyard.simulation.people.clip import BALL, FEET, HEEL
@@ -122,11 +122,13 @@ def hands(nightly: bool) -> list[dict[str, Any]]:
 def step_time(people: int, seconds: float) -> float:
     """Processor time of a physics step of 2 ms of the rover in the arena, people walking about included [ms]."""
     with Run("arena", record=False, timestep=0.002) as run:
-        run.add("rover", at=(0.0, 0.0, 0.0))
+        run.add_robot("rover", pose=(0.0, 0.0, 0.0))
         for k in range(people):
             y = -0.9 * (k - 0.5 * (people - 1))
             back_and_forth = ({"walk": (4.0, y)}, {"walk": (1.5, y)})
-            entry = PersonEntry(at=(1.5, y, 0.0), errands=tuple(_errand(one) for one in back_and_forth), repeat=True)
+            entry = PersonConfig(
+                pose=(1.5, y, 0.0), schedule=tuple(_errand(one) for one in back_and_forth), repeat=True
+            )
             run.add_person(f"person{k}", entry)
         run.run_for(1.0)
         start = time.process_time()  # a machine that others use takes longer, but no more of this
@@ -135,9 +137,9 @@ def step_time(people: int, seconds: float) -> float:
 
 
 def _errand(said: dict[str, Any]) -> Any:
-    from roboyard.scenarios.errands import Errand
+    from roboyard.scenarios.nodes.actors import PersonTask
 
-    return Errand(**said)
+    return PersonTask(**said)
 
 
 def cost(nightly: bool) -> list[dict[str, Any]]:

@@ -12,6 +12,8 @@ from typing import Any
 
 import numpy as np
 
+from roboyard.bringup.catalog import robots
+from roboyard.bringup.joint_groups import load_joint_groups
 from roboyard.errors import RoboyardError
 from roboyard.kinematics.ik import PointingTarget
 from roboyard.manipulation import Groups
@@ -22,8 +24,6 @@ from roboyard.manipulation.planning.plan import weights_of
 from roboyard.manipulation.planning.problem import Connect
 from roboyard.manipulation.scene import PlanningScene
 from roboyard.manipulation.timing import JointLimits
-from roboyard.scenarios.catalog import robots
-from roboyard.scenarios.robot_groups import find_groups
 
 ARMS = ("scitos_arm", "iisy", "youbot_arm")
 BOARD = 0.02
@@ -212,7 +212,7 @@ def run(nightly: bool, runs: int | None = None, seed: int | None = None, robot: 
     states = 100_000 if nightly else 5_000
     figures, details = [], []
     for name in [robot] if robot is not None else [arm for arm in ARMS if arm in robots()]:
-        more, lines = measured(name.rsplit("/", 1)[-1], find_groups(name), count, states, seed or 0)
+        more, lines = measured(name.rsplit("/", 1)[-1], load_joint_groups(name), count, states, seed or 0)
         figures += more
         details += lines
     return {"figures": figures, "details": details}

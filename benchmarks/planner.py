@@ -1,6 +1,6 @@
 """Global planners: optimal on public maps, quick on large ones, never cut short, as short as any direction allows.
 
-Maps are looked for in ``--maps``, else in ``movingai``, ``nav2_maps`` and ``nav2_planner_bench`` of the folder that
+Maps are looked for in ``--data``, else in ``movingai``, ``nav2_maps`` and ``nav2_planner_bench`` of the folder that
 ROBOYARD_DATA names: MovingAI's (``x.map`` with ``x.map.scen`` or ``x.scen``) and map_server's (``x.yaml`` with its
 picture), each also as ``.gz``.  Where there are more maps or problems than fit the time, the figures say how many were
 taken: of maps the first by name, of a map's problems the longest and then such as lie evenly between.  With
@@ -91,7 +91,7 @@ def folders(folder: Path | None) -> list[Path]:
         return [folder]
     data = os.environ.get("ROBOYARD_DATA")
     if data is None:
-        raise ImportError("no maps: --maps or ROBOYARD_DATA has to name a folder")
+        raise ImportError("no maps: --data or ROBOYARD_DATA has to name a folder")
     return [Path(data) / name for name in ("movingai", "nav2_maps", "nav2_planner_bench")]
 
 

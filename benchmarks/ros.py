@@ -22,7 +22,7 @@ from roboyard.bridges import Attached
 from roboyard.bridges.ros1.types import ros1_type
 from roboyard.errors import RunError
 from roboyard.messages import serialize
-from roboyard.scenarios import Run, load_spec, run_scenario
+from roboyard.scenarios import Run, load_scenario, run_scenario
 
 DOMAIN = 87
 _OTHER = """
@@ -191,9 +191,9 @@ def bridged(duration: float, *, record: bool) -> float:
     def look(run: Run) -> None:
         topics.update({name: topic.type_name for name, topic in run.bus.topics.items() if name != "/clock"})
 
-    brief = load_spec("rover-homecoming", overrides=["duration=3"]).seeded(0)
-    run_scenario(brief, keep=False, report=False, serve=False, started=look)
-    spec = load_spec("rover-homecoming", overrides=[f"duration={duration}"]).seeded(0)
+    brief = load_scenario("rover-homing", overrides=["duration=3"]).with_seed(0)
+    run_scenario(brief, keep_files=False, report=False, serve=False, on_started=look)
+    spec = load_scenario("rover-homing", overrides=[f"duration={duration}"]).with_seed(0)
     turns, took = (Semaphore(1), Semaphore(0)), (list[float](), list[float]())
 
     def one(which: int, *attach: Any) -> None:
@@ -216,7 +216,9 @@ def bridged(duration: float, *, record: bool) -> float:
         try:
             with TemporaryDirectory() as folder:
                 out = f"{folder}/run" if record else None
-                run_scenario(spec, out=out, keep=record, report=False, serve=False, attach=attach, started=started)
+                run_scenario(
+                    spec, out=out, keep_files=record, report=False, serve=False, bridges=attach, on_started=started
+                )
         finally:
             others.release(10 * int(duration))  # it goes on alone
 
@@ -253,7 +255,7 @@ def run(nightly: bool = False) -> dict[str, Any]:
         {"name": "… of a datagram between two processes", "value": datagrams(2000), "unit": "µs"},
         {"name": "pictures at 30 Hz that are lost", "value": lost * 100.0, "unit": "%", "target": "<= 0"},
         {"name": "age of a picture", "value": age, "unit": "ms", "target": "<= 5"},
-        {"name": "all topics of rover-homecoming over DDS", "value": recorded * 100.0, "unit": "%", "target": "<= 15"},
+        {"name": "all topics of rover-homing over DDS", "value": recorded * 100.0, "unit": "%", "target": "<= 15"},
         {"name": "… of a run that is not recorded", "value": bare * 100.0, "unit": "%"},
     ]  # fmt: skip
     return {"figures": figures}

@@ -1,6 +1,7 @@
 """Graph SLAM on real logs: error against relations checked by hand, time, memory, and what a scan costs as maps grow.
 
-Logs are looked for in ``--dir``, else in ``slam`` of the folder that ROBOYARD_DATA names.  Relations of ``name.clf.gz``
+Logs are looked for in ``--data``, else in ``slam`` of the folder that ROBOYARD_DATA names.  Relations of
+``name.clf.gz``
 are ``name.relations``, beside it or in ``relations``.  One set of parameters, the defaults, serves all logs.
 Each log runs in a process of its own, so that its memory can be told.
 
@@ -147,7 +148,7 @@ def run(nightly: bool = False, folder: Path | None = None) -> dict[str, Any]:
     data = os.environ.get("ROBOYARD_DATA")
     where = folder or (Path(data) / "slam" if data else None)
     if where is None or not where.is_dir():
-        raise ImportError("no logs: --dir or ROBOYARD_DATA has to name a folder with logs")
+        raise ImportError("no logs: --data or ROBOYARD_DATA has to name a folder with logs")
     figures: list[dict[str, Any]] = []
     details = ["log: trans_m trans_std rot_deg relations seconds real_time_factor peak_memory_mb"]
     for log in logs_in(where):

@@ -31,12 +31,12 @@ HEAVY = "import typer, pydantic, numba, mujoco, scipy.linalg, scipy.ndimage"
 """What physics, kernels and planners need."""
 PLAN_STEPS = (
     "plan", "steps", "stones", "--fraction", "0.12", "--cell-size", "0.06", "--height-range", "0.3",
-    "--origin", "0.34,-0.6", "--size", "0.4,1.2", "--to", "0.3,0", "--budget", "2000",
+    "--origin", "0.34,-0.6", "--size", "0.4,1.2", "--to", "0.3,0", "--max-events", "2000",
 )  # fmt: skip
 """A search so short that the time is that of the command."""
 FIRST_STEPS = """
 import os, sys
-from roboyard.cli.display import Display
+from roboyard.cli.run_display import Display
 from roboyard.cli.main import main
 Display.tick = lambda display: os._exit(0)  # called when 0.1 s of the run are simulated
 sys.argv = ["roboyard", "run", sys.argv[1], "--quiet", "--out", sys.argv[2]]
@@ -57,9 +57,9 @@ def verbs(folder: Path) -> list[tuple[str, str, float]]:
         ("check world arena", HEAVY, 1.0),
         ("check robot rover", HEAVY, 1.0),
         ("check robot akrobat", HEAVY, 1.0),
-        ("check scenario rover-homecoming", HEAVY, 1.0),
+        ("check scenario rover-homing", HEAVY, 1.0),
         ("check scenario cell-collaboration", HEAVY, 1.0),
-        (f"check plan {folder / 'steps.json'}", HEAVY, 1.0),
+        (f"check step-plan {folder / 'steps.json'}", HEAVY, 1.0),
         (f"plan path {folder / 'walls.yaml'} --from 0.5,4 --to 9.5,1 --robot rover", HEAVY, 1.0),
         ("plan arm scitos_arm --to ahead", HEAVY, 1.0),
         (f"plan tasks {library / 'missions' / 'scitos_tasks.yaml'}", PLAIN, 1.0),
@@ -104,7 +104,7 @@ def run(nightly: bool, runs: int | None = None) -> dict[str, Any]:
         calls = {
             short(verb): (["-m", "roboyard", *verb.split()], limit, target) for verb, limit, target in verbs(folder)
         }
-        for scenario in ("rover-homecoming", "rover-drive"):
+        for scenario in ("rover-homing", "rover-drive"):
             calls[f"run {scenario}, to its first steps"] = (["-c", FIRST_STEPS, scenario], HEAVY, 2.0)
         commands = {label: arguments for label, (arguments, _, _) in calls.items()}
         commands |= {limit: ["-c", limit] for limit in (PLAIN, HEAVY)}

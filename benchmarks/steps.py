@@ -17,9 +17,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from roboyard.bringup.free_gait_model import load_free_gait_model
 from roboyard.errors import RoboyardError
 from roboyard.grids.terrain import generate_terrain
-from roboyard.scenarios.robot_steps import find_rig
 from roboyard.walking.steps.checker import Limits, check_plan
 from roboyard.walking.steps.draws import key_of
 from roboyard.walking.steps.ground import Ground
@@ -68,7 +68,7 @@ def stones(rig: Rig, share: float, seed: int) -> Any:
 
 
 def blocks(seed: int) -> Any:
-    """A terrain of the scenario `akrobat-free`."""
+    """A terrain of the scenario `akrobat-free-gait`."""
     rng = np.random.default_rng([0xB10C, seed])
     return generate_terrain("blocks", (1.4, 2.4), rng, corner=(0.4, -1.2), cell_size=0.2, height_range=0.1)
 
@@ -180,7 +180,7 @@ def compare(
     nightly: bool, seed: int | None = None, terrains: int | None = None, plot: Path | None = None
 ) -> dict[str, Any]:
     """Compare all planners by Herms's criteria: anytime, parallel, memory, where they apply; and over time."""
-    rig, first, count = find_rig("akrobat"), seed or 0, terrains or (20 if nightly else 2)
+    rig, first, count = load_free_gait_model("akrobat"), seed or 0, terrains or (20 if nightly else 2)
     moments = np.geomspace(0.02, 10.0 if nightly else 3.0, 28)
     level = generate_terrain("flat", (1.0, 1.0), np.random.default_rng(0))
     for planner in PLANNERS:
@@ -227,7 +227,7 @@ def compare(
 def check(nightly: bool, seed: int | None = None, runs: int | None = None) -> dict[str, Any]:
     """Look at plans of all planners over all kinds of ground, of both robots, with the checker."""
     count, first = runs or (10_000 if nightly else 60), seed or 0
-    rigs = {name: find_rig(name) for name in ("akrobat", "lauron")}
+    rigs = {name: load_free_gait_model(name) for name in ("akrobat", "lauron")}
     returned, faulty, details = 0, 0, []
     for k in range(first, first + count):
         robot = "lauron" if k % 4 == 3 else "akrobat"
@@ -274,7 +274,7 @@ def random_task(number: int, scale: float) -> tuple[str, Any, tuple[float, float
 
 def run(nightly: bool, seed: int | None = None, terrains: int | None = None) -> dict[str, Any]:
     """Steps over level ground and stepping stones."""
-    rig, count, first = find_rig("akrobat"), terrains or (NIGHTLY if nightly else TERRAINS), seed or 0
+    rig, count, first = load_free_gait_model("akrobat"), terrains or (NIGHTLY if nightly else TERRAINS), seed or 0
     level = generate_terrain("flat", (1.0, 1.0), np.random.default_rng(0))
     for planner in PLANNERS:
         searched(rig, level, (0.4, 0.0), planner, 0, 0.01)  # compile

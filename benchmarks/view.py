@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from roboyard.description import load_model
-from roboyard.scenarios import Control, Run
-from roboyard.scenarios.clock import let_run
+from roboyard.scenarios import Run, RunControl
+from roboyard.scenarios.execution import execute
 from roboyard.view import View
 
 BODIES, BEAMS = 60, 720
@@ -61,14 +61,14 @@ CRATE = (
 def going(rate: float = 1.0) -> Iterator[tuple[Run, View]]:
     """A rover with its lidar and crates about it, on a thread of its own, and the view."""
     with Run("arena", record=False) as run, View(0) as view:
-        run.add("rover")
+        run.add_robot("rover")
         crate, bodies = load_model(CRATE), sum(run.simulation.model.body_jntnum > 0)
         for k in range(max(0, BODIES - int(bodies))):
-            run.add_object(crate, f"crate{k}", at=(-3.0 + 0.5 * (k % 12), -3.0 + 0.5 * (k // 12), 0.11, 0, 0, 0))
-        control = Control(pace=rate)
+            run.add_object(crate, f"crate{k}", pose=(-3.0 + 0.5 * (k % 12), -3.0 + 0.5 * (k // 12), 0.11, 0, 0, 0))
+        control = RunControl(real_time_factor=rate)
         control.bind(run.bus)
         view.begin(run, "bench", 1e4, control)
-        thread = threading.Thread(target=lambda: let_run(run, 1e4, control), daemon=True)
+        thread = threading.Thread(target=lambda: execute(run, 1e4, control), daemon=True)
         thread.start()
         try:
             yield run, view

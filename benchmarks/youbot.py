@@ -1,6 +1,7 @@
 """The youBot's loop: how much of what it goes for it picks and places, how exactly, how fast, and what it touches.
 
-Seeds differ in where things and places lie and in the camera's noise; everything runs as in scenario ``youbot-loop``.
+Seeds differ in where things and places lie and in the camera's noise; everything runs as in scenario
+``youbot-pick-place-loop``.
 Beside it the thesis's own method, with its constants measured anew, with the same seeds and fewer things.
 """
 
@@ -12,21 +13,24 @@ from typing import Any
 import numpy as np
 
 from roboyard.compute import ProcessPool, count_usable_cores
-from roboyard.scenarios.batch_worker import Job, Result, run_job
-from roboyard.scenarios.statistics import wilson
+from roboyard.scenarios.batch.statistics import wilson_interval
+from roboyard.scenarios.batch.worker import TrialJob, TrialResult, run_trial
 
-SCENARIO, OBJECTS, FEW = "youbot-loop", 20, 5
+SCENARIO, OBJECTS, FEW = "youbot-pick-place-loop", 20, 5
 THESIS = (
-    "method=thesis-trimmed", f"until=places >= {FEW}", f"nodes.skills.parameters.loop={FEW}", "duration=900",
-)  # fmt: skip
+    "method=thesis-trimmed",
+    f"stop_when=place_attempts >= {FEW}",
+    f"nodes.skills.parameters.loop={FEW}",
+    "duration=900",
+)
 
 
 def run(nightly: bool, runs: int | None = None, seed: int = 301) -> dict[str, Any]:
     """Loops of 20 things each, with 5 seeds; nightly 30."""
     count = runs or (30 if nightly else 5)
-    jobs = [Job(SCENARIO, seed + k, how, False, "", keep="none") for how in ((), THESIS) for k in range(count)]
-    with ProcessPool(min(count_usable_cores(), count), preload=("roboyard.scenarios.batch_worker",)) as pool:
-        results = [future.result() for future in [pool.submit(run_job, job) for job in jobs]]
+    jobs = [TrialJob(SCENARIO, seed + k, how, False, "", keep="none") for how in ((), THESIS) for k in range(count)]
+    with ProcessPool(min(count_usable_cores(), count), preload=("roboyard.scenarios.batch.worker",)) as pool:
+        results = [future.result() for future in [pool.submit(run_trial, job) for job in jobs]]
     own, thesis = _figures(results[:count], OBJECTS), _beside(_figures(results[count:], FEW))
     return {key: own[key] + thesis[key] for key in own}
 
@@ -40,7 +44,7 @@ def _beside(own: dict[str, list[Any]]) -> dict[str, list[Any]]:
     }
 
 
-def _figures(results: list[Result], objects: int) -> dict[str, list[Any]]:
+def _figures(results: list[TrialResult], objects: int) -> dict[str, list[Any]]:
     def known(name: str) -> list[float]:
         return [float(value) for r in results if (value := r.metrics.get(name)) is not None]
 
@@ -50,10 +54,13 @@ def _figures(results: list[Result], objects: int) -> dict[str, list[Any]]:
     def total(name: str) -> int:
         return int(sum(known(name)))
 
-    picks, places = wilson(total("picks_ok"), total("picks")), wilson(total("places_ok"), total("places"))
+    picks, places = (
+        wilson_interval(total("picks_succeeded"), total("pick_attempts")),
+        wilson_interval(total("places_succeeded"), total("place_attempts")),
+    )
     worst = float(values("place_error_p95_mm").max())
     speeds, factors = values("objects_per_hour"), values("real_time_factor")
-    full = sum(placed >= objects for placed in known("places_ok")) / len(results)
+    full = sum(placed >= objects for placed in known("places_succeeded")) / len(results)
     error = float(values("place_error_mean_mm").mean())
     slowest = float(speeds.min())
     return {
@@ -72,12 +79,13 @@ def _figures(results: list[Result], objects: int) -> dict[str, list[Any]]:
     }
 
 
-def _line(result: Result) -> str:
+def _line(result: TrialResult) -> str:
     if result.state != "done":
         return result.reason
     m = result.metrics
     return (
-        f"{m['picks_ok']} of {m['picks']} picked, {m['places_ok']} of {m['places']} placed, "
+        f"{m['picks_succeeded']} of {m['pick_attempts']} picked, "
+        f"{m['places_succeeded']} of {m['place_attempts']} placed, "
         f"{m['place_error_mean_mm'] or math.nan:.2f} mm, {m['objects_per_hour'] or math.nan:.0f}/h, "
         f"{m['recoveries']} recoveries, {m['collisions']} collisions, {m['real_time_factor']:.2f} x real time"
     )

@@ -16,7 +16,7 @@ from typing import Any
 
 from bench import commit, machine
 
-from roboyard.scenarios.suite import SUMMARY
+from roboyard.scenarios.batch.suite import SUMMARY
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs" / "acceptance.md"
@@ -52,7 +52,7 @@ def page(suite: Mapping[str, Any], first: Mapping[str, int], where: Mapping[str,
             f"| `{name}` | {seeds} | {one['successes']} of {total} | {interval} | "
             f"{'' if pace is None else f'{pace:.1f}'} | {why} |"
         )
-    rows += [f"| `{name}` | | | | | {reason} |" for name, reason in suite["refused"].items()]
+    rows += [f"| `{name}` | | | | | {reason} |" for name, reason in suite["start_errors"].items()]
     count = max(one["runs"] for one in suite["scenarios"].values())
     begins = {first[name] for name in suite["scenarios"]}
     seed = f" --seed {begins.pop()}" if len(begins) == 1 else ""  # else each began at its own

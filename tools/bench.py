@@ -21,7 +21,7 @@ from typing import Any
 
 from bench_page import page
 
-from roboyard.cli.figures import benchmarks
+from roboyard.cli.benchmarks import find_benchmarks
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGE, STORE = ROOT / "docs" / "benchmarks.md", ROOT / "docs" / "benchmarks"
@@ -100,9 +100,9 @@ def commit() -> str:
 def machine() -> dict[str, Any]:
     """What figures depend on beside the source."""
     from roboyard.compute import count_usable_cores
-    from roboyard.scenarios.provenance import provenance
+    from roboyard.scenarios.provenance import collect_provenance
 
-    where = provenance()
+    where = collect_provenance()
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
     return {
         "system": platform.freedesktop_os_release()["PRETTY_NAME"],
@@ -124,16 +124,16 @@ def version(name: str) -> str:
 def main() -> int:
     """Measure, and write the page after each benchmark."""
     words = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    words.add_argument("names", nargs="*", metavar="NAME", help="default: all")
+    words.add_argument("names", nargs="*", metavar="NAME", help="autostart: all")
     words.add_argument("--repeats", type=int, default=3, metavar="N", help="runs of what takes less than two minutes")
     words.add_argument("--page", action="store_true", help="measure nothing")
     own, options = sys.argv[1:], list[str]()
     if "--" in own:
         own, options = own[: own.index("--")], own[own.index("--") + 1 :]
     given = words.parse_args(own)
-    every, failed = benchmarks([]), []
+    every, failed = find_benchmarks([]), []
     STORE.mkdir(exist_ok=True)
-    for name in [] if given.page else benchmarks(given.names):
+    for name in [] if given.page else find_benchmarks(given.names):
         print(f"measuring {name} …", flush=True)
         found = measure(name, options, given.repeats)
         if found is None:

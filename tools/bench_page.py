@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from roboyard.cli.bench_table import number
+from roboyard.cli.benchmarks import format_number
 
 DETAILS = 8
 """Lines of a benchmark's own explanations that are shown."""
@@ -27,7 +27,7 @@ that many times as fast, or as good.
 ```console
 $ make benchmarks                              # all, one after the other
 $ make benchmarks NAMES="bus ik" REPEATS=5     # only these sections of this page
-$ make benchmarks NAMES=slam OPTIONS="--dir DIR"
+$ make benchmarks NAMES=slam OPTIONS="--data DIR"
 $ roboyard bench engine bus --against HEAD~1   # what a change did: both revisions in turn, ratios with their spread
 ```
 """
@@ -82,7 +82,7 @@ def overview(figures: Mapping[str, Sequence[Mapping[str, Any]]]) -> Iterator[str
     """Everything that has a peer, in one table."""
     rows = [
         f"| [{name}](#{name}) | {cell(one['name'])} | {measured(one)} | {cell(one['peer'])} | {theirs(one)} | "
-        f"{number(one['ratio']) if one['ratio'] is not None else ''} |\n"
+        f"{format_number(one['ratio']) if one['ratio'] is not None else ''} |\n"
         for name, found in figures.items()
         for one in found
         if one["peer"]
@@ -118,7 +118,7 @@ def section(name: str, one: Mapping[str, Any], figures: Sequence[Mapping[str, An
     for figure in figures:
         mark = {True: "✓", False: "✗", None: ""}[figure["held"]]
         peer = f"{cell(figure['peer'])}: {theirs(figure)}" if figure["peer"] else ""
-        shown = number(figure["ratio"]) if figure["ratio"] is not None else ""
+        shown = format_number(figure["ratio"]) if figure["ratio"] is not None else ""
         target = cell(figure["target"] or "")
         lines.append(f"| {cell(figure['name'])} | {measured(figure)} | {target} | {mark} | {peer} | {shown} |")
     lines.append("")
@@ -132,15 +132,17 @@ def section(name: str, one: Mapping[str, Any], figures: Sequence[Mapping[str, An
 
 def measured(figure: Mapping[str, Any]) -> str:
     """The value with its unit, and between what it lay."""
-    between = f" ({number(figure['spread'][0])} … {number(figure['spread'][1])})" if figure["spread"] else ""
-    return f"{number(figure['value'])}{unit(figure)}{between}"
+    between = (
+        f" ({format_number(figure['spread'][0])} … {format_number(figure['spread'][1])})" if figure["spread"] else ""
+    )
+    return f"{format_number(figure['value'])}{unit(figure)}{between}"
 
 
 def theirs(figure: Mapping[str, Any]) -> str:
     """The peer's value, or why there is none."""
     if figure["peer_value"] is None:
         return f"not measured: {cell(figure['missing'])}" if figure["missing"] else "not measured"
-    return f"{number(figure['peer_value'])}{unit(figure)}"
+    return f"{format_number(figure['peer_value'])}{unit(figure)}"
 
 
 def unit(figure: Mapping[str, Any]) -> str:

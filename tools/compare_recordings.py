@@ -23,9 +23,9 @@ from recording_diff import Difference, TopicCount, compare_recordings
 from recording_renames import EXCLUDED, Renames, read_renames
 from smoke_runs import Job, SmokeRun, SmokeRunner, default_store, home_of, list_scenarios, read_metrics, scratch_folder
 
-from roboyard.cli.failures import report
+from roboyard.cli.exit_codes import report_error
 from roboyard.cli.revisions import Revision, find_repository, open_revision, open_working_tree
-from roboyard.cli.terminal import emit, note, say
+from roboyard.cli.terminal import print_json, print_line, print_note
 from roboyard.compute import count_usable_cores
 from roboyard.errors import InputError, RecordingError, RoboyardError
 
@@ -136,22 +136,22 @@ def show(name: str, new_name: str, result: ScenarioResult) -> None:
     """Tell one scenario's result."""
     title = name if name == new_name else f"{name} → {new_name}"
     total = sum(count.new for count in result.topics.values())
-    say(f"{result.verdict:<10} {title}  ({total:,} messages on {len(result.topics)} topics)")
+    print_line(f"{result.verdict:<10} {title}  ({total:,} messages on {len(result.topics)} topics)")
     for side, error in result.errors.items():
-        say(f"    {side}: {error}")
+        print_line(f"    {side}: {error}")
     if result.differences:
-        say(f"    first: {result.differences[0]}")
+        print_line(f"    first: {result.differences[0]}")
     counts = [(topic, count) for topic, count in result.topics.items() if count.different]
     for topic, count in sorted(counts, key=lambda item: -item[1].different)[:SHOWN]:
-        say(f"    {topic}: {count.different:,} differ of {count.old:,} old and {count.new:,} new messages")
+        print_line(f"    {topic}: {count.different:,} differ of {count.old:,} old and {count.new:,} new messages")
     if len(counts) > SHOWN:
-        say(f"    and {len(counts) - SHOWN} more topics")
+        print_line(f"    and {len(counts) - SHOWN} more topics")
     for one in result.metrics[:SHOWN]:
-        say(f"    metrics.json {one}")
+        print_line(f"    metrics.json {one}")
     if len(result.metrics) > SHOWN:
-        say(f"    metrics.json differs in {len(result.metrics) - SHOWN} more values")
+        print_line(f"    metrics.json differs in {len(result.metrics) - SHOWN} more values")
     for line in result.notes:
-        say(f"    note: {line}")
+        print_line(f"    note: {line}")
 
 
 def summary(results: Mapping[str, ScenarioResult], plan: Plan, renames: Renames, tolerance: float) -> list[str]:
@@ -181,19 +181,19 @@ def parser() -> argparse.ArgumentParser:
     words.add_argument("old", metavar="OLD", help="git revision")
     words.add_argument("new", nargs="?", metavar="NEW", help="git revision (default: the working tree)")
     words.add_argument("--scenarios", nargs="+", default=[], metavar="NAME", help="only these (default: all)")
-    words.add_argument("--renames", type=Path, default=RENAMES, metavar="FILE", help="default: tools/renames.toml")
+    words.add_argument("--renames", type=Path, default=RENAMES, metavar="FILE", help="autostart: tools/renames.toml")
     words.add_argument(
         "--exclude", action="append", default=[], metavar="KIND:PATTERN",
         help=f"leave something out, and tell it; kinds: {', '.join(EXCLUDED)}; may be repeated",
     )  # fmt: skip
     words.add_argument("--tolerance", type=float, default=0.0, metavar="X", help="of floats (default: exact)")
-    words.add_argument("--seed", type=int, default=0, metavar="N", help="default: 0")
+    words.add_argument("--seed", type=int, default=0, metavar="N", help="autostart: 0")
     words.add_argument("--new-seed", type=int, metavar="N", help="another one for NEW, to see differences found")
     words.add_argument("--keep", type=Path, metavar="DIR", help="keeps runs (default: in the XDG cache)")
     words.add_argument("--record", action="store_true", help="only run OLD, so that it is kept; compare nothing")
     words.add_argument("--python", type=Path, metavar="PATH", help="runs both (default: this one)")
     words.add_argument("--old-python", type=Path, metavar="PATH", help="runs OLD, where that needs another environment")
-    words.add_argument("--workers", type=int, default=count_usable_cores(), metavar="K", help="default: one a core")
+    words.add_argument("--workers", type=int, default=count_usable_cores(), metavar="K", help="autostart: one a core")
     words.add_argument("--timeout", type=float, default=1800.0, metavar="S", help="of a run (default: 1800)")
     words.add_argument("--json", action="store_true", help="one JSON object")
     return words
@@ -233,7 +233,7 @@ def run(given: argparse.Namespace) -> int:
     store = (given.keep or default_store()).absolute()
     with ExitStack() as stack:
         scratch = stack.enter_context(scratch_folder(store))
-        runner = SmokeRunner(scratch, given.workers, given.timeout, note)
+        runner = SmokeRunner(scratch, given.workers, given.timeout, print_note)
         old = stack.enter_context(opened(given.old, given.old_python or given.python))
         old_home = home_of(old, renames.command("old", "environment"), given.seed, store, scratch)
         old_names = list_scenarios(old, renames.command("old", "list"))
@@ -267,17 +267,19 @@ def run(given: argparse.Namespace) -> int:
                     show(name, plan.pairs[name], results[name])
 
         if not given.json:
-            say(f"{old.label} against {new.label}, seed {given.seed}" + f" and {new_seed}" * (new_seed != given.seed))
+            print_line(
+                f"{old.label} against {new.label}, seed {given.seed}" + f" and {new_seed}" * (new_seed != given.seed)
+            )
         interrupted = False
         try:
             runner.run(jobs, ready)
         except KeyboardInterrupt:
             interrupted = True
-            note(f"stopped: {len(results)} of {len(plan.pairs)} scenarios are compared; what was run is kept")
+            print_note(f"stopped: {len(results)} of {len(plan.pairs)} scenarios are compared; what was run is kept")
     equal = all(one.verdict == EQUAL for one in results.values()) and not plan.only_old
     lines = summary(results, plan, renames, given.tolerance)
     if given.json:
-        emit(
+        print_json(
             {
                 "old": {"revision": given.old, "commit": old.commit, "seed": given.seed, "kept": old_home},
                 "new": {"revision": new.name, "commit": new.commit, "clean": new.is_clean, "seed": new_seed},
@@ -293,7 +295,7 @@ def run(given: argparse.Namespace) -> int:
         )
     else:
         for line in lines:
-            say(line)
+            print_line(line)
     return 130 if interrupted else 0 if equal else 1
 
 
@@ -310,11 +312,11 @@ def record(runner: SmokeRunner, jobs: Sequence[Job], as_json: bool) -> int:
 
     runner.run(jobs, ready)
     if as_json:
-        emit({"kept": dict(sorted(kept.items())), "failed": failed})
+        print_json({"kept": dict(sorted(kept.items())), "failed": failed})
     else:
-        say(f"{len(kept)} runs are kept in {jobs[0].home}" if kept else "no run is kept")
+        print_line(f"{len(kept)} runs are kept in {jobs[0].home}" if kept else "no run is kept")
         for name, error in failed.items():
-            say(f"failed     {name}: {error}")
+            print_line(f"failed     {name}: {error}")
     return 1 if failed else 0
 
 
@@ -324,7 +326,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         return run(given)
     except (RoboyardError, KeyboardInterrupt, OSError) as error:
-        return max(2, report(error, as_json=given.json))
+        return max(2, report_error(error, as_json=given.json))
 
 
 if __name__ == "__main__":

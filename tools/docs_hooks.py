@@ -7,9 +7,9 @@ are made whenever the pages are built, so they say what the classes declare.
 import re
 from collections.abc import Iterable
 
+from roboyard.bringup import catalog
+from roboyard.bringup.node_documentation import NodeDescription, describe_node
 from roboyard.config import SchemaRow
-from roboyard.scenarios import catalog
-from roboyard.scenarios.source_docs import NodeDescription, describe_node
 
 FOLDER = "reference/nodes"
 INTERFACE_NAMES = {"in": "Subscribes to", "out": "Publishes", "action": "Action", "service": "Service"}

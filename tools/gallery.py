@@ -39,9 +39,9 @@ class Scene:
 
 
 SCENES = {
-    "view": Scene(("rover-homecoming",), 21.0, "graph", clip=40),
+    "view": Scene(("rover-homing",), 21.0, "graph", clip=40),
     "view-cell": Scene(("cell-coexistence",), 12.0, "trees", "roboyard.stage.frame(roboyard.bodies.around('arm'))", 40),
-    "view-walker": Scene(("akrobat-free",), 14.0, "log", "", 40, "dark"),
+    "view-walker": Scene(("akrobat-free-gait",), 14.0, "log", "", 40, "dark"),
     "view-mapping": Scene(("rover-explore",), 40.0, "plots", theme="dark"),
 }
 

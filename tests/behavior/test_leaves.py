@@ -22,7 +22,7 @@ from roboyard.bus import Node
 from roboyard.geometry import SE2
 from roboyard.messages import action, msg
 from roboyard.messages.convert import pose_to_msg
-from roboyard.scenarios import load_spec, run_scenario
+from roboyard.scenarios import load_scenario, run_scenario
 
 ACTIONS = {
     "dock_robot": action.DockRobot,
@@ -149,11 +149,11 @@ def test_walk_leaf_stops_when_halted_or_timed_out(tmp_path: Path) -> None:
 def test_walk_leaf_moves_a_hexapod_to_its_goal(tmp_path: Path) -> None:
     file = write_tree(tmp_path, '<Walk goal="0.15;0.05;0.3" speed="0.1" turn_speed="0.3"/>')
     with ry.Run("empty", record=False) as run:
-        hexapod = run.add("akrobat")
+        hexapod = run.add_robot("akrobat")
         hexapod.add_node(TreeMissionNode(file=str(file), start=5.0), "mission")
         status: list[str] = []
         run.bus.subscribe("/mission/status", msg.String, "test", lambda message: status.append(message.data))
-        run.until(lambda: status[-1:] in (["SUCCESS"], ["FAILURE"]), timeout=20)
+        run.run_until(lambda: status[-1:] in (["SUCCESS"], ["FAILURE"]), timeout=20)
         pose = hexapod.truth.pose
     assert status[-1] == "SUCCESS"
     assert math.hypot(pose.translation[0] - 0.15, pose.translation[1] - 0.05) < 0.03
@@ -205,11 +205,11 @@ def test_library_missions_are_read_without_errors() -> None:
 def test_rover_homing_by_a_tree_succeeds() -> None:
     """At night out of the lab, as the scenario has it; else the link is lost while the rover is in the corridor."""
     method = "method=tree"
-    follow = load_spec("rover-homecoming").scenario.operator[1].follow
+    follow = load_scenario("rover-homing").config.operator[1].follow
     assert follow is not None
     count = sample_count(len(follow.points), 0.3)
     points = [list(point) for point in follow.points[:count]]
-    shorter = (f"operator.1.follow.points={points}", "operator.5.silence=25 s", "faults.0.at=15 s", "duration=65 s")
-    spec = load_spec("rover-homecoming", overrides=(method, *shorter) if count < len(follow.points) else (method,))
-    outcome = run_scenario(spec, keep=False, serve=False)
+    shorter = (f"operator.1.follow.points={points}", "operator.5.link_loss=25 s", "faults.0.time=15 s", "duration=65 s")
+    spec = load_scenario("rover-homing", overrides=(method, *shorter) if count < len(follow.points) else (method,))
+    outcome = run_scenario(spec, keep_files=False, serve=False)
     assert outcome.success, outcome.metrics

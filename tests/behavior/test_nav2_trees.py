@@ -16,7 +16,7 @@ from roboyard.errors import RoboyardError
 from roboyard.geometry import SE2
 from roboyard.messages import action, msg, srv
 from roboyard.messages.convert import grid_to_msg, path_to_array, path_to_msg, pose_stamped_to_msg, pose_to_se2
-from roboyard.scenarios import load_spec, run_scenario
+from roboyard.scenarios import load_scenario, run_scenario
 
 NAVIGATE = {
     "navigate_to_pose_w_replanning_and_recovery": "NavigateToPoseWReplanningAndRecovery",
@@ -231,9 +231,11 @@ def test_nav2_trees_drive_the_rovers_navigator(tmp_path: Path, external_data: Pa
     body, include = navigate(external_data, name, *(("14;0.2;0", "19;4;1.57") if patient else ("6;0.1;0",)))
     file = write_tree(tmp_path, body, include)
     x = 14 - sample_count(14, 0.4) if patient else 0  # of the start: the corridor's end at night, else its middle
-    start = (f"robots.rover.at=[{x}, 0, 0]", f"robots.rover.parameters.amcl.initial_pose_x={x}")
-    spec = load_spec("rover-goal", overrides=(f"mission={file}", "duration=90 s", "until=tree_seconds > 0", *start))
-    outcome = run_scenario(spec, keep=False, serve=False)
+    start = (f"robots.rover.pose=[{x}, 0, 0]", f"robots.rover.parameters.amcl.initial_pose_x={x}")
+    spec = load_scenario(
+        "rover-goals", overrides=(f"mission={file}", "duration=90 s", "stop_when=tree_time > 0", *start)
+    )
+    outcome = run_scenario(spec, keep_files=False, serve=False)
     assert outcome.metrics["tree_done"]
     assert outcome.metrics["contacts"] == 0
     assert outcome.metrics["path_length"] > (20.0 - x if patient else 5.5)

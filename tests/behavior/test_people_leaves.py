@@ -63,7 +63,7 @@ def test_tree_moves_a_person_to_its_target(tmp_path: Path) -> None:
       <ActorMovement target="1.5;0.5;-1"/><ActorAnimation animation_name="reach" target="1.7;0.1;1.1"/></Sequence>"""
     run, harness = run_with_person(tmp_path, body, at=(0.0, 0.0, 0.0))
     with run:
-        assert run.until(lambda: has_status(harness, "SUCCESS"), timeout=30.0)
+        assert run.run_until(lambda: has_status(harness, "SUCCESS"), timeout=30.0)
         x, y, yaw = run.people["anna"].person.place
     assert (x, y, yaw) == pytest.approx((1.5, 0.5, -1.0), abs=0.01)
 
@@ -76,7 +76,7 @@ def test_tree_moves_a_person_to_its_target(tmp_path: Path) -> None:
 def test_leaf_fails_if_the_person_rejects_the_request(tmp_path: Path, leaf: str, reason: str) -> None:
     run, harness = run_with_person(tmp_path, leaf)
     with run:
-        assert run.until(lambda: has_status(harness, "FAILURE"), timeout=5.0)
+        assert run.run_until(lambda: has_status(harness, "FAILURE"), timeout=5.0)
     assert any(line.startswith("Actor") and reason in line for line in harness.log_lines)
 
 

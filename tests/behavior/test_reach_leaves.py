@@ -136,9 +136,9 @@ def test_rejected_reach_gives_reason_and_error_code(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_assistant_fetches_an_object() -> None:
-    only = {"mission.parameters": {"goals": ["tea to the table"]}, "faults": [], "draws": {}}
-    spec = ry.scenarios.load_spec("scitos-tasks", overrides=[f"{key}={value}" for key, value in only.items()])
+    only = {"mission.parameters": {"goals": ["tea to the table"]}, "faults": [], "randomize": {}}
+    spec = ry.scenarios.load_scenario("scitos-tasks", overrides=[f"{key}={value}" for key, value in only.items()])
     outcome = ry.scenarios.run_scenario(spec, keep=False, serve=False)
     assert outcome.metrics["tasks_done"] == 1
-    assert outcome.metrics["tasks_wrong"] == 0
+    assert outcome.metrics["tasks_incorrect"] == 0
     assert outcome.metrics["collisions"] == 0

@@ -14,7 +14,7 @@ import roboyard as ry
 from roboyard.bus.services import Future
 from roboyard.errors import RunError
 from roboyard.geometry import SE3
-from roboyard.scenarios.state.codec import decode, encode
+from roboyard.scenarios.snapshot_file import decode_snapshot, encode_snapshot
 
 
 class RandomWalkConfig(ry.Config):
@@ -167,12 +167,12 @@ def test_loaded_goals_continue_with_identical_messages(snapshot_ns: int) -> None
 
     with make() as uninterrupted:
         uninterrupted.bus.executor.run_until(snapshot_ns)
-        saved = decode(*encode(uninterrupted.bus.save_state()))
+        saved = decode_snapshot(*encode_snapshot(uninterrupted.bus.save_state()))
         uninterrupted.run_until(4.0)
         with make() as restored:
             restored.bus.load_state(saved)
             assert (
-                decode(*encode(restored.bus.save_state())).keys() == saved.keys()
+                decode_snapshot(*encode_snapshot(restored.bus.save_state())).keys() == saved.keys()
             )  # a loaded bus can be saved at once
             restored.run_until(4.0)
             assert restored.wire(after_ns=snapshot_ns) == uninterrupted.wire(after_ns=snapshot_ns)

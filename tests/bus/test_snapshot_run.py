@@ -32,7 +32,7 @@ class CurveDriver(ry.Node):
 
 def start_run() -> tuple[ry.Run, list[tuple[int, str, str, bytes]]]:
     run, messages = ry.Run("arena", seed=7), []
-    run.add("rover", at=(0, 0, 0)).bring_up()
+    run.add_robot("rover", pose=(0, 0, 0)).start_nodes()
     run.bus.add(CurveDriver(), "teleop")
     run.bus.add_message_observer(
         lambda topic, message, node, time_ns: messages.append((time_ns, topic.name, node, serialize(message)))

@@ -6,7 +6,7 @@ from tests.harness.bus import BusHarness, Traffic
 
 import roboyard as ry
 from roboyard.bus.topics import TopicImpairment
-from roboyard.scenarios.state.codec import decode, encode
+from roboyard.scenarios.snapshot_file import decode_snapshot, encode_snapshot
 
 
 class NumberPublisher(ry.Node):
@@ -65,7 +65,7 @@ def test_delayed_messages_are_part_of_the_snapshot() -> None:
     uninterrupted.run_for(1.0)
     first, received = make_impaired((0.2, 35_000_000))
     first.run_for(0.503)
-    saved = decode(*encode(first.bus.save_state()))
+    saved = decode_snapshot(*encode_snapshot(first.bus.save_state()))
     random = first.bus.topics["/words"].impairments[0].rng.bit_generator.state
     second, remaining = make_impaired((0.2, 35_000_000))
     second.bus.load_state(saved)

@@ -11,12 +11,12 @@ import pytest
 from PIL import Image
 from typer.testing import CliRunner
 
-from roboyard.cli.verbs import app
+from roboyard.bringup.joint_groups import load_joint_groups
+from roboyard.cli.app import app
 from roboyard.errors import InputError, UnknownNameError
 from roboyard.manipulation import load_groups
 from roboyard.manipulation.collision.sampling import found_pairs
 from roboyard.manipulation.groups.writing import groups_text
-from roboyard.scenarios.robot_groups import find_groups
 
 
 def run_arm(*words: str) -> tuple[int, dict[str, Any]]:
@@ -27,11 +27,11 @@ def run_arm(*words: str) -> tuple[int, dict[str, Any]]:
 
 
 def test_ik_solutions_put_the_tool_at_the_pose() -> None:
-    groups = find_groups("iisy")
+    groups = load_joint_groups("iisy")
     chain = groups.chain("arm")
     T = chain.forward(groups.group("arm").pose("home"))
     code, found = run_arm(
-        "ik", "iisy", "--to", f"{T[0, 3]} {T[1, 3]} {T[2, 3]} 3.141592653589793 0 0", "--near", "home"
+        "ik", "iisy", "--to", f"{T[0, 3]} {T[1, 3]} {T[2, 3]} 3.141592653589793 0 0", "--seed-state", "home"
     )
     assert code == 0
     assert found["method"] == "spherical wrist"
@@ -52,22 +52,22 @@ def test_ik_goal_out_of_reach_has_exit_code_1_and_nearest_pose() -> None:
 
 def test_reach_equals_length_of_links(tmp_path: Path) -> None:
     picture = tmp_path / "reach.png"
-    code, found = run_arm("reach", "scitos_arm", "--samples", "20000", "--out", str(picture))
+    code, found = run_arm("workspace", "scitos_arm", "--samples", "20000", "--out", str(picture))
     assert code == 0
     assert 1.19 < found["farthest"] <= 1.219 + 1e-9
     assert Image.open(picture).getcolors(50) is None
-    again = run_arm("reach", "scitos_arm", "--samples", "20000")[1]
+    again = run_arm("workspace", "scitos_arm", "--samples", "20000")[1]
     assert again["volume"] == found["volume"]
 
 
 def test_setup_file_reads_back_with_safe_pose(tmp_path: Path) -> None:
     out, picture = tmp_path / "arm.yaml", tmp_path / "arm.png"
-    code, found = run_arm("setup", "youbot_arm", "--states", "2000", "--out", str(out), "--picture", str(picture))
+    code, found = run_arm("setup", "youbot_arm", "--samples", "2000", "--out", str(out), "--picture", str(picture))
     assert code == 0
     assert found["groups"]["arm"]["tip"] == "gripper_tip"
     assert found["groups"]["arm"]["clearance"] > 0.01
     assert all(gains["pos_kp"] > 0.0 for gains in found["gains"].values())
-    model = find_groups("youbot_arm").model
+    model = load_joint_groups("youbot_arm").model
     groups = load_groups(out, model)
     assert set(groups.group("arm").poses) >= {"safe"}
     assert groups.allowed == found_pairs(groups, np.random.default_rng(0), 2000)
@@ -76,7 +76,7 @@ def test_setup_file_reads_back_with_safe_pose(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["scitos_arm", "iisy", "youbot"])
 def test_groups_written_and_read_are_equal(tmp_path: Path, name: str) -> None:
-    groups = find_groups(name)
+    groups = load_joint_groups(name)
     path = tmp_path / "groups.yaml"
     path.write_text(groups_text(groups, "again"))
     again = load_groups(path, groups.model)
@@ -91,11 +91,11 @@ def test_groups_written_and_read_are_equal(tmp_path: Path, name: str) -> None:
         assert one.tools.keys() == other.tools.keys()
 
 
-@pytest.mark.parametrize("verb", ["ik", "reach", "setup"])
+@pytest.mark.parametrize("verb", ["ik", "workspace", "setup"])
 def test_arm_verbs_take_any_description(external_data: Path, verb: str) -> None:
     path = external_data / "descriptions/franka/franka_description/robots/panda/panda.expanded.urdf"
-    more = {"ik": ["--position", "0.4 0.1 0.4", "--axis", "0 0 -1"], "reach": ["--samples", "2000"],
-            "setup": ["--states", "100"]}[verb]  # fmt: skip
+    more = {"ik": ["--position", "0.4 0.1 0.4", "--axis", "0 0 -1"], "workspace": ["--samples", "2000"],
+            "setup": ["--samples", "100"]}[verb]  # fmt: skip
     code, found = run_arm(verb, str(path), *more)
     assert code == 0
     assert found["robot"] == "panda"
@@ -112,9 +112,9 @@ def test_arm_verbs_take_any_description(external_data: Path, verb: str) -> None:
         (["ik", "iisy", "--position", "0 0 0", "--axis", "0 0 0"], InputError, "must be a direction"),
         (["ik", "iisy", "--to", "0 0 1 0 0 0", "--group", "leg"], UnknownNameError, "no group 'leg'"),
         (["ik", "iisy", "--to", "0 0 1 0 0 0", "--tool", "pen"], UnknownNameError, "no tool 'pen'"),
-        (["ik", "iisy", "--to", "0 0 1 0 0 0", "--near", "hme"], UnknownNameError, "did you mean 'home'"),
-        (["ik", "iisy", "--to", "0 0 1 0 0 0", "--near", "1 2"], InputError, "--near"),
-        (["reach", "iisy", "--out", "x.txt"], InputError, "--out"),
+        (["ik", "iisy", "--to", "0 0 1 0 0 0", "--seed-state", "hme"], UnknownNameError, "did you mean 'home'"),
+        (["ik", "iisy", "--to", "0 0 1 0 0 0", "--seed-state", "1 2"], InputError, "--seed-state"),
+        (["workspace", "iisy", "--out", "x.txt"], InputError, "--out"),
         (["setup", "rover"], InputError, "no chain"),
         (["setup", "iisy", "--out", "x.txt"], InputError, "--out"),
     ],

@@ -39,12 +39,12 @@ SCENARIOS = {
     GOOD + "criteria: {a: __import__('os')}\n": ("criteria.a",),
     GOOD + "operator: nowhere.yaml\n": ("nowhere.yaml",),
     GOOD + "operator: [{dance: 3}]\n": ("dance",),
-    GOOD + "nodes: {a: {use: 'nowhere.py:A'}}\n": ("nowhere.py",),
-    GOOD + "nodes: {a: {use: odometri}}\n": ("odometri", "odometry"),
-    GOOD + "nodes: {robot_state: {use: robot_state, robot: rover}}\n": ("/robot_state",),
+    GOOD + "nodes: {a: {type: 'nowhere.py:A'}}\n": ("nowhere.py",),
+    GOOD + "nodes: {a: {type: odometri}}\n": ("odometri", "odometry"),
+    GOOD + "nodes: {robot_state: {type: robot_state, robot: rover}}\n": ("/robot_state",),
     GOOD.replace("rover}}", "rover, parameters: {drive: {speeed: 1}}}}"): ("speeed",),
     GOOD.replace("rover}}", "rover, parameters: {drive: {speed: 1 kg}}}}"): ("1 kg", "speed"),
-    GOOD + "nodes: {navigator: {use: navigator, robot: rover, parameters: {planner: {use: no_way}}}}\n": (
+    GOOD + "nodes: {navigator: {type: navigator, robot: rover, parameters: {planner: {type: no_way}}}}\n": (
         "no planner 'no_way'",
         "astar",
         "node /navigator",
@@ -83,7 +83,7 @@ def test_bad_scenarios_are_one_error(command: Command, text: str) -> None:
         ["run", "{}"],
         ["run", "rover-drive", "--robot", "{}"],
         ["run", "rover-drive", "--world", "{}"],
-        ["run", "rover-drive", "--inputs", "{}"],
+        ["run", "rover-drive", "--replay-inputs", "{}"],
         ["check", "world", "{}"],
         ["check", "robot", "{}"],
         ["check", "scenario", "{}"],
@@ -139,8 +139,8 @@ def test_bad_settings_are_one_error(command: Command, scenario: Path) -> None:
         ("duration", "is no assignment"),
         ("duratin=3", "did you mean 'duration'"),
         ("duration=3 kg", "'3 kg' is a mass"),
-        ("robots.rover.at=[1,2]", "robots.rover.at"),
-        ("robots.rover.at=[1,2", "is not valid YAML"),
+        ("robots.rover.pose=[1,2]", "robots.rover.pose"),
+        ("robots.rover.pose=[1,2", "is not valid YAML"),
         ("duration.x=1", "cannot be set inside"),
     ):
         done = command("run", scenario, "--set", setting)
@@ -167,7 +167,7 @@ def test_errors_are_objects_in_json(command: Command) -> None:
 def test_replay_of_missing_things_is_one_error(command: Command, recording: Path) -> None:
     for words, expected in (
         (["-t", "/nothing"], "no topic /nothing"),
-        (["--start", "5"], "--start 5 is behind the end"),
+        (["--start-offset", "5"], "--start-offset 5 is behind the end"),
         (["--node", "odometri"], "odometri"),
         (["--node", "drive"], "hardware"),
         (["--param", "x"], "is no parameter"),

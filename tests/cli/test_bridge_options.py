@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from tests.harness.live_bus import CliResult, run_cli
 
-from roboyard.cli.bridging import Bridging, leave_out
+from roboyard.cli.bridge_options import BridgeOptions, replace_with_external
 from roboyard.errors import InputError, UnknownNameError
 from roboyard.scenarios import Run
 
@@ -39,20 +39,20 @@ def test_run_with_taken_port_leaves_no_folder(tmp_path: Path) -> None:
 @pytest.mark.parametrize("wanted", [{}, {"foxglove": True, "rosbridge": True}, {"ros1": True}])
 def test_bridge_port_with_two_servers_is_refused(wanted: dict[str, bool]) -> None:
     with pytest.raises(InputError, match=r"--bridge-port 9000"):
-        Bridging.of(wanted, (), "127.0.0.1", 9000, ())
+        BridgeOptions.from_options(wanted, (), "127.0.0.1", 9000, ())
 
 
 def test_patience_without_omitted_node_is_refused() -> None:
-    with pytest.raises(InputError, match=r"--external-wait 5 waits for nobody \(.*--external NODE"):
-        Bridging.of({"ros2": True}, (), "127.0.0.1", None, (), 5.0)
+    with pytest.raises(InputError, match=r"--external-timeout 5 waits for nobody \(.*--external NODE"):
+        BridgeOptions.from_options({"ros2": True}, (), "127.0.0.1", None, (), 5.0)
 
 
 def test_external_node_replaces_an_omitted_one() -> None:
     with Run("arena", record=False) as run:
-        rover = run.add("rover")
-        leave_out(run, "arbiter")
+        rover = run.add_robot("rover")
+        replace_with_external(run, "arbiter")
         assert "/arbiter" not in run.bus.nodes
         assert "arbiter" not in rover.nodes
         with pytest.raises(UnknownNameError, match=r"--external: the run has no node /arbiter \(.*/drive"):
-            leave_out(run, "/arbiter")
+            replace_with_external(run, "/arbiter")
         rover.remove()

@@ -1,4 +1,4 @@
-"""``roboyard calibrate drive`` from the command line."""
+"""``roboyard calibrate odometry`` from the command line."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from tests.scenarios.test_calibration import CART
 
 def test_calibrate_writes_result_beside_the_robot_file(command: Command) -> None:
     Path("cart.urdf").write_text(CART)
-    done = command("calibrate", "drive", "./cart.urdf", "--turns", "4", "--seed", "3", "--out", "found", "--json")
+    done = command("calibrate", "odometry", "./cart.urdf", "--turns", "4", "--seed", "3", "--out", "found", "--json")
     assert done.code == 0, done.err
     data = done.json
     assert data["moves"] == 8
     assert data["turn_error_calibrated"] < 0.5 * data["turn_error_uncalibrated"]
     assert {Path(path).name for path in data["files"].values()} == {
-        "report.html", "fit.png", "moves.csv", "calibration.yaml",
+        "report.html", "fit.png", "maneuvers.csv", "calibration.yaml",
     }  # fmt: skip
     assert all(Path(path).is_file() for path in data["files"].values())
     assert Path(data["stored"]).name == "cart.calibration.yaml"
@@ -44,7 +44,7 @@ def test_bad_input_is_one_line_and_leaves_nothing(command: Command, arguments: l
         '<robot name="stone"><link name="a"><inertial><mass value="1"/>'
         '<inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial></link></robot>'
     )
-    done = command("calibrate", "drive", *arguments)
+    done = command("calibrate", "odometry", *arguments)
     assert done.code == 2
     assert message in done.error
     assert not Path("runs").exists()

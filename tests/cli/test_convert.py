@@ -75,7 +75,7 @@ def test_external_meshes_are_copied_beside_the_file(command: Command, tmp_path: 
 @pytest.mark.parametrize(
     ("text", "words", "says"),
     [
-        (SMALL_WORLD, ("--to", "urdf", "--as", "world"), "URDF"),
+        (SMALL_WORLD, ("--to", "urdf", "--read-as", "world"), "URDF"),
         (CART.replace('axis="0 1 0"', 'axis="0 0 0"'), ("--to", "sdf"), "axis"),
         (CART.replace('size="0.03"', 'size="x"'), ("--to", "urdf"), "bad.xml:13"),
         (CART, ("--to", "urdf", "--out", "nowhere/cart.urdf"), "nowhere"),

@@ -13,7 +13,7 @@ from tests.cli.conftest import Command
 
 from roboyard.behavior.nodes.groot_server import GrootServer
 from roboyard.errors import InputError, MissingExtraError, import_extra
-from roboyard.scenarios.video.mp4 import find_ffmpeg
+from roboyard.simulation.video.mp4_writer import find_ffmpeg
 
 SOURCE = Path(find_ffmpeg.__code__.co_filename).parents[2]
 CALL = re.compile(r'(?:import_extra\(\s*"?\w+"?,|MissingExtraError\(\s*f?"[^"]*",)\s*"(\w+)"')
@@ -56,10 +56,10 @@ def notched(tmp_path: Path) -> Path:
 @pytest.mark.parametrize(
     ("module", "extra", "words"),
     [
-        ("coacd", "mesh", ("mesh", "collision", "FILE", "--shapes", "decompose", "--max", "4")),
+        ("coacd", "mesh", ("mesh", "collision", "FILE", "--shapes", "decompose", "--max-shapes", "4")),
         ("manifold3d", "mesh", ("mesh", "split", "FILE", "--plane", "x=0.1")),
         ("imageio_ffmpeg", "video", ("run", "rover-drive", "--smoke", "--video", "--out", "made")),
-        ("dynamixel_sdk", "hardware", ("drive", "akrobat", "--port", "/dev/null", "--check")),
+        ("dynamixel_sdk", "hardware", ("bringup", "akrobat", "--port", "/dev/null", "--check")),
         ("ray", "batch", ("batch", "rover-drive", "--runs", "1", "--cluster", "local", "--out", "made")),
     ],
 )

@@ -106,7 +106,7 @@ def test_ctrl_c_keeps_the_map_so_far(tmp_path: Path) -> None:
         (["empty.log"], "is empty"),
         (["hall.log", "--relations", "none"], "cannot be read"),
         (["hall.log", "--relations", "other.relations"], "none of 1 relations"),
-        (["hall.log", "--topics", "/lidar"], "unknown topic '/lidar'"),
+        (["hall.log", "--scan-topics", "/lidar"], "unknown topic '/lidar'"),
         (["hall.log", "--odometry", "/scan"], "/scan carries"),
         (["hall.log", "--algorithm", "magic"], "magic"),
         (["hall.log", "--resolution", "0"], "resolution"),
@@ -134,7 +134,7 @@ def test_known_map_is_extended_or_only_localized_in(command: Command) -> None:
     write_true_relations(Path("hall.relations"))
     first = command("map", "hall.log", "--relations", "hall.relations", "--out", "first", "--json").json
     place = first["files"]["place"]
-    longer = command("map", "hall.log", "--continue", place, "--out", "longer", "--json").json
+    longer = command("map", "hall.log", "--resume", place, "--out", "longer", "--json").json
     assert longer["nodes"] > first["nodes"]
     found = command("map", "hall.log", "--localize", place, "--relations", "hall.relations", "--out", "found", "--json")
     assert found.json["nodes"] == first["nodes"]
@@ -163,10 +163,10 @@ def test_log_of_one_scan_or_of_another_place_is_handled(command: Command) -> Non
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--continue", "none.npz"], "none.npz"),
+        (["--resume", "none.npz"], "none.npz"),
         (["--localize", "hall.log"], "hall.log"),
-        (["--continue", "hall.log", "--localize", "hall.log"], "either gone on with or left as it is"),
-        (["--algorithm", "rbpf", "--continue", "hall.log"], "rbpf has no mapped places"),
+        (["--resume", "hall.log", "--localize", "hall.log"], "either gone on with or left as it is"),
+        (["--algorithm", "rbpf", "--resume", "hall.log"], "rbpf has no mapped places"),
     ],
 )
 def test_bad_places_are_refused(command: Command, arguments: list[str], message: str) -> None:

@@ -44,17 +44,21 @@ def test_split_separates_parts_or_cuts(command: Command, cart: Path) -> None:
 @pytest.mark.slow
 def test_reduce_prints_distance_of_the_surfaces(command: Command) -> None:
     trimesh.creation.icosphere(subdivisions=3).export("ball.stl")
-    done = command("mesh", "reduce", "ball.stl", "--triangles", 200, "--json").json
+    done = command("mesh", "simplify", "ball.stl", "--triangles", 200, "--json").json
     assert done["before"] == 1280
     assert done["triangles"] <= 200
     assert 0.0 < done["error"] < 0.1
-    assert command("mesh", "reduce", "ball.stl", "--error", 0.05, "--out", "b.stl", "--json").json["error"] <= 0.05
-    assert "mm" in command("mesh", "reduce", "ball.stl", "--triangles", 200).out
+    assert (
+        command("mesh", "simplify", "ball.stl", "--max-error", 0.05, "--out", "b.stl", "--json").json["error"] <= 0.05
+    )
+    assert "mm" in command("mesh", "simplify", "ball.stl", "--triangles", 200).out
 
 
 def test_origin_and_inertia_are_computed(command: Command, cart: Path) -> None:
     command("mesh", "split", cart, "--unit", "mm", "--names", "body")
-    done = command("mesh", "origin", "cart_parts/part_1.stl", "--rotate", "90,0,0", "--out", "wheel.stl", "--json").json
+    done = command(
+        "mesh", "recenter", "cart_parts/part_1.stl", "--rotate", "90,0,0", "--out", "wheel.stl", "--json"
+    ).json
     assert done["T_old_new"]["xyz"] == pytest.approx([0.1, -0.18, 0.0], abs=1e-6)
     np.testing.assert_allclose(done["low"], [-0.08, -0.08, -0.02], atol=1e-6)
     done = command("mesh", "inertia", "wheel.stl", "--mass", 0.6, "--json").json
@@ -63,12 +67,14 @@ def test_origin_and_inertia_are_computed(command: Command, cart: Path) -> None:
     assert float(element.find("mass").get("value")) == pytest.approx(done["volume"] * 1000)  # type: ignore[union-attr]
     element = ElementTree.fromstring(command("mesh", "inertia", "wheel.stl", "--mass", 2, "--format", "sdf").out)
     assert element.findtext("mass") == "2"
-    assert "put back by" in command("mesh", "origin", "wheel.stl", "--at", "base").out
-    assert command("mesh", "origin", "wheel.stl", "--at", "0,0,-0.1", "--json").json["low"][2] == pytest.approx(0.08)
+    assert "put back by" in command("mesh", "recenter", "wheel.stl", "--origin", "base").out
+    assert command("mesh", "recenter", "wheel.stl", "--origin", "0,0,-0.1", "--json").json["low"][2] == pytest.approx(
+        0.08
+    )
 
 
 def test_collision_prints_shapes_and_their_fit(command: Command, cart: Path) -> None:
-    done = command("mesh", "collision", cart, "--unit", "mm", "--max", 3, "--json").json
+    done = command("mesh", "collision", cart, "--unit", "mm", "--max-shapes", 3, "--json").json
     assert [shape["kind"] for shape in done["shapes"]] == ["box", "cylinder", "cylinder"]
     assert done["outside"] < 1e-6
     assert abs(done["excess"]) < 0.01
@@ -105,19 +111,19 @@ def test_robot_mesh_becomes_links(command: Command, cart: Path) -> None:
         (["inertia", "cart.stl", "--mass", "1", "--format", "mjcf"], "urdf, sdf"),
         (["inertia", "open.stl", "--mass", "1"], "--repair"),
         (["inertia", "noise.stl", "--mass", "1"], "noise.stl"),
-        (["reduce", "cart.stl"], "--triangles N or --error M"),
-        (["reduce", "cart.stl", "--triangles", "1"], "at least 4"),
-        (["split", "cart.stl", "--by", "planes"], "--plane"),
+        (["simplify", "cart.stl"], "--triangles N or --max-error M"),
+        (["simplify", "cart.stl", "--triangles", "1"], "at least 4"),
+        (["split", "cart.stl", "--split-by", "planes"], "--plane"),
         (["split", "cart.stl", "--plane", "w=1"], "plane"),
         (["split", "cart.stl", "--plane", "0,0,0,1"], "no direction"),
         (["split", "cart.stl", "--box", "0,0,0,0,1,1"], "empty"),
         (["split", "cart.stl", "--box", "0,0,0,1,1,1", "--plane", "x=0"], "components alone|one of them"),
         (["split", "cart.stl", "--names", "../a"], "letters"),
         (["split", "cart.stl", "--names", "a,b,c,d"], "4 names for 3 parts"),
-        (["origin", "cart.stl", "--at", "1,2"], "3 numbers"),
-        (["origin", "cart.stl", "--rotate", "nan,0,0"], "3 numbers"),
+        (["recenter", "cart.stl", "--origin", "1,2"], "3 numbers"),
+        (["recenter", "cart.stl", "--rotate", "nan,0,0"], "3 numbers"),
         (["collision", "cart.stl", "--shapes", "cone"], "unknown shape 'cone'"),
-        (["collision", "cart.stl", "--max", "0"], "1 or more"),
+        (["collision", "cart.stl", "--max-shapes", "0"], "1 or more"),
         (["robot", "cart.stl", "--mass", "x"], "mass 'x'"),
         (["robot", "cart.stl", "--mass", "1", "--mass", "2"], "two masses"),
         (["robot", "cart.stl", "--mass", "1", "--joint", "part_1"], "LINK=TYPE"),

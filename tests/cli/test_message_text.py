@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import roboyard as ry
-from roboyard.cli.message_text import MANY, part_of, to_plain, to_text
-from roboyard.cli.values import parse
+from roboyard.cli.arguments import parse_yaml_value
+from roboyard.cli.message_text import MAX_ARRAY_LENGTH, get_field, to_plain, to_text
 from roboyard.errors import InputError, MessageError
 from roboyard.messages import message_type, serialize
 from roboyard.messages.from_data import message_from_data
@@ -24,13 +24,13 @@ def test_printed_messages_are_read_back(numbers: list[float], frame: str) -> Non
     message.header.frame_id = frame
     message.twist.linear = ry.msg.Vector3(*numbers[:3])
     message.twist.angular = ry.msg.Vector3(*numbers[3:])
-    assert message_from_data(ry.msg.TwistStamped, parse(to_text(message))) == message
+    assert message_from_data(ry.msg.TwistStamped, parse_yaml_value(to_text(message))) == message
 
 
 @given(st.lists(st.floats(width=32, allow_nan=False), max_size=300))
 def test_full_arrays_are_read_back(values: list[float]) -> None:
     scan = ry.msg.LaserScan(ranges=np.array(values, dtype=np.float32), range_max=0.1)
-    again = message_from_data(ry.msg.LaserScan, parse(to_text(scan, full=True)))
+    again = message_from_data(ry.msg.LaserScan, parse_yaml_value(to_text(scan, full=True)))
     assert serialize(again) == serialize(scan)
 
 
@@ -42,7 +42,7 @@ def test_lists_of_messages_are_read_back(pairs: list[tuple[str, float]]) -> None
         item.transform.translation.x = x
         transforms.append(item)
     message = message_type("tf2_msgs/msg/TFMessage")(transforms=transforms)
-    assert message_from_data(type(message), parse(to_text(message))) == message
+    assert message_from_data(type(message), parse_yaml_value(to_text(message))) == message
 
 
 def test_floats_have_their_own_digits() -> None:
@@ -52,8 +52,8 @@ def test_floats_have_their_own_digits() -> None:
 
 
 def test_long_arrays_are_shortened() -> None:
-    scan = ry.msg.LaserScan(ranges=np.ones(MANY + 1, dtype=np.float32))
-    assert to_text(scan).count("1.0") == MANY
+    scan = ry.msg.LaserScan(ranges=np.ones(MAX_ARRAY_LENGTH + 1, dtype=np.float32))
+    assert to_text(scan).count("1.0") == MAX_ARRAY_LENGTH
     assert "…" in to_text(scan)
     assert "…" not in to_text(scan, full=True)
 
@@ -76,12 +76,12 @@ def test_single_values_are_written_as_yaml(value: Any, text: str) -> None:
 def test_parts_of_messages_are_found_by_path() -> None:
     message = ry.msg.Odometry()
     message.pose.pose.position.x = 2.0
-    assert part_of(message, "pose.pose.position.x") == 2.0
-    assert part_of(message, "pose.covariance.35") == 0.0
-    assert part_of(message, "") is message
+    assert get_field(message, "pose.pose.position.x") == 2.0
+    assert get_field(message, "pose.covariance.35") == 0.0
+    assert get_field(message, "") is message
     for wrong in ("pose.covariance.36", "pose.x", "pose.pose.position.x.y", "."):
         with pytest.raises(InputError, match="no part"):
-            part_of(message, wrong)
+            get_field(message, wrong)
 
 
 def test_message_without_fields_is_empty_text() -> None:
@@ -105,5 +105,5 @@ def test_message_without_fields_is_empty_text() -> None:
 )
 def test_wrong_fields_are_named(kind: str, text: str, expected: str) -> None:
     with pytest.raises(MessageError) as caught:
-        message_from_data(message_type(kind), parse(text))
+        message_from_data(message_type(kind), parse_yaml_value(text))
     assert expected in str(caught.value)

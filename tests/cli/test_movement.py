@@ -27,7 +27,7 @@ def test_movement_is_checked(command: Command) -> None:
 
 def test_movement_is_shown_and_drawn(command: Command) -> None:
     file = written("wave.xml", 0, (0.02, 0.0, 0.05))
-    done = command("show", "movement", file, "--out", "wave.png", "--robot", "lauron", "--between", "spline")
+    done = command("show", "movement", file, "--out", "wave.png", "--robot", "lauron", "--interpolation", "spline")
     assert done.code == 0
     assert "0 … 50" in done.out
     assert Path("wave.png").read_bytes()[:4] == b"\x89PNG"
@@ -38,7 +38,7 @@ def test_movement_is_shown_and_drawn(command: Command) -> None:
     [
         (("--robot", "rover"), "has no legs"),
         (("--robot", "nobody"), "no robot 'nobody'"),
-        (("--between", "jump"), "cosine or spline"),
+        (("--interpolation", "jump"), "cosine or spline"),
     ],
 )
 def test_movement_verbs_refuse_bad_input(command: Command, arguments: tuple[str, str], wanted: str) -> None:

@@ -9,7 +9,7 @@ import pytest
 from PIL import Image
 from typer.testing import CliRunner
 
-from roboyard.cli.verbs.plan import app
+from roboyard.cli.commands.plan_path import app
 from roboyard.errors import InputError, UnknownNameError
 
 runner = CliRunner()
@@ -26,9 +26,20 @@ def run_plan_arm(*words: str) -> tuple[int, dict[str, object]]:
 def test_arm_motion_is_planned_written_and_drawn(tmp_path: Path) -> None:
     file, picture = tmp_path / "motion.json", tmp_path / "motion.png"
     code, found = run_plan_arm(
-        "scitos_arm", "--to", "joints 0.5 0 0.5 0 0", "--from", "folded", "--world", "arena", "--at", "0 0 0.05 0",
-        "--out", str(file), "--picture", str(picture),
-    )  # fmt: skip
+        "scitos_arm",
+        "--to",
+        "joints 0.5 0 0.5 0 0",
+        "--from",
+        "folded",
+        "--world",
+        "arena",
+        "--base-pose",
+        "0 0 0.05 0",
+        "--out",
+        str(file),
+        "--picture",
+        str(picture),
+    )
     assert code == 0
     assert found["contacts"] == 0
     assert found["goal"] == [0.5, 0.0, 0.5, 0.0, 0.0]
@@ -57,8 +68,8 @@ def test_missing_arm_motion_is_explained() -> None:
         (["scitos_arm", "--to", "upright", "--group", "leg"], UnknownNameError, "leg"),
         (["scitos_arm", "--to", "upright", "--planner", "magic"], UnknownNameError, "magic"),
         (["scitos_arm", "--to", "upright", "--world", "moon"], UnknownNameError, "moon"),
-        (["scitos_arm", "--to", "upright", "--at", "1 2"], InputError, "--at"),
-        (["scitos_arm", "--to", "upright", "--margin", "-1"], InputError, "margin"),
+        (["scitos_arm", "--to", "upright", "--base-pose", "1 2"], InputError, "--base-pose"),
+        (["scitos_arm", "--to", "upright", "--collision-margin", "-1"], InputError, "margin"),
         (["scitos_arm", "--to", "upright", "--picture", "x.txt"], InputError, "picture"),
     ],
 )

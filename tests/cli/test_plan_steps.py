@@ -1,4 +1,6 @@
-"""`roboyard plan steps` and `check plan`: plans in files, searches that end early, and what cannot be planned on."""
+"""`roboyard plan steps` and `check step-plan`: plans in files, searches that end early, and what cannot be planned
+on.
+"""
 
 import itertools
 import json
@@ -14,9 +16,9 @@ from PIL import Image
 from tests.cli.conftest import Command
 from tests.harness.live_run import LiveRun, poll
 
-from roboyard.cli import watched_search
+from roboyard.cli.commands import plan_steps
 from roboyard.errors import InputError
-from roboyard.scenarios.steps_file import read_heights
+from roboyard.walking.steps.plan_file import load_heights
 
 AT = ("--origin", "-0.8,-1")
 
@@ -39,40 +41,42 @@ def walled(height: float, first: int = 70, last: int = 75) -> np.ndarray:
 
 # -- plans -------------------------------------------------------------------------------------------------------------
 def test_plan_in_its_file_is_the_printed_plan(command: Command) -> None:
-    result = command("plan", "steps", "flat", "--to", "0.4,0", "--budget", "3000", "--out", "a.json", "--json")
+    result = command("plan", "steps", "flat", "--to", "0.4,0", "--max-events", "3000", "--out", "a.json", "--json")
     assert result.code == 0
-    seen = command("check", "plan", "a.json", "--json")
+    seen = command("check", "step-plan", "a.json", "--json")
     assert seen.code == 0
     assert seen.json["duration"] == result.json["plan"]["duration"]
     assert (seen.json["margin"], seen.json["rate"]) == (result.json["margin"], result.json["rate"])
 
 
 def test_goal_at_the_start_needs_no_step(command: Command) -> None:
-    done = command("plan", "steps", "flat", "--to", "0,0", "--budget", "100", "--out", "here.yaml", "--json")
+    done = command("plan", "steps", "flat", "--to", "0,0", "--max-events", "100", "--out", "here.yaml", "--json")
     assert done.code == 0
     assert done.json["plan"]["steps"] == 0
-    assert command("check", "plan", "here.yaml").code == 0
+    assert command("check", "step-plan", "here.yaml").code == 0
 
 
 def test_holes_and_infinite_heights_are_avoided(command: Command) -> None:
     heights = level()
     heights[40:60, 60:64] = np.nan
     heights[0, 0], heights[99, 149] = np.inf, -np.inf
-    done = command("plan", "steps", saved("a.npy", heights), *AT, "--to", "0.6,0", "--budget", "3000", "--json")
+    done = command("plan", "steps", saved("a.npy", heights), *AT, "--to", "0.6,0", "--max-events", "3000", "--json")
     assert (done.code, done.json["faults"]) == (0, [])
 
 
 @pytest.mark.parametrize("mode", ["L", "RGB", "1", "I;16"])
 def test_pictures_are_height_maps(command: Command, mode: str) -> None:
     Image.new(mode, (150, 100)).save("a.png")
-    assert command("plan", "steps", "a.png", *AT, "--to", "0.4,0", "--budget", "3000").code == 0
+    assert command("plan", "steps", "a.png", *AT, "--to", "0.4,0", "--max-events", "3000").code == 0
 
 
 @pytest.mark.slow
 def test_step_plan_is_shown_drawn_animated_and_played(command: Command) -> None:
-    result = command("plan", "steps", "flat", "--to", "0.15,0.05", "--budget", "3000", "--out", "a.json", "--json").json
+    result = command(
+        "plan", "steps", "flat", "--to", "0.15,0.05", "--max-events", "3000", "--out", "a.json", "--json"
+    ).json
     done = command(
-        "show", "plan", "a.json", "--picture", "a.png", "--animation", "a.gif", "--movement", "a.xml", "--json"
+        "show", "step-plan", "a.json", "--picture", "a.png", "--animation", "a.gif", "--movement", "a.xml", "--json"
     )
     assert done.code == 0, done
     assert [done.json[name] for name in ("picture", "animation", "movement")] == ["a.png", "a.gif", "a.xml"]
@@ -83,28 +87,40 @@ def test_step_plan_is_shown_drawn_animated_and_played(command: Command) -> None:
     played = command("check", "movement", "a.xml", "--json").json
     assert (played["ok"], played["slowed"]) == (True, 0)
     assert played["duration"] == pytest.approx(done.json["duration"], abs=0.02)
-    assert command("show", "plan", "a.json").out.count("\n") > result["plan"]["steps"]
+    assert command("show", "step-plan", "a.json").out.count("\n") > result["plan"]["steps"]
 
 
 def test_animation_is_embedded_in_a_page(command: Command) -> None:
-    assert command("plan", "steps", "flat", "--to", "0.05,0", "--budget", "2600", "--animation", "a.html").code == 0
+    assert command("plan", "steps", "flat", "--to", "0.05,0", "--max-events", "2600", "--animation", "a.html").code == 0
     assert "data:video/mp4;base64," in Path("a.html").read_text()
 
 
 @pytest.mark.slow
 def test_plan_with_a_failed_leg_reports_it(command: Command) -> None:
-    words = ("plan", "steps", "flat", "--to", "0.3,0", "--budget", "30000", "--failed-leg", "rm", "--leg-loss", "0.5")
+    words = (
+        "plan",
+        "steps",
+        "flat",
+        "--to",
+        "0.3,0",
+        "--max-events",
+        "30000",
+        "--failed-leg",
+        "rm",
+        "--leg-loss",
+        "0.5",
+    )
     result = command(*words, "--energy", "0.5", "--out", "a.json", "--picture", "a.png", "--json")
     assert result.code == 0, result
     assert result.json["work"] > 0.0
     assert 0.0 <= result.json["stands_on_one_less"] < 1.0
-    assert command("check", "plan", "a.json").code == 0
-    assert "rm" not in {one["leg"] for one in command("show", "plan", "a.json", "--json").json["steps"]}
+    assert command("check", "step-plan", "a.json").code == 0
+    assert "rm" not in {one["leg"] for one in command("show", "step-plan", "a.json", "--json").json["steps"]}
     lame = Path("a.json").read_text()
     Path("b.json").write_text(lame.replace('"failed_leg": "rm"', '"failed_leg": "rn"'))
     Path("c.json").write_text(lame.replace('"failed_leg": "rm",', ""))
     for file, expected in (("b.json", "lf, rf, lm, rm, lr, rr"), ("c.json", "feet")):
-        refused = command("check", "plan", file)
+        refused = command("check", "step-plan", file)
         assert refused.code == 2
         assert expected in refused.err
 
@@ -113,17 +129,29 @@ def test_plan_with_a_failed_leg_reports_it(command: Command) -> None:
 def test_search_ends_after_the_seconds_it_has(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
     """By a clock on which 20 ms pass each time that it is read."""
     readings = itertools.count()
-    monkeypatch.setattr(watched_search, "wall_seconds", lambda: 0.02 * next(readings))
-    done = command("plan", "steps", "flat", "--to", "0.4,0", "--seconds", "0.5", "--out", "a.json", "--json")
+    monkeypatch.setattr(plan_steps, "wall_seconds", lambda: 0.02 * next(readings))
+    done = command("plan", "steps", "flat", "--to", "0.4,0", "--time-limit", "0.5", "--out", "a.json", "--json")
     assert 0.5 <= 0.02 * next(readings) < 1.0
-    assert (done.code, done.json["ended"]) == (0, "by --seconds")
-    assert command("check", "plan", "a.json").code == 0
+    assert (done.code, done.json["ended"]) == (0, "by --time-limit")
+    assert command("check", "step-plan", "a.json").code == 0
 
 
 @pytest.mark.slow
 def test_ctrl_c_writes_the_best_plan_so_far(command: Command) -> None:
-    command("plan", "steps", "flat", "--to", "0.4,0", "--budget", "100")
-    words = ["plan", "steps", "flat", "--to", "0.4,0", "--budget", "100000000", "--out", "a.json", "--picture", "a.png"]
+    command("plan", "steps", "flat", "--to", "0.4,0", "--max-events", "100")
+    words = [
+        "plan",
+        "steps",
+        "flat",
+        "--to",
+        "0.4,0",
+        "--max-events",
+        "100000000",
+        "--out",
+        "a.json",
+        "--picture",
+        "a.png",
+    ]
     with LiveRun(*words) as run:
         poll(lambda: "best" in run.read_line("stderr"), expected="a line that names the best plan")
         run.send_signal(signal.SIGINT)
@@ -131,13 +159,13 @@ def test_ctrl_c_writes_the_best_plan_so_far(command: Command) -> None:
     assert done.code == 130
     assert "ended by Ctrl-C" in done.out
     assert "Traceback" not in done.out + done.err
-    assert command("check", "plan", "a.json").code == 0
+    assert command("check", "step-plan", "a.json").code == 0
     assert Path("a.png").read_bytes()[:4] == b"\x89PNG"
 
 
 # -- what is refused, or cannot be planned -----------------------------------------------------------------------------
 def test_blocking_wall_is_named_by_its_cells(command: Command) -> None:
-    words = ("plan", "steps", saved("wall.npy", walled(0.6)), *AT, "--to", "1.6,0", "--budget", "2000")
+    words = ("plan", "steps", saved("wall.npy", walled(0.6)), *AT, "--to", "1.6,0", "--max-events", "2000")
     done = command(*words, "--json")
     assert (done.code, done.json["plan"]) == (1, None)
     assert done.json["cells"]
@@ -172,7 +200,7 @@ def test_blocking_wall_is_named_by_its_cells(command: Command) -> None:
 def test_bad_ground_start_or_goal_is_refused(
     command: Command, heights: Any, words: tuple[str, ...], parts: tuple[str, ...]
 ) -> None:
-    done = command("plan", "steps", saved("a.npy", heights), *AT, *words, "--budget", "2000")
+    done = command("plan", "steps", saved("a.npy", heights), *AT, *words, "--max-events", "2000")
     assert done.code == 2, done
     for part in parts:
         assert part in done.error
@@ -225,7 +253,7 @@ def test_corrupted_height_files_are_read_or_refused() -> None:
             file = Path("a").with_suffix(Path(name).suffix)
             file.write_bytes(spoilt.tobytes())
             with suppress(InputError):
-                assert read_heights(file, 0.3).ndim == 2
+                assert load_heights(file, 0.3).ndim == 2
 
 
 @pytest.mark.parametrize(
@@ -241,12 +269,12 @@ def test_corrupted_height_files_are_read_or_refused() -> None:
         (("--size", "0,0"), ("(0.0, 0.0)", "positive")),
         (("--cell-size", "0"), ("cell_size", "0.01")),
         (("--cell-size", "nan"), ("cell_size", "finite")),
-        (("--budget", "0"), ("--budget", "1")),
-        (("--budget", "-5"), ("--budget", "1")),
-        (("--budget", "1.5"), ("--budget", "integer")),
-        (("--budget", "9" * 30), ("--budget", "less than or equal")),
-        *(((("--seconds", text)), ("--seconds", "more than 0")) for text in ("0", "-1", "nan", "inf", "1e9")),
-        (("--seconds", "soon"), ("--seconds", "number")),
+        (("--max-events", "0"), ("--max-events", "1")),
+        (("--max-events", "-5"), ("--max-events", "1")),
+        (("--max-events", "1.5"), ("--max-events", "integer")),
+        (("--max-events", "9" * 30), ("--max-events", "less than or equal")),
+        *(((("--time-limit", text)), ("--time-limit", "more than 0")) for text in ("0", "-1", "nan", "inf", "1e9")),
+        (("--time-limit", "soon"), ("--time-limit", "number")),
         (("--seed", "-1"), ("--seed", "0")),
         (("--workers", "0"), ("--workers", "1")),
         (("--planner", "spliting"), ("spliting", "did you mean", "random-sampling")),
@@ -263,7 +291,7 @@ def test_corrupted_height_files_are_read_or_refused() -> None:
 )
 def test_bad_options_are_refused(command: Command, words: tuple[str, ...], parts: tuple[str, ...]) -> None:
     goal = () if "--to" in words else ("--to", "0.4,0")
-    budget = () if "--budget" in words else ("--budget", "2000")
+    budget = () if "--max-events" in words else ("--max-events", "2000")
     done = command("plan", "steps", "flat", *goal, *budget, *words)
     assert done.code == 2, done
     for part in parts:
@@ -277,7 +305,7 @@ def test_unknown_terrain_kind_is_refused_with_the_kinds(command: Command) -> Non
 
 
 def test_bad_plan_files_are_refused(command: Command) -> None:
-    assert command("plan", "steps", "flat", "--to", "0.4,0", "--budget", "3000", "--out", "a.json").code == 0
+    assert command("plan", "steps", "flat", "--to", "0.4,0", "--max-events", "3000", "--out", "a.json").code == 0
     whole = json.loads(Path("a.json").read_text())
     for change, part in [
         ({"format": "roboyard steps 9"}, "format"),
@@ -295,6 +323,6 @@ def test_bad_plan_files_are_refused(command: Command) -> None:
         ({"goal": ["a", 0]}, "goal"),
     ]:
         Path("b.json").write_text(json.dumps(whole | change))
-        done = command("check", "plan", "b.json")
+        done = command("check", "step-plan", "b.json")
         assert done.code == 2, (change, done)
         assert part in done.error

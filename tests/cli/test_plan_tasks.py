@@ -35,7 +35,7 @@ def file() -> str:
 
 
 def test_task_plan_has_reasons_and_a_tree(command: Command, file: str) -> None:
-    done = command("plan", "tasks", file, "--why", "--out", "plan.xml", "--json")
+    done = command("plan", "tasks", file, "--explain", "--out", "plan.xml", "--json")
     assert done.code == 0, done
     assert done.json["cost"] == pytest.approx(12.0)
     assert [step["step"] for step in done.json["plan"]] == ["fold", "drive (to desk, from dock)"]
@@ -51,7 +51,7 @@ def test_impossible_goal_names_reason_and_remedy(command: Command, file: str) ->
     assert done.code == 1
     assert "moon is impossible, because no action makes robot = moon" in done.err
     assert "no single other value" in done.err
-    done = command("plan", "tasks", file, "--without", "fold", "--json")
+    done = command("plan", "tasks", file, "--exclude-step", "fold", "--json")
     assert done.code == 1
     assert done.json["would_help"] == ["arm = folded"]
 
@@ -111,7 +111,7 @@ def test_bad_pddl_is_one_error(command: Command, file: str) -> None:
         (("out/domain.pddl", "nowhere.pddl"), "nowhere.pddl: cannot be read"),
         (("out/domain.pddl", "out/domain.pddl"), "there is no goal"),
         (("out/domain.pddl", "out/problem.pddl", "--goal", "desk"), "the problem's own goal"),
-        ((file, "--solver", "fast-downward-opt", "--without", "fold"), "one of them"),
+        ((file, "--solver", "fast-downward-opt", "--exclude-step", "fold"), "one of them"),
     ):
         done = command("plan", "tasks", *words)
         assert done.code == 2, done

@@ -9,9 +9,9 @@ import pytest
 from jsonschema import Draft202012Validator
 from tests.harness.live_bus import run_cli
 
-from roboyard.cli.verbs.schema import FILE_TYPES, make_schema
+from roboyard.bringup import catalog
+from roboyard.cli.commands.schema import FILE_TYPES, make_schema
 from roboyard.config import read_yaml
-from roboyard.scenarios import catalog
 
 PACKAGE = Path(__file__).resolve().parents[2] / "src" / "roboyard"
 FILES = {
@@ -22,7 +22,7 @@ FILES = {
     "servos": "robots/*/servos.yaml",
     "operator": "scenarios/library/operators/*.yaml",
     "tasks": "scenarios/library/missions/*.yaml",
-    "clip": "simulation/people/clips/*.yaml",
+    "animation": "simulation/people/clips/*.yaml",
     "gamepad": "control/teleoperation/maps/*.yaml",
 }
 
@@ -125,9 +125,9 @@ def test_list_shows_topics_and_parameters_of_a_node() -> None:
     output = run_cli("list", "nodes", "arbiter").out
     assert "cmd_vel_out, ~owner (std_msgs/String" in output
     assert "roboyard.safety.nodes.arbiter:ArbiterNode" in output
-    node = run_cli("list", "nodes", "truth_odometry", "--json").json["node"]
+    node = run_cli("list", "nodes", "ground_truth_odometry", "--json").json["node"]
     rows = {row["key"]: row for row in node["parameters"]}
-    assert rows.keys() == catalog.node_class("truth_odometry").parameters_declared().keys()
+    assert rows.keys() == catalog.resolve_node_class("ground_truth_odometry").parameters_declared().keys()
     assert rows["noise"]["runtime"]
     assert not rows["rate"]["runtime"]
     assert rows["rate"]["expected"] == "a number in Hz, 0.1 to 1000"

@@ -17,7 +17,7 @@ from tests.harness.live_bus import LiveBus, spawn_cli
 from tests.harness.live_run import LiveRun, poll, run_in_terminal
 
 import roboyard as ry
-from roboyard.cli.steering import find_reins
+from roboyard.cli.teleop_session import find_command_topics
 from roboyard.control.nodes import JointMovesNode, JointTrajectoryNode
 from roboyard.control.owners import JointOwners
 from roboyard.description.model import Axis, AxisLimits, Joint, Link, Model
@@ -134,7 +134,7 @@ def test_gamepad_drives_with_deadman_and_is_silent_while_unplugged(live: LiveBus
     path = Path("js0")
     os.mkfifo(path)
     writer = os.open(path, os.O_RDWR)
-    with LiveRun("teleop", "gamepad", "--device", path, "--map", "ps3", "--rate", "2") as run:
+    with LiveRun("teleop", "gamepad", "--device", path, "--gamepad-map", "ps3", "--rate", "2") as run:
         poll(lambda: robot.beats)
         os.write(writer, EVENT.pack(0, 0, 0x81, 16) + EVENT.pack(0, -32767, 2, 1))
         poll(lambda: robot.pads and list(robot.pads[-1].axes) == [0.0, 1.0])
@@ -161,10 +161,10 @@ def test_gamepad_drives_with_deadman_and_is_silent_while_unplugged(live: LiveBus
 def test_bad_teleop_options_are_one_error(live: LiveBus, command: Command) -> None:
     cases = {
         ("teleop", "--robot", "nobody"): "nobody",
-        ("teleop", "gamepad", "--map", "nope"): "ps3",
-        ("teleop", "gamepad", "--map", "./nope.yaml"): "there is no file",
+        ("teleop", "gamepad", "--gamepad-map", "nope"): "ps3",
+        ("teleop", "gamepad", "--gamepad-map", "./nope.yaml"): "there is no file",
         ("teleop", "gamepad", "--device", "js9"): "cannot open gamepad",
-        ("teleop", "--map", "ps3"): "gamepad",
+        ("teleop", "--gamepad-map", "ps3"): "gamepad",
         ("teleop", "--topic", "elsewhere"): "/cmd_vel",
         ("teleop", "--run", "nope"): "yard",
         ("teleop", "--speed", "nan"): "speed",
@@ -193,12 +193,14 @@ def test_teleop_finds_the_robot_to_drive() -> None:
         }
 
     two = graph("/cmd_vel", "/scout/cmd_vel", truth=("rover", "scout"))
-    assert find_reins(two, None, None).command == "/cmd_vel"
-    assert find_reins(two, "scout", None).beside("teleop/heartbeat") == "/scout/teleop/heartbeat"
-    assert find_reins(two, "rover", None).command == "/cmd_vel"
-    assert find_reins(two, None, "scout/cmd_vel").beside("teleop") == "/scout/teleop"
-    assert find_reins(graph("/a/cmd_vel", kind="geometry_msgs/msg/TwistStamped"), None, None).type.endswith("Stamped")
+    assert find_command_topics(two, None, None).command == "/cmd_vel"
+    assert find_command_topics(two, "scout", None).sibling_name("teleop/heartbeat") == "/scout/teleop/heartbeat"
+    assert find_command_topics(two, "rover", None).command == "/cmd_vel"
+    assert find_command_topics(two, None, "scout/cmd_vel").sibling_name("teleop") == "/scout/teleop"
+    assert find_command_topics(graph("/a/cmd_vel", kind="geometry_msgs/msg/TwistStamped"), None, None).type.endswith(
+        "Stamped"
+    )
     with pytest.raises(InputError, match="several"):
-        find_reins(graph("/a/cmd_vel", "/b/cmd_vel"), None, None)
+        find_command_topics(graph("/a/cmd_vel", "/b/cmd_vel"), None, None)
     with pytest.raises(InputError, match="nothing"):
-        find_reins(graph("/cmd_vel_out"), None, None)
+        find_command_topics(graph("/cmd_vel_out"), None, None)

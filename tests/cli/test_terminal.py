@@ -11,13 +11,13 @@ import numpy as np
 import pytest
 from tests.cli.conftest import Command
 
-from roboyard.cli import display, failures, terminal
-from roboyard.cli.figures import Figure
-from roboyard.cli.findings import shortened
-from roboyard.cli.metering import bandwidth_of, rate_of
-from roboyard.cli.publishing import type_and_values
+from roboyard.cli import exit_codes, run_display, terminal
+from roboyard.cli.arguments import parse_type_and_values
+from roboyard.cli.benchmarks import BenchmarkFigure
+from roboyard.cli.terminal import merge_findings
+from roboyard.cli.topic_statistics import compute_bandwidth, compute_rate
 from roboyard.errors import ConfigError, InputError, RecordingError, RunError
-from roboyard.scenarios import Control
+from roboyard.scenarios import RunControl
 
 
 class Colour(Enum):
@@ -31,10 +31,10 @@ def test_json_accepts_every_value() -> None:
         "c": [math.nan, math.inf, (1, 2)],
         "d": Path("x/y"),
         "e": Colour.RED,
-        "f": Figure("f", 1.0),
+        "f": BenchmarkFigure("f", 1.0),
         1: {None: True},
     }
-    text = json.dumps(terminal.plain(data), allow_nan=False)
+    text = json.dumps(terminal.to_json_data(data), allow_nan=False)
     found = json.loads(text)
     assert found["a"] == 0.5
     assert found["b"] == [1, 2]
@@ -46,11 +46,11 @@ def test_json_accepts_every_value() -> None:
 
 
 def test_table_columns_are_aligned(capsys: pytest.CaptureFixture[str]) -> None:
-    terminal.table(("name", "n"), [("a", 5), ("long name", 1234), ("x", None)], right=("n",))
+    terminal.print_table(("name", "n"), [("a", 5), ("long name", 1234), ("x", None)], right=("n",))
     assert capsys.readouterr().out == "NAME          N\na             5\nlong name  1234\nx             -\n"
-    terminal.table(("name", "n"), [])
-    terminal.columns([])
-    terminal.fields([])
+    terminal.print_table(("name", "n"), [])
+    terminal.print_columns([])
+    terminal.print_fields([])
     assert capsys.readouterr().out == "NAME  N\n"
 
 
@@ -61,13 +61,13 @@ def test_colors_are_used_on_terminals_only(monkeypatch: pytest.MonkeyPatch) -> N
 
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.delenv("NO_COLOR", raising=False)
-    assert terminal.paint("x", "1", Screen()) == "\x1b[1mx\x1b[0m"
-    assert terminal.paint("x", "1", io.StringIO()) == "x"
+    assert terminal.style("x", "1", Screen()) == "\x1b[1mx\x1b[0m"
+    assert terminal.style("x", "1", io.StringIO()) == "x"
     monkeypatch.setenv("NO_COLOR", "1")
-    assert terminal.paint("x", "1", Screen()) == "x"
+    assert terminal.style("x", "1", Screen()) == "x"
     monkeypatch.delenv("NO_COLOR")
     monkeypatch.setenv("TERM", "dumb")
-    assert terminal.paint("x", "1", Screen()) == "x"
+    assert terminal.style("x", "1", Screen()) == "x"
 
 
 def caused(error: Exception, number: int) -> Exception:
@@ -95,20 +95,20 @@ def caused(error: Exception, number: int) -> Exception:
 def test_errors_have_their_exit_codes_and_one_line(
     error: BaseException, code: int, text: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert failures.report(error, as_json=False) == code
+    assert exit_codes.report_error(error, as_json=False) == code
     assert capsys.readouterr() == ("", text)
 
 
 def test_unexpected_error_is_reported_as_a_bug(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert failures.report(ZeroDivisionError("division by zero"), as_json=True) == 70
+    assert exit_codes.report_error(ZeroDivisionError("division by zero"), as_json=True) == 70
     out, err = capsys.readouterr()
     assert "this is a bug in Roboyard: ZeroDivisionError: division by zero" in err
     assert "Traceback" not in err
     assert json.loads(out)["exit_code"] == 70
     monkeypatch.setenv("ROBOYARD_DEBUG", "1")
-    failures.report(ZeroDivisionError("division by zero"), as_json=False)
+    exit_codes.report_error(ZeroDivisionError("division by zero"), as_json=False)
     assert "ZeroDivisionError: division by zero" in capsys.readouterr().err
 
 
@@ -143,24 +143,24 @@ def test_help_and_version_are_printed(command: Command) -> None:
 
 
 def test_rates_of_few_messages_are_none() -> None:
-    assert rate_of("/a", []).rate is None
-    assert rate_of("/a", [(0, 1)]).rate is None
-    assert rate_of("/a", [(5, 1), (5, 1)]).rate is None
-    assert "all at one instant" in str(rate_of("/a", [(5, 1), (5, 1)]))
-    two = rate_of("/a", [(0, 1), (500_000_000, 1)])
+    assert compute_rate("/a", []).rate is None
+    assert compute_rate("/a", [(0, 1)]).rate is None
+    assert compute_rate("/a", [(5, 1), (5, 1)]).rate is None
+    assert "all at one instant" in str(compute_rate("/a", [(5, 1), (5, 1)]))
+    two = compute_rate("/a", [(0, 1), (500_000_000, 1)])
     assert two.rate == pytest.approx(2.0)
-    assert bandwidth_of("/a", []).per_second is None
-    assert bandwidth_of("/a", [(0, 10), (10**9, 30)]).per_second == pytest.approx(30.0)
+    assert compute_bandwidth("/a", []).per_second is None
+    assert compute_bandwidth("/a", [(0, 10), (10**9, 30)]).per_second == pytest.approx(30.0)
 
 
 def test_figures_are_compared_with_their_targets() -> None:
-    assert Figure("a", 5.0, target=">= 5").held
-    assert Figure("a", 5.0, target="< 5").held is False
-    assert Figure("a", 5.0, target="ratio >= 6", ratio=7.0).held
-    assert Figure("a", 5.0, target="ratio >= 6").held is None
-    assert Figure("a", None, target=">= 5").held is None
-    assert Figure("a", 5.0).held is None
-    assert Figure("a", 5.0, target="as fast as navfn").held is None
+    assert BenchmarkFigure("a", 5.0, target=">= 5").is_target_met
+    assert BenchmarkFigure("a", 5.0, target="< 5").is_target_met is False
+    assert BenchmarkFigure("a", 5.0, target="ratio >= 6", ratio=7.0).is_target_met
+    assert BenchmarkFigure("a", 5.0, target="ratio >= 6").is_target_met is None
+    assert BenchmarkFigure("a", None, target=">= 5").is_target_met is None
+    assert BenchmarkFigure("a", 5.0).is_target_met is None
+    assert BenchmarkFigure("a", 5.0, target="as fast as navfn").is_target_met is None
 
 
 def test_repeated_findings_are_merged() -> None:
@@ -171,7 +171,7 @@ def test_repeated_findings_are_merged() -> None:
         "guessed",
         "guessed",
     ]
-    assert shortened(found) == [
+    assert merge_findings(found) == [
         "a.sdf:1: <x> does nothing (and at 1 more place)",
         "b.sdf:1: <x> does nothing",
         "guessed",
@@ -179,10 +179,10 @@ def test_repeated_findings_are_merged() -> None:
 
 
 def test_type_is_read_before_values() -> None:
-    assert type_and_values(["Twist", "{}"]) == ("Twist", {})
-    assert type_and_values(["geometry_msgs/msg/Twist"]) == ("geometry_msgs/msg/Twist", {})
-    assert type_and_values(["{a: 1}"]) == (None, {"a": 1})
-    assert type_and_values([]) == (None, {})
+    assert parse_type_and_values(["Twist", "{}"]) == ("Twist", {})
+    assert parse_type_and_values(["geometry_msgs/msg/Twist"]) == ("geometry_msgs/msg/Twist", {})
+    assert parse_type_and_values(["{a: 1}"]) == (None, {"a": 1})
+    assert parse_type_and_values([]) == (None, {})
 
 
 @pytest.mark.parametrize("columns", [30, 50, 80])
@@ -197,9 +197,9 @@ def test_last_column_wraps_on_narrow_terminals(columns: int, monkeypatch: pytest
     monkeypatch.setenv("NO_COLOR", "1")
     words = [f"word{number}" for number in range(30)]
     for show in (
-        lambda: terminal.fields([("a", "b"), ("names", " ".join(words))]),
-        lambda: terminal.columns([("a", "b"), ("names", " ".join(words))]),
-        lambda: terminal.table(("a", "b"), [("names", " ".join(words))]),
+        lambda: terminal.print_fields([("a", "b"), ("names", " ".join(words))]),
+        lambda: terminal.print_columns([("a", "b"), ("names", " ".join(words))]),
+        lambda: terminal.print_table(("a", "b"), [("names", " ".join(words))]),
     ):
         screen = Screen()
         monkeypatch.setattr("sys.stdout", screen)
@@ -214,13 +214,13 @@ def test_progress_without_terminal_is_a_line_every_10_s(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     now = 100.0
-    monkeypatch.setattr(display, "wall_seconds", lambda: now)
-    shown = display.Display("short", 5.0, Control())
-    shown.stage("drawing the video")
+    monkeypatch.setattr(run_display, "wall_seconds", lambda: now)
+    shown = run_display.RunDisplay("short", 5.0, RunControl())
+    shown.show_phase("drawing the video")
     for frame in range(120):  # 0.25 s each
         now += 0.25
-        shown.stage(f"drawing the video: frame {frame} of 120")
-    shown.stage("writing the report")
+        shown.show_phase(f"drawing the video: frame {frame} of 120")
+    shown.show_phase("writing the report")
     lines = capsys.readouterr().err.splitlines()
     assert lines[0].endswith("short: drawing the video")
     assert lines[-1].endswith("short: writing the report")

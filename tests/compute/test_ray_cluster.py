@@ -12,10 +12,10 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from roboyard.bringup.free_gait_model import load_free_gait_model
 from roboyard.compute import RayPool
 from roboyard.errors import ConfigError, InputError, RunError
 from roboyard.grids.terrain import generate_terrain
-from roboyard.scenarios.robot_steps import find_rig
 from roboyard.walking.steps.ground import Ground
 from roboyard.walking.steps.planning import plan_steps
 from roboyard.walking.steps.problem import Problem
@@ -67,7 +67,7 @@ def test_local_ray_pool_behaves_like_a_process_pool(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_step_plans_of_a_ray_pool_equal_local_plans() -> None:
     pytest.importorskip("ray", reason=NO_RAY)
-    rig, terrain = find_rig("akrobat"), generate_terrain("flat", (1.0, 1.0), np.random.default_rng(0))
+    rig, terrain = load_free_gait_model("akrobat"), generate_terrain("flat", (1.0, 1.0), np.random.default_rng(0))
     ground = Ground.of_terrain(terrain, rig, [(0.0, 0.0), (0.6, 0.1)])
     problem = Problem.of(rig, ground, (0.0, 0.0), (0.6, 0.1))
     local_plan = plan_steps(problem, budget=420_000, seed=3)

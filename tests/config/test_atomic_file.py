@@ -190,16 +190,16 @@ def _write_stl(path: Path) -> None:
 
 
 def _write_result(path: Path) -> None:
-    from roboyard.cli.steps_outputs import write_text
+    from roboyard.cli.arguments import write_text
 
     write_text(path, "steps\n" * 100)
 
 
 def _write_table(path: Path) -> None:
-    from roboyard.scenarios.batch_export import export
-    from roboyard.scenarios.batch_worker import Result
+    from roboyard.scenarios.batch.export import export_results
+    from roboyard.scenarios.batch.worker import TrialResult
 
-    export([Result(k, "done", True) for k in range(9)], path)
+    export_results([TrialResult(k, "done", True) for k in range(9)], path)
 
 
 @pytest.mark.parametrize(

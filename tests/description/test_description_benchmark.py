@@ -5,7 +5,7 @@ from pathlib import Path
 
 from tests.harness.descriptions import INERTIAL, sdf, urdf
 
-from roboyard.cli.figures import Measured, measure
+from roboyard.cli.benchmarks import BenchmarkResult, run_benchmark
 
 FILE = Path(__file__).resolve().parents[2] / "benchmarks" / "descriptions.py"
 SHAPE = '<collision><geometry><box size="0.4 0.4 0.2"/></geometry></collision>'
@@ -15,8 +15,8 @@ VALID_ROBOT = urdf(f'<link name="a">{INERTIAL}{SHAPE}</link><link name="b">{INER
 INVALID_ROBOT = urdf(f'<link name="a">{INERTIAL}</link>').replace('izz="0.1"', 'izz="0.9"')
 
 
-def run_benchmark(folder: Path) -> tuple[dict[str, float | None], Measured]:
-    result = measure(FILE, nightly=False, folder=folder)
+def run_descriptions_benchmark(folder: Path) -> tuple[dict[str, float | None], BenchmarkResult]:
+    result = run_benchmark(FILE, nightly=False, folder=folder)
     assert not result.skipped
     return {figure.name: figure.value for figure in result.figures}, result
 
@@ -32,7 +32,7 @@ def test_benchmark_counts_files_of_a_folder(tmp_path: Path) -> None:
         (tmp_path / name).write_text(text)
     reference = {"dev/good.urdf": {"rc": 0, "urdf_links": 2, "urdf_mass": 2.0, "links": 2, "joints": 1, "sensors": 0}}
     (tmp_path / "urdf_reference.json").write_text(json.dumps(reference))
-    figures, result = run_benchmark(tmp_path)
+    figures, result = run_descriptions_benchmark(tmp_path)
     assert figures["descriptions read"] == 2
     assert figures["refused for a reason that a second look finds"] == 1
     assert figures["crashes"] == figures["refused for one that it does not find"] == 0
@@ -44,7 +44,7 @@ def test_benchmark_counts_files_of_a_folder(tmp_path: Path) -> None:
     assert figures["URDFs read with the mass they state"] == 1
     (peer_figure,) = [figure for figure in result.figures if figure.peer]
     assert peer_figure.peer_value == 0, "MuJoCo itself welds the base to the world and omits its mass"
-    assert all(figure.held is not False for figure in result.figures)
+    assert all(figure.is_target_met is not False for figure in result.figures)
     assert any(
         line.startswith("refused: wrong.urdf: link 'a' has a physically impossible inertia") for line in result.details
     )
@@ -55,7 +55,7 @@ def test_benchmark_reports_differences_from_the_reference(tmp_path: Path) -> Non
     (tmp_path / "good.urdf").write_text(VALID_ROBOT)
     reference = {"good.urdf": {"rc": 0, "urdf_links": 3, "urdf_mass": 2.5, "links": 2, "joints": 2, "sensors": 1}}
     (tmp_path / "urdf_reference.json").write_text(json.dumps(reference))
-    figures, result = run_benchmark(tmp_path)
+    figures, result = run_descriptions_benchmark(tmp_path)
     assert figures["largest difference in total mass"] == 20.0
     assert [figures[f"differing in {quantity}"] for quantity in ("links as written", "links", "joints", "sensors")] == [
         1,
@@ -63,5 +63,5 @@ def test_benchmark_reports_differences_from_the_reference(tmp_path: Path) -> Non
         1,
         1,
     ]
-    assert sum(figure.held is False for figure in result.figures) == 4
+    assert sum(figure.is_target_met is False for figure in result.figures) == 4
     assert sum(line.startswith("reference: good.urdf") for line in result.details) == 4

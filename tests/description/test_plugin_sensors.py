@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from roboyard.bringup.plugins.mapping import map_plugins
 from roboyard.description import Model, load_model
 from roboyard.description.sensors import AltimeterSpec, ForceTorqueSpec, GnssSpec, ImuSpec, ThreeAxisSpec
 from roboyard.errors import DescriptionError
-from roboyard.scenarios.plugins import map_plugins
 
 ROBOT = """<robot name="r">
   <link name="base"><inertial><mass value="5"/><inertia ixx=".1" iyy=".1" izz=".1" ixy="0" ixz="0" iyz="0"/></inertial>

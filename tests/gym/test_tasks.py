@@ -8,12 +8,13 @@ from typing import Any
 import numpy as np
 import pytest
 
+from roboyard.bringup import catalog
 from roboyard.description import load_world
 from roboyard.errors import InputError
 from roboyard.geometry import SE2
+from roboyard.grids.floor_plan import TopDownMap
 from roboyard.gym import ArmReach, FreePlaces, Hexapod, RoverNavigation
-from roboyard.scenarios import catalog
-from roboyard.scenarios.floor import Floor, floor_of
+from roboyard.scenarios.world.free_space import top_down_map
 from roboyard.walking.gaits import gait_of
 from roboyard.walking.stepping import Stepper, Steps
 
@@ -94,10 +95,10 @@ def test_observed_goal_is_relative_to_odometry() -> None:
 
 
 def test_drawn_places_are_free_and_apart() -> None:
-    floor = floor_of(load_world(catalog.find("world", "corridor")))
+    floor = top_down_map(load_world(catalog.find_catalog_file("world", "corridor")))
     draw = FreePlaces(floor, 0.5, (3.0, 8.0))
-    x, y = floor.centres
-    rows, columns = np.nonzero(floor.low | floor.tall)
+    x, y = floor.cell_centers
+    rows, columns = np.nonzero(floor.low_obstacles | floor.tall_obstacles)
     solid = np.column_stack([x[columns], y[rows]])
     rng = np.random.default_rng(0)
     for _ in range(50):
@@ -116,14 +117,14 @@ def test_drawn_places_are_inside_the_yard() -> None:
     solid[33:67, 33:67] = False  # a yard of 1.7 m in a field of 5 m
     solid[45:50, 45:50] = True
     draw, rng = (
-        FreePlaces(Floor(solid, np.zeros_like(solid), (0.0, 0.0), 0.05), 0.1, (0.3, 1.0)),
+        FreePlaces(TopDownMap(solid, np.zeros_like(solid), (0.0, 0.0), 0.05), 0.1, (0.3, 1.0)),
         np.random.default_rng(0),
     )
     for _ in range(50):
         start, goal = draw(rng)
         assert min(*start.xy, *goal) > 1.65
         assert max(*start.xy, *goal) < 3.35
-    far = FreePlaces(Floor(solid, np.zeros_like(solid), (0.0, 0.0), 0.05), 0.1, (3.0, 5.0))
+    far = FreePlaces(TopDownMap(solid, np.zeros_like(solid), (0.0, 0.0), 0.05), 0.1, (3.0, 5.0))
     assert min(min(*start.xy, *goal) for start, goal in (far(rng) for _ in range(50))) < 1.4  # the yard is too small
 
 

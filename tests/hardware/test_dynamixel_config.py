@@ -11,15 +11,15 @@ from roboyard.config import schema_table
 from roboyard.errors import ConfigError, InputError
 from roboyard.hardware.dynamixel.config import ServosConfig, load_servos
 from roboyard.hardware.dynamixel.control_table import POSITION_UNIT
-from roboyard.scenarios.real import RealRobot
+from roboyard.scenarios.hardware_run import ServoRobot
 
 
 @pytest.fixture(scope="module")
-def akrobat() -> RealRobot:
-    return RealRobot.find("akrobat")
+def akrobat() -> ServoRobot:
+    return ServoRobot.load("akrobat")
 
 
-def test_akrobat_servo_file_matches_its_joints(akrobat: RealRobot) -> None:
+def test_akrobat_servo_file_matches_its_joints(akrobat: ServoRobot) -> None:
     assert akrobat.legs is not None
     assert akrobat.servos.joints == akrobat.legs.joints
     assert akrobat.servos.ids == tuple(int(joint[1:]) for joint in akrobat.servos.joints)
@@ -49,7 +49,7 @@ def test_akrobat_servo_file_matches_its_joints(akrobat: RealRobot) -> None:
         ("{servos: {m11: {id: 1}}, fault_limits: {on_fault: jump}}", "on_fault.*hold"),
     ],
 )
-def test_invalid_servo_files_are_refused(tmp_path: Path, akrobat: RealRobot, text: str, message: str) -> None:
+def test_invalid_servo_files_are_refused(tmp_path: Path, akrobat: ServoRobot, text: str, message: str) -> None:
     path = tmp_path / "servos.yaml"
     path.write_text(text)
     with pytest.raises(ConfigError, match=message) as caught:
@@ -57,7 +57,7 @@ def test_invalid_servo_files_are_refused(tmp_path: Path, akrobat: RealRobot, tex
     assert "servos.yaml" in str(caught.value)
 
 
-def test_servo_file_must_name_every_leg_joint(tmp_path: Path, akrobat: RealRobot) -> None:
+def test_servo_file_must_name_every_leg_joint(tmp_path: Path, akrobat: ServoRobot) -> None:
     path = tmp_path / "servos.yaml"
     path.write_text("servos: {m11: {id: 1}}")
     with pytest.raises(ConfigError, match="joint m12 has no servo"):
@@ -66,7 +66,7 @@ def test_servo_file_must_name_every_leg_joint(tmp_path: Path, akrobat: RealRobot
 
 def test_robot_without_servos_is_an_error() -> None:
     with pytest.raises(InputError, match="names no servos"):
-        RealRobot.find("rover")
+        ServoRobot.load("rover")
 
 
 def test_page_lists_all_keys_of_a_servo_file() -> None:

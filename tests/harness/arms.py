@@ -59,7 +59,7 @@ class ArmCell:
         self.run = Run(world, seed=seed, record=False)
         try:
             self.harness = BusHarness(bus=self.run.bus)
-            self.robot = self.run.add(robot, at=at, nodes=nodes)
+            self.robot = self.run.add_robot(robot, pose=at, nodes=nodes)
             self.run.run_for(settle)
         except BaseException:
             self.run.close()

@@ -16,7 +16,7 @@ from roboyard.errors import InputError
 from roboyard.geometry import SE2, SE3
 from roboyard.messages import msg, serialize
 from roboyard.messages.convert import transforms_to_msg
-from roboyard.scenarios.state.codec import decode, encode
+from roboyard.scenarios.snapshot_file import decode_snapshot, encode_snapshot
 
 N = TypeVar("N", bound=Node)
 
@@ -324,7 +324,7 @@ class BusHarness:
     # -- state -----------------------------------------------------------------------------------------------------
     def snapshot_roundtrip(self, make: Callable[[], BusHarness]) -> BusHarness:
         """Save this bus through the codec of saved runs, build a new one with ``make``, and load the state into it."""
-        saved = decode(*encode(self.bus.save_state()))
+        saved = decode_snapshot(*encode_snapshot(self.bus.save_state()))
         restored = make()
         restored.bus.load_state(saved)
         return restored

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Generic, TypeVar
 
+from roboyard.evaluation.plugin import MetricCollector, MetricValue
+from roboyard.evaluation.topics import OBJECT_POSES_TOPIC, PLACE_POSES_TOPIC
 from roboyard.geometry import SE3
 from roboyard.messages.convert import transforms_to_msg
-from roboyard.scenarios.metrics.collector import Collector, Value
-from roboyard.scenarios.thing_truth import MOVING, STILL
 
-C = TypeVar("C", bound=Collector)
+C = TypeVar("C", bound=MetricCollector)
 
 
 class CollectorFeed(Generic[C]):
@@ -28,9 +28,9 @@ class CollectorFeed(Generic[C]):
     def __init__(self, collector: C, *, people: Iterable[str] = ()) -> None:
         self.collector = collector
         self.time = 0.0
-        self._handlers = dict(collector.handlers())
+        self._handlers = dict(collector.subscriptions())
         for name in people:
-            self._handlers.update(collector.meet_person(name))
+            self._handlers.update(collector.on_person_added(name))
 
     def send(self, topic: str, message: Any, time: float | None = None) -> None:
         """Let the collector take a message of a topic that it listens to; the clock stands there then."""
@@ -40,26 +40,26 @@ class CollectorFeed(Generic[C]):
 
     def send_objects(self, poses: Mapping[str, SE3 | Sequence[float]], time: float | None = None) -> None:
         """Publish where objects truly are: a pose, or the point of an upright one."""
-        self.send(MOVING, _transforms(poses), time)
+        self.send(OBJECT_POSES_TOPIC, _transforms(poses), time)
 
     def send_marks(self, poses: Mapping[str, SE3 | Sequence[float]], time: float | None = None) -> None:
         """Publish where marks truly are."""
-        self.send(STILL, _transforms(poses), time)
+        self.send(PLACE_POSES_TOPIC, _transforms(poses), time)
 
-    def finish(self, time: float | None = None) -> dict[str, Value]:
+    def finish(self, time: float | None = None) -> dict[str, MetricValue]:
         """End the run, and return the metrics."""
         if time is not None:
             self.time = time
         self.collector.finish(round(self.time * 1e9))
         return self.result()
 
-    def result(self) -> dict[str, Value]:
+    def result(self) -> dict[str, MetricValue]:
         """The metrics so far."""
-        return dict(self.collector.result())
+        return dict(self.collector.values())
 
     def __getitem__(self, name: str) -> Any:
         """A metric so far."""
-        return self.collector.result()[name]
+        return self.collector.values()[name]
 
 
 def _transforms(poses: Mapping[str, SE3 | Sequence[float]]) -> Any:

@@ -14,7 +14,7 @@ _PROGRAM = """
 import json, os, sys, traceback
 from roboyard.compute import expected_kernels
 from roboyard.compute.jit import listen_to_first_calls
-from roboyard.scenarios import load_spec, run_scenario
+from roboyard.scenarios import load_scenario, run_scenario
 
 def run(scenario, folder, smoke, from_state):
     before, unexpected = [], []
@@ -31,7 +31,7 @@ def run(scenario, folder, smoke, from_state):
 
     with listen_to_first_calls(note):
         outcome = run_scenario(
-            load_spec(scenario, smoke=smoke), out=folder, from_state=from_state, started=start, report=False,
+            load_scenario(scenario, smoke=smoke), out=folder, resume_from=from_state, on_started=start, report=False,
             serve=False,
         )
     return {
@@ -60,7 +60,7 @@ class FreshRun:
     """How a run in a fresh process ended.
 
     Attributes:
-        state: As of its `Outcome`.
+        state: As of its `RunResult`.
         reason: Why it did not succeed; "" where it did.
         unexpected_kernels: Names of kernels that it called before its clock ran and had not announced by then, or later
             and had not announced before.

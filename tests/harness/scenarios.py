@@ -13,7 +13,7 @@ from typing import Any, Self
 
 import yaml
 
-from roboyard.scenarios import Outcome, Spec, load_spec, run_scenario
+from roboyard.scenarios import LoadedScenario, RunResult, load_scenario, run_scenario
 
 
 class ScenarioBuilder:
@@ -31,16 +31,15 @@ class ScenarioBuilder:
 
     def drive(self, linear: float = 0.5, angular: float = 0.0, *, duration: float = 5.0) -> Self:
         """Let the operator drive straight or in a curve [m/s, rad/s, s]; further calls follow one after the other."""
-        step: dict[str, Any] = {"v": linear, "for": duration}
+        step: dict[str, Any] = {"linear": linear, "duration": duration}
         if angular:
-            step["w"] = angular
+            step["angular"] = angular
         self.document.setdefault("operator", []).append({"drive": step})
         return self
 
-    def with_fault(self, what: str, *, at: float = 0.2, **options: Any) -> Self:
-        """Let a fault happen at a time [s]; ``options`` as in a scenario file (``for_`` stands for ``for``)."""
-        named = {key.rstrip("_"): value for key, value in options.items()}
-        self.document.setdefault("faults", []).append({"at": at, "what": what, **named})
+    def with_fault(self, kind: str, *, time: float = 0.2, **options: Any) -> Self:
+        """Let a fault happen at a time [s]; ``options`` as in a scenario file."""
+        self.document.setdefault("faults", []).append({"time": time, "type": kind, **options})
         return self
 
     def criterion(self, name: str, expression: str) -> Self:
@@ -50,11 +49,11 @@ class ScenarioBuilder:
 
     def robot(self, name: str, model: str = "rover", *, at: tuple[float, float, float] = (0.0, 0.0, 0.0)) -> Self:
         """Put a further robot somewhere: x, y [m], heading [rad]."""
-        self.document["robots"][name] = {"model": model, "at": list(at)}
+        self.document["robots"][name] = {"model": model, "pose": list(at)}
         return self
 
     def set(self, **keys: Any) -> Self:
-        """Set top-level keys of the file, e.g. ``until="path_length > 0.1"``."""
+        """Set top-level keys of the file, e.g. ``stop_when="path_length > 0.1"``."""
         self.document.update(keys)
         return self
 
@@ -68,9 +67,9 @@ class ScenarioBuilder:
         path.write_text(self.text(), "utf-8")
         return path
 
-    def load(self, folder: Path) -> Spec:
+    def load(self, folder: Path) -> LoadedScenario:
         """Write it into a folder and read it as `roboyard run` does."""
-        return load_spec(self.write(folder))
+        return load_scenario(self.write(folder))
 
 
 def short_scenario(*, duration: float = 0.6) -> ScenarioBuilder:
@@ -88,7 +87,7 @@ class RunFolder:
     """
 
     path: Path
-    outcome: Outcome
+    outcome: RunResult
 
     @property
     def recording(self) -> Path:
@@ -134,7 +133,7 @@ def _run_once(name: str, seconds: float, seed: int | None, overrides: tuple[str,
         changes.append(f"duration={seconds}")
     if seed is not None:
         changes.append(f"seed={seed}")
-    outcome = run_scenario(load_spec(scenario, overrides=changes), out=base / "run", serve=False)
+    outcome = run_scenario(load_scenario(scenario, overrides=changes), out=base / "run", serve=False)
     folder = RunFolder(base / "run", outcome)
     _finished[folder.path] = _signature(folder.path)
     return folder

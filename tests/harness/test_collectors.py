@@ -8,29 +8,29 @@ from typing import Any
 import pytest
 from tests.harness.collectors import CollectorFeed
 
+from roboyard.evaluation.plugin import MessageHandler, MetricCollector, MetricValue
 from roboyard.geometry import SE3
-from roboyard.scenarios.metrics.collector import Collector, Handler, Value
 
 
-class Log(Collector):
+class Log(MetricCollector):
     """Keeps what it takes."""
 
-    names = ("n_messages", "end")
+    metric_names = ("n_messages", "end")
 
     def __init__(self) -> None:
         self.rows: list[tuple[str, Any, int]] = []
         self.end: float | None = None
 
-    def _handler(self, topic: str) -> Handler:
+    def _handler(self, topic: str) -> MessageHandler:
         return lambda message, time_ns: self.rows.append((topic, message, time_ns))
 
-    def handlers(self) -> Mapping[str, Handler]:
-        return {topic: self._handler(topic) for topic in ("/number", "/truth/things", "/truth/marks")}
+    def subscriptions(self) -> Mapping[str, MessageHandler]:
+        return {topic: self._handler(topic) for topic in ("/number", "/truth/objects", "/truth/places")}
 
-    def meet_person(self, name: str) -> Mapping[str, Handler]:
+    def on_person_added(self, name: str) -> Mapping[str, MessageHandler]:
         return {f"/{name}/state": self._handler(f"/{name}/state")}
 
-    def result(self) -> dict[str, Value]:
+    def values(self) -> dict[str, MetricValue]:
         return {"n_messages": len(self.rows), "end": self.end}
 
     def finish(self, time_ns: int) -> None:

@@ -20,21 +20,21 @@ def test_builder_writes_what_load_spec_reads(tmp_path: Path) -> None:
         .robot("second", at=(0.0, 2.0, 0.0))
         .drive(0.4, 0.2, duration=1.0)
         .drive(-0.1)
-        .with_fault("sensor_noisy", at=0.3, for_="1 s", sensor="imu", stddev=0.1)
-        .criterion("drives", "path_length > 0.1")
+        .with_fault("sensor_noise", time=0.3, duration="1 s", sensor="imu", stddev=0.1)
+        .criterion("covers_distance", "path_length > 0.1")
         .set(seed=11)
     )
     spec = builder.load(tmp_path)
-    assert spec.scenario.duration == 2.0
-    assert set(spec.scenario.robots) == {"rover", "second"}
-    assert list(spec.scenario.criteria) == ["drives"]
-    assert len(spec.scenario.faults) == 1
+    assert spec.config.duration == 2.0
+    assert set(spec.config.robots) == {"rover", "second"}
+    assert list(spec.config.criteria) == ["covers_distance"]
+    assert len(spec.config.faults) == 1
     assert check_scenario(builder.write(tmp_path)).scenario is not None
 
 
 def test_builder_does_not_hide_mistakes(tmp_path: Path) -> None:
     with pytest.raises(RoboyardError, match="swiftness"):
-        run_scenario(short_scenario().criterion("x", "swiftness > 1").load(tmp_path), keep=False, serve=False)
+        run_scenario(short_scenario().criterion("x", "swiftness > 1").load(tmp_path), keep_files=False, serve=False)
 
 
 def test_short_scenario_succeeds_and_its_digest_repeats(tmp_path: Path) -> None:
@@ -45,9 +45,9 @@ def test_short_scenario_succeeds_and_its_digest_repeats(tmp_path: Path) -> None:
         digests.add(recording_digest(tmp_path / name))
     assert len(digests) == 1
     other = short_scenario().set(seed=99).write(tmp_path / "other.yaml")
-    from roboyard.scenarios import load_spec
+    from roboyard.scenarios import load_scenario
 
-    run_scenario(load_spec(other), out=tmp_path / "third", report=False, serve=False)
+    run_scenario(load_scenario(other), out=tmp_path / "third", report=False, serve=False)
     assert recording_digest(tmp_path / "third") not in digests
 
 
@@ -59,7 +59,7 @@ def test_run_cached_runs_once_and_is_complete() -> None:
     with open_recording(run.path) as recording:
         assert recording.is_complete
         assert json.loads((run.path / "metrics.json").read_text())["recorded"] == recording.count
-    assert run_cached("", 0.4).outcome.metrics["sim_seconds"] == pytest.approx(0.4)
+    assert run_cached("", 0.4).outcome.metrics["sim_time"] == pytest.approx(0.4)
 
 
 def test_run_cached_fails_when_a_test_changed_it(tmp_path: Path) -> None:

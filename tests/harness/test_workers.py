@@ -10,15 +10,15 @@ import pytest
 from tests.harness.workers import InlinePool, end_of_process, forked_process
 
 from roboyard.errors import RunError
-from roboyard.scenarios.batch_worker import Job, Result
+from roboyard.scenarios.batch.worker import TrialJob, TrialResult
 
 
-def _job(seed: int) -> Job:
-    return Job("rover-drive", seed, (), False, "", "none")
+def _job(seed: int) -> TrialJob:
+    return TrialJob("rover-drive", seed, (), False, "", "none")
 
 
-def _failed(job: Job) -> Result:
-    return Result(job.seed, "failed", False, "as the test asks for")
+def _failed(job: TrialJob) -> TrialResult:
+    return TrialResult(job.seed, "failed", False, "as the test asks for")
 
 
 def test_inline_pool_runs_jobs_at_once() -> None:

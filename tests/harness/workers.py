@@ -17,13 +17,13 @@ import pytest
 from roboyard.compute import Pool, ThreadPool
 from roboyard.compute.pools import resolve_worker_count
 from roboyard.errors import RunError
-from roboyard.scenarios.batch_worker import Job, Result
+from roboyard.scenarios.batch.worker import TrialJob, TrialResult
 
 
 @cache
 def _fork_server() -> Any:
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["roboyard.scenarios", "roboyard.scenarios.batch_worker"])
+    context.set_forkserver_preload(["roboyard.scenarios", "roboyard.scenarios.batch.worker"])
     return context
 
 
@@ -49,7 +49,7 @@ def thread_workers(monkeypatch: pytest.MonkeyPatch) -> None:
         resolve_worker_count(workers)
         return ThreadPool(1)
 
-    for module in ("batch", "suite"):
+    for module in ("batch.runner", "batch.suite"):
         monkeypatch.setattr(f"roboyard.scenarios.{module}.ProcessPool", make_pool)
 
 
@@ -69,13 +69,13 @@ class InlinePool(Pool):
 
     def __init__(
         self,
-        respond: Callable[[Job], Result] | None = None,
+        respond: Callable[[TrialJob], TrialResult] | None = None,
         *,
         dying_seeds: Collection[int] = (),
         stops_after: int | None = None,
         workers: int = 1,
     ) -> None:
-        self.jobs: list[Job] = []
+        self.jobs: list[TrialJob] = []
         self.functions: list[Callable[..., Any]] = []
         self.workers = workers
         self._respond, self._dying_seeds, self._stops_after = respond, dying_seeds, stops_after

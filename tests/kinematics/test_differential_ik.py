@@ -9,12 +9,12 @@ from hypothesis import strategies as st
 from scipy.optimize import lsq_linear
 from tests.kinematics.urdf_chains import make_random_joint, make_urdf
 
+from roboyard.bringup.joint_groups import load_joint_groups
 from roboyard.description import load_model
 from roboyard.errors import ConfigError, InputError
 from roboyard.kinematics import Chain, build_chain
 from roboyard.kinematics.ik import DifferentialIkConfig, solve_differential_ik, solve_differential_ik_to_pose
 from roboyard.kinematics.ik.differential_ik import solve_box_qp
-from roboyard.scenarios.robot_groups import find_groups
 
 
 def make_seven_joint_chain() -> Chain:
@@ -38,8 +38,8 @@ def test_bounded_least_squares_agrees_with_scipy(seed: int, count: int) -> None:
 
 
 def test_differential_ik_moves_the_tool_with_the_twist() -> None:
-    chain = find_groups("iisy").chain("arm")
-    q = find_groups("iisy").group("arm").pose("home") + 0.1
+    chain = load_joint_groups("iisy").chain("arm")
+    q = load_joint_groups("iisy").group("arm").pose("home") + 0.1
     twist = np.array([0.05, -0.03, 0.02, 0.1, 0.0, -0.1])
     step = solve_differential_ik(chain, q, twist)
     assert step.limited_joints == ()
@@ -52,7 +52,7 @@ def test_differential_ik_moves_the_tool_with_the_twist() -> None:
 @given(st.integers(0, 2**32 - 1))
 def test_differential_ik_keeps_joint_limits_for_any_twist(seed: int) -> None:
     rng = np.random.default_rng(seed)
-    chain = find_groups("scitos_arm").chain("arm")
+    chain = load_joint_groups("scitos_arm").chain("arm")
     q, twist = chain.sample_positions(rng, 1)[0], rng.normal(size=6)
     period = DifferentialIkConfig().period
     for _ in range(50):
@@ -63,8 +63,8 @@ def test_differential_ik_keeps_joint_limits_for_any_twist(seed: int) -> None:
 
 
 def test_differential_ik_to_a_pose_converges() -> None:
-    chain = find_groups("iisy").chain("arm")
-    home = find_groups("iisy").group("arm").pose("home")
+    chain = load_joint_groups("iisy").chain("arm")
+    home = load_joint_groups("iisy").group("arm").pose("home")
     q, goal = home.copy(), chain.forward(home + np.array([0.3, 0.2, -0.3, 0.4, -0.3, 0.5]))
     for _ in range(600):
         q = q + 0.01 * solve_differential_ik_to_pose(chain, q, goal).speeds
@@ -72,7 +72,7 @@ def test_differential_ik_to_a_pose_converges() -> None:
 
 
 def test_differential_ik_of_five_joints_leaves_rotation_around_free_axis() -> None:
-    groups = find_groups("youbot_arm")
+    groups = load_joint_groups("youbot_arm")
     chain, q = groups.chain("arm"), groups.group("arm").pose("pick")
     goal = chain.forward(q + np.array([0.4, 0.1, 0.05, -0.15, 1.0]))
     for _ in range(800):

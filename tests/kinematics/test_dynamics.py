@@ -11,13 +11,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.kinematics.urdf_chains import JointText, make_random_inertial, make_random_joint, make_urdf
 
+from roboyard.bringup.joint_groups import load_joint_groups
 from roboyard.description import Box, Inertial, Sphere, load_model
 from roboyard.errors import InputError, RoboyardError, UnknownNameError
 from roboyard.geometry import SE3
 from roboyard.kinematics import ChainDynamics, Payload, build_chain
 from roboyard.manipulation.collision.obstacles import Attached
 from roboyard.manipulation.scene import PlanningScene
-from roboyard.scenarios.robot_groups import find_groups
 
 seeds = st.integers(0, 2**32 - 1)
 _JOINT_TYPES = ("revolute", "prismatic", "continuous", "fixed")
@@ -117,7 +117,7 @@ def test_inertia_is_symmetric_and_positive(seed: int, count: int) -> None:
 
 
 def test_payload_adds_its_weight_through_the_jacobian() -> None:
-    groups = find_groups("youbot_arm")
+    groups = load_joint_groups("youbot_arm")
     unloaded = PlanningScene.of(groups, "arm")
     T = SE3.from_xyz_rpy((0.01, 0.02, 0.05))
     scene = unloaded.attach(Attached("thing", "gripper_palm", Box((0.04, 0.05, 0.06)), T, mass=0.4))
@@ -136,7 +136,7 @@ def test_payload_adds_its_weight_through_the_jacobian() -> None:
 
 
 def test_gravity_of_a_tilted_arm_points_sideways() -> None:
-    groups = find_groups("iisy")
+    groups = load_joint_groups("iisy")
     tilted = PlanningScene.of(groups, T_world_robot=SE3.from_xyz_rpy((0, 0, 1), (math.pi / 2, 0, 0)))
     np.testing.assert_allclose(tilted.dynamics.masses.gravity, [0, -9.81, 0], atol=1e-9)
     upright = PlanningScene.of(groups).dynamics.inverse_dynamics(groups.group().pose("upright"))
@@ -151,7 +151,7 @@ def test_effort_batches_equal_single_states_to_the_bit() -> None:
 
 
 def test_dynamics_refuses_invalid_input() -> None:
-    groups = find_groups("youbot_arm")
+    groups = load_joint_groups("youbot_arm")
     chain = groups.chain("arm")
     body = Inertial(0.1, SE3.identity(), (0.0,) * 6)
     model = groups.model

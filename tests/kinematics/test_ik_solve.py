@@ -14,20 +14,20 @@ from hypothesis import strategies as st
 from scipy.optimize import least_squares
 from tests.kinematics.urdf_chains import JointText, make_random_joint, make_urdf
 
+from roboyard.bringup.joint_groups import load_joint_groups
 from roboyard.description import load_model
 from roboyard.errors import ConfigError, InputError
 from roboyard.geometry import SE3
 from roboyard.kinematics import Chain, build_chain
 from roboyard.kinematics.ik import IkConfig, IkFailure, PointingTarget, find_closed_form, solve_ik, solve_ik_batch
 from roboyard.manipulation import guess_groups
-from roboyard.scenarios.robot_groups import find_groups
 
 FULL_ROTATION = 2.0 * math.pi
 
 
 @cache
 def load_arm_chain(name: str) -> Chain:
-    return find_groups(name).chain("arm")
+    return load_joint_groups(name).chain("arm")
 
 
 def compute_max_difference(q: np.ndarray, other: np.ndarray) -> float:
@@ -195,7 +195,7 @@ def test_ik_states_why_a_goal_is_unreachable() -> None:
     q = chain.sample_positions(np.random.default_rng(8), 1)[0]
     T = chain.forward(q)
     assert solve_ik(chain, T @ SE3.from_xyz_rpy(rpy=(0.3, 0.2, 0.0)).matrix()).failure is IkFailure.ORIENTATION
-    narrow_chain = build_chain(find_groups("scitos_arm").model, "arm_base", "gripper_link")
+    narrow_chain = build_chain(load_joint_groups("scitos_arm").model, "arm_base", "gripper_link")
     arrays = narrow_chain.arrays._replace(lower=q - 0.5, upper=q - 0.2)
     object.__setattr__(narrow_chain, "arrays", arrays)
     solution = solve_ik(narrow_chain, T)

@@ -193,7 +193,9 @@ def test_saved_amcl_node_continues_identically() -> None:
 
 
 def test_truth_localization_uses_amcl_topics_and_is_marked() -> None:
-    with EstimationHarness(TruthLocalizationNode(truth_topic="/truth", map_x=1.0), "truth_localization") as harness:
+    with EstimationHarness(
+        TruthLocalizationNode(truth_topic="/truth", map_x=1.0), "ground_truth_localization"
+    ) as harness:
         harness.set_odometry(SE2(5.0, 0.0, 0.3), 0)
         pose = SE2(2.0, 3.0, 0.5)
         harness.send(

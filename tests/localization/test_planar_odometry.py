@@ -117,7 +117,7 @@ def test_missing_joint_is_named_in_the_error() -> None:
 
 
 def test_truth_odometry_starts_at_the_origin_and_is_marked(harness: BusHarness) -> None:
-    node = harness.add(TruthOdometryNode(truth_topic="/truth/robot/odom", odom_frame="odom"), "truth_odometry")
+    node = harness.add(TruthOdometryNode(truth_topic="/truth/robot/odom", odom_frame="odom"), "ground_truth_odometry")
     for k, (x, y) in enumerate([(2.0, 1.0), (2.0, 3.0)]):
         harness.run_until(0.1 * k)
         orientation = msg.Quaternion(z=math.sin(math.pi / 4), w=math.cos(math.pi / 4))

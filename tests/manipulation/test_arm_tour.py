@@ -8,26 +8,26 @@ import numpy as np
 import pytest
 from tests.harness.arms import ARM_NODES, ArmCell
 
+from roboyard.bringup.joint_groups import load_joint_groups
 from roboyard.errors import InputError, RoboyardError
 from roboyard.geometry import SE3
 from roboyard.manipulation.collision import box_obstacle
-from roboyard.manipulation.drawing import draw_jog
+from roboyard.manipulation.evaluation.motion import JointJogMetrics
 from roboyard.manipulation.nodes import ArmTourNode
 from roboyard.manipulation.planning import GoalUnreachable, PoseGoal
+from roboyard.manipulation.planning.goal_sampling import draw_jog
 from roboyard.manipulation.planning.goals import goal_states
 from roboyard.manipulation.scene import PlanningScene
 from roboyard.messages import msg
 from roboyard.messages.convert import pose_to_se3
 from roboyard.scenarios import Run
-from roboyard.scenarios.metrics.jogging import Jogging
-from roboyard.scenarios.robot_groups import find_groups
 
 KINDS = msg.moveit_msgs
 
 
 @pytest.fixture(scope="module")
 def scene() -> PlanningScene:
-    return PlanningScene.of(find_groups("scitos_arm"))
+    return PlanningScene.of(load_joint_groups("scitos_arm"))
 
 
 def test_pose_goal_of_five_joints_is_met_within_its_tolerance(scene: PlanningScene) -> None:
@@ -63,15 +63,15 @@ def test_drawn_jogs_stay_within_limits_and_clear(scene: PlanningScene) -> None:
 class OneJointArm:
     """The truth about an arm of one joint."""
 
-    def joints(self) -> tuple[str, ...]:
+    def joint_names(self) -> tuple[str, ...]:
         return ("a",)
 
 
 @pytest.mark.parametrize("off", [0.0, 0.02])
 def test_jog_metrics_integrate_the_commands(off: float) -> None:
     """A joint that gets to 0.3 rad/s with 0.5 rad/s², commanded for a second, and 20 mrad off at the end."""
-    found = Jogging("/move_velocity", "", OneJointArm())  # type: ignore[arg-type]
-    take = found.handlers()
+    found = JointJogMetrics("/move_velocity", "", OneJointArm())  # type: ignore[arg-type]
+    take = found.subscriptions()
     position = speed = 0.0
     for k in range(400):
         time = 0.01 * k
@@ -84,7 +84,7 @@ def test_jog_metrics_integrate_the_commands(off: float) -> None:
         shown = position + (off if time > 2.5 else 0.0)
         state = msg.JointState(name=["a"], position=np.array([shown]), velocity=np.array([speed]))
         take["/joint_states"](state, round(time * 1e9))
-    result = found.result()
+    result = found.values()
     assert result["jogs"] == 1
     assert result["jog_error_max"] == pytest.approx(off, abs=2e-3)
     assert result["jog_stop_max"] == pytest.approx(0.5 + 0.6, abs=0.05)
@@ -95,7 +95,7 @@ def test_jog_metrics_integrate_the_commands(off: float) -> None:
 )
 def test_arm_tour_refuses_bad_parameters(given: dict[str, Any], what: str) -> None:
     with Run("corridor", record=False) as run:
-        robot = run.add("scitos_arm", at=(24.0, 5.0, 0.0), nodes=["joint_states"])
+        robot = run.add_robot("scitos_arm", pose=(24.0, 5.0, 0.0), nodes=["joint_states"])
         with pytest.raises(RoboyardError, match=what):
             robot.add_node(ArmTourNode(groups=robot.groups, world=run.world, **given), "tour")
 

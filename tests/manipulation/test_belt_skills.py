@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from roboyard.bringup.joint_groups import load_joint_groups
 from roboyard.errors import ConfigError
 from roboyard.manipulation.skills import (
     DONE,
@@ -39,9 +40,8 @@ from roboyard.manipulation.skills import (
 )
 from roboyard.manipulation.skills.memory import Held
 from roboyard.manipulation.skills.moving import duration
-from roboyard.scenarios.robot_groups import find_groups
 
-GROUPS = find_groups("youbot_arm")
+GROUPS = load_joint_groups("youbot_arm")
 POSES = {name: GROUPS.group().poses[name] for name in ("view_left", "view_right", "rest", "load_check")}
 BARE = Body.of(GROUPS)
 BODY = Body(BARE.chain, BARE.T_root_base, POSES, ((-0.135, 0.159, -0.03),))

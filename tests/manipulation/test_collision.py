@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.harness.profiles import sample_count
 
+from roboyard.bringup.joint_groups import load_joint_groups
 from roboyard.description import (
     Box,
     Capsule,
@@ -44,7 +45,6 @@ from roboyard.manipulation.collision.gjk import separation
 from roboyard.manipulation.collision.sampling import found_pairs
 from roboyard.manipulation.collision.solids import Solids, gathered, solids_of
 from roboyard.manipulation.scene import PlanningScene
-from roboyard.scenarios.robot_groups import find_groups
 from roboyard.simulation import Simulation
 
 ROBOTS = Path(str(resources.files("roboyard") / "robots"))
@@ -156,7 +156,7 @@ def test_no_touching_state_among_very_many_is_called_free(robot: str) -> None:
 
 
 def disagreements(count: int, seed: int, robot: str = "scitos_arm") -> None:
-    asked = PlanningScene.of(find_groups(robot), obstacles=things(), margin=1e-6)
+    asked = PlanningScene.of(load_joint_groups(robot), obstacles=things(), margin=1e-6)
     exact = ExactChecker(asked)
     states = asked.chain.sample_positions(np.random.default_rng(seed), count)
     ours, theirs = asked.contacts(states), [exact.contact(q) for q in states]
@@ -172,7 +172,7 @@ def test_mujoco_finds_no_contact_in_free_states() -> None:
 
 def seen_by_mujoco(robot: str, count: int, seed: int) -> int:
     """Where MuJoCo sees a contact it is right, though it misses some (thin boxes); how many states were looked at."""
-    groups = find_groups(robot)
+    groups = load_joint_groups(robot)
     asked = PlanningScene.of(groups, margin=1e-6)
     simulation = Simulation(World("bare", (PlacedModel("arm", groups.model, SE3.identity()),)))
     model = simulation.scene().model

@@ -75,7 +75,7 @@ def test_chain_tools_are_named_frames_or_links_below() -> None:
         (HEAD + "allowed_collisions: {sometimes: [[arm_base, kinect]]}", "unknown key 'sometimes'"),
         (HEAD + "grippers: {g: {joints: [], closed: [], open: [], width: [0, 1]}}", "at least one"),
         (HEAD + "grippers: {g: {joints: [finger_left_joint], closed: [0], open: [0], width: [0, 1]}}", "does not open"),
-        ("like: other.yaml", "there is no file other.yaml"),
+        ("extends: other.yaml", "there is no file other.yaml"),
     ],
 )
 def test_groups_file_mistakes_are_reported(tmp_path: Path, text: str, said: str) -> None:
@@ -88,7 +88,7 @@ def test_groups_file_mistakes_are_reported(tmp_path: Path, text: str, said: str)
 
 def test_groups_file_like_another_adds_to_it(tmp_path: Path) -> None:
     (tmp_path / "base.yaml").write_text(HEAD + "allowed_collisions: {never: [[arm_base, kinect]]}")
-    (tmp_path / "more.yaml").write_text("like: base.yaml\nallowed_collisions: {stated: [[arm_link_1, kinect]]}")
+    (tmp_path / "more.yaml").write_text("extends: base.yaml\nallowed_collisions: {stated: [[arm_link_1, kinect]]}")
     groups = schunk(tmp_path / "more.yaml")
     assert groups.group("arm").joints == ARM
     assert groups.allowed["arm_base", "kinect"] == "never"

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from roboyard.bringup.joint_groups import load_joint_groups
 from roboyard.errors import InputError, UnknownNameError
 from roboyard.geometry import SE3
 from roboyard.kinematics.ik import PointingTarget
@@ -36,12 +37,11 @@ from roboyard.manipulation.planning import (
 from roboyard.manipulation.planning.shortening import shorten
 from roboyard.manipulation.planning.trees import nearest
 from roboyard.manipulation.scene import PlanningScene
-from roboyard.scenarios.robot_groups import find_groups
 
 
 @cache
 def groups() -> Groups:
-    return find_groups("scitos_arm")
+    return load_joint_groups("scitos_arm")
 
 
 def shelf() -> list[Obstacle]:

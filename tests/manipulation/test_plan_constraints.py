@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from roboyard.bringup.joint_groups import load_joint_groups
 from roboyard.errors import InputError, UnknownNameError
 from roboyard.geometry import SE3
 from roboyard.manipulation.collision import box_obstacle
@@ -25,12 +26,11 @@ from roboyard.manipulation.planning import (
     plan_line,
 )
 from roboyard.manipulation.scene import PlanningScene
-from roboyard.scenarios.robot_groups import find_groups
 
 
 @cache
 def scene(robot: str = "scitos_arm") -> PlanningScene:
-    return PlanningScene.of(find_groups(robot))
+    return PlanningScene.of(load_joint_groups(robot))
 
 
 def greatest_bend(found: Plan) -> float:

@@ -7,6 +7,7 @@ import math
 import numpy as np
 import pytest
 
+from roboyard.bringup.joint_groups import load_joint_groups
 from roboyard.description import Box
 from roboyard.errors import InputError
 from roboyard.geometry import SE3
@@ -15,9 +16,8 @@ from roboyard.manipulation.collision import Obstacle
 from roboyard.manipulation.planning import GoalUnreachable, LineBlocked, PlanSettings, Station, plan_pursuit
 from roboyard.manipulation.scene import PlanningScene
 from roboyard.manipulation.timing import JointLimits, TooFastError
-from roboyard.scenarios.robot_groups import find_groups
 
-GROUPS = find_groups("youbot_arm")
+GROUPS = load_joint_groups("youbot_arm")
 SCENE = PlanningScene.of(GROUPS)
 CHAIN = SCENE.chain
 OVER, LOW = 0.0, -0.05

@@ -8,20 +8,20 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from roboyard.bringup.joint_groups import load_joint_groups
 from roboyard.description.model import Box, Cylinder
 from roboyard.errors import UnknownNameError
 from roboyard.geometry import SE3
 from roboyard.manipulation.collision import ExactChecker, Obstacle, box_obstacle
 from roboyard.manipulation.planning import JointGoal, PlanSettings, plan, recheck
 from roboyard.manipulation.scene import PlanningScene
-from roboyard.scenarios.robot_groups import find_groups
 
 FINGERS = ("finger_left", "finger_right")
 
 
 def ahead(*obstacles: Obstacle) -> tuple[PlanningScene, np.ndarray, SE3]:
     """The Schunk arm with its tool level ahead, its fingers open, and where they grip."""
-    groups = find_groups("scitos_arm")
+    groups = load_joint_groups("scitos_arm")
     held = {"finger_left_joint": 0.034}
     scene = PlanningScene.of(groups, "arm", tool="fingertips", obstacles=obstacles, held=held)
     q = np.array(groups.group("arm").pose("ahead"))

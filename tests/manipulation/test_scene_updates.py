@@ -14,6 +14,7 @@ from tests.harness.arms import ARM_NODES, ArmCell, box_message
 from tests.harness.bus import BusHarness, Goal
 from tests.robots.grasping import Bench, block
 
+from roboyard.bringup.joint_groups import load_joint_groups
 from roboyard.bus import Node, resource
 from roboyard.description import Capsule
 from roboyard.errors import ConfigError, InputError
@@ -26,10 +27,9 @@ from roboyard.manipulation.scene import PlanningScene
 from roboyard.messages import msg
 from roboyard.messages.convert import make_header, pose_to_msg
 from roboyard.record import open_recording
-from roboyard.scenarios.robot_groups import find_groups
+from roboyard.scenarios.ground_truth import SimulatedArmGroundTruth
+from roboyard.scenarios.nodes.actors import PedestrianNode
 from roboyard.scenarios.run import Run
-from roboyard.scenarios.true_arm import TrueArm
-from roboyard.scenarios.walk import WalkNode
 from roboyard.vision.nodes.detections import detection, detections
 
 HELD = {"scitos_arm": {"finger_left_joint": 0.02}, "iisy": {"finger_left_joint": 0.02}, "youbot_arm": {}}
@@ -37,7 +37,7 @@ HELD = {"scitos_arm": {"finger_left_joint": 0.02}, "iisy": {"finger_left_joint":
 
 @pytest.mark.parametrize("robot", list(HELD))
 def test_object_between_the_fingers_is_gripped(robot: str) -> None:
-    bare = PlanningScene.of(find_groups(robot), held=HELD[robot])
+    bare = PlanningScene.of(load_joint_groups(robot), held=HELD[robot])
     q = np.clip(np.full(bare.chain.dof, 0.3), bare.chain.lower, bare.chain.upper)
     point, reach = between_fingers(bare, q)
     assert 0.01 < reach < 0.2
@@ -202,7 +202,7 @@ def test_person_in_the_way_stops_the_arm_until_gone(cell: SceneCell) -> None:
 class TrueTool(Node):
     """Publishes where an arm's tool really is, as a person sees who walks up to it."""
 
-    arm: TrueArm = resource(TrueArm)
+    arm: SimulatedArmGroundTruth = resource(SimulatedArmGroundTruth)
 
     def setup(self) -> None:
         self.odometry = self.publisher("/tip", msg.Odometry)
@@ -210,7 +210,7 @@ class TrueTool(Node):
 
     def publish(self) -> None:
         odometry = msg.Odometry(header=make_header("world", 0))
-        odometry.pose.pose = pose_to_msg(self.arm.tip("arm")[1])
+        odometry.pose.pose = pose_to_msg(self.arm.tip_poses("arm")[1])
         self.odometry.publish(odometry)
 
 
@@ -220,11 +220,11 @@ def test_walker_through_the_workspace_is_touched_only_if_unseen(seen: bool) -> N
     """They walk up to where the arm wants to pass, stop short of its hand and go again; untold of them it hits them."""
     with SceneCell() as cell:
         run, robot = cell.run, cell.robot
-        walker = run.add("walker", "anna", at=(1.8, 0.0, 0.0), nodes=[])
+        walker = run.add_robot("walker", "anna", pose=(1.8, 0.0, 0.0), nodes=[])
         route = (1.8, 0.0, 0.62, 0.0)
-        robot.add_node(TrueTool(arm=robot.true_arm), "tip")
+        robot.add_node(TrueTool(arm=robot.arm_truth), "tip")
         truth = "/truth/anna/odom"
-        node = WalkNode(
+        node = PedestrianNode(
             base=run.simulation.base("anna"), truth_topic=truth, route=route, speed=0.6, heeds=("/tip",), room=0.5
         )
         walker.add_node(node, "walk")
@@ -233,7 +233,7 @@ def test_walker_through_the_workspace_is_touched_only_if_unseen(seen: bool) -> N
         for k in range(14):
             goal = cell.start_turn(1.2 if k % 2 else -1.2, rest)
             reached += cell.harness.wait_for(goal, timeout=60.0).succeeded
-        contacts = run.evaluation.flat({})["iisy.contacts"]
+        contacts = run.evaluation.flat_metrics({})["iisy.contacts"]
         states = cell.states()
     if seen:
         assert contacts == 0
@@ -255,11 +255,11 @@ def test_known_world_gives_static_models_only() -> None:
 
 def test_motion_restored_from_a_saved_state_is_equal_bytewise(tmp_path: Path) -> None:
     """Bit for bit: the same set-points come after it as would have come without."""
-    from roboyard.scenarios import load_spec, run_scenario
+    from roboyard.scenarios import load_scenario, run_scenario
 
-    spec = load_spec("arm-reach", overrides=["duration=2.2"])
-    whole = run_scenario(spec, out=tmp_path / "whole", save_states=[(1.4, tmp_path / "x")], report=False, serve=False)
-    again = run_scenario(spec, out=tmp_path / "again", from_state=tmp_path / "x", report=False, serve=False)
+    spec = load_scenario("arm-reach", overrides=["duration=2.2"])
+    whole = run_scenario(spec, out=tmp_path / "whole", snapshots=[(1.4, tmp_path / "x")], report=False, serve=False)
+    again = run_scenario(spec, out=tmp_path / "again", resume_from=tmp_path / "x", report=False, serve=False)
     assert whole.state == again.state == "done"
     text = (tmp_path / "whole/recording.mcap").read_bytes()
     assert text == (tmp_path / "again/recording.mcap").read_bytes()
@@ -275,7 +275,7 @@ def test_object_gripped_in_physics_is_attached_and_released(robot: str) -> None:
     with Run("empty", record=False) as run:
         rig = Bench(run, robot, block(size, 0.1, 1.0), size[2])
         handle = run.robots[robot]
-        handle.bring_up("joint_states", "robot_state")
+        handle.start_nodes("joint_states", "robot_state")
         topic = "schunk/gripper/state" if robot == "scitos_arm" else "gripper/state"
         node = MoveGroupNode(groups=handle.groups, gripper_topic=topic)
         handle.add_node(node, "move_group")

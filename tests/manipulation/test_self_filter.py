@@ -7,20 +7,20 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from roboyard.bringup.joint_groups import load_joint_groups
 from roboyard.errors import InputError
 from roboyard.geometry import SE3
 from roboyard.manipulation.collision import ExactChecker, box_obstacle
-from roboyard.manipulation.drawing import draw_goal
+from roboyard.manipulation.planning.goal_sampling import draw_goal
 from roboyard.manipulation.scene import PlanningScene
 from roboyard.manipulation.self_filter import Shapes
-from roboyard.scenarios.robot_groups import find_groups
 
 MARGIN = 0.03
 
 
 @pytest.mark.parametrize("robot", ["scitos_arm", "iisy", "youbot_arm"])
 def test_own_points_are_those_that_coal_finds_near(robot: str) -> None:
-    groups = find_groups(robot)
+    groups = load_joint_groups(robot)
     chain = groups.chain()
     moving = replace(groups.model, links=tuple(one for one in groups.model.links if chain.link_mounts[one.name][0] > 0))
     shapes = Shapes.of_model(moving)  # a scene's links that stand still are not looked at
@@ -61,7 +61,7 @@ def test_self_filter_refuses_missing_poses() -> None:
 
 
 def test_drawn_goals_are_free_in_the_region_and_repeatable() -> None:
-    groups = find_groups("youbot_arm")
+    groups = load_joint_groups("youbot_arm")
     scene = PlanningScene.of(groups, obstacles=[box_obstacle("wall", (0.02, 1.0, 1.0), (0.35, 0.0, 0.5))])
     checker = ExactChecker(scene)
     region = np.array([[0.0, -0.3, 0.1], [0.3, 0.3, 0.6]])
@@ -78,6 +78,6 @@ def test_drawn_goals_are_free_in_the_region_and_repeatable() -> None:
 
 
 def test_goal_drawing_in_an_unreachable_region_is_refused() -> None:
-    scene = PlanningScene.of(find_groups("youbot_arm"))
+    scene = PlanningScene.of(load_joint_groups("youbot_arm"))
     with pytest.raises(InputError, match="no free state with the tool in the region"):
         draw_goal(scene, ExactChecker(scene), np.random.default_rng(0), region=np.full((2, 3), 9.0))

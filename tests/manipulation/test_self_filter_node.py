@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 from tests.harness.bus import BusHarness
 
+from roboyard.bringup.joint_groups import load_joint_groups
 from roboyard.description import Model
 from roboyard.geometry import SE3
 from roboyard.manipulation.nodes import SelfFilterNode
 from roboyard.messages import msg, to_nanoseconds
 from roboyard.messages.convert import cloud_points, cloud_to_msg
-from roboyard.scenarios.robot_groups import find_groups
 
 T_BASE_CAMERA = SE3(translation=(0.0, 0.0, 2.0))
 ABOVE = (0.0, 0.0, 1.0)
@@ -22,7 +22,7 @@ ABOVE = (0.0, 0.0, 1.0)
 
 @cache
 def arm() -> Model:
-    return find_groups("iisy").model
+    return load_joint_groups("iisy").model
 
 
 class SelfFilterHarness(BusHarness):

@@ -12,7 +12,7 @@ from tests.harness.arms import ARM_NODES, ArmCell
 from roboyard.manipulation.servoing import ServoCode
 from roboyard.messages import action, msg, srv
 from roboyard.messages.convert import make_header
-from roboyard.scenarios.state.codec import decode, encode
+from roboyard.scenarios.snapshot_file import decode_snapshot, encode_snapshot
 
 FOLLOW = action.FollowJointTrajectory
 TWISTS, JOGS, STATUS = "/servo/delta_twist_cmds", "/servo/delta_joint_cmds", "/servo/status"
@@ -180,7 +180,7 @@ def test_servo_stops_before_an_object(cell: ServoCell) -> None:
 def test_saved_servo_command_is_restored(cell: ServoCell) -> None:
     cell.twist((0.0, 0.02, 0.0), "tcp", seconds=0.1)
     node: Any = cell.robot.nodes["servo"]
-    saved = decode(*encode(node.save_state()))
+    saved = decode_snapshot(*encode_snapshot(node.save_state()))
     before = node._servoing.position.copy()
     cell.run.run_for(0.6)
     assert np.abs(node._servoing.position - before).max() > 1e-4

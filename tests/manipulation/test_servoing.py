@@ -5,17 +5,17 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from roboyard.bringup.joint_groups import load_joint_groups
 from roboyard.manipulation.collision import ExactChecker, box_obstacle
 from roboyard.manipulation.scene import PlanningScene
 from roboyard.manipulation.servoing import ServoCode, Servoing, ServoingSettings, braking, condition, tip_speeds
 from roboyard.manipulation.timing import JointLimits
-from roboyard.scenarios.robot_groups import find_groups
 
 Z = np.array([0.0, 0.0, 1.0])
 
 
 def scene_of(robot: str, **given: object) -> PlanningScene:
-    return PlanningScene.of(find_groups(robot), margin=0.005, **given)  # type: ignore[arg-type]
+    return PlanningScene.of(load_joint_groups(robot), margin=0.005, **given)  # type: ignore[arg-type]
 
 
 def bent(scene: PlanningScene) -> np.ndarray:

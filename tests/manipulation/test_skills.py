@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from roboyard.bringup.joint_groups import load_joint_groups
 from roboyard.errors import InputError
 from roboyard.geometry import SE3
 from roboyard.kinematics.ik import solve_ik
@@ -44,10 +45,9 @@ from roboyard.manipulation.skills import (
     unpacked,
 )
 from roboyard.manipulation.skills.room import finger_room, hand_turns
-from roboyard.scenarios.robot_groups import find_groups
-from roboyard.scenarios.state.codec import decode, encode
+from roboyard.scenarios.snapshot_file import decode_snapshot, encode_snapshot
 
-GROUPS = find_groups("youbot_arm")
+GROUPS = load_joint_groups("youbot_arm")
 POSES = {name: GROUPS.group().poses[name] for name in ("view", "rest", "upright", "pick")}
 GROUND = -0.032
 BAYS = tuple((0.024 + 0.223 * math.cos(a), 0.223 * math.sin(a), GROUND) for a in np.radians((165.0, 150.0, 135.0)))
@@ -661,8 +661,8 @@ def test_loop_restored_from_a_saved_state_continues_equally(steps: int) -> None:
         assert not isinstance(said, Outcome)
         came = paper.answer(said)
         said = stack.feed(paper.now(memory), came)
-    other, memory2, paper2 = Stack(), Memory(**decode(*encode(packed(memory)))), copy.deepcopy(paper)
-    other.frames = [unpacked(decode(*encode(packed(one)))) for one in stack.frames]
+    other, memory2, paper2 = Stack(), Memory(**decode_snapshot(*encode_snapshot(packed(memory)))), copy.deepcopy(paper)
+    other.frames = [unpacked(decode_snapshot(*encode_snapshot(packed(one)))) for one in stack.frames]
     said2 = said
     for _ in range(60):
         assert said == said2

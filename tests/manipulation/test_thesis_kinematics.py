@@ -10,13 +10,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from roboyard.bringup.joint_groups import load_joint_groups
 from roboyard.errors import InputError
 from roboyard.kinematics import Chain
 from roboyard.kinematics.ik import PointingTarget, solve_ik
 from roboyard.manipulation.planning import GoalUnreachable
 from roboyard.manipulation.thesis import REST, SEARCH, AlignControl, JointControl, Scale, point_down
 from roboyard.manipulation.thesis.inverse import HIGH, LOW, TRIMS
-from roboyard.scenarios.robot_groups import find_groups
 
 GROUND = -0.032
 """Of the arm's foot, where the thesis counts heights from [m]."""
@@ -24,11 +24,11 @@ GROUND = -0.032
 
 @cache
 def chain() -> Chain:
-    return find_groups("youbot_arm").chain("arm")
+    return load_joint_groups("youbot_arm").chain("arm")
 
 
 def test_thesis_poses_are_those_of_the_groups_file() -> None:
-    scale, arm = Scale.of(chain()), find_groups("youbot_arm").group("arm")
+    scale, arm = Scale.of(chain()), load_joint_groups("youbot_arm").group("arm")
     np.testing.assert_allclose(scale.joints(np.zeros(5)), arm.pose("upright"), atol=0.01)
     np.testing.assert_allclose(scale.joints(REST), arm.pose("rest"), atol=0.13)  # its driver keeps off the ends
     np.testing.assert_allclose(scale.joints(SEARCH), arm.pose("view"), atol=0.01)

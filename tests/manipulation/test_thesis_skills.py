@@ -16,6 +16,7 @@ from roboyard.errors import ConfigError, InputError
 from roboyard.manipulation.skills import DONE, Ask, Body, Cause, Memory, Outcome, Sighting, SkillConfig, Stack, Wait
 
 from roboyard.manipulation.skills import Skill, Wish, packed, unpacked  # isort: skip
+from roboyard.bringup.joint_groups import load_joint_groups
 from roboyard.manipulation.thesis import Scale, point_down
 from roboyard.manipulation.thesis.asking import Fingers, Glance, Reach, Stand, ThesisNow
 from roboyard.manipulation.thesis.choice import THESIS_SKILLS, make_thesis_skill
@@ -23,11 +24,10 @@ from roboyard.manipulation.thesis.config import ThesisConfig
 from roboyard.manipulation.thesis.inverse import REST
 from roboyard.manipulation.thesis.looking import near_median, on_places
 from roboyard.manipulation.thesis.loop import Finish
-from roboyard.scenarios import load_spec
-from roboyard.scenarios.robot_groups import find_groups
-from roboyard.scenarios.state.codec import decode, encode
+from roboyard.scenarios import load_scenario
+from roboyard.scenarios.snapshot_file import decode_snapshot, encode_snapshot
 
-GROUPS = find_groups("youbot_arm")
+GROUPS = load_joint_groups("youbot_arm")
 BODY = Body.of(GROUPS, bays=("bay_1", "bay_2", "bay_3"))
 SCALE = Scale.of(BODY.chain)
 GROUND = -0.032
@@ -36,7 +36,7 @@ CONFIG = SkillConfig()
 
 def trimmed() -> ThesisConfig:
     """The constants that were measured anew on our arm."""
-    entry = load_spec("youbot-loop", overrides=("method=thesis-trimmed",)).scenario.nodes["skills"]
+    entry = load_scenario("youbot-pick-place-loop", overrides=("method=thesis-trimmed",)).config.nodes["skills"]
     return ThesisConfig(**_tuples(entry.parameters["thesis"]))
 
 
@@ -178,8 +178,8 @@ def test_thesis_skills_end_for_any_outcomes_and_copies_continue(data: Any, name:
         if isinstance(said, Outcome):
             return
         other = Stack()
-        text, block = encode([packed(one) for one in stack.frames])
-        other.frames = [unpacked(one) for one in decode(text, block)]
+        text, block = encode_snapshot([packed(one) for one in stack.frames])
+        other.frames = [unpacked(one) for one in decode_snapshot(text, block)]
         kept = copy.deepcopy(memory)
         came = Outcome(data.draw(causes), seen=data.draw(seen))
         said = stack.feed(paper.now(memory), came)

@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.manipulation.test_trajectory_timing import bent_path
 
+from roboyard.bringup.joint_groups import load_joint_groups
 from roboyard.description import Sphere
 from roboyard.errors import InputError
 from roboyard.geometry import SE3
@@ -22,7 +23,6 @@ from roboyard.manipulation.collision.obstacles import Attached
 from roboyard.manipulation.planning import JointGoal, NamedGoal, PlanSettings, plan
 from roboyard.manipulation.scene import PlanningScene
 from roboyard.manipulation.timing import EffortError, EffortLimits, JointLimits, Path, Trajectory
-from roboyard.scenarios.robot_groups import find_groups
 
 SHARE = 0.95
 LEVEL = np.array([2.9496, 1.1345 + 1.57, -2.5482, 1.7890, 2.9234])
@@ -32,7 +32,7 @@ LIFT = np.array([0.4, 1.2, 0.8, -0.5, 0.3])
 
 @cache
 def groups(name: str) -> Groups:
-    return find_groups(name)
+    return load_joint_groups(name)
 
 
 def quick(chain: Chain) -> JointLimits:

@@ -19,7 +19,7 @@ from roboyard.mapping.octree import OctreeConfig, OctreeMap, SensorModel, read_o
 from roboyard.mapping.octree.placing import place
 from roboyard.messages import msg, srv, to_nanoseconds
 from roboyard.messages.convert import cloud_points, cloud_to_msg, pack_rgb
-from roboyard.scenarios.state.codec import decode, encode
+from roboyard.scenarios.snapshot_file import decode_snapshot, encode_snapshot
 
 START = 10**9
 OPTICAL = np.array([[0.0, 0.0, 1.0], [-1.0, 0.0, 0.0], [0.0, -1.0, 0.0]])
@@ -210,7 +210,7 @@ def test_saved_octree_node_continues_bit_for_bit() -> None:
     with OctreeHarness(publish_period=1.0) as harness:
         harness.play(4)
         harness.run_for(0.4)
-        saved = decode(*encode(harness.node.save_state()))
+        saved = decode_snapshot(*encode_snapshot(harness.node.save_state()))
         transforms, now = harness.bus.transforms.save_state(), harness.now_ns
         harness.play(4, first=4)
         harness.run_for(1.0)

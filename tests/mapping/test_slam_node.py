@@ -18,7 +18,7 @@ from roboyard.mapping.nodes.map_messages import map_from_msg
 from roboyard.mapping.rbpf import RbpfSlam
 from roboyard.messages import msg, srv, to_nanoseconds
 from roboyard.messages.convert import ScanGeometry, path_to_array, scan_to_msg
-from roboyard.scenarios.state.codec import decode, encode
+from roboyard.scenarios.snapshot_file import decode_snapshot, encode_snapshot
 
 START = 10**9
 
@@ -108,7 +108,7 @@ def test_saved_slam_node_continues_bit_for_bit() -> None:
     with SlamHarness(map_period=2.0) as harness:
         harness.play(scans[:9])
         harness.run_for(0.15)
-        state = decode(*encode(harness.node.save_state()))
+        state = decode_snapshot(*encode_snapshot(harness.node.save_state()))
         transforms, now = harness.bus.transforms.save_state(), harness.now_ns
         harness.play(scans[9:])
         harness.run_for(3.0)
@@ -150,7 +150,7 @@ def test_slam_node_saves_scans_that_wait_for_odometry() -> None:
         harness.run_until((last - 1) * 1e-9)
         harness.send("/scan", scan_message(scans[-1], last))  # before its odometry
         harness.run_for(0.05)
-        state = decode(*encode(harness.node.save_state()))
+        state = decode_snapshot(*encode_snapshot(harness.node.save_state()))
         transforms, now = harness.bus.transforms.save_state(), harness.now_ns
     with SlamHarness(map_period=1.0, start_ns=now) as harness:
         harness.node.load_state(state)

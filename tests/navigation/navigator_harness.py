@@ -22,7 +22,7 @@ CELL = 0.05
 CORNERS = np.array(OUTLINE)
 LOW_BAR = (slice(30, 50), slice(50, 60))
 """Cells of a bar that the laser looks over: x from 2.5 to 3 m, y from 1.5 to 2.5 m."""
-DEFAULTS = {"controller": {"use": "window"}, "pace": {"forward": 0.6}}
+DEFAULTS = {"controller": {"type": "window"}, "pace": {"forward": 0.6}}
 
 
 def goal_pose(x: float, y: float, theta: float = 0.0, frame: str = "map") -> Any:
@@ -131,7 +131,7 @@ class SensorHarness(NavigatorHarness):
         settings: Mapping[str, Any] | None = None,
         **parameters: Any,
     ) -> None:
-        settings = {"controller": {"use": "pursuit"}, "costmap": costmap} | dict(settings or {})
+        settings = {"controller": {"type": "pursuit"}, "costmap": costmap} | dict(settings or {})
         super().__init__(robot or SensorRobot(), settings=settings, start=0.0, **parameters)
 
     def publish_speed_mask(self, value: int, x: tuple[float, float]) -> None:

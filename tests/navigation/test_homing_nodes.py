@@ -74,7 +74,7 @@ class HomingHarness(BusHarness):
     def __init__(self, **tracker: Any) -> None:
         super().__init__()
         self.robot = self.add(StraightRobot(), "navigator")
-        self.tracker = self.add(TeleopTrackerNode(**tracker), "teleop_tracker")
+        self.tracker = self.add(TeleopTrackerNode(**tracker), "homing_tracker")
         self.controller = self.add(GoalControllerNode(), "goal_controller")
 
     @property
@@ -265,4 +265,4 @@ def test_saved_homing_continues_unchanged() -> None:
 
 def test_invalid_home_pose_is_refused() -> None:
     with BusHarness() as harness, pytest.raises((ConfigError, NodeError), match="home_pose"):
-        harness.add(TeleopTrackerNode(home_pose=(1.0, 2.0)), "teleop_tracker")
+        harness.add(TeleopTrackerNode(home_pose=(1.0, 2.0)), "homing_tracker")

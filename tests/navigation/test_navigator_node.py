@@ -260,7 +260,7 @@ def test_new_obstacle_is_avoided_or_reported() -> None:
 
 def test_saved_navigator_continues_bit_for_bit() -> None:
     def make() -> NavigatorHarness:
-        mppi = {"use": "mppi", "settings": {"batch": 100, "steps": 16}}
+        mppi = {"type": "mppi", "settings": {"batch": 100, "steps": 16}}
         harness = NavigatorHarness(settings={"controller": mppi})
         harness.start_navigation(4.0, 1.0)
         return harness

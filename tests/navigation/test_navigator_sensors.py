@@ -15,9 +15,9 @@ from roboyard.navigation import Footprint, Observation
 from roboyard.navigation.driving import CostmapSettings, Surroundings
 from roboyard.navigation.nodes import NavigatorNode
 
-LASER = {"use": "obstacles", "sources": [{"topic": "scan"}]}
-DEPTH = {"use": "voxels", "sources": [{"topic": "depth/points", "kind": "cloud"}], "points": {"min_height": 0.05}}
-SONAR = {"use": "ranges", "sources": [{"topic": "sonar"}], "clear_footprint": False}
+LASER = {"type": "obstacles", "sources": [{"topic": "scan"}]}
+DEPTH = {"type": "voxels", "sources": [{"topic": "depth/points", "kind": "cloud"}], "points": {"min_height": 0.05}}
+SONAR = {"type": "ranges", "sources": [{"topic": "sonar"}], "clear_footprint": False}
 
 
 @pytest.mark.parametrize(
@@ -25,7 +25,7 @@ SONAR = {"use": "ranges", "sources": [{"topic": "sonar"}], "clear_footprint": Fa
     [
         (["obstacles"], {"obstacles": LASER}, False),
         (["obstacles", "depth"], {"obstacles": LASER, "depth": DEPTH}, True),
-        (["obstacles", "depth"], {"obstacles": LASER, "depth": DEPTH | {"use": "obstacles"}}, True),
+        (["obstacles", "depth"], {"obstacles": LASER, "depth": DEPTH | {"type": "obstacles"}}, True),
         (["obstacles", "sonar"], {"obstacles": LASER, "sonar": SONAR}, True),
         (["obstacles", "depth"], {"obstacles": LASER, "depth": DEPTH | {"points": {"min_height": 0.2}}}, False),
     ],
@@ -135,7 +135,7 @@ def test_local_costmap_contains_keepout_zones() -> None:
 
 @pytest.mark.parametrize("frees", [True, False])
 def test_footprint_is_cleared_under_the_robot(frees: bool) -> None:
-    layer = {"use": "obstacles", "sources": [{"topic": "scan"}], "clear_footprint": frees}
+    layer = {"type": "obstacles", "sources": [{"topic": "scan"}], "clear_footprint": frees}
     settings = load(CostmapSettings, {"layers": {"obstacles": layer}}, source_name="test")
     surroundings = Surroundings(settings, Footprint(CORNERS * 1.3), CORNERS)
     under, beside = [0.0, 0.0, 0.2], [0.0, 0.22, 0.2]  # the second within the outline that is planned with
@@ -150,7 +150,7 @@ def test_footprint_is_cleared_under_the_robot(frees: bool) -> None:
 
 def test_laser_does_not_clear_obstacles_of_the_camera() -> None:
     """A camera sees a post that the laser's beams pass over; it comes five times as seldom."""
-    layer = {"use": "obstacles", "sources": [{"topic": "scan"}, {"topic": "depth/points", "kind": "cloud"}],
+    layer = {"type": "obstacles", "sources": [{"topic": "scan"}, {"topic": "depth/points", "kind": "cloud"}],
              "points": {"min_height": 0.05}}  # fmt: skip
     with SensorHarness(costmap_settings("obstacles", obstacles=layer)) as harness:
         found = []
@@ -182,8 +182,8 @@ def test_saved_sensor_layers_continue_bit_for_bit() -> None:
         ({"local_layers": ["obstacels"]}, "did you mean 'obstacles'"),
         ({"layers": {"static": LASER}}, "another name"),
         ({"layers": {"obstacles": LASER, "depth": DEPTH}}, "in no costmap"),
-        ({"layers": {"obstacles": {"use": "obstacles", "sources": []}}}, "nothing tells"),
-        ({"layers": {"obstacles": {"use": "lasers", "sources": [{"topic": "scan"}]}}}, "obstacles, voxels, ranges"),
+        ({"layers": {"obstacles": {"type": "obstacles", "sources": []}}}, "nothing tells"),
+        ({"layers": {"obstacles": {"type": "lasers", "sources": [{"topic": "scan"}]}}}, "obstacles, voxels, ranges"),
         ({"layers": {"obstacles": LASER | {"sources": [{"topic": "a", "kind": "image"}]}}}, "scan, cloud"),
         ({"layers": {"obstacles": LASER | {"points": {"min_height": 3.0}}}}, "ascending"),
         ({"layers": {"obstacles": DEPTH | {"voxels": {"levels": 40}}}}, "levels"),

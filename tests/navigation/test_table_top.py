@@ -23,9 +23,9 @@ MOUNT = SE3.from_rotation_matrix(
 )
 LOW, HIGH = np.array([2.5, 1.5, 0.70]), np.array([3.0, 2.5, 0.73])
 """Corners of the plate; its legs stand where no beam comes."""
-LASER = {"use": "obstacles", "sources": [{"topic": "scan"}]}
+LASER = {"type": "obstacles", "sources": [{"topic": "scan"}]}
 TABLE: dict[str, Any] = {
-    "use": "voxels",
+    "type": "voxels",
     "sources": [{"topic": "depth/points", "kind": "cloud", "timeout": 1.0}],
     "points": {"min_height": 0.05, "max_height": 1.2, "mark_to": 4.0},
     "voxels": {"resolution_z": 0.1, "levels": 12},
@@ -81,7 +81,7 @@ class TableRobot(SensorRobot):
 def test_table_top_seen_by_the_camera_only_is_avoided(use: str) -> None:
     table = {
         "voxels": {"table": TABLE},
-        "obstacles": {"table": {k: v for k, v in TABLE.items() if k != "voxels"} | {"use": "obstacles"}},
+        "obstacles": {"table": {k: v for k, v in TABLE.items() if k != "voxels"} | {"type": "obstacles"}},
         "laser_only": {},
     }[use]
     with SensorHarness(costmap_settings("obstacles", *table, obstacles=LASER, **table), TableRobot()) as harness:
@@ -111,7 +111,7 @@ def test_table_top_is_marked_and_cleared_after_removal() -> None:
 @pytest.mark.slow
 def test_octree_projection_serves_as_the_map() -> None:
     costmap = costmap_settings("obstacles", obstacles=LASER)
-    settings = {"planner": {"use": "wave", "settings": {"traversal": {"allow_unknown": True}}}}
+    settings = {"planner": {"type": "wave", "settings": {"traversal": {"allow_unknown": True}}}}
     octree = OctreeNode(
         cloud_topic="depth/points", resolution=0.05, publish_period=0.5, occupancy_min_z=0.3, occupancy_max_z=1.2
     )

@@ -13,10 +13,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from roboyard.cli.figures import Figure, benchmarks
+from roboyard.cli.benchmarks import BenchmarkFigure, find_benchmarks
 
 ROOT = Path(__file__).resolve().parents[2]
-NAMES = list(benchmarks([]))
+NAMES = list(find_benchmarks([]))
 MACHINE = {"processor": "P", "cores": 2, "memory": "8 GiB", "system": "Debian", "versions": {"numpy": "2"}}
 
 
@@ -32,7 +32,7 @@ def tool() -> ModuleType:
 
 
 def figure(value: float | None = 1.0, **more: Any) -> dict[str, Any]:
-    return Figure(**{"name": "it", "value": value, "unit": "ms", **more}).to_dict()
+    return BenchmarkFigure(**{"name": "it", "value": value, "unit": "ms", **more}).to_dict()
 
 
 def result(*runs: list[dict[str, Any]], **more: Any) -> dict[str, Any]:
@@ -141,7 +141,7 @@ def test_page_names_no_path_of_the_machine(tool: ModuleType, tmp_path: Path, mon
     monkeypatch.setenv("ROBOYARD_DATA", "/secret/data")
     (tmp_path / "maps").mkdir()
     (tmp_path / "x.npz").touch()
-    options = ["--dir", str(tmp_path / "maps"), "--worlds", str(tmp_path / "x.npz"), "--seeds", "3"]
-    assert [bench.placeholder(one) for one in options] == ["--dir", "DIR", "--worlds", "FILE", "--seeds", "3"]
+    options = ["--data", str(tmp_path / "maps"), "--worlds", str(tmp_path / "x.npz"), "--seeds", "3"]
+    assert [bench.placeholder(one) for one in options] == ["--data", "DIR", "--worlds", "FILE", "--seeds", "3"]
     line = f"refused: {tmp_path}/maps/a.urdf, /secret/data/b.urdf, {ROOT}/runs/c"
     assert bench.without_paths(line, options) == "refused: DIR/a.urdf, ROBOYARD_DATA/b.urdf, ./runs/c"

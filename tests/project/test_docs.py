@@ -35,7 +35,7 @@ FENCE = re.compile(
     r"^(?P<indent>[ ]*)```(?P<kind>\w+)(?P<info>[^\n]*)\n(?P<body>.*?)^(?P=indent)```[ ]*$",
     re.MULTILINE | re.DOTALL,
 )
-SLOW_VERBS = {"run", "drive", "batch", "bench", "replay", "report"}
+SLOW_VERBS = {"run", "bringup", "batch", "bench", "replay", "report"}
 SLOW_PAGES = {
     "arm-planning",
     "behavior",

@@ -7,7 +7,7 @@ from types import ModuleType
 
 import pytest
 
-from roboyard.scenarios import catalog
+from roboyard.bringup import catalog
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -55,7 +55,7 @@ def test_section_holds_all_declared_parameters(name: str, pages: dict[str, str],
     other = re.search(r"Its parameters are those of \[(\w+)\]", found[name])
     table = found[other[1]] if other else found[name]
     rows = {line.split("`")[1]: line for line in table.splitlines() if line.startswith("| `")}
-    declared = catalog.node_class(name).parameters_declared()
+    declared = catalog.resolve_node_class(name).parameters_declared()
     assert declared.keys() <= rows.keys()
     for key, item in declared.items():
         cells = [cell.strip().replace(r"\|", "|") for cell in re.split(r"(?<!\\)\|", rows[key])[1:-1]]

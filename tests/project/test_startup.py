@@ -59,11 +59,11 @@ def test_help_imports_nothing_heavy() -> None:
     assert not found & HEAVY
 
 
-@pytest.mark.parametrize("kind", ["", "robots", "worlds", "furniture", "scenarios", "nodes", "sensors", "runs"])
+@pytest.mark.parametrize("kind", ["", "robots", "worlds", "devices", "scenarios", "nodes", "sensors", "runs"])
 def test_list_assembles_no_world_and_imports_no_node(kind: str) -> None:
     found = modules("-m", "roboyard", "list", *filter(None, [kind]))
     assert not {name.partition(".")[0] for name in found} & COMPILED
-    assert not [name for name in found if name.startswith(("roboyard.simulation.", "roboyard.scenarios.assemble"))]
+    assert not [name for name in found if name.startswith(("roboyard.simulation.", "roboyard.scenarios.assembly"))]
     assert not [name for name in found if ".nodes." in name]
 
 
@@ -83,15 +83,15 @@ def test_command_imports_only_its_packages(verb: list[str], allowed: set[str]) -
 
 
 def test_command_imports_no_other_command() -> None:
-    found = {name for name in modules("-m", "roboyard", "list", "robots") if name.startswith("roboyard.cli.verbs.")}
-    assert found == {"roboyard.cli.verbs.listing"}
+    found = {name for name in modules("-m", "roboyard", "list", "robots") if name.startswith("roboyard.cli.commands.")}
+    assert found == {"roboyard.cli.commands.catalog"}
 
 
 def test_rover_run_imports_nothing_of_other_robots() -> None:
     """Nodes, planners and reports are imported for who uses them: arms, legs and cameras are no concern of a rover."""
     code = (
-        "from roboyard.scenarios import load_spec; from roboyard.scenarios.assemble import assemble;"
-        "assemble(load_spec('rover-homecoming'), record=False).close()"
+        "from roboyard.scenarios import load_scenario; from roboyard.scenarios.assembly import build_run;"
+        "build_run(load_scenario('rover-homing'), record=False).close()"
     )
     found = modules("-c", code)
     assert {"mujoco", "numba"} <= {name.partition(".")[0] for name in found}

@@ -158,7 +158,7 @@ def test_importers_through_a_package_that_only_exports_are_counted() -> None:
     ("name", "text"),
     [
         ("pyproject.toml", '[project.scripts]\nnode = "roboyard.bus:Node"\n'),
-        ("robots/rover.yaml", "nodes: {a: {use: roboyard.bus.node:Node}}\n"),
+        ("robots/rover.yaml", "nodes: {a: {type: roboyard.bus.node:Node}}\n"),
         ("record/reader.py", 'NODE = "roboyard.bus.node:Node"\n'),
         ("record/reader.py", 'PRELOAD = ("roboyard.bus.node",)\n'),
     ],

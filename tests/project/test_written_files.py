@@ -17,8 +17,8 @@ IN_PLACE = {
     "mapping/text_files.py": "writes to an atomic path",
     "record/compressed_files.py": "unpacks into a temporary folder",
     "record/mcap_writer.py": "a recording grows while it is made, so that a killed run leaves one",
-    "scenarios/batch_folder.py": "results are appended",
-    "scenarios/batch_worker.py": "an archive in memory",
+    "scenarios/batch/folder.py": "results are appended",
+    "scenarios/batch/worker.py": "an archive in memory",
 }
 """Modules that write files in another way, and why."""
 RUN_FOLDERS = ("runfolder(", "folder", "written", "self")

@@ -9,6 +9,7 @@ import numpy as np
 from tests.harness.bus import BusHarness, Goal
 
 import roboyard as ry
+from roboyard.bringup.joint_groups import load_joint_groups
 from roboyard.description.model import Box, Collision, Cylinder, Inertial, Link, Model, Surface
 from roboyard.geometry import SE3
 from roboyard.hardware import JointCommand
@@ -16,7 +17,6 @@ from roboyard.kinematics.ik import PointingTarget, solve_ik
 from roboyard.manipulation.scene import PlanningScene
 from roboyard.manipulation.timing import JointLimits, jerk_limited
 from roboyard.messages import action, msg
-from roboyard.scenarios.robot_groups import find_groups
 
 I = SE3.identity()  # noqa: E741
 CYCLE = 0.01
@@ -55,7 +55,7 @@ class Bench:
     ) -> None:
         place, tool, near, self.palm, self.up, topic = PLACES[name]
         self.run, self.name, self.sim = run, name, run.simulation
-        self.groups = find_groups(name)
+        self.groups = load_joint_groups(name)
         self.chain, self.gripper = self.groups.chain("arm", tool), self.groups.gripper("gripper")
         self.place = np.array(place)
         self.q = np.array(self._over(place, self.groups.group("arm").pose(near)))
@@ -64,7 +64,7 @@ class Bench:
         pedestal = Box((0.2, 0.2, 0.02))
         stand = Model("stand", (Link("stand", I, collisions=(Collision("top", pedestal, I),)),), static=True)
         self.sim.add(stand, "ground_stand", SE3.from_xyz_rpy((x, y, z - height / 2 - 0.01)))
-        run.add(name, nodes=("gripper",))
+        run.add_robot(name, nodes=("gripper",))
         joints = {one.name: one for one in self.sim.placement(name).joints}
         for joint, value in zip(self.chain.joints, self.q, strict=True):
             self.sim.data.qpos[joints[joint].qpos] = value

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from roboyard.scenarios import load_spec, run_scenario
+from roboyard.scenarios import load_scenario, run_scenario
 
 LIMP = """
 world: empty
@@ -18,6 +18,8 @@ duration: 2.5 s
 @pytest.mark.parametrize(("nodes", "touches"), [("none", True), ("[arm, gripper]", False)])
 def test_arm_without_drives_touches_the_ground(nodes: str, touches: bool, tmp_path: Path) -> None:
     (tmp_path / "limp.yaml").write_text(LIMP.format(model="youbot", nodes=nodes))
-    spec = load_spec(tmp_path / "limp.yaml", overrides=["robots.robot.arguments={arm_pose: '2.95 2.2 -2.9 3.2 2.92'}"])
+    spec = load_scenario(
+        tmp_path / "limp.yaml", overrides=["robots.robot.xacro_args={arm_pose: '2.95 2.2 -2.9 3.2 2.92'}"]
+    )
     done = run_scenario(spec, out=tmp_path / "run", report=False, serve=False)
     assert (done.metrics["contacts"] > 0) is touches

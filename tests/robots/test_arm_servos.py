@@ -12,11 +12,11 @@ import pytest
 from tests.harness.bus import BusHarness
 
 import roboyard as ry
+from roboyard.bringup.joint_groups import load_joint_groups
 from roboyard.control.nodes.trajectory_messages import point_message
 from roboyard.hardware import JointCommand
 from roboyard.manipulation.timing import JointLimits, jerk_limited
 from roboyard.messages import action, msg
-from roboyard.scenarios.robot_groups import find_groups
 from roboyard.simulation import Simulation
 
 CYCLE = 0.01
@@ -48,7 +48,7 @@ class Rig:
     """An arm alone, its joints where they are put, and its true joint positions."""
 
     def __init__(self, run: ry.Run, name: str, start: np.ndarray | None, described: str = "") -> None:
-        self.run, self.group = run, find_groups(described or name)
+        self.run, self.group = run, load_joint_groups(described or name)
         self.chain = self.group.chain("arm")
         self.sim: Simulation = run.simulation
         self.hardware = self.sim.hardware(name)
@@ -72,7 +72,7 @@ def make_rig() -> Iterator[Callable[..., Rig]]:
     with ry.Run("empty", record=False) as run:
 
         def make(name: str, start: np.ndarray | None, nodes: tuple[str, ...] = ()) -> Rig:
-            run.add(name, nodes=nodes)
+            run.add_robot(name, nodes=nodes)
             return Rig(run, name, start)
 
         yield make
@@ -81,7 +81,7 @@ def make_rig() -> Iterator[Callable[..., Rig]]:
 @pytest.mark.parametrize("name", POSES)
 @pytest.mark.parametrize("which", [0, 1])
 def test_resting_arm_does_not_sag(make_rig: Callable[..., Rig], name: str, which: int) -> None:
-    pose = np.array(find_groups(name).group("arm").pose(POSES[name][which]))
+    pose = np.array(load_joint_groups(name).group("arm").pose(POSES[name][which]))
     rig = make_rig(name, pose)
     for _ in range(100):
         rig.send(pose)
@@ -109,7 +109,9 @@ def check_tracking(rig: Rig, start: np.ndarray, goal: np.ndarray) -> None:
 @pytest.mark.parametrize("back", [False, True])
 def test_arm_tracks_a_trajectory_at_rated_speed(make_rig: Callable[..., Rig], name: str, back: bool) -> None:
     poses = POSES.get(name) or POSES[f"{name}_arm"]
-    start, goal = (np.array(find_groups(name).group("arm").pose(pose)) for pose in (poses[::-1] if back else poses))
+    start, goal = (
+        np.array(load_joint_groups(name).group("arm").pose(pose)) for pose in (poses[::-1] if back else poses)
+    )
     rig = make_rig(name, start)
     if name in ("youbot", "scitos"):  # its wheels come to rest
         for _ in range(50):
@@ -127,10 +129,10 @@ def test_fastest_joints_track_a_trajectory_at_rated_speed(make_rig: Callable[...
 def test_loaded_youbot_arm_tracks_a_trajectory(poses: tuple[str, str], tmp_path: Path) -> None:
     shutil.copytree(YOUBOT, tmp_path / "youbot_arm")
     (tmp_path / "loaded.urdf.xacro").write_text(LOADED)
-    (tmp_path / "loaded.groups.yaml").write_text("like: youbot_arm/groups.yaml")
-    start, goal = (np.array(find_groups("youbot_arm").group("arm").pose(pose)) for pose in poses)
+    (tmp_path / "loaded.groups.yaml").write_text("extends: youbot_arm/groups.yaml")
+    start, goal = (np.array(load_joint_groups("youbot_arm").group("arm").pose(pose)) for pose in poses)
     with ry.Run("empty", record=False) as run:
-        run.add(str(tmp_path / "loaded.urdf.xacro"), name="loaded", nodes="none")
+        run.add_robot(str(tmp_path / "loaded.urdf.xacro"), name="loaded", nodes="none")
         check_tracking(Rig(run, "loaded", start, str(tmp_path / "loaded.urdf.xacro")), start, goal)
 
 

@@ -12,11 +12,11 @@ import pytest
 from tests.harness.bus import BusHarness, twist
 
 import roboyard as ry
+from roboyard.bringup.joint_groups import load_joint_groups
 from roboyard.description import load_model
 from roboyard.kinematics import build_chain
 from roboyard.kinematics.ik import find_closed_form
 from roboyard.manipulation.scene import PlanningScene
-from roboyard.scenarios.robot_groups import find_groups
 
 FOLDER = Path(str(resources.files("roboyard") / "robots"))
 ARMS = ("iisy", "iisy11", "iisy15", "youbot_arm", "youbot", "scitos_arm", "scitos")
@@ -31,7 +31,7 @@ def run() -> Iterator[ry.Run]:
 
 @pytest.mark.parametrize("name", ARMS)
 def test_arms_have_closed_form_ik_and_collision_free_poses(name: str) -> None:
-    groups = find_groups(name)
+    groups = load_joint_groups(name)
     assert groups.model.warnings == ()
     chain = groups.chain("arm")
     assert find_closed_form(chain) is not None
@@ -43,7 +43,7 @@ def test_arms_have_closed_form_ik_and_collision_free_poses(name: str) -> None:
 
 @pytest.mark.parametrize("name", [*MAKERS, "youbot_arm"])
 def test_arm_masses_and_inertias_are_plausible(name: str) -> None:
-    model = find_groups(name).model
+    model = load_joint_groups(name).model
     total = {"iisy": 17.8, "iisy11": 46.42, "iisy15": 43.62, "youbot_arm": 6.474}[name]
     extra = {"youbot_arm": 0.1 + 2 * 0.03 + 0.3}.get(name, 0.78 + 2 * 0.06)
     assert model.mass == pytest.approx(total + extra, abs=0.02)
@@ -58,7 +58,7 @@ def test_arm_masses_and_inertias_are_plausible(name: str) -> None:
 def test_iisy_kinematics_are_those_of_the_maker(name: str, external_data: Path) -> None:
     folder = external_data / "robots" / "iisy" / "kuka_lbr_iisy_support" / "urdf"
     theirs = build_chain(load_model(folder / f"{MAKERS[name]}.urdf.xacro"), "base_link", "tool0")
-    ours = find_groups(name).chain("arm", "flange")
+    ours = load_joint_groups(name).chain("arm", "flange")
     q = ours.sample_positions(np.random.default_rng(0), 100)
     np.testing.assert_allclose(ours.forward(q), theirs.forward(q), atol=1e-12)
     np.testing.assert_allclose(ours.lower, theirs.lower, atol=1e-6)
@@ -68,7 +68,7 @@ def test_iisy_kinematics_are_those_of_the_maker(name: str, external_data: Path) 
 
 
 def test_youbot_arm_has_the_dimensions_of_the_thesis() -> None:
-    groups = find_groups("youbot_arm")
+    groups = load_joint_groups("youbot_arm")
     chain, arm = groups.chain("arm"), groups.group("arm")
     upright = chain.forward(arm.pose("upright"))
     height = 0.147 - 0.032 + 0.155 + 0.135 + 0.2175  # above the arm's own foot
@@ -84,11 +84,11 @@ def test_youbot_arm_has_the_dimensions_of_the_thesis() -> None:
 
 @pytest.mark.parametrize("name", ["iisy", "youbot_arm"])
 def test_arms_hold_their_pose(run: ry.Run, name: str) -> None:
-    run.add(name)
+    run.add_robot(name)
     states = BusHarness(bus=run.bus).record("/joint_states", ry.msg.JointState)
     run.run_for(2.0)
     observed = states.messages
-    chain = find_groups(name).chain("arm")
+    chain = load_joint_groups(name).chain("arm")
     index = [list(observed[0].name).index(joint) for joint in chain.joints]
     start = np.array(observed[0].position)[index]
     assert np.abs(np.array(observed[-1].position)[index] - start).max() < 0.03
@@ -96,7 +96,7 @@ def test_arms_hold_their_pose(run: ry.Run, name: str) -> None:
 
 
 def test_youbot_drives_in_every_direction(run: ry.Run) -> None:
-    robot = run.add("youbot")
+    robot = run.add_robot("youbot")
     run.run_for(0.3)
     harness = BusHarness(bus=run.bus)
     for vx, vy, wz in ((0.3, 0.0, 0.0), (0.0, 0.3, 0.0), (0.0, 0.0, 0.8)):

@@ -10,6 +10,7 @@ import pytest
 import yaml
 
 import roboyard
+from roboyard.bringup.catalog import resolve_node_class
 from roboyard.bus import Bus
 from roboyard.control.nodes import RobotStateNode
 from roboyard.description import load_model
@@ -17,7 +18,6 @@ from roboyard.description.model import Box, Cylinder, Model
 from roboyard.description.sensors import ContactSpec, EncoderSpec, ImuSpec, LidarSpec
 from roboyard.kinematics import ForwardKinematics
 from roboyard.messages import msg
-from roboyard.scenarios.catalog import node_class
 
 FOLDER = Path(roboyard.__file__).parent / "robots" / "rover"
 WHEELS = {
@@ -165,9 +165,9 @@ def test_published_transforms_agree_with_matrix_products(rover: Model) -> None:
 
 
 def test_bringup_file_has_valid_nodes_and_parameters(package: dict) -> None:
-    assert set(package["default"]) <= set(package["nodes"])
+    assert set(package["autostart"]) <= set(package["nodes"])
     for entry in package["nodes"].values():
-        node_class(entry["use"]).config_class.load(entry.get("parameters", {}))
+        resolve_node_class(entry["type"]).config_class.load(entry.get("parameters", {}))
 
 
 def test_bringup_file_agrees_with_the_description(rover: Model, package: dict) -> None:

@@ -11,14 +11,15 @@ import pytest
 from tests.harness.bus import BusHarness, twist
 
 import roboyard
+from roboyard.bringup.robot_config import RobotPackage
+from roboyard.bringup.robot_loader import load_robot_file
+from roboyard.bringup.robot_nodes import create_node
 from roboyard.control import DifferentialDrive, Ramp, RampLimits
 from roboyard.description import load_model, load_world
 from roboyard.description.model import Collision, Link, Model, PlacedModel, Plane, World
 from roboyard.geometry import SE3
 from roboyard.hardware import JointCommand
 from roboyard.localization import fit_slip_factor, rolled_turn
-from roboyard.scenarios.node_factory import make_node
-from roboyard.scenarios.robot_package import RobotPackage, load_robot
 from roboyard.simulation import Simulation
 
 PACKAGE = Path(roboyard.__file__).parent
@@ -33,7 +34,7 @@ FLAT = World("flat", (PlacedModel("floor", FLOOR, SE3.identity()),))
 
 @pytest.fixture(scope="module")
 def package() -> RobotPackage:
-    return load_robot(ROVER)
+    return load_robot_file(ROVER)
 
 
 @pytest.fixture(scope="module")
@@ -50,9 +51,9 @@ class RoverInArena:
         self.simulation.add(model, "rover", START)
         self.harness.bus.executor.on_advance(self.simulation.advance_to)
         resources = {"hardware": self.simulation.hardware("rover"), "description": model}
-        for name in package.file.default:
+        for name in package.config.autostart:
             spec = package.node(name)
-            self.harness.add(make_node(spec.use, spec.parameters, resources), name, remap=spec.remap)
+            self.harness.add(create_node(spec.type, spec.parameters, resources), name, remap=spec.remap)
 
     def drive(self, vx: float, wz: float, seconds: float) -> None:
         """Publish a velocity command ten times a second."""

@@ -65,7 +65,7 @@ def test_joint_limits_are_those_of_the_tables() -> None:
 
 
 def test_scitos_turns_about_its_drive_axle(run: ry.Run, harness: BusHarness) -> None:
-    robot = run.add("scitos")
+    robot = run.add_robot("scitos")
     run.run_for(1.0)
     assert abs(robot.truth.pose.z) < 1e-3
     tail = []
@@ -81,7 +81,7 @@ def test_scitos_turns_about_its_drive_axle(run: ry.Run, harness: BusHarness) -> 
 
 def test_lasers_see_nothing_of_the_robot() -> None:
     with ry.Run("arena", record=False) as run:
-        run.add("scitos")
+        run.add_robot("scitos")
         harness = BusHarness(bus=run.bus)
         scans = {topic: harness.record(topic, ry.msg.LaserScan) for topic in ("/scan", "/scan_rear")}
         run.run_for(0.5)
@@ -91,7 +91,7 @@ def test_lasers_see_nothing_of_the_robot() -> None:
 
 
 def test_sonars_measure_nothing_of_the_robot(run: ry.Run, harness: BusHarness) -> None:
-    run.add("scitos_base")
+    run.add_robot("scitos_base")
     sonars = [harness.record(f"/sonar_{k}", ry.msg.Range) for k in range(24)]
     run.run_for(1.0)
     ranges = [sonar.last.range for sonar in sonars]
@@ -99,7 +99,7 @@ def test_sonars_measure_nothing_of_the_robot(run: ry.Run, harness: BusHarness) -
 
 
 def test_arm_holds_its_pose_and_moves_smoothly(run: ry.Run, harness: BusHarness) -> None:
-    run.add("scitos_arm")
+    run.add_robot("scitos_arm")
     states = harness.record("/joint_states", ry.msg.JointState)
     run.run_for(1.0)
     index = [list(states.last.name).index(joint) for joint in ARM]
@@ -115,7 +115,7 @@ def test_arm_holds_its_pose_and_moves_smoothly(run: ry.Run, harness: BusHarness)
 
 
 def test_joint_velocity_ends_without_repetition(run: ry.Run, harness: BusHarness) -> None:
-    run.add("scitos_arm")
+    run.add_robot("scitos_arm")
     states = harness.record("/joint_states", ry.msg.JointState)
     run.run_for(0.2)
     for _ in range(20):
@@ -138,7 +138,7 @@ def test_joint_velocity_ends_without_repetition(run: ry.Run, harness: BusHarness
 
 
 def test_brakes_hold_the_arm_without_power(run: ry.Run, harness: BusHarness) -> None:
-    robot = run.add("scitos_arm")
+    robot = run.add_robot("scitos_arm")
     run.run_for(0.5)
     harness.publish("/schunk/move_position", ry.msg.IDAndFloat(id=3, value=0.0))
     run.run_for(2.0)
@@ -158,7 +158,7 @@ def test_brakes_hold_the_arm_without_power(run: ry.Run, harness: BusHarness) -> 
 
 
 def test_trajectory_without_power_aborts_without_later_motion(run: ry.Run, harness: BusHarness) -> None:
-    robot = run.add("scitos_arm")
+    robot = run.add_robot("scitos_arm")
     follow = ry.action.FollowJointTrajectory
     data, places = run.simulation.data, run.simulation.placement(robot.name).joints
     qpos = [place.qpos for place in places if place.name in ARM]
@@ -201,7 +201,7 @@ def test_arm_without_brakes_falls(tmp_path: Path, run: ry.Run) -> None:
     (tmp_path / "arm.xacro").write_text(text)
     path = tmp_path / "arm.urdf.xacro"
     path.write_text((FOLDER / "scitos_arm" / "scitos_arm.urdf.xacro").read_text())
-    robot = run.add(str(path), nodes="none")
+    robot = run.add_robot(str(path), nodes="none")
     run.simulation.faults.begin("dark", PowerFault(robot.name))
     data, before = run.simulation.data, run.simulation.data.qpos.copy()
     run.run_for(2.0)
@@ -209,7 +209,7 @@ def test_arm_without_brakes_falls(tmp_path: Path, run: ry.Run) -> None:
 
 
 def test_one_source_at_a_time_moves_the_arm(run: ry.Run, harness: BusHarness) -> None:
-    run.add("scitos_arm")
+    run.add_robot("scitos_arm")
     states = harness.record("/joint_states", ry.msg.JointState)
     follow = ry.action.FollowJointTrajectory
     run.run_for(0.2)
@@ -247,7 +247,7 @@ def test_one_source_at_a_time_moves_the_arm(run: ry.Run, harness: BusHarness) ->
 
 
 def test_gripper_takes_its_opening(run: ry.Run, harness: BusHarness) -> None:
-    run.add("scitos_arm")
+    run.add_robot("scitos_arm")
     grip = ry.action.GripperCommand
     run.run_for(0.2)
     done = harness.send_goal("/schunk/gripper", grip, command=ry.msg.GripperCommand(position=0.03), timeout=5.0)

@@ -26,7 +26,7 @@ def test_scout_mass_and_sensors() -> None:
 
 def test_scout_stands_and_turns_with_odometry() -> None:
     with ry.Run("empty", record=False) as run:
-        scout = run.add("scout")
+        scout = run.add_robot("scout")
         run.run_for(1.0)
         assert abs(scout.truth.pose.z) < 2e-3
         assert np.abs(scout.truth.pose.rpy[:2]).max() < 2e-3
@@ -44,7 +44,7 @@ def test_scout_stands_and_turns_with_odometry() -> None:
 
 def test_lasers_cover_all_directions_without_the_robot() -> None:
     with ry.Run("arena", record=False) as run:
-        run.add("scout")
+        run.add_robot("scout")
         harness = BusHarness(bus=run.bus)
         scans = {name: harness.record(f"/{name}_scan", ry.msg.LaserScan) for name in ("front", "rear")}
         run.run_for(0.5)

@@ -8,9 +8,9 @@ import pytest
 from tests.harness.bus import BusHarness, twist
 
 import roboyard as ry
+from roboyard.bringup.robot_loader import load_robot
 from roboyard.description import load_model
 from roboyard.errors import DescriptionError
-from roboyard.scenarios.catalog import find_robot
 
 
 @pytest.mark.parametrize(
@@ -20,7 +20,7 @@ from roboyard.scenarios.catalog import find_robot
 )
 def test_odometry_of_mecanum_wheels_is_the_truth(velocity: tuple[float, float, float]) -> None:
     with ry.Run("empty", record=False) as run:
-        robot = run.add("youbot")
+        robot = run.add_robot("youbot")
         harness = BusHarness(bus=run.bus)
         odometry = harness.record("/odom", ry.msg.Odometry)
         x, y, turn = velocity
@@ -42,7 +42,7 @@ def test_odometry_of_mecanum_wheels_is_the_truth(velocity: tuple[float, float, f
      ("arm", "arm", ["arm_link_0", "back_arm_link_0"], False), ("tray", "none", [], False)],
 )  # fmt: skip
 def test_youbot_mounts_arms_and_trays(front: str, back: str, arms: list[str], bays: bool) -> None:
-    model = load_model(find_robot("youbot").description, arguments={"front": front, "back": back})
+    model = load_model(load_robot("youbot").description, arguments={"front": front, "back": back})
     links = [link.name for link in model.links]
     assert [name for name in links if name.endswith("arm_link_0")] == arms
     assert ("bay_2" in links) is bays
@@ -50,4 +50,4 @@ def test_youbot_mounts_arms_and_trays(front: str, back: str, arms: list[str], ba
 
 def test_unknown_mount_is_refused() -> None:
     with pytest.raises(DescriptionError, match="bike"):
-        load_model(find_robot("youbot").description, arguments={"front": "bike"})
+        load_model(load_robot("youbot").description, arguments={"front": "bike"})

@@ -20,8 +20,8 @@ def make_command(kind: str, values: dict[str, float], unit: str) -> object:
 @pytest.mark.parametrize(("robot", "name"), [("youbot_arm", "youbot_arm"), ("youbot", "carrier")])
 def test_driver_topics_move_arm_and_gripper(robot: str, name: str) -> None:
     with ry.Run("empty", record=False) as run:
-        run.add("rover", at=(5.0, 5.0, 0.0))  # of two robots each has its namespace; joints keep their names
-        added = run.add(robot, name=name)
+        run.add_robot("rover", pose=(5.0, 5.0, 0.0))  # of two robots each has its namespace; joints keep their names
+        added = run.add_robot(robot, name=name)
         space = f"{added.namespace}/arm_1"
         harness = BusHarness(bus=run.bus)
 

@@ -119,7 +119,7 @@ class DrivenBase(BusHarness):
     def __init__(self, run: ry.Run) -> None:
         super().__init__(bus=run.bus)
         self.run = run
-        self.robot = run.add("scitos_base", at=(0.0, 0.75, math.pi / 2))
+        self.robot = run.add_robot("scitos_base", pose=(0.0, 0.75, math.pi / 2))
 
     @property
     def states(self) -> list[str]:
@@ -161,7 +161,7 @@ def test_base_drives_on_when_the_obstacle_is_removed() -> None:
     with ry.Run("empty", record=False) as run:
         base = DrivenBase(run)
         crate = static_box("crate", (0.4, 0.4, 0.4), SE3.identity()).model
-        run.add_object(crate, "crate", at=(0.0, 1.4, 0.2, 0.0, 0.0, 0.0))
+        run.add_object(crate, "crate", pose=(0.0, 1.4, 0.2, 0.0, 0.0, 0.0))
         base.drive(0.2, 2.5)
         assert base.states[-1] == "blocked"
         run.remove("crate")

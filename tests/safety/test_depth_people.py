@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from tests.harness.bus import BusHarness
 
 import roboyard as ry
+from roboyard.bringup.joint_groups import load_joint_groups
 from roboyard.bus import NodeError
 from roboyard.geometry import SE3, CameraModel
 from roboyard.grids.depth_registration import ray_slopes
@@ -25,8 +26,7 @@ from roboyard.safety.depth_people import DepthPeople, Shot, SightConfig, mark_ne
 from roboyard.safety.nearness import BodyCapsules, nearness
 from roboyard.safety.nodes import DepthPeopleTrackerNode
 from roboyard.safety.people_tracking import TrackingConfig
-from roboyard.scenarios import load_spec, run_scenario
-from roboyard.scenarios.robot_groups import find_groups
+from roboyard.scenarios import load_scenario, run_scenario
 
 LENS = CameraModel.from_field_of_view(120, 90, 1.2)
 RAYS = ray_slopes(LENS)
@@ -121,7 +121,7 @@ def test_covered_camera_reports_nothing() -> None:
 
 
 # -- the node ----------------------------------------------------------------------------------------------------------
-GROUPS = find_groups("iisy")
+GROUPS = load_joint_groups("iisy")
 JOINTS = GROUPS.chain("arm").joints
 
 
@@ -152,7 +152,7 @@ def test_depth_tracker_drops_invalid_images(harness: BusHarness) -> None:
 
 
 def test_camera_sees_people_no_farther_than_they_are(tmp_path: Path) -> None:
-    spec = load_spec("cell-approach", overrides=["seen=depth", "duration=6 s"])
+    spec = load_scenario("cell-approach", overrides=["person_sensing=depth_camera", "duration=6 s"])
     outcome = run_scenario(spec, out=tmp_path / "run", report=False, serve=False)
     assert outcome.state == "done", outcome.error
     chain = GROUPS.chain("arm")

@@ -69,7 +69,7 @@ class GuidingHand(ry.Node):
 
     def setup(self) -> None:
         self.force = self.publisher("push", msg.WrenchStamped)
-        self.switch = self.publisher("guiding/enable", msg.Bool)
+        self.switch = self.publisher("hand_guiding/enable", msg.Bool)
         self.timer(rate=20.0, callback=self.publish)
 
     def publish(self) -> None:
@@ -80,10 +80,12 @@ class GuidingHand(ry.Node):
 
 def make_guarded_arm(*nodes: str, people: tuple[str, ...] = ("anna",), **guard: object) -> ry.Run:
     run = ry.Run("empty", record=False)
-    arm = run.add("iisy", nodes=["joint_states", "robot_state"])
+    arm = run.add_robot("iisy", nodes=["joint_states", "robot_state"])
     arm.add_node("servo", "servo", parameters={"guarded": True, "speed": 1.0})
     joints = [f"joint_{k}" for k in range(1, 7)]
-    arm.add_node("person_guard", "guard", parameters={"people": list(people), "joints": joints, **guard})
+    arm.add_node(
+        "collaborative_safety", "collaborative_safety", parameters={"people": list(people), "joints": joints, **guard}
+    )
     return run
 
 
@@ -92,7 +94,7 @@ def largest_speed(run: ry.Run, seconds: float) -> float:
     most = 0.0
     for _ in range(round(seconds / 0.02)):
         run.run_for(0.02)
-        most = max(most, float(np.abs(run.robots["iisy"].true_arm.motion().velocity).max()))
+        most = max(most, float(np.abs(run.robots["iisy"].arm_truth.state().velocity).max()))
     return most
 
 
@@ -135,7 +137,7 @@ def test_guided_arm_moves_until_another_person_comes(kept: list[ry.Run]) -> None
     run = make_guarded_arm(people=("anna", "ben"))
     kept.append(run)
     arm = run.robots["iisy"]
-    arm.add_node("hand_guiding", "guiding", parameters={"wrench_topics": ["push"]})
+    arm.add_node("hand_guiding", "hand_guiding", parameters={"wrench_topics": ["push"]})
     arm.add_node(GuidingHand(), "hand")
     run.add_person("anna", at=(0.8, 0.0, 3.14), body_rate=25.0)
     run.add_person("ben", at=(0.0, 4.0, -1.57), body_rate=25.0)

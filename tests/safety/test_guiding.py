@@ -81,13 +81,13 @@ def push(force: tuple[float, float, float], frame: str) -> object:
 
 def test_guiding_node_needs_switch_and_force(harness: BusHarness) -> None:
     harness.set_transform(SE3.from_xyz_rpy((0, 0, 1), (0, 0, np.pi / 2)), "base_link", "hand", static=True)
-    node = harness.add(HandGuidingNode(wrench_topics=("push",)), "guiding")
+    node = harness.add(HandGuidingNode(wrench_topics=("push",)), "hand_guiding")
     output = harness.published(node.resolve(node.config.command_topic))
 
     def run(seconds: float, *, held: bool, pushing: bool, value: float = 40.0) -> None:
         for _ in range(round(seconds / 0.1)):
             if held:
-                harness.publish("/guiding/enable", msg.Bool(data=True), source="/hand")
+                harness.publish("/hand_guiding/enable", msg.Bool(data=True), source="/hand")
             if pushing:
                 harness.publish("/push", push((value, 0.0, 0.0), "hand"), source="/hand")
             harness.run_for(0.1)
@@ -115,7 +115,7 @@ class GuidingHand(ry.Node):
 
     def setup(self) -> None:
         self.force = self.publisher("push", msg.WrenchStamped)
-        self.switch = self.publisher("guiding/enable", msg.Bool)
+        self.switch = self.publisher("hand_guiding/enable", msg.Bool)
         self.timer(rate=20.0, callback=self.publish_force)
 
     def publish_force(self) -> None:
@@ -126,10 +126,10 @@ class GuidingHand(ry.Node):
 
 def test_guided_iisy_follows_the_hand_and_stops() -> None:
     run = ry.Run("empty", record=False)
-    arm = run.add("iisy", nodes=["joint_states", "robot_state", "servo"])
-    arm.add_node("hand_guiding", "guiding", parameters={"wrench_topics": ["push"]})
+    arm = run.add_robot("iisy", nodes=["joint_states", "robot_state", "servo"])
+    arm.add_node("hand_guiding", "hand_guiding", parameters={"wrench_topics": ["push"]})
     arm.add_node(GuidingHand(), "hand")
-    tip = arm.true_arm.tip
+    tip = arm.arm_truth.tip_poses
     run.run_for(0.3)
     begin, places = np.array(tip("arm")[1].xyz), []
     for _ in range(24):

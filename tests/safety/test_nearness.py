@@ -9,15 +9,15 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from roboyard.bringup.joint_groups import load_joint_groups
 from roboyard.description import Box, Capsule, Cone, Cylinder, Ellipsoid, Mesh, Plane, Sphere
 from roboyard.errors import DescriptionError
 from roboyard.geometry import SE3
 from roboyard.kinematics.chain_kernels import compute_frames
 from roboyard.safety.capsules import LinkCapsules, capsule_round, placed
 from roboyard.safety.nearness import BodyCapsules, fill_twists, nearest_shares, nearness
-from roboyard.scenarios.robot_groups import find_groups
 
-GROUPS = find_groups("iisy")
+GROUPS = load_joint_groups("iisy")
 CHAIN = GROUPS.chain("arm")
 CAPSULES = LinkCapsules.of(GROUPS.model, CHAIN)
 LENGTHS = st.floats(0.01, 2.0)

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from roboyard.bringup.joint_groups import load_joint_groups
 from roboyard.safety.capsules import LinkCapsules
 from roboyard.safety.nearness import BodyCapsules, nearness
 from roboyard.safety.paces import Heeded, Seen, least_spare, paces_on
@@ -18,9 +19,8 @@ from roboyard.safety.separation import (
     separation_pace,
     stopping_time,
 )
-from roboyard.scenarios.robot_groups import find_groups
 
-GROUPS = find_groups("iisy")
+GROUPS = load_joint_groups("iisy")
 CHAIN = GROUPS.chain("arm")
 CAPSULES = LinkCapsules.of(GROUPS.model, CHAIN).moving()
 BRAKES = 0.8 * CHAIN.max_acceleration

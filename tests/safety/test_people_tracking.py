@@ -17,7 +17,7 @@ from roboyard.messages.convert.scans import ScanGeometry, scan_to_msg
 from roboyard.record import open_recording
 from roboyard.safety.nodes import PeopleTrackerNode
 from roboyard.safety.people_tracking import Background, PeopleTracker, TrackingConfig, clusters
-from roboyard.scenarios import load_spec, run_scenario
+from roboyard.scenarios import load_scenario, run_scenario
 
 LEGS = np.array([[0.0, 0.1], [0.05, 0.1], [0.0, -0.1], [0.05, -0.1]])
 THERE = LEGS + np.array([2.0, 0.0])
@@ -117,7 +117,7 @@ def test_tracker_drops_bad_scans_and_refuses_bad_places(harness: BusHarness) -> 
 
 
 def test_scanner_sees_people_where_they_are(tmp_path: Path) -> None:
-    spec = load_spec("cell-approach", overrides=["seen=scanner", "duration=6 s"])
+    spec = load_scenario("cell-approach", overrides=["person_sensing=laser_scanner", "duration=6 s"])
     outcome = run_scenario(spec, out=tmp_path / "run", report=False, serve=False)
     assert outcome.state == "done", outcome.error
     off: list[float] = []

@@ -9,14 +9,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from roboyard.bringup.joint_groups import load_joint_groups
 from roboyard.errors import ConfigError
 from roboyard.safety.capsules import LinkCapsules
 from roboyard.safety.nearness import BodyCapsules, nearness
 from roboyard.safety.person_guard import GuardConfig, Mode, Motion, PersonGuard
 from roboyard.safety.separation import STANDSTILL, SeparationRules, protective_distance, stopping_time
-from roboyard.scenarios.robot_groups import find_groups
 
-GROUPS = find_groups("iisy")
+GROUPS = load_joint_groups("iisy")
 CHAIN = GROUPS.chain("arm")
 CAPSULES = LinkCapsules.of(GROUPS.model, CHAIN)
 BRAKES = 0.8 * CHAIN.max_acceleration

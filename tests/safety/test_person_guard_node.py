@@ -9,22 +9,22 @@ import pytest
 from tests.harness.bus import BusHarness
 
 import roboyard as ry
+from roboyard.bringup.joint_groups import RobotJoints, load_joint_groups
 from roboyard.bus import NodeError
 from roboyard.errors import ConfigError
 from roboyard.messages import msg, time_to_msg
 from roboyard.safety.nodes import PersonGuardNode
-from roboyard.scenarios.robot_groups import KnownJoints, find_groups
 
-GROUPS = find_groups("iisy")
+GROUPS = load_joint_groups("iisy")
 JOINTS = GROUPS.chain("arm").joints
 HOME = GROUPS.group("arm").pose("home")
 
 
 def rates() -> object:
-    from roboyard.scenarios.catalog import find_robot
+    from roboyard.bringup.robot_loader import load_robot
 
-    package = find_robot("iisy")
-    return KnownJoints.of(package, package.load_model()).rates
+    package = load_robot("iisy")
+    return RobotJoints.from_package(package, package.load_model()).acceleration_limits
 
 
 class GuardHarness(BusHarness):
@@ -33,7 +33,7 @@ class GuardHarness(BusHarness):
     def __init__(self, **parameters: object) -> None:
         super().__init__()
         given = {"joints": JOINTS, "people": ("anna",), **parameters}
-        self.node = self.add(PersonGuardNode(description=GROUPS.model, rates=rates(), **given), "guard")
+        self.node = self.add(PersonGuardNode(description=GROUPS.model, rates=rates(), **given), "collaborative_safety")
 
     def make_body(self, x: float, **fields: object) -> object:
         """Anna's chest at a distance [m]; ``fields`` replace those of the message."""
@@ -74,7 +74,7 @@ class GuardHarness(BusHarness):
     @property
     def states(self) -> list[object]:
         """What the guard published of itself."""
-        return self.published("/guard/state").messages
+        return self.published("/collaborative_safety/state").messages
 
 
 @pytest.fixture

@@ -6,8 +6,8 @@ import sys
 from multiprocessing.connection import Connection
 from pathlib import Path
 
-from roboyard.scenarios import Control, load_spec, run_scenario
-from roboyard.scenarios.clock import Progress
+from roboyard.scenarios import RunControl, load_scenario, run_scenario
+from roboyard.scenarios.execution import RunProgress
 
 
 def run_in_real_time(scenario: Path, out: Path, connection: Connection) -> None:
@@ -17,12 +17,14 @@ def run_in_real_time(scenario: Path, out: Path, connection: Connection) -> None:
     """
     reported = False
 
-    def report(progress: Progress) -> None:
+    def report(progress: RunProgress) -> None:
         nonlocal reported
         if progress.time >= 1.0 and not reported:
             reported = True
             connection.send("running")
 
-    outcome = run_scenario(load_spec(scenario), out=out, serve=False, control=Control(pace=1.0), progress=report)
+    outcome = run_scenario(
+        load_scenario(scenario), out=out, serve=False, control=RunControl(real_time_factor=1.0), on_progress=report
+    )
     connection.send(outcome.state)
     sys.exit(outcome.exit_code)

@@ -10,21 +10,29 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from roboyard.errors import InputError, RunError
-from roboyard.scenarios import batch_export
-from roboyard.scenarios.batch import summarise
-from roboyard.scenarios.batch_export import check_export, check_place, export, table, write_junit
-from roboyard.scenarios.batch_worker import Result
+from roboyard.scenarios.batch import export
+from roboyard.scenarios.batch.export import (
+    ensure_writable,
+    export_results,
+    results_table,
+    validate_export_path,
+    write_junit,
+)
+from roboyard.scenarios.batch.runner import summarize_batch
+from roboyard.scenarios.batch.worker import TrialResult
 
 RESULTS = [
-    Result(0, "done", True, "", {"seed": 0, "path": 1.5, "hits": 0, "held": True, "smoke": False}, "", {"relief": 0.1}),
-    Result(1, "done", False, 'not held: "a", b\nc', {"path": 2, "hits": 3, "held": None}, "b/1", {"relief": 0.2}),
-    Result(2, "lost", False, "killed", {}, "", {"relief": 0.3}),
+    TrialResult(
+        0, "done", True, "", {"seed": 0, "path": 1.5, "hits": 0, "held": True, "smoke": False}, "", {"relief": 0.1}
+    ),
+    TrialResult(1, "done", False, 'not held: "a", b\nc', {"path": 2, "hits": 3, "held": None}, "b/1", {"relief": 0.2}),
+    TrialResult(2, "lost", False, "killed", {}, "", {"relief": 0.3}),
 ]
 METRICS = st.dictionaries(st.sampled_from("abc"), st.none() | st.booleans() | st.integers(-9, 9) | st.floats(-9, 9))
 
 
 def test_csv_has_a_row_for_each_run(tmp_path: Path) -> None:
-    with export(RESULTS, tmp_path / "t.csv").open(newline="") as file:
+    with export_results(RESULTS, tmp_path / "t.csv").open(newline="") as file:
         rows = list(csv.DictReader(file))
     assert list(rows[0]) == ["seed", "vary.relief", "state", "success", "reason", "folder", "path", "hits", "held"]
     assert [row["seed"] for row in rows] == ["0", "1", "2"]
@@ -35,7 +43,7 @@ def test_csv_has_a_row_for_each_run(tmp_path: Path) -> None:
 
 @given(st.lists(METRICS, max_size=6))
 def test_columns_have_one_type_and_equal_length(metrics: list[dict[str, float | None]]) -> None:
-    columns = table([Result(k, "done", True, "", one) for k, one in enumerate(metrics)])
+    columns = results_table([TrialResult(k, "done", True, "", one) for k, one in enumerate(metrics)])
     for name, values in columns.items():
         assert len(values) == len(metrics)
         assert len({type(value) for value in values if value is not None}) <= 1
@@ -46,8 +54,8 @@ def test_columns_have_one_type_and_equal_length(metrics: list[dict[str, float | 
 
 def test_parquet_equals_the_table(tmp_path: Path) -> None:
     parquet = pytest.importorskip("pyarrow.parquet")
-    read = parquet.read_table(export(RESULTS, tmp_path / "t.parquet"))
-    assert read.to_pydict() == table(RESULTS)
+    read = parquet.read_table(export_results(RESULTS, tmp_path / "t.parquet"))
+    assert read.to_pydict() == results_table(RESULTS)
     assert [str(kind) for kind in read.schema.types] == [
         "int64", "double", "string", "bool", "string", "string", "double", "int64", "bool",
     ]  # fmt: skip
@@ -55,24 +63,24 @@ def test_parquet_equals_the_table(tmp_path: Path) -> None:
 
 def test_invalid_export_paths_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(InputError, match=r"\.csv or \.parquet"):
-        check_export(tmp_path / "t.xlsx")
+        validate_export_path(tmp_path / "t.xlsx")
     with pytest.raises(InputError, match="no folder"):
-        check_export(tmp_path / "no" / "t.csv")
+        validate_export_path(tmp_path / "no" / "t.csv")
     with pytest.raises(InputError, match="--junit.*a folder"):
-        check_place(tmp_path, "--junit")
-    monkeypatch.setattr(batch_export, "find_spec", lambda name: None)
+        ensure_writable(tmp_path, "--junit")
+    monkeypatch.setattr(export, "find_spec", lambda name: None)
     with pytest.raises(InputError, match=r"Parquet.*pip install 'roboyard\[batch\]'"):
-        check_export(tmp_path / "t.parquet")
+        validate_export_path(tmp_path / "t.parquet")
 
 
 def test_full_disk_is_one_error(tmp_path: Path) -> None:
     (tmp_path / "t.csv").symlink_to("/dev/full")
     with pytest.raises(RunError, match=r"t\.csv: the disk is full"):
-        export(RESULTS, tmp_path / "t.csv")
+        export_results(RESULTS, tmp_path / "t.csv")
 
 
 def test_junit_has_a_test_for_each_run(tmp_path: Path) -> None:
-    batch = summarise("yard", tmp_path, RESULTS)
+    batch = summarize_batch("yard", tmp_path, RESULTS)
     root = ElementTree.parse(write_junit([batch, batch], tmp_path / "j.xml")).getroot()
     assert root.attrib | {"time": ""} == {
         "name": "roboyard", "tests": "6", "failures": "2", "errors": "2", "skipped": "0", "time": "",
@@ -90,7 +98,7 @@ def test_junit_has_a_test_for_each_run(tmp_path: Path) -> None:
 def test_junit_is_valid_xml_for_any_reason(
     tmp_path_factory: pytest.TempPathFactory, reason: str, wall: float | None
 ) -> None:
-    batch = summarise("s", Path(), [Result(0, "done", False, reason, {"wall_seconds": wall})])
+    batch = summarize_batch("s", Path(), [TrialResult(0, "done", False, reason, {"wall_time": wall})])
     path = tmp_path_factory.mktemp("junit") / "j.xml"
     root = ElementTree.parse(write_junit([batch], path)).getroot()
     assert float(root.get("time", "")) == pytest.approx(wall or 0.0, abs=1e-3)

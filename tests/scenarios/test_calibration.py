@@ -12,13 +12,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.full_disk import full_disk
 
+from roboyard.bringup.calibration_store import (
+    DriveCalibration,
+    calibration_folder,
+    description_hash,
+    load_calibration,
+    save_calibration,
+)
+from roboyard.bringup.robot_loader import load_robot
 from roboyard.errors import ConfigError, InputError, RunError
-from roboyard.scenarios import load_spec
-from roboyard.scenarios.as_run import scenario_as_run
-from roboyard.scenarios.calibrated import DriveCalibration, digest, store, stored, user_folder
-from roboyard.scenarios.calibration import Calibrated, calibrate_drive, plan_moves
-from roboyard.scenarios.calibration.report import write_calibration
-from roboyard.scenarios.catalog import find_robot
+from roboyard.scenarios import load_scenario
+from roboyard.scenarios.calibration import DriveCalibrationResult, calibrate_drive, plan_maneuvers, write_calibration
+from roboyard.scenarios.resolve import resolve_to_yaml
 
 WHEEL = """<link name="{name}"><collision><origin rpy="1.5707963 0 0"/>
       <geometry><cylinder radius="{radius}" length="0.02"/></geometry></collision>
@@ -48,99 +53,105 @@ def cart(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def found(cart: Path) -> Calibrated:
-    return calibrate_drive(find_robot(str(cart), calibrated=False), turns=6, seed=2)
+def found(cart: Path) -> DriveCalibrationResult:
+    return calibrate_drive(load_robot(str(cart), use_calibration=False), n_turns=6, seed=2)
 
 
 @given(st.integers(4, 60), st.floats(0.05, 2.0), st.floats(0.2, 3.0), st.floats(0.3, 5.0), st.integers(0, 99))
 def test_every_second_move_reverses_the_one_before(n: int, v: float, w: float, room: float, seed: int) -> None:
-    moves = plan_moves(n, v, w, room, seed)
-    assert all(back == there.back() for there, back in zip(moves[::2], moves[1::2], strict=True))
+    moves = plan_maneuvers(n, v, w, room, seed)
+    assert all(back == there.reversed_maneuver() for there, back in zip(moves[::2], moves[1::2], strict=True))
     assert sum(move.kind != "straight" for move in moves) == n + n % 2
-    assert all(abs(move.v) <= v and abs(move.w) <= w for move in moves)
-    assert all(abs(move.v) * move.seconds <= 2.0 * room + 1e-9 for move in moves)
-    assert moves == plan_moves(n, v, w, room, seed)
+    assert all(abs(move.linear) <= v and abs(move.angular) <= w for move in moves)
+    assert all(abs(move.linear) * move.duration <= 2.0 * room + 1e-9 for move in moves)
+    assert moves == plan_maneuvers(n, v, w, room, seed)
 
 
-def test_calibration_finds_the_true_wheels(found: Calibrated) -> None:
+def test_calibration_finds_the_true_wheels(found: DriveCalibrationResult) -> None:
     """Said: radius 0.11 m, track 0.43 m.  Built: 0.100 and 0.098 m, 0.40 m apart."""
     drive = found.fit.drive
     assert drive.wheel_radius * drive.left_radius_scale == pytest.approx(0.100, rel=0.01)
     assert drive.wheel_radius * drive.right_radius_scale == pytest.approx(0.098, rel=0.01)
     assert drive.left_radius_scale - drive.right_radius_scale == pytest.approx(0.02 / 0.99, rel=0.1)
     assert drive.effective_track == pytest.approx(0.40, rel=0.04)
-    before, after = found.turn_errors()
+    before, after = found.rotation_errors()
     assert np.sqrt(np.mean(after**2)) < 0.3 * np.sqrt(np.mean(before**2))
     for estimate in found.estimates.values():
         low, high = estimate.interval
         assert low < estimate.value < high
 
 
-def test_calibration_report_is_complete(found: Calibrated, tmp_path: Path) -> None:
+def test_calibration_report_is_complete(found: DriveCalibrationResult, tmp_path: Path) -> None:
     paths = write_calibration(found, tmp_path)
-    assert paths["picture"].read_bytes().startswith(b"\x89PNG")
+    assert paths["figure"].read_bytes().startswith(b"\x89PNG")
     assert "data:image/png;base64," in paths["report"].read_text()
-    rows = paths["moves"].read_text().splitlines()
-    assert len(rows) == len(found.driven.moves) + 1
-    assert write_calibration(found, tmp_path)["picture"].read_bytes() == paths["picture"].read_bytes()
+    rows = paths["maneuvers"].read_text().splitlines()
+    assert len(rows) == len(found.data.maneuvers) + 1
+    assert write_calibration(found, tmp_path)["figure"].read_bytes() == paths["figure"].read_bytes()
 
 
-def test_calibration_is_used_until_the_robot_changes(found: Calibrated, tmp_path: Path) -> None:
+def test_calibration_is_used_until_the_robot_changes(found: DriveCalibrationResult, tmp_path: Path) -> None:
     path = tmp_path / "cart.urdf"
     path.write_text(CART)
-    package = find_robot(str(path))
+    package = load_robot(str(path))
     assert package.node("drive").parameters["wheel_radius"] == 0.11
-    kept = store(package, found.record)
+    kept = save_calibration(package, found.calibration)
     assert kept == tmp_path / "cart.calibration.yaml"
-    repeated = find_robot(str(path))
+    repeated = load_robot(str(path))
     for node in ("drive", "odometry"):
         numbers = repeated.node(node).parameters
-        assert {name: numbers[name] for name in found.record.parameters()} == found.record.parameters()
+        assert {name: numbers[name] for name in found.calibration.parameters()} == found.calibration.parameters()
     assert any("calibrated" in finding and str(tmp_path) not in finding for finding in repeated.findings)
-    assert find_robot(str(path), calibrated=False).node("drive").parameters["wheel_radius"] == 0.11
+    assert load_robot(str(path), use_calibration=False).node("drive").parameters["wheel_radius"] == 0.11
     path.write_text(CART.replace("0.098", "0.097"))
-    changed = find_robot(str(path))
+    changed = load_robot(str(path))
     assert changed.node("drive").parameters["wheel_radius"] == 0.11
     assert any("has changed" in finding for finding in changed.findings)
 
 
 def test_failed_storing_keeps_the_older_calibration(
-    found: Calibrated, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    found: DriveCalibrationResult, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "home"))
     (tmp_path / "cart.urdf").write_text(CART)
-    package = find_robot(str(tmp_path / "cart.urdf"), calibrated=False)
-    kept = store(package, found.record)
+    package = load_robot(str(tmp_path / "cart.urdf"), use_calibration=False)
+    kept = save_calibration(package, found.calibration)
     before = kept.read_bytes()
-    newer = replace(found.record, slip_factor=found.record.slip_factor + 0.1)
+    newer = replace(found.calibration, slip_factor=found.calibration.slip_factor + 0.1)
     with full_disk(), pytest.raises(RunError, match=rf"{kept}: .*cannot be stored: .*the older one is unchanged"):
-        store(package, newer)
+        save_calibration(package, newer)
     assert kept.read_bytes() == before
-    assert not user_folder().exists()  # the older one would hide it there
-    assert stored(package)[0] == found.record
-    assert find_robot(str(tmp_path / "cart.urdf")).node("drive").parameters["slip_factor"] == found.record.slip_factor
-    assert stored(package)[0] != newer
-    store(package, newer)
-    assert stored(package)[0] == newer
+    assert not calibration_folder().exists()  # the older one would hide it there
+    assert load_calibration(package)[0] == found.calibration
+    assert (
+        load_robot(str(tmp_path / "cart.urdf")).node("drive").parameters["slip_factor"] == found.calibration.slip_factor
+    )
+    assert load_calibration(package)[0] != newer
+    save_calibration(package, newer)
+    assert load_calibration(package)[0] == newer
 
 
 @pytest.mark.parametrize("damage", [b"", b"robot: ca", b"\x00\xff\x13", b"[1, 2]\n", b"{"])
-def test_damaged_calibration_is_one_error_with_advice(found: Calibrated, tmp_path: Path, damage: bytes) -> None:
+def test_damaged_calibration_is_one_error_with_advice(
+    found: DriveCalibrationResult, tmp_path: Path, damage: bytes
+) -> None:
     source = tmp_path / "cart.urdf"
     source.write_text(CART)
-    kept = store(find_robot(str(source), calibrated=False), found.record)
+    kept = save_calibration(load_robot(str(source), use_calibration=False), found.calibration)
     kept.write_bytes(damage)
     with pytest.raises(ConfigError) as caught:
-        find_robot(str(source))
+        load_robot(str(source))
     message = str(caught.value)
     assert message.startswith(f"{kept}: the stored calibration cannot be used: ")
-    assert message.endswith(f"(remove the file, or calibrate anew: roboyard calibrate drive {source})")
+    assert message.endswith(f"(remove the file, or calibrate anew: roboyard calibrate odometry {source})")
     assert "\n" not in message
-    assert store(find_robot(str(source), calibrated=False), found.record) == kept  # as the advice says
-    assert find_robot(str(source)).findings
+    assert (
+        save_calibration(load_robot(str(source), use_calibration=False), found.calibration) == kept
+    )  # as the advice says
+    assert load_robot(str(source)).findings
 
 
-def test_digest_depends_on_the_described_model(found: Calibrated, tmp_path: Path) -> None:
+def test_digest_depends_on_the_described_model(found: DriveCalibrationResult, tmp_path: Path) -> None:
     """A comment changes nothing, nor does another folder; an included file's number does."""
     part = CART[CART.index(">") + 1 :]
     outer = '<robot name="cart" xmlns:xacro="http://ros.org/wiki/xacro"><xacro:include filename="part.xacro"/></robot>'
@@ -153,46 +164,46 @@ def test_digest_depends_on_the_described_model(found: Calibrated, tmp_path: Path
         path.write_text(outer)
         return path
 
-    first = digest(find_robot(str(write("a", "0.098"))))
-    assert digest(find_robot(str(write("b", "0.098", "<!-- the same -->")))) == first
-    assert digest(find_robot(str(write("a", "0.097")))) != first
+    first = description_hash(load_robot(str(write("a", "0.098"))))
+    assert description_hash(load_robot(str(write("b", "0.098", "<!-- the same -->")))) == first
+    assert description_hash(load_robot(str(write("a", "0.097")))) != first
 
 
-def test_scenario_as_run_contains_the_calibration(found: Calibrated, tmp_path: Path) -> None:
+def test_scenario_as_run_contains_the_calibration(found: DriveCalibrationResult, tmp_path: Path) -> None:
     (tmp_path / "cart.urdf").write_text(CART)
     (tmp_path / "s.yaml").write_text(
         "world: empty\nduration: 1 s\nrobots: {cart: {model: cart.urdf, parameters: {drive: {track: 0.5}}}}\n"
     )
-    spec = load_spec(str(tmp_path / "s.yaml"))
-    assert "slip_factor" not in scenario_as_run(spec)
-    store(find_robot(str(tmp_path / "cart.urdf")), found.record)
-    written = yaml.safe_load(scenario_as_run(spec))["robots"]["cart"]["parameters"]
-    assert written["odometry"]["slip_factor"] == found.record.slip_factor
-    assert written["drive"] == {**found.record.parameters(), "track": 0.5}
+    spec = load_scenario(str(tmp_path / "s.yaml"))
+    assert "slip_factor" not in resolve_to_yaml(spec)
+    save_calibration(load_robot(str(tmp_path / "cart.urdf")), found.calibration)
+    written = yaml.safe_load(resolve_to_yaml(spec))["robots"]["cart"]["parameters"]
+    assert written["odometry"]["slip_factor"] == found.calibration.slip_factor
+    assert written["drive"] == {**found.calibration.parameters(), "track": 0.5}
 
 
 def test_calibration_of_installed_robot_is_in_the_user_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
-    package = find_robot("rover")
+    package = load_robot("rover")
     numbers = {"wheel_radius": 0.101, "left_radius_scale": 1.0, "right_radius_scale": 1.0, "slip_factor": 1.7}
-    record = DriveCalibration("rover", digest(package), **numbers, track=0.35)
-    kept = store(package, record)
-    assert kept == user_folder() / "rover.calibration.yaml"
+    record = DriveCalibration("rover", description_hash(package), **numbers, track=0.35)
+    kept = save_calibration(package, record)
+    assert kept == calibration_folder() / "rover.calibration.yaml"
     assert str(kept).startswith(str(tmp_path))
-    assert find_robot("rover").node("odometry").parameters["slip_factor"] == 1.7
+    assert load_robot("rover").node("odometry").parameters["slip_factor"] == 1.7
     kept.write_text(kept.read_text().replace("1.7", "-1"))
     with pytest.raises(ConfigError, match="slip_factor"):
-        stored(package)
+        load_calibration(package)
 
 
 def test_robots_that_cannot_be_calibrated_are_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="at least 4"):
-        plan_moves(3, 1.0, 1.0, 1.0, 0)
+        plan_maneuvers(3, 1.0, 1.0, 1.0, 0)
     path = tmp_path / "stone.urdf"
     path.write_text('<robot name="stone"><link name="a"><inertial><mass value="1"/><inertia ixx="1" iyy="1" izz="1" '
                     'ixy="0" ixz="0" iyz="0"/></inertial></link></robot>')  # fmt: skip
     with pytest.raises(InputError, match="no drive with a left and a right side"):
-        calibrate_drive(find_robot(str(path)))
+        calibrate_drive(load_robot(str(path)))
 
 
 @pytest.mark.slow
@@ -201,7 +212,7 @@ def test_slip_factors_of_external_robots(external_data: Path) -> None:
     burger = folder / "turtlebot3_burger/turtlebot3_gazebo/models/turtlebot3_burger/model.sdf"
     jackal = folder / "jackal/jackal_description/urdf/jackal.expanded.urdf"
     slip = {
-        path: calibrate_drive(find_robot(str(path), calibrated=False), turns=12).fit.slip_factor
+        path: calibrate_drive(load_robot(str(path), use_calibration=False), n_turns=12).fit.slip_factor
         for path in (burger, jackal)
     }
     assert slip[burger].value == pytest.approx(1.0, abs=0.02), "two wheels do not slip"
@@ -219,6 +230,6 @@ def test_calibrated_rover_keeps_its_heading() -> None:
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
-    found = calibrate_drive(find_robot("rover", calibrated=False), seed=11)
+    found = calibrate_drive(load_robot("rover", use_calibration=False), seed=11)
     without, with_it = module.course(found, 11)
     assert abs(with_it) <= 0.05 * abs(without)

@@ -9,18 +9,18 @@ from typing import Any
 import numpy as np
 import pytest
 
+from roboyard.bringup.joint_groups import load_joint_groups
 from roboyard.errors import ConfigError
 from roboyard.messages.convert import vector_to_array
 from roboyard.record import open_recording
-from roboyard.scenarios import load_spec, run_scenario
-from roboyard.scenarios.robot_groups import find_groups
+from roboyard.scenarios import load_scenario, run_scenario
 
 NEST = np.array([0.48, 0.0, 0.77])
 FOOT = np.array([0.0, 0.0, 0.72])
 
 
 def run_shift(name: str, seconds: float, folder: Path, *overrides: str, seed: int = 0, report: bool = False) -> Any:
-    spec = load_spec(name, overrides=[f"duration={seconds}", *overrides]).seeded(seed)
+    spec = load_scenario(name, overrides=[f"duration={seconds}", *overrides]).with_seed(seed)
     return run_scenario(spec, out=folder / "run", report=report, serve=False)
 
 
@@ -33,7 +33,7 @@ def read_work(folder: Path) -> list[tuple[str, str, str]]:
 def test_coexistence_is_measured_and_reported(tmp_path: Path) -> None:
     found = run_shift("cell-coexistence", 18.0, tmp_path, report=True).metrics
     assert found["cycles"] >= 1
-    assert found["work_wrong"] == 0
+    assert found["work_incorrect"] == 0
     assert found["limit_violations"] == 0
     assert 0.0 < found["concurrent_activity"] <= 1.0 - max(found["robot_idle"], found["human_idle"]) + 1e-9
     page = (tmp_path / "run" / "report.html").read_text()
@@ -50,7 +50,7 @@ def test_cooperating_arm_and_person_never_meet_at_the_fixture(tmp_path: Path, se
     found = run_shift("cell-cooperation", 75.0, tmp_path, seed=seed).metrics
     assert found["cycles"] >= 2
     assert found["work_done"] == 1.0
-    chain = find_groups("iisy").chain("arm")
+    chain = load_joint_groups("iisy").chain("arm")
     hand = tool = math.inf
     nearest = math.inf
     with open_recording(tmp_path / "run") as recording:
@@ -85,7 +85,7 @@ def test_part_goes_from_hand_to_gripper_and_back(tmp_path: Path, seed: int) -> N
 
 def test_safety_is_chosen_by_name() -> None:
     for mode in ("off", "zones", "ssm", "pfl"):
-        spec = load_spec("cell-collaboration", overrides=[f"safety={mode}"])
-        assert spec.scenario.robots["arm"].parameters["guard"]["mode"] == mode
+        spec = load_scenario("cell-collaboration", overrides=[f"safety={mode}"])
+        assert spec.config.robots["arm"].parameters["collaborative_safety"]["mode"] == mode
     with pytest.raises(ConfigError, match="off, zones, ssm, pfl"):
-        load_spec("cell-collaboration", overrides=["safety=sometimes"])
+        load_scenario("cell-collaboration", overrides=["safety=sometimes"])

@@ -9,36 +9,38 @@ import numpy as np
 import pytest
 from tests.harness.bus import BusHarness
 
+from roboyard.bringup.joint_groups import load_joint_groups
 from roboyard.geometry import SE3
 from roboyard.messages import action
-from roboyard.scenarios.assemble import assemble
-from roboyard.scenarios.robot_groups import find_groups
-from roboyard.scenarios.spec import Spec, load_spec
+from roboyard.scenarios.assembly import build_run
+from roboyard.scenarios.loading import LoadedScenario, load_scenario
 from roboyard.simulation.carrying import free_base, put
 from roboyard.simulation.render.opening import available_backend
 from roboyard.simulation.truth import link_pose
 
 STATION = """
-world: station
-robots: {arm: {model: youbot_arm, nodes: [joint_states, robot_state, arm, disc_finder]}}
-looks: {light: [0.7, 1.2], floor: [plain, wood, terrazzo, carpet]}
-things:
-  thing: {model: disc_cylinder, count: 3, sector: {about: [0.024, 0], radius: [0.19, 0.27], bearing: [0.9, 2.2]}}
+world: pick_place_station
+robots: {arm: {model: youbot_arm, nodes: [joint_states, robot_state, arm, disc_detector]}}
+appearance: {light_scale: [0.7, 1.2], floor: [plain, wood, terrazzo, carpet]}
+objects:
+  object: {model: disc_cylinder, count: 3, sector: {center: [0.024, 0], radius: [0.19, 0.27], angle_range: [0.9, 2.2]}}
   place:
-    model: place_symbol
+    model: place_marker
     count: 2
-    apart: 0.11
-    sector: {about: [0.024, 0], radius: [0.19, 0.27], bearing: [-2.2, -0.9]}
+    min_spacing: 0.11
+    sector: {center: [0.024, 0], radius: [0.19, 0.27], angle_range: [-2.2, -0.9]}
 duration: 5
 """
 
 
-def look_for_discs(spec: Spec, pose: str, polarity: str, mode: str) -> tuple[np.ndarray, dict[str, np.ndarray]]:
+def look_for_discs(
+    spec: LoadedScenario, pose: str, polarity: str, mode: str
+) -> tuple[np.ndarray, dict[str, np.ndarray]]:
     """What a look from a pose of the arm finds (n, 3), and where things and bays truly are, in the world [m]."""
-    joints = find_groups("youbot_arm").group("arm").pose(pose)
-    entry = spec.scenario.robots["arm"]
-    entry.arguments["arm_pose"] = " ".join(str(value) for value in joints)
-    with assemble(spec, record=False) as run:
+    joints = load_joint_groups("youbot_arm").group("arm").pose(pose)
+    entry = spec.config.robots["arm"]
+    entry.xacro_args["arm_pose"] = " ".join(str(value) for value in joints)
+    with build_run(spec, record=False) as run:
         harness = BusHarness(bus=run.bus)
         harness.run_for(0.2)
         wanted = {"polarity": polarity, "mode": mode, "num_images": 5, "frame_id": "arm_link_0", "sensitivity": 0.85}
@@ -46,28 +48,28 @@ def look_for_discs(spec: Spec, pose: str, polarity: str, mode: str) -> tuple[np.
         places = run.simulation.placement("arm").links
         T = link_pose(run.simulation.data, places["arm_link_0"])
         found = [T @ np.array([p.x, p.y, p.z]) for p in goal.result.positions]
-        truth = {name: np.asarray(run.simulation.truth(name).T_world_base.translation) for name in run.things}
+        truth = {name: np.asarray(run.simulation.truth(name).T_world_base.translation) for name in run.objects}
         return np.array(found).reshape(-1, 3), truth
 
 
 @pytest.fixture
-def station(tmp_path: Path) -> Callable[[int], Spec]:
+def station(tmp_path: Path) -> Callable[[int], LoadedScenario]:
     """Gives the station as a seed lays it out."""
     (tmp_path / "station.yaml").write_text(STATION)
-    return lambda seed: load_spec(tmp_path / "station.yaml").seeded(seed)
+    return lambda seed: load_scenario(tmp_path / "station.yaml").with_seed(seed)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", [1, 2])
 @pytest.mark.parametrize("renderer", ["auto", "rays"])
 def test_things_and_places_are_found_where_they_are(
-    station: Callable[[int], Spec], seed: int, renderer: str, monkeypatch: pytest.MonkeyPatch
+    station: Callable[[int], LoadedScenario], seed: int, renderer: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if renderer == "rays":
         monkeypatch.setattr("roboyard.simulation.render.opening.gl_platform", lambda: None)
         assert available_backend() == "rays"
     for pose, polarity, mode, name, height in (
-        ("view_left", "white", "single", "thing", 0.045),
+        ("view_left", "white", "single", "object", 0.045),
         ("view_right", "black", "pair", "place", 0.0009),
     ):
         found, truth = look_for_discs(station(seed), pose, polarity, mode)
@@ -76,9 +78,9 @@ def test_things_and_places_are_found_where_they_are(
             assert np.linalg.norm(found - position, axis=1).min() < 1e-3, (pose, seed)
 
 
-def test_empty_bays_are_found_as_black_discs(station: Callable[[int], Spec]) -> None:
+def test_empty_bays_are_found_as_black_discs(station: Callable[[int], LoadedScenario]) -> None:
     found, _ = look_for_discs(station(3), "load_check", "black", "single")
-    with assemble(station(3), record=False) as run:
+    with build_run(station(3), record=False) as run:
         places = run.simulation.placement("arm").links
         bays = [link_pose(run.simulation.data, places[f"bay_{k}"]).translation for k in (1, 2, 3)]
     for bay in bays:
@@ -90,19 +92,19 @@ def test_lying_cylinder_rolls_as_far_as_its_rolling_friction(speed: float, tmp_p
     radius, lever, gravity = 0.01, 0.0005, 9.81
     path = tmp_path / "rolls.yaml"
     path.write_text("""
-world: station
-things: {thing: {model: disc_cylinder, sector: {radius: [0.2, 0.3], bearing: [0, 1]}}}
+world: pick_place_station
+objects: {object: {model: disc_cylinder, sector: {radius: [0.2, 0.3], angle_range: [0, 1]}}}
 duration: 5
 """)
-    with assemble(load_spec(str(path)), record=False) as run:
-        put(run.simulation, "thing", SE3.from_xyz_rpy((0.0, 0.0, radius), (0.5 * np.pi, 0.0, 0.0)))
+    with build_run(load_scenario(str(path)), record=False) as run:
+        put(run.simulation, "object", SE3.from_xyz_rpy((0.0, 0.0, radius), (0.5 * np.pi, 0.0, 0.0)))
         run.run_for(0.2)
-        _, velocity = free_base(run.simulation, "thing")
+        _, velocity = free_base(run.simulation, "object")
         run.simulation.data.qvel[velocity] = speed
         run.simulation.data.qvel[velocity + 5] = 0.0
-        begin = run.simulation.truth("thing").T_world_base.translation.copy()
+        begin = run.simulation.truth("object").T_world_base.translation.copy()
         run.run_for(3.0)
-        pose, twist = run.simulation.truth("thing").T_world_base, run.simulation.data.qvel[velocity : velocity + 3]
+        pose, twist = run.simulation.truth("object").T_world_base, run.simulation.data.qvel[velocity : velocity + 3]
     rolled = float(np.linalg.norm(pose.translation - begin))
     # it slides until it rolls at two thirds of the speed, within a millimetre; then the lever slows mass and spin
     expected = (2.0 / 3.0 * speed) ** 2 / (2.0 * gravity * lever / radius / 1.5)

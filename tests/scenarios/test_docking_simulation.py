@@ -15,12 +15,14 @@ from roboyard.messages import action
 def dock_and_leave(dock: SE2, *, localized_by: str, backward: bool, seed: int) -> tuple[SE2, SE2, Goal, Goal]:
     """The true pose at the dock and after leaving it, in the dock; and both goals."""
     with ry.Run("arena", seed=seed) as run:
-        rover = run.add("rover", at=(0.0, 0.0, 0.0))
-        rover.bring_up("arbiter", "drive", "odometry", "joint_states", "robot_state", "world_map", "navigator")
+        rover = run.add_robot("rover", pose=(0.0, 0.0, 0.0))
+        rover.start_nodes(
+            "arbiter", "drive", "odometry", "joint_states", "robot_state", "ground_truth_map", "navigator"
+        )
         if localized_by == "amcl":
             rover.add_node("roboyard.localization.nodes:AmclNode", "amcl", parameters={"set_initial_pose": True})
         else:
-            rover.bring_up(localized_by)
+            rover.start_nodes(localized_by)
         rover.add_node(
             "docking",
             "docking",
@@ -49,8 +51,8 @@ def dock_and_leave(dock: SE2, *, localized_by: str, backward: bool, seed: int) -
 @pytest.mark.parametrize(
     ("dock", "backward", "localized_by", "within", "turned"),
     [
-        (SE2(2.0, 1.0, 0.6), False, "truth_localization", 0.025, 0.06),
-        (SE2(-1.2, 1.4, 2.2), True, "truth_localization", 0.025, 0.06),
+        (SE2(2.0, 1.0, 0.6), False, "ground_truth_localization", 0.025, 0.06),
+        (SE2(-1.2, 1.4, 2.2), True, "ground_truth_localization", 0.025, 0.06),
         # what localisation is off, the dock is missed by: nobody sees it
         (SE2(2.0, -1.0, -0.9), False, "amcl", 0.10, 0.12),
     ],

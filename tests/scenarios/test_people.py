@@ -19,15 +19,16 @@ from roboyard.geometry import SE2, SE3
 from roboyard.messages import action, msg
 from roboyard.messages.convert import pose_to_msg, pose_to_se2, vector_to_array
 from roboyard.record import open_recording
-from roboyard.scenarios import Run, check_scenario, load_spec, run_scenario
+from roboyard.scenarios import Run, check_scenario, load_scenario, run_scenario
 from roboyard.simulation.proof.bodies import ball
 
 SCENARIO = """\
 world: empty
 people:
-  anna: {at: [1, 0, 0], height: 1.6, repeat: true,
-         errands: [{walk: [2, 0.5]}, {show: reach, at: [2.4, 0.6, 1.0]}, {wait: 0.2 s}]}
-  ben: {at: [-1, 0, 1], percentile: 95, sex: male, errands: [{show: wave, speed: 2}, {walk: [-1, 1, 0], clip: carry}]}
+  anna: {pose: [1, 0, 0], height: 1.6, repeat: true,
+         schedule: [{walk: [2, 0.5]}, {animate: reach, hand_target: [2.4, 0.6, 1.0]}, {wait: 0.2 s}]}
+  ben: {pose: [-1, 0, 1], percentile: 95, sex: male,
+        schedule: [{animate: wave, speed: 2}, {walk: [-1, 1, 0], walk_animation: carry}]}
 duration: 6
 """
 
@@ -39,9 +40,9 @@ def write(tmp_path: Path, text: str = SCENARIO) -> Path:
 
 
 def test_errands_are_done_and_runs_repeat(tmp_path: Path) -> None:
-    spec = load_spec(write(tmp_path))
+    spec = load_scenario(write(tmp_path))
     states = [(time, tmp_path / f"{time}.state") for time in (0.7, 3.3)]
-    outcome = run_scenario(spec, out=tmp_path / "whole", save_states=states, report=False, serve=False)
+    outcome = run_scenario(spec, out=tmp_path / "whole", snapshots=states, report=False, serve=False)
     assert outcome.state == "done", outcome.error
     observed: dict[str, list[tuple[str, str]]] = {"anna": [], "ben": []}
     positions: dict[str, SE2] = {}
@@ -58,7 +59,7 @@ def test_errands_are_done_and_runs_repeat(tmp_path: Path) -> None:
     complete = recording_digest(tmp_path / "whole")
     assert recording_digest(tmp_path / "again") == complete
     for _, state in states:
-        run_scenario(spec, out=tmp_path / state.stem, from_state=state, report=False, serve=False)
+        run_scenario(spec, out=tmp_path / state.stem, resume_from=state, report=False, serve=False)
         assert recording_digest(tmp_path / state.stem) == complete
 
 
@@ -70,12 +71,12 @@ def test_errands_are_done_and_runs_repeat(tmp_path: Path) -> None:
         ("sex: male", "sex: cat", ConfigError, "people.yaml:5"),
         (", sex: male", "", ConfigError, "both"),
         ("percentile: 95", "percentile: 95, height: 2", ConfigError, "one of them"),
-        ("{wait: 0.2 s}", "{wait: 0.2 s, show: wave}", ConfigError, "one of them"),
-        ("{wait: 0.2 s}", "{show: fly}", InputError, "no clip 'fly'"),
+        ("{wait: 0.2 s}", "{wait: 0.2 s, animate: wave}", ConfigError, "one of them"),
+        ("{wait: 0.2 s}", "{animate: fly}", InputError, "no clip 'fly'"),
         ("height: 1.6", "clips: {fly: fly.bvh}", InputError, "there is no file"),
         ("height: 1.6", "clips: {fly: broken.bvh}", DescriptionError, "broken.bvh"),
         ("ben:", "anna:", ConfigError, "anna"),
-        ("world: empty", "world: empty\nrobots: {ben: {model: rover, at: [5, 5, 0]}}", ConfigError, "something else"),
+        ("world: empty", "world: empty\nrobots: {ben: {model: rover, pose: [5, 5, 0]}}", ConfigError, "something else"),
         ("walk: [2, 0.5]", "walk: [2, .nan]", ConfigError, "people.yaml:4"),
     ],
 )
@@ -210,7 +211,7 @@ def test_truth_has_places_and_forces_of_the_body() -> None:
 
 def test_walking_person_avoids_robots_and_people() -> None:
     with Run("empty", record=False) as run:
-        run.add("rover", at=(2.0, 0.0, 0.0))
+        run.add_robot("rover", pose=(2.0, 0.0, 0.0))
         run.add_person("anna", at=(0.0, 0.0, 0.0))
         run.add_person("ben", at=(4.0, 0.1, 0.0))
         harness = BusHarness(bus=run.bus)
@@ -247,14 +248,14 @@ def test_strolling_people_keep_distance(tmp_path: Path) -> None:
     text = """\
 world: corridor
 people:
-  anna: {at: [1, 0.1, 0], stroll: [[7, 0], [1, 0]]}
-  ben: {at: [6, 0, 3.14], stroll: [[0, 0], [6, 0]]}
+  anna: {pose: [1, 0.1, 0], patrol: [[7, 0], [1, 0]]}
+  ben: {pose: [6, 0, 3.14], patrol: [[0, 0], [6, 0]]}
 duration: 6
 """
-    spec, state = load_spec(write(tmp_path, text)), tmp_path / "kept.state"
-    outcome = run_scenario(spec, out=tmp_path / "whole", save_states=[(2.1, state)], report=False, serve=False)
+    spec, state = load_scenario(write(tmp_path, text)), tmp_path / "kept.state"
+    outcome = run_scenario(spec, out=tmp_path / "whole", snapshots=[(2.1, state)], report=False, serve=False)
     assert outcome.state == "done", outcome.error
-    run_scenario(spec, out=tmp_path / "again", from_state=state, report=False, serve=False)
+    run_scenario(spec, out=tmp_path / "again", resume_from=state, report=False, serve=False)
     assert recording_digest(tmp_path / "whole") == recording_digest(tmp_path / "again")
     ways: dict[str, list[tuple[float, float]]] = {}
     with open_recording(tmp_path / "whole") as recording:

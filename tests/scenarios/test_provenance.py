@@ -10,17 +10,17 @@ from tests.harness.scenarios import run_cached
 import roboyard as ry
 from roboyard.record import open_recording
 from roboyard.scenarios import provenance as module
+from roboyard.scenarios.execution import _read_inputs as read_inputs
 from roboyard.scenarios.provenance import (
-    compare_with_here,
+    collect_provenance,
+    compare_with_current,
     compare_with_lock,
-    differences,
-    document_metadata,
+    describe_differences,
     lock_file,
     locked_versions,
-    provenance,
+    metadata_from_dict,
 )
-from roboyard.scenarios.report.page import _provenance as rows_of_page
-from roboyard.scenarios.runner import _read_inputs as read_inputs
+from roboyard.scenarios.report.page import _provenance_rows as rows_of_page
 
 DECIDING = {"python", "mujoco-core", "numba", "llvmlite", "numpy", "scipy", "rosbags", "zstandard", "pillow",
             "opencv-python-headless", "embreex"}  # fmt: skip
@@ -31,9 +31,9 @@ def test_recording_names_what_its_bytes_depend_on() -> None:
         found = dict(recording.metadata)
     assert {f"version.{name}" for name in DECIDING} <= set(found)
     assert "not installed" not in found.values()
-    assert found["cpu_class"] == provenance().cpu_class
+    assert found["cpu_class"] == collect_provenance().cpu_class
     assert found["renderer"] == "none"
-    assert compare_with_here(found) == ""
+    assert compare_with_current(found) == ""
 
 
 def test_recording_names_the_renderer_of_its_images(tmp_path: Path) -> None:
@@ -43,21 +43,21 @@ def test_recording_names_the_renderer_of_its_images(tmp_path: Path) -> None:
         run.run_for(0.1)
     with open_recording(tmp_path / "run" / "recording.mcap") as recording:
         assert recording.metadata["renderer"] == expected
-        assert recording.metadata["version.numpy"] == provenance().versions["numpy"]
+        assert recording.metadata["version.numpy"] == collect_provenance().versions["numpy"]
 
 
 def test_provenance_equals_itself() -> None:
-    recorded = provenance("rays").metadata()
-    assert differences(recorded, recorded) == ()
-    assert compare_with_here(recorded) == ""
-    assert compare_with_here({}) == ""
-    assert document_metadata(provenance("rays").to_dict()) == recorded
+    recorded = collect_provenance("rays").metadata()
+    assert describe_differences(recorded, recorded) == ()
+    assert compare_with_current(recorded) == ""
+    assert compare_with_current({}) == ""
+    assert metadata_from_dict(collect_provenance("rays").to_dict()) == recorded
 
 
 def test_differences_are_named_with_both_sides() -> None:
-    here = provenance().metadata()
+    here = collect_provenance().metadata()
     then = here | {"version.numpy": "0.1", "cpu_class": "x86_64 avx", "lock": "other", "seed": "7"}
-    line = compare_with_here(then)
+    line = compare_with_current(then)
     assert line == (
         f"made with the processor x86_64 avx (here {here['cpu_class']}), numpy 0.1 (here {here['version.numpy']}): "
         "bytes may differ"
@@ -66,16 +66,18 @@ def test_differences_are_named_with_both_sides() -> None:
 
 
 def test_other_lock_alone_is_reported() -> None:
-    assert "other versions of further packages" in compare_with_here(provenance().metadata() | {"lock": "other"})
+    assert "other versions of further packages" in compare_with_current(
+        collect_provenance().metadata() | {"lock": "other"}
+    )
 
 
 def test_missing_entries_of_old_recordings_are_ignored() -> None:
-    assert compare_with_here({"version.numpy": provenance().versions["numpy"]}) == ""
+    assert compare_with_current({"version.numpy": collect_provenance().versions["numpy"]}) == ""
 
 
 def test_renderer_counts_only_if_both_runs_drew_images(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert compare_with_here(provenance("gl").metadata()) == ""
-    named = differences(provenance("gl").metadata(), provenance("rays").metadata())
+    assert compare_with_current(collect_provenance("gl").metadata()) == ""
+    named = describe_differences(collect_provenance("gl").metadata(), collect_provenance("rays").metadata())
     assert named == ("the renderer gl (here rays)",)
 
 

@@ -49,19 +49,19 @@ def arena():  # type: ignore[no-untyped-def]
 
 
 def test_robot_drives_and_is_measured(arena: Run) -> None:
-    rover = arena.add("rover", at=(1.0, 2.0, math.pi / 2))
+    rover = arena.add_robot("rover", pose=(1.0, 2.0, math.pi / 2))
     assert rover.namespace == ""
     arena.run_for(0.2)
     rover.drive(0.5)
-    assert arena.until(lambda: rover.truth.pose.y > 3.0, timeout=10)
+    assert arena.run_until(lambda: rover.truth.pose.y > 3.0, timeout=10)
     assert rover.truth.pose.x == pytest.approx(1.0, abs=0.05)
-    assert arena.evaluation.by_robot()["rover"]["path_length"] == pytest.approx(1.0, abs=0.1)
-    assert not arena.until(lambda: False, timeout=0.1)
+    assert arena.evaluation.metrics_by_robot()["rover"]["path_length"] == pytest.approx(1.0, abs=0.1)
+    assert not arena.run_until(lambda: False, timeout=0.1)
 
 
 def test_robots_have_their_own_names_and_frames(arena: Run) -> None:
-    first = arena.add("rover")
-    second = arena.add("rover", "second", at=SE2(2.0, 0.0, 0.0))
+    first = arena.add_robot("rover")
+    second = arena.add_robot("rover", "second", pose=SE2(2.0, 0.0, 0.0))
     second.add_node(Follow(speed=0.5), "follow")
     arena.run_for(2.0)
     assert (first.namespace, second.namespace, second.frame_prefix) == ("", "/second", "second/")
@@ -71,7 +71,7 @@ def test_robots_have_their_own_names_and_frames(arena: Run) -> None:
     pose = arena.bus.transforms.lookup("second/odom", "second/base_link")
     assert pose.x == pytest.approx(second.truth.pose.x - 2.0, abs=0.05)
     with pytest.raises(InputError, match="already a robot"):
-        arena.add("rover", "second")
+        arena.add_robot("rover", "second")
     second.remove()
     arena.run_for(0.2)
     assert "second" not in arena.robots
@@ -81,19 +81,19 @@ def test_robots_have_their_own_names_and_frames(arena: Run) -> None:
 
 
 def test_nodes_are_brought_up_by_name(arena: Run) -> None:
-    rover = arena.add("rover", nodes=())
+    rover = arena.add_robot("rover", nodes=())
     assert not rover.nodes
-    rover.bring_up("joint_states", "odometry").bring_up("odometry")
+    rover.start_nodes("joint_states", "odometry").start_nodes("odometry")
     assert list(rover.nodes) == ["joint_states", "odometry"]
     with pytest.raises(UnknownNameError, match=r"robot rover: no node 'odometrie'; did you mean 'odometry'"):
-        rover.bring_up("odometrie")
+        rover.start_nodes("odometrie")
     with pytest.raises(UnknownNameError, match="no node"):
-        arena.add("rover", "other", nodes=["wings"])
+        arena.add_robot("rover", "other", nodes=["wings"])
     assert "other" not in arena.simulation.models
 
 
 def test_messages_of_the_script_are_delivered(arena: Run) -> None:
-    rover = arena.add("rover")
+    rover = arena.add_robot("rover")
     rover.publish("cmd_vel", ry.msg.Twist(linear=ry.msg.Vector3(x=0.5)))
     arena.run_for(0.3)
     assert rover.truth.linear_velocity[0] > 0.1
@@ -101,7 +101,7 @@ def test_messages_of_the_script_are_delivered(arena: Run) -> None:
 
 def test_failed_node_is_named_and_the_recording_complete(tmp_path: Path) -> None:
     run = Run("empty", out=tmp_path / "run")
-    run.add("rover")
+    run.add_robot("rover")
     run.bus.add(Broken(), "broken")
     with pytest.raises(NodeError, match=r"node /broken, timer 10 Hz.*at 0\.4.*no more"):
         run.run_for(2.0)
@@ -115,7 +115,7 @@ def test_failed_node_is_named_and_the_recording_complete(tmp_path: Path) -> None
 
 def test_report_is_written_once_into_an_empty_folder(tmp_path: Path) -> None:
     with Run("arena", seed=7) as run:
-        rover = run.add("rover")
+        rover = run.add_robot("rover")
         rover.drive(0.4, 0.3)
         run.run_for(1.5)
         path = run.report(tmp_path / "first")
@@ -128,7 +128,7 @@ def test_report_is_written_once_into_an_empty_folder(tmp_path: Path) -> None:
 
 
 def test_parameters_take_units_and_are_checked(arena: Run) -> None:
-    rover = arena.add("rover")
+    rover = arena.add_robot("rover")
     use = f"{__file__}:Follow"
     node = rover.add_node(use, "follow", parameters={"speed": "40 cm/s"})
     assert node.parameters()["speed"] == 0.4

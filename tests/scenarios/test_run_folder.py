@@ -9,27 +9,27 @@ from pathlib import Path
 import pytest
 
 from roboyard.errors import InputError, RunError
-from roboyard.scenarios.provenance import closure, cpu_class, lock_hash, provenance
-from roboyard.scenarios.run_folder import RunFolder, given_folder, new_folder, unwritable
+from roboyard.scenarios.provenance import collect_provenance, cpu_class, dependency_closure, lock_hash
+from roboyard.scenarios.run_folder import RunFolder, create_numbered_folder, make_write_error, prepare_folder
 
 
 def test_run_folder_numbers_increase(tmp_path: Path) -> None:
-    first = new_folder("rover-drive", tmp_path / "runs")
+    first = create_numbered_folder("rover-drive", tmp_path / "runs")
     (tmp_path / "runs" / "rover-drive-007").mkdir()
     (tmp_path / "runs" / "rover-drive-x").mkdir()
-    second = new_folder("rover-drive", tmp_path / "runs")
+    second = create_numbered_folder("rover-drive", tmp_path / "runs")
     assert (first.path.name, second.path.name) == ("rover-drive-001", "rover-drive-008")
-    assert new_folder("a/../b", tmp_path).path.parent == tmp_path
+    assert create_numbered_folder("a/../b", tmp_path).path.parent == tmp_path
 
 
 def test_existing_folders_are_never_overwritten(tmp_path: Path) -> None:
-    folder = given_folder(tmp_path / "a" / "b")
-    assert given_folder(folder.path).path == folder.path
+    folder = prepare_folder(tmp_path / "a" / "b")
+    assert prepare_folder(folder.path).path == folder.path
     folder.write_text(folder.report, "x")
     with pytest.raises(InputError, match="not empty"):
-        given_folder(folder.path)
+        prepare_folder(folder.path)
     with pytest.raises(InputError, match="no folder"):
-        given_folder(folder.report)
+        prepare_folder(folder.report)
 
 
 def test_files_are_whole_or_absent(tmp_path: Path) -> None:
@@ -47,7 +47,7 @@ def test_files_are_whole_or_absent(tmp_path: Path) -> None:
 
 
 def test_full_disk_is_one_error(tmp_path: Path) -> None:
-    assert "disk is full" in str(unwritable(tmp_path, OSError(errno.ENOSPC, "No space left on device")))
+    assert "disk is full" in str(make_write_error(tmp_path, OSError(errno.ENOSPC, "No space left on device")))
     if Path("/dev/full").exists():
         folder = RunFolder(tmp_path)
         folder.report.symlink_to("/dev/full")
@@ -82,15 +82,15 @@ def test_closure_contains_only_needed_packages(monkeypatch: pytest.MonkeyPatch) 
         return installed[name]
 
     monkeypatch.setattr("roboyard.scenarios.provenance.distribution", distribution)
-    assert closure("Root") == {"root": "1", "a": "2", "b-b": "3", "speed": "4"}
+    assert dependency_closure("Root") == {"root": "1", "a": "2", "b-b": "3", "speed": "4"}
 
 
 def test_provenance_depends_on_required_packages() -> None:
-    names = closure("roboyard")
+    names = dependency_closure("roboyard")
     assert {"numpy", "mujoco-core", "llvmlite", "markupsafe"} <= set(names)  # direct and indirect
     # An extra's, not needed to run. (pytest is: gtsam's wheel asks for it.)
     assert not {"hypothesis", "pytest-xdist", "mkdocs-material", "ruff", "mypy"} & set(names)
     assert lock_hash() == lock_hash()
     assert len(lock_hash()) == 64
     assert cpu_class().split()[0]
-    assert provenance("egl").to_dict()["renderer"] == "egl"
+    assert collect_provenance("egl").to_dict()["renderer"] == "egl"

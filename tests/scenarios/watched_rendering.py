@@ -6,9 +6,9 @@ import threading
 from multiprocessing.connection import Connection
 from pathlib import Path
 
-from roboyard.scenarios import filming, load_spec, run_scenario
-from roboyard.scenarios.clock import Progress
-from roboyard.scenarios.video.render_process import RenderProcess
+from roboyard.scenarios import load_scenario, run_scenario, video_recorder
+from roboyard.scenarios.execution import RunProgress
+from roboyard.simulation.video.render_process import RenderProcess
 
 
 class WatchedRenderProcess(RenderProcess):
@@ -44,12 +44,12 @@ def run_until_frames_are_drawn(scenario: Path, out: Path, count: int, connection
             super().__init__(*arguments)
             processes.append(self)
 
-    def hang(progress: Progress) -> None:
+    def hang(progress: RunProgress) -> None:
         if progress.time >= 1.0:
             processes[0].wait_for_frames(count)
             connection.send(processes[0].pid)
             connection.recv()
 
-    filming.RenderProcess = OwnRenderProcess  # type: ignore[misc]
-    filming.count_usable_cores = lambda: 2  # type: ignore[assignment]
-    run_scenario(load_spec(scenario), out=out, report=False, serve=False, video=True, progress=hang)
+    video_recorder.RenderProcess = OwnRenderProcess  # type: ignore[misc]
+    video_recorder.count_usable_cores = lambda: 2  # type: ignore[assignment]
+    run_scenario(load_scenario(scenario), out=out, report=False, serve=False, video=True, on_progress=hang)

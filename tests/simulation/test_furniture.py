@@ -19,7 +19,7 @@ from roboyard.simulation import Simulation
 from roboyard.simulation.furniture import furniture_of
 from roboyard.simulation.nodes import FurnitureNode
 
-FOLDER = Path(str(resources.files("roboyard") / "worlds" / "furniture"))
+FOLDER = Path(str(resources.files("roboyard") / "devices"))
 NAMES = sorted(path.stem for path in FOLDER.glob("*.sdf"))
 G = 9.8
 

@@ -10,12 +10,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from roboyard.bringup import catalog
 from roboyard.description import load_world
 from roboyard.errors import ConfigError
 from roboyard.mapping.octree import OctreeConfig, OctreeMap
 from roboyard.mapping.octree.agreement import FREE, OCCUPIED, UNKNOWN, Agreement, agreement, dense
 from roboyard.mapping.octree.blocks import ORIGIN
-from roboyard.scenarios import catalog
 from roboyard.simulation import Simulation
 from roboyard.simulation.render.camera import look_at
 from roboyard.simulation.render.rays import RayRenderer
@@ -60,7 +60,7 @@ class Corridor:
     """The corridor, and a depth camera that is carried through it."""
 
     def __init__(self) -> None:
-        self.simulation = Simulation(load_world(catalog.find("world", "corridor")))
+        self.simulation = Simulation(load_world(catalog.find_catalog_file("world", "corridor")))
         scene = self.simulation.scene()
         self.model, self.data = scene.model, scene.data
         self.renderer = RayRenderer(scene.model, 320, 240, smooth=False, shadows=False)

@@ -19,10 +19,10 @@ CRATE = (
 def test_truth_read_from_threads_changes_nothing(crates: int) -> None:
     def positions(*, asked: bool) -> list[bytes]:
         with ry.Run("arena", seed=3, record=False) as run:
-            rover, over, seen = run.add("rover"), Event(), list[float]()
+            rover, over, seen = run.add_robot("rover"), Event(), list[float]()
             for k in range(crates):
                 at = (-3.0 + 0.5 * (k % 8), -3.0 + 0.5 * (k // 8), 0.11, 0.0, 0.0, 0.0)
-                run.add_object(load_model(CRATE), f"crate{k}", at=at)
+                run.add_object(load_model(CRATE), f"crate{k}", pose=at)
 
             def ask() -> None:
                 while not over.is_set():

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from roboyard.description import load_world
 from roboyard.errors import ConfigError
-from roboyard.simulation.floor_plan import FloorPlan, floor_plan
+from roboyard.grids.floor_plan import FloorPlan
+from roboyard.simulation.floor_plan import floor_plan
 
 BOX = """<collision name='c'><pose>{x} {y} 0.5 0 0 {yaw}</pose>
   <geometry><box><size>{a} {b} 1</size></box></geometry></collision>"""

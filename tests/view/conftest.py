@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from websockets.sync.client import ClientConnection, connect
 
-from roboyard.scenarios import Control, Run
+from roboyard.scenarios import Run, RunControl
 from roboyard.view import View
 from roboyard.view.wire import unpacked
 
@@ -71,7 +71,7 @@ class Client:
 class Stage:
     """A run that goes on in its own thread, and its view."""
 
-    def __init__(self, run: Run, view: View, control: Control) -> None:
+    def __init__(self, run: Run, view: View, control: RunControl) -> None:
         self.run, self.view, self.control = run, view, control
         self._clients: list[Client] = []
         self._thread = Thread(target=self._run, daemon=True)
@@ -84,9 +84,9 @@ class Stage:
         return self
 
     def _run(self) -> None:
-        from roboyard.scenarios.clock import let_run
+        from roboyard.scenarios.execution import execute
 
-        let_run(self.run, 600.0, self.control)
+        execute(self.run, 600.0, self.control)
 
     def client(self, **more: Any) -> Client:
         client = Client(self.view, **more)
@@ -106,8 +106,8 @@ class Stage:
 def stage() -> Iterator[Stage]:
     """The rover in the arena, not yet on its way."""
     with Run("arena", record=False) as run:
-        run.add("rover")
-        stage = Stage(run, View(0), Control())
+        run.add_robot("rover")
+        stage = Stage(run, View(0), RunControl())
         try:
             yield stage
         finally:

@@ -174,4 +174,4 @@ def test_read_only_view_refuses_control(stage: Stage) -> None:
     for op in ("pause", "take", "end", "reset"):
         client.send(op)
         assert "looking only" in client.wait_for("refused")["what"]
-    assert not stage.control.stopping
+    assert not stage.control.is_stopping

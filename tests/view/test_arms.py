@@ -8,7 +8,7 @@ import pytest
 from tests.view.browser import Page, browser
 from tests.view.conftest import Client, Stage
 
-from roboyard.scenarios import Control, Run
+from roboyard.scenarios import Run, RunControl
 from roboyard.view import View
 
 
@@ -16,10 +16,10 @@ from roboyard.view import View
 def arm() -> Iterator[Stage]:
     """The iisy among shelves, with its move node."""
     with Run("shelves", record=False) as run:
-        run.add(
-            "iisy", "arm", at=(-0.54, 0.0, 0.0), nodes=["joint_states", "robot_state", "arm", "gripper", "move_group"]
+        run.add_robot(
+            "iisy", "arm", pose=(-0.54, 0.0, 0.0), nodes=["joint_states", "robot_state", "arm", "gripper", "move_group"]
         )
-        stage = Stage(run, View(0), Control())
+        stage = Stage(run, View(0), RunControl())
         try:
             yield stage
         finally:

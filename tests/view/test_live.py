@@ -13,7 +13,7 @@ from roboyard.description import load_model
 from roboyard.geometry import SE2, SE3
 from roboyard.messages import msg
 from roboyard.messages.convert import grid_to_msg, pose_stamped_to_msg
-from roboyard.scenarios import Control, Run, load_spec, run_scenario
+from roboyard.scenarios import Run, RunControl, load_scenario, run_scenario
 from roboyard.view import View
 from roboyard.view.wire import packed, unpacked
 
@@ -77,7 +77,7 @@ def test_scan_points_lie_on_hit_surfaces(stage: Stage) -> None:
 def test_frames_of_the_robot_start_at_its_true_pose(stage: Stage) -> None:
     """The rover stands elsewhere than its odometry begins: what is drawn in odom is put beside the truth."""
     stage.run.remove("rover")
-    stage.run.add("rover", "other", at=(1.0, 0.5, 0.7))
+    stage.run.add_robot("rover", "other", pose=(1.0, 0.5, 0.7))
     client = stage.start(rate=1.0).client()
     client.send("want", topic="transforms", on=True)
     for _ in range(100):
@@ -142,7 +142,9 @@ def test_added_models_are_shown(stage: Stage) -> None:
         "<sdf version='1.9'><model name='crate'><link name='l'><collision name='c'><geometry><box><size>1 1 1</size>"
         "</box></geometry></collision></link></model></sdf>"
     )
-    stage.run.bus.inputs.run_on_executor(lambda: stage.run.add_object(load_model(box), "crate", at=(3, 3, 0)) and None)
+    stage.run.bus.inputs.run_on_executor(
+        lambda: stage.run.add_object(load_model(box), "crate", pose=(3, 3, 0)) and None
+    )
     after = client.wait_for("scene")
     assert after["number"] > before
     assert any(geom["name"].startswith("crate") for geom in after["geoms"])
@@ -150,13 +152,13 @@ def test_added_models_are_shown(stage: Stage) -> None:
 
 
 def run_with_view(path: Path, out: Path, view: View | None) -> Any:
-    control = Control()
+    control = RunControl()
 
     def started(run: Run) -> None:
         if view is not None:
             view.begin(run, "test", 3.0, control)
 
-    return run_scenario(load_spec(path), out=out, report=False, serve=False, control=control, started=started)
+    return run_scenario(load_scenario(path), out=out, report=False, serve=False, control=control, on_started=started)
 
 
 def test_passive_viewer_changes_no_byte(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from tests.view.browser import Page, browser
 from tests.view.conftest import Stage
 
 from roboyard.bus.topics import Topic
-from roboyard.scenarios import Control, Run, load_spec, run_scenario
+from roboyard.scenarios import Run, RunControl, load_scenario, run_scenario
 from roboyard.view import Player, Server, View
 
 COUNT_COLORS = """async () => {
@@ -84,14 +84,14 @@ def test_page_without_token_shows_nothing(stage: Stage) -> None:
 
 def run_in_thread(path: str, view: View, out: Path, overrides: list[str], ended: list[Run]) -> Thread:
     """A scenario that goes on in real time on a thread of its own, seen."""
-    spec, control = load_spec(path, overrides=overrides), Control(pace=1.0)
+    spec, control = load_scenario(path, overrides=overrides), RunControl(real_time_factor=1.0)
 
     def started(run: Run) -> None:
         ended.append(run)
         view.begin(run, "test", 600.0, control)
 
     thread = Thread(
-        target=lambda: run_scenario(spec, out=out, report=False, serve=False, control=control, started=started),
+        target=lambda: run_scenario(spec, out=out, report=False, serve=False, control=control, on_started=started),
         daemon=True,
     )
     thread.start()
@@ -112,14 +112,14 @@ def on_screen(shown: Page, x: float, y: float) -> tuple[float, float]:
     return place[0], place[1]
 
 
-QUIET = ["operator=[{silence: 600 s}]", "duration=600"]
+QUIET = ["operator=[{link_loss: 600 s}]", "duration=600"]
 
 
 @pytest.mark.slow
 def test_clicked_goal_is_reached(tmp_path: Path) -> None:
     runs: list[Run] = []
     with View(0) as view, browser() as chromium:
-        thread = run_in_thread("rover-homecoming", view, tmp_path / "run", QUIET, runs)
+        thread = run_in_thread("rover-homing", view, tmp_path / "run", QUIET, runs)
         shown = Page(chromium, view.url).ready()
         shown.wait("!roboyard.tools.buttons.get('goal').disabled")
         shown.page.click("[data-tool=goal]")
@@ -140,7 +140,7 @@ def test_clicked_goal_is_reached(tmp_path: Path) -> None:
 def test_keys_drive_and_a_closed_page_is_a_lost_operator(tmp_path: Path) -> None:
     runs: list[Run] = []
     with View(0) as view, browser() as chromium:
-        thread = run_in_thread("rover-homecoming", view, tmp_path / "run", QUIET, runs)
+        thread = run_in_thread("rover-homing", view, tmp_path / "run", QUIET, runs)
         shown = Page(chromium, view.url).ready()
         shown.wait("roboyard.drive.listening")
         run = runs[0]

@@ -5,7 +5,7 @@ import pytest
 from tests.view.conftest import Stage
 
 from roboyard.messages import msg
-from roboyard.scenarios import Control, Run
+from roboyard.scenarios import Run, RunControl
 from roboyard.view import View
 from roboyard.view.legs import Support, plan_drawing, support_drawing
 
@@ -32,8 +32,8 @@ def test_person_walks_to_the_clicked_point(stage: Stage) -> None:
 
 def test_drawn_feet_are_at_the_feet_of_the_hexapod() -> None:
     with Run("empty", record=False) as run:
-        run.add("akrobat")
-        stage = Stage(run, View(0), Control())
+        run.add_robot("akrobat")
+        stage = Stage(run, View(0), RunControl())
         try:
             client = stage.start(rate=1.0).client()
             client.send("want", topic="/gait/state", on=True)

@@ -11,7 +11,7 @@ from tests.harness.scenarios import ScenarioBuilder
 from roboyard.errors import RecordingError
 from roboyard.messages.convert import pose_to_se3
 from roboyard.record import open_recording
-from roboyard.scenarios import load_spec, run_scenario
+from roboyard.scenarios import load_scenario, run_scenario
 from roboyard.view.player import Player
 from roboyard.view.timeline import Timeline
 from roboyard.view.wire import unpacked
@@ -113,10 +113,10 @@ def test_missing_recording_is_refused(tmp_path: Path) -> None:
 
 def test_saved_scenario_can_be_loaded_again(tmp_path: Path) -> None:
     """Also with a choice that changes nothing, and with somebody who has a mission."""
-    spec = load_spec("cell-coexistence")
-    from roboyard.scenarios.as_run import scenario_as_run
+    spec = load_scenario("cell-coexistence")
+    from roboyard.scenarios.resolve import resolve_to_yaml
 
     again = tmp_path / "scenario.yaml"
-    again.write_text(scenario_as_run(spec))
-    assert load_spec(again).scenario.options["safety"].choices == spec.scenario.options["safety"].choices
-    assert Path(str(load_spec(again).scenario.people["anna"].mission)).is_file()
+    again.write_text(resolve_to_yaml(spec))
+    assert load_scenario(again).config.options["safety"].choices == spec.config.options["safety"].choices
+    assert Path(str(load_scenario(again).config.people["anna"].mission)).is_file()

@@ -18,7 +18,7 @@ from roboyard.messages import msg
 from roboyard.messages.convert import pose_to_se2
 from roboyard.messages.time import to_nanoseconds
 from roboyard.record import open_recording
-from roboyard.scenarios import Control, Run, run_scenario
+from roboyard.scenarios import Run, RunControl, run_scenario
 from roboyard.view import View
 from roboyard.view.plots import fields, number_at
 
@@ -92,7 +92,7 @@ def test_heartbeats_end_with_the_page(stage: Stage) -> None:
         {"op": "goal", "space": "", "poses": [[1, 2]]}, {"op": "follow", "space": "", "poses": [[1, 2, 3]]},
         {"op": "put", "shape": "cow", "size": [1, 1, 1], "at": [0, 0, 0]}, {"op": "remove", "name": "nobody"},
         {"op": "put", "shape": "box", "size": [0, 1, 1], "at": [0, 0, 0]}, {"op": "move", "name": "rover"},
-        {"op": "put", "shape": "box", "size": [1, 1, 1], "at": [0, 0, 1e300]}, {"op": "fault", "fault": "{what: x}"},
+        {"op": "put", "shape": "box", "size": [1, 1, 1], "at": [0, 0, 1e300]}, {"op": "fault", "fault": "{type: x}"},
         {"op": "parameters", "node": "/nobody"}, {"op": "set_parameter", "node": "/drive", "name": "no", "value": 1},
         {"op": "set_parameter", "node": "/drive", "name": "wheel_radius", "value": {"a": 1}},
         {"op": "plot", "topic": "/odom"}, {"op": "seek", "time": 1},
@@ -124,7 +124,7 @@ def test_viewer_without_control_is_refused(stage: Stage, op: str) -> None:
 @pytest.mark.parametrize(("op", "topic"), [("goal", "/goal_pose"), ("initial", "/initialpose")])
 def test_clicked_pose_is_sent_in_the_frame_of_the_robot(stage: Stage, op: str, topic: str) -> None:
     stage.run.remove("rover")
-    stage.run.add("rover", "other", at=(1.0, 0.5, 0.7))
+    stage.run.add_robot("rover", "other", pose=(1.0, 0.5, 0.7))
     kind = msg.PoseStamped if op == "goal" else msg.PoseWithCovarianceStamped
     stage.run.bus.subscribe(topic, kind, "/test", lambda message: None)  # type: ignore[arg-type]
     goals = published(stage, topic)
@@ -202,7 +202,7 @@ def test_every_listed_field_has_its_number(index: int, value: float) -> None:
 # -- repeating ---------------------------------------------------------------------------------------------------------
 @pytest.mark.slow
 def test_inputs_of_a_viewer_are_repeated(tmp_path: Path) -> None:
-    spec, control = ScenarioBuilder(world="arena", duration=3.0).load(tmp_path), Control(pace=1.0)
+    spec, control = ScenarioBuilder(world="arena", duration=3.0).load(tmp_path), RunControl(real_time_factor=1.0)
     with View(0) as view:
         client = Client(view).control()
 
@@ -223,10 +223,10 @@ def test_inputs_of_a_viewer_are_repeated(tmp_path: Path) -> None:
 
         operator = threading.Thread(target=steer)
         operator.start()
-        run_scenario(spec, out=tmp_path / "first", report=False, serve=False, control=control, started=started)
+        run_scenario(spec, out=tmp_path / "first", report=False, serve=False, control=control, on_started=started)
         operator.join()
         client.close()
-    again = run_scenario(spec, out=tmp_path / "again", report=False, serve=False, inputs=tmp_path / "first")
+    again = run_scenario(spec, out=tmp_path / "again", report=False, serve=False, replay_inputs=tmp_path / "first")
     with open_recording(tmp_path / "first") as recording:
         *_, last = recording.messages(["/truth/rover/pose"])
     assert last.message.pose.position.x > 0.05

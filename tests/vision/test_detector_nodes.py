@@ -43,7 +43,7 @@ class DetectorHarness(BusHarness):
 
     def __init__(self, **parameters: Any) -> None:
         super().__init__(start_ns=START)
-        self.node = self.add(DiscFinderNode(**parameters), "disc_finder")
+        self.node = self.add(DiscFinderNode(**parameters), "disc_detector")
 
     def start_look(self, **goal: Any) -> Goal:
         """Ask for a look."""

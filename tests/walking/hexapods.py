@@ -7,10 +7,10 @@ from pathlib import Path
 
 import numpy as np
 
+from roboyard.bringup.legged_robot import load_legged_robot
+from roboyard.bringup.robot_loader import load_robot
 from roboyard.description import Model, load_model
 from roboyard.kinematics import build_chain
-from roboyard.scenarios.catalog import find_robot
-from roboyard.scenarios.robot_legs import find_walker
 from roboyard.walking.leg import Leg
 from roboyard.walking.walker import Walker
 
@@ -51,11 +51,11 @@ HEXAPODS = ("akrobat", "lauron")
 @cache
 def model_of(name: str) -> Model:
     """The description of a robot of ours."""
-    package = find_robot(name)
-    return load_model(package.description, arguments=package.file.arguments)
+    package = load_robot(name)
+    return load_model(package.description, arguments=package.config.xacro_args)
 
 
 @cache
 def walker_of(name: str) -> Walker:
     """A robot of ours on its legs."""
-    return find_walker(name)
+    return load_legged_robot(name)

@@ -19,14 +19,14 @@ from roboyard.walking.movement_file import movement_text
 
 def call(run: Run, name: str) -> Any:
     done = run.bus.service_client(f"/gait/{name}", srv.Trigger, "/test").call(srv.Trigger.Request())
-    assert run.until(lambda: done.done, timeout=1.0)
+    assert run.run_until(lambda: done.done, timeout=1.0)
     return done.result
 
 
 @pytest.fixture
 def run() -> Any:
     with Run("empty", record=False) as made:
-        made.add("akrobat", arguments={"profile": "fast"})
+        made.add_robot("akrobat", xacro_args={"profile": "fast"})
         made.run_for(1.5)
         yield made
 

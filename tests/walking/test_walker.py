@@ -69,11 +69,24 @@ def test_walker_refuses_unreachable_poses_and_bad_shapes() -> None:
 @pytest.mark.parametrize(
     ("text", "wanted"),
     [
-        ("body: base_link\nfeet: {lf: nowhere, rf: rf_foot, lm: lm_foot}\nstance: [0,0,0]\nrest: [0,0,0]", "nowhere"),
-        ("body: base_link\nfeet: {lf: lf_foot}\nstance: [0,0,0]\nrest: [0,0,0]", "three or more"),
-        ("body: base_link\nfeet: {a: lf_foot, b: lf_foot, c: rf_foot}\nstance: [0,0,0]\nrest: [0,0,0]", "in two legs"),
-        ("body: base_link\nfeet: {a: lf_foot, b: lm_foot, c: rf_foot}\nstance: [0,9,0]\nrest: [0,0,0]", "m12 at 9"),
-        ("body: base_link\nfeet: {a: lf_foot}\nstances: {b: [0, 0, 0]}\nstance: [0,0,0]\nrest: [0,0,0]", "no leg 'b'"),
+        (
+            "body: base_link\nfeet: {lf: nowhere, rf: rf_foot, lm: lm_foot}\nstance_pose: [0,0,0]\nrest_pose: [0,0,0]",
+            "nowhere",
+        ),
+        ("body: base_link\nfeet: {lf: lf_foot}\nstance_pose: [0,0,0]\nrest_pose: [0,0,0]", "three or more"),
+        (
+            "body: base_link\nfeet: {a: lf_foot, b: lf_foot, c: rf_foot}\nstance_pose: [0,0,0]\nrest_pose: [0,0,0]",
+            "in two legs",
+        ),
+        (
+            "body: base_link\nfeet: {a: lf_foot, b: lm_foot, c: rf_foot}\nstance_pose: [0,9,0]\nrest_pose: [0,0,0]",
+            "m12 at 9",
+        ),
+        (
+            "body: base_link\nfeet: {a: lf_foot}\nstance_poses: {b: [0, 0, 0]}\nstance_pose: [0,0,0]\n"
+            "rest_pose: [0,0,0]",
+            "no leg 'b'",
+        ),
         ("body: base_link\nstance: [0,0,0]\nrest: [0,0,0]", "feet"),
     ],
 )

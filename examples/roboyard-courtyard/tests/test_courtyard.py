@@ -7,8 +7,8 @@ import pytest
 from roboyard_courtyard.rambler import Rambler
 
 import roboyard as ry
-from roboyard.scenarios import check_scenario, load_spec, run_batch, run_scenario
-from roboyard.scenarios.catalog import NODES, robots, scenarios, worlds
+from roboyard.bringup.catalog import NODES, robots, scenarios, worlds
+from roboyard.scenarios import check_scenario, load_scenario, run_batch, run_scenario
 
 
 def test_all_parts_are_found_by_name() -> None:
@@ -44,10 +44,10 @@ def test_it_turns_only_where_something_is_near(near: float, turns: bool) -> None
 
 
 def test_it_rambles() -> None:
-    outcome = run_scenario(load_spec("courtyard-ramble", smoke=True), keep=False, serve=False)
-    assert outcome.success, outcome.reason
+    outcome = run_scenario(load_scenario("courtyard-ramble", smoke=True), keep_files=False, serve=False)
+    assert outcome.success, outcome.failure_reason
 
 
 def test_wherever_it_starts(tmp_path: Path) -> None:
     batch = run_batch("courtyard-ramble", 3, workers=1, out=tmp_path / "batch", keep="none")
-    assert batch.success.successes == 3
+    assert batch.success_rate.successes == 3

@@ -1,7 +1,7 @@
 """What a node that was left out served, asked of whoever serves it outside.
 
 A call becomes a message on ``/external/requests``, which bridges forward to the other side.  The response enters
-through the queue of external inputs as a message on ``/external/responses``.  Both are recorded, so ``--inputs``
+through the queue of external inputs as a message on ``/external/responses``.  Both are recorded, so ``--replay-inputs``
 repeats a run without the other side.  The services of an action are called like all others; its feedback is a topic.
 """
 

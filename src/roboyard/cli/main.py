@@ -13,8 +13,8 @@ from typing import Any
 import typer
 
 from roboyard.cli import terminal
-from roboyard.cli.failures import report
-from roboyard.cli.verbs import is_command, make_app
+from roboyard.cli.app import is_command, make_app
+from roboyard.cli.exit_codes import report_error
 from roboyard.compute.kernel_folders import divert_cache_warnings
 
 
@@ -25,7 +25,7 @@ def main() -> None:
 
 
 @cache
-def _command(name: str | None = None) -> Any:
+def _load_command_line(name: str | None = None) -> Any:
     """The program with one command, or with all of them."""
     return typer.main.get_command(make_app(None if name is None else [name]))
 
@@ -41,12 +41,12 @@ def run(arguments: Sequence[str]) -> int:
     """
     as_json = "--json" in (arguments[: arguments.index("--")] if "--" in arguments else arguments)
     try:
-        command = _command(arguments[0] if arguments and is_command(arguments[0]) else None)
+        command = _load_command_line(arguments[0] if arguments and is_command(arguments[0]) else None)
         with _cache_warnings_as_lines(), command.make_context("roboyard", list(arguments)) as context:
             command.invoke(context)
         sys.stdout.flush()
     except BaseException as error:  # noqa: BLE001 - the one place where everything ends
-        return report(error, as_json=as_json)
+        return report_error(error, as_json=as_json)
     return 0
 
 
@@ -54,7 +54,7 @@ def run(arguments: Sequence[str]) -> int:
 def _cache_warnings_as_lines() -> Iterator[None]:
     """Show warnings about the cache of kernels as a line of this program, without their position in its source."""
     show = warnings.showwarning
-    divert_cache_warnings(lambda message: terminal.note(f"warning: {message}"))
+    divert_cache_warnings(lambda message: terminal.print_note(f"warning: {message}"))
     try:
         yield
     finally:

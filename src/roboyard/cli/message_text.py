@@ -10,7 +10,7 @@ from typing import Any
 
 from roboyard.errors import InputError, MessageError
 
-MANY = 128
+MAX_ARRAY_LENGTH = 128
 """Arrays longer than this are shortened, as ``ros2 topic echo`` does."""
 
 
@@ -23,9 +23,9 @@ def to_text(message: Any, *, full: bool = False) -> str:
     """
     import yaml
 
-    data = to_plain(message, limit=None if full else MANY)
+    data = to_plain(message, limit=None if full else MAX_ARRAY_LENGTH)
     if not isinstance(data, (dict, list)):
-        return _scalar(data)
+        return _format_scalar(data)
     if data == {}:
         return "{}"
     text: str = yaml.dump(
@@ -46,19 +46,19 @@ def to_plain(message: Any, limit: int | None = None) -> Any:
     if isinstance(message, np.ndarray):
         return _array(message, limit)
     if isinstance(message, (list, tuple)):
-        shown = [to_plain(item, limit) for item in (message if limit is None else message[:limit])]
-        return [*shown, "…"] if len(shown) < len(message) else shown
+        items = [to_plain(item, limit) for item in (message if limit is None else message[:limit])]
+        return [*items, "…"] if len(items) < len(message) else items
     if not dataclasses.is_dataclass(message):
         return message
     kind: Any = type(message)
-    singles = _singles(kind)
+    scalar_types = _scalar_field_types(kind)
     return {
-        name: _shortest(value) if singles.get(name) == "float32" else to_plain(value, limit)
-        for name, value in _fields_of(message)
+        name: _shortest_float(value) if scalar_types.get(name) == "float32" else to_plain(value, limit)
+        for name, value in _message_fields(message)
     }
 
 
-def part_of(message: Any, path: str) -> Any:
+def get_field(message: Any, path: str) -> Any:
     """The part of a message at ``pose.position.x`` or ``ranges.0``.
 
     Raises:
@@ -69,15 +69,15 @@ def part_of(message: Any, path: str) -> Any:
         if key.isdecimal() and hasattr(value, "__len__") and int(key) < len(value):
             value = value[int(key)]
             continue
-        fields = dict(_fields_of(value)) if dataclasses.is_dataclass(value) else {}
+        fields = dict(_message_fields(value)) if dataclasses.is_dataclass(value) else {}
         if key not in fields:
-            there = "fields: " + ", ".join(fields) if fields else "no field there"
-            raise InputError(f"no part '{key}' in '{path}'", valid=there)
+            valid_fields = "fields: " + ", ".join(fields) if fields else "no field there"
+            raise InputError(f"no part '{key}' in '{path}'", valid=valid_fields)
         value = fields[key]
     return value
 
 
-def without_arrays(message: Any) -> Any:
+def strip_arrays(message: Any) -> Any:
     """A message as plain data that says of each array only what it holds and how long it is."""
     import numpy as np
 
@@ -87,10 +87,10 @@ def without_arrays(message: Any) -> Any:
         return f"<{len(message)} items>"
     if not dataclasses.is_dataclass(message):
         return message
-    return {name: without_arrays(value) for name, value in _fields_of(message)}
+    return {name: strip_arrays(value) for name, value in _message_fields(message)}
 
 
-def flat(data: Any, name: str = "data") -> dict[str, Any]:
+def flatten(data: Any, name: str = "data") -> dict[str, Any]:
     """Single values by their paths: ``pose.position.x``, ``ranges.0``; what is one value only is called ``name``."""
     found: dict[str, Any] = {}
 
@@ -109,7 +109,7 @@ def flat(data: Any, name: str = "data") -> dict[str, Any]:
     return found
 
 
-def csv_line(values: Iterable[Any]) -> str:
+def format_csv(values: Iterable[Any]) -> str:
     """One line of a table with commas, quoted where it must be."""
     import csv
     import io
@@ -120,19 +120,21 @@ def csv_line(values: Iterable[Any]) -> str:
 
 
 def _array(array: Any, limit: int | None) -> list[Any]:
-    shown = array if limit is None else array[:limit]
-    values = [_shortest(value) for value in shown] if array.dtype == "float32" else shown.tolist()
+    shortened_array = array if limit is None else array[:limit]
+    values = (
+        [_shortest_float(value) for value in shortened_array] if array.dtype == "float32" else shortened_array.tolist()
+    )
     return [*values, "…"] if len(values) < len(array) else values
 
 
-def _shortest(value: Any) -> Any:
+def _shortest_float(value: Any) -> Any:
     """A float32 with the digits that it has, not those of the double it is held in."""
     import numpy as np
 
     return float(str(np.float32(value))) if isinstance(value, (float, np.floating)) else value
 
 
-def _fields_of(message: Any) -> list[tuple[str, Any]]:
+def _message_fields(message: Any) -> list[tuple[str, Any]]:
     """Names as the definition writes them, and values."""
     from roboyard.messages.message_definition import EMPTY_MEMBER
 
@@ -141,7 +143,7 @@ def _fields_of(message: Any) -> list[tuple[str, Any]]:
 
 
 @cache
-def _singles(kind: Any) -> dict[str, str]:
+def _scalar_field_types(kind: Any) -> dict[str, str]:
     """Types of the fields that are no arrays; empty for classes that a recording brought itself."""
     from roboyard.messages import message_type
     from roboyard.messages.type_registry import definition_of
@@ -155,7 +157,7 @@ def _singles(kind: Any) -> dict[str, str]:
     return {field.name: field.type for field in definition_of(name).fields if field.arity == "one"}
 
 
-def _scalar(value: Any) -> str:
+def _format_scalar(value: Any) -> str:
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, float) and not math.isfinite(value):
@@ -174,10 +176,10 @@ def _dumper() -> Any:
         def ignore_aliases(self, data: Any) -> bool:
             return True
 
-    def text(dumper: Any, value: str) -> Any:
+    def represent_text(dumper: Any, value: str) -> Any:
         """Quoted wherever YAML 1.2, by which values are read, sees no text, e.g. 0E0; the emitter knows 1.1 only."""
         style = None if isinstance(parse_scalar(value), str) else "'"
         return dumper.represent_scalar("tag:yaml.org,2002:str", value, style=style)
 
-    Dumper.add_representer(str, text)
+    Dumper.add_representer(str, represent_text)
     return Dumper

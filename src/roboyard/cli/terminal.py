@@ -9,46 +9,54 @@ import dataclasses
 import json
 import math
 import os
+import re
 import shutil
 import sys
 import textwrap
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from enum import Enum
 from pathlib import PurePath
-from typing import Any, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
-_NARROWEST = 20
+if TYPE_CHECKING:
+    from rich.console import Console, RenderableType
+
+    from roboyard.scenarios import Run
+
+
+_MIN_COLUMN_WIDTH = 20
 """Columns below which text is not wrapped in a column of its own."""
 
 
-def say(text: str = "") -> None:
+def print_line(text: str = "") -> None:
     """A line of the result."""
     print(text)
 
 
-def flush() -> None:
+def flush_output() -> None:
     """Let what was said be seen now, also through a pipe."""
     sys.stdout.flush()
 
 
-def note(text: str) -> None:
+def print_note(text: str) -> None:
     """A line beside the result: progress, warnings."""
     sys.stdout.flush()  # so that both come in this order where they go to one place
     print(text, file=sys.stderr, flush=True)
 
 
-def complain(text: str) -> None:
+def print_error(text: str) -> None:
     """The one line of an error."""
     line = " ".join(text.split())
-    print(f"{paint('error:', '1;31', sys.stderr)} {line}", file=sys.stderr, flush=True)
+    print(f"{style('error:', '1;31', sys.stderr)} {line}", file=sys.stderr, flush=True)
 
 
-def emit(data: Mapping[str, Any]) -> None:
+def print_json(data: Mapping[str, Any]) -> None:
     """The one JSON object, on a line of its own."""
-    print(json.dumps(plain(data), allow_nan=False, ensure_ascii=False), flush=True)
+    print(json.dumps(to_json_data(data), allow_nan=False, ensure_ascii=False), flush=True)
 
 
-def table(headers: Sequence[str], rows: Iterable[Sequence[object]], right: Collection[str] = ()) -> None:
+def print_table(headers: Sequence[str], rows: Iterable[Sequence[object]], right: Collection[str] = ()) -> None:
     """Columns under headers.
 
     Args:
@@ -57,35 +65,35 @@ def table(headers: Sequence[str], rows: Iterable[Sequence[object]], right: Colle
         right: Headers of the columns that are aligned to the right: numbers.
     """
     texts = [["-" if cell is None else str(cell) for cell in row] for row in rows]
-    lines = _aligned([[header.upper() for header in headers], *texts], [header in right for header in headers])
-    say(paint(lines[0], "1", sys.stdout))
+    lines = _align_cells([[header.upper() for header in headers], *texts], [header in right for header in headers])
+    print_line(style(lines[0], "1", sys.stdout))
     for line in lines[1:]:
-        say(line)
+        print_line(line)
 
 
-def columns(rows: Iterable[Sequence[object]]) -> None:
+def print_columns(rows: Iterable[Sequence[object]]) -> None:
     """Columns without headers."""
     texts = [["" if cell is None else str(cell) for cell in row] for row in rows]
-    for line in _aligned(texts, [False] * max(map(len, texts), default=0)):
-        say(line)
+    for line in _align_cells(texts, [False] * max(map(len, texts), default=0)):
+        print_line(line)
 
 
-def width() -> int:
+def terminal_width() -> int:
     """Columns of the terminal; a page's width where there is none."""
     return shutil.get_terminal_size((100, 24)).columns
 
 
-def heading(text: str) -> None:
+def print_heading(text: str) -> None:
     """A line above a part of the result."""
-    say(paint(text, "1", sys.stdout))
+    print_line(style(text, "1", sys.stdout))
 
 
-def _aligned(lines: Sequence[Sequence[str]], right: Sequence[bool]) -> list[str]:
+def _align_cells(lines: Sequence[Sequence[str]], right: Sequence[bool]) -> list[str]:
     """Lines of a table; on a terminal that is too narrow the last column goes on below itself."""
     widths = [max(len(line[i]) for line in lines) for i in range(len(right))] if lines else []
-    before = sum(widths[:-1]) + 2 * (len(widths) - 1)
-    space = width() - before
-    wrapped = sys.stdout.isatty() and space >= _NARROWEST and not (right and right[-1])
+    indent = sum(widths[:-1]) + 2 * (len(widths) - 1)
+    space = terminal_width() - indent
+    wrapped = sys.stdout.isatty() and space >= _MIN_COLUMN_WIDTH and not (right and right[-1])
     result = []
     for line in lines:
         last = _wrap(line[-1], space) if wrapped and line and len(line[-1]) > space else line[-1:]
@@ -94,7 +102,7 @@ def _aligned(lines: Sequence[Sequence[str]], right: Sequence[bool]) -> list[str]
             for cell, size, to_right in zip([*line[:-1], *last[:1]], widths, right, strict=True)
         ]
         result.append("  ".join(cells).rstrip())
-        result += [" " * before + more for more in last[1:]]
+        result += [" " * indent + continuation for continuation in last[1:]]
     return result
 
 
@@ -102,75 +110,134 @@ def _wrap(text: str, space: int) -> list[str]:
     return textwrap.wrap(text, space, break_on_hyphens=False, break_long_words=False) or [""]
 
 
-def fields(rows: Iterable[tuple[str, object]]) -> None:
+def print_fields(rows: Iterable[tuple[str, object]]) -> None:
     """Names and values, one pair a line; None is left out."""
-    shown = [(name, str(value)) for name, value in rows if value is not None]
-    names = max((len(name) for name, _ in shown), default=0)
-    space = width() - names - 2
-    for name, value in shown:
+    rows_with_values = [(name, str(value)) for name, value in rows if value is not None]
+    name_width = max((len(name) for name, _ in rows_with_values), default=0)
+    space = terminal_width() - name_width - 2
+    for name, value in rows_with_values:
         first, *others = [value]
-        if sys.stdout.isatty() and space >= _NARROWEST and len(value) > space:
+        if sys.stdout.isatty() and space >= _MIN_COLUMN_WIDTH and len(value) > space:
             first, *others = _wrap(value, space)
-        say(f"{paint(name.ljust(names), '1', sys.stdout)}  {first}".rstrip())
+        print_line(f"{style(name.ljust(name_width), '1', sys.stdout)}  {first}".rstrip())
         for line in others:
-            say(" " * (names + 2) + line)
+            print_line(" " * (name_width + 2) + line)
 
 
-def paint(text: str, code: str, stream: TextIO) -> str:
+def style(text: str, code: str, stream: TextIO) -> str:
     """``text`` in an ANSI style where ``stream`` shows it."""
-    return f"\x1b[{code}m{text}\x1b[0m" if coloured(stream) else text
+    return f"\x1b[{code}m{text}\x1b[0m" if supports_color(stream) else text
 
 
-def paint_comment(text: str) -> str:
+def style_comment(text: str) -> str:
     """A line of standard output that only explains."""
-    return paint(text, "2", sys.stdout)
+    return style(text, "2", sys.stdout)
 
 
-def coloured(stream: TextIO) -> bool:
+def supports_color(stream: TextIO) -> bool:
     """Whether ``stream`` is a terminal that wants colours (https://no-color.org)."""
     return stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM", "dumb") != "dumb"
 
 
-def interactive() -> bool:
+def is_interactive() -> bool:
     """Whether a person sits at both ends: keys can be read and progress be drawn."""
     return sys.stdin.isatty() and sys.stderr.isatty() and os.environ.get("TERM", "dumb") != "dumb"
 
 
-def plain(value: Any) -> Any:
+def to_json_data(value: Any) -> Any:
     """As JSON knows it: records and messages become mappings, arrays lists, what is not finite null."""
     if value is None or (isinstance(value, (bool, int, str)) and not isinstance(value, Enum)):
         return value
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     if isinstance(value, Enum):
-        return plain(value.value)
+        return to_json_data(value.value)
     if isinstance(value, PurePath):
         return str(value)
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return {field.name: plain(getattr(value, field.name)) for field in dataclasses.fields(value)}
+        return {field.name: to_json_data(getattr(value, field.name)) for field in dataclasses.fields(value)}
     if isinstance(value, Mapping):
-        return {str(key): plain(item) for key, item in value.items()}
+        return {str(key): to_json_data(item) for key, item in value.items()}
     if hasattr(value, "tolist"):
-        return plain(value.tolist())
+        return to_json_data(value.tolist())
     if isinstance(value, Iterable):
-        return [plain(item) for item in value]
+        return [to_json_data(item) for item in value]
     return str(value)
 
 
-def seconds(time_ns: int) -> str:
+def format_time(time_ns: int) -> str:
     """A moment as people read it."""
     return f"{time_ns * 1e-9:.3f} s"
 
 
-def count(number: int, what: str) -> str:
+def format_count(number: int, noun: str) -> str:
     """ "1 message", "1,234 messages"."""
-    return f"{number:,} {what}" + ("" if number == 1 else "s")
+    return f"{number:,} {noun}" + ("" if number == 1 else "s")
 
 
-def size(octets: float) -> str:
+def format_size(n_bytes: float) -> str:
     """Bytes as people read them."""
     for unit in ("B", "kB", "MB", "GB"):
-        if octets < 1000 or unit == "GB":
-            return f"{octets:.0f} {unit}" if unit == "B" else f"{octets:.3g} {unit}"
-        octets /= 1000
+        if n_bytes < 1000 or unit == "GB":
+            return f"{n_bytes:.0f} {unit}" if unit == "B" else f"{n_bytes:.3g} {unit}"
+        n_bytes /= 1000
     return ""
+
+
+_BAR_WIDTH = 24
+
+
+@contextmanager
+def draw_progress(
+    line: Callable[[], str], fraction: Callable[[], float | None], refresh_rate: float
+) -> Iterator[Console]:
+    """Draw ``line()`` behind a bar of ``share()`` (0 to 1, None: unknown) until the context ends.
+
+    Gives the console on which other lines can be printed above it.
+    """
+    from rich.console import Console, Group
+    from rich.live import Live
+    from rich.progress_bar import ProgressBar
+    from rich.table import Table
+    from rich.text import Text
+
+    console = Console(stderr=True)
+
+    def render() -> RenderableType:
+        row = Table.grid(padding=(0, 1))
+        completed = fraction()
+        bar = ProgressBar(total=1.0, completed=completed or 0.0, width=_BAR_WIDTH, pulse=completed is None)
+        row.add_row(bar, Text(line(), no_wrap=True, overflow="ellipsis"))
+        return Group(row)
+
+    with Live(get_renderable=render, console=console, refresh_per_second=refresh_rate, transient=True) as live:
+        yield live.console
+
+
+_FINDING_WITH_LINE = re.compile(r"(?P<file>[^:\n]+):(?P<line>\d+)(, [^:\n]+)?: (?P<what>.*)", re.DOTALL)
+
+
+def description_findings(run: Run) -> list[str]:
+    """Findings about a run's world and robots; guesses about robots first."""
+    package_findings = [
+        f"{robot.name}: {finding}" for robot in run.robots.values() for finding in robot.package.findings
+    ]
+    model_findings = [str(finding) for robot in run.robots.values() for finding in robot.model.warnings]
+    return [*package_findings, *model_findings, *map(str, run.world.warnings), *run.simulation.notes]
+
+
+def merge_findings(findings: Iterable[str]) -> list[str]:
+    """The same thing said about several lines of one file becomes one sentence."""
+    first: dict[tuple[str, str], str] = {}
+    n_repeats: dict[tuple[str, str], int] = {}
+    for finding in dict.fromkeys(findings):
+        match = _FINDING_WITH_LINE.fullmatch(finding)
+        key = (match["file"], match["what"]) if match else ("", finding)
+        if key in first:
+            n_repeats[key] = n_repeats.get(key, 0) + 1
+        else:
+            first[key] = finding
+    return [
+        text + (f" (and at {format_count(n_repeats[key], 'more place')})" if key in n_repeats else "")
+        for key, text in first.items()
+    ]

@@ -1,4 +1,4 @@
-"""Public functions that load and check configurations; overrides such as `--set robots.rover.at=[1, 0, 0]`."""
+"""Public functions that load and check configurations; overrides such as `--set robots.rover.pose=[1, 0, 0]`."""
 
 from __future__ import annotations
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +12,11 @@ from numpy.typing import NDArray
 from roboyard.description import Collision, Geometry, Mesh, Model, Polyline
 from roboyard.description.meshes.files import load_mesh
 from roboyard.description.shapes import bounding_half_extents
-from roboyard.errors import DescriptionError
+from roboyard.errors import DescriptionError, InputError
+from roboyard.geometry import SE2, SE3
+
+PoseLike = Sequence[float] | SE2 | SE3
+"""(x, y, yaw) or ``SE2``: standing on the ground; (x, y, z, roll, pitch, yaw) or ``SE3``: as it is [m, rad]."""
 
 _DEFAULT_HALF_EXTENT = 0.1
 """Half extent used for a shape whose size is unknown [m]."""
@@ -90,3 +94,22 @@ def _mesh_extent(mesh: Mesh) -> tuple[tuple[float, float, float], tuple[float, f
         return (-_DEFAULT_HALF_EXTENT,) * 3, (_DEFAULT_HALF_EXTENT,) * 3
     low, high = corners.min(axis=0), corners.max(axis=0)
     return (float(low[0]), float(low[1]), float(low[2])), (float(high[0]), float(high[1]), float(high[2]))
+
+
+def to_world_pose(pose: PoseLike, model: Model) -> SE3:
+    """T_world_model; a pose in the plane stands the model on the ground at height 0.
+
+    Raises:
+        InputError: neither three nor six numbers.
+    """
+    if isinstance(pose, SE3):
+        return pose
+    if isinstance(pose, SE2):
+        return pose.to_se3(-min_height(model))
+    if len(pose) == 3:
+        x, y, yaw = pose
+        return SE3.from_xyz_rpy((x, y, -min_height(model)), (0.0, 0.0, yaw))
+    if len(pose) == 6:
+        x, y, z, *angles = pose
+        return SE3.from_xyz_rpy((x, y, z), (angles[0], angles[1], angles[2]))
+    raise InputError(f"a pose of {len(pose)} numbers", valid="(x, y, yaw) or (x, y, z, roll, pitch, yaw)")

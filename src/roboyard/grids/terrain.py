@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from roboyard.config import parameter
 from roboyard.config.wording import did_you_mean as did_you_mean
 from roboyard.errors import InputError, UnknownNameError
 from roboyard.geometry.arrays import Array, as_points
@@ -215,3 +216,29 @@ def generate_terrain(
         raise InputError(f"the terrain has {columns} x {rows} squares", valid=f"at most {MAX_CELLS}")
     generate, smooth = TERRAIN_TYPES[terrain_type]
     return Terrain(generate(rows, columns, height_range, fraction, rng), cell_size, corner, smooth)
+
+
+@dataclass(frozen=True)
+class TerrainConfig:
+    """Uneven ground, made by its seed."""
+
+    type: Literal["flat", "rough", "blocks", "stairs", "ditch", "wall", "stones", "slope"] = parameter(doc="what it is")
+    origin: tuple[float, float] = parameter((0.6, -1.0), unit="m", doc="its corner of the least x and y")
+    size: tuple[float, float] = parameter((2.0, 2.0), unit="m", doc="along x and y")
+    cell_size: float = parameter(0.2, unit="m", low=0.01, high=10.0, doc="edge of its squares")
+    height_range: float = parameter(0.1, unit="m", low=0.0, high=10.0, doc="how high or deep; of each step of stairs")
+    fraction: float = parameter(0.2, low=0.0, high=1.0, doc="of stones; or of the length: ditch, wall, level top")
+    seed: int | None = parameter(None, low=0, high=2**63 - 1, doc="autostart: the scenario's")
+
+    def generate(self, seed: int) -> Terrain:
+        """The ground; ``seed`` where it says none itself. Raises InputError."""
+        rng = np.random.default_rng([0x6E04, seed if self.seed is None else self.seed])
+        return generate_terrain(
+            self.type,
+            self.size,
+            rng,
+            corner=self.origin,
+            cell_size=self.cell_size,
+            height_range=self.height_range,
+            fraction=self.fraction,
+        )

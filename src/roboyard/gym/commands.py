@@ -13,13 +13,13 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from roboyard.bringup.robot_config import RobotNodeConfig
 from roboyard.errors import ConfigError
 from roboyard.geometry import SE3
 from roboyard.geometry.arrays import Array
 from roboyard.gym.robot import ReadRobot
 from roboyard.messages import msg
 from roboyard.messages.time import time_to_msg
-from roboyard.scenarios.robot_package import NodeSpec
 
 Teller = Callable[[Array, int], Any]
 _LAPSE = 2.5
@@ -44,7 +44,7 @@ class Command(ABC):
     def teller(self, robot: ReadRobot) -> Teller:
         """Gives the message that an action (n,), within -1 and 1, comes to at a time [ns]."""
 
-    def nodes(self, robot: ReadRobot, T_world_model: SE3, period: float) -> Mapping[str, NodeSpec]:
+    def nodes(self, robot: ReadRobot, T_world_model: SE3, period: float) -> Mapping[str, RobotNodeConfig]:
         """What must be up to hear it, beside the nodes that are; ``period`` is between two actions [s]."""
         return {}
 
@@ -84,9 +84,9 @@ class Twist(Command):
         return tell
 
     def _most(self, robot: ReadRobot) -> tuple[float, float]:
-        limits = robot.file.limits
+        limits = robot.config.limits
         speed = limits.speed if self.speed is None else self.speed
-        turn_rate = limits.turn_rate if self.turn_rate is None else self.turn_rate
+        turn_rate = limits.angular_speed if self.turn_rate is None else self.turn_rate
         if speed is None or turn_rate is None:
             raise ConfigError(
                 "nobody says how fast it drives", location=f"robot {robot.name}", valid="Twist(speed=…, turn_rate=…)"
@@ -126,11 +126,11 @@ class JointTargets(Command):
         middle, bounds = np.array(list(posture.values())), robot.bounds(tuple(posture))
         return lambda action, time_ns: msg.Float64MultiArray(data=bounds.hold(middle + self.span * action))
 
-    def nodes(self, robot: ReadRobot, T_world_model: SE3, period: float) -> Mapping[str, NodeSpec]:
+    def nodes(self, robot: ReadRobot, T_world_model: SE3, period: float) -> Mapping[str, RobotNodeConfig]:
         """The node that hands set-points on, and holds the posture until then."""
         posture = self._posture(robot)
         parameters = {"joints": list(posture), "initial": [float(value) for value in posture.values()]}
-        return {"joint_targets": NodeSpec("joint_command", parameters)}
+        return {"joint_targets": RobotNodeConfig("joint_command", parameters)}
 
     def _posture(self, robot: ReadRobot) -> Mapping[str, float]:
         if self.posture is not None:
@@ -175,11 +175,11 @@ class JointSpeeds(Command):
 
         return tell
 
-    def nodes(self, robot: ReadRobot, T_world_model: SE3, period: float) -> Mapping[str, NodeSpec]:
+    def nodes(self, robot: ReadRobot, T_world_model: SE3, period: float) -> Mapping[str, RobotNodeConfig]:
         """The servo node, which knows where the robot stands."""
         T_world_root = T_world_model @ robot.model.link(robot.groups.root).T_model_link
         parameters = {
             "group": self.group, "speed": self.share, "timeout": _LAPSE * period, "know_world": True,
             "place": [float(value) for value in (*T_world_root.translation, *T_world_root.rpy)],
         }  # fmt: skip
-        return {"servo": NodeSpec("servo", parameters)}
+        return {"servo": RobotNodeConfig("servo", parameters)}

@@ -12,7 +12,9 @@ import numpy as np
 from gymnasium.spaces import Box, Dict
 from numpy.typing import ArrayLike, NDArray
 
+from roboyard.bringup import catalog
 from roboyard.description import World, load_world
+from roboyard.description.extent import to_world_pose
 from roboyard.errors import ConfigError, InputError, RunError
 from roboyard.gym.agent import NAME, AgentNode
 from roboyard.gym.commands import Command
@@ -20,8 +22,6 @@ from roboyard.gym.picture import Onlooker, View
 from roboyard.gym.robot import ReadRobot
 from roboyard.gym.senses import Array, Sense, Topics, box, held
 from roboyard.gym.task import Episode, Info, Stage, Task
-from roboyard.scenarios import catalog
-from roboyard.scenarios.places import place
 from roboyard.scenarios.run import Run
 
 Observation = dict[str, Array]
@@ -86,11 +86,11 @@ class RobotEnv(gymnasium.Env[Any, Any]):
         if not 1e-3 <= period <= 1e3:
             raise ConfigError(f"a period of {period} s", valid="0.001 s to 1000 s")
         self.robot = ReadRobot.of(robot, arguments)
-        self.world = world if isinstance(world, World) else load_world(catalog.find("world", str(world)))
+        self.world = world if isinstance(world, World) else load_world(catalog.find_catalog_file("world", str(world)))
         self.task, self.command = copy(task), command  # what it sees of this world is not for another one
         self.period, self.render_mode = period, render_mode
         self.metadata = {**type(self).metadata, "render_fps": max(1, round(1.0 / period))}
-        self._nodes = self.robot.select(nodes if isinstance(nodes, str) else tuple(nodes))
+        self._nodes = self.robot.select_nodes(nodes if isinstance(nodes, str) else tuple(nodes))
         self._fixed, self._timestep = fixed, timestep
         self._onlooker = Onlooker(width, height, view)
         self._names, self._tell = command.names(self.robot), command.teller(self.robot)
@@ -138,13 +138,13 @@ class RobotEnv(gymnasium.Env[Any, Any]):
         run = Run(self.world, seed=int(rng.integers(2**63)), timestep=self._timestep, record=False)
         try:
             known = self.robot.starting(start.joints)
-            handle = run.add(known, at=start.at, nodes=self._nodes, fixed=self._fixed)
-            T_world_model = place(start.at, known.model)
+            handle = run.add_robot(known, pose=start.at, nodes=self._nodes, fixed_base=self._fixed)
+            T_world_model = to_world_pose(start.at, known.model)
             for name, spec in self.command.nodes(known, T_world_model, self.period).items():
-                handle.add_node(spec.use, name, parameters=spec.parameters, remap=spec.remap)
+                handle.add_node(spec.type, name, parameters=spec.parameters, remap=spec.remap)
             self._agent = AgentNode(self._topics, self.command.topic, self.command.kind())
             handle.add_node(self._agent, NAME)
-            if not run.until(lambda: not self._agent.silent, _PATIENCE):
+            if not run.run_until(lambda: not self._agent.silent, _PATIENCE):
                 raise RunError(
                     f"nobody tells {', '.join(sorted(self._agent.silent))}", location=f"robot {self.robot.name}",
                     valid="nodes that do",

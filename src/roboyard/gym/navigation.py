@@ -12,7 +12,7 @@ from gymnasium.spaces import Box
 from numpy.typing import ArrayLike, NDArray
 
 from roboyard.description import World
-from roboyard.description.extent import footprint_polygon
+from roboyard.description.extent import footprint_polygon, to_world_pose
 from roboyard.errors import InputError
 from roboyard.geometry import SE2
 from roboyard.gym.commands import Command, Twist
@@ -22,9 +22,8 @@ from roboyard.gym.robot import ReadRobot
 from roboyard.gym.senses import Motion, Scan, Sense, Topics, box
 from roboyard.gym.task import Episode, Stage, Start, Task, Verdict, chosen
 from roboyard.messages import msg
-from roboyard.scenarios.floor import floor_of
-from roboyard.scenarios.places import place
-from roboyard.scenarios.planar import planar
+from roboyard.messages.convert.poses import pose_to_se2_unchecked
+from roboyard.scenarios.world.free_space import top_down_map
 
 _FAR = 100.0
 """Farther goals are told to be at this distance along each axis [m]."""
@@ -68,9 +67,9 @@ class Navigate(Task):
     def prepare(self, world: World, robot: ReadRobot) -> None:
         """See where there is room."""
         if self._draw is None:
-            corners = footprint_polygon(robot.file.footprint, robot.model)
+            corners = footprint_polygon(robot.config.footprint, robot.model)
             reach = max((math.hypot(x, y) for x, y in corners), default=0.0)
-            self._draw = FreePlaces(floor_of(world), reach + _SPARE, self._apart)
+            self._draw = FreePlaces(top_down_map(world), reach + _SPARE, self._apart)
 
     def spaces(self, robot: ReadRobot) -> Mapping[str, Box]:
         """The goal, seen from the robot."""
@@ -97,7 +96,7 @@ class Navigate(Task):
 class _Drive(Episode):
     def __init__(self, task: Navigate, stage: Stage) -> None:
         self._task, self._stage, self._goal = task, stage, np.array(stage.start.goal, dtype=np.float64)
-        T_world_start = SE2.from_se3(place(stage.start.at, stage.known.model))
+        T_world_start = SE2.from_se3(to_world_pose(stage.start.at, stage.known.model))
         self._goal_odom = self._odometry() @ (T_world_start.inverse() @ self._goal)
         self._distance = self._away(self._truth())
 
@@ -119,7 +118,7 @@ class _Drive(Episode):
         return Verdict(reward, collided or success, info)
 
     def _odometry(self) -> SE2:
-        return planar(self._stage.heard[self._task.odometry].pose.pose)
+        return pose_to_se2_unchecked(self._stage.heard[self._task.odometry].pose.pose)
 
     def _truth(self) -> SE2:
         return SE2.from_se3(self._stage.robot.truth.pose)

@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from roboyard.errors import ConfigError
-from roboyard.scenarios.video.chase import Chase
-from roboyard.scenarios.video.film import root_body
 from roboyard.simulation import Simulation
 from roboyard.simulation.render import Camera, Renderer, open_renderer, overview, top_view, world_bounds
+from roboyard.simulation.video.render_video import ChaseView
+from roboyard.simulation.video.states import root_body
 
 View = Literal["chase", "overview", "top"] | Camera
 _VIEWS = ("chase", "overview", "top")
@@ -45,7 +45,7 @@ class Onlooker:
             self.close()
             self._engine = simulation.model
             self._renderer = open_renderer(scene.model, *self._size)
-            self._chase = Chase(robot)
+            self._chase = ChaseView(robot)
         return self._renderer.render(
             scene.data, self._camera(scene.model, scene.data, simulation.time_ns * 1e-9, robot)
         )

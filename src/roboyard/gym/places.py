@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from roboyard.errors import InputError
 from roboyard.geometry import SE2
-from roboyard.scenarios.floor import Floor
+from roboyard.grids.floor_plan import TopDownMap
 
 Draw = Callable[[np.random.Generator], tuple[SE2, tuple[float, float]]]
 """Gives T_world_start and a goal (x, y) [m]."""
@@ -33,21 +33,21 @@ class FreePlaces:
         InputError: there is no such room.
     """
 
-    def __init__(self, floor: Floor, room: float, apart: tuple[float, float]) -> None:
+    def __init__(self, floor: TopDownMap, room: float, apart: tuple[float, float]) -> None:
         if not 0.0 <= apart[0] < apart[1]:
             raise InputError(f"places {apart[0]} to {apart[1]} m apart", valid="the smaller one first")
         self._apart, self._places = apart, np.zeros((0, 2))
-        if floor.empty:
+        if floor.is_empty:
             return
         from scipy.ndimage import distance_transform_edt, find_objects, label
 
-        clear = np.asarray(distance_transform_edt(~(floor.low | floor.tall))) * floor.resolution
+        clear = np.asarray(distance_transform_edt(~(floor.low_obstacles | floor.tall_obstacles))) * floor.resolution
         found, count = label(clear - floor.resolution >= room)
         areas = np.asarray(found, np.int64)
         if not count:
             raise InputError(f"the world has no free place of {2.0 * room:.2f} m", valid="a larger world")
         rows, columns = np.nonzero(areas == _yard(areas, find_objects(areas), apart[0] / floor.resolution))
-        x, y = floor.centres
+        x, y = floor.cell_centers
         self._places = np.column_stack([x[columns], y[rows]])
 
     def __call__(self, rng: np.random.Generator) -> tuple[SE2, tuple[float, float]]:

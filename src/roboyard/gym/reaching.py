@@ -12,6 +12,7 @@ from gymnasium.spaces import Box
 from numpy.typing import ArrayLike
 
 from roboyard.description import World
+from roboyard.description.extent import PoseLike, to_world_pose
 from roboyard.errors import InputError
 from roboyard.geometry.arrays import Array
 from roboyard.gym.commands import Command, JointSpeeds
@@ -23,7 +24,6 @@ from roboyard.gym.task import Episode, Stage, Start, Task, Verdict, chosen
 from roboyard.manipulation.collision import obstacles_of
 from roboyard.manipulation.scene import PlanningScene
 from roboyard.messages import msg
-from roboyard.scenarios.places import Place, place
 
 ARRIVED, HIT, LATER, NEARER = 10.0, -10.0, -0.01, 10.0
 """Worth of arriving, of touching anything, of each step, and of a metre that the tool came nearer."""
@@ -48,7 +48,7 @@ class Reach(Task):
 
     Args:
         group: Which joints; empty: the robot's first group.
-        at: Where the robot stands, as for `Run.add`.
+        at: Where the robot stands, as for `Run.add_robot`.
         radius: Of the goal [m].
         floor: Goals are at least so high in the world [m].
     """
@@ -56,7 +56,7 @@ class Reach(Task):
     options = ("goal", "joints")
 
     def __init__(
-        self, group: str = "", at: Place = (0.0, 0.0, 0.0), *, radius: float = 0.03, floor: float = 0.05
+        self, group: str = "", at: PoseLike = (0.0, 0.0, 0.0), *, radius: float = 0.03, floor: float = 0.05
     ) -> None:
         if not 0.0 < radius < math.inf:
             raise InputError(f"a goal of radius {radius} m", valid="above zero")
@@ -65,7 +65,7 @@ class Reach(Task):
 
     def prepare(self, world: World, robot: ReadRobot) -> None:
         """See what stands about."""
-        T_world_robot = place(self.at, robot.model)
+        T_world_robot = to_world_pose(self.at, robot.model)
         obstacles = obstacles_of(world)
         self._scene = PlanningScene.of(
             robot.groups, self.group or None, T_world_robot=T_world_robot, obstacles=obstacles
@@ -150,7 +150,7 @@ class _Reach(Episode):
 
     def _tool(self) -> Array:
         """Where it truly is in the world (3,) [m]."""
-        _, T_world_tool = self._stage.robot.true_arm.tip(self._task.scene.group.name)
+        _, T_world_tool = self._stage.robot.arm_truth.tip_poses(self._task.scene.group.name)
         return np.array(T_world_tool.translation)
 
     def _away(self) -> float:
@@ -192,7 +192,7 @@ class ArmReach(RobotEnv):
         world: str | Path | World = "empty",
         *,
         group: str = "",
-        at: Place = (0.0, 0.0, 0.0),
+        at: PoseLike = (0.0, 0.0, 0.0),
         radius: float = 0.03,
         floor: float = 0.05,
         command: Command | None = None,

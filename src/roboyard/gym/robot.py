@@ -8,15 +8,15 @@ from functools import cached_property
 from pathlib import Path
 from typing import Self
 
+from roboyard.bringup.joint_groups import RobotJoints
+from roboyard.bringup.legged_robot import create_legged_robot
+from roboyard.bringup.robot_config import RobotPackage
+from roboyard.bringup.robot_loader import load_robot
 from roboyard.control.limits import JointBounds
 from roboyard.description import JointInterface, Model
 from roboyard.errors import ConfigError
 from roboyard.kinematics.chain import ONE_AXIS_TYPES
 from roboyard.manipulation import Groups
-from roboyard.scenarios.catalog import find_robot
-from roboyard.scenarios.robot_groups import KnownJoints
-from roboyard.scenarios.robot_legs import legs_of
-from roboyard.scenarios.robot_package import RobotPackage
 from roboyard.walking.walker import Walker
 
 
@@ -35,11 +35,11 @@ class ReadRobot(RobotPackage):
         """A robot by name, or a path to .yaml, .urdf, .xacro or .sdf; ``arguments`` are for xacro.
 
         Raises:
-            UnknownNameError, InputError, ConfigError, DescriptionError: as `Run.add`.
+            UnknownNameError, InputError, ConfigError, DescriptionError: as `Run.add_robot`.
         """
-        package = find_robot(str(robot), None, dict(arguments or {}))
+        package = load_robot(str(robot), None, dict(arguments or {}))
         model = package.load_model(arguments)
-        return cls(package.name, package.file, package.source, package.findings, model=model)
+        return cls(package.name, package.config, package.source, package.findings, model=model)
 
     def load_model(self, arguments: Mapping[str, str] | None = None, *, repair: bool = False) -> Model:
         """The description, as it was read."""
@@ -56,9 +56,9 @@ class ReadRobot(RobotPackage):
         return replace(self, model=replace(self.model, interfaces=tuple(there.values())))
 
     @cached_property
-    def known(self) -> KnownJoints:
+    def known(self) -> RobotJoints:
         """What is known of its joints beside the description."""
-        return KnownJoints.of(self, self.model)
+        return RobotJoints.from_package(self, self.model)
 
     @property
     def groups(self) -> Groups:
@@ -68,7 +68,7 @@ class ReadRobot(RobotPackage):
     @cached_property
     def legs(self) -> Walker:
         """Its legs. Raises ConfigError where it has none."""
-        found = legs_of(self, self.model)
+        found = create_legged_robot(self, self.model)
         if found is None:
             raise ConfigError(
                 "has no legs", location=f"robot {self.name}", valid="a robot whose YAML names a file of legs"
@@ -87,4 +87,4 @@ class ReadRobot(RobotPackage):
                 raise ConfigError(
                     f"no joint {name!r}", location=f"robot {self.name}", valid=", ".join(self.moving) or "none"
                 )
-        return JointBounds.of(self.known.model, joints, self.known.rates)
+        return JointBounds.of(self.known.model, joints, self.known.acceleration_limits)

@@ -13,11 +13,11 @@ from gymnasium.spaces import Box
 from numpy.typing import ArrayLike
 
 from roboyard.description import World
+from roboyard.description.extent import PoseLike
 from roboyard.errors import InputError
 from roboyard.geometry.arrays import Array
 from roboyard.gym.robot import ReadRobot
 from roboyard.gym.senses import Topics
-from roboyard.scenarios.places import Place
 from roboyard.scenarios.robot_handle import RobotHandle
 from roboyard.scenarios.run import Run
 
@@ -29,12 +29,12 @@ class Start:
     """Where a robot is when an episode begins.
 
     Attributes:
-        at: As for `Run.add`.
+        at: As for `Run.add_robot`.
         joints: Positions of joints [rad or m]; the others are where the description has them begin.
         goal: What the task drew together with that, for its ``begin``.
     """
 
-    at: Place = (0.0, 0.0, 0.0)
+    at: PoseLike = (0.0, 0.0, 0.0)
     joints: Mapping[str, float] = field(default_factory=dict)
     goal: tuple[float, ...] = ()
 

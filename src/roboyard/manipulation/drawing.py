@@ -1,132 +1,178 @@
-"""Goals for an arm and ways of single joints, drawn at random so that each can be done."""
+"""Images of an arm's planned motion, and of its workspace."""
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
-from roboyard.errors import InputError
-from roboyard.geometry import SE3
+from roboyard.config import atomic_path
 from roboyard.geometry.arrays import Array
-from roboyard.manipulation.collision import ExactChecker
-from roboyard.manipulation.scene import PlanningScene
+from roboyard.kinematics import Chain
 
-_CHUNK = 200
-_MOST = 4000
-"""Chunks that are drawn before giving up."""
-_MOST_LOOKS = 10_000
-"""States that are looked at for contacts before giving up."""
-_MOST_JOGS = 1000
-_FAST = 1.0
-"""No joint is driven faster [rad/s or m/s]."""
-_SPARE = 0.1
-"""Beyond the time that a joint is driven for: messages come at a rate [s]."""
+if TYPE_CHECKING:
+    from roboyard.description import World
+    from roboyard.manipulation.planning import Plan
+    from roboyard.manipulation.scene import PlanningScene
 
 
-@dataclass(frozen=True, eq=False)
-class Drawn:
-    """A goal.
-
-    Attributes:
-        q: (n,) joints of the state it was drawn from.
-        T_world_tool: The tool's pose there.
-    """
-
-    q: Array
-    T_world_tool: SE3
+_WIDTH, _HEIGHT = 960, 720
+_N_PREVIEWS = 9
+_PIXEL_DIFFERENCE = 14
+"""A pixel that differs by more from the picture without the arm belongs to it."""
+_PREVIEW_ALPHA, _PATH_COLOR = 0.45, (208, 64, 43)
 
 
-def draw_goal(
-    scene: PlanningScene,
-    checker: ExactChecker,
-    rng: np.random.Generator,
-    *,
-    region: Array | None = None,
-    clearance: float = 0.01,
-) -> Drawn:
-    """A pose of the tool that some free state of the joints has.
-
-    States are drawn uniformly within the joints' limits, and kept where the exact shapes are clear of everything, as
-    coal measures it: neither inverse kinematics nor the planner's own checks have a say in what is asked of them.
-
-    Args:
-        scene: The arm and what must not be touched.
-        checker: Of that scene.
-        rng: Draws.
-        region: (2, 3) least and greatest corner of a box in the world where the tool shall be [m]; None: anywhere.
-        clearance: Everything is at least so far apart [m].
+def draw_motion(file: Path, scene: PlanningScene, plan: Plan, world: World | None) -> None:
+    """Draw it, seen from the side and above.
 
     Raises:
-        InputError: no such state was found among 800,000, or 10,000 with the tool in the region; with what was in the
-            way most often.
+        InputError: the file cannot be written.
+        DescriptionError: robot or world cannot be drawn.
     """
-    chain = scene.chain
-    near: Counter[tuple[str, str]] = Counter()
-    for _ in range(_MOST):
-        states = chain.sample_positions(rng, _CHUNK)
-        kept = np.arange(_CHUNK)
-        if region is not None:
-            places = scene.T_world_base @ chain.forward(states)[:, :3, 3]
-            kept = np.flatnonzero(((places >= region[0]) & (places <= region[1])).all(axis=1))
-        for k in kept.tolist():
-            _, who = checker.distance(states[k], clearance)
-            if who is None:
-                T = SE3.from_matrix(chain.forward(states[k]))
-                return Drawn(states[k], scene.T_world_base @ T)
-            near[who] += 1
-        if near.total() >= _MOST_LOOKS:
-            break
-    raise InputError(
-        f"no free state with the tool in {'the region' if region is not None else 'space'}{_blame(near)}",
-        location=scene.groups.model.name, valid="a region that the arm reaches",
-    )  # fmt: skip
+    import mujoco
+    import numpy as np
+    from PIL import Image, ImageDraw
+
+    from roboyard.description import World
+    from roboyard.description.model import PlacedModel
+    from roboyard.errors import InputError
+    from roboyard.simulation import Simulation
+    from roboyard.simulation.naming import SEPARATOR
+    from roboyard.simulation.render.camera import overview
+    from roboyard.simulation.render.rays import RayRenderer
+
+    model = scene.groups.model
+    placed = PlacedModel("arm", model, scene.T_world_robot)
+    models = world.models if world is not None else ()
+    lights = world.lights if world is not None else ()
+    simulation = Simulation(World("motion", (*models, placed), lights=lights))
+    render_scene = simulation.scene()
+    addresses = {
+        joint: int(render_scene.model.jnt_qposadr[k])
+        for k in range(render_scene.model.njnt)
+        for joint in plan.path.joints
+        if render_scene.model.joint(k).name.split(SEPARATOR)[-1] == joint
+    }
+    times = np.linspace(0.0, plan.trajectory.duration, _N_PREVIEWS)
+    states = plan.trajectory.at(times).position
+    path_positions = plan.trajectory.at(np.linspace(0.0, plan.trajectory.duration, 300)).position
+    tool_positions = scene.T_world_base @ scene.chain.forward(path_positions)[:, :3, 3]
+    extent_points = np.concatenate(
+        [tool_positions, scene.T_world_base @ scene.chain.frames(states)[:, :, :3, 3].reshape(-1, 3)]
+    )
+    camera = overview(
+        extent_points.min(axis=0) - 0.12,
+        extent_points.max(axis=0) + 0.12,
+        aspect=_WIDTH / _HEIGHT,
+        azimuth=-2.3,
+        elevation=0.45,
+    )
+    images = []
+    with RayRenderer(render_scene.model, _WIDTH, _HEIGHT) as renderer:
+        for q in states:
+            for joint, value in zip(plan.path.joints, q, strict=True):
+                render_scene.data.qpos[addresses[joint]] = value
+            mujoco.mj_forward(render_scene.model, render_scene.data)
+            images.append(renderer.render(render_scene.data, camera).astype(np.int16))
+    simulation.close()
+    empty_simulation = Simulation(World("motion", models, lights=lights))
+    empty_scene = empty_simulation.scene()
+    with RayRenderer(empty_scene.model, _WIDTH, _HEIGHT) as renderer:
+        background = renderer.render(empty_scene.data, camera).astype(np.int16)
+    empty_simulation.close()
+    blended = background.astype(np.float64)
+    for k, pixels in enumerate(images):
+        arm = np.abs(pixels - background).max(axis=2) > _PIXEL_DIFFERENCE
+        alpha = 1.0 if k == len(images) - 1 else _PREVIEW_ALPHA
+        blended[arm] = alpha * pixels[arm] + (1.0 - alpha) * blended[arm]
+    image = Image.fromarray(blended.astype(np.uint8))
+    ImageDraw.Draw(image).line(_project_points(camera, tool_positions), fill=_PATH_COLOR, width=3)
+    try:
+        with atomic_path(file, has_target_suffix=True) as temporary:
+            image.save(temporary)
+    except OSError as error:
+        raise InputError(f"cannot be written: {error.strerror or error}", location=str(file)) from error
 
 
-def _blame(near: Counter[tuple[str, str]]) -> str:
-    """What was in the way most often, in words; nothing where no state was looked at."""
-    if not near:
-        return ""
-    (one, other), count = near.most_common(1)[0]
-    return f": in {count} of {near.total()} states {one} is at {other}"
+def _project_points(camera: Any, points: Any) -> list[tuple[float, float]]:
+    """Points of the world in the picture [px]."""
+    local, focal = camera.T_world_camera.inverse() @ points, camera.focal(_HEIGHT)
+    return [(_WIDTH / 2 + focal * x / z, _HEIGHT / 2 + focal * y / z) for x, y, z in local.tolist() if z > 0.0]
 
 
-@dataclass(frozen=True, slots=True)
-class Jog:
-    """A joint that is driven at a speed for a while.
+_N_CELLS = 60
+_BATCH_SIZE = 5000
+
+
+@dataclass(frozen=True)
+class Workspace:
+    """Places of the tool in the chain's base.
 
     Attributes:
-        joint: Its place in the group.
-        speed: [rad/s or m/s].
-        seconds: How long.
+        points: (k, 3) [m].
+        measures: (k,) manipulability at each.
+        volume: Of the cells with a place in them [m³].
+        cell: Edge of a cell [m].
     """
 
-    joint: int
-    speed: float
-    seconds: float
+    points: Array
+    manipulability: Array
+    volume: float
+    cell: float
 
 
-def draw_jog(scene: PlanningScene, q: ArrayLike, rng: np.random.Generator, *, after: float = 0.5) -> Jog:
-    """A joint, a speed and a time, such that the joint stays within its range and nothing comes too near on its way.
+def sample_workspace(chain: Chain, rng: np.random.Generator, samples: int) -> Workspace:
+    """Look at random positions of the joints. Raises InputError where a sliding joint has no limits."""
+    points, manipulability = [], []
+    for first in range(0, samples, _BATCH_SIZE):
+        q = chain.sample_positions(rng, min(_BATCH_SIZE, samples - first))
+        points.append(chain.forward(q)[:, :3, 3])
+        manipulability.append(np.atleast_1d(chain.manipulability(q)))
+    positions = np.concatenate(points)
+    cell = max(float(np.ptp(positions, axis=0).max()) / _N_CELLS, 1e-9)
+    cells = np.unique(np.floor(positions / cell).astype(np.int64), axis=0)
+    return Workspace(positions, np.concatenate(manipulability), len(cells) * cell**3, cell)
 
-    Args:
-        scene: The arm and what must not be touched, by its margin.
-        q: (n,) where the joints stand.
-        rng: Draws.
-        after: So long a joint goes on when nobody commands it any more [s].
+
+def draw_workspace(file: Path, chain: Chain, workspace: Workspace) -> None:
+    """Slices from the side, from ahead and from above, 2 cells thick: how often, and how well, it gets to each place.
 
     Raises:
-        InputError: none was found among 1,000.
+        InputError: the file cannot be written.
     """
-    chain, here = scene.chain, scene.chain.as_positions(q)
-    for _ in range(_MOST_JOGS):
-        joint = int(rng.integers(chain.dof))
-        most = min(float(chain.max_velocity[joint]), _FAST)
-        jog = Jog(joint, float(rng.uniform(0.3, 0.9) * most * rng.choice((-1.0, 1.0))), float(rng.uniform(1.0, 2.0)))
-        end = here.copy()
-        end[joint] += jog.speed * (jog.seconds + after + _SPARE)
-        if chain.is_within_limits(end) and scene.free_line(here, end):
-            return jog
-    raise InputError("no joint can be driven anywhere", location=scene.groups.model.name, valid="an arm with room")
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    from roboyard.errors import InputError
+
+    figure = Figure(figsize=(14.0, 9.0), layout="constrained")
+    FigureCanvasAgg(figure)
+    grid = figure.subplots(2, 3)
+    low, high = workspace.points.min(axis=0), workspace.points.max(axis=0)
+    median_height = float(np.median(workspace.points[:, 2]))
+    views = (("x", "z", 0, 2, 1, 0.0, "side, y = 0"), ("y", "z", 1, 2, 0, 0.0, "front, x = 0"),
+             ("x", "y", 0, 1, 2, median_height, f"above, z = {median_height:.2f} m"))  # fmt: skip
+    for column, (across, up, i, j, k, level, title) in enumerate(views):
+        in_slice = np.abs(workspace.points[:, k] - level) <= 2.0 * workspace.cell
+        points, manipulability = workspace.points[in_slice], workspace.manipulability[in_slice]
+        bins = [np.arange(low[n] - workspace.cell, high[n] + 2.0 * workspace.cell, workspace.cell) for n in (i, j)]
+        counts, *_ = np.histogram2d(points[:, i], points[:, j], bins=bins)
+        total, *_ = np.histogram2d(points[:, i], points[:, j], bins=bins, weights=manipulability)
+        mean = np.divide(total, counts, out=np.full_like(total, np.nan), where=counts > 0)
+        counts[counts == 0] = np.nan
+        extent = (bins[0][0], bins[0][-1], bins[1][0], bins[1][-1])
+        for row, (values, name) in enumerate(((counts, "positions a cell"), (mean, "manipulability"))):
+            axes = grid[row, column]
+            image = axes.imshow(values.T, origin="lower", extent=extent, cmap=("viridis", "magma")[row], aspect="equal")
+            axes.plot(0.0, 0.0, "+", color="#d0402b", markersize=12)
+            axes.set(title=f"{title}: {name}", xlabel=f"{across} [m]", ylabel=f"{up} [m]")
+            figure.colorbar(image, ax=axes, shrink=0.8)
+    figure.suptitle(f"{chain.robot}: where {chain.tip} gets to, in the frame of {chain.base} (+)")
+    try:
+        with atomic_path(file, has_target_suffix=True) as temporary:
+            figure.savefig(temporary, dpi=90)
+    except (OSError, ValueError) as error:
+        raise InputError(f"cannot be written: {error}", location=str(file)) from error

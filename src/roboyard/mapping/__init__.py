@@ -8,7 +8,13 @@ from typing import TYPE_CHECKING
 from roboyard.config.lazy import lazy_exports
 
 if TYPE_CHECKING:
-    from roboyard.mapping.evaluation import AbsoluteError, RelativeError, absolute_error, align, relative_error
+    from roboyard.mapping.evaluation.trajectory_error import (
+        AbsoluteError,
+        RelativeError,
+        absolute_error,
+        align,
+        relative_error,
+    )
     from roboyard.mapping.g2o import read_g2o, write_g2o
     from roboyard.mapping.graph_config import GraphSlamConfig
     from roboyard.mapping.graph_file import MappedPlace, read_place, write_place
@@ -58,7 +64,7 @@ __all__ = [
 ]
 
 __getattr__, __dir__ = lazy_exports(__name__, {
-    "evaluation": ("AbsoluteError", "RelativeError", "absolute_error", "align", "relative_error"),
+    "evaluation.trajectory_error": ("AbsoluteError", "RelativeError", "absolute_error", "align", "relative_error"),
     "g2o": ("read_g2o", "write_g2o"),
     "graph_config": ("GraphSlamConfig",),
     "graph_file": ("MappedPlace", "read_place", "write_place"),

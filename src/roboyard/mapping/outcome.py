@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from roboyard.errors import InputError
 from roboyard.grids import UNKNOWN, OccupancyGrid
-from roboyard.mapping.evaluation import AbsoluteError, RelativeError, absolute_error, relative_error
+from roboyard.mapping.evaluation.trajectory_error import AbsoluteError, RelativeError, absolute_error, relative_error
 from roboyard.mapping.g2o import write_g2o
 from roboyard.mapping.map_files import save_map
 from roboyard.mapping.pose_graph import PoseGraph

@@ -1,7 +1,7 @@
-"""Scenarios: who drives where, what happens, and what must hold; run, judged, reported, and repeated in batches.
+"""Scenarios: world, robots, events and success criteria of a run; execution, evaluation, report and batches.
 
-`Run` puts a run together from Python; `load_spec` and `run_scenario` do it from a file; `run_batch` does it many times,
-`compare_scenario` in several ways.
+`Run` builds a run from Python; `load_scenario` and `run_scenario` do it from a file; `run_batch` does it many times,
+`compare_variants` in several variants.
 """
 
 from typing import TYPE_CHECKING
@@ -9,50 +9,48 @@ from typing import TYPE_CHECKING
 from roboyard.config.lazy import lazy_exports
 
 if TYPE_CHECKING:
-    from roboyard.scenarios.batch import BatchResult, run_batch
-    from roboyard.scenarios.check import CheckReport, check_scenario
-    from roboyard.scenarios.clock import Progress
-    from roboyard.scenarios.compare import Comparison, compare_scenario
-    from roboyard.scenarios.control import Control
-    from roboyard.scenarios.outcome import Outcome
-    from roboyard.scenarios.rewrite import rewrite_report
+    from roboyard.scenarios.assembly import CheckReport, check_scenario
+    from roboyard.scenarios.batch.comparison import VariantComparison, compare_variants
+    from roboyard.scenarios.batch.runner import BatchResult, run_batch
+    from roboyard.scenarios.execution import RunProgress, run_scenario
+    from roboyard.scenarios.loading import LoadedScenario, load_scenario, scenario_from_config
+    from roboyard.scenarios.report_regeneration import regenerate_report
+    from roboyard.scenarios.result import RunResult
     from roboyard.scenarios.robot_handle import RobotHandle
     from roboyard.scenarios.run import Run
-    from roboyard.scenarios.runner import run_scenario
-    from roboyard.scenarios.schema import Scenario
-    from roboyard.scenarios.spec import Spec, load_spec, spec_of
+    from roboyard.scenarios.run_control import RunControl
+    from roboyard.scenarios.schema import ScenarioConfig
 
 __all__ = [
     "BatchResult",
     "CheckReport",
-    "Comparison",
-    "Control",
-    "Outcome",
-    "Progress",
+    "LoadedScenario",
     "RobotHandle",
     "Run",
-    "Scenario",
-    "Spec",
+    "RunControl",
+    "RunProgress",
+    "RunResult",
+    "ScenarioConfig",
+    "VariantComparison",
     "check_scenario",
-    "compare_scenario",
-    "load_spec",
-    "rewrite_report",
+    "compare_variants",
+    "load_scenario",
+    "regenerate_report",
     "run_batch",
     "run_scenario",
-    "spec_of",
+    "scenario_from_config",
 ]
 
 __getattr__, __dir__ = lazy_exports(__name__, {
-    "batch": ("BatchResult", "run_batch"),
-    "check": ("CheckReport", "check_scenario"),
-    "clock": ("Progress",),
-    "compare": ("Comparison", "compare_scenario"),
-    "control": ("Control",),
-    "outcome": ("Outcome",),
-    "rewrite": ("rewrite_report",),
+    "batch.runner": ("BatchResult", "run_batch"),
+    "assembly": ("CheckReport", "check_scenario"),
+    "execution": ("RunProgress", "run_scenario"),
+    "batch.comparison": ("VariantComparison", "compare_variants"),
+    "run_control": ("RunControl",),
+    "result": ("RunResult",),
+    "report_regeneration": ("regenerate_report",),
     "robot_handle": ("RobotHandle",),
     "run": ("Run",),
-    "runner": ("run_scenario",),
-    "schema": ("Scenario",),
-    "spec": ("Spec", "load_spec", "spec_of"),
+    "schema": ("ScenarioConfig",),
+    "loading": ("LoadedScenario", "load_scenario", "scenario_from_config"),
 })  # fmt: skip

@@ -1,4 +1,4 @@
-"""A behaviour tree or tasks that a scenario's main robot, or a person, has for a mission."""
+"""Missions of robots and people: a behavior tree (XML) or tasks (YAML)."""
 
 from __future__ import annotations
 
@@ -7,61 +7,61 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from roboyard.bringup.catalog import find_file
+from roboyard.bringup.robot_nodes import create_node
 from roboyard.bus import Node
 from roboyard.config import parameter
 from roboyard.errors import InputError
-from roboyard.scenarios.catalog import find_file
-from roboyard.scenarios.node_factory import make_node
 
 if TYPE_CHECKING:
     from roboyard.scenarios.robot_handle import RobotHandle
 
 MISSION = "mission"
 """The key of a scenario, and the node's name."""
-_NODES: Final = {".xml": "tree_mission", ".yaml": "goal_mission", ".yml": "goal_mission"}
+_NODE_TYPES: Final = {".xml": "tree_executor", ".yaml": "task_executor", ".yml": "task_executor"}
 
 
 @dataclass(frozen=True)
-class MissionEntry:
+class MissionConfig:
     """What a robot or a person does by themselves."""
 
     file: str = parameter(doc="a behaviour tree (XML) or tasks (YAML)")
-    parameters: dict[str, Any] = parameter(factory=dict, doc="of the node `tree_mission` or `goal_mission`")
+    parameters: dict[str, Any] = parameter(factory=dict, doc="of the node `tree_executor` or `task_executor`")
     remap: dict[str, str] = parameter(factory=dict, doc="its topics: {map: floor_map}")
 
 
-def add_mission(robot: RobotHandle, entry: str | MissionEntry, base: Path | None = None) -> None:
-    """Have a robot run a tree, or pursue tasks. Raises as `mission_node`."""
-    node, remap = mission_node(entry, robot.resources(), base)
+def add_mission(robot: RobotHandle, config: str | MissionConfig, base_folder: Path | None = None) -> None:
+    """Have a robot run a tree, or pursue tasks. Raises as `create_mission_node`."""
+    node, remap = create_mission_node(config, robot.resources(), base_folder)
     robot.add_node(node, MISSION, remap=remap)
 
 
-def mission_node(
-    entry: str | MissionEntry, resources: Mapping[str, Any], base: Path | None
+def create_mission_node(
+    config: str | MissionConfig, resources: Mapping[str, Any], base_folder: Path | None
 ) -> tuple[Node, dict[str, str]]:
     """The node that runs a tree or pursues tasks, and its topics' other names.
 
     Args:
-        entry: The file, beside the scenario or as seen from the working folder; and the node's parameters.
+        config: The file, beside the scenario or as seen from the working folder; and the node's parameters.
         resources: What there is to hand out by name.
-        base: The scenario's folder.
+        base_folder: The scenario's folder.
 
     Raises:
         InputError: there is no such file, it is none of tasks, or a parameter is wrong.
         TreeError: it is no tree, or one of leaves that there are not.
     """
-    said = MissionEntry(entry) if isinstance(entry, str) else entry
-    path = mission_file(said, base)
-    use = _NODES.get(path.suffix.lower())
-    if use is None:
-        raise InputError(f"{said.file} is no mission", location=MISSION, valid="a tree, .xml, or tasks, .yaml")
-    parameters = {**said.parameters, "file": str(path)}
-    return make_node(use, parameters, resources, base=base, where=MISSION), said.remap
+    mission = MissionConfig(config) if isinstance(config, str) else config
+    path = find_mission_file(mission, base_folder)
+    node_type = _NODE_TYPES.get(path.suffix.lower())
+    if node_type is None:
+        raise InputError(f"{mission.file} is no mission", location=MISSION, valid="a tree, .xml, or tasks, .yaml")
+    parameters = {**mission.parameters, "file": str(path)}
+    return create_node(node_type, parameters, resources, base_folder=base_folder, location=MISSION), mission.remap
 
 
-def mission_file(entry: str | MissionEntry, base: Path | None) -> Path:
+def find_mission_file(config: str | MissionConfig, base_folder: Path | None) -> Path:
     """Where its file is. Raises InputError if there is none."""
     try:
-        return find_file(entry if isinstance(entry, str) else entry.file, base).resolve()
+        return find_file(config if isinstance(config, str) else config.file, base_folder).resolve()
     except InputError as error:
         raise InputError(error.message, location=MISSION, valid=error.valid) from None

@@ -1,122 +1,490 @@
-"""The node that plays an operator script: what a person at the joystick would send."""
+"""Operator scripts and the controller that plays them.
+
+A script is a list of timed steps:
+
+- ``drive``: hold a twist
+- ``keys``: hold keys one after the other
+- ``goto``, ``follow``: drive to a point, or along points, by odometry (pure pursuit)
+- ``wander``: drive by lidar wherever there is space
+- ``wait``: hold a zero twist
+- ``link_loss``: send nothing
+- ``repeat``: repeat steps
+
+Pure: no bus.  `roboyard.scenarios.nodes.operator` publishes what the controller returns.
+"""
 
 from __future__ import annotations
 
 import math
-from contextlib import suppress
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Annotated, Any
 
-from roboyard.bus import Node, TransformError, resource
-from roboyard.config import Config, parameter
-from roboyard.geometry import SE2
-from roboyard.messages import msg
-from roboyard.scenarios.pilot import Pilot
-from roboyard.scenarios.planar import planar, scan_points
-from roboyard.scenarios.script import Follow, Script, Wander, actions
-from roboyard.scenarios.wander import Sight
+import numpy as np
+from numpy.typing import NDArray
 
-_STRAY_TIME = 0.5
-"""Correlation time of the hand's tremor [s]."""
+from roboyard.config import ValueConstraint, YamlNode, load, parameter, read_yaml, yaml_from_data
+from roboyard.errors import ConfigError
+from roboyard.geometry import SE2, wrap_angle
+
+MAX_ACTIONS = 100_000
+KEY_DIRECTIONS: dict[str, tuple[float, float]] = {
+    "w": (1, 0),
+    "s": (-1, 0),
+    "a": (0, 1),
+    "d": (0, -1),
+    "x": (0, 0),
+    " ": (0, 0),
+}
+"""Parts of full speed (forward, left turn) that each key stands for; keys held together add up."""
+
+Point = Annotated[tuple[float, float], ValueConstraint(unit="m")]
 
 
-class OperatorConfig(Config):
-    """Configuration of `Operator`."""
+@dataclass(frozen=True)
+class DriveStep:
+    """Hold a twist."""
 
-    radius: float = parameter(
-        0.3, unit="m", low=0.0, high=100.0, runtime=True, doc="Radius of the robot, for wandering."
+    linear: float = parameter(0.0, unit="m/s", low=-20.0, high=20.0, doc="forward")
+    angular: float = parameter(0.0, unit="rad/s", low=-20.0, high=20.0, doc="left turn")
+    duration: float = parameter(1.0, unit="s", low=0.0, high=1e6, doc="how long")
+
+
+@dataclass(frozen=True)
+class KeysStep:
+    """Hold keys one after the other: w a s d, several at once as `wa`, x or a space for none."""
+
+    sequence: tuple[str, ...] = parameter(doc="e.g. [w, w, wa, x]")
+    key_duration: float = parameter(0.5, unit="s", low=0.0, high=1e4, doc="how long each")
+    speed: float = parameter(0.5, unit="m/s", low=0.0, high=20.0, doc="of w and s")
+    angular: float = parameter(1.0, unit="rad/s", low=0.0, high=20.0, doc="of a and d")
+
+    def __post_init__(self) -> None:
+        for pressed in self.sequence:
+            for key in pressed:
+                if key not in KEY_DIRECTIONS:
+                    raise ConfigError(f"key {key!r}", location="sequence", valid="w, a, s, d, x")
+
+
+@dataclass(frozen=True)
+class FollowStep:
+    """Drive along points given in the odometry's frame, by what the robot itself knows."""
+
+    points: tuple[Point, ...] = parameter(doc="[[x, y], ...] in the frame of /odom")
+    speed: float = parameter(0.5, unit="m/s", low=0.01, high=20.0, doc="on straights")
+    angular: float = parameter(1.5, unit="rad/s", low=0.01, high=20.0, doc="at most")
+    tolerance: float = parameter(0.15, unit="m", low=0.01, doc="distance at which the last point counts as reached")
+    lookahead: float = parameter(0.5, unit="m", low=0.05, doc="how far ahead on the line it aims")
+    timeout: float = parameter(300.0, unit="s", low=0.0, doc="after which it goes on with the next step")
+
+    def __post_init__(self) -> None:
+        if not self.points:
+            raise ConfigError("there is no point", location="points")
+
+
+@dataclass(frozen=True)
+class GotoStep:
+    """Drive to one point."""
+
+    to: Point = parameter(doc="[x, y] in the frame of /odom")
+    speed: float = parameter(0.5, unit="m/s", low=0.01, high=20.0)
+    angular: float = parameter(1.5, unit="rad/s", low=0.01, high=20.0)
+    tolerance: float = parameter(0.15, unit="m", low=0.01)
+    timeout: float = parameter(120.0, unit="s", low=0.0)
+
+
+@dataclass(frozen=True)
+class WanderStep:
+    """Drive about by lidar, wherever there is room."""
+
+    duration: float = parameter(30.0, unit="s", low=0.0, high=1e6, doc="how long")
+    speed: float = parameter(0.5, unit="m/s", low=0.01, high=20.0, doc="at most, and at most two of its radii a second")
+    angular: float = parameter(1.0, unit="rad/s", low=0.01, high=20.0, doc="at most")
+    margin: float = parameter(0.1, unit="m", low=0.0, high=10.0, doc="kept from everything seen")
+
+
+@dataclass(frozen=True)
+class RepeatStep:
+    """Steps several times."""
+
+    times: int = parameter(low=0, high=MAX_ACTIONS)
+    steps: tuple[ScriptStep, ...] = parameter()
+
+
+@dataclass(frozen=True)
+class ScriptStep:
+    """One step: exactly one of these keys."""
+
+    drive: DriveStep | None = None
+    keys: KeysStep | None = None
+    goto: GotoStep | Point | None = None
+    follow: FollowStep | None = None
+    wander: WanderStep | None = None
+    wait: float | None = parameter(None, unit="s", low=0.0)
+    link_loss: float | None = parameter(None, unit="s", low=0.0)
+    repeat: RepeatStep | None = None
+
+    def __post_init__(self) -> None:
+        names = [f.name for f in fields(self)]
+        present = [name for name in names if getattr(self, name) is not None]
+        if len(present) != 1:
+            problem = f"a step with {' and '.join(present)}" if present else "an empty step"
+            raise ConfigError(problem, valid=f"exactly one of: {', '.join(names)}")
+
+
+@dataclass(frozen=True)
+class OperatorScript:
+    """A whole script."""
+
+    steps: tuple[ScriptStep, ...] = parameter(doc="what the operator does, one after the other")
+    rate: float = parameter(20.0, unit="Hz", low=0.1, high=1000.0, doc="of the operator's messages")
+    frame: str = parameter("odom", doc="of the points: odom, or map where the robot finds its place in one")
+    command_noise: float = parameter(0.0, low=0.0, high=1.0, doc="how far the hand strays, as a share of what it holds")
+
+
+@dataclass(frozen=True, slots=True)
+class HoldTwist:
+    """A twist (v [m/s], w [rad/s]) for ``duration`` [s]; None: publish nothing."""
+
+    twist: tuple[float, float] | None
+    duration: float
+
+
+OperatorAction = HoldTwist | FollowStep | WanderStep
+
+
+OperatorScriptFile = tuple[ScriptStep, ...] | OperatorScript
+"""Content of a script's file."""
+
+
+def load_script(
+    source: str | Path | Sequence[Any] | Mapping[str, Any], source_name: str = "operator"
+) -> OperatorScript:
+    """Read a script: a YAML file's path, or data; either the list of steps or a mapping with `steps` and `rate`.
+
+    Raises:
+        ConfigError: it cannot be read or says something it may not.
+    """
+    node = read_yaml(source) if isinstance(source, str | Path) else yaml_from_data(source, source_name)
+    if isinstance(node.value, list):
+        node = YamlNode(
+            {"steps": YamlNode(node.value, node.location, node.location, node.size)},
+            node.location,
+            node.location,
+            node.size,
+        )
+    return load(OperatorScript, node, source_name=source_name)
+
+
+def flatten_script(script: OperatorScript) -> tuple[OperatorAction, ...]:
+    """The script as a flat list of actions, repeats written out.
+
+    Raises:
+        ConfigError: that would be more than ``MAX_ACTIONS``.
+    """
+    collected: list[OperatorAction] = []
+    for action in _expand_steps(script.steps):
+        if len(collected) == MAX_ACTIONS:
+            raise ConfigError(f"the script has more than {MAX_ACTIONS} steps", location="operator")
+        collected.append(action)
+    return tuple(collected)
+
+
+def _expand_steps(steps: tuple[ScriptStep, ...]) -> Iterator[OperatorAction]:
+    for step in steps:
+        if step.drive is not None:
+            yield HoldTwist((step.drive.linear, step.drive.angular), step.drive.duration)
+        elif step.keys is not None:
+            for pressed in step.keys.sequence:
+                forward = sum(KEY_DIRECTIONS[key][0] for key in pressed)
+                left = sum(KEY_DIRECTIONS[key][1] for key in pressed)
+                yield HoldTwist((forward * step.keys.speed, left * step.keys.angular), step.keys.key_duration)
+        elif step.follow is not None:
+            yield step.follow
+        elif isinstance(step.goto, GotoStep):
+            goto = step.goto
+            yield FollowStep((goto.to,), goto.speed, goto.angular, goto.tolerance, timeout=goto.timeout)
+        elif step.goto is not None:
+            yield FollowStep((step.goto,))
+        elif step.wander is not None:
+            yield step.wander
+        elif step.wait is not None:
+            yield HoldTwist((0.0, 0.0), step.wait)
+        elif step.link_loss is not None:
+            yield HoldTwist(None, step.link_loss)
+        elif step.repeat is not None:
+            for _ in range(step.repeat.times):
+                yield from _expand_steps(step.repeat.steps)
+
+
+_HEADINGS = np.radians(np.arange(-100.0, 101.0, 5.0))
+_MAX_FREE_DISTANCE = 3.0
+"""Room beyond this many metres is as good as any."""
+_HEADING_COST = 0.5
+"""Metres of room that one radian aside must be better by."""
+_SIDE_BIAS = 0.2
+"""Metres of room per radian by which it favours one side for a while, so as not to go round one pillar forever."""
+_SIDE_BIAS_PERIOD = 14.0
+"""How long it favours a side."""
+_STEERING_GAIN = 1.5
+"""Turn rate per heading [1/s]."""
+
+
+@dataclass(frozen=True, slots=True)
+class ScanPoints:
+    """A planar scan: ``points`` (n, 2) [m] in the robot's frame, returns only."""
+
+    points: NDArray[np.float64]
+
+
+def free_distances(points: NDArray[np.float64], radius: float) -> NDArray[np.float64]:
+    """How far a disc of ``radius`` [m] can go along each of the headings before it touches a point, at most 3 m.
+
+    Args:
+        points: (n, 2) [m] in the robot's frame.
+        radius: Of the disc [m]; points inside it block every heading that leads towards them.
+
+    Returns:
+        (headings,) [m].
+    """
+    directions = np.column_stack([np.cos(_HEADINGS), np.sin(_HEADINGS)])
+    normals = np.column_stack([-directions[:, 1], directions[:, 0]])
+    along, lateral = points @ directions.T, points @ normals.T  # (n, headings)
+    blocking = (np.abs(lateral) < radius) & (along > 0.0)
+    distance = along - np.sqrt(np.maximum(radius**2 - lateral**2, 0.0))
+    free: NDArray[np.float64] = np.min(
+        np.where(blocking, np.maximum(distance, 0.0), _MAX_FREE_DISTANCE), axis=0, initial=_MAX_FREE_DISTANCE
     )
-    base_frame: str = parameter("base_link", runtime=True, doc="Frame of the robot.")
-    after_end: str = parameter(
-        "stop",
-        choices=("stop", "silence"),
-        runtime=True,
-        doc="Action after the end of the script: zero commands, or none.",
-    )
+    return free
 
 
-class Operator(Node[OperatorConfig]):
-    """Sends a script's twists.   in: odom, scan (only if the script drives by them)   out: cmd_vel
+class ScanWanderer:
+    """Chooses twists from scans.
 
-    It knows no more than the robot: way-points are followed on odometry, or on where the robot finds itself in its map;
-    room is seen by lidar, never on truth; without a lidar it wanders round a small circle, and says so.
+    Attributes:
+        turning: Direction in which it turns on the spot (1 left, -1 right), 0 while it drives.
     """
 
-    script: Script = resource(Script)
+    def __init__(self) -> None:
+        self.turn_direction = 0
+        self._last_scan: ScanPoints | None = None
+        self._twist = (0.0, 0.0)
 
-    def setup(self) -> None:
-        """Connect."""
-        plan = actions(self.script)
-        self._pilot = Pilot(plan, self.config.radius)
-        self._pose: SE2 | None = None
-        self._sight: Sight | None = None
-        self._lidars: dict[str, SE2] = {}
-        self._commands = self.publisher("cmd_vel", msg.Twist)
-        if any(isinstance(action, Follow) for action in plan):
-            self.subscribe("odom", msg.Odometry, self._on_odometry)
-        if any(isinstance(action, Wander) for action in plan):
-            self.subscribe("scan", msg.LaserScan, self._on_scan)
-        self.timer(rate=self.script.rate, callback=self._tick, immediate=True)
-        self.over = self.blind = False
-        self._stray = [0.0, 0.0]
+    def update(
+        self, time: float, scan: ScanPoints | None, radius: float, max_speed: float, max_angular_speed: float
+    ) -> tuple[float, float]:
+        """The twist (v [m/s], w [rad/s]) to send; it changes with each new scan.
 
-    def _on_odometry(self, message: Any) -> None:
-        pose, frame = planar(message.pose.pose), self.script.frame
-        if frame != "odom":
-            with suppress(TransformError):  # until the robot has found its place, the map begins where odometry did
-                pose = SE2.from_se3(self.transforms.lookup(self.frame(frame), message.header.frame_id)) @ pose
-        self._pose = pose
+        Args:
+            time: Now [s].
+            sight: Newest scan; None while nothing was seen: it waits.
+            radius: Of the robot with its margin [m].
+            speed: At most [m/s].
+            turn: At most [rad/s].
+        """
+        if scan is not self._last_scan and scan is not None:
+            self._last_scan = scan
+            self._twist = self._choose_twist(time, scan, radius, max_speed, max_angular_speed)
+        return self._twist
 
-    def _on_scan(self, message: Any) -> None:
-        self._sight = Sight(self._lidar(message.header.frame_id) @ scan_points(message))
+    def _choose_twist(
+        self, time: float, scan: ScanPoints, radius: float, max_speed: float, max_angular_speed: float
+    ) -> tuple[float, float]:
+        free = free_distances(scan.points, radius)
+        straight = len(_HEADINGS) // 2
+        if self.turn_direction and free[straight] < 2.0 * radius:
+            return 0.0, self.turn_direction * max_angular_speed
+        self.turn_direction = 0
+        preferred_side = 1.0 if int(time / _SIDE_BIAS_PERIOD) % 2 == 0 else -1.0
+        best_heading = int(
+            np.argmax(free - _HEADING_COST * np.abs(_HEADINGS) + _SIDE_BIAS * preferred_side * _HEADINGS)
+        )
+        if free[straight] < 0.5 * radius:
+            self.turn_direction = 1 if _HEADINGS[best_heading] >= 0.0 else -1
+            return 0.0, self.turn_direction * max_angular_speed
+        heading = float(_HEADINGS[best_heading])
+        distance = float(min(free[straight], free[best_heading]))
+        speed = min(max_speed, 0.6 * distance) * max(0.2, math.cos(heading))
+        return speed, max(-max_angular_speed, min(max_angular_speed, _STEERING_GAIN * heading))
 
-    def _lidar(self, frame: str) -> SE2:
-        """T_base_lidar, once the transforms are there; until then the lidar counts as the robot's middle."""
-        if frame not in self._lidars:
-            try:
-                self._lidars[frame] = SE2.from_se3(self.transforms.lookup(self.frame(self.config.base_frame), frame))
-            except TransformError:
-                return SE2()
-        return self._lidars[frame]
 
-    def _tick(self) -> None:
-        output = self._pilot.update(self.now, self._pose, self._sight)
-        if output.over and not self.over:
-            self.over = True
-            self.log.info("the operator's script is over")
-        if not self.blind and self._pilot.blind(self.now, self._sight):
-            self.blind = True
-            self.log.warn("no scan comes: the operator, who is to drive where there is room, drives in a circle")
-        if output.twist is None or (output.over and self.config.after_end == "silence"):
-            return
-        v, w = self._by_hand(*output.twist)
-        self._commands.publish(msg.Twist(linear=msg.Vector3(x=v), angular=msg.Vector3(z=w)))
+TURN_IN_PLACE_ERROR = math.radians(60.0)
+"""Heading error beyond which the pilot turns on the spot before it drives on."""
+NO_SCAN_TIMEOUT = 2.0
+"""Time without any scan after which a wandering operator drives without looking [s]."""
+_APPROACH_GAIN = 1.0
+"""Speed per distance left to the last point [1/s]."""
 
-    def _by_hand(self, v: float, w: float) -> tuple[float, float]:
-        """The twist as an unsteady hand holds it: straying slowly about what it means, at rest at rest."""
-        tremor = self.script.tremor
-        if tremor == 0.0:
-            return v, w
-        keep = math.exp(-1.0 / (self.script.rate * _STRAY_TIME))
-        spread = tremor * math.sqrt(1.0 - keep * keep)
-        self._stray = [keep * stray + spread * float(self.random.standard_normal()) for stray in self._stray]
-        return v * (1.0 + self._stray[0]), w + (abs(w) + abs(v)) * self._stray[1]
+
+@dataclass(frozen=True, slots=True)
+class OperatorCommand:
+    """What the operator does now: a twist (v, w), nothing (None), and whether the script is over."""
+
+    twist: tuple[float, float] | None
+    is_finished: bool = False
+
+
+class OperatorController:
+    """Walks through the actions of a script.
+
+    Args:
+        actions: What to do.
+        radius: Of the robot [m], for wandering.
+
+    Attributes:
+        index: Action under way.
+        since: When it began [s]; None before the first update.
+        leg: Of a ``Follow``, the point driven to.
+    """
+
+    def __init__(self, actions: tuple[OperatorAction, ...], radius: float = 0.3) -> None:
+        self.actions = actions
+        self.radius = radius
+        self.wanderer = ScanWanderer()
+        self.action_index = 0
+        self.action_start: float | None = None
+        self.waypoint_index = 0
+        self._path_start: tuple[float, float] | None = None
+
+    def update(self, time: float, pose: SE2 | None, scan: ScanPoints | None = None) -> OperatorCommand:
+        """What to send at ``time`` [s], given pose by odometry and newest scan (None while there is none)."""
+        if self.action_start is None:
+            self.action_start = time
+        while self.action_index < len(self.actions):
+            action = self.actions[self.action_index]
+            if isinstance(action, FollowStep):
+                if time - self.action_start < action.timeout:
+                    twist = self._follow(action, pose)
+                    if twist is not None:
+                        return OperatorCommand(twist)
+                self._start_next_action(time)
+            elif time - self.action_start < action.duration - 1e-9:
+                return OperatorCommand(
+                    action.twist if isinstance(action, HoldTwist) else self._wander(action, time, scan)
+                )
+            else:
+                self._start_next_action(
+                    self.action_start + action.duration
+                )  # the script's own time: no drift from the sending rate
+        return OperatorCommand((0.0, 0.0), is_finished=True)
+
+    def _start_next_action(self, time: float) -> None:
+        self.action_index, self.action_start, self.waypoint_index, self._path_start = (
+            self.action_index + 1,
+            time,
+            0,
+            None,
+        )
+
+    def is_without_scan(self, time: float, scan: ScanPoints | None) -> bool:
+        """Whether it wanders at ``time`` [s] without having seen anything for long enough to think the robot blind."""
+        wandering = self.action_index < len(self.actions) and isinstance(self.actions[self.action_index], WanderStep)
+        return (
+            wandering and scan is None and self.action_start is not None and time - self.action_start > NO_SCAN_TIMEOUT
+        )
+
+    def _wander(self, action: WanderStep, time: float, scan: ScanPoints | None) -> tuple[float, float]:
+        speed = min(action.speed, 2.0 * self.radius)
+        if self.is_without_scan(time, scan):
+            # Round a circle beside the place that it was put at: nothing tells where there is more room.
+            circle_radius = self.radius + action.margin
+            angular_speed = min(action.angular, 0.5 * speed / circle_radius)
+            return angular_speed * circle_radius, angular_speed
+        return self.wanderer.update(time, scan, self.radius + action.margin, speed, action.angular)
+
+    def _follow(self, action: FollowStep, pose: SE2 | None) -> tuple[float, float] | None:
+        """Drive the arc to the point ``lookahead`` ahead on the line; None when the last point is reached.
+
+        Pure pursuit: curvature 2 sin(error) / distance (R. C. Coulter, CMU-RI-TR-92-01).
+        """
+        if pose is None:
+            return 0.0, 0.0
+        if self._path_start is None:
+            self._path_start = (pose.x, pose.y)
+        points = (self._path_start, *action.points)
+        while self.waypoint_index < len(action.points):
+            a, b = points[self.waypoint_index], points[self.waypoint_index + 1]
+            along, remaining = _project(a, b, (pose.x, pose.y))
+            last = self.waypoint_index == len(action.points) - 1
+            distance = action.tolerance if last else action.lookahead
+            if math.hypot(b[0] - pose.x, b[1] - pose.y) > distance and not (remaining <= 0.0 and not last):
+                break
+            self.waypoint_index += 1
+        else:
+            return None
+        target = _lookahead_point(points, self.waypoint_index, along, action.lookahead)
+        error = wrap_angle(math.atan2(target[1] - pose.y, target[0] - pose.x) - pose.theta)
+        if abs(error) > TURN_IN_PLACE_ERROR:
+            return 0.0, math.copysign(action.angular, error)
+        speed = min(
+            action.speed,
+            max(
+                0.1 * action.speed,
+                _APPROACH_GAIN * _remaining_distance(points, self.waypoint_index, along, action.speed / _APPROACH_GAIN),
+            ),
+        )
+        distance = max(math.hypot(target[0] - pose.x, target[1] - pose.y), 0.1)
+        angular_speed = 2.0 * speed * math.sin(error) / distance
+        if abs(angular_speed) > action.angular:
+            speed, angular_speed = (
+                speed * action.angular / abs(angular_speed),
+                math.copysign(action.angular, angular_speed),
+            )
+        return speed, angular_speed
 
     def save_state(self) -> dict[str, Any]:
-        """State of the node and of the script, and what it saw last."""
-        seen = {"pose": self._pose, "sight": self._sight, "lidars": dict(self._lidars)}
+        """The state as plain data."""
         return {
-            **super().save_state(),
-            "pilot": self._pilot.save_state(),
-            "over": self.over,
-            "blind": self.blind,
-            "stray": list(self._stray),
-            **seen,
+            "action_index": self.action_index,
+            "action_start": self.action_start,
+            "waypoint_index": self.waypoint_index,
+            "path_start": self._path_start,
+            "turn_direction": self.wanderer.turn_direction,
         }
 
     def load_state(self, state: dict[str, Any]) -> None:
-        """Take it back."""
-        super().load_state(state)
-        self._pilot.load_state(state["pilot"])
-        self.over, self.blind = state["over"], state["blind"]
-        self._stray = list(state["stray"])
-        self._pose, self._sight, self._lidars = state["pose"], state["sight"], dict(state["lidars"])
+        """Take back what ``save`` gave."""
+        self.action_index, self.action_start, self.waypoint_index = (
+            state["action_index"],
+            state["action_start"],
+            state["waypoint_index"],
+        )
+        self.wanderer.turn_direction = state["turn_direction"]
+        self._path_start = None if state["path_start"] is None else tuple(state["path_start"])
+
+
+def _project(a: tuple[float, float], b: tuple[float, float], point: tuple[float, float]) -> tuple[float, float]:
+    """Distance of p's projection from a along a→b, and what is left of the leg [m]."""
+    length = math.hypot(b[0] - a[0], b[1] - a[1])
+    if length == 0.0:
+        return 0.0, 0.0
+    along = ((point[0] - a[0]) * (b[0] - a[0]) + (point[1] - a[1]) * (b[1] - a[1])) / length
+    return max(along, 0.0), length - along
+
+
+def _remaining_distance(
+    points: tuple[tuple[float, float], ...], segment_index: int, along: float, cutoff: float
+) -> float:
+    """Way left along the polyline, or anything above ``enough``."""
+    distance = -along
+    for index in range(segment_index, len(points) - 1):
+        a, b = points[index], points[index + 1]
+        distance += math.hypot(b[0] - a[0], b[1] - a[1])
+        if distance > cutoff:
+            break
+    return distance
+
+
+def _lookahead_point(
+    points: tuple[tuple[float, float], ...], segment_index: int, along: float, distance: float
+) -> tuple[float, float]:
+    """The point ``distance`` further along the polyline."""
+    remaining = along + distance
+    for a, b in zip(points[segment_index:], points[segment_index + 1 :], strict=False):
+        length = math.hypot(b[0] - a[0], b[1] - a[1])
+        if remaining <= length:
+            fraction = remaining / length if length else 0.0
+            return a[0] + fraction * (b[0] - a[0]), a[1] + fraction * (b[1] - a[1])
+        remaining -= length
+    return points[-1]

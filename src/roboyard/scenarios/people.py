@@ -13,8 +13,8 @@ from roboyard.compute import expect_kernels
 from roboyard.config import parameter
 from roboyard.errors import ConfigError, InputError
 from roboyard.geometry import SE2, SE3
-from roboyard.scenarios.errands import Errand, ErrandsNode
-from roboyard.scenarios.missions import MISSION, MissionEntry, mission_node
+from roboyard.scenarios.missions import MISSION, MissionConfig, create_mission_node
+from roboyard.scenarios.nodes.actors import PersonScheduleNode, PersonTask
 from roboyard.simulation.nodes import CrowdNode, PersonNode
 from roboyard.simulation.people import Physique, make_body
 from roboyard.simulation.people.body import SHIRT
@@ -27,64 +27,68 @@ from roboyard.simulation.people.ways import Ways
 if TYPE_CHECKING:
     from roboyard.scenarios.run import Run
 
-_USUAL = 1.75
+_DEFAULT_HEIGHT = 1.75
 
 
 @dataclass(frozen=True)
-class PersonEntry:
+class PersonConfig:
     """Somebody."""
 
-    at: tuple[float, float, float] = parameter((0.0, 0.0, 0.0), low=-1e4, high=1e4, doc="[x, y, yaw] in m and rad")
+    pose: tuple[float, float, float] = parameter((0.0, 0.0, 0.0), low=-1e4, high=1e4, doc="[x, y, yaw] in m and rad")
     height: float | None = parameter(
-        None, unit="m", low=0.8, high=2.5, doc="default: 1.75 m, or as percentile and sex say"
+        None, unit="m", low=0.8, high=2.5, doc="autostart: 1.75 m, or as percentile and sex say"
     )
     percentile: float | None = parameter(None, low=0.1, high=99.9, doc="of all people of that sex that are shorter")
     sex: Literal["female", "male"] | None = parameter(None, doc="that the percentile belongs to")
-    mass: float | None = parameter(None, unit="kg", low=5.0, high=400.0, doc="default: 24 kg/m² times squared height")
-    shirt: tuple[float, float, float] = parameter(SHIRT[:3], low=0.0, high=1.0, doc="its colour: red, green, blue")
-    clips: dict[str, str] = parameter(factory=dict, doc="further clips: {name: file}")
-    errands: tuple[Errand, ...] = parameter((), doc="what they do, one after the other")
+    mass: float | None = parameter(None, unit="kg", low=5.0, high=400.0, doc="autostart: 24 kg/m² times squared height")
+    shirt_color: tuple[float, float, float] = parameter(
+        SHIRT[:3], low=0.0, high=1.0, doc="its colour: red, green, blue"
+    )
+    animations: dict[str, str] = parameter(factory=dict, doc="further clips: {name: file}")
+    schedule: tuple[PersonTask, ...] = parameter((), doc="what they do, one after the other")
     repeat: bool = parameter(False, doc="whether they then begin again")
-    stroll: tuple[tuple[float, float], ...] = parameter(
+    patrol: tuple[tuple[float, float], ...] = parameter(
         (), doc="[[x, y], ...]: places that they walk round, again and again, among others who do"
     )
-    mission: str | MissionEntry | None = parameter(None, doc="instead of errands: a behaviour tree (XML)")
-    pace: float = parameter(1.0, low=0.2, high=3.0, doc="times the clips' own speed, of all that they do")
+    mission: str | MissionConfig | None = parameter(None, doc="instead of errands: a behaviour tree (XML)")
+    speed_factor: float = parameter(1.0, low=0.2, high=3.0, doc="times the clips' own speed, of all that they do")
     rate: float = parameter(50.0, unit="Hz", low=5.0, high=1000.0, doc="of their steps, and of feedback")
-    body_rate: float = parameter(10.0, unit="Hz", low=0.0, high=1000.0, doc="of the truth about their bodies; 0: never")
+    body_publish_rate: float = parameter(
+        10.0, unit="Hz", low=0.0, high=1000.0, doc="of the truth about their bodies; 0: never"
+    )
 
     def __post_init__(self) -> None:
-        if sum((bool(self.stroll), bool(self.errands), self.mission is not None)) > 1:
-            raise ConfigError("several of errands, stroll and mission", valid="one of them")
-        if not all(math.isfinite(value) for place in self.stroll for value in place):
-            raise ConfigError(f"stroll {self.stroll}", valid="finite places")
+        if sum((bool(self.patrol), bool(self.schedule), self.mission is not None)) > 1:
+            raise ConfigError("several of schedule, patrol and mission", valid="one of them")
+        if not all(math.isfinite(value) for waypoint in self.patrol for value in waypoint):
+            raise ConfigError(f"patrol {self.patrol}", valid="finite places")
         if self.height is not None and self.percentile is not None:
             raise ConfigError("height and percentile", valid="one of them")
         if (self.percentile is None) != (self.sex is None):
             raise ConfigError("percentile without sex, or sex without percentile", valid="both")
 
-    def physique(self) -> Physique:
+    def to_physique(self) -> Physique:
         """How large and heavy. Raises ConfigError."""
         if self.percentile is not None and self.sex is not None:
             return Physique.of_percentile(self.percentile, self.sex, self.mass)
-        return Physique.of_height(self.height or _USUAL, self.mass)
+        return Physique.of_height(self.height or _DEFAULT_HEIGHT, self.mass)
 
 
-def clip_finder(clips: Mapping[str, str], base: Path | None) -> Callable[[str], Clip]:
+def make_clip_lookup(clips: Mapping[str, str], base: Path | None) -> Callable[[str], Clip]:
     """Finds clips by the names that a scenario gives them, and all others as `find_clip` does.
 
     Raises:
         InputError and its kinds: one of the files is not there or broken.
     """
-    own = {name: find_clip(file, base) for name, file in clips.items()}
-    return partial(_found, own, base)
+    scenario_clips = {name: find_clip(file, base) for name, file in clips.items()}
+    return partial(_look_up_clip, scenario_clips, base)
 
 
-def _found(own: Mapping[str, Clip], base: Path | None, name: str) -> Clip:
-    return own[name] if name in own else find_clip(name, base)
+def _look_up_clip(scenario_clips: Mapping[str, Clip], base: Path | None, name: str) -> Clip:
+    return scenario_clips[name] if name in scenario_clips else find_clip(name, base)
 
 
-def add_person(run: Run, name: str, entry: PersonEntry) -> PersonNode:
+def add_person(run: Run, name: str, config: PersonConfig) -> PersonNode:
     """Put somebody into a run.
 
     Raises:
@@ -92,37 +96,37 @@ def add_person(run: Run, name: str, entry: PersonEntry) -> PersonNode:
         InputError and its kinds: the name is taken, or a clip's file is not there or broken.
     """
     expect_kernels(stretch, place_parts)
-    clips = clip_finder(entry.clips, run.base)
-    for errand in entry.errands:
-        for clip in (errand.show, errand.clip):
+    clips = make_clip_lookup(config.animations, run.base_folder)
+    for task in config.schedule:
+        for clip in (task.animate, task.walk_animation):
             if clip is not None:
                 clips(clip)
-    red, green, blue = entry.shirt
-    body = make_body(entry.physique(), name, (red, green, blue, 1.0))
-    x, y, yaw = entry.at
+    red, green, blue = config.shirt_color
+    body = make_body(config.to_physique(), name, (red, green, blue, 1.0))
+    x, y, yaw = config.pose
     if name in run.simulation.models:
         raise InputError(f"there is something called {name!r} already", valid="another name")
     run.simulation.add(body.model, name, SE3.from_xyz_rpy((x, y, 0.0), (0.0, 0.0, yaw)), robot=False, flesh=body.flesh)
-    ways = next((node.ways for node in run.people.values()), None) or Ways(run.simulation)
+    walking_map = next((node.ways for node in run.people.values()), None) or Ways(run.simulation)
     node = PersonNode(
-        simulation=run.simulation, body=body, ways=ways, clips=clips, place=SE2(x, y, yaw), model=name,
-        rate=entry.rate, body_rate=entry.body_rate, pace=entry.pace,
+        simulation=run.simulation, body=body, ways=walking_map, clips=clips, place=SE2(x, y, yaw), model=name,
+        rate=config.rate, body_rate=config.body_publish_rate, pace=config.speed_factor,
     )  # fmt: skip
     run.people[name] = run.bus.add(node, name)
     run.evaluation.add_person(name)
-    if entry.mission is not None:
-        mission, remap = mission_node(entry.mission, run.resources(), run.base)
+    if config.mission is not None:
+        mission, remap = create_mission_node(config.mission, run.resources(), run.base_folder)
         run.bus.add(mission, MISSION, namespace=f"/{name}", remap=remap)
-    if entry.errands:
-        errands = ErrandsNode(person=name, errands=entry.errands, repeat=entry.repeat)
-        run.bus.add(errands, f"{name}_errands")
+    if config.schedule:
+        schedule = PersonScheduleNode(person=name, tasks=config.schedule, repeat=config.repeat)
+        run.bus.add(schedule, f"{name}_errands")
     return node
 
 
-def add_crowd(run: Run, people: Mapping[str, PersonEntry]) -> None:
+def add_crowd(run: Run, people: Mapping[str, PersonConfig]) -> None:
     """Have those who stroll walk, as one crowd; nothing if nobody does."""
-    strolling = {name: entry.stroll for name, entry in people.items() if entry.stroll}
-    if strolling:
-        nodes = tuple(run.people[name] for name in strolling)
-        crowd = CrowdNode(simulation=run.simulation, people=nodes, routes=tuple(strolling.values()), ways=nodes[0].ways)
+    patrols = {name: entry.patrol for name, entry in people.items() if entry.patrol}
+    if patrols:
+        nodes = tuple(run.people[name] for name in patrols)
+        crowd = CrowdNode(simulation=run.simulation, people=nodes, routes=tuple(patrols.values()), ways=nodes[0].ways)
         run.bus.add(crowd, "crowd")

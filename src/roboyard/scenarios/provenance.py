@@ -12,14 +12,14 @@ from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 from typing import Any
 
-_SHOWN = (
+_DISTRIBUTIONS = (
     "roboyard", "mujoco-core", "numba", "llvmlite", "numpy", "scipy", "rosbags", "zstandard", "lz4", "pillow",
     "opencv-python-headless", "embreex", "gtsam", "coal", "ompl", "ruckig", "trimesh", "fast-simplification",
 )  # fmt: skip
 """Distributions on which the bytes of a recording may depend: physics, kernels, planners, pictures, messages, files."""
-_VERSION = "version."
-_LOCKED = re.compile(r"^([A-Za-z0-9._-]+)==([^\s#]+)", re.MULTILINE)
-_VECTOR = ("avx512f", "avx2", "avx", "sse4_2", "asimd")
+_VERSION_PREFIX = "version."
+_LOCK_LINE = re.compile(r"^([A-Za-z0-9._-]+)==([^\s#]+)", re.MULTILINE)
+_VECTOR_UNITS = ("avx512f", "avx2", "avx", "sse4_2", "asimd")
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,49 +52,49 @@ class Provenance:
 
     def metadata(self) -> dict[str, str]:
         """As texts, for a recording: only what its bytes may depend on."""
-        versions = {f"{_VERSION}{name}": version for name, version in self.versions.items()}
+        versions = {f"{_VERSION_PREFIX}{name}": version for name, version in self.versions.items()}
         return {"lock": self.lock, "cpu_class": self.cpu_class, "renderer": self.renderer, **versions}
 
 
-def provenance(renderer: str = "none") -> Provenance:
+def collect_provenance(renderer: str = "none") -> Provenance:
     """This process's."""
     versions = {"python": platform.python_version()}
-    for name in _SHOWN:
+    for name in _DISTRIBUTIONS:
         versions[name] = _version(name)
     return Provenance(versions, lock_hash(), cpu_class(), _cpu_name(), renderer)
 
 
-def differences(previous: Mapping[str, str], now: Mapping[str, str]) -> tuple[str, ...]:
+def describe_differences(previous: Mapping[str, str], current: Mapping[str, str]) -> tuple[str, ...]:
     """In what two runs were made differently, each as "numpy 2.2.6 (here 2.4.6)".
 
     Args:
         previous: `Provenance.metadata` of one, also from a recording; what it does not say is not compared.
-        now: Of the other, that of this process for example.
+        current: Of the other, that of this process for example.
     """
-    both = [key for key in previous if key in now and previous[key] != now[key]]
-    named = [key for key in both if key.startswith(_VERSION) or key in ("cpu_class", "renderer")]
-    if not named and "lock" in both:
+    changed = [key for key in previous if key in current and previous[key] != current[key]]
+    relevant = [key for key in changed if key.startswith(_VERSION_PREFIX) or key in ("cpu_class", "renderer")]
+    if not relevant and "lock" in changed:
         return ("other versions of further packages",)
-    return tuple(f"{_key_text(key)} {previous[key]} (here {now[key]})" for key in named)
+    return tuple(f"{_key_text(key)} {previous[key]} (here {current[key]})" for key in relevant)
 
 
-def compare_with_here(previous: Mapping[str, str]) -> str:
+def compare_with_current(previous: Mapping[str, str]) -> str:
     """One line that says in what a recording was made differently from what would be made here; "" if in nothing.
 
     Args:
         previous: `Provenance.metadata` of the run, or a recording's metadata.
     """
-    current = provenance().metadata()
+    current = collect_provenance().metadata()
     if "none" in (previous.get("renderer"), current["renderer"]):  # one of the two has drawn nothing
         del current["renderer"]
-    found = differences(previous, current)
-    return f"made with {', '.join(found)}: bytes may differ" if found else ""
+    differences = describe_differences(previous, current)
+    return f"made with {', '.join(differences)}: bytes may differ" if differences else ""
 
 
-def document_metadata(found: Mapping[str, Any]) -> dict[str, str]:
+def metadata_from_dict(data: Mapping[str, Any]) -> dict[str, str]:
     """`Provenance.metadata` from what `Provenance.to_dict` has written into a run's document."""
-    versions = {f"{_VERSION}{name}": str(version) for name, version in (found.get("versions") or {}).items()}
-    return {key: str(found[key]) for key in ("lock", "cpu_class", "renderer") if key in found} | versions
+    versions = {f"{_VERSION_PREFIX}{name}": str(version) for name, version in (data.get("versions") or {}).items()}
+    return {key: str(data[key]) for key in ("lock", "cpu_class", "renderer") if key in data} | versions
 
 
 def lock_file() -> Path | None:
@@ -109,8 +109,8 @@ def lock_file() -> Path | None:
 def locked_versions() -> dict[str, str]:
     """Versions that were tested together, by normalized name; none where there is no lock file."""
     path = lock_file()
-    found = _LOCKED.findall(path.read_text("utf-8")) if path is not None else ()
-    return {_normal(name): version for name, version in found}
+    found = _LOCK_LINE.findall(path.read_text("utf-8")) if path is not None else ()
+    return {_normalize_name(name): version for name, version in found}
 
 
 def compare_with_lock(versions: Mapping[str, str]) -> str:
@@ -120,19 +120,19 @@ def compare_with_lock(versions: Mapping[str, str]) -> str:
         versions: By distribution, as `Provenance.versions`.
     """
     locked = locked_versions()
-    other = [
+    untested = [
         f"{name} {version} (tested: {tested})"
         for name, version in versions.items()
-        if (tested := locked.get(_normal(name), version)) != version
+        if (tested := locked.get(_normalize_name(name), version)) != version
     ]
-    return f"made with {', '.join(other)}: bytes may differ" if other else ""
+    return f"made with {', '.join(untested)}: bytes may differ" if untested else ""
 
 
 def _key_text(key: str) -> str:
-    return {"cpu_class": "the processor", "renderer": "the renderer"}.get(key, key.removeprefix(_VERSION))
+    return {"cpu_class": "the processor", "renderer": "the renderer"}.get(key, key.removeprefix(_VERSION_PREFIX))
 
 
-def _normal(name: str) -> str:
+def _normalize_name(name: str) -> str:
     return re.sub(r"[-_.]+", "-", name).lower()
 
 
@@ -146,11 +146,11 @@ def _version(name: str) -> str:
 @lru_cache(maxsize=1)
 def lock_hash() -> str:
     """Hash of the installed closure of roboyard's requirements, extras left out."""
-    lines = "\n".join(f"{name}=={version}" for name, version in sorted(closure("roboyard").items()))
+    lines = "\n".join(f"{name}=={version}" for name, version in sorted(dependency_closure("roboyard").items()))
     return hashlib.sha256(lines.encode()).hexdigest()
 
 
-def closure(root: str) -> dict[str, str]:
+def dependency_closure(root: str) -> dict[str, str]:
     """Versions of ``root`` and of all that it needs on this machine, by normalised name.
 
     Of its extras none is followed, of its requirements' those that are asked for (``package[extra]``). What is
@@ -159,33 +159,36 @@ def closure(root: str) -> dict[str, str]:
     from packaging.requirements import InvalidRequirement, Requirement  # heavy, and only this function needs it
     from packaging.utils import canonicalize_name
 
-    found: dict[str, str] = {}
-    waiting = [(canonicalize_name(root), "")]
-    seen = set(waiting)
-    while waiting:
-        name, extra = waiting.pop()
+    versions: dict[str, str] = {}
+    pending = [(canonicalize_name(root), "")]
+    visited = set(pending)
+    while pending:
+        name, extra = pending.pop()
         try:
             package = distribution(name)
         except PackageNotFoundError:
             continue
-        found[name] = package.version
+        versions[name] = package.version
         for text in package.requires or ():
             try:
-                needed = Requirement(text)
+                requirement = Requirement(text)
             except InvalidRequirement:
                 continue  # old metadata may hold what no installer could have followed
-            if needed.marker is None or needed.marker.evaluate({"extra": extra}):
-                new = {(canonicalize_name(needed.name), one) for one in ("", *needed.extras)} - seen
-                seen |= new
-                waiting += sorted(new)
-    return found
+            if requirement.marker is None or requirement.marker.evaluate({"extra": extra}):
+                new = {
+                    (canonicalize_name(requirement.name), requested_extra)
+                    for requested_extra in ("", *requirement.extras)
+                } - visited
+                visited |= new
+                pending += sorted(new)
+    return versions
 
 
 @lru_cache(maxsize=1)
 def cpu_class() -> str:
     """Architecture and widest vector unit."""
     flags = _cpu_field("flags").split() or _cpu_field("Features").split()
-    vector = next((flag for flag in _VECTOR if flag in flags), "unknown vector unit")
+    vector = next((flag for flag in _VECTOR_UNITS if flag in flags), "unknown vector unit")
     return f"{platform.machine()} {vector}"
 
 

@@ -1,4 +1,4 @@
-"""A robot in a run: its nodes, its truth, and a hand on its stick."""
+"""One robot of a run: its nodes, ground truth, velocity commands and navigation goals."""
 
 from __future__ import annotations
 
@@ -7,23 +7,22 @@ from collections.abc import Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from roboyard.bringup.joint_groups import RobotJoints
+from roboyard.bringup.legged_robot import create_legged_robot
+from roboyard.bringup.robot_config import RobotPackage
+from roboyard.bringup.robot_nodes import LazyResources, RobotBringup
 from roboyard.bus import GoalFuture, Node
 from roboyard.control.owners import JointOwners
 from roboyard.description import LidarSpec
 from roboyard.description.extent import footprint_polygon
 from roboyard.errors import InputError
+from roboyard.evaluation.topics import RobotTopics
 from roboyard.geometry import SE2
 from roboyard.hardware import Hardware
 from roboyard.messages import action, message_type
 from roboyard.messages.convert import pose_stamped_to_msg
-from roboyard.scenarios.crew import Crew
-from roboyard.scenarios.metrics import RobotTopics
-from roboyard.scenarios.metrics.walking import Legged
-from roboyard.scenarios.offers import Offers
-from roboyard.scenarios.robot_groups import KnownJoints
-from roboyard.scenarios.robot_legs import legs_of
-from roboyard.scenarios.robot_package import RobotPackage
-from roboyard.scenarios.true_arm import TrueArm
+from roboyard.scenarios.ground_truth import SimulatedArmGroundTruth
+from roboyard.walking.evaluation.gait import LegModel
 from roboyard.walking.walker import Walker
 
 if TYPE_CHECKING:
@@ -31,12 +30,12 @@ if TYPE_CHECKING:
     from roboyard.scenarios.run import Run
     from roboyard.simulation import Truth
 
-_STICK_RATE = 20.0
-_SCAN_HEIGHT = 0.25
+_TWIST_RATE = 20.0
+_DEFAULT_LIDAR_HEIGHT = 0.25
 
 
-class RobotHandle(Crew):
-    """One robot of a run; made by ``Run.add``.
+class RobotHandle(RobotBringup):
+    """One robot of a run; made by ``Run.add_robot``.
 
     Attributes:
         name: In the run.
@@ -47,15 +46,15 @@ class RobotHandle(Crew):
         topics: Where its truth, odometry and commands are.
     """
 
-    def __init__(self, run: Run, name: str, namespace: str, joints: KnownJoints, package: RobotPackage) -> None:
+    def __init__(self, run: Run, name: str, namespace: str, joints: RobotJoints, package: RobotPackage) -> None:
         super().__init__(run.bus, name, namespace, package)
         self._run = run
         self.model = joints.model
         self._joints = joints
-        self.topics = RobotTopics.of(name, namespace, package.file.topics)
+        self.topics = RobotTopics.for_robot(name, namespace, package.config.topics)
         self._owners = JointOwners()
-        self._stick: _Stick | None = None
-        self._asker: _Asker | None = None
+        self._twist_publisher: _TwistPublisher | None = None
+        self._navigation_client: _NavigationClient | None = None
 
     @property
     def hardware(self) -> Hardware:
@@ -68,23 +67,23 @@ class RobotHandle(Crew):
         return self._run.simulation.truth(self.name)
 
     @property
-    def outline(self) -> tuple[tuple[float, float], ...]:
+    def footprint(self) -> tuple[tuple[float, float], ...]:
         """Corners of its outline on the ground [m], seen from its base frame."""
-        return footprint_polygon(self.package.file.footprint, self.model)
+        return footprint_polygon(self.package.config.footprint, self.model)
 
     @property
-    def scan_height(self) -> float:
+    def lidar_height(self) -> float:
         """Height in the world [m] at which its lowest lidar is, its joints at zero; without one, that of usual ones."""
         model, root = self.model, self._run.simulation.placement(self.name).root
         T_world_model = self.truth.pose @ model.link(root).T_model_link.inverse()
         lidars = [sensor for sensor in model.sensors if isinstance(sensor.spec, LidarSpec)]
         poses = [T_world_model @ model.link(lidar.link).T_model_link @ lidar.T_link_sensor for lidar in lidars]
-        return min((pose.z for pose in poses), default=_SCAN_HEIGHT)
+        return min((pose.z for pose in poses), default=_DEFAULT_LIDAR_HEIGHT)
 
     @property
-    def true_arm(self) -> TrueArm:
+    def arm_truth(self) -> SimulatedArmGroundTruth:
         """Where its tools really are; for judging."""
-        return TrueArm(self._run.simulation, self)
+        return SimulatedArmGroundTruth(self._run.simulation, self)
 
     @cached_property
     def groups(self) -> Groups:
@@ -94,35 +93,37 @@ class RobotHandle(Crew):
     def resources(self) -> Mapping[str, Any]:
         """What its nodes may be handed, by name."""
         base = self._run.simulation.base(self.name)
-        found = {"hardware": self.hardware, "description": self.model, "truth_topic": self.topics.truth,
-                 "owners": self._owners, "rates": self._joints.rates,
-                 "outline": self.outline,
-                 "drive_limits": self.package.file.limits, **self._run.resources()}  # fmt: skip
+        resources = {"hardware": self.hardware, "description": self.model, "truth_topic": self.topics.truth,
+                 "owners": self._owners, "rates": self._joints.acceleration_limits,
+                 "outline": self.footprint,
+                 "drive_limits": self.package.config.limits, **self._run.resources()}  # fmt: skip
         if self._legs is not None:
-            found["legs"] = self._legs
-        return Offers(found if base is None else {**found, "base": base}, {"groups": lambda: self.groups})
+            resources["legs"] = self._legs
+        return LazyResources(
+            resources if base is None else {**resources, "base": base}, {"groups": lambda: self.groups}
+        )
 
     @property
-    def legged(self) -> Legged | None:
+    def legged_robot(self) -> LegModel | None:
         """Its legs and motors, for what walking is judged by; None without."""
-        return None if self._legs is None else Legged.of(self._legs, self.model)
+        return None if self._legs is None else LegModel.from_model(self._legs, self.model)
 
     @cached_property
     def _legs(self) -> Walker | None:
-        return legs_of(self.package, self.model)
+        return create_legged_robot(self.package, self.model)
 
     def publish(self, topic: str, message: Any) -> None:
         """Send a message in the robot's namespace, in the name of ``script``."""
         self._run.publish(topic if topic.startswith("/") else f"{self.namespace}/{topic}", message)
 
-    def drive(self, v: float, w: float = 0.0) -> None:
+    def drive(self, linear: float, angular: float = 0.0) -> None:
         """Hold the stick at a twist (v [m/s], w [rad/s]) until told otherwise."""
-        if self._stick is None:
-            self._stick = _Stick()
+        if self._twist_publisher is None:
+            self._twist_publisher = _TwistPublisher()
             self._run.bus.add(
-                self._stick, "script_stick", namespace=self.namespace, remap=dict(self.package.file.topics)
+                self._twist_publisher, "script_stick", namespace=self.namespace, remap=dict(self.package.config.topics)
             )
-        self._stick.hold(v, w)
+        self._twist_publisher.set_twist(linear, angular)
 
     def navigate_to(self, x: float, y: float, yaw: float | None = None, *, frame: str = "map") -> GoalFuture:
         """Ask its navigator to bring it to a place; needs the node ``navigator``, a map and a localisation.
@@ -139,46 +140,49 @@ class RobotHandle(Crew):
         Raises:
             InputError: numbers that are not finite.
         """
-        if self._asker is None:
-            self._asker = _Asker()
-            self._run.bus.add(self._asker, "script_goals", namespace=self.namespace)
-        here = self.truth.pose.translation
-        heading = math.atan2(y - float(here[1]), x - float(here[0])) if yaw is None else yaw
-        return self._asker.ask(SE2(x, y, heading), f"{self.frame_prefix}{frame}")
+        if self._navigation_client is None:
+            self._navigation_client = _NavigationClient()
+            self._run.bus.add(self._navigation_client, "script_goals", namespace=self.namespace)
+        position = self.truth.pose.translation
+        heading = math.atan2(y - float(position[1]), x - float(position[0])) if yaw is None else yaw
+        return self._navigation_client.send_goal(SE2(x, y, heading), f"{self.frame_prefix}{frame}")
 
     def remove(self) -> None:
         """Take the robot and its nodes out of the run."""
         if self._run.robots.get(self.name) is not self:
             raise InputError(f"robot {self.name} is not in the run any more")
-        for node in [*reversed(list(self.nodes.values())), *([part for part in (self._stick, self._asker) if part])]:
+        for node in [
+            *reversed(list(self.nodes.values())),
+            *([script_node for script_node in (self._twist_publisher, self._navigation_client) if script_node]),
+        ]:
             self._run.bus.remove(node)
         self.nodes.clear()
-        self._stick = self._asker = None
+        self._twist_publisher = self._navigation_client = None
         self._run.remove(self.name)
 
 
-class _Asker(Node):
+class _NavigationClient(Node):
     """Sends goals, as somebody does who clicks on a map.   actions: navigate_to_pose"""
 
     def setup(self) -> None:
         self._action: Any = action.NavigateToPose
         self._client = self.action_client("navigate_to_pose", self._action)
 
-    def ask(self, pose: SE2, frame: str) -> GoalFuture:
+    def send_goal(self, pose: SE2, frame: str) -> GoalFuture:
         return self._client.send(self._action.Goal(pose=pose_stamped_to_msg(pose, frame, self.now_ns)))
 
 
-class _Stick(Node):
+class _TwistPublisher(Node):
     """Repeats a twist, as a joystick does.   out: cmd_vel"""
 
     def setup(self) -> None:
         self._type: Any = message_type("geometry_msgs/msg/Twist")
         self._commands = self.publisher("cmd_vel", self._type)
         self._twist = (0.0, 0.0)
-        self.timer(rate=_STICK_RATE, callback=self._send, immediate=True)
+        self.timer(rate=_TWIST_RATE, callback=self._send, immediate=True)
 
-    def hold(self, v: float, w: float) -> None:
-        self._twist = (float(v), float(w))
+    def set_twist(self, linear: float, angular: float) -> None:
+        self._twist = (float(linear), float(angular))
 
     def _send(self) -> None:
         message = self._type()

@@ -1,7 +1,7 @@
 """A run: a world with robots and their nodes on one clock, from Python.
 
 run = Run("arena", seed=7)
-rover = run.add("rover", at=(0, 0, 0))
+rover = run.add_robot("rover", pose=(0, 0, 0))
 rover.drive(0.5, 0.2)
 run.run_for(10)
 print(rover.truth.pose)
@@ -15,37 +15,44 @@ import shutil
 import tempfile
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, ExitStack
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
+from roboyard.bringup import catalog
+from roboyard.bringup.derivation import derive_package_from_model
+from roboyard.bringup.joint_groups import RobotJoints
+from roboyard.bringup.robot_config import RobotPackage
+from roboyard.bringup.robot_loader import load_robot
+from roboyard.bringup.robot_nodes import create_node
 from roboyard.bus import Bus, Graph, Node, Publisher, graph
 from roboyard.compute import wait_for_kernels
 from roboyard.compute.wall_clock import wall_seconds
 from roboyard.description import Model, World, load_model, load_world
-from roboyard.errors import InputError, RunError, UnknownNameError
+from roboyard.description.extent import PoseLike, to_world_pose
+from roboyard.errors import InputError, RoboyardError, RunError, UnknownNameError
+from roboyard.geometry import SE2, SE3
 from roboyard.grids.terrain import Terrain
 from roboyard.record import Recorder
-from roboyard.scenarios import catalog
-from roboyard.scenarios.actors import bring_to_life
-from roboyard.scenarios.bringup import package_of
-from roboyard.scenarios.depth_looks import depth_seen
-from roboyard.scenarios.metrics import Evaluation
-from roboyard.scenarios.node_factory import make_node
-from roboyard.scenarios.places import Place, place
-from roboyard.scenarios.provenance import provenance
-from roboyard.scenarios.robot_groups import KnownJoints
+from roboyard.scenarios.evaluator import Evaluator
+from roboyard.scenarios.ground_truth import WorldGroundTruth, measure_depth_error
+from roboyard.scenarios.nodes.ground_truth import GroundTruthMapNode
+from roboyard.scenarios.provenance import collect_provenance
 from roboyard.scenarios.robot_handle import RobotHandle
-from roboyard.scenarios.robot_package import RobotPackage
-from roboyard.scenarios.run_folder import RunFolder, given_folder
-from roboyard.scenarios.true_shapes import TrueShapes
+from roboyard.scenarios.run_folder import RunFolder, prepare_folder
 from roboyard.simulation import Simulation
 from roboyard.simulation.furniture import FILENAME, furniture_of
-from roboyard.simulation.nodes import FurnitureNode, PersonNode, SimulationNode
+from roboyard.simulation.nodes import ActorNode, FurnitureNode, PersonNode, SimulationNode
+from roboyard.simulation.people import Physique, make_body
+from roboyard.simulation.people.clip import Clip
+from roboyard.simulation.people.library import read_clip
+from roboyard.simulation.people.scripted import Scripted
 
 if TYPE_CHECKING:
-    from roboyard.scenarios.people import PersonEntry
+    from roboyard.description.model import ActorScript
+    from roboyard.scenarios.people import PersonConfig
 
 
 class Run:
@@ -57,9 +64,9 @@ class Run:
         timestep: Of the physics [s]; None: the world's own, at most 2 ms.
         out: Folder for recording and report: new or empty.  None: kept only if ``report`` is told where.
         record: False records nothing.
-        exclude: Topics not to record; patterns as ``/truth/*``.
-        cameras: Compressed pictures of each camera that are recorded a second [Hz]; 0: none.
-        base: Folder that relative paths are looked up in first.
+        exclude_topics: Topics not to record; patterns as ``/truth/*``.
+        camera_rate: Compressed pictures of each camera that are recorded a second [Hz]; 0: none.
+        base_folder: Folder that relative paths are looked up in first.
         name: Of the run, in recording and report; None: the world's.
 
     Attributes:
@@ -67,11 +74,11 @@ class Run:
         simulation: The physics.
         world: Its description.
         robots: By name, the first is the main one.
-        known_robots: Those that were removed too.
-        furniture: What moves by itself, by name.
+        all_robots: Those that were removed too.
+        devices: What moves by itself, by name.
         people: Who is there, by name.
         terrain: Uneven ground that a scenario has laid; None without.
-        things: Names of what a scenario has laid out.
+        objects: Names of what a scenario has laid out.
         evaluation: Its metrics so far.
         events: What happened to it from outside: faults that began and ended, things that came and went.
         folder: Where the recording lies; None if nothing is recorded.
@@ -94,78 +101,83 @@ class Run:
         timestep: float | None = None,
         out: str | Path | None = None,
         record: bool = True,
-        exclude: Sequence[str] = (),
-        cameras: float = 2.0,
-        base: Path | None = None,
+        exclude_topics: Sequence[str] = (),
+        camera_rate: float = 2.0,
+        base_folder: Path | None = None,
         name: str | None = None,
     ) -> None:
-        self.base = base
-        self.world = world if isinstance(world, World) else load_world(catalog.find("world", str(world), base))
+        self.base_folder = base_folder
+        self.world = (
+            world
+            if isinstance(world, World)
+            else load_world(catalog.find_catalog_file("world", str(world), base_folder))
+        )
         self.name = name or self.world.name
         self.seed = seed
         self.simulation = Simulation(self.world, seed=seed, timestep=timestep)
         self.bus = Bus(seed=seed)
         self.robots: dict[str, RobotHandle] = {}
-        self.known_robots: dict[str, RobotHandle] = {}
-        self.things: tuple[str, ...] = ()
+        self.all_robots: dict[str, RobotHandle] = {}
+        self.objects: tuple[str, ...] = ()
         self.terrain: Terrain | None = None
-        self.furniture: dict[str, FurnitureNode] = {}
+        self.devices: dict[str, FurnitureNode] = {}
         self.people: dict[str, PersonNode] = {}
-        self.evaluation = Evaluation(self.bus.log.warn)
-        self.wall_seconds, self.start_ns, self._attached = 0.0, 0, ExitStack()
+        self.evaluation = Evaluator(self.bus.log.warn)
+        self.wall_seconds, self.start_ns, self._bridges = 0.0, 0, ExitStack()
         self.events: list[dict[str, Any]] = []
         self.folder: RunFolder | None = None
         self.graph: Graph | None = None
-        self._temporary: Path | None = None
+        self._temporary_folder: Path | None = None
         self.recorder: Recorder | None = None
         self._publishers: dict[str, Publisher] = {}
-        self._closed = False
-        self.bus.add_message_observer(self.evaluation.tap)
+        self._is_closed = False
+        self.bus.add_message_observer(self.evaluation.on_published)
         try:
             if record:
-                self._record(out, exclude)
-            node = SimulationNode(simulation=self.simulation, record_cameras=cameras if record else 0.0)
+                self._start_recording(out, exclude_topics)
+            node = SimulationNode(simulation=self.simulation, record_cameras=camera_rate if record else 0.0)
             self.simulation_node = self.bus.add(node, "simulation")
-            for name_of, handle in self.simulation.models.items():
+            for model_name, handle in self.simulation.models.items():
                 if furniture_of(handle.model) is not None:
-                    self._bring_up(name_of, handle.model)
-            bring_to_life(self)
+                    self._start_device(model_name, handle.model)
+            spawn_sdf_actors(self)
         except BaseException:
             self.close()
             raise
 
-    def _record(self, out: str | Path | None, exclude: Sequence[str]) -> None:
+    def _start_recording(self, out: str | Path | None, exclude_topics: Sequence[str]) -> None:
         if out is None:
-            self._temporary = Path(tempfile.mkdtemp(prefix="roboyard-"))
-        self.folder = RunFolder(self._temporary) if self._temporary else given_folder(out or "")
-        metadata = provenance().metadata() | {"run": self.name, "seed": str(self.seed)}
-        self.recorder = Recorder(self.bus, self.folder.recording, exclude=exclude, metadata=metadata)
+            self._temporary_folder = Path(tempfile.mkdtemp(prefix="roboyard-"))
+        self.folder = RunFolder(self._temporary_folder) if self._temporary_folder else prepare_folder(out or "")
+        metadata = collect_provenance().metadata() | {"run": self.name, "seed": str(self.seed)}
+        self.recorder = Recorder(self.bus, self.folder.recording, exclude=exclude_topics, metadata=metadata)
 
     # -- what is in it -------------------------------------------------------------------------------------------------
-    def add(
+    def add_robot(
         self,
         model: str | Path | Model | RobotPackage,
         name: str | None = None,
         *,
-        at: Place = (0.0, 0.0, 0.0),
+        pose: PoseLike = (0.0, 0.0, 0.0),
         namespace: str | None = None,
         nodes: str | Sequence[str] = "default",
-        arguments: dict[str, str] | None = None,
+        xacro_args: dict[str, str] | None = None,
         repair: bool = False,
-        fixed: bool = False,
+        fixed_base: bool = False,
     ) -> RobotHandle:
         """Put a robot into the world and bring it up; also while the run goes on.
 
         Args:
             model: A robot's name, a path to .yaml, .urdf, .xacro or .sdf, a ``Model`` or a ``RobotPackage``.
             name: In the run; None: the model's.
-            at: (x, y, yaw) or ``SE2``: standing on the ground; (x, y, z, roll, pitch, yaw) or ``SE3``: T_world_model
+            pose: (x, y, yaw) or ``SE2``: standing on the ground; (x, y, z, roll, pitch, yaw) or ``SE3``: T_world_model
                 as it is [m, rad].
             namespace: Of its topics; None: the root for the first robot, its own name for further ones.
             nodes: "default", "all", "none", or names of nodes that its package offers.
-            arguments: For xacro.
+            xacro_args: For xacro.
             repair: Mend faults of the description that can be mended; ``handle.model.repairs`` lists each.
-            fixed: Bolt it down where it is put: an arm whose description has no link ``world`` tips over otherwise.
+            fixed_base: Bolt it down where it is put: an arm whose description has no link ``world`` tips over
+                otherwise.
 
         Raises:
             UnknownNameError: no such robot or node.
@@ -173,70 +185,90 @@ class Run:
             InputError: the name is taken.
         """
         if isinstance(model, Model):
-            package = package_of(model, model.source or Path(f"{model.name}.sdf"))
+            package = derive_package_from_model(model, model.source or Path(f"{model.name}.sdf"))
             description = model
         else:
-            find = partial(catalog.find_robot, base=self.base, arguments=arguments, repair=repair)
-            package = model if isinstance(model, RobotPackage) else find(str(model))
-            description = package.load_model(arguments, repair=repair)
-        if fixed:
+            load = partial(load_robot, base_folder=self.base_folder, arguments=xacro_args, repair=repair)
+            package = model if isinstance(model, RobotPackage) else load(str(model))
+            description = package.load_model(xacro_args, repair=repair)
+        if fixed_base:
             description = description.fixed_to_world()
-        joints = KnownJoints.of(package, description)
+        joints = RobotJoints.from_package(package, description)
         name = name or package.name
-        if name in self.known_robots:
+        if name in self.all_robots:
             raise InputError(f"there is or was already a robot {name!r}", valid="another name")
-        chosen = package.select(nodes if isinstance(nodes, str) else tuple(nodes))
-        namespace = self._namespace(namespace, name)
+        node_names = package.select_nodes(nodes if isinstance(nodes, str) else tuple(nodes))
+        namespace = self._robot_namespace(namespace, name)
         self.simulation.add(
-            joints.model, name, place(at, description), namespace, robot=True, base=package.file.base,
-            aloft=joints.aloft,
-        )  # fmt: skip
-        return self._robot(RobotHandle(self, name, namespace, joints, package), chosen)
+            joints.model,
+            name,
+            to_world_pose(pose, description),
+            namespace,
+            robot=True,
+            base=package.config.base_motion,
+            aloft=joints.links_off_ground,
+        )
+        return self._start_robot(RobotHandle(self, name, namespace, joints, package), node_names)
 
-    def wake(self, name: str, *, namespace: str | None = None, nodes: str | Sequence[str] = "default") -> RobotHandle:
-        """Bring up a robot that stands in the world already, as its plugins say; see `add`.
+    def activate_model(
+        self, name: str, *, namespace: str | None = None, nodes: str | Sequence[str] = "default"
+    ) -> RobotHandle:
+        """Bring up a robot that stands in the world already, as its plugins say; see `add_robot`.
 
         Raises:
             UnknownNameError: the world has no such model, or the robot no such node.
             DescriptionError: its plugins make no sense.
             InputError: it is up already.
         """
-        if name in self.known_robots:
+        if name in self.all_robots:
             raise InputError(f"the robot {name!r} is up already", valid="another model of the world")
         handle = self.simulation.models.get(name)
         if handle is None:
             raise UnknownNameError(
                 f"the world has no model {name!r}", valid=", ".join(self.simulation.models) or "none"
             )
-        package = package_of(handle.model, handle.model.source or self.world.source or Path(f"{name}.sdf"))
-        chosen = package.select(nodes if isinstance(nodes, str) else tuple(nodes))
-        namespace = self._namespace(namespace, re.sub("[^A-Za-z0-9_]", "_", name))
-        joints = KnownJoints.of(package, handle.model)
-        self.simulation.adopt(name, namespace, base=package.file.base, model=joints.model)
-        return self._robot(RobotHandle(self, name, namespace, joints, package), chosen)
+        package = derive_package_from_model(
+            handle.model, handle.model.source or self.world.source or Path(f"{name}.sdf")
+        )
+        node_names = package.select_nodes(nodes if isinstance(nodes, str) else tuple(nodes))
+        namespace = self._robot_namespace(namespace, re.sub("[^A-Za-z0-9_]", "_", name))
+        joints = RobotJoints.from_package(package, handle.model)
+        self.simulation.adopt(name, namespace, base=package.config.base_motion, model=joints.model)
+        return self._start_robot(RobotHandle(self, name, namespace, joints, package), node_names)
 
-    def _namespace(self, given: str | None, name: str) -> str:
+    def _robot_namespace(self, requested: str | None, name: str) -> str:
         """Of a robot's topics: as given, else the root for the first robot, its own name for further ones."""
-        said = given if given is not None else name if self.robots else ""
-        return f"/{said.strip('/')}" if said.strip("/") else ""
+        namespace = requested if requested is not None else name if self.robots else ""
+        return f"/{namespace.strip('/')}" if namespace.strip("/") else ""
 
-    def _robot(self, robot: RobotHandle, nodes: Sequence[str]) -> RobotHandle:
-        self.robots[robot.name] = self.known_robots[robot.name] = robot
-        shapes = TrueShapes(self.simulation, self.robots)
-        plan, seen = partial(shapes.plan, robot.scan_height), partial(depth_seen, self.simulation, robot.name)
-        about = robot.true_arm, robot.legged
-        self.evaluation.add_robot(robot.name, robot.topics, plan, robot.outline, shapes.surfaces, seen, *about)
-        robot.bring_up(*nodes)
+    def _start_robot(self, robot: RobotHandle, nodes: Sequence[str]) -> RobotHandle:
+        self.robots[robot.name] = self.all_robots[robot.name] = robot
+        world_truth = WorldGroundTruth(self.simulation, self.robots)
+        floor_plan, depth_comparison = (
+            partial(world_truth.floor_plan, robot.lidar_height),
+            partial(measure_depth_error, self.simulation, robot.name),
+        )
+        robot_truth = robot.arm_truth, robot.legged_robot
+        self.evaluation.add_robot(
+            robot.name,
+            robot.topics,
+            floor_plan,
+            robot.footprint,
+            world_truth.surface_voxels,
+            depth_comparison,
+            *robot_truth,
+        )
+        robot.start_nodes(*nodes)
         for finding in robot.package.findings:
             self.bus.log.info(f"{robot.name}: {finding}")
         return robot
 
-    def add_object(self, model: Model, name: str | None = None, at: Place = (0.0, 0.0, 0.0)) -> str:
+    def add_object(self, model: Model, name: str | None = None, pose: PoseLike = (0.0, 0.0, 0.0)) -> str:
         """Put a thing without nodes into the world; gives its name."""
-        return self.simulation.add(model, name, place(at, model), robot=False).name
+        return self.simulation.add(model, name, to_world_pose(pose, model), robot=False).name
 
-    def add_furniture(
-        self, model: str | Path | Model, name: str, at: Place = (0.0, 0.0, 0.0), start: float = 0.0
+    def add_device(
+        self, model: str | Path | Model, name: str, pose: PoseLike = (0.0, 0.0, 0.0), initial_command: float = 0.0
     ) -> Node:
         """Put furniture that moves into the world: a conveyor belt, a door, a turntable.
 
@@ -244,33 +276,36 @@ class Run:
             model: Its name (``conveyor``, ``door``, ``sliding_door``, ``turntable``), a path to a file with such a
                 plugin, or a ``Model``.
             name: In the run; its topics are ``/<name>/command`` and ``/<name>/state``.
-            at: As for robots.
-            start: First command: a belt's speed [m/s], a turntable's rate [rad/s], how far a door is open (0 to 1).
+            pose: As for robots.
+            initial_command: First command: a belt's speed [m/s], a turntable's rate [rad/s], how far a door is open
+                (0 to 1).
 
         Raises:
             UnknownNameError, InputError: there is no such furniture, nothing of the model moves, or the name is taken.
             DescriptionError: its file is not right.
         """
-        made = model if isinstance(model, Model) else load_model(catalog.find_furniture(str(model), self.base))
-        if furniture_of(made) is None:
-            raise InputError(f"nothing of {made.name} moves", location=str(model), valid=f"a plugin {FILENAME}")
-        self.add_object(made, name, at)
+        description = (
+            model if isinstance(model, Model) else load_model(catalog.find_device(str(model), self.base_folder))
+        )
+        if furniture_of(description) is None:
+            raise InputError(f"nothing of {description.name} moves", location=str(model), valid=f"a plugin {FILENAME}")
+        self.add_object(description, name, pose)
         try:
-            return self._bring_up(name, made, start)
+            return self._start_device(name, description, initial_command)
         except BaseException:
             self.simulation.remove(name)
             raise
 
-    def add_person(self, name: str, person: PersonEntry | None = None, **said: Any) -> PersonNode:
+    def add_person(self, name: str, person: PersonConfig | None = None, **settings: Any) -> PersonNode:
         """Put somebody into the world: a ``PersonEntry``, or its values by name. Raises as `people.add_person`."""
         from roboyard.scenarios import people
 
-        return people.add_person(self, name, person or people.PersonEntry(**said))
+        return people.add_person(self, name, person or people.PersonConfig(**settings))
 
-    def _bring_up(self, name: str, model: Model, start: float = 0.0) -> Node:
-        moving = furniture_of(model)
-        node = FurnitureNode(simulation=self.simulation, furniture=moving, model=name, start=start)
-        self.furniture[name] = self.bus.add(node, re.sub(r"[^A-Za-z0-9_]", "_", name))
+    def _start_device(self, name: str, model: Model, initial_command: float = 0.0) -> Node:
+        device = furniture_of(model)
+        node = FurnitureNode(simulation=self.simulation, furniture=device, model=name, start=initial_command)
+        self.devices[name] = self.bus.add(node, re.sub(r"[^A-Za-z0-9_]", "_", name))
         return node
 
     def remove(self, name: str) -> None:
@@ -282,7 +317,7 @@ class Run:
         if name in self.robots and self.robots[name].nodes:
             self.robots[name].remove()
             return
-        for nodes in (self.furniture, self.people):
+        for nodes in (self.devices, self.people):
             if name in nodes:
                 self.bus.remove(nodes.pop(name))
         self.simulation.remove(name)
@@ -295,8 +330,12 @@ class Run:
 
     def add_node(self, node: Node | str, name: str, *, namespace: str = "", **options: Any) -> Node:
         """Start a node that belongs to no robot: one made already, or ``module:Class`` or ``file.py:Class``."""
-        made = node if isinstance(node, Node) else make_node(node, options.pop("parameters", {}), {}, base=self.base)
-        return self.bus.add(made, name, namespace=namespace, **options)
+        instance = (
+            node
+            if isinstance(node, Node)
+            else create_node(node, options.pop("parameters", {}), {}, base_folder=self.base_folder)
+        )
+        return self.bus.add(instance, name, namespace=namespace, **options)
 
     def publish(self, topic: str, message: Any) -> None:
         """Send a message on an absolute topic in the name of ``script``."""
@@ -305,9 +344,9 @@ class Run:
             publisher = self._publishers[topic] = self.bus.publisher(topic, type(message), "/script")
         publisher.publish(message)
 
-    def attach(self, make: Callable[[Run], AbstractContextManager[object]]) -> object:
+    def open_bridge(self, bridge: Callable[[Run], AbstractContextManager[object]]) -> object:
         """Open a bridge to others until the run ends; gives what opening gave."""
-        return self._attached.enter_context(make(self))
+        return self._bridges.enter_context(bridge(self))
 
     # -- time ----------------------------------------------------------------------------------------------------------
     @property
@@ -315,44 +354,44 @@ class Run:
         """Simulated time [s]."""
         return self.bus.now_ns * 1e-9
 
-    def run_for(self, seconds: float) -> None:
+    def run_for(self, duration: float) -> None:
         """Run that much simulated time.
 
         Raises:
             NodeError: a node failed; the recording up to there is complete.
         """
-        self.advance(self.bus.now_ns + round(seconds * 1e9))
+        self.advance_to(self.bus.now_ns + round(duration * 1e9))
 
-    def until(self, predicate: Callable[[], bool], timeout: float) -> bool:
+    def run_until(self, predicate: Callable[[], bool], timeout: float) -> bool:
         """Run until ``predicate()`` holds, e.g. ``goal.done``, looked at whenever an instant is complete.
 
         Gives up after ``timeout`` [s of simulated time]; returns whether it held.
         """
-        return self.advance(self.bus.now_ns + round(timeout * 1e9), predicate)
+        return self.advance_to(self.bus.now_ns + round(timeout * 1e9), predicate)
 
-    def advance(self, time_ns: int, until: Callable[[], bool] | None = None) -> bool:
-        """Run up to ``time_ns`` [ns]; see ``until``."""
-        if self._closed:
+    def advance_to(self, time_ns: int, predicate: Callable[[], bool] | None = None) -> bool:
+        """Run up to ``time_ns`` [ns]; see ``run_until``."""
+        if self._is_closed:
             raise RunError("the run has ended", valid="a new Run")
         wait_for_kernels()
         start = wall_seconds()
         try:
-            return self.bus.executor.run_until(time_ns, until)
+            return self.bus.executor.run_until(time_ns, predicate)
         finally:
             self.wall_seconds += wall_seconds() - start
 
     # -- end -----------------------------------------------------------------------------------------------------------
     @property
-    def recorded(self) -> int:
+    def n_recorded(self) -> int:
         """Messages recorded so far."""
         return self.recorder.count if self.recorder else 0
 
     def finish(self) -> None:
         """End recording and metrics; the run cannot go on, but truth can still be read."""
-        if self._closed:
+        if self._is_closed:
             return
-        self._closed = True
-        self._attached.close()
+        self._is_closed = True
+        self._bridges.close()
         self.evaluation.finish(self.bus.now_ns)
         self.graph = graph(self.bus)
         try:
@@ -374,17 +413,19 @@ class Run:
         Raises:
             InputError: no folder was named, or it holds something.
         """
-        from roboyard.scenarios.outcome import write_script_report
+        from roboyard.scenarios.result import write_script_report
 
-        target = given_folder(folder) if folder is not None else None if self._temporary else self.folder
-        if target is None:
+        report_folder = (
+            prepare_folder(folder) if folder is not None else None if self._temporary_folder else self.folder
+        )
+        if report_folder is None:
             raise InputError("no folder for the report", valid='run.report("runs/first"), or Run(out=...)')
         self.finish()
-        if self.folder is not None and target.path != self.folder.path:
+        if self.folder is not None and report_folder.path != self.folder.path:
             for file in sorted(self.folder.path.iterdir()):  # the recording, and what nodes saved
-                shutil.move(str(file), str(target.path / file.name))
-            self.folder = target
-        return write_script_report(self, target)
+                shutil.move(str(file), str(report_folder.path / file.name))
+            self.folder = report_folder
+        return write_script_report(self, report_folder)
 
     def close(self) -> None:
         """End the run and let go of the physics; what was recorded without a place to stay is removed."""
@@ -392,11 +433,68 @@ class Run:
             self.finish()
         finally:
             self.simulation.close()
-            if self._temporary is not None:
-                shutil.rmtree(self._temporary, ignore_errors=True)
+            if self._temporary_folder is not None:
+                shutil.rmtree(self._temporary_folder, ignore_errors=True)
 
     def __enter__(self) -> Run:
         return self
 
     def __exit__(self, *raised: type[BaseException] | BaseException | TracebackType | None) -> None:
         self.close()
+
+
+@dataclass(frozen=True, slots=True)
+class SceneInfo:
+    """What a viewer asks for.
+
+    Attributes:
+        robots: Names of the models that are robots, the main one first.
+        people: Names of the models that are people.
+        frames: Where frames lie in the world that are put there on purpose, as that of the true floor plan.
+    """
+
+    robots: tuple[str, ...]
+    people: tuple[str, ...]
+    frames: dict[str, SE3]
+
+
+def scene_info(run: Run) -> SceneInfo:
+    """Of a run as it stands now."""
+    map_nodes = [node for node in run.bus.nodes.values() if isinstance(node, GroundTruthMapNode)]
+    frames = {node.frame(node.config.map_frame): SE3.identity() for node in map_nodes}
+    return SceneInfo(tuple(run.robots), tuple(person.config.model for person in run.people.values()), frames)
+
+
+ACTOR_HEIGHT = 1.75
+"""Of actors [m]."""
+
+
+def spawn_sdf_actors(run: Run) -> None:
+    """Have each actor of the run's world follow its script.
+
+    An animation whose file is not there or broken is told in the log; our own walk is shown in its place.
+    """
+    for name, handle in run.simulation.models.items():
+        script = handle.model.actor_script
+        if script is None:
+            continue
+        T_world_actor = run.simulation.truth(name).T_world_base
+        pose = SE2.from_se3(T_world_actor)
+        body = make_body(Physique.of_height(ACTOR_HEIGHT), name)
+        run.simulation.remove(name)
+        run.simulation.add(body.model, name, pose.to_se3(), robot=False, flesh=body.flesh)
+        scripted = Scripted(body.skeleton, script, _load_actor_clips(run, name, script), (pose.x, pose.y, pose.theta))
+        node = ActorNode(simulation=run.simulation, scripted=scripted, model=name)
+        run.bus.add(node, re.sub(r"[^A-Za-z0-9_]", "_", name))
+
+
+def _load_actor_clips(run: Run, actor: str, script: ActorScript) -> dict[str, Clip]:
+    clips = {}
+    for clip in script.clips:
+        if clip.file is None:
+            continue
+        try:
+            clips[clip.name] = read_clip(clip.file)
+        except RoboyardError as error:
+            run.bus.log.warn(f"actor {actor}, animation {clip.name!r}: {error}")
+    return clips

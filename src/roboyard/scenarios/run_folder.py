@@ -26,13 +26,13 @@ class RunFolder:
     """One run's folder.  It is made new and never overwrites anything.
 
     Args:
-        path: From ``new_folder`` or ``given_folder``.
-        made: Whether it was made for this run.
+        path: From ``create_numbered_folder`` or ``prepare_folder``.
+        is_new: Whether it was made for this run.
     """
 
-    def __init__(self, path: Path, *, made: bool = False) -> None:
+    def __init__(self, path: Path, *, is_new: bool = False) -> None:
         self.path = path
-        self._made = made
+        self._is_new = is_new
 
     @property
     def recording(self) -> Path:
@@ -66,7 +66,7 @@ class RunFolder:
 
     def files(self) -> dict[str, Path]:
         """What lies there, by kind."""
-        known = {
+        file_names = {
             "report": REPORT,
             "video": VIDEO,
             "recording": RECORDING,
@@ -74,13 +74,13 @@ class RunFolder:
             "scenario": SCENARIO,
             "error": ERROR,
         }
-        return {kind: self.path / name for kind, name in known.items() if (self.path / name).is_file()}
+        return {kind: self.path / name for kind, name in file_names.items() if (self.path / name).is_file()}
 
     def discard(self) -> None:
         """Remove what a run that could not start has left, and the folder if it was made for it."""
         for path in self.files().values():
             path.unlink(missing_ok=True)
-        if self._made:
+        if self._is_new:
             with suppress(OSError):
                 self.path.rmdir()
 
@@ -93,7 +93,7 @@ class RunFolder:
         try:
             write_atomic(path, text)
         except OSError as error:
-            raise unwritable(path, error) from error
+            raise make_write_error(path, error) from error
 
     def write_json(self, path: Path, data: Any) -> None:
         """Write data as JSON; see ``write_text``."""
@@ -118,32 +118,32 @@ class RunFolder:
         return data
 
 
-def new_folder(name: str, base: Path | str = "runs") -> RunFolder:
+def create_numbered_folder(name: str, parent: Path | str = "runs") -> RunFolder:
     """A new folder ``<base>/<name>-<NNN>``, numbered after those that exist.
 
     Raises:
         RunError: it cannot be made.
     """
-    safe = re.sub(r"[^A-Za-z0-9._-]+", "_", name) or "run"
-    folder = Path(base)
+    safe_name = re.sub(r"[^A-Za-z0-9._-]+", "_", name) or "run"
+    folder = Path(parent)
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        pattern = re.compile(re.escape(safe) + r"-(\d{3,9})")
+        pattern = re.compile(re.escape(safe_name) + r"-(\d{3,9})")
         numbers = [int(match[1]) for path in folder.iterdir() if (match := pattern.fullmatch(path.name))]
         number = max(numbers, default=0)
         while True:
             number += 1
-            path = folder / f"{safe}-{number:03d}"
+            path = folder / f"{safe_name}-{number:03d}"
             try:
                 path.mkdir()
             except FileExistsError:
                 continue  # another run took the number at this moment
-            return RunFolder(path, made=True)
+            return RunFolder(path, is_new=True)
     except OSError as error:
-        raise unwritable(folder, error) from error
+        raise make_write_error(folder, error) from error
 
 
-def given_folder(path: Path | str) -> RunFolder:
+def prepare_folder(path: Path | str) -> RunFolder:
     """The folder the user asked for: made if it is not there, taken if it is empty.
 
     Raises:
@@ -151,7 +151,7 @@ def given_folder(path: Path | str) -> RunFolder:
         RunError: it cannot be made.
     """
     folder = Path(path)
-    made = not folder.exists()
+    is_new = not folder.exists()
     try:
         folder.mkdir(parents=True, exist_ok=True)
         if any(folder.iterdir()):
@@ -159,11 +159,11 @@ def given_folder(path: Path | str) -> RunFolder:
     except (FileExistsError, NotADirectoryError) as error:
         raise InputError(f"{folder} is no folder", valid="a new or empty folder") from error
     except OSError as error:
-        raise unwritable(folder, error) from error
-    return RunFolder(folder, made=made)
+        raise make_write_error(folder, error) from error
+    return RunFolder(folder, is_new=is_new)
 
 
-def unwritable(path: Path, error: OSError) -> RunError:
+def make_write_error(path: Path, error: OSError) -> RunError:
     """The one error for files that cannot be written."""
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
         return RunError("the disk is full", location=str(path), valid="free some space, or choose another --out")

@@ -5,8 +5,6 @@ Reports draw it below a robot's track; maps that a robot makes are judged agains
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import mujoco
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +12,7 @@ from numpy.typing import NDArray
 from roboyard.description.model import World
 from roboyard.errors import ConfigError
 from roboyard.geometry.arrays import Array
+from roboyard.grids.floor_plan import FloorPlan
 from roboyard.simulation.naming import COLLISION, SEEN_ONLY, SEPARATOR
 from roboyard.simulation.render.bodies import moving_bodies
 from roboyard.simulation.render.triangles import geom_triangles
@@ -21,30 +20,6 @@ from roboyard.simulation.render.triangles import geom_triangles
 # An outline on the very border of two cells belongs to the one on the solid's side.
 _INWARD = 1e-5
 MOST_CELLS = 100_000_000
-
-
-@dataclass(frozen=True, slots=True)
-class FloorPlan:
-    """Occupied cells of a level cut.
-
-    Attributes:
-        occupied: (rows, columns); row 0 has the lowest y, column 0 the lowest x.
-        origin: (x, y) of the outer corner of cell (0, 0) in the world [m].
-        resolution: Edge of a cell [m].
-        height: Height of the cut [m].
-    """
-
-    occupied: NDArray[np.bool_]
-    origin: tuple[float, float]
-    resolution: float
-    height: float
-
-    @property
-    def extent(self) -> tuple[float, float, float, float]:
-        """(x low, x high, y low, y high) [m], as matplotlib's ``imshow(..., origin="lower")`` wants it."""
-        rows, columns = self.occupied.shape
-        (x, y), r = self.origin, self.resolution
-        return x, x + columns * r, y, y + rows * r
 
 
 def floor_plan(

@@ -36,7 +36,7 @@ def abilities(run: Run) -> dict[str, Any]:
 
 def _things(run: Run) -> list[str]:
     """Models that are neither robots nor people nor furniture that moves."""
-    taken = {*run.robots, *run.furniture, *(person.config.model for person in run.people.values())}
+    taken = {*run.robots, *run.devices, *(person.config.model for person in run.people.values())}
     return [name for name, handle in run.simulation.models.items() if name not in taken and not handle.model.static]
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from roboyard.bus import Bus
 from roboyard.errors import InputError
-from roboyard.scenarios import Control
+from roboyard.scenarios import RunControl
 from roboyard.view.show import Reply
 from roboyard.view.wire import ViewMessage, number, text
 
@@ -23,7 +23,7 @@ class ClockHand:
 
     ops = frozenset({"pause", "resume", "step", "rate", "reset", "end"})
 
-    def __init__(self, bus: Bus, control: Control | None) -> None:
+    def __init__(self, bus: Bus, control: RunControl | None) -> None:
         self._bus, self._control = bus, control
 
     def command(self, said: dict[str, Any], viewer: int, reply: Reply) -> None:

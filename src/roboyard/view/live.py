@@ -23,8 +23,8 @@ from roboyard.compute.wall_clock import wall_seconds
 from roboyard.errors import InputError
 from roboyard.geometry import SE3
 from roboyard.geometry.arrays import Array
-from roboyard.scenarios import Control, Run
-from roboyard.scenarios.sights import Sights, sights_of
+from roboyard.scenarios import Run, RunControl
+from roboyard.scenarios.run import SceneInfo, scene_info
 from roboyard.simulation.assembly import Entry
 from roboyard.simulation.scene import Scene
 from roboyard.view.abilities import abilities, trees
@@ -77,7 +77,7 @@ class Look:
     rate: float
     state: tuple[Array, Array, Array]
     entries: list[Entry] | None = None
-    sights: Sights | None = None
+    sights: SceneInfo | None = None
     heard: dict[str, Heard] = field(default_factory=dict)
     frames: dict[str, list[float]] | None = None
     graph: dict[str, Any] | None = None
@@ -99,7 +99,7 @@ class LiveShow:
     free: frozenset[str] = frozenset({"plot", "fields"}) | ParameterHand.free
 
     def __init__(
-        self, run: Run, loop: asyncio.AbstractEventLoop, name: str, duration: float, control: Control | None = None
+        self, run: Run, loop: asyncio.AbstractEventLoop, name: str, duration: float, control: RunControl | None = None
     ) -> None:
         self.run, self._loop, self._name, self._duration = run, loop, name, duration
         sender = Sender(run.bus)
@@ -184,7 +184,7 @@ class LiveShow:
         if simulation.model is not self._model:
             self._model = simulation.model
             look.entries = [place.entry for place in simulation.running.assembled.placements.values()]
-            look.sights = sights_of(self.run)
+            look.sights = scene_info(self.run)
             before = {} if self._places is None else self._places.roots
             self._places = Places(links_of(simulation), self.bus.transforms, {**before, **look.sights.frames})
         places = self._places
@@ -337,7 +337,7 @@ class LiveShow:
         with suppress(RuntimeError):  # the server has gone
             self._loop.call_soon_threadsafe(done)
 
-    def _rebuild(self, entries: list[Entry], sights: Sights | None) -> None:
+    def _rebuild(self, entries: list[Entry], sights: SceneInfo | None) -> None:
         """Have the scene made on another thread; the newest wish counts."""
         self._number += 1
         number, simulation = self._number, self.run.simulation

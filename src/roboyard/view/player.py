@@ -14,11 +14,11 @@ from roboyard.geometry import SE3
 from roboyard.messages import to_nanoseconds
 from roboyard.messages.convert import transform_to_se3
 from roboyard.record import open_recording
-from roboyard.scenarios import load_spec
-from roboyard.scenarios.assemble import assemble
-from roboyard.scenarios.restaging import Restaging
+from roboyard.scenarios import load_scenario
+from roboyard.scenarios.assembly import build_run
+from roboyard.scenarios.run import scene_info
 from roboyard.scenarios.run_folder import SCENARIO
-from roboyard.scenarios.sights import sights_of
+from roboyard.scenarios.scene_replay import SceneReplay
 from roboyard.view.live import TRANSFORMS
 from roboyard.view.places import Places, links_of, row
 from roboyard.view.scenery import Scenery, rows_of, scenery_of
@@ -58,7 +58,7 @@ class Player:
             self._recording = self._stack.enter_context(open_recording(path))
             self.notes += self._recording.warnings
             self.name = path.resolve().name if path.is_dir() else path.stem
-            self._stage: Restaging | None = None
+            self._stage: SceneReplay | None = None
             self._scenery: Scenery | None = None
             self._links: dict[str, tuple[int, SE3]] = {}
             self._known: dict[str, SE3] = {}
@@ -104,13 +104,13 @@ class Player:
             self.notes.append(f"no {SCENARIO} beside the recording: what it says is shown, but no robot and no world")
             return
         try:
-            run = self._stack.enter_context(assemble(load_spec(folder / SCENARIO), record=False))
+            run = self._stack.enter_context(build_run(load_scenario(folder / SCENARIO), record=False))
         except RoboyardError as error:
             self.notes.append(f"its scenario cannot be built, so only what was recorded is shown: {error}")
             return
-        sights, simulation = sights_of(run), run.simulation
+        sights, simulation = scene_info(run), run.simulation
         spaces = {name: robot.namespace for name, robot in run.robots.items()}
-        self._stage = Restaging(simulation, spaces, sights.people)
+        self._stage = SceneReplay(simulation, spaces, sights.people)
         self._links, self._known = links_of(simulation), sights.frames
         self._scenery = scenery_of(self._stage.model, 1, sights.robots, sights.people)
 
@@ -133,7 +133,7 @@ class Player:
             self._lines.append(ViewMessage(line))
         else:
             if self._stage is not None and topic in self._stage.topics:
-                self._stage.take(topic, message)
+                self._stage.apply_message(topic, message)
             if topic in self._types:
                 self._board.heard[topic] = Heard(self._types[topic], message, time_ns, [])
 
@@ -205,7 +205,7 @@ class Player:
         }  # fmt: skip
         if self._stage is None or self._scenery is None:
             return ViewMessage(packed(head), "poses")
-        self._stage.settle()
+        self._stage.update_kinematics()
         rows = rows_of(self._stage.data, self._scenery)
         return ViewMessage(packed({**head, "number": self._scenery.number}, [rows]), "poses")
 

@@ -1,4 +1,6 @@
-"""Sends what viewers do into the run, through the port for inputs: stamped, recorded, repeated by ``--inputs``."""
+"""Sends what viewers do into the run, through the port for inputs: stamped, recorded, repeated by
+``--replay-inputs``.
+"""
 
 from __future__ import annotations
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from types import TracebackType
 
-from roboyard.scenarios import Control, Run
+from roboyard.scenarios import Run, RunControl
 from roboyard.view.live import LiveShow
 from roboyard.view.server import Server
 
@@ -29,7 +29,7 @@ class View:
         """What to open."""
         return self.server.url
 
-    def begin(self, run: Run, name: str, duration: float, control: Control | None = None) -> None:
+    def begin(self, run: Run, name: str, duration: float, control: RunControl | None = None) -> None:
         """Show a run that has been assembled, from the thread that will run it."""
         self.end()
         self._show = LiveShow(run, self.server.loop, name, duration, control)

@@ -19,10 +19,12 @@ class WalkerFile:
     feet: dict[str, str] = parameter(
         doc="link or frame of each foot, by name of its leg, in the order in which feet count"
     )
-    stance: tuple[float, float, float] = parameter(unit="rad", doc="joints of every leg in the stance")
-    rest: tuple[float, float, float] = parameter(unit="rad", doc="joints of every leg at rest, flat on the ground")
-    stances: dict[str, tuple[float, ...]] = parameter(factory=dict, doc="of legs that stand otherwise [rad], by name")
-    rests: dict[str, tuple[float, ...]] = parameter(factory=dict, doc="of legs that rest otherwise [rad], by name")
+    stance_pose: tuple[float, float, float] = parameter(unit="rad", doc="joints of every leg in the stance")
+    rest_pose: tuple[float, float, float] = parameter(unit="rad", doc="joints of every leg at rest, flat on the ground")
+    stance_poses: dict[str, tuple[float, ...]] = parameter(
+        factory=dict, doc="of legs that stand otherwise [rad], by name"
+    )
+    rest_poses: dict[str, tuple[float, ...]] = parameter(factory=dict, doc="of legs that rest otherwise [rad], by name")
 
 
 def load_walker(path: Path, model: Model) -> Walker:
@@ -36,7 +38,7 @@ def load_walker(path: Path, model: Model) -> Walker:
         ConfigError: it says something it may not, names what the robot has not, or a leg is none.
     """
     said = load(WalkerFile, path)
-    for key in ("stances", "rests"):
+    for key in ("stance_poses", "rest_poses"):
         for name in getattr(said, key):
             if name not in said.feet:
                 raise ConfigError(f"no leg {name!r}", location=f"{path}, {key}", valid=f"legs: {', '.join(said.feet)}")
@@ -45,8 +47,8 @@ def load_walker(path: Path, model: Model) -> Walker:
             model,
             said.body,
             said.feet,
-            {name: said.stances.get(name, said.stance) for name in said.feet},
-            {name: said.rests.get(name, said.rest) for name in said.feet},
+            {name: said.stance_poses.get(name, said.stance_pose) for name in said.feet},
+            {name: said.rest_poses.get(name, said.rest_pose) for name in said.feet},
         )
     except RoboyardError as error:
         raise ConfigError(error.message, location=str(path), valid=error.valid) from None

@@ -192,7 +192,7 @@ class Ros1Run(RunningBus):
 @pytest.fixture(scope="module")
 def rover(graph: Graph) -> Iterator[tuple[Ros1Run, Any]]:
     with Run("arena", seed=7, record=False) as run:
-        robot = run.add("rover")
+        robot = run.add_robot("rover")
         live = Ros1Run(run.bus, graph.uri, robot)
         yield live, robot
         live.close()

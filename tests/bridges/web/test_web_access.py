@@ -14,7 +14,7 @@ from websockets.sync.client import ClientConnection, connect
 import roboyard as ry
 from roboyard.bridges import FoxgloveBridge, RosbridgeBridge
 from roboyard.bridges.web_access import KNOWN_ORIGINS, WebAccess, check_origin
-from roboyard.cli.bridging import Bridging
+from roboyard.cli.bridge_options import BridgeOptions
 from roboyard.errors import InputError
 
 LOCAL = ["127.0.0.1:8765"]
@@ -109,13 +109,13 @@ def test_bad_allowed_origin_is_one_error(origin: str, fault: str) -> None:
         with pytest.raises(InputError, match=fault):
             bridge(allow_origins=[origin])
     with pytest.raises(InputError, match=fault):
-        Bridging.of({"foxglove": True}, (), "127.0.0.1", None, (), allow_origins=[origin])
+        BridgeOptions.from_options({"foxglove": True}, (), "127.0.0.1", None, (), allow_origins=[origin])
 
 
 def test_allow_origin_without_web_bridge_is_refused() -> None:
     with pytest.raises(InputError, match=r"--allow-origin http://a:1 .*--rosbridge"):
-        Bridging.of({"ros2": True}, (), "127.0.0.1", None, (), allow_origins=["http://a:1"])
-    bridging = Bridging.of({"rosbridge": True}, (), "127.0.0.1", None, (), allow_origins=["http://a:1"])
+        BridgeOptions.from_options({"ros2": True}, (), "127.0.0.1", None, (), allow_origins=["http://a:1"])
+    bridging = BridgeOptions.from_options({"rosbridge": True}, (), "127.0.0.1", None, (), allow_origins=["http://a:1"])
     assert bridging.allow_origins == ("http://a:1",)
 
 

@@ -6,8 +6,8 @@ from functools import cache
 
 import numpy as np
 
+from roboyard.bringup.free_gait_model import load_free_gait_model
 from roboyard.grids.terrain import Terrain, generate_terrain
-from roboyard.scenarios.robot_steps import find_rig
 from roboyard.walking.steps.checker import Limits, Verdict, check_plan
 from roboyard.walking.steps.ground import Ground
 from roboyard.walking.steps.plan import StepPlan
@@ -20,7 +20,7 @@ START = (0.0, 0.0)
 @cache
 def rig_of(robot: str, failed_leg: str | None = None) -> Rig:
     """Legs and body of a robot of the package; nobody changes them."""
-    return find_rig(robot, failed_leg=failed_leg)
+    return load_free_gait_model(robot, failed_leg=failed_leg)
 
 
 @cache

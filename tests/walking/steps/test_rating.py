@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 from tests.walking.steps.step_problems import problem_on, rig_of, verdict_of
 
+from roboyard.bringup.free_gait_model import load_free_gait_model
 from roboyard.errors import InputError, UnknownNameError
 from roboyard.grids.terrain import Terrain, generate_terrain
-from roboyard.scenarios.robot_steps import find_rig
 from roboyard.walking.steps.extras import leg_work, limb_heights, margin_without_one, share_loads
 from roboyard.walking.steps.plan import StepPlan, plan_as_data, plan_of_data
 from roboyard.walking.steps.planning import plan_steps
@@ -139,7 +139,7 @@ def test_bad_rating_weights_and_legs_are_refused() -> None:
             with pytest.raises(InputError, match=name):
                 Rating(**{name: wrong})
     with pytest.raises(UnknownNameError, match="lf, rf"):
-        find_rig("akrobat", failed_leg="left front")
+        load_free_gait_model("akrobat", failed_leg="left front")
 
 
 def test_foothold_searches_go_outwards_from_the_wish() -> None:

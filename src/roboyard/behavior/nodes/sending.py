@@ -50,7 +50,7 @@ class OnBus:
             NodeError: the tree is on no bus.
         """
         if self.desk is None:
-            raise TreeNodeError("the tree is on no bus", valid="a tree that a `tree_mission` node runs")
+            raise TreeNodeError("the tree is on no bus", valid="a tree that a `tree_executor` node runs")
         return self.desk
 
     def keep(self, item: Any) -> Any:

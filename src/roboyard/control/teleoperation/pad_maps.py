@@ -58,9 +58,11 @@ def find_map(name: str) -> PadMap:
     if "/" in name or name.endswith((".yaml", ".yml")):
         path = Path(name)
         if not path.is_file():
-            raise InputError(f"there is no file {path}", location="--map", valid=f"{', '.join(map_names())}, or a file")
+            raise InputError(
+                f"there is no file {path}", location="--gamepad-map", valid=f"{', '.join(map_names())}, or a file"
+            )
     elif not path.is_file():
         raise UnknownNameError(
-            f"no gamepad map '{name}'", location="--map", valid=f"{', '.join(map_names())}, or a file"
+            f"no gamepad map '{name}'", location="--gamepad-map", valid=f"{', '.join(map_names())}, or a file"
         )
     return load(PadMap, path)

@@ -34,15 +34,15 @@ class GroupFile:
     base: str = parameter(doc=f"{_ROBOT} in whose frame poses are")
     tip: str = parameter(doc=f"{_ROBOT} or frame that is the tool")
     joints: tuple[str, ...] = parameter((), doc="those between that are free; all unless given")
-    axis: tuple[float, float, float] = parameter((0.0, 0.0, 1.0), doc="in which tools approach, in their frames")
+    tool_axis: tuple[float, float, float] = parameter((0.0, 0.0, 1.0), doc="in which tools approach, in their frames")
     tools: dict[str, ToolFile] = parameter(factory=dict, doc="further tools")
     poses: dict[str, tuple[float, ...]] = parameter(factory=dict, doc="named positions of its joints [rad or m]")
     gripper: str | None = parameter(None, doc="the one it carries")
     start: str | None = parameter(None, doc="the pose that joints begin in whose description says nothing")
 
     def __post_init__(self) -> None:
-        if sum(x * x for x in self.axis) < 1e-12:
-            raise ConfigError("is no direction", location="axis", valid="three numbers, not all zero")
+        if sum(x * x for x in self.tool_axis) < 1e-12:
+            raise ConfigError("is no direction", location="tool_axis", valid="three numbers, not all zero")
 
 
 @dataclass(frozen=True)
@@ -88,7 +88,7 @@ class AllowedFile:
 class GroupsFile:
     """What `groups.yaml` may say."""
 
-    like: Path | None = parameter(None, doc="another such file: what is not said here is as there")
+    extends: Path | None = parameter(None, doc="another such file: what is not said here is as there")
     groups: dict[str, GroupFile] = parameter(factory=dict, doc="by name; the first is taken unless another is named")
     grippers: dict[str, GripperFile] = parameter(factory=dict, doc="by name")
     joints: dict[str, RatesFile] = parameter(factory=dict, doc="by name")
@@ -105,7 +105,7 @@ class GroupsFile:
         }
         return replace(
             self,
-            like=None,
+            extends=None,
             groups={**other.groups, **self.groups},
             grippers={**other.grippers, **self.grippers},
             joints={**other.joints, **self.joints},
@@ -131,16 +131,16 @@ def load_groups(path: Path, model: Model) -> Groups:
 
         return load_srdf(path, model)
     said = load(GroupsFile, path)
-    if said.like is not None:
-        other = path.parent / said.like
+    if said.extends is not None:
+        other = path.parent / said.extends
         if not other.is_file():
             raise ConfigError(
-                f"there is no file {said.like}", location=f"{path}, like", valid="a path beside this file"
+                f"there is no file {said.extends}", location=f"{path}, extends", valid="a path beside this file"
             )
         base = load(GroupsFile, other)
-        if base.like is not None:
+        if base.extends is not None:
             raise ConfigError(
-                f"{said.like} is like another one", location=f"{path}, like", valid="the file of that one"
+                f"{said.extends} extends another one", location=f"{path}, extends", valid="the file of that one"
             )
         said = said.laid_over(base)
     return made_of(said, model, str(path))
@@ -214,7 +214,7 @@ def _group(name: str, said: GroupFile, file: GroupsFile, model: Model, where: st
         valid = ", ".join(said.poses) or "a pose"
         raise ConfigError(f"there is no pose {said.start!r}", location=f"{where}.start", valid=valid)
     poses = dict(said.poses)
-    return Group(name, said.base, said.tip, chain.joints, said.axis, tools, poses, said.gripper, said.start)
+    return Group(name, said.base, said.tip, chain.joints, said.tool_axis, tools, poses, said.gripper, said.start)
 
 
 def check_poses(

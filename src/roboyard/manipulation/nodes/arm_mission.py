@@ -12,10 +12,10 @@ from roboyard.description import World
 from roboyard.errors import ConfigError
 from roboyard.geometry import SE3
 from roboyard.manipulation.collision import ExactChecker, obstacles_of
-from roboyard.manipulation.drawing import draw_goal
 from roboyard.manipulation.groups import Groups
 from roboyard.manipulation.nodes.motion_messages import pose_constraints
 from roboyard.manipulation.nodes.scene_keeper import place_of
+from roboyard.manipulation.planning.goal_sampling import draw_goal
 from roboyard.manipulation.scene import PlanningScene
 from roboyard.messages import action, msg
 from roboyard.messages.convert import pose_to_msg

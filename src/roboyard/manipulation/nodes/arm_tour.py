@@ -12,9 +12,9 @@ from roboyard.description import World
 from roboyard.errors import ConfigError, InputError
 from roboyard.geometry import SE2
 from roboyard.manipulation.collision import ExactChecker, obstacles_of
-from roboyard.manipulation.drawing import Jog, draw_goal, draw_jog
 from roboyard.manipulation.groups import Groups
 from roboyard.manipulation.nodes.arm_mission import tool_goal
+from roboyard.manipulation.planning.goal_sampling import Jog, draw_goal, draw_jog
 from roboyard.manipulation.scene import PlanningScene
 from roboyard.messages import action, msg
 from roboyard.messages.convert import pose_stamped_to_msg

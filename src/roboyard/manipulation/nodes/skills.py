@@ -42,7 +42,7 @@ class SkillsNode(SkillNode[SkillsNodeConfig]):
     """Does what an arm with a camera on its wrist and a gripper knows how to do, and says why when it cannot.
 
     actions: ~/look, ~/align, ~/check_load, ~/pick, ~/place, ~/stow, ~/unstow, ~/loop (roboyard_msgs/RunSkill); it asks
-        disc_finder's look (LookForDiscs), move_group's move_action (moveit_msgs/MoveGroup), the gripper's gripper_cmd
+        disc_detector's look (LookForDiscs), move_group's move_action (moveit_msgs/MoveGroup), the gripper's gripper_cmd
         (control_msgs/GripperCommand), and navigate_to_pose (nav2_msgs/NavigateToPose) where places are given
     service: ~/stop (std_srvs/Trigger): the arm stops at once, what is held stays held; never refused
     in: joint_states (sensor_msgs/JointState), the gripper's ~state (std_msgs/String) and FINGER/force

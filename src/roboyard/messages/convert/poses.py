@@ -241,3 +241,20 @@ def _number_list(values: ArrayLike, name: str, *counts: int) -> list[float]:
         raise MessageError(f"{name} has the shape {array.shape}", valid=f"({' or '.join(map(str, counts))},)")
     plain: list[float] = array.tolist()
     return plain
+
+
+def quaternion_to_yaw(q: Any) -> float:
+    """Heading [rad] of a geometry_msgs/Quaternion."""
+    return math.atan2(2.0 * (q.w * q.z + q.x * q.y), 1.0 - 2.0 * (q.y * q.y + q.z * q.z))
+
+
+def pose_to_xy_yaw(pose: Any) -> tuple[float, float, float]:
+    """x, y [m] and heading [rad] of a geometry_msgs/Pose, as plain numbers."""
+    p, q = pose.position, pose.orientation
+    w, x, y, z = q.w, q.x, q.y, q.z
+    return p.x, p.y, math.atan2(2.0 * (w * z + x * y), 1.0 - 2.0 * (y * y + z * z))
+
+
+def pose_to_se2_unchecked(pose: Any) -> SE2:
+    """Position and heading of a geometry_msgs/Pose."""
+    return SE2(*pose_to_xy_yaw(pose))

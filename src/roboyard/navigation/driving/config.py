@@ -31,7 +31,7 @@ RECOVERY_POLICIES: dict[str, tuple[str, ...]] = {
 class Part:
     """A planner or controller."""
 
-    use: str = parameter(doc="Name of the planner or controller.")
+    type: str = parameter(doc="Name of the planner or controller.")
     settings: dict[str, Any] = parameter(factory=dict, doc="Values of its configuration that differ from the defaults.")
 
 

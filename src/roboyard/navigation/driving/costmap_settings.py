@@ -67,7 +67,7 @@ class SensedLayer:
 class ObstacleSettings(SensedLayer):
     """An `ObstacleLayer`."""
 
-    use: Literal["obstacles"]
+    type: Literal["obstacles"]
     sources: tuple[PointSource, ...] = parameter(doc="Sensors of the layer.")
     points: ObstacleConfig = parameter(ObstacleConfig(), doc="Points that count.")
 
@@ -76,7 +76,7 @@ class ObstacleSettings(SensedLayer):
 class VoxelSettings(SensedLayer):
     """A `VoxelLayer`."""
 
-    use: Literal["voxels"]
+    type: Literal["voxels"]
     sources: tuple[PointSource, ...] = parameter(doc="Sensors of the layer.")
     points: ObstacleConfig = parameter(ObstacleConfig(), doc="Points that count.")
     voxels: VoxelConfig = parameter(VoxelConfig(), doc="Costs of columns of voxels.")
@@ -86,7 +86,7 @@ class VoxelSettings(SensedLayer):
 class RangeSettings(SensedLayer):
     """A `RangeLayer`."""
 
-    use: Literal["ranges"]
+    type: Literal["ranges"]
     sources: tuple[EchoSource, ...] = parameter(doc="Sensors of the layer.")
     echoes: RangeConfig = parameter(RangeConfig(), doc="Costs of echoes.")
 
@@ -95,7 +95,7 @@ LayerSettings = ObstacleSettings | VoxelSettings | RangeSettings
 
 
 def _by_lasers() -> dict[str, LayerSettings]:
-    return {"obstacles": ObstacleSettings(use="obstacles", sources=(PointSource("scan"),))}
+    return {"obstacles": ObstacleSettings(type="obstacles", sources=(PointSource("scan"),))}
 
 
 @dataclass(frozen=True)

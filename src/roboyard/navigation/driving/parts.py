@@ -28,14 +28,14 @@ def make_planner(part: Part, footprint: Footprint, smoothing: Smoothing | None =
         UnknownNameError: there is none.
         ConfigError: it cannot be set like that.
     """
-    planner: Any = planner_named(part.use, footprint)
+    planner: Any = planner_named(part.type, footprint)
     if not is_dataclass(planner):
         if part.settings:
-            raise ConfigError("takes no settings", location=f"planner {part.use}")
+            raise ConfigError("takes no settings", location=f"planner {part.type}")
         return _smoothed(planner, smoothing)
     if "traversal" in {field.name for field in fields(planner)}:
-        planner = changed(planner, {"traversal": {"allow_unknown": False}}, part.use)
-    return _smoothed(changed(planner, part.settings, f"planner {part.use}"), smoothing)
+        planner = changed(planner, {"traversal": {"allow_unknown": False}}, part.type)
+    return _smoothed(changed(planner, part.settings, f"planner {part.type}"), smoothing)
 
 
 def _smoothed(planner: GlobalPlanner, smoothing: Smoothing | None) -> GlobalPlanner:
@@ -82,4 +82,4 @@ def make_controller(part: Part, body: Body, tolerance: Tolerance, *, reverse: bo
     """
     limits = body.limits if reverse else replace(body.limits, backward=0.0)
     within = Tolerance(xy=0.7 * tolerance.xy, yaw=0.7 * tolerance.yaw)
-    return controller_named(part.use)(body.footprint, limits, body.period, within, part.settings)
+    return controller_named(part.type)(body.footprint, limits, body.period, within, part.settings)

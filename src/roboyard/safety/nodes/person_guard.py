@@ -56,7 +56,7 @@ class PersonGuardNodeConfig(Config):
     place: tuple[float, ...] = parameter((), doc="Pose x y z roll pitch yaw of the robot in the world.")
     controller: str = parameter("arm", doc="Node that moves the joints along trajectories.")
     servo: str = parameter("servo", doc="Node that drives the joints by hand.")
-    guiding: str = parameter("guiding", doc="Node of the hand guiding.")
+    guiding: str = parameter("hand_guiding", doc="Node of the hand guiding.")
     payload: float = parameter(0.0, unit="kg", low=0.0, high=1e3, doc="Mass that the arm carries.")
     braking: float = parameter(0.8, low=0.01, high=1.0, doc="Share of the joints' accelerations that a stop reaches.")
     latency: float = parameter(0.0, unit="s", low=0.0, high=5.0, doc="Latency of the measured people.")
@@ -74,7 +74,8 @@ class PersonGuardNode(Node[PersonGuardNodeConfig]):
         ``controller``/plan, with which it looks ahead, or ``servo``/wanted (control_msgs/JointJog); of each of
         ``people`` the truth /truth/<name>/body (roboyard_msgs/PersonBody), seen ``latency`` later; or ``tracked_topic``
         (roboyard_msgs/TrackedPeople) of sensors; handover (std_msgs/Bool): whether somebody takes or gives a thing by
-        intention; ``guiding``/enable (std_msgs/Bool): the switch of who guides the arm by hand, told again and again
+        intention; ``hand_guiding``/enable (std_msgs/Bool): the switch of who guides the arm by hand, told again and
+        again
     out: ``controller``/speed_scaling (std_msgs/Float64), ``servo``/allowed (std_msgs/Float64) as often as it judges
         while something is wanted, ~state (roboyard_msgs/CollaborativeSafetyState, latched), /diagnostics
 

@@ -1,1 +1,1 @@
-"""What happens to a run from outside its robots, and what goes wrong with them, at their times."""
+"""Faults of a scenario: their schema, their schedule, and how they are injected."""

@@ -1,6 +1,6 @@
 """The engine against closed forms: experiments of which mechanics knows the outcome, and how far off it is.
 
-`prove` does them all, with anybody's settings; ``roboyard bench truth`` and the tests hold the defaults to bounds.
+`prove` does them all, with anybody's settings; ``roboyard bench physics`` and the tests hold the defaults to bounds.
 """
 
 from typing import TYPE_CHECKING

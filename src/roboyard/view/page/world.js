@@ -3,10 +3,10 @@
 import { make } from "./panels.js";
 
 const FAULTS = [
-  ["sensor_silent", "sensor: lidar, for: 5 s"], ["sensor_stuck", "sensor: lidar, for: 5 s"], ["sensor_delayed", "sensor: lidar, delay: 0.3 s, for: 5 s"],
-  ["sensor_noisy", "sensor: lidar, stddev: 0.1, for: 5 s"], ["joint_blocked", "joint: left_wheel_joint, for: 5 s"],
-  ["joint_weak", "joint: left_wheel_joint, effort: 0.3, for: 5 s"], ["power_loss", "for: 3 s"],
-  ["slip_patch", "pose: [1, 0, 0], size: [1, 1], friction: 0.1, for: 20 s"], ["message_loss", "topic: /scan, share: 0.5, for: 5 s"],
+  ["sensor_dropout", "sensor: lidar, duration: 5 s"], ["sensor_frozen", "sensor: lidar, duration: 5 s"], ["sensor_delay", "sensor: lidar, delay: 0.3 s, duration: 5 s"],
+  ["sensor_noise", "sensor: lidar, stddev: 0.1, duration: 5 s"], ["joint_locked", "joint: left_wheel_joint, duration: 5 s"],
+  ["joint_degraded", "joint: left_wheel_joint, effort_scale: 0.3, duration: 5 s"], ["power_loss", "duration: 3 s"],
+  ["low_friction_area", "pose: [1, 0, 0], size: [1, 1], friction: 0.1, duration: 20 s"], ["message_loss", "topic: /scan, probability: 0.5, duration: 5 s"],
 ];
 
 const CLIPS = ["wave", "inspect", "sit", "idle", "pick_up", "put_down", "turn"];
@@ -35,7 +35,7 @@ export class WorldPanel {
     panel.append(make("h3", { textContent: "Put a thing in" }), make("div", { className: "row" }, this.shape, ...this.size), make("div", { className: "row" }, this.put),
       make("h3", { textContent: "Things" }), this.list,
       make("h3", { textContent: "Faults" }), make("div", { className: "row" }, this.kind), make("div", { className: "row" }, this.values), make("div", { className: "row" }, this.begin),
-      make("p", { className: "soft", textContent: "As an entry of a scenario's faults, without its time. Without `for` it lasts until it is ended." }), this.active);
+      make("p", { className: "soft", textContent: "As an entry of a scenario's faults, without its time. Without `duration` it lasts until it is ended." }), this.active);
     const named = (select, about) => { select.setAttribute("aria-label", about); return select; };
     const act = (name, what) => { const made = make("button", { textContent: name }); made.addEventListener("click", what); return made; };
     this.people = named(make("select", { id: "person" }), "person");
@@ -73,7 +73,7 @@ export class WorldPanel {
   }
 
   async inject() {
-    const fault = `{what: ${this.kind.value}, ${this.values.value}}`;
+    const fault = `{type: ${this.kind.value}, ${this.values.value}}`;
     const answer = await this.page.socket.ask("fault", { fault });
     if (answer.op === "refused") { this.page.notice(answer.what, true); return; }
     const end = make("button", { textContent: "End" });

@@ -1,0 +1,490 @@
+"""Metrics of behavior trees, tasks and work, and the report section of work beside people."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass, replace
+from typing import Any
+
+from roboyard.evaluation.figures import BAD, COMMAND, GOOD, MUTED, TRUTH, figure_style, new_figure, render_svg
+from roboyard.evaluation.plugin import MessageHandler, MetricCollector, MetricValue
+from roboyard.evaluation.section import ReportSection, ReportTable, SectionContext
+from roboyard.evaluation.topics import OBJECT_POSES_TOPIC
+from roboyard.record import Recording
+from roboyard.scenarios.report.scene_images import SceneImageRenderer
+
+
+class BehaviorTreeMetrics(MetricCollector):
+    """What a tree mission tells of its root.
+
+    ``tree_status``: where it stands; ``tree_done``: whether it has succeeded; ``tree_time``: from its first tick to
+    its end [s].
+    """
+
+    metric_names = ("tree_status", "tree_done", "tree_time")
+
+    def __init__(self, topic: str) -> None:
+        self._topic = topic
+        self._status: str | None = None
+        self._start_ns = self._end_ns = 0
+
+    def subscriptions(self) -> Mapping[str, MessageHandler]:
+        """What it tells."""
+        return {self._topic: self._on_status}
+
+    def _on_status(self, message: Any, time_ns: int) -> None:
+        if self._status is None:
+            self._start_ns = time_ns
+        self._status = str(message.data)
+        self._end_ns = time_ns
+
+    def values(self) -> dict[str, MetricValue]:
+        """The numbers; None where there is no tree, and of time while it runs."""
+        status = self._status
+        if status is None:
+            return dict.fromkeys(self.metric_names)
+        duration = None if status == "RUNNING" else (self._end_ns - self._start_ns) * 1e-9
+        return {"tree_status": status, "tree_done": status == "SUCCESS", "tree_time": duration}
+
+
+_TASK_PLACE_TOLERANCE = 0.2
+"""A thing that has been brought somewhere is as near to where it belongs [m]."""
+_MIN_REST_TIME_NS = 500_000_000
+_MIN_DISPLACEMENT = 1e-3
+"""Less is no motion [m]."""
+
+
+class TaskMetrics(MetricCollector):
+    """What a goal mission tells of its tasks.
+
+    ``tasks_over``: whether all are; ``tasks_done``: how many were reached; ``tasks_impossible``: how many were given up
+    as impossible.  ``tasks_incorrect``: reached though a thing is truly not where the file says that it ends (nor lay
+    there
+    until somebody took it out of the world), or given up though the file says that it is possible and all such things
+    are there, or the other way round;
+    ``task_failures``: actions that failed; ``plan_invalidations``: plans that the world made void; ``task_replans``:
+    plans
+    after the first of a task; ``unrecovered_failures``: failed actions whose task did not end rightly all the same;
+    ``failures_recovered``: the share of the others.
+    """
+
+    metric_names = (
+        "tasks_over",
+        "tasks_done",
+        "tasks_impossible",
+        "tasks_incorrect",
+        "task_failures",
+        "plan_invalidations",
+        "task_replans",
+        "unrecovered_failures",
+        "failures_recovered",
+    )
+
+    def __init__(self, topic: str) -> None:
+        self._topic = topic
+        self._n_tasks = 0
+        self._outcomes: dict[int, tuple[str, bool]] = {}
+        self._object_positions: dict[str, tuple[float, float, float]] = {}
+        self._last_motion_ns: dict[str, int] = {}  # when each moved last
+        self._removed_positions: dict[str, tuple[float, float, float]] = {}  # where things lay that are gone
+        self._failures_by_task: dict[int, int] = {}
+        self._plans_by_task: dict[int, int] = {}
+        self._plan_invalidations = 0
+
+    def subscriptions(self) -> Mapping[str, MessageHandler]:
+        """What it tells, and where things truly are."""
+        return {self._topic: self._on_task, OBJECT_POSES_TOPIC: self._on_objects}
+
+    def _on_objects(self, message: Any, time_ns: int) -> None:
+        translations = ((transform.child_frame_id, transform.transform.translation) for transform in message.transforms)
+        previous_positions, self._object_positions = (
+            self._object_positions,
+            {str(name): (float(position.x), float(position.y), float(position.z)) for name, position in translations},
+        )
+        for name, position in self._object_positions.items():
+            self._removed_positions.pop(name, None)
+            if name not in previous_positions or math.dist(position, previous_positions[name]) > _MIN_DISPLACEMENT:
+                self._last_motion_ns[name] = time_ns
+        for name in previous_positions.keys() - self._object_positions.keys():
+            if time_ns - self._last_motion_ns[name] >= _MIN_REST_TIME_NS:
+                self._removed_positions[name] = previous_positions[name]
+
+    def _on_task(self, message: Any, time_ns: int) -> None:
+        data = json.loads(message.data)
+        task, event = data["task"], data["what"]
+        self._n_tasks = data["of"]
+        if event == "plans":
+            self._plans_by_task[task] = self._plans_by_task.get(task, 0) + 1
+        elif event == "fails":
+            self._failures_by_task[task] = self._failures_by_task.get(task, 0) + 1
+        elif event == "changes":
+            self._plan_invalidations += 1
+        elif event in ("reached", "impossible"):
+            self._outcomes[task] = (event, self._is_outcome_correct(event, data["possible"], data.get("ends", {})))
+
+    def _is_outcome_correct(self, outcome: str, possible: bool, target_positions: Mapping[str, list[float]]) -> bool:
+        if outcome == "impossible":
+            return not (possible and all(name in self._object_positions for name in target_positions))
+        positions = self._object_positions | self._removed_positions
+        return possible and all(
+            name in positions and math.dist(positions[name], target) <= _TASK_PLACE_TOLERANCE
+            for name, target in target_positions.items()
+        )
+
+    def values(self) -> dict[str, MetricValue]:
+        """The numbers; None where nobody pursues tasks."""
+        if not self._n_tasks:
+            return dict.fromkeys(self.metric_names)
+        correct_tasks = {task for task, (_, is_correct) in self._outcomes.items() if is_correct}
+        failures = sum(self._failures_by_task.values())
+        recovered = sum(count for task, count in self._failures_by_task.items() if task in correct_tasks)
+        return {
+            "tasks_over": len(self._outcomes) == self._n_tasks,
+            "tasks_done": sum(outcome == "reached" for outcome, _ in self._outcomes.values()),
+            "tasks_impossible": sum(outcome == "impossible" for outcome, _ in self._outcomes.values()),
+            "tasks_incorrect": len(self._outcomes) - len(correct_tasks),
+            "task_failures": failures,
+            "plan_invalidations": self._plan_invalidations,
+            "task_replans": sum(count - 1 for count in self._plans_by_task.values()),
+            "unrecovered_failures": failures - recovered,
+            "failures_recovered": recovered / failures if failures else None,
+        }
+
+
+CYCLE_TASK = "cycle"
+"""The task that a robot's work is counted by."""
+WORK_PLACE_TOLERANCE = 0.03
+"""A thing that was brought somewhere is truly as near to where it was to be [m]."""
+MIN_IDLE_TIME = 0.5
+"""A shorter rest is no idleness: somebody plans, or changes over [s]."""
+_SETTLING_TIME_NS = 400_000_000
+_MIN_MOTION_SPEED = 0.01
+"""Faster joints move [rad/s or m/s]."""
+_IDLE_STATES = ("idle", "setup")
+
+Intervals = list[list[float]]
+"""[from, to] in order [s]."""
+
+
+@dataclass(frozen=True, slots=True)
+class WorkItem:
+    """A piece of work.
+
+    Attributes:
+        actor: Who does it.
+        task: What kind of work.
+        start_time: When it started [s].
+        end_time: When it ended; None while it is under way [s].
+        is_done: Whether its actor reported it as done.
+        is_object_in_place: Whether the object truly stood at its target, where a target was given.
+        object_name: The object's name, or empty.
+        target_position: Where the object was to be, or empty [m].
+    """
+
+    actor: str
+    task: str
+    start_time: float
+    end_time: float | None = None
+    is_done: bool = False
+    is_object_in_place: bool = True
+    object_name: str = ""
+    target_position: tuple[float, ...] = ()
+
+    @property
+    def is_successful(self) -> bool:
+        """Whether it was done, and truly so."""
+        return self.end_time is not None and self.is_done and self.is_object_in_place
+
+
+class WorkMetrics(MetricCollector):
+    """What missions tell of work (roboyard_msgs/WorkEvent), against where things truly are, and who moved when.
+
+    ``cycles``: pieces of the robot's work that were done, and truly so; ``cycle_time``: what one took in the mean [s];
+    ``throughput``: of them an hour; ``work_ended``: pieces of anybody's work that came to an end; ``work_done``: the
+    share of them that was done, and truly so; ``work_incorrect``: said to be done though the thing was not there;
+    ``robot_idle``, ``human_idle``: the share of time in which the robot did not move, and in which people stood idle,
+    rests below 0.5 s not counted; ``concurrent_activity``: in which both were active.
+    """
+
+    metric_names = (
+        "cycles", "cycle_time", "throughput", "work_ended", "work_done", "work_incorrect", "robot_idle", "human_idle",
+        "concurrent_activity",
+    )  # fmt: skip
+
+    def __init__(self, namespace: str) -> None:
+        self._topics = ("/work", f"{namespace}/joint_states")
+        self.items: list[WorkItem] = []
+        self.active_intervals: dict[str, Intervals] = {"": []}
+        self.end_time = 0.0
+        self._object_positions: dict[str, tuple[float, float, float]] = {}
+        self._pending_checks: list[tuple[int, int]] = []
+        self._person_states: dict[str, str] = {}
+
+    def subscriptions(self) -> Mapping[str, MessageHandler]:
+        """Work, joints, and where things truly are."""
+        work, joints = self._topics
+        return {work: self._on_work, joints: self._on_joints, OBJECT_POSES_TOPIC: self._on_objects}
+
+    def on_person_added(self, name: str) -> Mapping[str, MessageHandler]:
+        """What somebody does."""
+        self.active_intervals[name] = []
+        return {f"/{name}/state": lambda message, time_ns: self._on_person(name, message, time_ns)}
+
+    # -- activity ------------------------------------------------------------------------------------------------------
+    def _on_joints(self, message: Any, time_ns: int) -> None:
+        if len(message.velocity) and float(abs(message.velocity).max()) > _MIN_MOTION_SPEED:
+            _extend_intervals(self.active_intervals[""], time_ns * 1e-9, time_ns * 1e-9)
+
+    def _on_person(self, name: str, message: Any, time_ns: int) -> None:
+        time = time_ns * 1e-9
+        if self._person_states.get(name, "idle") not in _IDLE_STATES:
+            _extend_intervals(self.active_intervals[name], time, time)
+        if message.state not in _IDLE_STATES:
+            _extend_intervals(self.active_intervals[name], time, time)
+        self._person_states[name] = str(message.state)
+
+    # -- work ----------------------------------------------------------------------------------------------------------
+    def _on_work(self, message: Any, time_ns: int) -> None:
+        time, actor, task = time_ns * 1e-9, str(message.actor), str(message.task)
+        if message.state == "started":
+            self.items.append(WorkItem(actor, task, time))
+            return
+        open_items = [
+            k for k, item in enumerate(self.items) if (item.actor, item.task, item.end_time) == (actor, task, None)
+        ]
+        if not open_items:
+            return
+        index, is_done, object_name = open_items[-1], message.state == "done", str(message.object)
+        goal_point = message.goal_points[0] if is_done and object_name and len(message.goal_points) else None
+        target_position = () if goal_point is None else (float(goal_point.x), float(goal_point.y), float(goal_point.z))
+        self.items[index] = replace(
+            self.items[index],
+            end_time=time,
+            is_done=is_done,
+            is_object_in_place=not target_position,
+            object_name=object_name,
+            target_position=target_position,
+        )
+        if target_position:
+            self._pending_checks.append((time_ns, index))
+
+    def _on_objects(self, message: Any, time_ns: int) -> None:
+        self._check_placed_objects(time_ns)
+        translations = ((transform.child_frame_id, transform.transform.translation) for transform in message.transforms)
+        self._object_positions = {
+            str(name): (float(position.x), float(position.y), float(position.z)) for name, position in translations
+        }
+
+    def _check_placed_objects(self, time_ns: int) -> None:
+        """Look where things are that were set down long enough ago."""
+        while self._pending_checks and self._pending_checks[0][0] + _SETTLING_TIME_NS <= time_ns:
+            index = self._pending_checks.pop(0)[1]
+            item = self.items[index]
+            position = self._object_positions.get(item.object_name)
+            is_in_place = position is not None and math.dist(position, item.target_position) <= WORK_PLACE_TOLERANCE
+            self.items[index] = replace(item, is_object_in_place=is_in_place)
+
+    def finish(self, time_ns: int) -> None:
+        """See `Collector.finish`."""
+        self._check_placed_objects(time_ns + _SETTLING_TIME_NS)
+        self.end_time = time_ns * 1e-9
+
+    def values(self) -> dict[str, MetricValue]:
+        """The numbers; None where nobody tells of work."""
+        if not self.items:
+            return dict.fromkeys(self.metric_names)
+        cycles = [item for item in self.items if item.task == CYCLE_TASK and item.is_successful]
+        finished_items = [item for item in self.items if item.end_time is not None]
+        robot_active = self.active_intervals[""]
+        person_active = [intervals for name, intervals in self.active_intervals.items() if name]
+        end = self.end_time or max(item.end_time or item.start_time for item in self.items)
+        anyone_active = merge_intervals([interval for intervals in person_active for interval in intervals])
+        return {
+            "cycles": len(cycles),
+            "cycle_time": sum((item.end_time or 0.0) - item.start_time for item in cycles) / len(cycles)
+            if cycles
+            else None,
+            "throughput": 3600.0 * len(cycles) / end if end > 0.0 else None,
+            "work_ended": len(finished_items),
+            "work_done": sum(item.is_successful for item in finished_items) / len(finished_items)
+            if finished_items
+            else None,
+            "work_incorrect": sum(item.is_done and not item.is_object_in_place for item in finished_items),
+            "robot_idle": 1.0 - total_duration(robot_active) / end if end > 0.0 else None,
+            "human_idle": 1.0 - sum(map(total_duration, person_active)) / (end * len(person_active))
+            if person_active and end > 0.0
+            else None,
+            "concurrent_activity": total_duration(intersect_intervals(robot_active, anyone_active)) / end
+            if person_active and end > 0.0
+            else None,
+        }
+
+
+def _extend_intervals(intervals: Intervals, start: float, end: float) -> None:
+    """Add a span that is not before the others; one that follows soon goes on with the last."""
+    if intervals and start - intervals[-1][1] < MIN_IDLE_TIME:
+        intervals[-1][1] = max(intervals[-1][1], end)
+    else:
+        intervals.append([start, end])
+
+
+def merge_intervals(intervals: Sequence[Sequence[float]]) -> Intervals:
+    """Times in which any of some spans is, in order."""
+    merged: Intervals = []
+    for start, end in sorted((interval[0], interval[1]) for interval in intervals):
+        if merged and start <= merged[-1][1]:
+            merged[-1][1] = max(merged[-1][1], end)
+        else:
+            merged.append([start, end])
+    return merged
+
+
+def intersect_intervals(first: Intervals, second: Intervals) -> Intervals:
+    """Times that are in both, each in order and without overlaps."""
+    common, i, j = [], 0, 0
+    while i < len(first) and j < len(second):
+        start, end = max(first[i][0], second[j][0]), min(first[i][1], second[j][1])
+        if start < end:
+            common.append([start, end])
+        if first[i][1] < second[j][1]:
+            i += 1
+        else:
+            j += 1
+    return common
+
+
+def total_duration(intervals: Intervals) -> float:
+    """How long they last together [s]."""
+    return sum(end - start for start, end in intervals)
+
+
+_WIDTH = 8.6
+_MAX_SCENE_IMAGES = 24
+"""Of the closest approaches."""
+
+
+def work_section(context: SectionContext) -> ReportSection | None:
+    """Of one robot; None if nobody told of work.
+
+    Raises:
+        RecordingError: the recording is damaged.
+    """
+    people = tuple(
+        topic.split("/")[2]
+        for topic in context.recording.topics
+        if topic.startswith("/truth/") and topic.endswith("/body")
+    )
+    if "/work" not in context.recording.topics:
+        return None
+    work = _evaluate_work(context.recording, context.namespace, people)
+    if not work.items:
+        return None
+    approaches = sorted(context.document.get("approaches", []), key=lambda item: item["distance"])
+    figures = [_activity_figure(work, context.trace.robot, people)]
+    if any(item.task == CYCLE_TASK and item.end_time is not None for item in work.items):
+        figures.append(_cycle_times_figure(work))
+    return ReportSection(
+        "Working together",
+        tuple(figures),
+        _scene_images(context, people, approaches[:_MAX_SCENE_IMAGES]),
+        _approach_table(approaches) if approaches else None,
+        "Above: when robot and people moved, and pieces of work by colour: done, or failed (also where a part was not "
+        "where it was to be). Pictures and table: the nearest moment of each time that somebody was nearer than 0.5 m, "
+        "nearest first; what should have been kept is the protective separation distance at that moment.",
+    )
+
+
+def _evaluate_work(recording: Recording, namespace: str, people: tuple[str, ...]) -> WorkMetrics:
+    """The run's work, judged again from its recording."""
+    metrics = WorkMetrics(namespace)
+    handlers: dict[str, Any] = dict(metrics.subscriptions())
+    for name in people:
+        handlers |= metrics.on_person_added(name)
+    last_ns = 0
+    for item in recording.messages([topic for topic in handlers if topic in recording.topics]):
+        handlers[item.topic](item.message, item.time_ns)
+        last_ns = item.time_ns
+    metrics.finish(last_ns)
+    return metrics
+
+
+def _activity_figure(work: WorkMetrics, robot: str, people: tuple[str, ...]) -> str:
+    """Who moved when, and who did which work when."""
+    actors = [("", robot), *((name, name) for name in people)]
+    with figure_style():
+        figure, axes = new_figure(_WIDTH, 0.6 + 0.75 * len(actors))
+        labels, ticks = [], []
+        for row, (key, name) in enumerate(actors):
+            spans = [(start, end - start) for start, end in work.active_intervals.get(key, [])]
+            axes.broken_barh(spans, (-2 * row - 0.35, 0.7), color=TRUTH, lw=0)
+            ticks.append(-2 * row)
+            labels.append(f"{name} moves")
+            for item in (candidate for candidate in work.items if candidate.actor == name):
+                end = work.end_time if item.end_time is None else item.end_time
+                color = MUTED if item.end_time is None else GOOD if item.is_successful else BAD
+                axes.broken_barh(
+                    [(item.start_time, end - item.start_time)], (-2 * row - 1.25, 0.5), color=color, alpha=0.6
+                )
+            ticks.append(-2 * row - 1)
+            labels.append("works")
+        axes.set_yticks(ticks, labels)
+        axes.set_xlim(0.0, max(work.end_time, 1e-3))
+        axes.grid(visible=False, axis="y")
+        axes.set_xlabel("simulated time [s]")
+        return render_svg(figure, "When robot and people moved, and when they worked")
+
+
+def _cycle_times_figure(work: WorkMetrics) -> str:
+    """What each cycle took."""
+    cycles = [item for item in work.items if item.task == CYCLE_TASK and item.end_time is not None]
+    durations = [(item.end_time or 0.0) - item.start_time for item in cycles]
+    with figure_style():
+        figure, axes = new_figure(_WIDTH, 1.9)
+        colors = [COMMAND if item.is_successful else BAD for item in cycles]
+        axes.bar(range(1, len(cycles) + 1), durations, color=colors, width=0.7)
+        mean = sum(durations) / len(durations)
+        axes.axhline(mean, color=GOOD, lw=1.2, label=f"mean {mean:.1f} s")
+        axes.legend(loc="lower right", bbox_to_anchor=(1.0, 1.0), borderaxespad=0.1)
+        axes.set_xticks(range(1, len(cycles) + 1, 1 + len(cycles) // 20))
+        axes.set_xlabel("cycle")
+        axes.set_ylabel("takes [s]")
+        return render_svg(figure, "What each cycle took")
+
+
+def _scene_images(
+    context: SectionContext, people: tuple[str, ...], approaches: list[dict[str, Any]]
+) -> tuple[tuple[str, str], ...]:
+    if context.simulation is None or not approaches:
+        return ()
+    renderer = SceneImageRenderer(context.simulation, context.recording, context.trace.robot, context.namespace, people)
+    with closing(renderer):
+        return tuple(
+            (
+                renderer.render_moment(approach["time"], approach["person"], approach["body_part"]),
+                f"{approach['time']:.1f} s: {approach['link']} {max(approach['distance'], 0.0):.2f} m "
+                f"from {approach['person']}'s "
+                f"{approach['body_part'].replace('_', ' ')}",
+            )
+            for approach in approaches
+        )
+
+
+def _approach_table(approaches: list[dict[str, Any]]) -> ReportTable:
+    header = ("time [s]", "who", "part", "robot's part", "distance [m]", "robot [m/s]", "should be [m]", "force [N]")
+    rows = tuple(
+        (
+            f"{approach['time']:.1f}",
+            approach["person"],
+            approach["body_part"].replace("_", " "),
+            approach["link"],
+            f"{max(approach['distance'], 0.0):.3f}",
+            f"{approach['robot_speed']:.2f}",
+            f"{approach['protective_distance']:.2f}",
+            f"{approach['force']:.0f}" if approach["force"] else "",
+        )
+        for approach in approaches
+    )
+    return ReportTable(header, rows, frozenset(header) - {"who", "part", "robot's part"})

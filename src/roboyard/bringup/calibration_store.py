@@ -1,0 +1,186 @@
+"""A robot's stored calibration: where it lies, what it says, and how it becomes the nodes' parameters.
+
+For a robot that is a file of the user's it lies beside that file, ``NAME.calibration.yaml``; for one that is installed,
+or whose folder cannot be written, in the user's own folder.  It holds for what was described when it was made: once
+that file, or one that it includes, describes another robot, it is not used, and that is said.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shlex
+from dataclasses import dataclass, fields, is_dataclass, replace
+from pathlib import Path, PurePath
+from typing import Any
+
+from roboyard.bringup.robot_config import RobotPackage
+from roboyard.config import dumps, load, parameter, write_atomic
+from roboyard.errors import ConfigError, RunError
+
+CALIBRATED_NODE_TYPES = (
+    "drive",
+    "odometry",
+    "roboyard.control.nodes:DriveNode",
+    "roboyard.localization.nodes:OdometryNode",
+)
+"""Nodes that take the numbers."""
+
+
+@dataclass(frozen=True)
+class DriveCalibration:
+    """What `roboyard calibrate odometry` found."""
+
+    robot: str = parameter(doc="name of its kind")
+    description: str = parameter(doc="first 16 digits of the SHA-256 of what is described")
+    wheel_radius: float = parameter(unit="m", low=1e-3, high=10.0, doc="mean of both sides")
+    left_radius_scale: float = parameter(low=0.5, high=2.0, doc="left over mean radius")
+    right_radius_scale: float = parameter(low=0.5, high=2.0, doc="right over mean radius")
+    slip_factor: float = parameter(low=0.1, high=10.0, doc="k: effective over nominal track")
+    track: float = parameter(unit="m", low=1e-3, high=20.0, doc="nominal, which k belongs to")
+    standard_errors: dict[str, float] = parameter(factory=dict, doc="of the numbers above, by name")
+    intervals: dict[str, tuple[float, float]] = parameter(factory=dict, doc="that hold them at 95 %, by name")
+    created_by: str = parameter("", doc="the command that made it")
+
+    def parameters(self) -> dict[str, float]:
+        """Of drive and odometry nodes."""
+        return {
+            "wheel_radius": self.wheel_radius,
+            "track": self.track,
+            "slip_factor": self.slip_factor,
+            "left_radius_scale": self.left_radius_scale,
+            "right_radius_scale": self.right_radius_scale,
+        }
+
+
+def calibration_folder() -> Path:
+    """Where calibrations of installed robots are kept: `roboyard/calibrations` in the XDG data folder."""
+    # An XDG path that is not absolute is to be ignored, says the XDG base directory specification.
+    xdg = os.environ.get("XDG_DATA_HOME", "")
+    home = Path(xdg) if xdg.startswith("/") else Path(os.path.expanduser("~")) / ".local" / "share"  # noqa: PTH111
+    return home / "roboyard" / "calibrations"
+
+
+def description_hash(package: RobotPackage) -> str:
+    """Tells apart what is described: links, joints, interfaces, sensors, whatever files and arguments say so.
+
+    Looks, texts and folders are left out.
+
+    Raises:
+        DescriptionError: the description cannot be read.
+    """
+    model = package.load_model(repair=True)
+    links = tuple(replace(link, visuals=()) for link in model.links)
+    described = repr(_to_plain_data((links, model.joints, model.interfaces, model.sensors)))
+    return hashlib.sha256(described.encode()).hexdigest()[:16]
+
+
+def _to_plain_data(value: Any) -> Any:
+    """A record as nested tuples; of files their names alone, since a folder may be moved."""
+    if isinstance(value, PurePath):
+        return value.name
+    if is_dataclass(value) and not isinstance(value, type):
+        return type(value).__name__, *(_to_plain_data(getattr(value, item.name)) for item in fields(value))
+    if isinstance(value, tuple | list):
+        return tuple(map(_to_plain_data, value))
+    return value
+
+
+def calibration_paths(package: RobotPackage) -> tuple[Path, Path]:
+    """Beside the robot's file, and in the user's folder."""
+    name = f"{package.name}.calibration.yaml"
+    robot_path = package.source.with_name(f"{package.source.stem}.calibration.yaml")
+    return robot_path, calibration_folder() / name
+
+
+def may_have_calibration(robot: str, base: Path) -> bool:
+    """Whether a calibration could be kept for ``robot`` (a name or a path), told without reading any description."""
+    robot_folder = (base / robot).parent if "/" in robot or (base / robot).is_file() else None
+    return calibration_folder().is_dir() or (robot_folder is not None and any(robot_folder.glob("*.calibration.yaml")))
+
+
+def is_installed(package: RobotPackage) -> bool:
+    """Whether the robot comes with a package, whose folder is not the user's to write into."""
+    from roboyard.bringup import catalog
+
+    source = package.source.resolve()
+    return any(entry.path.resolve() == source for entry in catalog.robots().values())
+
+
+def save_calibration(package: RobotPackage, calibration: DriveCalibration) -> Path:
+    """Keep a calibration, so that the robot's next run uses it; gives the file.
+
+    A calibration that was kept before is replaced in one step, or stays as it was.
+
+    Raises:
+        RunError: it can be written nowhere, or not where an older one lies that runs would continue to use.
+    """
+    robot_path, user_path = calibration_paths(package)
+    for path in (user_path,) if is_installed(package) else (robot_path, user_path):
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            write_atomic(path, dumps(calibration))
+        except OSError as error:
+            has_older = path.is_file()
+            if path is user_path or has_older:  # an older file beside the robot hides a new one in the user's folder
+                unchanged = "the older one is unchanged; " if has_older else ""
+                raise RunError(
+                    f"the calibration cannot be stored: {error.strerror or error}",
+                    location=str(path),
+                    valid=f"{unchanged}--out DIR, and --no-store",
+                ) from error
+        else:
+            break
+    return path
+
+
+def load_calibration(package: RobotPackage) -> tuple[DriveCalibration | None, tuple[str, ...]]:
+    """The robot's calibration if one is kept and holds, and what is to be said about it.
+
+    Raises:
+        ConfigError: its file is damaged, or says something it may not; it names the file and what to do.
+    """
+    for path in calibration_paths(package):
+        if not path.is_file():
+            continue
+        try:
+            calibration = load(DriveCalibration, path)
+        except ConfigError as damage:
+            robot = package.name if is_installed(package) else shlex.quote(str(package.source))
+            raise ConfigError(
+                f"the stored calibration cannot be used: {damage}",
+                location=str(path),
+                valid=f"remove the file, or calibrate anew: roboyard calibrate odometry {robot}",
+            ) from damage
+        if calibration.description != description_hash(package):
+            return None, (f"{path.name} is not used: the description has changed since the robot was calibrated",)
+        error = calibration.standard_errors.get("slip_factor")
+        slip_text = f"k {calibration.slip_factor:.4g}" + (f" ± {error:.2g}" if error is not None else "")
+        return calibration, (
+            f"drive as calibrated in {path.name}: {slip_text}, wheel radius {calibration.wheel_radius:.4g} m",
+        )
+    return None, ()
+
+
+def apply_calibration(package: RobotPackage) -> RobotPackage:
+    """The package with its drive's calibration in its nodes, if one is kept.
+
+    Raises:
+        ConfigError: the calibration's file says something it may not.
+    """
+    if not package.description.is_file():
+        return package
+    calibration, findings = load_calibration(package)
+    if calibration is None:
+        return replace(package, findings=(*package.findings, *findings)) if findings else package
+    calibrated = package.with_overrides(calibrated_parameters(package, calibration), {})
+    return replace(calibrated, findings=(*package.findings, *findings))
+
+
+def calibrated_parameters(package: RobotPackage, calibration: DriveCalibration) -> dict[str, dict[str, Any]]:
+    """The calibration's numbers for each of the robot's nodes that takes them."""
+    return {
+        name: {**calibration.parameters()}
+        for name, node_config in package.config.nodes.items()
+        if node_config.type in CALIBRATED_NODE_TYPES and "left_joints" in node_config.parameters
+    }

@@ -1,0 +1,181 @@
+"""Derive a robot's configuration from a bare description: drive, joint controllers, arms, limits."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from roboyard.bringup.plugins.controller_joints import GRIPPER_NODE
+from roboyard.bringup.plugins.drives import differential_drive_mapping, drive_parameters
+from roboyard.bringup.plugins.joints import trajectory_node_config
+from roboyard.bringup.plugins.mapping import map_plugins
+from roboyard.bringup.plugins.odometry import OdometryOutput
+from roboyard.bringup.plugins.plugin_mapping import PluginMapping, SpeedLimits
+from roboyard.bringup.robot_config import DriveLimits, RobotConfig, RobotNodeConfig, RobotPackage
+from roboyard.bringup.servo_gains import JointServoGains, with_servo_gains
+from roboyard.bringup.wheel_geometry import infer_drive
+from roboyard.description import Model, ModelLoader
+from roboyard.description.joint_interfaces import command_modes
+from roboyard.errors import DescriptionError
+from roboyard.manipulation import load_groups
+
+_GROUPS_FILE_SUFFIXES = (".groups.yaml", ".srdf", ".srdf.xacro")
+"""What a description's name ends in, instead of its own suffixes, where its groups lie beside it."""
+
+_MIN_JOINT_STATE_RATE = 50.0
+_JOINT_PARAMETERS = ("joints", "left_joints", "right_joints", "left_steered_joints", "right_steered_joints")
+
+
+def derive_package(path: Path, arguments: dict[str, str], *, repair: bool = False) -> RobotPackage:
+    """The package of a bare description.
+
+    Raises:
+        DescriptionError: it cannot be read, or its drive makes no sense.
+    """
+    loader = ModelLoader(path)
+    return replace(derive_package_from_model(loader.load(arguments, repair=repair), path, arguments), loader=loader)
+
+
+def derive_package_from_model(model: Model, path: Path, arguments: dict[str, str] | None = None) -> RobotPackage:
+    """The package of a model that is loaded already.
+
+    Its plugins say what drives it and what commands its joints; without any, its wheels and its position interfaces do.
+    """
+    mapping = map_plugins(model)
+    root_link = model.roots[0].name if model.roots else "base_link"
+    movable_joints = [joint for joint in model.joints if joint.type != "fixed"]
+    findings = list(mapping.findings)
+    if not mapping.is_drive:
+        try:
+            drive = infer_drive(model)
+        except DescriptionError as error:  # a guess that does not work out keeps no robot from running
+            drive = None
+            findings.append(f"no drive is guessed: {error.message}")
+        if drive is not None:
+            odometry = OdometryOutput({"base_frame": root_link}, {}, None, None, True)
+            guessed_drive = differential_drive_mapping(
+                drive_parameters(drive), drive.axle_x, SpeedLimits(), odometry, drive.findings
+            )
+            mapping = replace(mapping, nodes={**guessed_drive.nodes, **mapping.nodes}, is_drive=True)
+            findings += drive.findings
+        elif movable_joints and not mapping.command_groups:
+            findings.append("no drive was found: the robot stands where it is put")
+    arm_node_configs, declared_gains = derive_arm_nodes(model, find_groups_file(path), mapping)
+    mapping = replace(mapping, nodes={**mapping.nodes, **arm_node_configs})
+    mapping, trajectory_findings = _add_trajectory_node(model, mapping)
+    nodes: dict[str, RobotNodeConfig] = {}
+    if movable_joints:
+        nodes["joint_states"] = RobotNodeConfig(
+            "joint_states", {"rate": min(max(_MIN_JOINT_STATE_RATE, mapping.min_joint_state_rate or 0.0), 1000.0)}
+        )
+    nodes["robot_state"] = RobotNodeConfig("robot_state")
+    nodes |= _rename_ground_truth_odometry(mapping.nodes, findings)
+    rejected = _find_unsupported_nodes(with_servo_gains(model, {**declared_gains, **mapping.gains}), nodes)
+    config = RobotConfig(
+        description=Path(path.name),
+        summary=f"{model.name}, brought up by its description",
+        xacro_args=arguments or {},
+        base_frame=mapping.base_frame or root_link,
+        limits=mapping.limits or DriveLimits(),
+        base_motion=mapping.base_motion if any(link.name == root_link for link in model.roots) else None,
+        gains=mapping.gains,
+        topics=mapping.topics,
+        nodes=nodes,
+        autostart=tuple(name for name in nodes if name not in (*mapping.inactive_nodes, *rejected)),
+    )
+    return RobotPackage(model.name, config, path, (*findings, *trajectory_findings, *rejected.values()))
+
+
+def _add_trajectory_node(model: Model, mapping: PluginMapping) -> tuple[PluginMapping, tuple[str, ...]]:
+    """A group of the joints whose interfaces say that they take positions, unless something commands them already."""
+    commanded = {joint for group in mapping.command_groups for joint in group.joints}
+    for spec in mapping.nodes.values():
+        for value in spec.parameters.values():
+            commanded.update(value if isinstance(value, list) and all(isinstance(one, str) for one in value) else ())
+    position_joints = {i.joint for i in model.interfaces if any(mode == "position" for mode, _, _ in i.commands)}
+    uncommanded = tuple(
+        joint.name
+        for joint in model.joints
+        if joint.name in position_joints
+        and joint.name not in commanded
+        and "position" in command_modes(model, joint.name)
+    )
+    if not uncommanded or "joint_trajectory_controller" in mapping.nodes:
+        return mapping, ()
+    finding = f"joint_trajectory_controller holds the joints that take positions: {', '.join(uncommanded)}"
+    nodes = {**mapping.nodes, "joint_trajectory_controller": trajectory_node_config(uncommanded)}
+    return replace(mapping, nodes=nodes), (finding,)
+
+
+def _rename_ground_truth_odometry(nodes: dict[str, RobotNodeConfig], findings: list[str]) -> dict[str, RobotNodeConfig]:
+    """Truth under another name than the wheels' odometry, if both would be told as ``odom``."""
+    if "odometry" not in nodes or "odometry_truth" not in nodes:
+        return nodes
+    node_config = nodes["odometry_truth"]
+    remap = node_config.remap if node_config.remap.get("odom", "odom") != "odom" else {"odom": "odom_truth"}
+    if remap is not node_config.remap:
+        findings.append("the true pose is on odom_truth, since the wheels' odometry is on odom")
+    return {
+        **nodes,
+        "odometry_truth": replace(node_config, remap=remap, parameters={**node_config.parameters, "publish_tf": False}),
+    }
+
+
+def _find_unsupported_nodes(model: Model, nodes: dict[str, RobotNodeConfig]) -> dict[str, str]:
+    """Nodes that command joints in a way their interfaces do not offer, and why: they stay down."""
+    reasons: dict[str, str] = {}
+    for name, node_config in nodes.items():
+        if name in ("joint_states", "robot_state", "odometry", "arbiter"):
+            continue
+        mode: Any = node_config.parameters.get("mode", "position" if node_config.type == GRIPPER_NODE else "velocity")
+        for key in _JOINT_PARAMETERS:
+            unsupported = [
+                joint for joint in node_config.parameters.get(key, ()) if mode not in command_modes(model, joint)
+            ]
+            if unsupported:
+                reasons[name] = f"{name} stays down: joint {unsupported[0]} takes no {mode} commands"
+    return reasons
+
+
+def find_groups_file(description: Path) -> Path | None:
+    """The file beside a description that says its groups: of ``arm.v2.urdf`` for ``arm.v2``, else for ``arm``."""
+    parts = description.name.split(".")
+    names = (".".join(parts[:count]) for count in range(max(1, len(parts) - 1), 0, -1))
+    candidates = (description.with_name(name + suffix) for name in names for suffix in _GROUPS_FILE_SUFFIXES)
+    return next((candidate for candidate in candidates if candidate.is_file()), None)
+
+
+_TRAJECTORY_PARAMETERS: dict[str, Any] = {"lead": 0.01, "path_tolerance": 0.1, "start_tolerance": 0.05}
+
+
+def derive_arm_nodes(
+    model: Model, groups_file: Path | None, mapping: PluginMapping
+) -> tuple[dict[str, RobotNodeConfig], dict[str, JointServoGains]]:
+    """Nodes by name, and the gains of joints that the file states.
+
+    The first group's trajectories are followed by ``arm``, further ones' by nodes of the groups' names; ``move_group``
+    plans for the first.  Where the description's plugins command a group's joints already, theirs are taken.
+
+    Args:
+        model: The robot.
+        groups_file: The file; None where there is none.
+        mapping: Nodes that the description's plugins become.
+
+    Raises:
+        ConfigError, DescriptionError: as `load_groups`.
+    """
+    if groups_file is None:
+        return {}, {}
+    joint_groups = load_groups(groups_file, model)
+    nodes: dict[str, RobotNodeConfig] = {}
+    for number, group in enumerate(joint_groups.groups.values()):
+        commanding_nodes = (
+            name for name, spec in mapping.nodes.items() if set(group.joints) <= set(spec.parameters.get("joints", ()))
+        )
+        name = next(commanding_nodes, "arm" if number == 0 else group.name)
+        if name not in mapping.nodes:
+            nodes[name] = RobotNodeConfig("joint_trajectory", {"joints": list(group.joints), **_TRAJECTORY_PARAMETERS})
+        if number == 0:
+            nodes["move_group"] = RobotNodeConfig("move_group", {"controller": f"{name}/follow_joint_trajectory"})
+    return nodes, {name: dict(gains) for name, gains in joint_groups.gains.items()}

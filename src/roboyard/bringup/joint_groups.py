@@ -1,0 +1,102 @@
+"""Joint groups of a robot: declared by a file that its package names or that lies beside its description, or
+guessed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from roboyard.bringup.derivation import find_groups_file
+from roboyard.bringup.robot_config import RobotPackage
+from roboyard.bringup.robot_loader import load_robot
+from roboyard.bringup.servo_gains import with_servo_gains
+from roboyard.control.limits import JointRates
+from roboyard.description import JointInterface, Model
+from roboyard.manipulation import Groups, guess_groups, load_groups
+
+
+def load_joint_groups(
+    robot: str, base_folder: Path | None = None, arguments: Mapping[str, str] | None = None, *, repair: bool = False
+) -> Groups:
+    """The groups of a robot by name, of its YAML, or of a bare description.
+
+    Args:
+        robot: As for `load_robot`.
+        base_folder: Folder of the file that mentions it.
+        arguments: Values for ``<xacro:arg>``, beside those of the package.
+        repair: Mend what can be mended in the description.
+
+    Raises:
+        UnknownNameError, InputError, ConfigError, DescriptionError: as `load_robot`, `load_model` and `load_groups`.
+    """
+    package = load_robot(robot, base_folder, dict(arguments or {}), repair=repair, use_calibration=False)
+    return RobotJoints.from_package(package, package.load_model(arguments, repair=repair)).groups
+
+
+@dataclass(frozen=True)
+class RobotJoints:
+    """What is known of a robot's joints beside its description.
+
+    Attributes:
+        model: The description, its joints' servos with the gains that are stated.
+        declared_groups: Groups that its file declares; None without such a file.
+    """
+
+    model: Model
+    declared_groups: Groups | None
+
+    @classmethod
+    def from_package(cls, package: RobotPackage, model: Model) -> RobotJoints:
+        """Of a package whose description is loaded; its own gains count before those of its groups' file.
+
+        Raises:
+            ConfigError, DescriptionError: as `load_groups`.
+        """
+        path = package.companion_file("joint_groups") or find_groups_file(package.description)
+        if path is None:
+            return cls(with_servo_gains(model, package.config.gains), None)
+        declared = load_groups(path, model)
+        gains = {name: dict(one) for name, one in declared.gains.items()}
+        model_with_gains = _with_start_poses(with_servo_gains(model, {**gains, **package.config.gains}), declared)
+        return cls(model_with_gains, replace(declared, model=model_with_gains))
+
+    @property
+    def groups(self) -> Groups:
+        """Those that are stated, or guessed ones."""
+        return self.declared_groups if self.declared_groups is not None else guess_groups(self.model)
+
+    @property
+    def acceleration_limits(self) -> JointRates:
+        """What joints can do that descriptions do not tell."""
+        return JointRates() if self.declared_groups is None else JointRates(self.declared_groups.acceleration)
+
+    @property
+    def links_off_ground(self) -> frozenset[str]:
+        """Links of its arms and grippers, not meant to touch the ground; none where no file says groups."""
+        if self.declared_groups is None:
+            return frozenset()
+        joints = {name for group in self.declared_groups.groups.values() for name in group.joints}
+        joints |= {name for gripper in self.declared_groups.grippers.values() for name in gripper.joints}
+        links = {joint.child for joint in self.model.joints if joint.name in joints}
+        while child_links := {joint.child for joint in self.model.joints if joint.parent in links} - links:
+            links |= child_links
+        return frozenset(links)
+
+
+def _with_start_poses(model: Model, groups: Groups) -> Model:
+    """The model whose groups begin in the poses that they say, where no interface says where a joint begins."""
+    groups_with_start = [group for group in groups.groups.values() if group.start is not None]
+    start_positions = {
+        name: value
+        for one in groups_with_start
+        for name, value in zip(one.joints, one.poses[str(one.start)], strict=True)
+    }
+    if not start_positions:
+        return model
+    interfaces = {one.joint: one for one in model.interfaces}
+    for joint, value in start_positions.items():
+        one = interfaces.get(joint, JointInterface(joint))
+        interfaces[joint] = replace(one, initial=tuple({"position": value, **dict(one.initial)}.items()))
+    return replace(model, interfaces=tuple(interfaces.values()))

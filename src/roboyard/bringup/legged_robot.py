@@ -1,0 +1,48 @@
+"""Legs of a robot: read from the file that its package names."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from roboyard.bringup.robot_config import RobotPackage
+from roboyard.bringup.robot_loader import load_robot
+from roboyard.description import Model
+from roboyard.errors import InputError
+from roboyard.walking.walker import Walker
+from roboyard.walking.walker_file import load_walker
+
+
+def load_legged_robot(
+    robot: str, base_folder: Path | None = None, arguments: Mapping[str, str] | None = None
+) -> Walker:
+    """The legs of a robot by name, or of its YAML.
+
+    Args:
+        robot: As for `load_robot`.
+        base_folder: Folder of the file that mentions it.
+        arguments: Values for ``<xacro:arg>``, beside those of the package.
+
+    Raises:
+        UnknownNameError, InputError, ConfigError, DescriptionError: as `load_robot`, `load_model` and `load_walker`;
+            InputError where the robot has no legs.
+    """
+    return load_legged_robot_and_model(robot, base_folder, arguments)[0]
+
+
+def load_legged_robot_and_model(
+    robot: str, base_folder: Path | None = None, arguments: Mapping[str, str] | None = None
+) -> tuple[Walker, Model]:
+    """The legs of a robot, and its description; see `load_legged_robot`."""
+    package = load_robot(robot, base_folder, dict(arguments or {}), use_calibration=False)
+    model = package.load_model(arguments)
+    legged_robot = create_legged_robot(package, model)
+    if legged_robot is None:
+        raise InputError("has no legs", location=str(package.source), valid="a robot whose YAML names a file of `legs`")
+    return legged_robot, model
+
+
+def create_legged_robot(package: RobotPackage, model: Model) -> Walker | None:
+    """The legs of a package whose description is loaded; None without. Raises ConfigError."""
+    path = package.companion_file("legs")
+    return None if path is None else load_walker(path, model)

@@ -1,0 +1,239 @@
+"""Mappers of drive plugins: differential, skid-steer, mecanum, planar and velocity-controlled bases."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from roboyard.bringup.plugins.odometry import GROUND_TRUTH_ODOMETRY_NODE, OdometryOutput, read_odometry_output
+from roboyard.bringup.plugins.plugin_mapping import PluginMapping, SpeedLimits, read_speed_limits
+from roboyard.bringup.plugins.reader import PluginReader
+from roboyard.bringup.robot_config import RobotNodeConfig
+from roboyard.bringup.wheel_geometry import DriveGeometry, axle_offset, has_rollers, wheels_on
+from roboyard.errors import DescriptionError
+
+LEFT_WHEEL_TAGS = ("left_joint", "leftJoint", "left_front_joint", "leftFrontJoint", "left_rear_joint", "leftRearJoint",
+        "front_left_joint", "back_left_joint", "rear_left_joint")  # fmt: skip
+RIGHT_WHEEL_TAGS = tuple(tag.replace("left", "right") for tag in LEFT_WHEEL_TAGS)
+
+_DEFAULT_WHEEL_RADIUS = 0.2
+"""What Gazebo's drives take where nobody says [m]."""
+
+
+def names_wheels_of_two_sides(reader: PluginReader) -> bool:
+    """Whether a plugin nobody knows still says which joints are left and right."""
+    return reader.has(*LEFT_WHEEL_TAGS) and reader.has(*RIGHT_WHEEL_TAGS)
+
+
+def map_differential_drive(reader: PluginReader) -> PluginMapping:
+    """The drive's nodes.
+
+    Raises:
+        DescriptionError: it names joints that are not there, or its numbers make no sense.
+    """
+    odometry, speeds = read_odometry_output(reader, _root_link_name(reader)), read_speed_limits(reader)
+    drive = read_drive_geometry(reader, odometry)
+    reader.mark_ignored(
+        ["max_wheel_torque", "torque", "wheel_torque", "wheelTorque"], "the joints' own effort limits hold"
+    )
+    reader.flag("legacyMode", "legacy_mode", default=False)  # of Gazebo's own mix-up of left and right
+    reader.mark_ignored(["num_wheel_pairs"], "all wheels named count")
+    parameters = drive_parameters(drive)
+    return differential_drive_mapping(parameters, drive.axle_x, speeds, odometry, reader.findings())
+
+
+def differential_drive_mapping(
+    wheels: dict[str, Any], axle_x: float, speeds: SpeedLimits, odometry: OdometryOutput, findings: tuple[str, ...]
+) -> PluginMapping:
+    """Arbiter, drive and odometry on the wheels of two sides."""
+    limits = speeds.node_parameters()
+    if speeds.angular_acceleration is None and speeds.acceleration is not None:
+        # a limit on the rims' acceleration, as gazebo_ros states it, limits turning about the middle too
+        limits["turn_acceleration"] = 2.0 * speeds.acceleration / wheels["track"]
+    return PluginMapping(
+        nodes={
+            "arbiter": RobotNodeConfig("arbiter"),
+            "drive": RobotNodeConfig("drive", {**wheels, **limits}),
+            "odometry": RobotNodeConfig("odometry", {**wheels, "axle_x": axle_x, **odometry.parameters}),
+        },
+        is_drive=True,
+        topics=odometry.topics,
+        limits=speeds.drive_limits,
+        base_frame=odometry.base_frame,
+        min_joint_state_rate=odometry.rate,
+        inactive_nodes=() if odometry.is_published else ("odometry",),
+        findings=findings,
+    )
+
+
+def drive_parameters(drive: DriveGeometry) -> dict[str, Any]:
+    """The geometry as the nodes take it."""
+    return {
+        "left_joints": list(drive.left_joints),
+        "right_joints": list(drive.right_joints),
+        "wheel_radius": drive.wheel_radius,
+        "track": drive.track,
+    }
+
+
+def read_drive_geometry(reader: PluginReader, odometry: OdometryOutput) -> DriveGeometry:
+    """The wheels: what the plugin says, the rest from their places and shapes.
+
+    Raises:
+        DescriptionError: it names joints that are not there, or its numbers make no sense.
+    """
+    left, right = reader.joints(*LEFT_WHEEL_TAGS), reader.joints(*RIGHT_WHEEL_TAGS)
+    if not left or not right:
+        raise DescriptionError(
+            "a drive without wheels on both sides", location=reader.location, valid="left and right joints"
+        )
+    wheels = wheels_on(reader.model, (*left, *right))
+    radius = read_wheel_radius(reader, [wheel.radius for wheel in wheels])
+    track = reader.number("wheel_separation", "wheelSeparation")
+    if track is None:
+        left_wheels, right_wheels = wheels[: len(left)], wheels[len(left) :]
+        track = float(np.mean([wheel.y for wheel in left_wheels]) - np.mean([wheel.y for wheel in right_wheels]))
+        reader.add_finding(f"track {track:g} m taken from the wheels' places: the plugin gives none")
+    if track <= 0.0:
+        raise DescriptionError(
+            f"wheel radius {radius}, track {track}", location=reader.location, valid="positive lengths"
+        )
+    return DriveGeometry(left, right, radius, track, axle_offset(reader.model, wheels, odometry.base_frame))
+
+
+def read_wheel_radius(reader: PluginReader, shape_radii: list[float | None]) -> float:
+    """The wheels' radius [m]: stated, or of their shape, or Gazebo's default.
+
+    Raises:
+        DescriptionError: it is not positive.
+    """
+    radius = reader.number("wheel_radius", "wheelRadius")
+    diameter = reader.number("wheel_diameter", "wheelDiameter")
+    if radius is None and diameter is not None:
+        radius = diameter / 2.0
+    if radius is None:
+        radius = next((shape for shape in shape_radii if shape), None)
+        source = "the wheels' shape" if radius is not None else "Gazebo's default"
+        radius = _DEFAULT_WHEEL_RADIUS if radius is None else radius
+        reader.add_finding(f"wheel radius {radius} m taken from {source}: the plugin gives none")
+    if radius <= 0.0:
+        raise DescriptionError(f"wheel radius {radius}", location=reader.location, valid="a positive length [m]")
+    return radius
+
+
+def _root_link_name(reader: PluginReader) -> str:
+    return reader.model.roots[0].name if reader.model.roots else "base_link"
+
+
+_COMMAND_TIMEOUT = 60.0
+"""How long a command holds [s]: the arbiter's longest; Gazebo holds it for ever."""
+
+
+def map_mecanum_drive(reader: PluginReader) -> PluginMapping:
+    """Gazebo's MecanumDrive: four wheels that turn, and push the body along their rollers.
+
+    Where the wheels have no rollers, neither links nor friction along one direction, the body is driven in the plane.
+
+    Raises:
+        DescriptionError: it names joints that are not there, or its numbers make no sense.
+    """
+    joints = tuple(
+        joint
+        for tag in ("front_left_joint", "front_right_joint", "back_left_joint", "back_right_joint")
+        for joint in reader.joints(tag)[:1]
+    )
+    if len(joints) != 4:
+        raise DescriptionError(
+            f"a mecanum drive on {len(joints)} wheels", location=reader.location,
+            valid="front_left_joint, front_right_joint, back_left_joint and back_right_joint",
+        )  # fmt: skip
+    wheels = wheels_on(reader.model, joints)
+    odometry, speeds = read_odometry_output(reader, _root_link_name(reader)), read_speed_limits(reader)
+    geometry: dict[str, Any] = {
+        "joints": list(joints),
+        "wheel_radius": read_wheel_radius(reader, [w.radius for w in wheels]),
+    }
+    for name, tags, coordinates in (
+        ("wheelbase", ("wheelbase", "wheel_base"), [wheel.x for wheel in wheels]),
+        ("track", ("wheel_separation",), [wheels[k].y for k in (0, 2, 1, 3)]),
+    ):
+        value = reader.number(*tags)
+        if value is None:
+            value = float(np.mean(coordinates[:2]) - np.mean(coordinates[2:]))
+            reader.add_finding(f"{name} {value:g} m taken from the wheels' places: the plugin gives none")
+        if value <= 0.0:
+            raise DescriptionError(f"{name} {value:g}", location=reader.location, valid="a positive length [m]")
+        geometry[name] = value
+    geometry["axle_x"] = axle_offset(reader.model, wheels, odometry.base_frame)
+    side_speed = {} if speeds.speed is None else {"side_speed": speeds.speed}
+    have_rollers = all(has_rollers(reader.model, joint) for joint in joints)
+    if not have_rollers:
+        reader.add_finding(
+            "the wheels have no rollers (links that turn, or <fdir1> with a small <mu2>): the body is driven in the "
+            "plane, the wheels turn with it"
+        )
+    return PluginMapping(
+        nodes={
+            "arbiter": RobotNodeConfig("arbiter"),
+            "drive": RobotNodeConfig(
+                "roboyard.control.nodes:MecanumNode", {**geometry, **speeds.node_parameters(), **side_speed}
+            ),
+            "odometry": RobotNodeConfig(
+                "roboyard.localization.nodes:MecanumOdometryNode", {**geometry, **odometry.parameters}
+            ),
+        },
+        is_drive=True,
+        topics=odometry.topics,
+        limits=speeds.drive_limits,
+        base_motion=None if have_rollers else "planar",
+        base_frame=odometry.base_frame,
+        min_joint_state_rate=odometry.rate,
+        inactive_nodes=() if odometry.is_published else ("odometry",),
+        findings=reader.findings(),
+    )
+
+
+def map_velocity_control(reader: PluginReader) -> PluginMapping:
+    """Gazebo's VelocityControl: the body takes all six velocities, and holds them."""
+    parameters: dict[str, Any] = {}
+    for name in ("initial_linear", "initial_angular"):
+        values = reader.numbers(name)
+        if values:
+            if len(values) != 3:
+                raise DescriptionError(
+                    f"{name} of {len(values)} numbers", location=reader.location, valid="three numbers"
+                )
+            parameters[name] = list(values)
+    command = reader.topic("topic")
+    reader.mark_ignored(["link_name"], "commands are for the whole model, not for single links")
+    reader.add_finding(f"a command holds for {_COMMAND_TIMEOUT:g} s, not for ever")
+    arbiter = RobotNodeConfig("arbiter", {"unknown_timeout": _COMMAND_TIMEOUT})
+    return PluginMapping(
+        nodes={"arbiter": arbiter, "drive": RobotNodeConfig("roboyard.control.nodes:VelocityNode", parameters)},
+        is_drive=True,
+        topics={"cmd_vel": command} if command and command != "cmd_vel" else {},
+        base_motion="free",
+        findings=reader.findings(),
+    )
+
+
+def map_planar_move(reader: PluginReader) -> PluginMapping:
+    """gazebo_ros's planar move: the body takes velocities in the plane; its odometry is the truth."""
+    odometry = read_odometry_output(reader, _root_link_name(reader))
+    reader.add_finding("it has no wheels to count: its odometry is the simulation's truth, no estimate")
+    nodes = {
+        "arbiter": RobotNodeConfig("arbiter"),
+        "drive": RobotNodeConfig("roboyard.control.nodes:VelocityNode", {"timeout": 0.5}),
+    }
+    parameters = {name: value for name, value in odometry.parameters.items() if name != "rate" or value > 0.0}
+    nodes["odometry_truth"] = RobotNodeConfig(GROUND_TRUTH_ODOMETRY_NODE, parameters)
+    return PluginMapping(
+        nodes=nodes,
+        is_drive=True,
+        topics=odometry.topics,
+        base_motion="planar",
+        base_frame=odometry.base_frame,
+        inactive_nodes=() if odometry.is_published else ("odometry_truth",),
+        findings=reader.findings(),
+    )

@@ -1,0 +1,132 @@
+"""Table of plugin mappers, and the combined mapping of all plugins of a model."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from roboyard.bringup.plugins import drives, joints, odometry, steering
+from roboyard.bringup.plugins.controller_mapping import map_controllers
+from roboyard.bringup.plugins.drives import map_differential_drive, names_wheels_of_two_sides
+from roboyard.bringup.plugins.plugin_mapping import JointCommandGroup, PluginMapping
+from roboyard.bringup.plugins.reader import PluginReader, canonical_plugin_name
+from roboyard.bringup.robot_config import RobotNodeConfig
+from roboyard.description.model import Model, Plugin
+
+PLUGIN_MAPPERS: dict[str, Callable[[PluginReader], PluginMapping]] = {
+    "diff-drive": map_differential_drive,
+    "mecanum-drive": drives.map_mecanum_drive,
+    "ackermann-steering": steering.map_ackermann_steering,
+    "velocity-control": drives.map_velocity_control,
+    "planar-move": drives.map_planar_move,
+    "joint-state-publisher": joints.map_joint_state_publisher,
+    "joint-position-controller": joints.map_position_controller,
+    "joint-controller": joints.map_velocity_controller,
+    "apply-joint-force": joints.map_joint_force,
+    "joint-trajectory-controller": joints.map_trajectory_controller,
+    "odometry-publisher": odometry.map_odometry_publisher,
+    "p3d": odometry.map_p3d,
+}
+"""By the plugin's canonical name."""
+
+IMPLICIT_PLUGINS = {
+    # the simulation itself
+    "physics", "user-commands", "scene-broadcaster", "pose-publisher",
+    # sensors are read with their <sensor> elements
+    "sensors", "imu", "contact", "touch", "altimeter", "magnetometer", "navsat", "air-pressure", "air-speed",
+    "forcetorque", "force-torque", "logical-camera", "laser", "gpu-laser", "block-laser", "ray-sensor", "ray",
+    "gpu-ray", "imu-sensor", "bumper", "unitree-foot-contact", "gps-sensor", "sonar", "range",
+    "camera", "multicamera", "depth-camera", "openni-kinect", "triggered-camera", "prosilica",
+    # those that stand alone are made into sensors by the reader
+    "gps", "magnetic", "baro", "ft-sensor", "f3d",
+    # joints that follow others are read
+    "roboticsgroup-gazebo-mimic-joint-plugin", "gazebo-mimic-joint-plugin",
+    "roboticsgroup-upatras-gazebo-mimic-joint-plugin",
+    # joints' interfaces are read from <transmission> and <ros2_control>
+    "control", "gz-ros2-control-system", "ign-ros2-control-system", "gazebo-ros2-control", "gz-ros2-control",
+    "ign-ros2-control", "init", "factory", "state", "api-plugin",
+}  # fmt: skip
+"""What has nothing left to map, because another part of the house does it anyway."""
+
+_NODE_OF_MODE = {"position": "joint_position", "velocity": "joint_velocity", "effort": "joint_effort"}
+
+
+def map_plugins(model: Model) -> PluginMapping:
+    """Everything that the model's plugins ask of us, as one part.
+
+    Raises:
+        DescriptionError: a plugin names joints that are not there, or its numbers make no sense.
+    """
+    combined = PluginMapping()
+    for plugin in model.plugins:
+        if plugin.element.tag == "ros2_control":  # its interfaces are read
+            continue
+        reader, name = PluginReader(model, plugin), canonical_plugin_name(plugin)
+        mapper = PLUGIN_MAPPERS.get(name)
+        if mapper is None and names_wheels_of_two_sides(reader):
+            mapper = map_differential_drive
+        if mapper is not None:
+            combined = _combine(combined, mapper(reader), reader.location)
+        elif name not in IMPLICIT_PLUGINS or _is_unread_sensor(model, plugin):
+            plugin_name = plugin.filename or plugin.name or "without a name"
+            text = f"{reader.location}: nothing here does what {plugin_name[:80]} does; it is left out"
+            combined = replace(combined, findings=(*combined.findings, text))
+    combined = replace(combined, nodes={**combined.nodes, **_joint_command_nodes(combined.command_groups)})
+    for location, mapping in map_controllers(model):
+        combined = _combine(combined, mapping, location)
+    return combined
+
+
+def _is_unread_sensor(model: Model, plugin: Plugin) -> bool:
+    """Whether it would be a sensor of its own, with no <sensor> around it, and the reader made none of it."""
+    was_read = any(sensor.name == plugin.name for sensor in model.sensors)
+    names_body = any(plugin.element.find(tag) is not None for tag in ("bodyName", "body_name"))
+    return plugin.link is None and names_body and not was_read
+
+
+def _combine(combined: PluginMapping, added: PluginMapping, location: str) -> PluginMapping:
+    """Two parts as one; of several drives the first drives."""
+    findings = (*combined.findings, *added.findings)
+    if combined.is_drive and added.is_drive:
+        return replace(combined, findings=(*findings, f"{location}: left out, there is a drive already"))
+    conflicts = [node for node in added.nodes if node in combined.nodes]
+    if conflicts:
+        findings = (*findings, f"{location}: left out, there is a {conflicts[0]} already")
+        added = replace(added, nodes={})
+    rates = [rate for rate in (combined.min_joint_state_rate, added.min_joint_state_rate) if rate]
+    return PluginMapping(
+        nodes={**combined.nodes, **added.nodes},
+        is_drive=combined.is_drive or added.is_drive,
+        command_groups=(*combined.command_groups, *added.command_groups),
+        topics={**added.topics, **combined.topics},
+        limits=combined.limits or added.limits,
+        base_motion=combined.base_motion or added.base_motion,
+        base_frame=combined.base_frame or added.base_frame,
+        min_joint_state_rate=max(rates) if rates else None,
+        gains={**added.gains, **combined.gains},
+        inactive_nodes=(*combined.inactive_nodes, *added.inactive_nodes),
+        findings=findings,
+    )
+
+
+def _joint_command_nodes(groups: tuple[JointCommandGroup, ...]) -> dict[str, RobotNodeConfig]:
+    """One node for all joints of a mode: each by its own topic, and all by one."""
+    nodes: dict[str, RobotNodeConfig] = {}
+    for mode, name in _NODE_OF_MODE.items():
+        joints_and_topics = [(joint, topic) for group in groups if group.mode == mode
+                 for joint, topic in zip(group.joints, group.topics, strict=True)]  # fmt: skip
+        if not joints_and_topics:
+            continue
+        initial_values = {joint: value for group in groups if group.mode == mode
+                  for joint, value in zip(group.joints, group.initial, strict=False)}  # fmt: skip
+        joint_names = [joint for joint, _ in joints_and_topics]
+        parameters: dict[str, Any] = {
+            "joints": joint_names,
+            "topics": [topic for _, topic in joints_and_topics],
+            "mode": mode,
+        }
+        if initial_values:
+            parameters["initial"] = [initial_values.get(joint, 0.0) for joint in joint_names]
+        nodes[name] = RobotNodeConfig("roboyard.control.nodes:JointCommandNode", parameters)
+    return nodes

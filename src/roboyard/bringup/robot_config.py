@@ -1,0 +1,231 @@
+"""Configuration of a robot: what its YAML file says, and `RobotPackage`, which combines it with the description."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, fields, replace
+from itertools import pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from roboyard.bringup.catalog import NODES, resolve_node_class
+from roboyard.config import parameter
+from roboyard.config.wording import did_you_mean
+from roboyard.errors import ConfigError, UnknownNameError
+
+if TYPE_CHECKING:
+    from roboyard.description import Model, ModelLoader
+
+_DEFAULT_COMMAND_CHAIN = ("arbiter", "velocity_smoother", "collision_monitor")
+"""What commands pass on their way to the drive of a robot that does not say."""
+
+
+@dataclass(frozen=True)
+class RobotNodeConfig:
+    """A node that a robot offers."""
+
+    type: str = parameter(doc="name of `roboyard list`, `module:Class` or `file.py:Class`")
+    parameters: dict[str, Any] = parameter(factory=dict, doc="its declared parameters")
+    remap: dict[str, str] = parameter(factory=dict, doc="other names of its topics and services")
+
+    def with_overrides(self, parameters: Mapping[str, Any], remap: Mapping[str, str]) -> RobotNodeConfig:
+        """The node with some parameters and names changed; nested parameters are joined."""
+        return replace(self, parameters=_merge_parameters(self.parameters, parameters), remap={**self.remap, **remap})
+
+
+@dataclass(frozen=True)
+class DriveLimits:
+    """What the robot's drive can do; None where nobody knows."""
+
+    speed: float | None = parameter(None, unit="m/s", low=0.0, doc="forward")
+    angular_speed: float | None = parameter(None, unit="rad/s", low=0.0, doc="about the vertical")
+    acceleration: float | None = parameter(None, unit="m/s^2", low=0.0, doc="forward")
+    angular_acceleration: float | None = parameter(None, unit="rad/s^2", low=0.0, doc="about the vertical")
+    min_speed: float = parameter(0.0, unit="m/s", low=0.0, doc="slowest command to drive that it follows")
+    min_angular_speed: float = parameter(
+        0.0, unit="rad/s", low=0.0, doc="slowest command to turn on the spot that it follows"
+    )
+
+    def __post_init__(self) -> None:
+        for min_name, max_name in (("min_speed", "speed"), ("min_angular_speed", "angular_speed")):
+            low, high = getattr(self, min_name), getattr(self, max_name)
+            if high is not None and low > high:
+                raise ConfigError(
+                    f"{min_name} of {low}", location=f"limits.{min_name}", valid=f"at most {max_name}, {high}"
+                )
+
+
+_NEVER_INHERITED = ("description", "summary", "extends", "xacro_args", "nodes")
+"""What a file says for itself, whatever it is like."""
+
+
+@dataclass(frozen=True)
+class RobotConfig:
+    """What `<robot>.yaml` may say."""
+
+    description: Path = parameter(doc="URDF, xacro, SDF or MJCF, beside this file")
+    summary: str = parameter("", doc="one line for `roboyard list`")
+    extends: Path | None = parameter(
+        None, doc="another robot's file: what is not said here is as there, and its nodes are offered too"
+    )
+    xacro_args: dict[str, str] = parameter(factory=dict, doc="xacro arguments")
+    base_frame: str = parameter("base_link", doc="the frame that odometry moves")
+    footprint: tuple[tuple[float, float], ...] = parameter((), unit="m", doc="outline on the ground in base_frame")
+    limits: DriveLimits = parameter(DriveLimits(), doc="")
+    base_motion: Literal["planar", "free"] | None = parameter(
+        None, doc="its body takes velocities: in the plane, or all six; for drives whose wheels are not simulated"
+    )
+    gains: dict[str, dict[str, float]] = parameter(
+        factory=dict, doc="gains of joints' servos: {elbow: {pos_kp: 50, pos_ki: 0, pos_kd: 2}}, as in ros2_control"
+    )
+    topics: dict[str, str] = parameter(factory=dict, doc="where its standard topics are if elsewhere: {cmd_vel: /cmd}")
+    joint_groups: Path | None = parameter(
+        None, doc="groups of joints, tools, named poses: a YAML or SRDF, beside this file"
+    )
+    legs: Path | None = parameter(None, doc="its legs, their stance and rest: a YAML beside this file")
+    servos: Path | None = parameter(None, doc="servos of the real robot's joints: a YAML beside this file")
+    nodes: dict[str, RobotNodeConfig] = parameter(factory=dict, doc="what it offers, by name")
+    command_chain: tuple[str, ...] = parameter(
+        (),
+        doc="nodes that pass velocity commands on, in this order, as far as they run; none: "
+        + ", ".join(_DEFAULT_COMMAND_CHAIN),
+    )
+    autostart: tuple[str, ...] = parameter((), doc="what comes up unless the scenario says otherwise, in this order")
+
+    def __post_init__(self) -> None:
+        if self.extends is None:
+            self._validate()
+
+    def _validate(self) -> None:
+        if self.footprint and len(self.footprint) < 3:
+            raise ConfigError(f"has {len(self.footprint)} corners", location="footprint", valid="at least 3")
+        for key, names in (("autostart", self.autostart), ("command_chain", self.command_chain)):
+            for name in names:
+                if name not in self.nodes:
+                    raise ConfigError(f"no node {name!r}", location=key, valid=f"nodes: {', '.join(self.nodes)}")
+
+    def merge_onto(self, base_config: RobotConfig, stated_keys: Collection[str]) -> RobotConfig:
+        """This file, with all but what is ``said`` in it as in ``other``, and with the nodes of both, joined."""
+        inherited = {
+            key_field.name: getattr(base_config, key_field.name)
+            for key_field in fields(self)
+            if key_field.name not in _NEVER_INHERITED and key_field.name not in stated_keys
+        }
+        nodes = {**base_config.nodes, **self.nodes}
+        for name, own_node in self.nodes.items():
+            if (base_node := base_config.nodes.get(name)) is not None and base_node.type == own_node.type:
+                nodes[name] = base_node.with_overrides(own_node.parameters, own_node.remap)
+        return replace(self, extends=None, nodes=nodes, **inherited)
+
+
+@dataclass(frozen=True)
+class RobotPackage:
+    """A robot ready to be put into a world: where its description lies and which nodes it offers.
+
+    Attributes:
+        name: Of the robot's kind.
+        config: What its YAML says, or what ``bringup`` derived from the description.
+        source: The YAML file, or the description itself.
+        findings: What was guessed, for people to read.
+        loader: Reads the description once for everyone who works with this package; None: every `load_model` reads it.
+    """
+
+    name: str
+    config: RobotConfig
+    source: Path
+    findings: tuple[str, ...] = ()
+    loader: ModelLoader | None = dataclasses.field(default=None, repr=False, compare=False)
+
+    @property
+    def description(self) -> Path:
+        """Path of the description."""
+        return self.source.parent / self.config.description
+
+    def load_model(self, arguments: Mapping[str, str] | None = None, *, repair: bool = False) -> Model:
+        """Its description, read; ``arguments`` for xacro go before those of the package. Raises DescriptionError."""
+        from roboyard.description import ModelLoader
+
+        model_loader = self.loader or ModelLoader(self.description)
+        return model_loader.load({**self.config.xacro_args, **(arguments or {})}, repair=repair)
+
+    def companion_file(self, key: str) -> Path | None:
+        """The file that its YAML names under ``key``, beside it; None where it names none. Raises ConfigError."""
+        relative_path: Path | None = getattr(self.config, key)
+        if relative_path is None:
+            return None
+        path = self.source.parent / relative_path
+        if not path.is_file():
+            raise ConfigError(
+                f"there is no file {relative_path}", location=f"{self.source}, {key}", valid="a path beside it"
+            )
+        return path
+
+    def select_nodes(self, nodes: str | tuple[str, ...] = "default") -> tuple[str, ...]:
+        """Names of the nodes meant by "default", "all", "none" or a list of names.
+
+        Raises:
+            UnknownNameError: the robot does not offer one.
+        """
+        if nodes == "default":
+            return self.config.autostart
+        if nodes == "all":
+            return tuple(self.config.nodes)
+        if nodes == "none":
+            return ()
+        for name in (nodes,) if isinstance(nodes, str) else nodes:
+            self.node(name)
+        return (nodes,) if isinstance(nodes, str) else nodes
+
+    def node(self, name: str) -> RobotNodeConfig:
+        """What the robot says about its node ``name``; registered ones that command no joints need not be mentioned.
+
+        Raises:
+            UnknownNameError: it offers none of this name.
+        """
+        if name in self.config.nodes:
+            return self.config.nodes[name]
+        if name in NODES and "hardware" not in resolve_node_class(name).resources_declared():
+            return RobotNodeConfig(name)
+        raise UnknownNameError(
+            f"no node {name!r}{did_you_mean(name, [*self.config.nodes, *NODES.names()])}",
+            location=f"robot {self.name}",
+            valid=f"it offers: {', '.join(self.config.nodes)}; and every node of `roboyard list nodes` without joints",
+        )
+
+    def command_chain_remaps(self, active_nodes: Collection[str]) -> dict[str, dict[str, str]]:
+        """By which names of topics the nodes of the chain that are up hand commands on, each to the next.
+
+        The first takes ``cmd_vel``, the last gives ``cmd_vel_out``.
+        """
+        chain = [name for name in self.config.command_chain or _DEFAULT_COMMAND_CHAIN if name in active_nodes]
+        remaps = {name: {"cmd_vel_in": "cmd_vel"} for name in chain}
+        for sender, receiver in pairwise(chain):
+            remaps[sender]["cmd_vel_out"] = remaps[receiver]["cmd_vel_in"] = f"{sender}/cmd_vel"
+        return remaps
+
+    def with_overrides(
+        self, parameters: Mapping[str, Mapping[str, Any]], remap: Mapping[str, Mapping[str, str]]
+    ) -> RobotPackage:
+        """The package with some nodes' parameters and names changed.
+
+        Raises:
+            UnknownNameError: it offers no such node.
+        """
+        nodes = dict(self.config.nodes)
+        for name in [*parameters, *remap]:
+            nodes[name] = self.node(name).with_overrides(parameters.get(name, {}), remap.get(name, {}))
+        return replace(self, config=replace(self.config, nodes=nodes))
+
+
+def _merge_parameters(base: Mapping[str, Any], overrides: Mapping[str, Any]) -> dict[str, Any]:
+    """Return ``base`` with ``overrides`` merged in: nested mappings merge, but one of another ``type`` replaces."""
+    merged = dict(base)
+    for key, value in overrides.items():
+        base_value = merged.get(key)
+        if isinstance(value, Mapping) and isinstance(base_value, Mapping):
+            is_same_type = value.get("type") in (None, base_value.get("type"))
+            merged[key] = _merge_parameters(base_value, value) if is_same_type else value
+        else:
+            merged[key] = value
+    return merged

@@ -1,0 +1,132 @@
+"""Analysis of an arm for `roboyard arm setup`: groups, pairs of links that may touch, safe poses, servo gains."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from roboyard.description import World
+from roboyard.description.model import PlacedModel
+from roboyard.geometry import SE3
+from roboyard.manipulation import Groups, guess_groups
+from roboyard.manipulation.collision.sampling import found_pairs
+from roboyard.manipulation.scene import PlanningScene
+from roboyard.simulation import Simulation
+from roboyard.simulation.naming import SEPARATOR
+from roboyard.simulation.servos import GIVE, POSITION_RESET, VELOCITY_RESET
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from roboyard.description import Model
+
+_N_CANDIDATES = 400
+_MAX_DISTANCE = 0.15
+"""Links that are farther apart than this make a pose no safer [m]."""
+_ACCELERATION_TIME = 0.5
+"""Within what time a joint shall reach its full speed, where nobody states accelerations [s]."""
+_N_INERTIA_SAMPLES = 200
+"""At which the inertia that a joint feels is looked at."""
+_BANDWIDTH = 150.0
+"""Of position loops [rad/s]: in a physics step of 2 ms it turns by 0.3 rad."""
+_COMMAND_PERIOD = 0.01
+"""In which set-points come [s]."""
+_VELOCITY_TIME_CONSTANT = 0.005
+"""Time constant of velocity loops [s]."""
+
+
+@dataclass(frozen=True)
+class ArmAnalysis:
+    """What was found.
+
+    Attributes:
+        groups: With pairs, poses, accelerations and gains.
+        clearance: Of each group's safe pose: the least distance between links that must not touch [m].
+    """
+
+    groups: Groups
+    clearance: dict[str, float]
+
+
+def analyze_arm(model: Model, rng: np.random.Generator, samples: int) -> ArmAnalysis:
+    """Look at a model.
+
+    Args:
+        model: The robot.
+        rng: Draws states.
+        states: How many of each group are looked at for links that touch always or never.
+    """
+    guessed = guess_groups(model)
+    groups_with_pairs = replace(guessed, allowed=found_pairs(guessed, rng, samples))
+    analyzed_groups, clearance = dict(groups_with_pairs.groups), {}
+    max_velocities: dict[str, float] = {}
+    gains: dict[str, dict[str, float]] = {}
+    for name, group in groups_with_pairs.groups.items():
+        scene = PlanningScene.of(groups_with_pairs, name)
+        poses = {pose: values for pose, values in group.poses.items() if scene.free(np.array(values))}
+        q, clearance[name] = _find_safe_pose(scene, rng)
+        if clearance[name] > 0.0:
+            poses["safe"] = tuple(float(round(value, 4)) for value in q)
+        analyzed_groups[name] = replace(group, poses=poses, start="safe" if "safe" in poses else None)
+        max_velocities |= dict(zip(scene.chain.joints, scene.chain.max_velocity.tolist(), strict=True))
+        gains |= _compute_gains(scene, rng)
+    accelerations = {
+        joint: round(speed / _ACCELERATION_TIME, 6) for joint, speed in max_velocities.items() if 0.0 < speed < 1e3
+    }
+    return ArmAnalysis(
+        replace(groups_with_pairs, groups=analyzed_groups, acceleration=accelerations, gains=gains), clearance
+    )
+
+
+def _find_safe_pose(scene: PlanningScene, rng: np.random.Generator) -> tuple[np.ndarray, float]:
+    """Positions away from the limits at which links are farthest apart, and how far [m]."""
+    chain = scene.chain
+    low = np.where(np.isfinite(chain.lower), chain.lower, -np.pi)
+    high = np.where(np.isfinite(chain.upper), chain.upper, np.pi)
+    center, half_range = 0.5 * (low + high), 0.5 * (high - low)
+    offsets = rng.uniform(-0.7, 0.7, (_N_CANDIDATES, chain.dof))
+    offsets[0] = 0.0
+    candidates = np.round(center + offsets * half_range, 4)
+    distances = np.array([scene.distance(q, _MAX_DISTANCE) for q in candidates])
+    score = np.minimum(distances, _MAX_DISTANCE) / _MAX_DISTANCE - 0.5 * np.abs(offsets).max(axis=1)
+    best = int(np.argmax(np.where(distances > 0.0, score, -np.inf)))
+    return candidates[best], float(distances[best])
+
+
+def _compute_gains(scene: PlanningScene, rng: np.random.Generator) -> dict[str, dict[str, float]]:
+    """Gains of a group's joints: position loops critically damped on the greatest inertia that the joint feels.
+
+    They are as quick as `_BANDWIDTH`, but no stiffer than that all effort is used at an error of `GIVE`, and follow
+    set-points that come each `_CYCLE` with feed-forward; velocity loops have the time constant `_DELAY`.
+    """
+    chain, found = scene.chain, {}
+    inertia = np.max(
+        [np.diag(scene.dynamics.mass_matrix(q)) for q in chain.sample_positions(rng, _N_INERTIA_SAMPLES)], axis=0
+    )
+    for name, joint_inertia, effort in zip(chain.joints, inertia.tolist(), chain.max_effort.tolist(), strict=True):
+        p = min(joint_inertia * _BANDWIDTH**2, effort / GIVE if effort > 0.0 else np.inf)
+        d, v = 2.0 * float(np.sqrt(p * joint_inertia)), joint_inertia / _VELOCITY_TIME_CONSTANT
+        values = {"pos_kp": p, "pos_ki": p / POSITION_RESET, "pos_kd": d, "pos_cycle": _COMMAND_PERIOD,
+                  "vel_kp": v, "vel_ki": v / VELOCITY_RESET}  # fmt: skip
+        found[name] = {key: float(f"{value:.4g}") for key, value in values.items()}
+    return found
+
+
+def draw_pose(file: Path, model: Model, positions: dict[str, float]) -> None:
+    """A picture of the robot with some joints at positions. Raises InputError, DescriptionError."""
+    import mujoco
+
+    from roboyard.simulation.render.portrait import save_portrait
+
+    simulation = Simulation(World("arm", (PlacedModel("arm", model, SE3.identity()),)))
+    try:
+        for k in range(simulation.model.njnt):
+            name = simulation.model.joint(k).name.split(SEPARATOR)[-1]
+            if name in positions:
+                simulation.data.qpos[int(simulation.model.jnt_qposadr[k])] = positions[name]
+        mujoco.mj_forward(simulation.model, simulation.data)
+        save_portrait(simulation, file)
+    finally:
+        simulation.close()

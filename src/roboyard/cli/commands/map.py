@@ -1,0 +1,159 @@
+"""``roboyard map``: a map out of a log."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import typer
+
+from roboyard.cli.app import JsonOption
+
+_INTERRUPTED_EXIT_CODE = 130
+
+
+def map_(
+    log: Annotated[Path, typer.Argument(metavar="LOG", help="CARMEN log, MCAP file, ROS bag, or a run's folder.")],
+    algorithm: Annotated[
+        Literal["graph", "rbpf"], typer.Option(help="Graph SLAM, or a particle filter.", case_sensitive=False)
+    ] = "graph",
+    relations: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Checked by hand, to compare with (Kümmerle et al.).")
+    ] = None,
+    out: Annotated[Path | None, typer.Option(metavar="DIR", help="New folder; default: runs/map-LOG-NNN.")] = None,
+    resolution: Annotated[float, typer.Option(metavar="M", min=0.005, max=10.0, help="Side of a cell [m].")] = 0.05,
+    scan_topics: Annotated[
+        str, typer.Option(metavar="A,B", help="Topics of the lasers; default: all of the robot.")
+    ] = "",
+    odometry: Annotated[
+        str, typer.Option(metavar="TOPIC|tf|none", help="Where odometry comes from; default: found by type.")
+    ] = "",
+    previous_map: Annotated[
+        Path | None, typer.Option("--resume", metavar="FILE", help="Go on with a place.npz of before.")
+    ] = None,
+    localize: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Only find the robot in a place.npz of before.")
+    ] = None,
+    json: JsonOption = False,
+) -> None:
+    """Make a map of a recorded drive, and say how good it is.
+
+    Leaves a folder with map.yaml and its picture, trajectory.tum, graph.g2o, metrics.json and report.html; graph SLAM
+    leaves place.npz too, with which --resume and --localize go on.
+    Ctrl-C ends it in order: what was mapped so far is written.
+
+    Exit code 0: mapped; 2: the log cannot be used; 130: interrupted.
+    """
+    from roboyard import __version__
+    from roboyard.cli.terminal import print_fields, print_json, print_note
+    from roboyard.mapping.nodes.log_topics import LogTopics
+    from roboyard.mapping.nodes.logs import read_log
+    from roboyard.mapping.nodes.offline import make_slam, map_log, read_truth, warm_up, write_place_of
+    from roboyard.mapping.outcome import check_times
+    from roboyard.mapping.relations import read_relations
+    from roboyard.mapping.report import write_mapped
+    from roboyard.scenarios.run_control import RunControl, handle_interrupts
+    from roboyard.scenarios.run_folder import create_numbered_folder, prepare_folder
+
+    checked_relations = None if relations is None else read_relations(relations)
+    log_topics = LogTopics(tuple(name.strip() for name in scan_topics.split(",") if name.strip()), odometry)
+    with _MappingDisplay(log.name, quiet=json) as progress:
+        scans = read_log(log, log_topics, progress.show_reading)
+        if checked_relations is not None:
+            check_times([scan.time_ns for scan in scans], checked_relations)
+        truth = read_truth(scans)
+        progress.show_phase("compiling")
+        slam = make_slam(algorithm, go_on=previous_map, located=localize)
+        warm_up(algorithm, scans)
+        folder = prepare_folder(out) if out is not None else create_numbered_folder(f"map-{_folder_name(log)}", "runs")
+        try:
+            control = RunControl()
+            with handle_interrupts(control):
+                mapped = map_log(
+                    scans, slam, algorithm=algorithm, resolution=resolution, relations=checked_relations, truth=truth,
+                    progress=progress.scan_callback(len(scans)), stop=lambda: control.is_stopping,
+                )  # fmt: skip
+                progress.show_phase("writing")
+                found, paths = write_mapped(mapped, folder.path, __version__)
+                paths |= write_place_of(slam, folder.path)
+        except BaseException:
+            folder.discard()
+            raise
+    if json:
+        print_json({**found, "files": {name: str(path) for name, path in paths.items()}})
+    else:
+        for warning in mapped.warnings:
+            print_note(f"warning: {warning}")
+        print_fields(_summary_rows(found, paths))
+    raise typer.Exit(_INTERRUPTED_EXIT_CODE if mapped.interrupted else 0)
+
+
+def _summary_rows(found: dict[str, Any], paths: dict[str, Path]) -> list[tuple[str, str]]:
+    """What people want to know first."""
+    lines = [
+        ("scans", f"{found['scans']} of {found['scans_in_log']} over {found['duration']:.0f} s, {found['way']:.0f} m"),
+        ("took", f"{found['seconds']:.1f} s, {found['real_time_factor'] or 0:.0f} times real time"),
+        ("graph", f"{found['nodes']} nodes, {found['edges']} edges, {found['loops']} loops closed"),
+    ]
+    if "trans_m" in found:
+        alone = f" (odometry {found['odometry_trans_m']:.3f} m)" if "odometry_trans_m" in found else ""
+        lines.append(
+            ("relations", f"{found['trans_m']:.4f} ± {found['trans_std']:.4f} m{alone}, {found['rot_deg']:.2f}°, "
+                          f"{found['relations']} of {found['relations_total']}")
+        )  # fmt: skip
+    if "ate_rmse" in found:
+        alone = f" (odometry {found['odometry_ate_rmse']:.3f} m)" if "odometry_ate_rmse" in found else ""
+        lines.append(("from the truth", f"{found['ate_rmse']:.4f} m rms{alone}, {found['ate_rot_deg']:.2f}°"))
+    return [*lines, *((name, str(path)) for name, path in paths.items())]
+
+
+def _folder_name(log: Path) -> str:
+    """A folder's name for a log."""
+    name = log.resolve().name.split(".")[0]
+    return "".join(c if c.isalnum() or c in "-_" else "-" for c in name)[:40] or "log"
+
+
+class _MappingDisplay:
+    """A bar at the bottom of a terminal, or a line now and then elsewhere."""
+
+    def __init__(self, name: str, *, quiet: bool) -> None:
+        from roboyard.cli.terminal import is_interactive
+
+        self._name, self._phase, self._fraction = name, "reading", 0.0
+        self._is_interactive = is_interactive() and not quiet
+        self._quiet = quiet
+        self._tenths_printed = 0
+        self._context: Any = None
+
+    def __enter__(self) -> _MappingDisplay:
+        if self._is_interactive:
+            from roboyard.cli.terminal import draw_progress
+
+            self._context = draw_progress(lambda: f"{self._name}: {self._phase}", lambda: self._fraction, 8.0)
+            self._context.__enter__()
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        if self._context is not None:
+            self._context.__exit__(*error)
+
+    def show_phase(self, phase: str) -> None:
+        """Say what goes on."""
+        self._phase = phase
+
+    def show_reading(self, n_read: int, total: int) -> None:
+        """So many messages were read."""
+        self._fraction = n_read / total if total else 0.0
+
+    def scan_callback(self, total: int) -> Any:
+        """What is called after each scan."""
+        from roboyard.cli.terminal import print_note
+
+        def scan_done(n_scans: int, pose: Any) -> None:
+            self._fraction = n_scans / total
+            self._phase = f"scan {n_scans} of {total}, at {pose.x:.1f} {pose.y:.1f}"
+            if not self._is_interactive and not self._quiet and 10 * n_scans // total > self._tenths_printed:
+                self._tenths_printed = 10 * n_scans // total
+                print_note(f"{self._name}: {10 * self._tenths_printed} %")
+
+        return scan_done

@@ -1,0 +1,220 @@
+"""Replay of a recording on a live bus."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import ExitStack
+from fnmatch import fnmatchcase
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
+
+from roboyard.bus import Bus
+from roboyard.bus.socket import SocketServer
+from roboyard.cli.arguments import parse_yaml_value
+from roboyard.cli.source import absolute_name, unknown_name_error, validate_new_name
+from roboyard.errors import InputError
+from roboyard.record import Recorder, RecordingPlayer, TopicSelection, open_recording
+from roboyard.scenarios.run_control import RunControl, handle_interrupts
+
+if TYPE_CHECKING:
+    from roboyard.cli.run_display import RunDisplay
+    from roboyard.record import Recording
+
+_NO_END_NS = 1 << 62
+_SLICE_NS = 100_000_000
+"""How often the display is told [ns of recorded time]."""
+
+
+class RecordingReplay:
+    """Plays a recording; a context manager.
+
+    Args:
+        file: The recording.
+        topics: Names or patterns to play; None for all.
+        exclude: Names or patterns to leave out.
+        remap: New names of topics, "OLD:=NEW".
+        start: Begin so long after the recording's start [s].
+        duration: Play this much of it [s].
+        nodes: Those that will run on it, ``[NAME=]USE``; what recorded nodes of these names published is left out.
+        loop: Play it again and again.
+        rate: Recorded seconds per second; 0 as fast as possible.
+        paused: Begin paused.
+
+    Attributes:
+        name: Under which it is listed.
+        control: The hand on its clock.
+        duration: How much is to be played [s]; None if there is no end.
+        warnings: What cannot be played.
+
+    Raises:
+        InputError and its kinds: a time, name or topic that is not there.
+        RecordingError: it cannot be read, or there is nothing to play.
+    """
+
+    def __init__(
+        self, file: Path, topics: Sequence[str] | None, exclude: Sequence[str], start: float | None,
+        duration: float | None, *, rate: float, paused: bool, remap: Sequence[str] = (), nodes: Sequence[str] = (),
+        loop: bool = False,
+    ) -> None:  # fmt: skip
+        self._node_specs = dict(map(_parse_node, nodes))
+        self._stack = ExitStack()
+        try:
+            recording = self._stack.enter_context(open_recording(file))
+            self._start_ns, end_ns = _time_range(recording, start, duration)
+            recorded_topics = recording.topics
+            topics = None if topics is None else [_absolute_pattern(topic) for topic in topics]
+            for pattern in topics or ():
+                if not any(fnmatchcase(name, pattern) for name in recorded_topics):
+                    raise unknown_name_error("topic", pattern, list(recorded_topics), str(file))
+            self.bus = self._stack.enter_context(Bus(start_ns=self._start_ns))
+            self._player = RecordingPlayer(
+                self.bus,
+                recording,
+                TopicSelection(
+                    topics, [_absolute_pattern(topic) for topic in exclude], [f"/{name}" for name in self._node_specs]
+                ),
+                rename=dict(map(_parse_remapping, remap)),
+                end_ns=end_ns,
+                start_ns=None if start is None else self._start_ns,
+                loop=loop,
+            )
+            self._stack.callback(self._player.close)
+        except BaseException:
+            self._stack.close()
+            raise
+        self.name = f"replay-{recording.metadata.get('run') or file.stem}"
+        self.duration = None if loop else (self._player.end_ns - self._start_ns) * 1e-9
+        self._last_ns = _NO_END_NS if loop else self._player.end_ns
+        self.warnings = [*recording.warnings, *self._player.warnings]
+        self.control = RunControl(paused=paused, real_time_factor=rate)
+        self.control.bind(self.bus)
+
+    @property
+    def n_published(self) -> int:
+        """Messages out so far."""
+        return self._player.count
+
+    @property
+    def played_seconds(self) -> float:
+        """Recorded time played so far [s]."""
+        return (self.bus.now_ns - self._start_ns) * 1e-9
+
+    @property
+    def n_passes(self) -> int:
+        """How often it was played to its end so far."""
+        return self._player.n_passes
+
+    def add_nodes(self, parameters: Sequence[str], robot: str | None = None) -> None:
+        """Let the nodes run on it.
+
+        Args:
+            parameters: ``node.key=value``.
+            robot: Name or file of a robot; nodes that its package has get the parameters which stand there.
+
+        Raises:
+            InputError and its kinds: no such robot or node, or a parameter that a node does not take.
+        """
+        from roboyard.bringup.robot_loader import load_robot
+        from roboyard.bringup.robot_nodes import create_node
+
+        parameter_values = _parse_parameters(parameters)
+        package = None if robot is None else load_robot(robot)
+        for name, node_class in self._node_specs.items():
+            values = parameter_values.pop(name.lower(), {})
+            spec = None if package is None else package.config.nodes.get(node_class)
+            if package is not None and spec is not None:
+                values = {**spec.parameters, **values}
+                node = create_node(spec.type, values, {}, base_folder=package.source.parent, location=f"node {name}")
+            else:
+                node = create_node(node_class, values, {}, location=f"node {name}")
+            self.bus.add(node, name)
+        if parameter_values:
+            raise InputError(f"--param names no node of --node: {', '.join(parameter_values)}", valid="NODE.KEY=VALUE")
+
+    def run(self, out: Path | None, display: RunDisplay) -> None:
+        """Play until the end, or until somebody stops it.
+
+        Raises:
+            NodeError: a node failed.
+            RecordingError: ``out`` exists or cannot be written.
+        """
+        executor, control, end_ns = self.bus.executor, self.control, self._last_ns
+        self.bus.log_sinks.append(display.log)
+        with ExitStack() as stack:
+            stack.enter_context(handle_interrupts(control))
+            if out is not None:
+                stack.enter_context(Recorder(self.bus, out))
+            stack.callback(SocketServer(self.bus, self.name).close)
+            display.start(self.bus)
+            while not self._player.is_finished and not control.is_stopping:
+                step = control.take_step_request()
+                if step is not None:
+                    self._step(step)
+                    continue
+                target_ns = min(self.bus.now_ns + _SLICE_NS, end_ns)
+                executor.run_until(target_ns, control.has_request)
+                if self.bus.now_ns < target_ns and not control.has_request():
+                    return  # another process said so through the socket
+                display.tick()
+
+    def _step(self, seconds: float) -> None:
+        """So much recorded time, or one instant if that is 0; paused before and after."""
+        executor = self.bus.executor
+        if seconds <= 0.0:
+            executor.step()
+            return
+        executor.paused = False
+        executor.run_until(min(self.bus.now_ns + round(seconds * 1e9), self._last_ns))
+        executor.paused = True
+
+    def __enter__(self) -> RecordingReplay:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._stack.close()
+
+
+def _time_range(recording: Recording, start: float | None, duration: float | None) -> tuple[int, int]:
+    """First and last instant to play [ns]."""
+    location, length = str(recording.path), (recording.end_ns - recording.start_ns) * 1e-9
+    for name, value in (("--start-offset", start), ("--duration", duration)):
+        if value is not None and not 0.0 <= value <= 1e9:
+            raise InputError(f"{name} {value:g}", location=location, valid=f"0 to {length:.3f} s")
+    start_ns, end_ns = recording.start_ns + round((start or 0.0) * 1e9), recording.end_ns
+    if start_ns > end_ns:
+        raise InputError(
+            f"--start-offset {start:g} is behind the end", location=location, valid=f"up to {length:.3f} s"
+        )
+    return start_ns, end_ns if duration is None else min(end_ns, start_ns + round(duration * 1e9))
+
+
+def _absolute_pattern(text: str) -> str:
+    """The leading slash may be left out."""
+    return text if text.startswith("*") else absolute_name(text)
+
+
+def _parse_remapping(text: str) -> tuple[str, str]:
+    old, sign, new = text.partition(":=")
+    if not (sign and old and new):
+        raise InputError(f"{text!r} is no new name", location="--remap", valid="OLD:=NEW, e.g. /odom:=/recorded/odom")
+    return absolute_name(old), validate_new_name(new)
+
+
+def _parse_node(text: str) -> tuple[str, str]:
+    """A node is called as it is used, or as its class, unless another name is given."""
+    name, sign, node_class = text.partition("=")
+    return (name, node_class) if sign and name.isidentifier() else (text.rpartition(":")[2].lower(), text)
+
+
+def _parse_parameters(texts: Sequence[str]) -> dict[str, dict[str, Any]]:
+    found: dict[str, dict[str, Any]] = {}
+    for text in texts:
+        key, equals, value = text.partition("=")
+        node, dot, name = key.partition(".")
+        if not (equals and dot and node and name):
+            raise InputError(f"{text!r} is no parameter", location="--param", valid="NODE.KEY=VALUE")
+        found.setdefault(node.lower(), {})[name] = parse_yaml_value(value) if value.strip() else ""
+    return found

@@ -1,0 +1,194 @@
+"""Devices that teleoperate a robot of a live run: the keyboard and a gamepad."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from pathlib import Path
+from queue import Empty, SimpleQueue
+from types import TracebackType
+from typing import Protocol
+
+from roboyard.cli.key_input import KeyInput
+from roboyard.control import PlanarTwist
+from roboyard.control.teleoperation import JointWish, KeyDecoder, KeyHand, KeyJoints, PadArm, PadMap, PadState
+from roboyard.control.teleoperation.keys import KITTY_OFF, KITTY_ON, KITTY_TERMINALS, QUIT
+from roboyard.errors import InputError
+from roboyard.hardware.joystick import Joystick, JoystickDisconnectedError
+
+_RETRY_PERIOD = 1.0
+"""Between two looks for a gamepad that was unplugged [wall s]."""
+
+
+class TeleopDevice(Protocol):
+    """What steers; a context manager.
+
+    Attributes:
+        over: Nobody wants to drive any more.
+        about: How to use it, in a line.
+    """
+
+    is_finished: bool
+    instructions: str
+
+    @property
+    def is_connected(self) -> bool:
+        """Whether somebody can hold it: the heartbeat goes on."""
+
+    def twist(self, now: float) -> PlanarTwist | None:
+        """What it wants at wall time ``now`` [s]; None: nothing."""
+
+    def joint_command(self) -> JointWish | None:
+        """What it wants of an arm's joint, since the last time it was asked."""
+
+    @property
+    def joy(self) -> tuple[tuple[float, ...], tuple[int, ...]] | None:
+        """Its axes and buttons, if it has any."""
+
+    def __enter__(self) -> object:
+        """Take hold."""
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None, /
+    ) -> None:
+        """Let go."""
+
+
+class Keyboard:
+    """Keys of this terminal.
+
+    Args:
+        speed: Full speed [m/s].
+        turn: Full turn [rad/s].
+    """
+
+    instructions = (
+        "hold w a s d or the arrows, q e z c to curve, space stops, + - faster and slower; "
+        "1 … 9 choose a joint, r f raise and lower it; Ctrl-C ends"
+    )
+
+    def __init__(self, speed: float, angular_speed: float) -> None:
+        self.is_finished = False
+        self._twist_keys = KeyHand(speed, angular_speed)
+        self._joint_keys = KeyJoints()
+        self._decoder = KeyDecoder()
+        self._typed: SimpleQueue[str] = SimpleQueue()
+        self._stack = ExitStack()
+
+    @property
+    def is_connected(self) -> bool:
+        """A terminal that is gone ends everything."""
+        return True
+
+    @property
+    def joy(self) -> None:
+        """Keys are none."""
+        return None
+
+    def twist(self, now: float) -> PlanarTwist | None:
+        """What the held keys want."""
+        try:
+            while True:
+                for event in self._decoder.feed(self._typed.get_nowait()):
+                    if event.key == QUIT:
+                        self.is_finished = True
+                    self._twist_keys.take(event, now)
+                    self._joint_keys.take(event)
+        except Empty:
+            return self._twist_keys.twist(now)
+
+    def joint_command(self) -> JointWish | None:
+        """What was pressed."""
+        return self._joint_keys.wish()
+
+    def __enter__(self) -> Keyboard:
+        import os
+        import sys
+
+        if not sys.stdin.isatty():
+            raise InputError("there is no terminal to read keys from", valid="a terminal, or `roboyard teleop gamepad`")
+        if any(name in os.environ.get("TERM", "") for name in KITTY_TERMINALS) and sys.stdout.isatty():
+            self._write(KITTY_ON)
+            self._stack.callback(self._write, KITTY_OFF)
+        self._stack.enter_context(KeyInput(self._typed.put, lambda _: None))
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._stack.close()
+
+    def _write(self, text: str) -> None:
+        import sys
+        from contextlib import suppress
+
+        with suppress(OSError):  # the terminal was closed
+            sys.stdout.write(text)
+            sys.stdout.flush()
+
+
+class Gamepad:
+    """A gamepad; unplugged, it lets go of everything until it is back.
+
+    Args:
+        device: E.g. /dev/input/js0.
+        means: What its axes and buttons mean.
+        speed: Full speed [m/s].
+        turn: Full turn [rad/s].
+
+    Raises:
+        InputError: it is not there.
+    """
+
+    def __init__(self, device: Path, mapping: PadMap, speed: float, angular_speed: float) -> None:
+        self.is_finished = False
+        self.instructions = (
+            f"{mapping.summary or device}: hold button {' or '.join(map(str, mapping.deadman.any))}, Ctrl-C ends"
+        )
+        self._device, self._mapping, self._speed, self._angular_speed = device, mapping, speed, angular_speed
+        self._state = PadState()
+        self._arm = PadArm(mapping.joints, deadzone=mapping.deadzone) if mapping.joints is not None else None
+        self._pad: Joystick | None = Joystick(device)
+        self._next_retry = 0.0
+
+    @property
+    def is_connected(self) -> bool:
+        """Whether it is plugged in."""
+        return self._pad is not None
+
+    @property
+    def joy(self) -> tuple[tuple[float, ...], tuple[int, ...]] | None:
+        """Its axes and buttons, while it is plugged in."""
+        return (tuple(self._state.axes), tuple(self._state.buttons)) if self._pad is not None else None
+
+    def twist(self, now: float) -> PlanarTwist | None:
+        """What it wants."""
+        if self._pad is None and now >= self._next_retry:
+            self._next_retry = now + _RETRY_PERIOD
+            self._pad = _open_joystick(self._device)
+        if self._pad is not None:
+            try:
+                self._state.take(self._pad.read())
+            except JoystickDisconnectedError:
+                self._pad.close()
+                self._pad, self._state, self._next_retry = None, PadState(), now + _RETRY_PERIOD
+        return self._mapping.twist(self._state, self._speed, self._angular_speed)
+
+    def joint_command(self) -> JointWish | None:
+        """What its arm's stick wants."""
+        return self._arm.wish(self._state) if self._arm is not None else None
+
+    def __enter__(self) -> Gamepad:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._pad is not None:
+            self._pad.close()
+
+
+def _open_joystick(device: Path) -> Joystick | None:
+    try:
+        return Joystick(device)
+    except InputError:
+        return None

@@ -1,0 +1,123 @@
+"""Style and helpers of all figures; colors are placeholders that the page's style sheet replaces."""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from roboyard.grids.floor_plan import TopDownMap
+
+# Colours that no figure uses otherwise, and the CSS variable each stands for.
+INK, MUTED, GRID = "#010101", "#020202", "#030303"
+TRUTH, ODOMETRY, COMMAND, BAD, GOOD = "#040404", "#050505", "#060606", "#070707", "#080808"
+WALL, LOW_OBSTACLE, SCAN, PANEL = "#090909", "#0a0a0a", "#0b0b0b", "#0c0c0c"
+_CSS_VARIABLES = {
+    INK: "ink", MUTED: "muted", GRID: "grid", TRUTH: "truth", ODOMETRY: "odometry", COMMAND: "command", BAD: "bad",
+    GOOD: "good", WALL: "wall", LOW_OBSTACLE: "low-obstacle", SCAN: "scan", PANEL: "panel",
+}  # fmt: skip
+
+_MATPLOTLIB_SETTINGS: dict[str, Any] = {
+    "svg.hashsalt": "roboyard",  # else ids are random and the same run gives another page each time
+    "svg.fonttype": "none",
+    "font.family": "DejaVu Sans",
+    "font.size": 9.5,
+    "text.color": INK,
+    "axes.facecolor": "none",
+    "axes.edgecolor": GRID,
+    "axes.labelcolor": MUTED,
+    "axes.grid": True,
+    "axes.axisbelow": True,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "grid.color": GRID,
+    "grid.linewidth": 0.6,
+    "xtick.color": MUTED,
+    "ytick.color": MUTED,
+    "xtick.major.size": 0,
+    "ytick.major.size": 0,
+    "figure.facecolor": "none",
+    "legend.frameon": False,
+    "legend.labelcolor": INK,
+    "lines.linewidth": 1.6,
+    "lines.solid_capstyle": "round",
+    "lines.solid_joinstyle": "round",
+    "path.simplify": True,
+    "path.simplify_threshold": 0.15,
+}
+
+
+@contextmanager
+def figure_style() -> Iterator[None]:
+    """Figures made inside look like the report's."""
+    import matplotlib as mpl
+
+    with mpl.rc_context(_MATPLOTLIB_SETTINGS):
+        yield
+
+
+def new_figure(
+    width: float, height: float, rows: int = 1, columns: int = 1, *, share_axes: bool = True
+) -> tuple[Any, Any]:
+    """A figure [inch] and its axes, without any window system; rows share x axes, and columns both if ``alike``."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(width, height), layout="constrained")
+    return figure, figure.subplots(
+        rows, columns, sharex=True if share_axes else "col", sharey=columns > 1 and share_axes
+    )
+
+
+def ensure_axis_range(axes: Any, low: float, high: float) -> None:
+    """Show at least from ``low`` to ``high``: rounding errors are not blown up to a figure's height."""
+    limits = axes.get_ylim()
+    axes.set_ylim(min(limits[0], low), max(limits[1], high))
+
+
+def render_svg(figure: Any, label: str) -> str:
+    """The figure as an inline SVG element that scales with the page; ``label`` is what screen readers say."""
+    out = io.BytesIO()
+    figure.savefig(out, format="svg", metadata={"Date": None, "Creator": None}, transparent=True)
+    text = out.getvalue().decode()
+    text = text[text.index("<svg") :]
+    for color, variable in _CSS_VARIABLES.items():
+        text = text.replace(color, f"var(--{variable})")
+    text = text.replace("'DejaVu Sans'", "system-ui, 'DejaVu Sans', sans-serif")
+    # a tenth of a point is as fine as anybody can see
+    text = re.sub(r' d="[^"]*"', lambda path: re.sub(r"(\d+\.\d)\d+", r"\1", path[0]), text)
+    text = re.sub(r"<metadata>.*?</metadata>\s*", "", text, flags=re.DOTALL)
+    text = re.sub(r'(<svg [^>]*?)width="[^"]*" height="[^"]*"', r"\1", text, count=1)
+    text = re.sub(r"(<svg [^>]*?) height=\"[^\"]*pt\"", r"\1", text, count=1)
+    text = re.sub(r"(<svg [^>]*?) width=\"[^\"]*pt\"", r"\1", text, count=1)
+    return text.replace("<svg ", f'<svg role="img" aria-label="{label}" ', 1)
+
+
+def decimate(n: int, max_samples: int = 1500) -> slice:
+    """Every k-th of ``n`` samples, so that no more than ``most`` are left."""
+    return slice(None, None, max(1, -(-n // max_samples)))
+
+
+def draw_top_down_map(axes: Any, top_down_map: TopDownMap | None) -> None:
+    """What stands there, under what follows."""
+    if top_down_map is None:
+        return
+    x, y = top_down_map.cell_centers
+    for solid, color, alpha in (
+        (top_down_map.low_obstacles & ~top_down_map.tall_obstacles, LOW_OBSTACLE, 0.45),
+        (top_down_map.tall_obstacles, WALL, 0.75),
+    ):
+        if solid.any() and min(solid.shape) > 1:
+            axes.contourf(x, y, solid.astype(float), levels=[0.5, 1.5], colors=[color], alpha=alpha, zorder=1)
+
+
+def configure_plan_axes(axes: Any, extent: tuple[float, float, float, float]) -> None:
+    """Axes of a plan that shows this much."""
+    axes.set_aspect("equal", adjustable="box")
+    axes.set_xlim(extent[0], extent[2])
+    axes.set_ylim(extent[1], extent[3])
+    axes.set_xlabel("x [m]")
+    axes.set_ylabel("y [m]")
+    for side in ("left", "bottom"):
+        axes.spines[side].set_visible(False)

@@ -1,0 +1,1 @@
+"""Evaluation of maps and trajectories against ground truth."""

@@ -1,0 +1,1 @@
+"""Metrics and report sections of navigation, exploration and homing."""

@@ -1,0 +1,317 @@
+"""Metrics and report section of an exploration."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from roboyard.compute import expect_kernels
+from roboyard.errors import RoboyardError
+from roboyard.evaluation.figures import (
+    COMMAND,
+    MUTED,
+    ODOMETRY,
+    SCAN,
+    TRUTH,
+    WALL,
+    decimate,
+    figure_style,
+    new_figure,
+    render_svg,
+)
+from roboyard.evaluation.plugin import FloorPlanProvider, MessageHandler, MetricCollector, MetricValue
+from roboyard.evaluation.robot_trace import RobotTrace, configure_time_axis
+from roboyard.evaluation.section import ReportSection, SectionContext
+from roboyard.evaluation.topics import RobotTopics
+from roboyard.geometry import SE2
+from roboyard.geometry.arrays import Array
+from roboyard.grids import OCCUPIED_THRESHOLD, GridGeometry, OccupancyGrid
+from roboyard.grids.distance_field import squared_distance_transform
+from roboyard.grids.regions import label_components
+from roboyard.messages.convert.poses import pose_to_xy_yaw
+from roboyard.record import Recording
+
+_COVERAGE_RESOLUTION = 0.05
+_FINAL_PHASES = ("done", "failed", "canceled")
+
+
+class ExplorationMetrics(MetricCollector):
+    """The last exploration that an explorer told of, against floor plan and truth.
+
+    ``coverage``: share of the floor that the robot could truly come to stand on (a disc of the size that it reckons
+    with, from where it set out, at its lidar's height) that its map knows; ``explored``: whether it says that it is
+    done; ``exploration_time`` [s] until it was over, or so far; ``return_error`` [m]: distance between where it set out
+    and where it was at the end.  Coverage is reckoned when it is over, or the run.
+    """
+
+    metric_names = ("coverage", "explored", "exploration_time", "return_error")
+
+    def __init__(
+        self, truth_topic: str, status_topic: str, map_topic: str, floor_plan: FloorPlanProvider | None
+    ) -> None:
+        self._topics = (truth_topic, status_topic, map_topic)
+        self._floor_plan = floor_plan
+        if floor_plan is not None:
+            expect_kernels(squared_distance_transform, label_components)  # of the coverage at the end
+        self._true_pose: tuple[float, float, float] | None = None
+        self._map: Any = None
+        self._status: Any = None
+        self._start_ns = self._last_ns = 0
+        self._start_pose: tuple[float, float, float] | None = None
+        self._end_pose: tuple[float, float, float] | None = None
+        self._is_run_finished = False
+
+    def subscriptions(self) -> Mapping[str, MessageHandler]:
+        """Truth, status and map."""
+        return dict(zip(self._topics, (self._on_truth, self._on_status, self._on_map), strict=True))
+
+    def _on_truth(self, message: Any, time_ns: int) -> None:
+        self._true_pose = pose_to_xy_yaw(message.pose.pose)
+        if self._end_pose is None:
+            self._last_ns = time_ns
+
+    def _on_map(self, message: Any, time_ns: int) -> None:
+        self._map = message
+
+    def _on_status(self, message: Any, time_ns: int) -> None:
+        is_finished = message.phase in _FINAL_PHASES
+        if self._status is None or (self._status.phase in _FINAL_PHASES and not is_finished):
+            self._start_ns, self._start_pose, self._end_pose = time_ns, self._true_pose, None
+        self._status = message
+        if is_finished and self._end_pose is None:
+            self._end_pose, self._last_ns = self._true_pose, time_ns
+
+    def finish(self, time_ns: int) -> None:
+        """The run ended at this time [ns]."""
+        self._is_run_finished = True
+
+    def values(self) -> dict[str, MetricValue]:
+        """All None while nobody explores; ``coverage`` also where nobody knows the floor plan."""
+        values: dict[str, MetricValue] = dict.fromkeys(self.metric_names)
+        if self._status is None or self._start_pose is None or self._true_pose is None:
+            return values
+        current_pose = self._end_pose or self._true_pose
+        values["explored"] = self._status.phase == "done"
+        values["exploration_time"] = (self._last_ns - self._start_ns) * 1e-9
+        values["return_error"] = SE2(*self._start_pose).distance(SE2(*current_pose))
+        if self._is_run_finished or self._end_pose is not None:
+            values["coverage"] = self._compute_coverage(SE2(*self._start_pose))
+        return values
+
+    def save_state(self) -> dict[str, Any]:
+        """All it knows, as plain data."""
+        return {key: value for key, value in vars(self).items() if key not in ("_floor_plan", "_topics")}
+
+    def _compute_coverage(self, T_world_base: SE2) -> float | None:
+        from roboyard.mapping.nodes.map_messages import map_from_msg
+        from roboyard.navigation.exploration import coverage
+
+        if self._map is None or self._floor_plan is None:
+            return None
+        try:
+            return coverage(
+                map_from_msg(self._map), *reachable_floor_in_map(self._floor_plan, self._status, T_world_base)
+            )
+        except RoboyardError:
+            return None
+
+
+def estimate_T_world_map(status: Any, T_world_base: SE2) -> SE2:
+    """Where the robot's map lies in the world.
+
+    Args:
+        status: A roboyard_msgs/ExplorationStatus: it says where in its map the robot set out.
+        T_world_base: Where it truly did.
+    """
+    return T_world_base @ SE2(*pose_to_xy_yaw(status.start)).inverse()
+
+
+def reachable_floor_in_map(
+    floor_plan: FloorPlanProvider, status: Any, T_world_base: SE2
+) -> tuple[NDArray[np.bool_], GridGeometry]:
+    """The floor that the robot could truly come to stand on (rows, columns), and where it lies in the robot's map.
+
+    Raises:
+        RoboyardError: there is no floor plan, or no room for the robot where it set out.
+    """
+    from roboyard.navigation.exploration import reachable_floor
+
+    plan = floor_plan(_COVERAGE_RESOLUTION)
+    geometry = GridGeometry(plan.resolution, plan.occupied.shape, SE2(*plan.origin, 0.0))
+    floor = reachable_floor(plan.occupied, geometry, np.array(T_world_base.xy), round(float(status.radius), 6))
+    T_map_floor = estimate_T_world_map(status, T_world_base).inverse() @ geometry.T_map_grid
+    return floor, GridGeometry(geometry.resolution, geometry.shape, T_map_floor)
+
+
+_WIDTH = 8.6
+_N_SNAPSHOTS = 4
+_MAX_COVERAGE_SAMPLES = 80
+"""Maps that coverage is reckoned for."""
+_DRAWN_CELL_SIZE = 0.1
+"""Edge of a drawn cell [m]: finer ones would only make the page larger."""
+
+
+@dataclass(frozen=True, slots=True)
+class MapSnapshot:
+    """What was known at one moment: time [s], the map, and frontiers (n, 2) in the map [m]."""
+
+    time: float
+    grid: OccupancyGrid
+    frontiers: Array
+
+
+@dataclass(frozen=True, slots=True)
+class ExplorationTrace:
+    """How a place was explored.
+
+    Attributes:
+        T_world_map: Where the robot's map truly lies.
+        pictures: Some moments, the last one at the end.
+        time: (n,) of maps [s].
+        coverage: (n,) share of the floor the robot can come to that the map knew; empty where nobody knows the floor.
+        known: (m, 2) time [s] and free ground that the explorer says is known [m²].
+        goals: (k,) when it set out for another place [s].
+    """
+
+    T_world_map: SE2
+    snapshots: tuple[MapSnapshot, ...]
+    time: Array
+    coverage: Array
+    known_area: Array
+    goal_times: Array
+
+
+def exploration_section(context: SectionContext) -> ReportSection | None:
+    """The map as it grew, and coverage over time; None if the robot did not explore."""
+    exploration = read_exploration_trace(context.recording, context.trace, context.topics, context.floor_plan)
+    if exploration is None:
+        return None
+    note = (
+        "The map as it grew, with its frontiers (dots) and the true way so far. Below: the share of the floor that a "
+        "robot of its size can come to which the map knew; ticks: it set out for another place."
+    )
+    figures = (map_figure(context.trace, exploration), coverage_figure(context.trace, exploration))
+    return ReportSection("Explored", figures, note=note)
+
+
+def read_exploration_trace(
+    recording: Recording, trace: RobotTrace, topics: RobotTopics, floor_plan: FloorPlanProvider | None
+) -> ExplorationTrace | None:
+    """Of one robot; None if it did not explore, or its maps were not recorded.
+
+    Raises:
+        RecordingError: it is damaged.
+    """
+    from roboyard.mapping.nodes.map_messages import map_from_msg
+    from roboyard.navigation.exploration import coverage
+
+    if not {topics.exploration, topics.map} <= set(recording.topics) or not len(trace.truth):
+        return None
+    statuses = [(item.time_ns * 1e-9, item.message) for item in recording.messages([topics.exploration])]
+    maps = [(item.time_ns * 1e-9, item.message) for item in recording.messages([topics.map])]
+    if not statuses or not maps:
+        return None
+    start_time, status = statuses[0]
+    start_pose = trace.truth.pose(start_time)
+    goal_times = {status.goals_sent: time for time, status in reversed(statuses)}
+    sampled_maps = maps[:: -(-len(maps) // _MAX_COVERAGE_SAMPLES)]
+    coverages: list[float] = []
+    if floor_plan is not None:
+        try:
+            floor = reachable_floor_in_map(floor_plan, status, start_pose)
+            coverages = [coverage(map_from_msg(message), *floor) for _, message in sampled_maps]
+        except RoboyardError:  # no room where it set out: then there is no share either
+            coverages = []
+    ends = np.linspace(start_time, statuses[-1][0], _N_SNAPSHOTS + 1)[1:]
+    snapshot_maps = [maps[int(np.searchsorted([time for time, _ in maps], end, side="right")) - 1] for end in ends]
+    return ExplorationTrace(
+        estimate_T_world_map(status, start_pose),
+        tuple(
+            MapSnapshot(end, map_from_msg(message), _frontiers(recording, f"{topics.namespace}/frontiers", end))
+            for end, (_, message) in zip(ends.tolist(), snapshot_maps, strict=True)
+        ),
+        np.array([time for time, _ in sampled_maps]) if coverages else np.zeros(0),
+        np.array(coverages),
+        np.array([(time, status.known_area) for time, status in statuses]),
+        np.array([time for count, time in sorted(goal_times.items()) if count > 0]),
+    )
+
+
+def _frontiers(recording: Recording, topic: str, end: float) -> Array:
+    points: list[tuple[float, float]] = []
+    if topic in recording.topics:
+        for item in recording.messages([topic], end_ns=round(end * 1e9)):
+            first = item.message.markers[0] if item.message.markers else None
+            points = [] if first is None else [(point.x, point.y) for point in first.points]
+    return np.asarray(points, dtype=np.float64).reshape(-1, 2)
+
+
+def map_figure(trace: RobotTrace, exploration: ExplorationTrace) -> str:
+    """What the map knew at some moments, the frontiers then, and the true way so far [m]."""
+    with figure_style():
+        corners = np.vstack([_known_corners(snapshot.grid) for snapshot in exploration.snapshots])
+        world = exploration.T_world_map @ corners
+        (left, low), (right, high) = world.min(axis=0), world.max(axis=0)
+        height = min(max(0.5 * _WIDTH * (high - low) / (right - left) + 0.5, 1.6), 4.0)
+        figure, panels = new_figure(_WIDTH, 2.0 * height, rows=2, columns=2)
+        truth = trace.truth
+        for axes, snapshot in zip(panels.ravel(), exploration.snapshots, strict=True):
+            x, y, free, occupied = _coarse_cells(snapshot.grid, exploration.T_world_map)
+            for cells, color, alpha in ((free, SCAN, 0.16), (occupied, WALL, 0.9)):
+                if cells.any():
+                    axes.contourf(x, y, cells.astype(float), levels=[0.5, 1.5], colors=[color], alpha=alpha)
+            so_far = slice(0, max(int(np.searchsorted(truth.time, snapshot.time)), 1))
+            samples = decimate(so_far.stop, 500)
+            axes.plot(truth.x[so_far][samples], truth.y[so_far][samples], color=TRUTH, lw=1.2)
+            frontiers = exploration.T_world_map @ snapshot.frontiers if len(snapshot.frontiers) else snapshot.frontiers
+            axes.plot(frontiers[:, 0], frontiers[:, 1], ".", ms=2.5, color=ODOMETRY)
+            axes.set_title(f"{snapshot.time:.0f} s", fontsize=9.5, color=MUTED, loc="left")
+            axes.set_aspect("equal", adjustable="box")
+            axes.set_xlim(left, right)
+            axes.set_ylim(low, high)
+        return render_svg(figure, "What the map knew, and its frontiers, as the run went on")
+
+
+def coverage_figure(trace: RobotTrace, exploration: ExplorationTrace) -> str:
+    """How much was known over time."""
+    with figure_style():
+        figure, axes = new_figure(_WIDTH, 2.2)
+        if len(exploration.coverage):
+            axes.plot(exploration.time, 100.0 * exploration.coverage, color=TRUTH)
+            axes.set_ylim(0.0, 104.0)
+            axes.set_ylabel("of the floor [%]")
+        else:
+            axes.plot(*exploration.known_area.T, color=TRUTH)
+            axes.set_ylim(bottom=0.0)
+            axes.set_ylabel("free ground [m²]")
+        for time in exploration.goal_times:
+            axes.axvline(time, ymax=0.05, color=COMMAND, lw=1.2)
+        configure_time_axis(axes, [trace])
+        return render_svg(figure, "How much was known over time")
+
+
+def _known_corners(grid: OccupancyGrid) -> Array:
+    rows, columns = np.nonzero(grid.cells >= 0)
+    if not len(rows):
+        return grid.geometry.cell_centers(np.zeros((1, 2)))
+    box = [(r, c) for r in (rows.min(), rows.max()) for c in (columns.min(), columns.max())]
+    return grid.geometry.cell_centers(np.array(box))
+
+
+def _coarse_cells(grid: OccupancyGrid, T_world_map: SE2) -> tuple[Array, Array, NDArray[np.bool_], NDArray[np.bool_]]:
+    """Middles of coarse cells in the world, and whether they are free, and occupied."""
+    factor = max(round(_DRAWN_CELL_SIZE / grid.geometry.resolution), 1)
+    rows, columns = (-(-count // factor) for count in grid.cells.shape)
+    padded = np.full((rows * factor, columns * factor), -1, dtype=np.int8)
+    padded[: grid.cells.shape[0], : grid.cells.shape[1]] = grid.cells
+    blocks = padded.reshape(rows, factor, columns, factor)
+    occupied = np.asarray((blocks >= OCCUPIED_THRESHOLD).any(axis=(1, 3)))
+    free = np.asarray((blocks >= 0).any(axis=(1, 3)) & ~occupied)
+    index = np.stack(np.meshgrid(np.arange(rows), np.arange(columns), indexing="ij"), axis=-1)
+    points = T_world_map @ grid.geometry.cell_centers((index * factor + 0.5 * (factor - 1)).reshape(-1, 2))
+    x, y = (points[:, axis].reshape(rows, columns) for axis in (0, 1))
+    return x, y, free, occupied

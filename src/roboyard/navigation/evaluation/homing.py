@@ -1,0 +1,250 @@
+"""Metrics and report section of the way home after the operator's link was lost."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from roboyard.evaluation.figures import (
+    BAD,
+    COMMAND,
+    GOOD,
+    MUTED,
+    PANEL,
+    TRUTH,
+    configure_plan_axes,
+    decimate,
+    draw_top_down_map,
+    figure_style,
+    new_figure,
+    render_svg,
+)
+from roboyard.evaluation.plugin import MessageHandler, MetricCollector, MetricValue
+from roboyard.evaluation.robot_trace import RobotTrace, configure_time_axis, plan_extent, plan_figure_height
+from roboyard.evaluation.section import ReportSection, SectionContext
+from roboyard.grids.floor_plan import TopDownMap
+from roboyard.record import Recording
+
+_ACTIVE_GOAL_STATES = (1, 2, 3)
+"""Accepted, executing, canceling (action_msgs/GoalStatus)."""
+_CONNECTED_LINK_STATES = ("connected", "recovering")
+HOME_TOLERANCE = 0.3
+"""So near home the robot counts as returned [m]."""
+
+
+class HomingMetrics(MetricCollector):
+    """What the tracker says of itself, beside the truth and what navigator and arbiter say.
+
+    ``blackouts``: how often the link was lost, short relapses left out.  ``returned``: at the end of the last silence,
+    or now while it lasts, the robot is through with its way home and truly within 0.3 m of where the operator had
+    begun.  ``home_error`` [m]: how far it then is.  ``homing_time`` [s]:
+    from the loss to the last point.  ``cancel_latency`` [s]: longest time from an operator's message, with which the
+    arbiter gave him the drive or which was a heartbeat, to the end of the goal that was under way.
+    ``waypoints_skipped``: stored points that were not reached.
+    """
+
+    metric_names = ("link_losses", "returned", "home_error", "homing_time", "cancel_latency", "waypoints_skipped")
+
+    def __init__(self, truth_topic: str, namespace: str = "") -> None:
+        self._truth_topic, self._namespace = truth_topic, namespace
+        self._position: tuple[float, float] | None = None
+        self._home_position: tuple[float, float] | None = None
+        self._link_state = self._phase = ""
+        self._outage_and_skip_counts: tuple[int, int] | None = None
+        self._link_lost_ns = 0
+        self._homing_time = 0.0
+        self._last_outcome: tuple[bool, float] | None = None
+        self._is_goal_active = False
+        self._takeover_request_ns: int | None = None
+        self._max_cancel_latency: float | None = None
+
+    def subscriptions(self) -> Mapping[str, MessageHandler]:
+        """Truth, the tracker, and who drives."""
+        prefix = f"{self._namespace}/"
+        return {
+            self._truth_topic: self._on_truth,
+            f"{prefix}homing/status": self._on_status,
+            f"{prefix}navigate_to_pose/_action/status": self._on_goals,
+            f"{prefix}arbiter/owner": self._on_owner,
+            f"{prefix}teleop/heartbeat": self._on_operator_message,
+            f"{prefix}joy": self._on_operator_message,
+        }
+
+    def _on_truth(self, message: Any, time_ns: int) -> None:
+        position = message.pose.pose.position
+        self._position = position.x, position.y
+
+    def _on_status(self, status: Any, time_ns: int) -> None:
+        previous_link_state, self._link_state = self._link_state, status.link
+        if self._home_position is None and status.stored:
+            self._home_position = self._position
+        if status.link == "lost" and previous_link_state == "connected":
+            self._link_lost_ns = time_ns
+        if status.phase == "home" and self._phase != "home":
+            self._homing_time = (time_ns - self._link_lost_ns) * 1e-9
+        if previous_link_state == "lost" and status.link in _CONNECTED_LINK_STATES:
+            self._last_outcome = self._homing_outcome()
+        self._phase, self._outage_and_skip_counts = status.phase, (status.outages, status.skipped)
+
+    def _homing_outcome(self) -> tuple[bool, float] | None:
+        """Whether the robot is through with its way home, and how far from home it is [m]."""
+        if self._home_position is None or self._position is None:
+            return None
+        return self._phase == "home", math.dist(self._home_position, self._position)
+
+    def _on_owner(self, owner: Any, time_ns: int) -> None:
+        if owner.data and not owner.data.endswith("/navigator"):
+            self._on_operator_message(owner, time_ns)
+
+    def _on_operator_message(self, _: Any, time_ns: int) -> None:
+        if self._link_state == "lost" and self._is_goal_active and self._takeover_request_ns is None:
+            self._takeover_request_ns = time_ns
+
+    def _on_goals(self, status: Any, time_ns: int) -> None:
+        self._is_goal_active = any(goal.status in _ACTIVE_GOAL_STATES for goal in status.status_list)
+        if not self._is_goal_active and self._takeover_request_ns is not None:
+            self._max_cancel_latency = max(
+                self._max_cancel_latency or 0.0, (time_ns - self._takeover_request_ns) * 1e-9
+            )
+            self._takeover_request_ns = None
+
+    def finish(self, time_ns: int) -> None:
+        """An operator who was not obeyed waited until the end [ns]."""
+        if self._takeover_request_ns is not None:
+            self._max_cancel_latency = max(
+                self._max_cancel_latency or 0.0, (time_ns - self._takeover_request_ns) * 1e-9
+            )
+
+    def values(self) -> dict[str, MetricValue]:
+        """All None of a robot without a tracker."""
+        if self._outage_and_skip_counts is None:
+            return dict.fromkeys(self.metric_names)
+        is_finished, error = (self._homing_outcome() if self._link_state == "lost" else self._last_outcome) or (
+            False,
+            None,
+        )
+        returned = None if error is None else is_finished and error <= HOME_TOLERANCE
+        homing_time = self._homing_time if is_finished else None
+        return dict(
+            zip(
+                self.metric_names,
+                (
+                    self._outage_and_skip_counts[0],
+                    returned,
+                    error,
+                    homing_time,
+                    self._max_cancel_latency,
+                    self._outage_and_skip_counts[1],
+                ),
+                strict=True,
+            )
+        )
+
+
+_WIDTH = 8.6
+_LINK_COLORS = {"never_heard": MUTED, "connected": GOOD, "recovering": COMMAND, "lost": BAD}
+_PHASE_COLORS = {"driven": GOOD, "mission": COMMAND, "returning": TRUTH, "waiting": BAD, "home": MUTED}
+
+
+@dataclass(frozen=True, slots=True)
+class HomingTrace:
+    """What the tracker told: ``points`` (n, 2) [m] of the longest trail, and from when on [s] link and phase were."""
+
+    points: NDArray[np.float64]
+    state_changes: tuple[tuple[float, str, str], ...]
+
+    def link_lost_intervals(self, end: float) -> list[tuple[float, float]]:
+        """From when to when the link was lost [s]."""
+        change_ends = [*(time for time, _, _ in self.state_changes[1:]), end]
+        intervals = [
+            (time, interval_end)
+            for (time, link, _), interval_end in zip(self.state_changes, change_ends, strict=True)
+            if link == "lost"
+        ]
+        merged: list[tuple[float, float]] = []
+        for start, interval_end in intervals:
+            if merged and merged[-1][1] == start:
+                merged[-1] = (merged[-1][0], interval_end)
+            else:
+                merged.append((start, interval_end))
+        return merged
+
+
+def homing_section(context: SectionContext) -> ReportSection | None:
+    """The way back and the link over time; None if the robot has no tracker, or its link was never lost."""
+    homing = read_homing_trace(context.recording, context.namespace)
+    if homing is None or not len(context.trace.truth):
+        return None
+    note = (
+        "Points stored while the operator drove, as far as the trail was longest. Link: connected; lost after the "
+        "time-out; recovering until the operator was heard long enough."
+    )
+    figures = (homing_figure(context.trace, homing, context.top_down_map), link_figure(context.trace, homing))
+    return ReportSection("Home without the operator", figures, note=note)
+
+
+def read_homing_trace(recording: Recording, namespace: str) -> HomingTrace | None:
+    """Of the robot in this namespace ("" or "/name"); None if it has no tracker, or its link was never lost.
+
+    Raises:
+        RecordingError: it is damaged.
+    """
+    status, trail = f"{namespace}/homing/status", f"{namespace}/homing/trail"
+    if status not in recording.topics:
+        return None
+    changes = [(item.time_ns * 1e-9, item.message.link, item.message.phase) for item in recording.messages([status])]
+    if all(link != "lost" for _, link, _ in changes):
+        return None
+    poses: list[tuple[float, float]] = []
+    for item in recording.messages([trail]) if trail in recording.topics else ():
+        if len(item.message.poses) > len(poses):
+            poses = [(pose.pose.position.x, pose.pose.position.y) for pose in item.message.poses]
+    return HomingTrace(np.asarray(poses, dtype=np.float64).reshape(-1, 2), tuple(changes))
+
+
+def homing_figure(trace: RobotTrace, homing: HomingTrace, top_down_map: TopDownMap | None) -> str:
+    """The way driven by hand and the way without the operator, over the floor plan, with the points stored [m]."""
+    truth = trace.truth
+    with figure_style():
+        extent = plan_extent([trace], top_down_map)
+        figure, axes = new_figure(_WIDTH, plan_figure_height(extent))
+        draw_top_down_map(axes, top_down_map)
+        samples = decimate(len(truth))
+        axes.plot(truth.x[samples], truth.y[samples], color=GOOD, lw=1.6, label="operator heard")
+        for number, (start, end) in enumerate(homing.link_lost_intervals(float(truth.time[-1]))):
+            is_link_lost = (truth.time >= start) & (truth.time <= end)
+            axes.plot(
+                truth.x[is_link_lost], truth.y[is_link_lost], color=BAD, lw=2.4, label=None if number else "link lost"
+            )
+        x, y = homing.points[:, 0], homing.points[:, 1]
+        axes.plot(x, y, "o", ms=5, mfc=PANEL, mec=TRUTH, mew=1.4, label=f"{len(x)} points stored")
+        if len(x):
+            axes.plot(x[0], y[0], "s", ms=8, mfc=PANEL, mec=GOOD, mew=2, label="home")
+        configure_plan_axes(axes, extent)
+        axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.17), ncols=5, handlelength=1.8)
+        return render_svg(figure, "Driven by hand, and home without the operator")
+
+
+def link_figure(trace: RobotTrace, homing: HomingTrace) -> str:
+    """Link and phase over time."""
+    with figure_style():
+        figure, (above, below) = new_figure(_WIDTH, 1.7, rows=2)
+        end = float(trace.truth.time[-1])
+        change_ends = [*(time for time, _, _ in homing.state_changes[1:]), end]
+        labeled: set[str] = set()
+        for (start, link, phase), change_end in zip(homing.state_changes, change_ends, strict=True):
+            for axes, state, colors in ((above, link, _LINK_COLORS), (below, phase, _PHASE_COLORS)):
+                label = None if state in labeled else state
+                labeled.add(state)
+                axes.axvspan(start, change_end, color=colors.get(state, MUTED), alpha=0.75, lw=0, label=label)
+        for axes, name in ((above, "link"), (below, "robot")):
+            axes.set_yticks([])
+            axes.set_ylabel(name)
+            axes.legend(loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=5, borderaxespad=0.1, handlelength=1.0)
+        configure_time_axis(below, [trace])
+        return render_svg(figure, "Link and phase over time")

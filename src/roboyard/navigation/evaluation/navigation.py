@@ -1,0 +1,310 @@
+"""Metrics of navigation goals, also of those that an external navigator executes."""
+
+from __future__ import annotations
+
+import math
+from array import array
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from roboyard.bus import GoalStatus
+from roboyard.bus.external_inputs import EXTERNAL_REQUEST_TOPIC, EXTERNAL_RESPONSE_TOPIC
+from roboyard.errors import MessageError, RoboyardError
+from roboyard.evaluation.plugin import FloorPlanProvider, FootprintPolygon, MessageHandler, MetricCollector, MetricValue
+from roboyard.geometry import SE2, wrap_angle
+from roboyard.messages import deserialize, message_type, to_nanoseconds
+from roboyard.messages.convert.poses import pose_to_xy_yaw
+from roboyard.messages.convert.uuids import uuid_from_msg
+
+if TYPE_CHECKING:
+    from roboyard.navigation import Costmap, Footprint
+
+
+PlanarPose = tuple[float, float, float]
+
+_CLEARANCE_RESOLUTION = 0.02
+_FINAL_STATES = ("succeeded", "aborted", "canceled")
+_POSE_ACTIONS = ("navigate_to_pose", "approach_pose", "navigate_through_poses", "move_base")
+_MIN_POSE_SPACING = 0.03
+"""Between poses at which the clearance is looked at [m]."""
+
+
+class NavigationMetrics(MetricCollector):
+    """Goals of the navigator, from its status, against the truth; the map's frame is taken for the world's.
+
+    Where the navigator was left out, goals are those that were asked outside.
+
+    ``goals``: asked for; ``goals_reached``; ``goals_failed``: refused or given up; ``final_error`` [m] and
+    ``final_heading_error`` [rad]: true pose against the goal when the last drive ended; ``time`` [s]: from
+    goals to their ends; ``shortest_path`` [m]: of the shortest ways that the true floor plan leaves the robot to the
+    goals it reached; ``path_driven`` [m]: that it drove on them; ``min_clearance`` [m]: least distance of its outline
+    from what stood at its lidar's height when the run ended; ``replans``; ``recoveries``; ``cause``: one word for why
+    the last goal that failed did, empty if none did.
+    """
+
+    metric_names = (
+        "navigation_goals", "goals_reached", "goals_failed", "final_error", "final_heading_error", "navigation_time",
+        "shortest_path", "path_driven", "min_clearance", "replans", "recoveries",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        truth_topic: str,
+        status_topic: str,
+        floor_plan: FloorPlanProvider | None,
+        footprint: FootprintPolygon,
+        namespace: str = "",
+    ) -> None:
+        self._topics = (truth_topic, status_topic)
+        self._external_navigator = ExternalNavigatorAdapter(namespace, _POSE_ACTIONS, self._on_status)
+        self._floor_plan, self._footprint = floor_plan, footprint
+        self.failure_cause = ""
+        self._counts = {"navigation_goals": 0, "goals_reached": 0, "goals_failed": 0, "replans": 0, "recoveries": 0}
+        self._navigation_time = self._path_driven = 0.0
+        self._true_pose: PlanarPose | None = None
+        self._start_pose: PlanarPose | None = None
+        self._distance_since_start = 0.0
+        self._is_run_finished = False
+        self._final_errors: tuple[float, float] | None = None
+        self._reached_goals: list[tuple[PlanarPose, PlanarPose]] = []
+        self._track: array[float] = array("d")
+
+    def subscriptions(self) -> Mapping[str, MessageHandler]:
+        """Truth, the navigator's status, and what is asked of somebody else's."""
+        subscriptions = dict(zip(self._topics, (self._on_truth, self._on_status), strict=True))
+        return {**subscriptions, **self._external_navigator.handlers()}
+
+    def _on_truth(self, message: Any, time_ns: int) -> None:
+        pose = pose_to_xy_yaw(message.pose.pose)
+        if self._true_pose is not None and self._start_pose is not None:
+            self._distance_since_start += math.hypot(pose[0] - self._true_pose[0], pose[1] - self._true_pose[1])
+        self._true_pose = pose
+        track = self._track
+        if len(track) < 3 or _pose_change(pose, (track[-3], track[-2], track[-1])) > _MIN_POSE_SPACING:
+            track.extend(pose)
+
+    def _on_status(self, message: Any, time_ns: int) -> None:
+        if message.task not in _POSE_ACTIONS:
+            return
+        if message.state == "rejected":
+            self._counts["navigation_goals"] += 1
+            self._counts["goals_failed"] += 1
+            self.failure_cause = message.error_code
+        elif message.state == "started":
+            self._counts["navigation_goals"] += 1
+            self._start_pose, self._distance_since_start = self._true_pose, 0.0
+        elif message.state in _FINAL_STATES:
+            self._finish_goal(message)
+
+    def _finish_goal(self, message: Any) -> None:
+        goal = pose_to_xy_yaw(message.goal)
+        self._counts["replans"] += int(message.replans)
+        self._counts["recoveries"] += int(message.recoveries)
+        self._navigation_time += float(message.elapsed)
+        if self._true_pose is not None:
+            distance = math.hypot(self._true_pose[0] - goal[0], self._true_pose[1] - goal[1])
+            self._final_errors = (distance, abs(wrap_angle(self._true_pose[2] - goal[2])))
+        if message.state == "succeeded":
+            self._counts["goals_reached"] += 1
+            self._path_driven += self._distance_since_start
+            if self._start_pose is not None:
+                self._reached_goals.append((self._start_pose, goal))
+        elif message.state == "aborted":
+            self._counts["goals_failed"] += 1
+            self.failure_cause = message.error_code or "preempted"
+        self._start_pose = None
+
+    def values(self) -> dict[str, MetricValue]:
+        """All None where nothing was asked of a navigator."""
+        if not self._counts["navigation_goals"]:
+            return dict.fromkeys((*self.metric_names, "navigation_failure"))
+        position_error, heading_error = self._final_errors or (None, None)
+        values: dict[str, MetricValue] = {
+            **self._counts,
+            "final_error": position_error,
+            "final_heading_error": heading_error,
+            "navigation_failure": self.failure_cause,
+            "navigation_time": self._navigation_time,
+            "path_driven": self._path_driven,
+        }
+        return dict.fromkeys(self.metric_names) | values | (self._compare_floor_plan() if self._is_run_finished else {})
+
+    def finish(self, time_ns: int) -> None:
+        """From now on the floor plan is looked at, too: that takes long."""
+        self._is_run_finished = True
+
+    def _compare_floor_plan(self) -> dict[str, MetricValue]:
+        from roboyard.navigation import Footprint
+
+        if self._floor_plan is None or len(self._footprint) < 3 or not self._track:
+            return {}
+        try:
+            footprint = Footprint(np.array(self._footprint))
+            costmap, distances = _floor_plan_costmap(self._floor_plan, footprint)
+        except RoboyardError:
+            return {}
+        return {
+            "min_clearance": _min_clearance(costmap, distances, footprint, np.array(self._track).reshape(-1, 3)),
+            "shortest_path": _shortest_path_length(costmap, self._reached_goals),
+        }
+
+    def save_state(self) -> dict[str, Any]:
+        """All it knows, as plain data."""
+        excluded = ("_floor_plan", "_footprint", "_topics", "_track", "_external_navigator")
+        return {
+            "track": np.array(self._track),
+            "external_navigator": self._external_navigator.save_state(),
+            **{name: value for name, value in vars(self).items() if name not in excluded},
+        }
+
+    def load_state(self, state: dict[str, Any]) -> None:
+        """Counterpart of `save`."""
+        self._track = array("d", state["track"].tolist())
+        self._external_navigator.load_state(state["external_navigator"])
+        vars(self).update({name: value for name, value in state.items() if name not in ("track", "external_navigator")})
+
+
+def _pose_change(pose: PlanarPose, previous: PlanarPose) -> float:
+    return math.hypot(pose[0] - previous[0], pose[1] - previous[1]) + 0.3 * abs(wrap_angle(pose[2] - previous[2]))
+
+
+def _floor_plan_costmap(floor_plan: FloorPlanProvider, footprint: Footprint) -> tuple[Costmap, NDArray[np.float64]]:
+    """The floor plan as a costmap without costs, and each cell's distance to what stands there [m]."""
+    from scipy import ndimage
+
+    from roboyard.grids import GridGeometry
+    from roboyard.navigation import Costmap
+    from roboyard.navigation.costmap import FREE, INSCRIBED, LETHAL
+
+    plan = floor_plan(_CLEARANCE_RESOLUTION)
+    distances = ndimage.distance_transform_edt(~plan.occupied) * plan.resolution
+    cells = np.where(plan.occupied, LETHAL, np.where(distances <= footprint.inscribed_radius, INSCRIBED, FREE))
+    geometry = GridGeometry(plan.resolution, plan.occupied.shape, SE2(*plan.origin, 0.0))
+    return Costmap(cells.astype(np.uint8), geometry), distances
+
+
+def _min_clearance(
+    costmap: Costmap, distances: NDArray[np.float64], footprint: Footprint, track: NDArray[np.float64]
+) -> float | None:
+    outline_points = footprint.border(costmap.frame.resolution)
+    min_distance = math.inf
+    for x, y, theta in track:
+        cells = costmap.frame.cells_of_points(SE2(x, y, theta) @ outline_points)
+        inside = costmap.frame.contains(cells)
+        if inside.any():
+            min_distance = min(min_distance, float(distances[cells[inside, 0], cells[inside, 1]].min()))
+    return None if math.isinf(min_distance) else min_distance
+
+
+def _shortest_path_length(costmap: Costmap, reached_goals: list[tuple[PlanarPose, PlanarPose]]) -> float | None:
+    """Sum of the shortest ways; None if one of them cannot be found in the plan."""
+    from roboyard.navigation import NavigationError, Traversal, WavePlanner
+
+    planner = WavePlanner(Traversal(cost_weight=0.0))
+    total = 0.0
+    try:
+        for start, goal in reached_goals:
+            total += planner.plan(costmap, SE2(*start), SE2(*goal)).length
+    except NavigationError:
+        return None
+    return total
+
+
+_STATUS_TYPE: Final = "roboyard_msgs/msg/NavigationStatus"
+_FINAL_STATE_NAMES: Final = {GoalStatus.SUCCEEDED: "succeeded", GoalStatus.CANCELED: "canceled"}
+_ACTION_SERVICES: Final = ("send_goal", "get_result")
+
+
+class ExternalNavigatorAdapter:
+    """Listens to calls of a robot's actions that bring it somewhere, and their answers.
+
+    Replans and recoveries of somebody else's navigator are not known: they count as none.
+
+    Args:
+        namespace: The robot's, "" or "/name".
+        tasks: Names of the actions.
+        tell: Called with each change, a roboyard_msgs/NavigationStatus, and its time [ns].
+    """
+
+    def __init__(self, namespace: str, actions: Sequence[str], on_status: MessageHandler) -> None:
+        self._action_services = {
+            f"{namespace}/{task}/_action/{part}": (task, part) for task in actions for part in _ACTION_SERVICES
+        }
+        self._on_status = on_status
+        self._pending_calls: dict[
+            int, tuple[str, str, bytes, int]
+        ] = {}  # service, type, request, end [ns] by the number
+        self._active_goals: dict[
+            bytes, tuple[str, str, bytes, int]
+        ] = {}  # task, type, request, begin [ns] by the goal's id
+
+    def handlers(self) -> Mapping[str, MessageHandler]:
+        """Both sides of the calls."""
+        return {EXTERNAL_REQUEST_TOPIC: self._on_request, EXTERNAL_RESPONSE_TOPIC: self._on_response}
+
+    def _on_request(self, call: Any, time_ns: int) -> None:
+        if call.service in self._action_services:
+            self._pending_calls[int(call.call_id)] = (
+                call.service,
+                call.type,
+                bytes(call.request),
+                to_nanoseconds(call.deadline),
+            )
+
+    def _on_response(self, response: Any, time_ns: int) -> None:
+        pending_call = self._pending_calls.pop(int(response.call_id), None)
+        if pending_call is None:
+            return
+        service, type_name, data, deadline_ns = pending_call
+        if 0 < deadline_ns <= time_ns:
+            return  # too late: whoever asked has been told that nobody answered
+        task, part = self._action_services[service]
+        request = deserialize(data, f"{type_name}_Request")
+        try:
+            result = None if response.error else deserialize(bytes(response.response), f"{type_name}_Response")
+        except MessageError:
+            result = None
+        uuid = uuid_from_msg(request.goal_id)
+        if part == "get_result":
+            self._finish_goal(uuid, result, time_ns)
+        elif result is not None and result.accepted:
+            self._active_goals[uuid] = (task, type_name, data, time_ns)
+            self._on_status(_navigation_status(task, "started", request), time_ns)
+        else:
+            self._on_status(_navigation_status(task, "rejected", request, cause="refused"), time_ns)
+
+    def _finish_goal(self, uuid: bytes, result: Any, time_ns: int) -> None:
+        active_goal = self._active_goals.pop(uuid, None)
+        if active_goal is None:
+            return
+        task, type_name, data, start_ns = active_goal
+        state = "aborted" if result is None else _FINAL_STATE_NAMES.get(result.status, "aborted")
+        cause = "" if state != "aborted" else "unanswered" if result is None else "aborted"
+        request = deserialize(data, f"{type_name}_Request")
+        self._on_status(_navigation_status(task, state, request, (time_ns - start_ns) * 1e-9, cause), time_ns)
+
+    def save_state(self) -> dict[str, Any]:
+        """All it knows, as plain data."""
+        return {"pending_calls": dict(self._pending_calls), "active_goals": dict(self._active_goals)}
+
+    def load_state(self, state: dict[str, Any]) -> None:
+        """Counterpart of `save`."""
+        self._pending_calls, self._active_goals = dict(state["pending_calls"]), dict(state["active_goals"])
+
+
+def _navigation_status(task: str, state: str, request: Any, elapsed: float = 0.0, cause: str = "") -> Any:
+    return message_type(_STATUS_TYPE)(
+        task=task, state=state, goal=_goal_pose(request.goal), elapsed=elapsed, error_code=cause
+    )
+
+
+def _goal_pose(goal: Any) -> Any:
+    """The pose that a goal ends at (geometry_msgs/Pose): each action names it otherwise."""
+    for name in ("pose", "target_pose"):
+        if hasattr(goal, name):
+            return getattr(goal, name).pose
+    poses = goal.poses
+    return poses[-1].pose if poses else message_type("geometry_msgs/msg/Pose")()

@@ -1,0 +1,612 @@
+"""Metrics and report section of people beside a robot arm: separation, speed, contact force."""
+
+from __future__ import annotations
+
+import copy
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from functools import lru_cache
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from roboyard.compute import expect_kernels
+from roboyard.evaluation.figures import (
+    BAD,
+    COMMAND,
+    GOOD,
+    MUTED,
+    ODOMETRY,
+    SCAN,
+    TRUTH,
+    figure_style,
+    new_figure,
+    render_svg,
+)
+from roboyard.evaluation.plugin import MessageHandler, MetricCollector, MetricValue
+from roboyard.evaluation.section import ReportSection, ReportTable, SectionContext
+from roboyard.geometry import SE3
+from roboyard.geometry.arrays import Array
+from roboyard.kinematics import Chain
+from roboyard.kinematics.chain_kernels import compute_all_frames
+from roboyard.messages.convert import person_capsules_from_msg
+from roboyard.record import Recording
+from roboyard.safety.capsules import LinkCapsules
+from roboyard.safety.contact_limits import TRANSIENT, limits_of, patch
+from roboyard.safety.guiding import guide
+from roboyard.safety.nearness import BodyCapsules, closeness, fill_closeness, fill_nearness, nearness
+from roboyard.safety.separation import SeparationRules, stopping_time
+from roboyard.simulation.people.skeleton import segment
+
+LineSegments = list[list[list[float]]]
+APPROACH_DISTANCE = 0.5
+"""Nearer than this is an approach, that ends `_APART` farther off [m]."""
+_APPROACH_HYSTERESIS = 0.2
+_MAX_CONTACT_GAP = 0.05
+"""A force on somebody is the robot's if it is so near [m]."""
+_MAX_SAMPLE_INTERVAL = 0.25
+"""No judgement holds for longer [s]."""
+_CONTACT_RELEASE_TIME = 0.2
+"""Touches closer in time than this are one [s]."""
+_COMMAND_TIMEOUT = 0.1
+"""A robot that was told to move within this time is not told to stand [s]."""
+_GUIDING_TIMEOUT_NS = 200_000_000
+"""The switch of who guides the arm holds so long without another word [ns]."""
+BODY_GROUPS: Mapping[str, str] = {
+    "head": "head", "neck": "head", "chest": "trunk", "abdomen": "trunk", "pelvis": "trunk", "upper_arm": "arms",
+    "forearm": "arms", "hand": "hands", "thigh": "legs", "shank": "legs", "foot": "legs",
+}  # fmt: skip
+"""Which of five each part of a body is of."""
+
+
+@lru_cache(maxsize=64)
+def _body_groups(parts: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(BODY_GROUPS[segment(part)] for part in parts)
+
+
+@dataclass(frozen=True, slots=True)
+class PersonApproach:
+    """The nearest moment while somebody and the robot were near each other.
+
+    Attributes:
+        time: When [s].
+        person: Who.
+        body_part: Theirs.
+        part: The robot's link.
+        distance: Between them [m]; 0 or less where they touched.
+        robot_speed: Of the robot's part [m/s].
+        coming: How fast the person's part came towards it [m/s].
+        protective: The distance that should have been kept [m].
+        robot: (n) middle lines of the robot's parts then, two ends each, in the base of its arm [m].
+        body: (b) middle lines of theirs, likewise.
+        force: The largest force while they were near [N].
+    """
+
+    time: float
+    person: str
+    body_part: str
+    link: str
+    distance: float
+    robot_speed: float
+    approach_speed: float
+    protective_distance: float
+    robot_segments: LineSegments
+    body_segments: LineSegments
+    force: float = 0.0
+
+
+@dataclass(slots=True)
+class _PersonContact:
+    """A touch of one part of somebody: since when, until when, whether the robot moved towards it, and too hard."""
+
+    start_ns: int
+    last_ns: int
+    is_robot_approaching: bool
+    is_limit_exceeded: bool = False
+
+
+class CollaborativeSafetyMetrics(MetricCollector):
+    """Looks at the truth about people, as often as it is told, and at the truth about the arm at that moment.
+
+    ``min_separation`` [m]: least distance between any part of a robot with an arm and anybody, 0 where they touch;
+    ``min_separation_head``, ``_trunk``, ``_arms``, ``_hands``, ``_legs``: of parts of bodies. ``ssm_violation_s``
+    [s]: time in which a part of the robot was faster than 20 mm/s and nearer than the protective separation distance
+    to a part of somebody; left out are hand-overs, who guides the arm by hand, and an arm that is told to stand and
+    pushed; ``handover_s`` [s]: these hand-overs. The distance is reckoned with what the guard says of itself, or the
+    usual rules where there is none. ``protective_stops``: the guard's. ``max_force_n`` [N] and ``max_pressure``
+    [N/m²]: largest by the robot on anybody, and ``person_touches``: how often it touched somebody.
+    ``limit_ratio``: of touches by a robot that moved towards the person by itself the largest force or pressure, as a
+    share of the limit of their region; ``limit_exceeded``: how many of them exceeded it. ``approaches`` counts how
+    often somebody came near.
+
+    Args:
+        namespace: Of the robot, "" or "/name".
+        arm: The truth about it; without, nothing is measured.
+    """
+
+    metric_names = (
+        "ssm_violation_s", "handover_s", "protective_stops", "max_force_n", "max_pressure", "limit_ratio",
+        "limit_exceeded", "person_touches", "approaches",
+        *(f"min_separation_{group}" for group in dict.fromkeys(BODY_GROUPS.values())),
+    )  # fmt: skip
+
+    def __init__(self, namespace: str, arm_truth: ArmGroundTruth | None) -> None:
+        self._namespace, self._arm_truth = namespace, arm_truth
+        self._separation_rules, self._joint_deceleration = SeparationRules(), np.zeros(0)
+        self._is_handover = self._was_handover = False
+        self._hand_guiding_ns = -_GUIDING_TIMEOUT_NS - 1
+        self._distance_by_person: dict[str, float] = {}
+        self._previous_bodies: dict[str, tuple[int, Array]] = {}
+        self._min_separation: dict[str, float] = {}
+        self._separation_over_time = BinnedMinimum()
+        self._violation_time = self._handover_time = 0.0
+        self._violation_until_ns: dict[str, int] = {}
+        self._last_sample_ns = 0
+        self._protective_stops: int | None = None
+        self._contacts: dict[tuple[str, str], _PersonContact] = {}
+        self._max_force = self._max_pressure = self._max_limit_ratio = 0.0
+        self._n_contacts = self._n_limits_exceeded = 0
+        self._approaching_pairs: dict[str, NDArray[np.bool_]] = {}
+        self._motion_command_ns: int | None = None
+        self._current_approaches: dict[str, PersonApproach] = {}
+        self.approaches: list[PersonApproach] = []
+
+    def save_state(self) -> dict[str, Any]:
+        """All but the arm, as plain data."""
+        attributes = {key: value for key, value in vars(self).items() if key != "_arm_truth"}
+        rows = {
+            "_separation_rules": asdict(self._separation_rules),
+            "_contacts": [(key, asdict(contact)) for key, contact in self._contacts.items()],
+            "_current_approaches": {name: asdict(approach) for name, approach in self._current_approaches.items()},
+            "approaches": [asdict(approach) for approach in self.approaches],
+            "_separation_over_time": asdict(self._separation_over_time),
+        }
+        return copy.deepcopy(attributes | rows)
+
+    def load_state(self, state: dict[str, Any]) -> None:
+        """Counterpart of `save`."""
+        attributes = copy.deepcopy(state)
+        self._separation_rules = SeparationRules(**attributes.pop("_separation_rules"))
+        self._contacts = {tuple(key): _PersonContact(**contact) for key, contact in attributes.pop("_contacts")}
+        self._current_approaches = {
+            name: PersonApproach(**approach) for name, approach in attributes.pop("_current_approaches").items()
+        }
+        self.approaches = [PersonApproach(**approach) for approach in attributes.pop("approaches")]
+        self._separation_over_time = BinnedMinimum(**attributes.pop("_separation_over_time"))
+        vars(self).update(attributes)
+
+    def subscriptions(self) -> Mapping[str, MessageHandler]:
+        """The guard, and the flag of hand-overs; people come by `on_body`."""
+        return {
+            f"{self._namespace}/collaborative_safety/state": self._on_guard,
+            f"{self._namespace}/handover": self._on_handover,
+            f"{self._namespace}/arm/controller_state": self._on_controller,
+            f"{self._namespace}/servo/wanted": self._on_servo_target,
+            f"{self._namespace}/hand_guiding/enable": self._on_hand_guiding,
+        }
+
+    def on_person_added(self, name: str) -> Mapping[str, MessageHandler]:
+        """Somebody's body, as it truly is."""
+        if self._arm_truth is not None and self._arm_truth.joint_names():
+            expect_kernels(fill_closeness, fill_nearness, compute_all_frames)
+        return {f"/truth/{name}/body": self.on_body}
+
+    def _on_controller(self, message: Any, time_ns: int) -> None:
+        if any(message.reference.velocities):
+            self._motion_command_ns = time_ns
+
+    def _on_servo_target(self, message: Any, time_ns: int) -> None:
+        if any(message.velocities):
+            self._motion_command_ns = time_ns
+
+    def _on_hand_guiding(self, message: Any, time_ns: int) -> None:
+        self._hand_guiding_ns = time_ns if message.data else -_GUIDING_TIMEOUT_NS - 1
+
+    def _on_handover(self, message: Any, time_ns: int) -> None:
+        self._is_handover = bool(message.data)
+
+    def _on_guard(self, message: Any, time_ns: int) -> None:
+        self._protective_stops = int(message.stop_count)
+        # the truth sees every part, so that nothing intrudes unseen
+        self._separation_rules = SeparationRules(reaction_time=message.reaction_time, person_speed=message.person_speed)
+        self._joint_deceleration = np.array(message.deceleration, dtype=np.float64)
+
+    # -- people --------------------------------------------------------------------------------------------------------
+    def on_body(self, message: Any, time_ns: int) -> None:
+        """Judge one person, a roboyard_msgs/PersonBody, as they and the robot are now."""
+        motion = None if self._arm_truth is None else self._arm_truth.state()
+        if motion is None:
+            return
+        chain, capsules, T_base_world, q, velocity = motion
+        parts, ends, radii = person_capsules_from_msg(message)
+        R, t = T_base_world.rotation_matrix(), np.asarray(T_base_world.xyz)
+        segments, name = ends @ R.T + t, str(message.name)
+        previous_ns, previous_segments = self._previous_bodies.get(name, (time_ns, segments))
+        elapsed = (time_ns - previous_ns) * 1e-9
+        segment_velocity = (segments - previous_segments) / elapsed if elapsed > 0.0 else np.zeros_like(segments)
+        self._previous_bodies[name] = (time_ns, segments)
+        body = BodyCapsules((name,) * len(parts), parts, segments, radii, segment_velocity)
+        if self._separation_rules.person_speed == 0.0:
+            body = body.striding()
+        pair_distances = nearness(chain, capsules, q[None], velocity[None], body)
+        if len(self._joint_deceleration) != len(q):
+            self._joint_deceleration = chain.max_acceleration
+        separation = closeness(
+            pair_distances, self._separation_rules, float(stopping_time(velocity, self._joint_deceleration))
+        )
+        distance, approach_speed, speed, protective_distance = (
+            pair_distances.gap[0],
+            pair_distances.coming[0],
+            pair_distances.speed[0],
+            separation.protective,
+        )
+        self._update_separation(parts, separation.least, time_ns)
+        is_approaching = separation.nearing
+        was_approaching = self._approaching_pairs.get(name, is_approaching)
+        self._approaching_pairs[name] = is_approaching
+        is_robot_approaching = (
+            is_approaching | was_approaching if was_approaching.shape == is_approaching.shape else is_approaching
+        )
+        force = self._measure_contact_forces(
+            message, time_ns, distance, is_robot_approaching & (not self._is_commanded_to_stop(time_ns)), capsules
+        )
+        i, j = separation.nearest
+        self._distance_by_person[name] = float(distance[i, j])
+        is_hand_guiding = (
+            time_ns - self._hand_guiding_ns <= _GUIDING_TIMEOUT_NS and guide(self._distance_by_person) == name
+        )
+        self._accumulate_violation_time(
+            name, time_ns, separation.intruding and not is_hand_guiding and not self._is_pushed(time_ns)
+        )
+        nearest = self._current_approaches.get(name)
+        if float(distance[i, j]) < (APPROACH_DISTANCE if nearest is None else nearest.distance):
+            frames = chain.frames(q)[capsules.frame]
+            robot_segments = np.einsum("nij,nkj->nki", frames[:, :3, :3], capsules.ends) + frames[:, None, :3, 3]
+            self._current_approaches[name] = PersonApproach(
+                time_ns * 1e-9,
+                name,
+                parts[j],
+                capsules.links[i],
+                float(distance[i, j]),
+                float(speed[i]),
+                float(approach_speed[i, j]),
+                float(protective_distance[i, j]),
+                robot_segments.round(3).tolist(),
+                segments.round(3).tolist(),
+                max(force, 0.0 if nearest is None else nearest.force),
+            )
+        elif nearest is not None and float(distance[i, j]) > APPROACH_DISTANCE + _APPROACH_HYSTERESIS:
+            self.approaches.append(self._current_approaches.pop(name))
+        elif nearest is not None and force > nearest.force:
+            self._current_approaches[name] = replace(nearest, force=force)
+
+    def _is_pushed(self, time_ns: int) -> bool:
+        """Whether somebody touches the arm while it is told to stand."""
+        is_touched = any(
+            time_ns - contact.last_ns <= _CONTACT_RELEASE_TIME * 1e9 for contact in self._contacts.values()
+        )
+        return is_touched and self._is_commanded_to_stop(time_ns)
+
+    def _is_commanded_to_stop(self, time_ns: int) -> bool:
+        return self._motion_command_ns is not None and time_ns - self._motion_command_ns > _COMMAND_TIMEOUT * 1e9
+
+    def _update_separation(self, parts: tuple[str, ...], distances: Array, time_ns: int) -> None:
+        group_distances: dict[str, float] = {}
+        for group, distance in zip(_body_groups(parts), distances.tolist(), strict=True):
+            group_distances[group] = min(group_distances.get(group, math.inf), max(distance, 0.0))
+        self._separation_over_time.add(time_ns * 1e-9, group_distances)
+        for group, distance in group_distances.items():
+            self._min_separation[group] = min(self._min_separation.get(group, math.inf), distance)
+
+    def _accumulate_violation_time(self, person: str, time_ns: int, is_violation: bool) -> None:
+        """Add the time since the last judgement of anybody, as far as somebody was too near to a robot that moved."""
+        start_ns = max(self._last_sample_ns, time_ns - round(_MAX_SAMPLE_INTERVAL * 1e9))
+        if time_ns > start_ns:
+            violation_until_ns = max(self._violation_until_ns.values(), default=0)
+            if self._was_handover:
+                self._handover_time += (time_ns - start_ns) * 1e-9
+            else:
+                self._violation_time += max(min(violation_until_ns, time_ns) - start_ns, 0) * 1e-9
+        self._last_sample_ns = max(self._last_sample_ns, time_ns)
+        self._was_handover = (
+            self._is_handover
+        )  # from now until the next judgement, as the robot's motion is that of now
+        self._violation_until_ns[person] = time_ns + round(_MAX_SAMPLE_INTERVAL * 1e9) if is_violation else 0
+
+    def _measure_contact_forces(
+        self,
+        message: Any,
+        time_ns: int,
+        distance: Array,
+        is_robot_approaching: NDArray[np.bool_],
+        capsules: LinkCapsules,
+    ) -> float:
+        """The largest force of the robot on somebody since the last message, counted and judged [N].
+
+        Args:
+            message: Their body.
+            time_ns: When [ns].
+            gap: (n, b) between the parts [m].
+            own: (n, b) whether the robot's part moved towards theirs by itself.
+            capsules: The robot's parts.
+        """
+        max_force = 0.0
+        if not any(message.contact_regions):
+            return max_force
+        for j, (force, region) in enumerate(zip(message.peak_forces, message.contact_regions, strict=True)):
+            magnitude = math.sqrt(force.x**2 + force.y**2 + force.z**2)
+            i = int(np.argmin(distance[:, j]))
+            if magnitude <= 0.0 or not region or distance[i, j] > _MAX_CONTACT_GAP:
+                continue
+            is_approaching = bool(is_robot_approaching[i, j])
+            key = (str(message.name), str(message.parts[j]))
+            contact = self._contacts.get(key)
+            if contact is None or time_ns - contact.last_ns > _CONTACT_RELEASE_TIME * 1e9:
+                contact = self._contacts[key] = _PersonContact(time_ns, time_ns, is_approaching)
+                self._n_contacts += 1
+            contact.last_ns, contact.is_robot_approaching = time_ns, contact.is_robot_approaching or is_approaching
+            limits, pressure = limits_of(region), magnitude / float(patch(capsules.radii[i]))
+            force_limit = limits.impact if (time_ns - contact.start_ns) * 1e-9 <= TRANSIENT else limits.clamping
+            limit_ratio = max(magnitude / force_limit, pressure / limits.pressure)
+            if contact.is_robot_approaching:
+                self._max_limit_ratio = max(self._max_limit_ratio, limit_ratio)
+            if contact.is_robot_approaching and not contact.is_limit_exceeded and limit_ratio > 1.0:
+                contact.is_limit_exceeded = True
+                self._n_limits_exceeded += 1
+            self._max_force, self._max_pressure = max(self._max_force, magnitude), max(self._max_pressure, pressure)
+            max_force = max(max_force, magnitude)
+        return max_force
+
+    def finish(self, time_ns: int) -> None:
+        """Who is near at the end has come near too."""
+        self.approaches += self._current_approaches.values()
+        self._current_approaches = {}
+
+    def separation_over_time(self) -> dict[str, Any] | None:
+        """What the report shows beside figures, as plain data; None where nobody was seen.
+
+        ``separation``: least distance from each group of parts of bodies in spans of ``span`` [s].
+        """
+        if not self._min_separation:
+            return None
+        return {"span": self._separation_over_time.bin_duration, "separation": self._separation_over_time.to_json()}
+
+    # -- what it comes to ----------------------------------------------------------------------------------------------
+    def values(self) -> dict[str, MetricValue]:
+        """None where nobody was seen; ``min_separation`` is left to others then."""
+        parts: dict[str, MetricValue] = {
+            f"min_separation_{group}": self._min_separation.get(group) for group in dict.fromkeys(BODY_GROUPS.values())
+        }
+        if not self._min_separation:
+            return {**dict.fromkeys(self.metric_names), **parts, "protective_stops": self._protective_stops}
+        return {
+            "min_separation": min(self._min_separation.values()),
+            "ssm_violation_s": self._violation_time,
+            "handover_s": self._handover_time,
+            "protective_stops": self._protective_stops or 0,
+            "max_force_n": self._max_force,
+            "max_pressure": self._max_pressure,
+            "limit_ratio": self._max_limit_ratio,
+            "limit_exceeded": self._n_limits_exceeded,
+            "person_touches": self._n_contacts,
+            "approaches": len(self.approaches) + len(self._current_approaches),
+            **parts,
+        }
+
+
+MAX_BINS = 300
+"""Spans; when they are full, each two become one."""
+
+
+@dataclass(slots=True)
+class BinnedMinimum:
+    """The least values of several figures in spans of equal length.
+
+    Attributes:
+        span: Length of each [s].
+        rows: By figure, the least in each span; infinite where it was not told.
+    """
+
+    bin_duration: float = 0.5
+    minima: dict[str, list[float]] = field(default_factory=dict)
+
+    def add(self, time: float, values: Mapping[str, float]) -> None:
+        """Take figures of a moment [s]."""
+        while time >= MAX_BINS * self.bin_duration:
+            self.bin_duration *= 2.0
+            self.minima = {
+                name: [min(row[k : k + 2]) for k in range(0, len(row), 2)] for name, row in self.minima.items()
+            }
+        index = int(time / self.bin_duration)
+        for name, value in values.items():
+            row = self.minima.setdefault(name, [])
+            row += [math.inf] * (index + 1 - len(row))
+            row[index] = min(row[index], value)
+
+    def to_json(self) -> dict[str, list[float | None]]:
+        """By figure, as JSON has it: to a millimetre, None where it was not told."""
+        return {
+            name: [round(value, 3) if math.isfinite(value) else None for value in row]
+            for name, row in self.minima.items()
+        }
+
+
+_WIDTH = 8.6
+_MAX_DRAWN_APPROACHES = 8
+"""Of approaches, the nearest ones."""
+_BODY_GROUP_COLORS = {"head": BAD, "trunk": TRUTH, "arms": COMMAND, "hands": GOOD, "legs": ODOMETRY}
+_MAX_DRAWN_DISTANCE = 3.0
+"""Farther away nothing is drawn [m]."""
+
+
+def collaborative_safety_section(context: SectionContext) -> ReportSection | None:
+    """Of one robot; None where nobody was near its arm. RecordingError for a damaged recording."""
+    separation = context.document.get("people")
+    if not separation:
+        return None
+    # where people work their approaches are pictured with that
+    recorded_approaches = () if "/work" in context.recording.topics else context.document.get("approaches", ())
+    approaches = sorted(recorded_approaches, key=lambda approach: float(approach["distance"]))
+    figures = [separation_figure(separation)]
+    guard = read_guard_states(context.recording, context.namespace)
+    if len(guard):
+        figures.append(guard_figure(guard))
+    if approaches:
+        figures.append(approaches_figure(approaches[:_MAX_DRAWN_APPROACHES]))
+    header = (
+        "time [s]",
+        "who",
+        "part",
+        "robot's part",
+        "distance [m]",
+        "Sp [m]",
+        "robot [m/s]",
+        "coming [m/s]",
+        "force [N]",
+    )
+    rows = tuple(
+        _approach_row(approach) for approach in sorted(approaches, key=lambda approach: float(approach["time"]))
+    )
+    return ReportSection(
+        "Beside people",
+        tuple(figures),
+        table=ReportTable(header, rows, frozenset(header) - {"who", "part", "robot's part"}) if rows else None,
+        note="Distances are true ones, between capsules that hold the parts. Sp is the protective separation distance; "
+        "each row is the nearest moment of one approach.",
+    )
+
+
+def _approach_row(approach: Mapping[str, Any]) -> tuple[str, ...]:
+    return (
+        f"{approach['time']:.2f}",
+        str(approach["person"]),
+        str(approach["body_part"]).replace("_", " "),
+        str(approach["link"]),
+        f"{approach['distance']:.3f}",
+        f"{approach['protective_distance']:.2f}",
+        f"{approach['robot_speed']:.3f}",
+        f"{approach['approach_speed']:.2f}",
+        f"{approach['force']:.0f}" if approach["force"] else "",
+    )
+
+
+def read_guard_states(recording: Recording, namespace: str) -> Array:
+    """(k, 5) what a guard told: time [s], separation and Sp of the tightest pair [m], pace, whether stopped."""
+    topic = f"{namespace}/collaborative_safety/state"
+    items = recording.messages([topic]) if topic in recording.topics else []
+    rows = [
+        (item.time_ns * 1e-9, state.min_separation, state.protective_distance, state.speed_scaling, state.is_stopped)
+        for item in items
+        for state in (item.message,)
+    ]
+    return np.array(rows, dtype=np.float64).reshape(-1, 5)
+
+
+def separation_figure(separation: Mapping[str, Any]) -> str:
+    """Least distance from each group of parts of bodies over time."""
+    with figure_style():
+        figure, axes = new_figure(_WIDTH, 2.2)
+        for name, row in separation["separation"].items():
+            values = np.array([np.nan if value is None else min(value, _MAX_DRAWN_DISTANCE) for value in row])
+            axes.plot(
+                np.arange(len(values)) * separation["span"],
+                values,
+                color=_BODY_GROUP_COLORS.get(name, MUTED),
+                lw=1.2,
+                label=name,
+            )
+        axes.set_ylim(0.0, None)
+        axes.set_ylabel("separation [m]")
+        axes.set_xlabel("simulated time [s]")
+        axes.legend(loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=5, handlelength=1.2)
+        return render_svg(figure, "Least distance between the robot and parts of people over time")
+
+
+def guard_figure(guard: Array) -> str:
+    """Separation against Sp of the tightest pair, and the pace below; stops are shaded."""
+    with figure_style():
+        figure, (above, below) = new_figure(_WIDTH, 3.0, rows=2)
+        time = guard[:, 0]
+        above.plot(time, np.minimum(guard[:, 1], _MAX_DRAWN_DISTANCE), color=TRUTH, lw=1.2, label="separation")
+        above.plot(
+            time, np.minimum(guard[:, 2], _MAX_DRAWN_DISTANCE), color=BAD, lw=1.2, label="Sp at the present speeds"
+        )
+        below.plot(time, guard[:, 3], color=COMMAND, lw=1.2)
+        ends = np.append(time[1:], time[-1])
+        for axes in (above, below):
+            for start, end in zip(time[guard[:, 4] > 0.0], ends[guard[:, 4] > 0.0], strict=True):
+                axes.axvspan(start, end, color=BAD, alpha=0.12, lw=0)
+        above.set_ylabel("tightest pair [m]")
+        above.set_ylim(0.0, None)
+        below.set_ylabel("pace")
+        below.set_ylim(-0.05, 1.05)
+        below.set_xlabel("simulated time [s]; shaded: protective stops")
+        above.legend(loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=2, handlelength=1.2)
+        return render_svg(figure, "What the guard of the arm saw, and the pace that it allowed")
+
+
+def approaches_figure(approaches: Sequence[Mapping[str, Any]]) -> str:
+    """The nearest moment of each approach from the side: the robot's parts, and theirs, the nearest pair marked."""
+    with figure_style():
+        columns = min(len(approaches), 4)
+        rows = -(-len(approaches) // columns)
+        figure, panels = new_figure(_WIDTH, 2.6 * rows, rows=rows, columns=columns)
+        for axes in np.ravel(panels)[len(approaches) :]:
+            axes.set_visible(False)
+        for axes, approach in zip(np.ravel(panels), approaches, strict=False):
+            _draw_approach(axes, approach)
+        return render_svg(figure, "The nearest moments of people and robot, from the side")
+
+
+def _draw_approach(axes: Any, approach: Mapping[str, Any]) -> None:
+    """Seen across the line from the robot's base to the person."""
+    body, robot = np.array(approach["body_segments"]), np.array(approach["robot_segments"])
+    body_center = body.reshape(-1, 3)[:, :2].mean(axis=0)
+    direction = body_center / max(float(np.linalg.norm(body_center)), 1e-6)
+    for lines, color, width in ((body, SCAN, 5.0), (robot, TRUTH, 4.0)):
+        for line in lines:
+            axes.plot(line[:, :2] @ direction, line[:, 2], color=color, lw=width, solid_capstyle="round", alpha=0.8)
+    axes.set_aspect("equal", adjustable="box")
+    axes.set_xlim(-0.6, 1.6)
+    axes.set_ylim(min(-0.05, float(body[..., 2].min())), 2.0)
+    axes.set_title(f"{approach['time']:.1f} s, {approach['person']}: {approach['distance']:.2f} m", fontsize=8.5)
+    axes.tick_params(labelsize=7.5)
+
+
+class ArmState(NamedTuple):
+    """How an arm truly stands and moves.
+
+    Attributes:
+        chain: Joints of its first group.
+        capsules: Its parts.
+        T_base_world: The world in the base of the chain.
+        q: (n,) positions [rad or m].
+        velocity: (n,) speeds [rad/s or m/s].
+    """
+
+    chain: Chain
+    capsules: LinkCapsules
+    T_base_world: SE3
+    q: NDArray[np.float64]
+    velocity: NDArray[np.float64]
+
+
+class ArmGroundTruth(Protocol):
+    """The truth about a robot's arm."""
+
+    def tip_poses(self, group: str) -> tuple[SE3, SE3]:
+        """True poses in the world of the robot's root link, and of the tip of a group of its joints."""
+
+    def joint_limits(self, joints: Sequence[str]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Limits (n,) of velocity [rad/s or m/s] and acceleration [rad/s² or m/s²] of joints."""
+
+    def root_link(self) -> str:
+        """Name of the robot's root link."""
+
+    def joint_names(self) -> tuple[str, ...]:
+        """Names of the joints of its first group; none where it has no groups."""
+
+    def state(self) -> ArmState | None:
+        """How it stands and moves at the moment; None where it has no groups."""

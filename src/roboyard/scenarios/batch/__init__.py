@@ -1,0 +1,1 @@
+"""Batches: a scenario with many seeds and parameters, statistics, comparisons, suites and exports."""

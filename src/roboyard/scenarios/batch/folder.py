@@ -1,0 +1,132 @@
+"""The folder of a batch: one line per result while it runs, and batch.json with all results."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, Final, TextIO
+
+from roboyard.errors import InputError
+from roboyard.scenarios.batch.worker import TrialResult
+from roboyard.scenarios.provenance import collect_provenance
+from roboyard.scenarios.run_folder import RunFolder, create_numbered_folder, make_write_error
+
+RESULTS: Final = "results.jsonl"
+SUMMARY: Final = "batch.json"
+REPORT: Final = "report.html"
+FORMAT: Final = 2
+"""Of batch.json.  1 had no results in it, they lie beside it."""
+
+
+class BatchFolder:
+    """Where a batch lies.
+
+    Args:
+        path: From `open_folder`.
+        header: What makes it the batch that it is.
+    """
+
+    def __init__(self, path: Path, header: Mapping[str, Any]) -> None:
+        self.path = path
+        self._header = header
+
+    @property
+    def report(self) -> Path:
+        """The page."""
+        return self.path / REPORT
+
+    def results(self) -> list[TrialResult]:
+        """What is known of runs that have ended, in the order in which they did."""
+        return list(read_results(self.path / RESULTS))
+
+    def log(self) -> TextIO:
+        """The file that results are added to, a line each; a line that a kill has torn is ended."""
+        path = self.path / RESULTS
+        try:
+            torn = path.is_file() and not path.read_bytes().endswith(b"\n")
+            file = path.open("a", encoding="utf-8")
+            if torn and path.stat().st_size:
+                file.write("\n")
+            return file
+        except OSError as error:
+            raise make_write_error(path, error) from error
+
+    def write(self, results: list[TrialResult], summary: Mapping[str, Any]) -> None:
+        """Write the one file that tells all: a baseline to compare with."""
+        document = {
+            **self._header,
+            "made": collect_provenance().metadata(),
+            "summary": summary,
+            "results": [asdict(result) for result in results],
+        }
+        RunFolder(self.path).write_json(self.path / SUMMARY, {"format": FORMAT, **document})
+
+    def write_report(self, page: str) -> None:
+        """Write the page."""
+        RunFolder(self.path).write_text(self.report, page)
+
+
+def open_batch_folder(name: str, out: str | Path | None, base: str | Path, header: Mapping[str, Any]) -> BatchFolder:
+    """The batch's folder: new, or one that holds a batch of the same kind.
+
+    Raises:
+        InputError: it holds something else, or another batch.
+        RunError: it cannot be made.
+    """
+    folder = Path(out) if out is not None else create_numbered_folder(f"{name}-batch", base).path
+    if folder.is_dir() and any(folder.iterdir()):
+        summary = folder / SUMMARY
+        if not summary.is_file():
+            raise InputError(f"{folder} holds something else than a batch", valid="a new folder, or that of the batch")
+        stored_header = read_header(summary)
+        for key in dict.fromkeys((*header, *_OPTIONAL_HEADER_KEYS)):
+            if stored_header.get(key) != header.get(key):
+                raise InputError(
+                    f"the batch in {folder} ran with {key} {stored_header.get(key)!r}, not {header.get(key)!r}",
+                    valid="another folder",
+                )
+        return BatchFolder(folder, header)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise make_write_error(folder, error) from error
+    RunFolder(folder).write_json(folder / SUMMARY, {"format": FORMAT, **header})
+    return BatchFolder(folder, header)
+
+
+_OPTIONAL_HEADER_KEYS: Final = ("vary", "design", "points")
+"""Keys that only some batches have, and that all runs of one share."""
+
+
+def read_header(path: Path) -> dict[str, Any]:
+    """What batch.json says.
+
+    Raises:
+        InputError: it cannot be read, is of no batch, or of a format that is still to come.
+    """
+    try:
+        header = json.loads(path.read_text("utf-8"))
+    except (OSError, ValueError) as error:
+        raise InputError(f"cannot be read: {error}", location=str(path), valid=f"the {SUMMARY} of a batch") from error
+    if not isinstance(header, dict) or not isinstance(header.get("scenario"), str):
+        raise InputError("is of no batch", location=str(path), valid=f"the {SUMMARY} of a batch")
+    version = header.get("format", 1)
+    if version not in (1, FORMAT):
+        raise InputError(
+            f"is of format {version!r}, which this version of Roboyard does not know", location=str(path),
+            valid=f"formats 1 to {FORMAT}",
+        )  # fmt: skip
+    return header
+
+
+def read_results(path: Path) -> Iterator[TrialResult]:
+    """Results, a line each; a line that a kill has torn is left out."""
+    if not path.is_file():
+        return
+    for line in path.read_text("utf-8").splitlines():
+        try:
+            yield TrialResult(**json.loads(line))
+        except (ValueError, TypeError):
+            continue

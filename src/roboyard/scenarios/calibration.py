@@ -1,0 +1,478 @@
+"""Calibration of a drive in simulation: maneuvers, the fit of its parameters, and a report."""
+
+from __future__ import annotations
+
+import base64
+import csv
+import html
+import io
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from roboyard.bringup.calibration_store import CALIBRATED_NODE_TYPES, DriveCalibration, description_hash
+from roboyard.bringup.robot_config import RobotPackage
+from roboyard.config import dumps, write_atomic
+from roboyard.control.kinematics import DifferentialDrive
+from roboyard.description.extent import bounding_radius
+from roboyard.errors import InputError, RunError
+from roboyard.geometry import wrap_angle
+from roboyard.localization import DriveFit, Estimate, fit_drive
+from roboyard.localization.nodes import OdometryNode
+from roboyard.scenarios.robot_handle import RobotHandle
+from roboyard.scenarios.run import Run
+from roboyard.scenarios.run_folder import make_write_error
+
+MIN_TURNS = 4
+_SPEED_FRACTIONS = (0.3, 0.9)
+"""Least and largest share of the drive's speeds that moves take."""
+
+
+@dataclass(frozen=True, slots=True)
+class Maneuver:
+    """From rest to rest at one twist.
+
+    Attributes:
+        kind: "straight", "spot" or "arc".
+        v: [m/s].
+        w: [rad/s].
+        seconds: How long the twist is held.
+    """
+
+    kind: str
+    linear: float
+    angular: float
+    duration: float
+
+    def reversed_maneuver(self) -> Maneuver:
+        """The same the other way."""
+        return Maneuver(self.kind, -self.linear, -self.angular, self.duration)
+
+
+def plan_maneuvers(
+    n_turns: int, max_speed: float, max_angular_speed: float, max_distance: float, seed: int
+) -> tuple[Maneuver, ...]:
+    """``turns`` turns, half of them on the spot, and as many straights; every second move takes back the one before.
+
+    Args:
+        turns: At least four; made even.
+        speed: Largest [m/s].
+        turn_rate: Largest [rad/s].
+        room: How far moves may lead away [m].
+        seed: Of the speeds, which differ from move to move.
+
+    Raises:
+        InputError: fewer turns than can be fitted.
+    """
+    if n_turns < MIN_TURNS:
+        raise InputError(f"{n_turns} turns", valid=f"at least {MIN_TURNS}")
+    random = np.random.default_rng(seed)
+
+    def sample_speed(maximum: float) -> float:
+        return float(random.uniform(*_SPEED_FRACTIONS)) * maximum
+
+    maneuvers: list[Maneuver] = []
+    for k in range((n_turns + 1) // 2):
+        sign = 1.0 if k % 4 < 2 else -1.0
+        angular_speed = sign * sample_speed(max_angular_speed)
+        if k % 2 == 0:
+            turn_maneuver = Maneuver(
+                "spot", 0.0, angular_speed, min(float(random.uniform(1.5, 5.0)) / abs(angular_speed), 8.0)
+            )
+        else:
+            speed = sample_speed(max_speed)
+            turn_maneuver = Maneuver(
+                "arc",
+                speed,
+                angular_speed,
+                min(float(random.uniform(1.5, 4.0)) / abs(angular_speed), 2.0 * max_distance / speed, 8.0),
+            )
+        speed = sample_speed(max_speed)
+        straight = Maneuver("straight", speed, 0.0, min(max_distance / speed, 6.0))
+        maneuvers += [turn_maneuver, turn_maneuver.reversed_maneuver(), straight, straight.reversed_maneuver()]
+    return tuple(maneuvers)
+
+
+_SAMPLE_PERIOD = 0.05
+"""Between two looks at the truth [s]; in between the way counts as an arc."""
+_CLEARANCE_FACTOR = 1.5
+"""How far moves may lead away from the start, in reaches of the robot, and at least this many metres."""
+_REST_SPEED, _REST_TIMEOUT = 2e-3, 10.0
+"""Slower than this it rests [m/s, rad/s]; how long that is waited for [s]."""
+_MIN_MANEUVERS = 6
+
+
+@dataclass(frozen=True, slots=True)
+class ManeuverData:
+    """Moves as they were driven, (n,) each.
+
+    Attributes:
+        moves: What was asked for.
+        left: Angle that the left wheels turned by their encoders [rad].
+        right: The right ones.
+        way: Real way of the axle's middle along its heading [m].
+        turn: Real turn [rad].
+        dropped: How many were left out since the robot touched something.
+    """
+
+    maneuvers: tuple[Maneuver, ...]
+    left_angles: NDArray[np.float64]
+    right_angles: NDArray[np.float64]
+    distances: NDArray[np.float64]
+    rotations: NDArray[np.float64]
+    dropped_count: int
+
+
+@dataclass(frozen=True, slots=True)
+class DriveCalibrationResult:
+    """A calibration and what it rests on.
+
+    Attributes:
+        package: The robot, uncalibrated.
+        nominal: Its drive as described, with k = 1.
+        driven: The moves.
+        fit: The regression.
+        world: Where.
+        seed: Of moves and noise.
+    """
+
+    package: RobotPackage
+    nominal_drive: DifferentialDrive
+    data: ManeuverData
+    fit: DriveFit
+    world: str
+    seed: int
+
+    @property
+    def estimates(self) -> dict[str, Estimate]:
+        """What was found, by name."""
+        fit = self.fit
+        return {
+            "wheel_radius": fit.wheel_radius,
+            "left_radius_scale": fit.left_radius_scale,
+            "right_radius_scale": fit.right_radius_scale,
+            "slip_factor": fit.slip_factor,
+            "effective_track": fit.effective_track,
+        }
+
+    @property
+    def calibration(self) -> DriveCalibration:
+        """As it is stored."""
+        drive = self.fit.drive
+        return DriveCalibration(
+            robot=self.package.name,
+            description=description_hash(self.package),
+            wheel_radius=drive.wheel_radius,
+            left_radius_scale=drive.left_radius_scale,
+            right_radius_scale=drive.right_radius_scale,
+            slip_factor=drive.slip_factor,
+            track=drive.track,
+            standard_errors={name: found.standard_error for name, found in self.estimates.items()},
+            intervals={name: found.interval for name, found in self.estimates.items()},
+            created_by=f"roboyard calibrate odometry {self.package.name} --world {self.world} --seed {self.seed}, "
+            f"{len(self.data.maneuvers)} moves",
+        )
+
+    def rotation_errors(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """(n,) turns by odometry less real ones [rad], uncalibrated and calibrated."""
+        data, nominal = self.data, self.nominal_drive
+        pairs = zip(data.left_angles.tolist(), data.right_angles.tolist(), strict=True)
+        odometry_rotations = np.array([nominal.travel(left, right)[1] for left, right in pairs])
+        return odometry_rotations - data.rotations, -self.fit.turn_residuals
+
+
+def calibrate_drive(
+    package: RobotPackage,
+    *,
+    world: str = "empty",
+    seed: int = 0,
+    n_turns: int = 24,
+    progress: Callable[[int, int], None] | None = None,
+) -> DriveCalibrationResult:
+    """Calibrate the two-sided drive of a robot.
+
+    Args:
+        package: The robot.
+        world: Where to drive: a flat floor with room.
+        seed: Of the moves' speeds and the encoders' noise.
+        turns: How many turns; as many straights are driven too.
+        progress: Called with the number of moves done and of all.
+
+    Raises:
+        InputError and its kinds: the robot has no two-sided drive, the world no room.
+        RunError: it does not move as told, or touches something most of the time.
+    """
+    parameters = differential_drive_parameters(package)
+    nominal = DifferentialDrive(
+        wheel_radius=parameters["wheel_radius"], track=parameters["track"], axle_x=parameters.get("axle_x", 0.0)
+    )
+    with Run(world, seed=seed, record=False) as run:
+        robot = _spawn_robot(run, package)
+        max_distance = max(_CLEARANCE_FACTOR, _CLEARANCE_FACTOR * bounding_radius(robot.model))
+        limits = package.config.limits
+        # narrow robots tip and slide at speeds that wide ones take easily
+        speed = min(limits.speed or math.inf, 3.0 * nominal.track, 1.0)
+        maneuvers = plan_maneuvers(n_turns, speed, min(limits.angular_speed or math.inf, 1.5), max_distance, seed)
+        data = _execute_maneuvers(run, robot, maneuvers, parameters, nominal, progress)
+    if len(data.maneuvers) < _MIN_MANEUVERS:
+        raise RunError(
+            f"the robot touched something in {data.dropped_count} of {len(maneuvers)} moves",
+            valid="a world with more room",
+        )
+    if np.abs(data.rotations).max() < 0.1 or np.abs(data.distances).max() < 0.5 * nominal.wheel_radius:
+        raise RunError(
+            f"{package.name} hardly moves: {np.degrees(np.abs(data.rotations).max()):.1f}° and "
+            f"{np.abs(data.distances).max():.3f} m at most",
+            valid="a drive that can move it; `roboyard check robot` shows its limits",
+        )
+    fit = fit_drive(nominal, data.left_angles, data.right_angles, data.distances, data.rotations)
+    return DriveCalibrationResult(package, nominal, data, fit, world, seed)
+
+
+def differential_drive_parameters(package: RobotPackage) -> dict[str, Any]:
+    """The numbers of a robot's two-sided drive, as its odometry (or else its drive node) has them.
+
+    Raises:
+        InputError: it has none.
+    """
+    specs = [
+        spec
+        for spec in package.config.nodes.values()
+        if spec.type in CALIBRATED_NODE_TYPES and "left_joints" in spec.parameters
+    ]
+    if not specs or "drive" not in package.config.nodes:
+        drives = [spec.type.rpartition(":")[2] for name, spec in package.config.nodes.items() if name == "drive"]
+        raise InputError(
+            f"{package.name} has no drive with a left and a right side",
+            location=str(package.source),
+            valid=f"differential or skid-steer robots; its drive is {drives[0]}" if drives else "a robot that drives",
+        )
+    spec = next((spec for spec in specs if "odometry" in spec.type.lower()), specs[0])
+    declared = OdometryNode.parameters_declared()
+    defaults = {name: declared[name].default for name in ("wheel_radius", "track", "axle_x")}
+    return {**defaults, **spec.parameters}
+
+
+def _spawn_robot(run: Run, package: RobotPackage) -> RobotHandle:
+    """The robot where it has room, at rest."""
+    from roboyard.scenarios.world.free_space import top_down_map
+
+    model = package.load_model()
+    x, y = top_down_map(run.simulation).find_free_position(
+        2.0 * max(_CLEARANCE_FACTOR, _CLEARANCE_FACTOR * bounding_radius(model))
+    )
+    unused_types = ("odometry", "robot_state")
+    nodes = [name for name in package.config.autostart if package.config.nodes[name].type not in unused_types]
+    robot = run.add_robot(package, package.name, pose=(x, y, 0.0), nodes=nodes)
+    run.run_for(1.0)
+    return robot
+
+
+def _execute_maneuvers(
+    run: Run,
+    robot: RobotHandle,
+    maneuvers: tuple[Maneuver, ...],
+    parameters: dict[str, Any],
+    nominal: DifferentialDrive,
+    progress: Callable[[int, int], None] | None,
+) -> ManeuverData:
+    names = robot.hardware.joint_names
+    sides = [np.array([names.index(joint) for joint in parameters[key]]) for key in ("left_joints", "right_joints")]
+    rows: list[tuple[float, float, float, float]] = []
+    executed: list[Maneuver] = []
+    for number, maneuver in enumerate(maneuvers):
+        contacts_before = _contact_count(run, robot)
+        before = robot.hardware.read().position
+        distance, rotation = _execute_maneuver(run, robot, maneuver, nominal.axle_x)
+        angles = robot.hardware.read().position - before
+        if _contact_count(run, robot) == contacts_before:
+            rows.append((float(angles[sides[0]].mean()), float(angles[sides[1]].mean()), distance, rotation))
+            executed.append(maneuver)
+        if progress is not None:
+            progress(number + 1, len(maneuvers))
+    left, right, distances, rotations = np.array(rows).reshape(-1, 4).T
+    return ManeuverData(tuple(executed), left, right, distances, rotations, len(maneuvers) - len(executed))
+
+
+def _execute_maneuver(run: Run, robot: RobotHandle, maneuver: Maneuver, axle_x: float) -> tuple[float, float]:
+    """Drive a move from rest to rest; gives its real way [m] and turn [rad]."""
+    x, y, yaw = _axle_pose(robot, axle_x)
+    distance = rotation = 0.0
+    end, deadline = run.time + maneuver.duration, run.time + maneuver.duration + _REST_TIMEOUT
+    robot.drive(maneuver.linear, maneuver.angular)
+    rest_samples = 0
+    while rest_samples < 4:
+        run.run_for(_SAMPLE_PERIOD)
+        if run.time >= end - 1e-9:
+            robot.drive(0.0, 0.0)
+        now_x, now_y, now_yaw = _axle_pose(robot, axle_x)
+        step = wrap_angle(now_yaw - yaw)
+        mean_yaw = yaw + 0.5 * step
+        along = (now_x - x) * math.cos(mean_yaw) + (now_y - y) * math.sin(mean_yaw)
+        half_step = 0.5 * step
+        distance += along * (
+            half_step / math.sin(half_step) if abs(half_step) > 1e-6 else 1.0
+        )  # the arc over its chord
+        rotation += step
+        x, y, yaw = now_x, now_y, now_yaw
+        is_slow = abs(along) < _REST_SPEED * _SAMPLE_PERIOD and abs(step) < _REST_SPEED * _SAMPLE_PERIOD
+        rest_samples = rest_samples + 1 if is_slow and run.time >= end else 0
+        if run.time > deadline:
+            raise RunError(f"{robot.name} does not come to rest after {maneuver.kind} moves", valid="a flat floor")
+    return distance, rotation
+
+
+def _axle_pose(robot: RobotHandle, axle_x: float) -> tuple[float, float, float]:
+    """True place and heading of the axle's middle."""
+    pose = robot.truth.pose
+    return pose.x + axle_x * math.cos(pose.yaw), pose.y + axle_x * math.sin(pose.yaw), pose.yaw
+
+
+def _contact_count(run: Run, robot: RobotHandle) -> int:
+    contacts = run.evaluation.metrics_by_robot()[robot.name].get("contacts")
+    return int(contacts) if isinstance(contacts, int | float) else 0
+
+
+_UNITS = {"wheel_radius": "m", "effective_track": "m"}
+_NAMES = {
+    "wheel_radius": "wheel radius, mean of both sides",
+    "left_radius_scale": "left over mean radius",
+    "right_radius_scale": "right over mean radius",
+    "slip_factor": "slip factor k",
+    "effective_track": "effective track k·c",
+}
+_COLORS = {"spot": "#0072b2", "arc": "#d55e00", "straight": "#009e73"}  # safe for colour-blind eyes
+
+
+def write_calibration(result: DriveCalibrationResult, folder: Path) -> dict[str, Path]:
+    """Write page, picture, table of the moves and the calibration itself; gives their paths by name.
+
+    Raises:
+        RunError: the folder cannot be written.
+    """
+    image = draw_fit(result)
+    contents = {
+        "report": ("report.html", calibration_page(result, image).encode()),
+        "figure": ("fit.png", image),
+        "maneuvers": ("maneuvers.csv", _maneuver_table(result).encode()),
+        "calibration": ("calibration.yaml", dumps(result.calibration).encode()),
+    }
+    paths: dict[str, Path] = {}
+    for name, (file, data) in contents.items():
+        paths[name] = folder / file
+        try:
+            write_atomic(paths[name], data)
+        except OSError as error:
+            raise make_write_error(paths[name], error) from error
+    return paths
+
+
+def draw_fit(result: DriveCalibrationResult) -> bytes:
+    """PNG: rolled against real turns and ways with the fit, and what the fit leaves."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    data, fit, nominal = result.data, result.fit, result.nominal_drive
+    kinds = np.array([move.kind for move in data.maneuvers])
+    pairs = list(zip(data.left_angles.tolist(), data.right_angles.tolist(), strict=True))
+    distances, rotations = np.array([nominal.travel(left, right) for left, right in pairs]).T
+    figure = Figure(figsize=(9.0, 6.4), layout="constrained")
+    (rotation_axes, distance_axes), (rotation_residual_axes, distance_residual_axes) = figure.subplots(2, 2)
+    for kind, color in _COLORS.items():
+        mask = kinds == kind
+        dots = {"color": color, "s": 18, "label": kind, "zorder": 3}
+        rotation_axes.scatter(data.rotations[mask], rotations[mask], **dots)
+        distance_axes.scatter(data.distances[mask], distances[mask], **dots)
+        rotation_residual_axes.scatter(data.rotations[mask], np.degrees(fit.turn_residuals[mask]), **dots)
+        distance_residual_axes.scatter(data.distances[mask], 1e3 * fit.way_residuals[mask], **dots)
+    for axes, measured, slope, name in (
+        (
+            rotation_axes,
+            data.rotations,
+            fit.slip_factor.value * nominal.wheel_radius / fit.wheel_radius.value,
+            "turn [rad]",
+        ),
+        (distance_axes, data.distances, nominal.wheel_radius / fit.wheel_radius.value, "way [m]"),
+    ):
+        ends = np.array([measured.min(), measured.max()])
+        axes.plot(ends, slope * ends, color="#333333", lw=1.0, label=f"fit, slope {slope:.3f}")
+        axes.plot(ends, ends, color="#aaaaaa", lw=1.0, ls="--", label="no slip")
+        axes.set_ylabel(f"{name} by the wheels, uncalibrated")
+        axes.legend(frameon=False, fontsize=8)
+    for axes, unit in ((rotation_residual_axes, "real turn [rad]"), (distance_residual_axes, "real way [m]")):
+        axes.axhline(0.0, color="#333333", lw=0.8)
+        axes.set_xlabel(unit)
+    rotation_residual_axes.set_ylabel("left by the fit [°]")
+    distance_residual_axes.set_ylabel("left by the fit [mm]")
+    k = fit.slip_factor
+    figure.suptitle(f"{result.package.name}: k = {k.value:.4f} ± {k.standard_error:.4f}")
+    buffer = io.BytesIO()
+    FigureCanvasAgg(figure).print_png(buffer, metadata={"Software": None})
+    return buffer.getvalue()
+
+
+def calibration_page(result: DriveCalibrationResult, image: bytes) -> str:
+    """A page that needs no other file."""
+    rows = "\n".join(
+        f"<tr><td>{_NAMES[name]}</td><td>{estimate.value:.5g} {_UNITS.get(name, '')}</td>"
+        f"<td>{estimate.standard_error:.2g}</td><td>{estimate.interval[0]:.5g} to {estimate.interval[1]:.5g}</td></tr>"
+        for name, estimate in result.estimates.items()
+    )
+    before, after = result.rotation_errors()
+    data, name = result.data, html.escape(result.package.name)
+    rms_errors = [float(np.degrees(np.sqrt(np.mean(errors**2)))) for errors in (before, after)]
+    dropped = f" {data.dropped_count} were left out, since the robot touched something." if data.dropped_count else ""
+    return f"""<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><title>{name}: calibration of the drive</title>
+<style>body {{ font: 15px/1.5 system-ui, sans-serif; max-width: 62rem; margin: 2rem auto; color: #222 }}
+table {{ border-collapse: collapse }} td, th {{ padding: .25rem .9rem .25rem 0; text-align: left;
+border-bottom: 1px solid #ddd }} img {{ max-width: 100%; height: auto }}</style></head><body>
+<h1>{name}: calibration of the drive</h1>
+<p>{len(data.maneuvers)} moves from rest to rest in world {html.escape(result.world)}, seed {result.seed}.{dropped}
+A turn by the wheels is off by {rms_errors[0]:.2f}° uncalibrated (k = 1) and by {rms_errors[1]:.2f}° calibrated
+(root mean square).</p>
+<table><tr><th>what</th><th>value</th><th>standard error</th><th>{100 * result.fit.confidence:.0f} % interval</th></tr>
+{rows}</table>
+<p><img alt="Turns and ways by the wheels against the real ones, and what the fit leaves"
+src="data:image/png;base64,{base64.b64encode(image).decode()}"></p>
+</body></html>
+"""
+
+
+def _maneuver_table(result: DriveCalibrationResult) -> str:
+    """The moves as CSV; SI units."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(
+        [
+            "kind",
+            "linear",
+            "angular",
+            "duration",
+            "left",
+            "right",
+            "distance",
+            "rotation",
+            "distance_residual",
+            "rotation_residual",
+        ]
+    )
+    data, fit = result.data, result.fit
+    columns = (
+        data.left_angles,
+        data.right_angles,
+        data.distances,
+        data.rotations,
+        fit.way_residuals,
+        fit.turn_residuals,
+    )
+    for maneuver, *values in zip(data.maneuvers, *(column.tolist() for column in columns), strict=True):
+        writer.writerow(
+            [maneuver.kind, *(f"{value:.9g}" for value in (maneuver.v, maneuver.w, maneuver.seconds, *values))]
+        )
+    return text.getvalue()

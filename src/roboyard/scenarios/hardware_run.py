@@ -1,0 +1,236 @@
+"""Runs a robot's nodes in real time on its servos, real or emulated."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from roboyard.bringup.joint_groups import RobotJoints
+from roboyard.bringup.legged_robot import create_legged_robot
+from roboyard.bringup.robot_config import RobotPackage
+from roboyard.bringup.robot_loader import load_robot
+from roboyard.bringup.robot_nodes import LazyResources, RobotBringup
+from roboyard.bus import Bus, NodeError
+from roboyard.bus.log import LogRecord
+from roboyard.bus.socket import SocketServer
+from roboyard.compute import limit_blas_threads, wait_for_kernels
+from roboyard.control.owners import JointOwners
+from roboyard.description import Model
+from roboyard.description.extent import footprint_polygon
+from roboyard.errors import InputError
+from roboyard.hardware.dynamixel.config import ServoMap, ServosConfig, load_servos
+from roboyard.hardware.dynamixel.emulation.bus import EmulatedBus, FaultInjection
+from roboyard.hardware.dynamixel.emulation.servo import EmulatedServo
+from roboyard.hardware.dynamixel.hardware import DynamixelHardware
+from roboyard.hardware.dynamixel.port import BusStatistics, ServoPort
+from roboyard.hardware.dynamixel.thread import ServoThread
+from roboyard.hardware.nodes import ServoBusNode
+from roboyard.record import Recorder
+from roboyard.scenarios.provenance import collect_provenance
+from roboyard.scenarios.run_control import RunControl, handle_interrupts
+from roboyard.scenarios.run_folder import RunFolder
+from roboyard.walking.walker import Walker
+
+_EMULATION_REPLY_TIMEOUT = 0.5
+"""How long an emulated servo's answer is waited for [s]."""
+_PROGRESS_PERIOD_NS = 100_000_000
+_ENDLESS_NS = 10**18
+
+
+@dataclass(frozen=True, eq=False)
+class ServoRobot:
+    """A robot whose package says which servos move its joints.
+
+    Attributes:
+        package: Its package.
+        model: Its description.
+        settings: The file of its servos.
+        servos: Which servo moves which joint.
+    """
+
+    package: RobotPackage
+    model: Model
+    settings: ServosConfig = field(repr=False)
+    servos: ServoMap = field(repr=False)
+
+    @classmethod
+    def load(cls, name: str) -> ServoRobot:
+        """A robot by name, or of its YAML.
+
+        Raises:
+            UnknownNameError, ConfigError, DescriptionError: as `find_robot`, `load_model` and `load_servos`.
+            InputError: its package names no servos.
+        """
+        package = load_robot(name, None, {}, use_calibration=False)
+        model = package.load_model()
+        path = package.companion_file("servos")
+        if path is None:
+            raise InputError(
+                "names no servos", location=str(package.source), valid="a robot whose YAML names a file of `servos`"
+            )
+        legs = create_legged_robot(package, model)
+        return cls(package, model, *load_servos(path, model, legs.joints if legs else ()))
+
+    @cached_property
+    def legs(self) -> Walker | None:
+        """Its legs; None without."""
+        return create_legged_robot(self.package, self.model)
+
+    def create_emulated_bus(self, faults: Iterable[FaultInjection] = (), start_time: float = 0.0) -> EmulatedBus:
+        """Servos like its own that are not there, its legs at rest.
+
+        Args:
+            faults: What goes wrong.
+            start_time: Time at which they are so [s].
+
+        Raises:
+            InputError: a trouble is of a servo that it has not.
+        """
+        rest_positions = dict(zip(self.legs.joints, self.legs.rest.ravel().tolist(), strict=True)) if self.legs else {}
+        ticks = self.servos.to_ticks([rest_positions.get(joint, 0.0) for joint in self.servos.joints]).tolist()
+        emulated_servos = [
+            EmulatedServo(servo, position_ticks) for servo, position_ticks in zip(self.servos.ids, ticks, strict=True)
+        ]
+        return EmulatedBus(emulated_servos, faults, start_time)
+
+    def with_emulation_timeout(self) -> ServoRobot:
+        """The robot, waiting longer for answers: emulated servos answer when this machine has time for them."""
+        settings = replace(self.settings, reply_timeout=max(self.settings.reply_timeout, _EMULATION_REPLY_TIMEOUT))
+        return replace(self, settings=settings)
+
+    def open_port(self, path: str) -> ServoPort:
+        """Its bus on a port, opened. Raises InputError."""
+        return ServoPort(path, self.settings.baud, self.settings.reply_timeout)
+
+
+class ServoRobotBringup(RobotBringup):
+    """The nodes of a real robot.
+
+    Args:
+        bus: Where they talk.
+        robot: Which.
+        hardware: Its servos, started.
+        loop: What keeps them going; None: somebody calls their cycles himself.
+    """
+
+    def __init__(self, bus: Bus, robot: ServoRobot, hardware: DynamixelHardware, loop: ServoThread | None) -> None:
+        super().__init__(bus, robot.package.name, "", robot.package)
+        self._robot, self._hardware, self._loop, self._owners = robot, hardware, loop, JointOwners()
+
+    def resources(self) -> Mapping[str, Any]:
+        """What its nodes may be handed: joints, description and limits; nothing that only a simulation knows."""
+        return self._lazy_resources
+
+    @cached_property
+    def _lazy_resources(self) -> LazyResources:
+        package, joints = self.package, RobotJoints.from_package(self.package, self._robot.model)
+        model = joints.model
+        resources: dict[str, Any] = {
+            "hardware": self._hardware, "loop": self._loop, "description": model, "owners": self._owners,
+            "rates": joints.acceleration_limits, "outline": footprint_polygon(package.config.footprint, model),
+            "drive_limits": package.config.limits,
+        }  # fmt: skip
+        if self._robot.legs is not None:
+            resources["legs"] = self._robot.legs
+        return LazyResources(resources, {"groups": lambda: joints.groups})
+
+
+@dataclass(frozen=True, slots=True)
+class HardwareRunResult:
+    """What came of driving a robot.
+
+    Attributes:
+        duration: How long its nodes ran.
+        cycles: Of the servos.
+        late_cycles: Those that took longer than their period.
+        statistics: Of the bus.
+        folder: With the recording; None if nothing was recorded.
+    """
+
+    duration: float
+    cycles: int
+    late_cycles: int
+    statistics: BusStatistics
+    folder: Path | None
+
+
+def run_on_hardware(
+    robot: ServoRobot,
+    port_path: str,
+    *,
+    duration: float | None = None,
+    folder: RunFolder | None = None,
+    control: RunControl | None = None,
+    on_log: Callable[[LogRecord], None] | None = None,
+    on_started: Callable[[Bus], None] | None = None,
+    on_progress: Callable[[], None] | None = None,
+) -> HardwareRunResult:
+    """Run a robot's nodes in real time on its servos until somebody ends it; then the servos hold their positions.
+
+    Args:
+        robot: Which.
+        port_path: Port of its servos.
+        duration: End after this time [s]; None: never.
+        folder: Where to record; None: nothing is recorded.
+        control: The hand on it.
+        on_log: Called with every line of the log.
+        on_started: Called with the bus once the nodes are up.
+        on_progress: Called every 0.1 s.
+
+    Raises:
+        InputError: the port cannot be opened, or a node cannot be made.
+        ServoFaultError: a servo or its bus failed; motion was stopped.
+        NodeError: a node failed; the servos hold their positions.
+    """
+    limit_blas_threads(1)
+    control = control or RunControl()
+    with handle_interrupts(control), ExitStack() as stack:
+        bus = stack.enter_context(Bus())
+        if on_log is not None:
+            bus.log_sinks.append(on_log)
+        hardware = DynamixelHardware(
+            stack.enter_context(robot.open_port(port_path)), robot.settings, robot.servos, lambda: bus.now_ns
+        )
+        hardware.start()
+        loop = stack.enter_context(ServoThread(hardware))
+        if folder is not None:
+            metadata = collect_provenance().metadata() | {"run": f"{robot.package.name} on its servos"}
+            stack.callback(Recorder(bus, folder.recording, metadata=metadata).close)
+        stack.callback(bus.close)  # before recorder and servos: nodes say their last words
+        end_ns = _ENDLESS_NS if duration is None else round(duration * 1e9)
+        try:
+            bringup = ServoRobotBringup(bus, robot, hardware, loop)
+            bringup.add_node(ServoBusNode(hardware=hardware, loop=loop), "servo_bus")
+            bringup.start_nodes(*robot.package.select_nodes())
+            wait_for_kernels(load=True)  # before the nodes command anything, for it takes its time
+            stack.callback(SocketServer(bus, robot.package.name).close)
+            control.bind(bus)
+            bus.executor.pacer.real_time_factor = 1.0
+            if on_started is not None:
+                on_started(bus)
+            _run_until_stopped(bus, end_ns, control, on_progress)
+        except NodeError:
+            hardware.check()  # what stopped the servos says more than the node that noticed
+            raise
+        seconds = bus.now_ns * 1e-9
+    return HardwareRunResult(
+        seconds, loop.cycles, loop.late, hardware.port.statistics, None if folder is None else folder.path
+    )
+
+
+def _run_until_stopped(bus: Bus, end_ns: int, control: RunControl, on_progress: Callable[[], None] | None) -> None:
+    """Run in one go, for every new beginning would lose some time against the wall's."""
+    due_ns = 0
+
+    def is_over() -> bool:
+        nonlocal due_ns
+        if on_progress is not None and bus.now_ns >= due_ns:
+            on_progress()
+            due_ns = bus.now_ns + _PROGRESS_PERIOD_NS
+        return control.is_stopping
+
+    bus.executor.run_until(end_ns, is_over)

@@ -1,0 +1,568 @@
+"""People and helpers that move in a scenario: pedestrians, people with a schedule, and helpers that move objects."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from roboyard.bus import GoalFuture, Node, resource
+from roboyard.config import Config, parameter
+from roboyard.description.model import Box
+from roboyard.errors import ConfigError, InputError
+from roboyard.geometry import SE2, SE3
+from roboyard.hardware.interface import VelocityBase
+from roboyard.messages import action, msg
+from roboyard.messages.convert import pose_to_msg
+from roboyard.messages.convert.poses import pose_to_se2_unchecked
+from roboyard.scenarios.world.objects import AnnularSector, sample_poses
+from roboyard.simulation import Simulation
+from roboyard.simulation.carrying import free_base, put
+from roboyard.simulation.furniture import FILENAME, furniture_of
+from roboyard.simulation.truth import link_pose
+
+_PEDESTRIAN_PERIOD = 0.05
+_PEDESTRIAN_ACCELERATION = 1.5
+"""How fast a walker speeds up and stops [m/s²]."""
+_WAYPOINT_TOLERANCE = 0.02
+"""A place is reached within this [m]."""
+
+
+class PedestrianNodeConfig(Config):
+    """Configuration of `WalkNode`."""
+
+    route: tuple[float, ...] = parameter((), doc="Two or more places x, y in the world [m]; empty: the person stands.")
+    speed: float = parameter(0.8, unit="m/s", low=0.05, high=3.0, runtime=True, doc="Mean speed.")
+    dwell_time: float = parameter(1.5, unit="s", low=0.0, high=1e3, runtime=True, doc="Longest time at each place.")
+    speed_variation: float = parameter(
+        0.3, low=0.0, high=0.9, runtime=True, doc="Largest share by which the speed differs from leg to leg."
+    )
+    clearance: float = parameter(
+        0.9, unit="m", low=0.0, high=10.0, runtime=True, doc="Distance between middles to those whom the person heeds."
+    )
+    wait_timeout: float = parameter(
+        3.0, unit="s", low=0.1, high=1e4, runtime=True, doc="Time after which the person turns back."
+    )
+    avoided_topics: tuple[str, ...] = parameter(
+        ("/truth/rover/odom",), doc="Topics of the true poses of those into whom the person does not walk."
+    )
+
+
+class PedestrianNode(Node[PedestrianNodeConfig]):
+    """Walks along a route, to its end and back, and gives way.
+
+    in: its own truth, and that of whom it heeds   out: velocities to its base
+
+    Of each leg speed and rest differ, by the run's seed.  It stops where it would come nearer than ``clearance`` to
+    somebody
+    whom it heeds, and turns back if the way stays blocked for ``wait_timeout``: so it never walks into one that
+    stands.  It
+    does not step aside, nor out of the way of one that runs into it.
+    """
+
+    base: VelocityBase = resource(VelocityBase)
+    truth_topic: str = resource(str)
+
+    state_fields = (
+        "_pose",
+        "_other_positions",
+        "_waypoint_index",
+        "_route_direction",
+        "_leg_speed",
+        "_departure_time",
+        "_blocked_time",
+        "_speed",
+    )
+
+    def setup(self) -> None:
+        """Connect, and rest first."""
+        if (
+            len(self.config.route) in (1, 2)
+            or len(self.config.route) % 2
+            or not all(map(math.isfinite, self.config.route))
+        ):
+            parameter_location = f"{self.full_name}, parameter 'route'"
+            raise ConfigError(
+                f"{len(self.config.route)} numbers",
+                location=parameter_location,
+                valid="x, y of two or more places, or none: it stands",
+            )
+        self._pose: tuple[float, float, float] | None = None
+        self._other_positions: dict[str, tuple[float, float]] = {}
+        self._waypoint_index, self._route_direction = 1, 1
+        self._blocked_time = self._speed = 0.0
+        self._start_leg()
+        self.subscribe(self.truth_topic, msg.Odometry, self._on_truth)
+        for topic in self.config.avoided_topics:
+            self.subscribe(topic, msg.Odometry, partial(self._on_other_robot, topic))
+        self.timer(period=_PEDESTRIAN_PERIOD, callback=self._tick)
+
+    def close(self) -> None:
+        """Stand."""
+        self.base.release()
+
+    def _on_truth(self, message: Any) -> None:
+        pose = pose_to_se2_unchecked(message.pose.pose)
+        self._pose = (pose.x, pose.y, pose.theta)
+
+    def _on_other_robot(self, topic: str, message: Any) -> None:
+        pose = pose_to_se2_unchecked(message.pose.pose)
+        self._other_positions[topic] = (pose.x, pose.y)
+
+    def _start_leg(self) -> None:
+        self._departure_time = self.now + float(self.random.uniform(0.0, self.config.dwell_time))
+        self._leg_speed = self.config.speed * float(
+            self.random.uniform(1.0 - self.config.speed_variation, 1.0 + self.config.speed_variation)
+        )
+
+    def _select_next_waypoint(self) -> None:
+        """To the place after this one; at an end of the route back."""
+        last = len(self.config.route) // 2 - 1
+        if not 0 <= self._waypoint_index + self._route_direction <= last:
+            self._route_direction = -self._route_direction
+        self._waypoint_index += self._route_direction
+        self._start_leg()
+
+    def _tick(self) -> None:
+        if self._pose is None or not self.config.route:
+            return
+        x, y, heading = self._pose
+        dx, dy = self.config.route[2 * self._waypoint_index] - x, self.config.route[2 * self._waypoint_index + 1] - y
+        distance = math.hypot(dx, dy)
+        if distance < _WAYPOINT_TOLERANCE:
+            self._select_next_waypoint()
+            self._speed = 0.0
+            self.base.set_velocity((0.0, 0.0, 0.0), (0.0, 0.0, 0.0))
+            return
+        target_speed = 0.0
+        if self.now >= self._departure_time:
+            if self._is_path_clear(x, y, dx / distance, dy / distance):
+                target_speed, self._blocked_time = (
+                    min(self._leg_speed, math.sqrt(_PEDESTRIAN_ACCELERATION * distance)),
+                    0.0,
+                )
+            else:
+                self._blocked_time += _PEDESTRIAN_PERIOD
+                if self._blocked_time > self.config.wait_timeout:
+                    self._blocked_time, self._route_direction = 0.0, -self._route_direction
+                    self._select_next_waypoint()
+        max_speed_change = _PEDESTRIAN_ACCELERATION * _PEDESTRIAN_PERIOD
+        self._speed = min(max(target_speed, self._speed - max_speed_change), self._speed + max_speed_change)
+        relative_heading = math.atan2(dy, dx) - heading
+        self.base.set_velocity(
+            (self._speed * math.cos(relative_heading), self._speed * math.sin(relative_heading), 0.0), (0.0, 0.0, 0.0)
+        )
+
+    def _is_path_clear(self, x: float, y: float, ux: float, uy: float) -> bool:
+        """Whether going on in a direction brings it too near to nobody, the way that it needs to stop included."""
+        required_distance = self.config.clearance + self._speed * self._speed / (2.0 * _PEDESTRIAN_ACCELERATION)
+        for ox, oy in self._other_positions.values():
+            ax, ay = ox - x, oy - y
+            if math.hypot(ax, ay) < required_distance and ax * ux + ay * uy > 0.0:
+                return False
+        return True
+
+
+_RETRY_DELAY = 1.0
+"""Pause after an errand that was refused [s]."""
+
+
+@dataclass(frozen=True)
+class PersonTask:
+    """Walk somewhere, show a clip, or wait: one of them."""
+
+    walk: tuple[float, float] | tuple[float, float, float] | None = parameter(
+        None, low=-1e4, high=1e4, doc="[x, y] or [x, y, yaw], in m and rad"
+    )
+    animate: str | None = parameter(None, doc="a clip: its name or file")
+    wait: float | None = parameter(None, unit="s", low=0.0, high=1e6, doc="how long")
+    walk_animation: str = parameter("walk", doc="that is walked by")
+    round_distance: float = parameter(0.0, unit="m", low=0.0, high=5.0, doc="that a round of it covers; 0: as it is")
+    speed: float = parameter(1.0, low=0.05, high=20.0, doc="times the clip's own, of what is shown")
+    hand_target: tuple[float, float, float] | None = parameter(None, unit="m", doc="[x, y, z] where the hand goes")
+    hand: str = parameter("", doc="left or right; default: the clip's own")
+
+    def __post_init__(self) -> None:
+        if sum(choice is not None for choice in (self.walk, self.animate, self.wait)) != 1:
+            raise ConfigError("a task of none or several of 'walk', 'animate' and 'wait'", valid="one of them")
+
+
+class PersonScheduleNode(Node):
+    """Has a person do errands, again and again if wanted; one that is refused is told in the log, and the next begins.
+
+    uses: <person>/movement (roboyard_msgs/ActorMovement), <person>/animation (roboyard_msgs/ActorAnimation)
+    """
+
+    person: str = resource(str)
+    tasks: tuple[PersonTask, ...] = resource(tuple)
+    repeat: bool = resource(bool)
+
+    state_fields = ("_next_task", "_wait_until_ns")
+
+    def setup(self) -> None:
+        """Begin at once."""
+        self._movement_client = self.action_client(
+            f"/{self.person}/movement", action.ActorMovement, on_goal_restored=self._on_goal_restored
+        )
+        self._animation_client = self.action_client(
+            f"/{self.person}/animation", action.ActorAnimation, on_goal_restored=self._on_goal_restored
+        )
+        self._next_task, self._wait_until_ns = 0, 0
+        self._goal: GoalFuture | None = None
+        self.timer(rate=20.0, callback=self._update)
+
+    def _on_goal_restored(self, goal: GoalFuture) -> None:
+        self._goal = goal
+
+    def _update(self) -> None:
+        goal = self._goal
+        if goal is not None:
+            if not goal.done():
+                return
+            self._goal = None
+            if goal.error is not None:
+                self.log.warn(f"{self.person}: {goal.error}")
+                self._wait_until_ns = self.now_ns + round(_RETRY_DELAY * 1e9)
+        if self.now_ns < self._wait_until_ns or not self.tasks:
+            return
+        if self._next_task >= len(self.tasks):
+            if not self.repeat:
+                return
+            self._next_task = 0
+        task = self.tasks[self._next_task]
+        self._next_task += 1
+        if task.wait is not None:
+            self._wait_until_ns = self.now_ns + round(task.wait * 1e9)
+        else:
+            self._goal = self._send_goal(task)
+
+    def _send_goal(self, task: PersonTask) -> GoalFuture:
+        if task.walk is not None:
+            x, y, *yaw = task.walk
+            target = pose_to_msg(SE2(x, y, yaw[0] if yaw else 0.0))
+            if not yaw:
+                target.orientation = msg.Quaternion(x=0.0, y=0.0, z=0.0, w=0.0)
+            goal: Any = action.ActorMovement.Goal(
+                animation_name=task.walk_animation, animation_distance=task.round_distance, target=target
+            )
+            return self._movement_client.send(goal)
+        hand_target = msg.Point(*(task.hand_target or (0.0, 0.0, 0.0)))
+        goal = action.ActorAnimation.Goal(
+            animation_name=task.animate or "", animation_speed=task.speed, has_target=task.hand_target is not None,
+            target=hand_target, hand=task.hand,
+        )  # fmt: skip
+        return self._animation_client.send(goal)
+
+
+_RELOCATION_PERIOD = 0.5
+_REST_SPEED = 0.005
+"""Of a thing that rests [m/s]."""
+
+
+class ObjectRelocationNodeConfig(Config):
+    """Configuration of `SupplyNode`."""
+
+    objects: tuple[str, ...] = parameter((), doc="Names of the things, or beginnings of names.")
+    source_sector: tuple[float, ...] = parameter(
+        (), doc="Source: x, y, inner and outer radius [m], first and last angle [rad]."
+    )
+    target_sector: tuple[float, ...] = parameter(
+        (), doc="Target: x, y, inner and outer radius [m], first and last angle [rad]."
+    )
+    settle_time: float = parameter(
+        4.0, unit="s", low=0.0, high=1e6, runtime=True, doc="Time in the source after which a thing is taken."
+    )
+    min_spacing: float = parameter(
+        0.06, unit="m", low=0.0, high=10.0, runtime=True, doc="Distance between the middles of things in the target."
+    )
+    robot: str = parameter("", doc="Robot whose hand must be away; empty: none.")
+    hand_link: str = parameter("gripper_palm", doc="Link of its hand.")
+    max_yaw: float = parameter(
+        math.pi, unit="rad", low=0.0, high=math.pi, doc="Largest turn in the target, to either side."
+    )
+    height_offset: float = parameter(0.0, unit="m", low=-10.0, high=10.0, doc="Height of the target above the source.")
+    hand_clearance: float = parameter(
+        0.2, unit="m", low=0.0, high=10.0, runtime=True, doc="Horizontal distance of the hand from both places."
+    )
+    person_clearance: float = parameter(
+        0.3, unit="m", low=0.0, high=10.0, runtime=True, doc="Horizontal distance of people's joints from both places."
+    )
+
+
+class ObjectRelocationNode(Node[ObjectRelocationNodeConfig]):
+    """Moves things from one sector to another, by a hand that nobody feels.
+
+    What has rested in ``source_sector`` for ``settle_time`` is put upright somewhere in ``target_sector``, drawn by
+    the run's seed, with
+    room on all sides, as soon as the robot's hand is farther than ``hand_clearance`` from both places, and nobody is
+    within
+    ``person_clearance`` of them.
+    """
+
+    simulation: Simulation = resource(Simulation)
+
+    state_fields = ("_resting_since",)
+
+    def setup(self) -> None:
+        """Begin."""
+        self._source, self._target = (self._sector(name) for name in ("source_sector", "target_sector"))
+        self._object_names = movable_objects(
+            self.simulation, self.config.objects, f"{self.full_name}, parameter 'objects'"
+        )
+        self._resting_since: dict[str, float] = {}
+        self.timer(period=_RELOCATION_PERIOD, callback=self._tick)
+
+    def _sector(self, name: str) -> AnnularSector:
+        values = getattr(self.config, name)
+        if len(values) != 6 or not all(map(math.isfinite, values)) or values[2] > values[3] or values[4] > values[5]:
+            parameter_location, valid = f"{self.full_name}, parameter {name!r}", "x, y, inner, outer radius, from, to"
+            raise ConfigError(f"{list(values)}", location=parameter_location, valid=valid)
+        return AnnularSector((values[0], values[1]), (values[2], values[3]), (values[4], values[5]))
+
+    def _tick(self) -> None:
+        truths = {name: self.simulation.truth(name) for name in self._object_names if name in self.simulation.models}
+        positions = {name: (float(state.T_world_base.x), float(state.T_world_base.y)) for name, state in truths.items()}
+        for name, truth in truths.items():
+            is_at_rest = float(np.abs(truth.linear_velocity).max()) < _REST_SPEED
+            if not (is_at_rest and _is_in_sector(self._source, *positions[name])):
+                self._resting_since.pop(name, None)
+            elif self.now - self._resting_since.setdefault(
+                name, self.now
+            ) >= self.config.settle_time and self._relocate(name, positions):
+                self._resting_since.pop(name)
+
+    def _relocate(self, name: str, positions: dict[str, tuple[float, float]]) -> bool:
+        hand_position = self._hand_position()
+        if (
+            hand_position is not None and math.dist(hand_position, positions[name]) < self.config.hand_clearance
+        ) or self._is_near_person(positions[name]):
+            return False
+        others = [position for other, position in positions.items() if other != name]
+        try:
+            (pose,) = sample_poses(self.random, self._target, 1, self.config.min_spacing, others, self.config.max_yaw)
+        except InputError:  # no room now
+            return False
+        if (
+            hand_position is not None and math.dist(hand_position, (pose.x, pose.y)) < self.config.hand_clearance
+        ) or self._is_near_person((pose.x, pose.y)):
+            return False
+        first, _ = free_base(self.simulation, name)
+        height = float(self.simulation.data.qpos[first + 2]) + self.config.height_offset
+        put(self.simulation, name, SE2(pose.x, pose.y, pose.theta).to_se3(max(height, 0.0) + 1e-4))
+        positions[name] = (pose.x, pose.y)
+        self.log.info(f"{name} was laid out anew at {pose.x:.3f}, {pose.y:.3f}")
+        return True
+
+    def _is_near_person(self, position: tuple[float, float]) -> bool:
+        """Whether somebody is at a place, with a hand above all."""
+        soft_bodies = self.simulation.flesh
+        rows = [row for links in soft_bodies.rows.values() for row in links.values()]
+        return any(
+            math.dist(position, (x, y)) < self.config.person_clearance for x, y, _ in soft_bodies.places[rows].tolist()
+        )
+
+    def _hand_position(self) -> tuple[float, float] | None:
+        if not self.config.robot or self.config.robot not in self.simulation.models:
+            return None
+        x, y, _ = link_pose(
+            self.simulation.data, self.simulation.placement(self.config.robot).links[self.config.hand_link]
+        ).translation
+        return float(x), float(y)
+
+
+def movable_objects(simulation: Simulation, prefixes: tuple[str, ...], parameter_location: str) -> tuple[str, ...]:
+    """Names of things that are not static and begin with one of ``beginnings``.
+
+    Raises:
+        ConfigError: there are none; ``where`` is who asks.
+    """
+    models = simulation.models
+    names = tuple(name for name in models if name.startswith(prefixes) and not models[name].model.static)
+    if not prefixes or not names:
+        raise ConfigError(
+            f"nothing that can be moved is called {list(prefixes)}",
+            location=parameter_location,
+            valid=", ".join(models),
+        )
+    return names
+
+
+def _is_in_sector(sector: AnnularSector, x: float, y: float) -> bool:
+    dx, dy = x - sector.center[0], y - sector.center[1]
+    angle = (math.atan2(dy, dx) - sector.angle_range[0]) % math.tau
+    return (
+        sector.radius[0] <= math.hypot(dx, dy) <= sector.radius[1]
+        and angle <= sector.angle_range[1] - sector.angle_range[0]
+    )
+
+
+_FEEDER_RATE = 10.0
+_BELT_HEIGHT_TOLERANCE = 0.01
+"""What is lower or higher than a belt's surface by more is not on it [m]."""
+
+
+@dataclass(frozen=True)
+class BeltSurface:
+    """The surface of a belt.
+
+    Attributes:
+        T_world_lane: Its middle, x the way that it carries.
+        length: Along x [m].
+        width: Along y [m].
+    """
+
+    T_world_belt: SE3
+    length: float
+    width: float
+
+    def distance_along(self, point: np.ndarray) -> float | None:
+        """How far a place (3,) is from the belt's beginning [m]; None: it is not on the belt."""
+        x, y, z = (self.T_world_belt.inverse() @ point).tolist()
+        is_on_belt = abs(x) <= 0.5 * self.length and abs(y) <= 0.5 * self.width and abs(z) <= _BELT_HEIGHT_TOLERANCE
+        return x + 0.5 * self.length if is_on_belt else None
+
+
+def belt_surfaces(simulation: Simulation) -> dict[str, BeltSurface]:
+    """Surfaces of all straight belts, by the names of their models: boxes that carry along one of their edges."""
+    surfaces = {}
+    for name, handle in simulation.models.items():
+        plugins = [plugin for plugin in handle.model.plugins if plugin.filename == FILENAME]
+        device = furniture_of(handle.model) if plugins else None
+        if device is None or device.kind != "conveyor":
+            continue
+        link = next(candidate for candidate in handle.model.links if candidate.name == device.part)
+        box = next((candidate for candidate in link.collisions if isinstance(candidate.geometry, Box)), None)
+        if box is None or not isinstance(box.geometry, Box) or abs(abs(device.direction[0]) - 1.0) > 1e-6:
+            continue
+        length, width, height = box.geometry.size
+        top = SE3.from_xyz_rpy((0.0, 0.0, 0.5 * height), (0.0, 0.0, 0.0 if device.direction[0] > 0.0 else math.pi))
+        T_world = simulation.truth(name).T_world_base
+        surfaces[name] = BeltSurface(T_world @ link.T_model_link @ box.T_link_geom @ top, length, width)
+    return surfaces
+
+
+class BeltFeederNodeConfig(Config):
+    """Configuration of `FeederNode`."""
+
+    belt: str = parameter("", doc="Name of the belt in the world.")
+    objects: tuple[str, ...] = parameter((), doc="Names of the things, or beginnings of names.")
+    spacing: tuple[float, ...] = parameter(
+        (0.1, 0.2), unit="m", doc="Smallest and largest distance between their middles."
+    )
+    lateral_offset: float = parameter(
+        0.0, unit="m", low=0.0, high=1.0, doc="Largest distance from the belt's middle, to either side."
+    )
+    yaw_noise: float = parameter(math.pi, unit="rad", low=0.0, high=math.pi, doc="Largest turn, to either side.")
+    yaw: float = parameter(0.0, unit="rad", low=-math.pi, high=math.pi, doc="Heading about which they are turned.")
+    start_margin: float = parameter(
+        0.05,
+        unit="m",
+        low=0.0,
+        high=100.0,
+        runtime=True,
+        doc="Distance from the belt's beginning at which things are laid.",
+    )
+    end_margin: float = parameter(
+        0.05,
+        unit="m",
+        low=0.0,
+        high=100.0,
+        runtime=True,
+        doc="Distance from the belt's end at which things are taken off.",
+    )
+    robot: str = parameter("", doc="Robot to which things are left; empty: none.")
+    robot_radius: float = parameter(
+        0.5,
+        unit="m",
+        low=0.0,
+        high=100.0,
+        runtime=True,
+        doc="Distance from its base beyond which things are not its own.",
+    )
+
+
+class BeltFeederNode(Node[BeltFeederNodeConfig]):
+    """Keeps a belt supplied, by a hand that nobody feels.
+
+    The thing that waits longest is laid upright on the beginning of ``belt`` as soon as what was laid there before has
+    gone as far as a gap that is drawn by the run's seed.  What waits: things on no belt, farther than
+    ``robot_radius`` from
+    the robot.  What comes to the last ``end_margin`` of any belt is brought back to where it was at first.
+    """
+
+    simulation: Simulation = resource(Simulation)
+
+    state_fields = ("_last_placed", "_next_spacing", "_waiting_objects")
+
+    def setup(self) -> None:
+        """Begin."""
+        self._belts = belt_surfaces(self.simulation)
+        if self.config.belt not in self._belts:
+            parameter_location, available_belts = (
+                f"{self.full_name}, parameter 'belt'",
+                ", ".join(self._belts) or "none: add one to furniture",
+            )
+            raise ConfigError(
+                f"{self.config.belt!r} is no belt of this run", location=parameter_location, valid=available_belts
+            )
+        self._object_names = movable_objects(
+            self.simulation, self.config.objects, f"{self.full_name}, parameter 'things'"
+        )
+        if len(self.config.spacing) != 2 or not 0.0 < self.config.spacing[0] <= self.config.spacing[1] < math.inf:
+            parameter_location = f"{self.full_name}, parameter 'gap'"
+            raise ConfigError(
+                f"{list(self.config.spacing)}", location=parameter_location, valid="least and greatest, above 0"
+            )
+        self._initial_poses = {name: self.simulation.truth(name).T_world_base for name in self._object_names}
+        self._last_placed, self._next_spacing = "", 0.0
+        self._waiting_objects = list(self._object_names)
+        self.timer(rate=_FEEDER_RATE, callback=self._tick)
+
+    def _tick(self) -> None:
+        for name in self._object_names:
+            if self._is_at_belt_end(name):
+                put(self.simulation, name, self._initial_poses[name])
+        positions = {
+            name: np.array(self.simulation.truth(name).T_world_base.translation) for name in self._object_names
+        }
+        waiting = [name for name in self._object_names if self._is_waiting(positions[name])]
+        self._waiting_objects = [name for name in self._waiting_objects if name in waiting]
+        self._waiting_objects += [name for name in waiting if name not in self._waiting_objects]
+        distance = (
+            self._belts[self.config.belt].distance_along(positions[self._last_placed]) if self._last_placed else None
+        )
+        if self._waiting_objects and (distance is None or distance >= self.config.start_margin + self._next_spacing):
+            self._place_on_belt(self._waiting_objects.pop(0))
+
+    def _is_at_belt_end(self, name: str) -> bool:
+        point = np.array(self.simulation.truth(name).T_world_base.translation)
+        return any(
+            distance is not None and distance >= belt.length - self.config.end_margin
+            for belt in self._belts.values() for distance in [belt.distance_along(point)]
+        )  # fmt: skip
+
+    def _is_waiting(self, point: np.ndarray) -> bool:
+        if any(belt.distance_along(point) is not None for belt in self._belts.values()):
+            return False
+        if not self.config.robot:
+            return True
+        base = self.simulation.truth(self.config.robot).T_world_base.translation
+        return math.dist(point[:2], base[:2]) >= self.config.robot_radius
+
+    def _place_on_belt(self, name: str) -> None:
+        belt = self._belts[self.config.belt]
+        lateral_offset, yaw_noise = (
+            self.random.uniform(-self.config.lateral_offset, self.config.lateral_offset),
+            self.random.uniform(-self.config.yaw_noise, self.config.yaw_noise),
+        )
+        self._next_spacing = float(self.random.uniform(self.config.spacing[0], self.config.spacing[1]))
+        T_belt_object = SE3.from_xyz_rpy(
+            (self.config.start_margin - 0.5 * belt.length, lateral_offset, 1e-4),
+            (0.0, 0.0, self.config.yaw + yaw_noise),
+        )
+        put(self.simulation, name, belt.T_world_belt @ T_belt_object)
+        self._last_placed = name
+        self.log.info(f"{name} was laid on {self.config.belt}")

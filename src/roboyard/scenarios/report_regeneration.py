@@ -1,0 +1,144 @@
+"""Regenerates the report of a run folder, and metrics of a run whose process was killed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from roboyard.bringup.catalog import find_catalog_file
+from roboyard.bringup.legged_robot import create_legged_robot
+from roboyard.bringup.robot_loader import load_robot
+from roboyard.config import load, read_yaml
+from roboyard.description import World, load_world
+from roboyard.errors import InputError, RoboyardError
+from roboyard.evaluation.topics import RobotTopics
+from roboyard.record import open_recording
+from roboyard.scenarios.criteria import CriterionResult
+from roboyard.scenarios.evaluator import Evaluator
+from roboyard.scenarios.faults.schedule import events_from_log
+from roboyard.scenarios.report import write_report
+from roboyard.scenarios.result import criterion_to_dict
+from roboyard.scenarios.run_folder import RunFolder
+from roboyard.scenarios.schema import ScenarioConfig, ScenarioRobotConfig
+from roboyard.walking.evaluation.gait import LegModel
+
+
+def regenerate_report(path: str | Path) -> Path:
+    """Write report.html of a run anew.
+
+    Where metrics.json is missing because the process was killed, the metrics are computed again from the recording.
+
+    Args:
+        path: The run's folder.
+
+    Returns:
+        The report's path.
+
+    Raises:
+        InputError: it is not the folder of a run.
+        RecordingError: its recording cannot be read.
+    """
+    folder = RunFolder(Path(path))
+    if not folder.path.is_dir():
+        raise InputError(f"there is no folder {path}", valid="the folder of a run, e.g. runs/rover-drive-001")
+    config = _load_config(folder)
+    if not folder.metrics.is_file():
+        if config is None or not folder.recording.is_file():
+            raise InputError(f"{path} is not the folder of a run", valid="one with metrics.json or recording.mcap")
+        folder.write_json(folder.metrics, _build_document(folder, config))
+    return write_report(folder, world=_load_world(config))
+
+
+def _load_config(folder: RunFolder) -> ScenarioConfig | None:
+    return load(ScenarioConfig, folder.scenario) if folder.scenario.is_file() else None
+
+
+def _load_world(config: ScenarioConfig | None) -> World | None:
+    if config is None:
+        return None
+    try:
+        return load_world(find_catalog_file("world", config.world))
+    except RoboyardError:  # moved since: the report goes without a floor plan
+        return None
+
+
+def _robot_topics(config: ScenarioRobotConfig) -> dict[str, str]:
+    """Standard names that lie elsewhere with this robot; none if its files are gone."""
+    try:
+        return dict(load_robot(config.model, arguments=config.xacro_args, repair=config.repair).config.topics)
+    except RoboyardError:
+        return {}
+
+
+def _load_legged_robot(config: ScenarioRobotConfig) -> LegModel | None:
+    """Legs and motors of a robot; None if it has none, or its files are gone."""
+    try:
+        package = load_robot(config.model, arguments=config.xacro_args, repair=config.repair, use_calibration=False)
+        model = package.load_model(config.xacro_args, repair=config.repair)
+        legs = create_legged_robot(package, model)
+    except RoboyardError:
+        return None
+    return None if legs is None else LegModel.from_model(legs, model)
+
+
+def _build_document(folder: RunFolder, config: ScenarioConfig) -> dict[str, Any]:
+    """What metrics.json would have said, as far as the recording tells."""
+    origin = read_yaml(folder.scenario).to_data().get("provenance", {})
+    evaluation = Evaluator()
+    namespaces: dict[str, str] = {}
+    topics: dict[str, dict[str, str]] = {}
+    legged_robots: dict[str, LegModel | None] = {}
+    for index, (name, robot_config) in enumerate(config.robots.items()):
+        namespace = robot_config.namespace if robot_config.namespace is not None else ("" if index == 0 else name)
+        namespaces[name] = f"/{namespace.strip('/')}" if namespace.strip("/") else ""
+        topics[name] = _robot_topics(robot_config)
+        legged_robots[name] = _load_legged_robot(robot_config)
+        evaluation.add_robot(
+            name, RobotTopics.for_robot(name, namespaces[name], topics[name]), leg_model=legged_robots[name]
+        )
+    fault_log: list[tuple[int, str]] = []
+    with open_recording(folder.recording) as recording:
+        for recorded in recording.messages():
+            evaluation.process(recorded.topic, recorded.message, recorded.time_ns)
+            if recorded.topic == "/rosout" and recorded.message.name == "/faults":
+                fault_log.append((recorded.time_ns, recorded.message.msg))
+        end_ns, count = recording.end_ns, recording.count
+    evaluation.finish(end_ns)
+    robots = evaluation.metrics_by_robot()
+    results = [CriterionResult(name, text, None, (), "killed") for name, text in config.criteria.items()]
+    return {
+        "scenario": origin.get("scenario", folder.path.name),
+        "summary": config.summary,
+        "world": config.world,
+        "seed": config.seed,
+        "smoke": bool(origin.get("smoke", False)),
+        "state": "killed",
+        "success": False,
+        "error": None,
+        "criteria": {result.name: criterion_to_dict(result) for result in results},
+        "sim_time": end_ns * 1e-9,
+        "wall_time": None,
+        "real_time_factor": None,
+        "messages": count,
+        "frames_missed": None,
+        "recorded": count,
+        **next(iter(robots.values()), {}),
+        "robots": {
+            name: {
+                "model": config.robots[name].model,
+                "namespace": namespaces[name],
+                "topics": topics[name],
+                "findings": [],
+                "metrics": metrics,
+                **({} if (legs := legged_robots[name]) is None else {"motors": legs.motors.to_dict()}),
+            }
+            for name, metrics in robots.items()
+        },
+        "rejected": evaluation.rejected_messages(),
+        "nodes": [],
+        "offloads": [],
+        "topics": [],
+        "inputs": {},
+        "events": events_from_log(config.faults, fault_log, end_ns),
+        "provenance": {k: origin[k] for k in ("versions", "lock", "cpu_class", "cpu", "renderer") if k in origin},
+    }

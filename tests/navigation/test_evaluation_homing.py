@@ -1,0 +1,84 @@
+"""Metrics of homing from truth, tracker, arbiter and navigator."""
+
+from __future__ import annotations
+
+import pytest
+from tests.harness.collectors import CollectorFeed
+
+from roboyard.messages import msg
+from roboyard.navigation.evaluation.homing import HomingMetrics
+
+
+class HomingFeed(CollectorFeed[HomingMetrics]):
+    """The truth about a rover, its tracker, navigator and arbiter."""
+
+    def __init__(self) -> None:
+        super().__init__(HomingMetrics("/truth/rover/odom", "/rover"))
+
+    def place(self, second: float, x: float, y: float = 0.0) -> None:
+        """The rover is truly there."""
+        odometry = msg.Odometry()
+        odometry.pose.pose.position.x, odometry.pose.pose.position.y = x, y
+        self.send("/truth/rover/odom", odometry, second)
+
+    def send_status(self, second: float, link: str, phase: str, **fields: int) -> None:
+        """The tracker publishes its status."""
+        self.send("/rover/homing/status", msg.HomingStatus(link=link, phase=phase, stored=3, **fields), second)
+
+    def send_goals(self, second: float, *codes: int) -> None:
+        """The navigator publishes the status of its goals."""
+        goals = [msg.GoalStatus(status=code) for code in codes]
+        self.send("/rover/navigate_to_pose/_action/status", msg.GoalStatusArray(status_list=goals), second)
+
+    def send_owner(self, second: float, name: str) -> None:
+        """The arbiter publishes who drives."""
+        self.send("/rover/arbiter/owner", msg.String(data=name), second)
+
+
+@pytest.fixture
+def feed() -> HomingFeed:
+    """A rover that drove out, lost its link and returns."""
+    feed = HomingFeed()
+    feed.place(0, 1.0)
+    feed.send_status(0, "connected", "driven")
+    feed.place(10, 9.0)
+    feed.send_status(14, "lost", "returning", outages=1)
+    feed.send_goals(14, 2)
+    return feed
+
+
+def test_return_to_the_start_is_measured(feed: HomingFeed) -> None:
+    assert feed.result()["returned"] is False
+    feed.place(30, 1.1)
+    feed.send_status(30, "lost", "home", outages=1, skipped=2)
+    found = feed.result()
+    assert (found["link_losses"], found["returned"], found["waypoints_skipped"]) == (1, True, 2)
+    assert found["home_error"] == pytest.approx(0.1)
+    assert found["homing_time"] == pytest.approx(16.0)
+    feed.send_status(40, "recovering", "driven", outages=1, skipped=2)
+    feed.place(50, 7.0)
+    assert feed.result() == found, "what is driven afterwards changes nothing"
+
+
+def test_home_of_the_tracker_is_judged_by_the_truth(feed: HomingFeed) -> None:
+    feed.place(30, 1.5)
+    feed.send_status(30, "lost", "home", outages=1)
+    assert feed.result()["returned"] is False
+    assert feed.result()["home_error"] == pytest.approx(0.5)
+
+
+def test_cancel_latency_is_from_operator_message_to_goal_end(feed: HomingFeed) -> None:
+    feed.send_owner(15, "/rover/navigator")
+    assert feed.result()["cancel_latency"] is None
+    feed.send_owner(20, "/rover/operator")
+    feed.send_goals(20.05, 3)
+    feed.send_goals(20.15, 5)
+    assert feed.result()["cancel_latency"] == pytest.approx(0.15)
+    feed.send_goals(25, 5, 2)
+    feed.send("/rover/teleop/heartbeat", msg.Header(), 30)
+    feed.finish(34)
+    assert feed.result()["cancel_latency"] == pytest.approx(4.0), "an operator who is not obeyed waits to the end"
+
+
+def test_robot_without_tracker_has_no_homing_metrics() -> None:
+    assert set(HomingMetrics("/truth/rover/odom").values().values()) == {None}

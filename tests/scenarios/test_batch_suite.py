@@ -1,0 +1,92 @@
+"""Batches of many scenarios: each as it would be alone, one page, and independent failures."""
+
+import json
+from html import unescape
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+from tests.harness.workers import InlinePool
+
+from roboyard.bringup.catalog import scenarios
+from roboyard.errors import InputError
+from roboyard.scenarios.batch import suite
+from roboyard.scenarios.batch.export import write_junit
+from roboyard.scenarios.batch.suite import run_suite
+from roboyard.scenarios.batch.worker import TrialJob, TrialResult
+
+SOME = ["rover-drive", "arm-reach", "akrobat-stand-up"]
+
+
+def run_on_paper(job: TrialJob) -> TrialResult:
+    """Arms reach nothing, everything else succeeds; nothing is simulated."""
+    good = not job.scenario.startswith("arm")
+    return TrialResult(job.seed, "done", good, "" if good else "not held: arrives", {"wall_time": 2.0})
+
+
+def paper_pool(stops_after: int | None = None) -> InlinePool:
+    """A pool of two workers that simulates nothing; the user presses Ctrl-C after some jobs."""
+    return InlinePool(run_on_paper, stops_after=stops_after, workers=2)
+
+
+def test_suite_has_a_batch_per_scenario_and_one_page(tmp_path: Path) -> None:
+    found = run_suite(2, only=SOME, out=tmp_path / "all", pool=paper_pool(), smoke=True)
+    assert list(found.batches) == SOME
+    assert (found.successes, found.runs, found.exit_code) == (4, 6, 1)
+    page = found.report.read_text()
+    assert 'href="arm-reach/report.html"' in page
+    assert "2 ×: not held: arrives" in page
+    assert "4 of 6 runs succeeded" in page
+    assert scenarios()["rover-drive"].summary in unescape(page)
+    document = json.loads((found.folder / "suite.json").read_text())
+    assert document["scenarios"]["rover-drive"]["successes"] == 2
+    suites = ElementTree.parse(write_junit(list(found.batches.values()), tmp_path / "j.xml")).getroot()
+    assert [(one.get("name"), one.get("failures")) for one in suites] == [
+        (n, "2" if n == "arm-reach" else "0") for n in SOME
+    ]
+
+
+def test_stopped_suite_resumes(tmp_path: Path) -> None:
+    out = tmp_path / "all"
+    with pytest.raises(KeyboardInterrupt):
+        run_suite(1, only=SOME, out=out, pool=paper_pool(stops_after=1), smoke=True)
+    page = (out / "report.html").read_text()
+    assert "1 of 1 runs succeeded; 2 scenarios to come" in page
+    pool = paper_pool()
+    assert run_suite(1, only=SOME, out=out, pool=pool, smoke=True).runs == 3
+    assert [job.scenario for job in pool.jobs] == SOME[1:]
+
+
+def test_invalid_scenario_does_not_stop_the_suite(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    found = run_suite(1, only=["rover-drvie", "rover-drive"], out=tmp_path / "all", pool=paper_pool(), smoke=True)
+    assert "did you mean 'rover-drive'" in found.start_errors["rover-drvie"]
+    assert (found.runs, found.exit_code) == (1, 1)
+    assert "not begun" in found.report.read_text()
+
+
+def test_suite_runs_every_installed_scenario(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    few = {name: scenarios()[name] for name in SOME}
+    monkeypatch.setattr(suite, "scenarios", lambda: few)
+    assert list(run_suite(1, out=tmp_path / "all", pool=paper_pool(), smoke=True).batches) == sorted(SOME)
+
+
+def test_suite_is_compared_with_a_baseline(tmp_path: Path) -> None:
+    run_suite(6, only=SOME[:1], out=tmp_path / "before", pool=paper_pool(), smoke=True)
+    now = run_suite(
+        6, only=SOME, out=tmp_path / "now", pool=paper_pool(), smoke=True, baseline_path=tmp_path / "before"
+    )
+    assert [batch.baseline_comparison is not None for batch in now.batches.values()] == [True, False, False]
+    with pytest.raises(InputError, match="--baseline|no suite"):
+        run_suite(1, only=SOME, out=tmp_path / "again", pool=paper_pool(), baseline_path=tmp_path)
+
+
+@pytest.mark.parametrize("runs", [0, -1, True])
+def test_invalid_number_of_runs_is_refused(tmp_path: Path, runs: int) -> None:
+    with pytest.raises(InputError, match="at least 1"):
+        run_suite(runs, only=SOME, out=tmp_path / "all", pool=paper_pool())
+
+
+def test_other_folders_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "mine").write_text("")
+    with pytest.raises(InputError, match="something else"):
+        run_suite(1, only=SOME, out=tmp_path, pool=paper_pool())

@@ -1,0 +1,62 @@
+"""Pedestrians keep to their route, stay upright, and stop before others."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from roboyard.bringup.robot_loader import load_robot
+from roboyard.bus import NodeError
+from roboyard.errors import RoboyardError
+from roboyard.geometry import SE2
+from roboyard.scenarios import Run
+
+
+def _walker(run: Run, route: list[float], **more: object):
+    package = load_robot("walker").with_overrides({"walk": {"route": route, **more}}, {})
+    return run.add_robot(package, "anna", pose=(route[0], route[1], 0.0))
+
+
+def test_pedestrian_walks_its_route_upright() -> None:
+    with Run("empty", record=False, seed=3) as run:
+        anna = _walker(run, [0.0, 0.0, 2.0, 0.5], heeds=[])
+        positions = []
+        for _ in range(200):
+            run.run_for(0.1)
+            positions.append(anna.truth.pose)
+    assert max(position.x for position in positions) == pytest.approx(2.0, abs=0.1)
+    assert min(position.x for position in positions[100:]) < 0.5
+    assert all(abs(position.y - 0.25 * position.x) < 0.1 for position in positions)
+    assert all(math.hypot(*position.rpy[:2]) < 0.05 for position in positions)
+
+
+def test_pedestrian_stops_before_a_robot_and_turns_back() -> None:
+    with Run("empty", record=False, seed=1) as run:
+        rover = run.add_robot("rover", pose=(2.0, 0.0, 0.0))
+        anna = _walker(run, [0.0, 0.0, 4.0, 0.0], rest=0.1)
+        positions = []
+        for _ in range(150):
+            run.run_for(0.1)
+            positions.append(SE2.from_se3(anna.truth.pose))
+        away = [math.hypot(position.x - 2.0, position.y) for position in positions]
+        assert 0.85 < min(away) < 1.1
+        assert positions[-1].x < 1.0 or min(position.x for position in positions[60:]) < 0.9, "it turned back"
+        assert abs(rover.truth.pose.x - 2.0) < 0.01
+
+
+def test_pedestrian_walk_depends_on_the_seed() -> None:
+    def end(seed: int) -> float:
+        with Run("empty", record=False, seed=seed) as run:
+            anna = _walker(run, [0.0, 0.0, 5.0, 0.0], heeds=[])
+            run.run_for(3.0)
+            return anna.truth.pose.x
+
+    assert end(1) == end(1) != end(2)
+
+
+@pytest.mark.parametrize("route", [[1.0, 2.0], [1.0, 2.0, 3.0], [0.0, 0.0, math.nan, 1.0]])
+def test_invalid_routes_are_refused(route) -> None:
+    package = load_robot("walker").with_overrides({"walk": {"route": route}}, {})
+    with Run("empty", record=False) as run, pytest.raises((NodeError, RoboyardError), match=r"route|numbers"):
+        run.add_robot(package, "anna")
