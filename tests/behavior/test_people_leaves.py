@@ -61,7 +61,7 @@ def has_status(harness: BusHarness, status: str) -> bool:
 def test_tree_moves_a_person_to_its_target(tmp_path: Path) -> None:
     body = """<Sequence>
       <ActorMovement target="1.5;0.5;-1"/><ActorAnimation animation_name="reach" target="1.7;0.1;1.1"/></Sequence>"""
-    run, harness = run_with_person(tmp_path, body, at=(0.0, 0.0, 0.0))
+    run, harness = run_with_person(tmp_path, body, pose=(0.0, 0.0, 0.0))
     with run:
         assert run.run_until(lambda: has_status(harness, "SUCCESS"), timeout=30.0)
         x, y, yaw = run.people["anna"].person.place
@@ -84,7 +84,7 @@ def test_leaf_fails_if_the_person_rejects_the_request(tmp_path: Path, leaf: str,
 def test_person_walks_at_the_given_velocity_or_pace(
     tmp_path: Path, velocity: float, pace: float, expected: float | None
 ) -> None:
-    run, harness = run_with_person(tmp_path, f'<ActorMovement target="8;0" velocity="{velocity}"/>', pace=pace)
+    run, harness = run_with_person(tmp_path, f'<ActorMovement target="8;0" velocity="{velocity}"/>', speed_factor=pace)
     with run:
         poses = harness.record("/truth/anna/pose", msg.PoseStamped)
         run.run_for(5.0)
@@ -97,8 +97,8 @@ def test_person_walks_at_the_given_velocity_or_pace(
 
 def test_mission_combined_with_other_plans_is_refused(tmp_path: Path) -> None:
     with Run("empty", record=False) as run:
-        with pytest.raises(ConfigError, match="several of errands, stroll and mission"):
-            run.add_person("anna", mission="tree.xml", stroll=((0.0, 0.0), (1.0, 0.0)))
+        with pytest.raises(ConfigError, match="several of schedule, patrol and mission"):
+            run.add_person("anna", mission="tree.xml", patrol=((0.0, 0.0), (1.0, 0.0)))
         with pytest.raises(InputError, match=r"nowhere\.xml"):
             run.add_person("ben", mission="nowhere.xml")
 

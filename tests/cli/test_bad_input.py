@@ -169,7 +169,7 @@ def test_replay_of_missing_things_is_one_error(command: Command, recording: Path
         (["-t", "/nothing"], "no topic /nothing"),
         (["--start-offset", "5"], "--start-offset 5 is behind the end"),
         (["--node", "odometri"], "odometri"),
-        (["--node", "drive"], "hardware"),
+        (["--node", "differential_drive"], "hardware"),
         (["--param", "x"], "is no parameter"),
         (["--param", "odometry.rate=1"], "names no node"),
         (["--node", "odometry", "--param", "odometry.rat=1"], "no parameter 'rat'"),

@@ -108,7 +108,7 @@ def test_topic_delay_is_publication_less_stamp(command: Command, recording: Path
     with open_recording(recording) as opened:
         times = [item.time_ns * 1e-9 for item in opened.messages(["/twist"])]  # their stamps are 0
     assert found["mean"] == pytest.approx(sum(times) / len(times))
-    assert (found["min_period"], found["max_period"]) == (pytest.approx(min(times)), pytest.approx(max(times)))
+    assert (found["min_delay"], found["max_delay"]) == (pytest.approx(min(times)), pytest.approx(max(times)))
     assert "has no header" in command("topic", "delay", "count", "-f", recording).error
 
 

@@ -74,7 +74,7 @@ def test_files_of_the_package_keep_to_their_schema(kind: str) -> None:
 @pytest.mark.parametrize("path", files_of("robot"), ids=lambda path: path.stem)
 def test_parameters_in_robot_files_keep_to_the_schemas_of_nodes(path: Path) -> None:
     for name, node in read_yaml(path).to_data().get("nodes", {}).items():
-        schema = make_schema("node", node["use"])
+        schema = make_schema("node", node["type"])
         assert not errors(without_required(schema), node.get("parameters", {})), name
 
 

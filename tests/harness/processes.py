@@ -16,7 +16,7 @@ from roboyard.compute import expected_kernels
 from roboyard.compute.jit import listen_to_first_calls
 from roboyard.scenarios import load_scenario, run_scenario
 
-def run(scenario, folder, smoke, from_state):
+def run(scenario, folder, smoke, resume_from):
     before, unexpected = [], []
     called = before
 
@@ -31,11 +31,11 @@ def run(scenario, folder, smoke, from_state):
 
     with listen_to_first_calls(note):
         outcome = run_scenario(
-            load_scenario(scenario, smoke=smoke), out=folder, resume_from=from_state, on_started=start, report=False,
+            load_scenario(scenario, smoke=smoke), out=folder, resume_from=resume_from, on_started=start, report=False,
             serve=False,
         )
     return {
-        "state": outcome.state, "reason": outcome.reason, "unexpected_kernels": unexpected,
+        "state": outcome.state, "reason": outcome.failure_reason, "unexpected_kernels": unexpected,
         "n_expected_kernels": len(expected_kernels()),
     }
 
@@ -103,7 +103,7 @@ class FreshProcesses:
         self._is_running = True
         job = {
             "scenario": str(scenario), "folder": str(folder), "smoke": smoke,
-            "from_state": None if from_state is None else str(from_state),
+            "resume_from": None if from_state is None else str(from_state),
         }  # fmt: skip
         self._process.stdin.write(json.dumps(job) + "\n")
 

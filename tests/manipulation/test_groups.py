@@ -65,7 +65,7 @@ def test_chain_tools_are_named_frames_or_links_below() -> None:
         (HEAD.replace("}", ", poses: {up: [0, 0]}}"), r"arm\.poses\.up: has 2 values"),
         (HEAD.replace("}", ", poses: {up: [0, 9, 0, 0, 0]}}"), "arm_joint_2 at 9 is beyond its limits"),
         (HEAD.replace("}", ", poses: {up: [0, .nan, 0, 0, 0]}}"), "is nan"),
-        (HEAD.replace("}", ", axis: [0, 0, 0]}"), "is no direction"),
+        (HEAD.replace("}", ", tool_axis: [0, 0, 0]}"), "is no direction"),
         (HEAD.replace("}", ", gripper: hand}"), "no gripper 'hand'"),
         (HEAD.replace("}", ", tools: {pen: {link: desk}}}"), "unknown link 'desk'"),
         (HEAD.replace("}", ", tools: {pen: {xyz: [1, 2, 3 s]}}}"), "is a time"),

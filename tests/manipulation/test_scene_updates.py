@@ -220,7 +220,7 @@ def test_walker_through_the_workspace_is_touched_only_if_unseen(seen: bool) -> N
     """They walk up to where the arm wants to pass, stop short of its hand and go again; untold of them it hits them."""
     with SceneCell() as cell:
         run, robot = cell.run, cell.robot
-        walker = run.add_robot("walker", "anna", pose=(1.8, 0.0, 0.0), nodes=[])
+        walker = run.add_robot("pedestrian", "anna", pose=(1.8, 0.0, 0.0), nodes=[])
         route = (1.8, 0.0, 0.62, 0.0)
         robot.add_node(TrueTool(arm=robot.arm_truth), "tip")
         truth = "/truth/anna/odom"

@@ -172,5 +172,5 @@ def test_late_or_unasked_answers_are_no_drives() -> None:
     elsewhere = NavigationFeed("/other")
     elsewhere.namespace = ""  # calls for a robot without a namespace are not those of /other
     drive_foreign(elsewhere, Goal("navigate_to_pose", 0.0, 0.0, 0.0, "succeeded", 1), 1)
-    assert feed.drives.values()["goals"] == 1
-    assert elsewhere.drives.values()["goals"] is None
+    assert feed.drives.values()["navigation_goals"] == 1
+    assert elsewhere.drives.values()["navigation_goals"] is None

@@ -31,7 +31,7 @@ def test_page_names_rates_seeds_and_reasons(tool: ModuleType) -> None:
             "good": good,
             "bad": bad,
         },
-        "refused": {"odd": "no such world"},
+        "start_errors": {"odd": "no such world"},
         "runs": 9,
         "successes": 6,
     }
@@ -49,7 +49,7 @@ def test_short_variants_differ_from_whole_scenarios(tool: ModuleType) -> None:
     one = {"runs": 2, "successes": 2, "success_low": 0.34, "success_high": 1.0, "failures": []}
     suite = {
         "scenarios": {"a": one | {"metrics": {"smoke": {"maximum": 1.0}}}},
-        "refused": {},
+        "start_errors": {},
         "runs": 2,
         "successes": 2,
     }

@@ -21,7 +21,7 @@ IN_PLACE = {
     "scenarios/batch/worker.py": "an archive in memory",
 }
 """Modules that write files in another way, and why."""
-RUN_FOLDERS = ("runfolder(", "folder", "written", "self")
+RUN_FOLDERS = ("runfolder(", "run_folder", "folder", "written", "self")
 """How calls of `RunFolder.write_text` begin, which is atomic."""
 
 

@@ -110,24 +110,24 @@ def kept() -> Iterator[list[ry.Run]]:
 def test_driven_arm_stops_near_people_and_resumes(kept: list[ry.Run]) -> None:
     run = make_guarded_arm()
     kept.append(run)
-    run.add_person("anna", at=(3.5, 0.0, 3.14), body_rate=25.0)
+    run.add_person("anna", pose=(3.5, 0.0, 3.14), body_publish_rate=25.0)
     run.robots["iisy"].add_node(JogPublisher(), "driver")
     assert largest_speed(run, 2.0) > 0.8
     run.remove("anna")
-    run.add_person("anna", at=(1.0, 0.0, 3.14), body_rate=25.0)
+    run.add_person("anna", pose=(1.0, 0.0, 3.14), body_publish_rate=25.0)
     largest_speed(run, 1.0)
     assert largest_speed(run, 2.0) < 0.02
-    run.bus.nodes["/guard"].set_parameter("mode", "off")
+    run.bus.nodes["/collaborative_safety"].set_parameter("mode", "off")
     assert largest_speed(run, 2.0) > 0.8
 
 
 def test_silent_guard_stops_a_driven_arm(kept: list[ry.Run]) -> None:
     run = make_guarded_arm()
     kept.append(run)
-    run.add_person("anna", at=(3.5, 0.0, 3.14), body_rate=25.0)
+    run.add_person("anna", pose=(3.5, 0.0, 3.14), body_publish_rate=25.0)
     run.robots["iisy"].add_node(JogPublisher(), "driver")
     assert largest_speed(run, 1.0) > 0.5
-    run.bus.remove(run.bus.nodes["/guard"])
+    run.bus.remove(run.bus.nodes["/collaborative_safety"])
     largest_speed(run, 0.4)
     assert largest_speed(run, 2.0) < 0.02
 
@@ -139,10 +139,10 @@ def test_guided_arm_moves_until_another_person_comes(kept: list[ry.Run]) -> None
     arm = run.robots["iisy"]
     arm.add_node("hand_guiding", "hand_guiding", parameters={"wrench_topics": ["push"]})
     arm.add_node(GuidingHand(), "hand")
-    run.add_person("anna", at=(0.8, 0.0, 3.14), body_rate=25.0)
-    run.add_person("ben", at=(0.0, 4.0, -1.57), body_rate=25.0)
+    run.add_person("anna", pose=(0.8, 0.0, 3.14), body_publish_rate=25.0)
+    run.add_person("ben", pose=(0.0, 4.0, -1.57), body_publish_rate=25.0)
     assert largest_speed(run, 2.5) > 0.1
     run.remove("ben")
-    run.add_person("ben", at=(0.0, 1.0, -1.57), body_rate=25.0)
+    run.add_person("ben", pose=(0.0, 1.0, -1.57), body_publish_rate=25.0)
     largest_speed(run, 1.0)
     assert largest_speed(run, 2.0) < 0.02

@@ -53,7 +53,7 @@ def test_shift_of_a_metric_is_found_in_both_directions(shift: float, count: int,
     assert back.regressions == ()
     assert back.changes[0].kind == "improved"
     assert back.changes[0].difference == pytest.approx(-there.changes[0].difference)
-    assert beside(before, after, sense=0).changes[0].kind == "other"
+    assert beside(before, after, sense=0).changes[0].kind == "changed"
     assert beside(before, after, sense=1).changes[0].kind == "improved"
 
 
@@ -106,7 +106,7 @@ def store(path: Path, **changed: object) -> Path:
 @pytest.mark.parametrize(
     ("changed", "message"),
     [
-        ({"scenario": "other"}, "is of the scenario other.*one of s"),
+        ({"scenario": "changed"}, "is of the scenario changed.*one of s"),
         ({"smoke": True}, "smoke variant.*the whole"),
         ({"format": 9}, "format 9.*formats 1 to 2"),
         ({"scenario": None}, "of no batch"),

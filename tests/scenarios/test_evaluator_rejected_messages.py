@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.harness.scenarios import ScenarioBuilder
-from tests.scenarios.test_metrics import circle, odometry
+from tests.scenarios.test_evaluator import circle, odometry
 
 from roboyard.evaluation.message_checks import find_nonfinite_number
 from roboyard.evaluation.topics import RobotTopics

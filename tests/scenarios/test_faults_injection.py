@@ -62,7 +62,7 @@ def test_each_fault_shows_in_the_recording_and_is_reported(write: Any, tmp_path:
     events = outcome.metrics["events"]
     assert len(events) == 2 * 10 + 2
     assert [e["time"] for e in events] == sorted(e["time"] for e in events)
-    assert sum(e["state"] == "ended" for e in events) == 10
+    assert sum(e["state"] == "finished" for e in events) == 10
     scans, imu, reports, power = [], {}, [], []
     with open_recording(tmp_path / "a") as recording:
         for item in recording.messages():

@@ -127,7 +127,7 @@ def test_events_are_counted_and_missing_objects_reported(write):
     missing = (
         "  - {time: 0 s, trigger: grasp, type: remove_place}\n  - {time: 0 s, trigger: grasp.low, type: cover_place}\n"
     )
-    assert run_with_faults(write(missing))[1][1]["text"].startswith("cover: there is nothing")
+    assert run_with_faults(write(missing))[1][1]["text"].startswith("cover_place: there is nothing")
 
 
 def test_sensor_dark_darkens_colors_but_not_depth(write):

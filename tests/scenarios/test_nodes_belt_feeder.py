@@ -44,7 +44,7 @@ def test_feeder_draws_gaps_by_the_seed(fed):
         with fed(seed) as run:
             run.run_for(3.5)
             lane = belt_surfaces(run.simulation)["belt"]
-            found = [run.simulation.truth(f"thing_{k}").T_world_base for k in range(1, 5)]
+            found = [run.simulation.truth(f"object_{k}").T_world_base for k in range(1, 5)]
             distances = [lane.distance_along(np.array(one.translation)) for one in found]
             on = sorted(one for one in distances if one is not None)
             assert len(on) >= 3
@@ -63,7 +63,7 @@ def test_feeder_draws_gaps_by_the_seed(fed):
 def test_things_return_at_the_end_of_the_belt(fed):
     with fed() as run:
         lane = belt_surfaces(run.simulation)["belt"]
-        homes = {name: run.simulation.truth(name).T_world_base for name in run.things}
+        homes = {name: run.simulation.truth(name).T_world_base for name in run.objects}
         run.run_for(0.3)
         first = next(n for n in homes if run.simulation.truth(n).T_world_base.distance(homes[n]) > 0.1)
         put(run.simulation, first, lane.T_world_belt @ SE3(translation=(0.49, 0.0, 1e-4)))
@@ -79,7 +79,7 @@ def test_things_return_at_the_end_of_the_belt(fed):
     [
         ("belt: belt", "belt: bell", "'bell' is no belt of this run.*belt, back"),
         ("objects: [object]", "objects: [nothing]", "nothing that can be moved"),
-        ("gap: [0.06, 0.12]", "gap: [0.12, 0.06]", "gap"),
+        ("spacing: [0.06, 0.12]", "spacing: [0.12, 0.06]", "spacing"),
         ("initial_command: 0.1}", "initial_command: .nan}", "initial_command"),
     ],
 )

@@ -14,8 +14,10 @@ def is_laid_out(anna: tuple[float, float, float]) -> bool:
     """Whether a part is moved from one end of the bench to the other, with somebody at a place."""
     run = ry.Run("work_cell", record=False)
     run.add_object(load_model(find_object("workpiece")), "part", (*SOURCE, 0.921, 0, 0, 0))
-    run.add_person("anna", at=anna)
-    sectors = {name: [x, y, 0.0, 0.02, -3.2, 3.2] for name, (x, y) in (("source", SOURCE), ("target", TARGET))}
+    run.add_person("anna", pose=anna)
+    sectors = {
+        name: [x, y, 0.0, 0.02, -3.2, 3.2] for name, (x, y) in (("source_sector", SOURCE), ("target_sector", TARGET))
+    }
     run.add_node(
         ObjectRelocationNode(
             simulation=run.simulation, objects=["part"], settle_time=1.0, height_offset=0.03, **sectors

@@ -13,14 +13,14 @@ from roboyard.geometry import SE2
 from roboyard.scenarios import Run
 
 
-def _walker(run: Run, route: list[float], **more: object):
-    package = load_robot("walker").with_overrides({"walk": {"route": route, **more}}, {})
+def add_pedestrian(run: Run, route: list[float], **more: object):
+    package = load_robot("pedestrian").with_overrides({"pedestrian": {"route": route, **more}}, {})
     return run.add_robot(package, "anna", pose=(route[0], route[1], 0.0))
 
 
 def test_pedestrian_walks_its_route_upright() -> None:
     with Run("empty", record=False, seed=3) as run:
-        anna = _walker(run, [0.0, 0.0, 2.0, 0.5], heeds=[])
+        anna = add_pedestrian(run, [0.0, 0.0, 2.0, 0.5], avoided_topics=[])
         positions = []
         for _ in range(200):
             run.run_for(0.1)
@@ -34,7 +34,7 @@ def test_pedestrian_walks_its_route_upright() -> None:
 def test_pedestrian_stops_before_a_robot_and_turns_back() -> None:
     with Run("empty", record=False, seed=1) as run:
         rover = run.add_robot("rover", pose=(2.0, 0.0, 0.0))
-        anna = _walker(run, [0.0, 0.0, 4.0, 0.0], rest=0.1)
+        anna = add_pedestrian(run, [0.0, 0.0, 4.0, 0.0], dwell_time=0.1)
         positions = []
         for _ in range(150):
             run.run_for(0.1)
@@ -48,7 +48,7 @@ def test_pedestrian_stops_before_a_robot_and_turns_back() -> None:
 def test_pedestrian_walk_depends_on_the_seed() -> None:
     def end(seed: int) -> float:
         with Run("empty", record=False, seed=seed) as run:
-            anna = _walker(run, [0.0, 0.0, 5.0, 0.0], heeds=[])
+            anna = add_pedestrian(run, [0.0, 0.0, 5.0, 0.0], avoided_topics=[])
             run.run_for(3.0)
             return anna.truth.pose.x
 
@@ -57,6 +57,6 @@ def test_pedestrian_walk_depends_on_the_seed() -> None:
 
 @pytest.mark.parametrize("route", [[1.0, 2.0], [1.0, 2.0, 3.0], [0.0, 0.0, math.nan, 1.0]])
 def test_invalid_routes_are_refused(route) -> None:
-    package = load_robot("walker").with_overrides({"walk": {"route": route}}, {})
+    package = load_robot("pedestrian").with_overrides({"pedestrian": {"route": route}}, {})
     with Run("empty", record=False) as run, pytest.raises((NodeError, RoboyardError), match=r"route|numbers"):
         run.add_robot(package, "anna")

@@ -44,7 +44,7 @@ def test_steps_become_actions() -> None:
     ("steps", "message"),
     [
         ([{"drive": {"linear": "1 rad/s"}}], "angular speed"),
-        ([{"drive": {"v": 1}, "wait": 2}], "drive and wait"),
+        ([{"drive": {"linear": 1}, "wait": 2}], "drive and wait"),
         ([{}], "empty step"),
         ([{"keys": {"sequence": ["q"]}}], "key 'q'"),
         ([{"jump": 1}], "unknown key 'jump'"),

@@ -73,8 +73,8 @@ def test_errands_are_done_and_runs_repeat(tmp_path: Path) -> None:
         ("percentile: 95", "percentile: 95, height: 2", ConfigError, "one of them"),
         ("{wait: 0.2 s}", "{wait: 0.2 s, animate: wave}", ConfigError, "one of them"),
         ("{wait: 0.2 s}", "{animate: fly}", InputError, "no clip 'fly'"),
-        ("height: 1.6", "clips: {fly: fly.bvh}", InputError, "there is no file"),
-        ("height: 1.6", "clips: {fly: broken.bvh}", DescriptionError, "broken.bvh"),
+        ("height: 1.6", "animations: {fly: fly.bvh}", InputError, "there is no file"),
+        ("height: 1.6", "animations: {fly: broken.bvh}", DescriptionError, "broken.bvh"),
         ("ben:", "anna:", ConfigError, "anna"),
         ("world: empty", "world: empty\nrobots: {ben: {model: rover, pose: [5, 5, 0]}}", ConfigError, "something else"),
         ("walk: [2, 0.5]", "walk: [2, .nan]", ConfigError, "people.yaml:4"),
@@ -135,7 +135,7 @@ class RemoteClient(Node):
 
 def test_actions_of_a_person_exclude_each_other() -> None:
     with Run("empty", record=False) as run:
-        run.add_person("anna", at=(0.0, 0.0, 0.0))
+        run.add_person("anna", pose=(0.0, 0.0, 0.0))
         harness = BusHarness(bus=run.bus)
         states = harness.record("/anna/state", msg.PersonState)
         feedback = harness.published("/anna/movement/_action/feedback")
@@ -181,7 +181,7 @@ def test_actions_of_a_person_exclude_each_other() -> None:
 
 def test_truth_has_places_and_forces_of_the_body() -> None:
     with Run("empty", record=False) as run:
-        run.add_person("anna", at=(0.5, 0.0, 0.0), height=1.8)
+        run.add_person("anna", pose=(0.5, 0.0, 0.0), height=1.8)
         bodies = BusHarness(bus=run.bus).record("/truth/anna/body", msg.PersonBody)
         run.run_for(0.3)
         body = bodies.last
@@ -212,8 +212,8 @@ def test_truth_has_places_and_forces_of_the_body() -> None:
 def test_walking_person_avoids_robots_and_people() -> None:
     with Run("empty", record=False) as run:
         run.add_robot("rover", pose=(2.0, 0.0, 0.0))
-        run.add_person("anna", at=(0.0, 0.0, 0.0))
-        run.add_person("ben", at=(4.0, 0.1, 0.0))
+        run.add_person("anna", pose=(0.0, 0.0, 0.0))
+        run.add_person("ben", pose=(4.0, 0.1, 0.0))
         harness = BusHarness(bus=run.bus)
         harness.run_for(0.1)
         walk = start_walk(harness, 6.0, 0.0)
@@ -232,9 +232,9 @@ def test_walking_person_avoids_robots_and_people() -> None:
 def test_people_are_added_and_removed_during_a_run() -> None:
     with Run("empty", record=False) as run:
         run.run_for(0.1)
-        run.add_person("anna", at=(1.0, 0.0, 0.0))
+        run.add_person("anna", pose=(1.0, 0.0, 0.0))
         run.run_for(0.1)
-        run.add_person("ben", at=(2.0, 0.0, 0.0))
+        run.add_person("ben", pose=(2.0, 0.0, 0.0))
         run.run_for(0.1)
         run.remove("anna")
         run.run_for(0.1)
@@ -270,7 +270,7 @@ duration: 6
 def test_remote_client_sends_goals_to_a_person(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
     with Run("empty", record=False) as run:
-        run.add_person("anna", at=(0.0, 0.0, 0.0))
+        run.add_person("anna", pose=(0.0, 0.0, 0.0))
         server = SocketServer(run.bus, "yard")
         run.bus.executor.pacer.real_time_factor = 20.0
         thread = Thread(target=lambda: run.bus.executor.run_until(10**16))

@@ -140,5 +140,5 @@ def test_parameters_take_units_and_are_checked(arena: Run) -> None:
         rover.add_node(use, "follow2", parameters={"speed": 7.0})
     with pytest.raises(ConfigError, match="is no node"):
         rover.add_node("roboyard.geometry:SE2", "pose")
-    with pytest.raises(UnknownNameError, match="no node 'drvie'; did you mean 'drive'"):
-        rover.add_node("drvie", "x")
+    with pytest.raises(UnknownNameError, match="no node 'arbitre'; did you mean 'arbiter'"):
+        rover.add_node("arbitre", "x")

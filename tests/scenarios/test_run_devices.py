@@ -58,11 +58,11 @@ def test_furniture_moves_on_time_and_goes_on_from_states(tmp_path: Path) -> None
     [
         ("model: conveyor", "model: escalator", UnknownNameError, "there are: barrier, conveyor, door"),
         ("model: conveyor", "model: missing.sdf", InputError, "there is no file missing.sdf"),
-        ("name: door, to", "name: gate, to", ConfigError, "moving.yaml:9, faults[1].name"),
-        ("to: 0.5", "to: open", ConfigError, "moving.yaml:9"),
+        ("name: door, value", "name: gate, value", ConfigError, "moving.yaml:9, faults[1].name"),
+        ("value: 0.5", "value: open", ConfigError, "moving.yaml:9"),
         ("table: {", "belt: {", ConfigError, "belt"),
         ("table: {", "rover: {", InputError, "rover"),
-        ("start: 0.4", "start: .inf", ConfigError, "moving.yaml:4"),
+        ("initial_command: 0.4", "initial_command: .inf", ConfigError, "moving.yaml:4"),
     ],
 )
 def test_invalid_furniture_is_refused(tmp_path: Path, old: str, new: str, error: Any, message: str) -> None:

@@ -21,7 +21,7 @@ from roboyard.scenarios.resolve import resolve_to_yaml
 from roboyard.scenarios.world.appearance import AppearanceConfig, render_floor_texture
 from roboyard.scenarios.world.objects import AnnularSector, ObjectConfig, add_objects_and_appearance, sample_poses
 
-STATION = load_world(find_catalog_file("world", "station"))
+STATION = load_world(find_catalog_file("world", "pick_place_station"))
 
 
 @given(

@@ -35,7 +35,7 @@ class PersonAtTable(BusHarness):
             self.run.add_object(Model(name, (top,), static=True), name, (x, 0.0, TABLE / 2.0, 0.0, 0.0, 0.0))
         part = load_model(find_object("workpiece", None))
         self.run.add_object(part, "part", (0.45, 0.1, TABLE + 0.0201, 0.0, 0.0, 0.4))
-        self.run.add_person("anna", at=(0.0, 0.0, 0.0), height=1.7)
+        self.run.add_person("anna", pose=(0.0, 0.0, 0.0), height=1.7)
         super().__init__(bus=self.run.bus)
         self.run_for(0.2)
 

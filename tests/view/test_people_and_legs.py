@@ -11,7 +11,7 @@ from roboyard.view.legs import Support, plan_drawing, support_drawing
 
 
 def test_person_walks_to_the_clicked_point(stage: Stage) -> None:
-    stage.run.add_person("anna", at=(2.0, 1.0, 0.0))
+    stage.run.add_person("anna", pose=(2.0, 1.0, 0.0))
     client = stage.start(rate=0.0).client().control()
     answer = client.ask("walk", person="anna", clip="walk", at=[2.0, -1.0])
     assert answer["op"] == "done", answer

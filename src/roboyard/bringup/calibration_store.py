@@ -19,7 +19,7 @@ from roboyard.config import dumps, load, parameter, write_atomic
 from roboyard.errors import ConfigError, RunError
 
 CALIBRATED_NODE_TYPES = (
-    "drive",
+    "differential_drive",
     "odometry",
     "roboyard.control.nodes:DriveNode",
     "roboyard.localization.nodes:OdometryNode",

@@ -138,10 +138,10 @@ class LocalizationMetrics(OdometryMetrics):
 
     def __init__(self, truth_topic: str, pose_topic: str) -> None:
         super().__init__(truth_topic, pose_topic)
-        self.metric_names = tuple(
-            f"localization_{name}"
-            for name in ("median_error", "rmse", "max_error", "final_error", "heading_median_error", "found")
-        )
+        self.metric_names = (
+            "localization_median_error", "localization_rmse", "localization_max_error", "localization_final_error",
+            "localization_heading_median_error", "localized_since",
+        )  # fmt: skip
         self._error_histogram: dict[int, int] = {}
         self._heading_histogram: dict[int, int] = {}
         self._localized_since_ns: int | None = None

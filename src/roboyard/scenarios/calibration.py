@@ -473,6 +473,9 @@ def _maneuver_table(result: DriveCalibrationResult) -> str:
     )
     for maneuver, *values in zip(data.maneuvers, *(column.tolist() for column in columns), strict=True):
         writer.writerow(
-            [maneuver.kind, *(f"{value:.9g}" for value in (maneuver.v, maneuver.w, maneuver.seconds, *values))]
+            [
+                maneuver.kind,
+                *(f"{value:.9g}" for value in (maneuver.linear, maneuver.angular, maneuver.duration, *values)),
+            ]
         )
     return text.getvalue()

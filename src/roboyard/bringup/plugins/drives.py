@@ -54,7 +54,7 @@ def differential_drive_mapping(
     return PluginMapping(
         nodes={
             "arbiter": RobotNodeConfig("arbiter"),
-            "drive": RobotNodeConfig("drive", {**wheels, **limits}),
+            "drive": RobotNodeConfig("differential_drive", {**wheels, **limits}),
             "odometry": RobotNodeConfig("odometry", {**wheels, "axle_x": axle_x, **odometry.parameters}),
         },
         is_drive=True,

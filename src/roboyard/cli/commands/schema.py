@@ -16,7 +16,7 @@ FILE_TYPES: dict[str, tuple[str, str]] = {
     "groups": ("roboyard.manipulation.groups.file:GroupsFile", "Joint groups, tools and named poses of a robot."),
     "legs": ("roboyard.walking.walker_file:WalkerFile", "Legs of a robot and their stance."),
     "servos": ("roboyard.hardware.dynamixel.config:ServosConfig", "Servos of a real robot, for `roboyard bringup`."),
-    "operator": ("roboyard.scenarios.operator:ScriptFile", "Script of an operator who drives a robot."),
+    "operator": ("roboyard.scenarios.operator:OperatorScriptFile", "Script of an operator who drives a robot."),
     "tasks": ("roboyard.behavior.goals.file:Tasks", "Conditions, actions and goals, for `roboyard check tasks`."),
     "steps": (
         "roboyard.walking.steps.plan_file:StepPlanFile",

@@ -20,7 +20,7 @@ def groups_text(groups: Groups, title: str) -> str:
             f"    base: {_text(group.base)}",
             f"    tip: {_text(group.tip)}",
             f"    joints: [{_listed(group.joints)}]",
-            f"    axis: [{_numbers(group.axis)}]  # in which the tool approaches, in its own frame",
+            f"    tool_axis: [{_numbers(group.axis)}]  # in which the tool approaches, in its own frame",
         ]
         if group.tools:
             lines.append("    tools:")

@@ -509,10 +509,10 @@ class BeltFeederNode(Node[BeltFeederNodeConfig]):
                 f"{self.config.belt!r} is no belt of this run", location=parameter_location, valid=available_belts
             )
         self._object_names = movable_objects(
-            self.simulation, self.config.objects, f"{self.full_name}, parameter 'things'"
+            self.simulation, self.config.objects, f"{self.full_name}, parameter 'objects'"
         )
         if len(self.config.spacing) != 2 or not 0.0 < self.config.spacing[0] <= self.config.spacing[1] < math.inf:
-            parameter_location = f"{self.full_name}, parameter 'gap'"
+            parameter_location = f"{self.full_name}, parameter 'spacing'"
             raise ConfigError(
                 f"{list(self.config.spacing)}", location=parameter_location, valid="least and greatest, above 0"
             )
