@@ -239,7 +239,7 @@ def limits_of(own: Any) -> MotionLimits:
     return MotionLimits(
         forward=float(own.speed or default.forward),
         backward=float(own.speed or default.backward),
-        turn=float(own.turn_rate or default.turn),
+        turn=float(own.angular_speed or default.turn),
         acceleration=float(own.acceleration or default.acceleration),
-        turn_acceleration=float(own.turn_acceleration or default.turn_acceleration),
+        turn_acceleration=float(own.angular_acceleration or default.turn_acceleration),
     )

@@ -44,15 +44,15 @@ def limits_of(pace: Pace, own: Any) -> MotionLimits:
         return float(min(wanted, able)) if able else float(wanted)
 
     default = MotionLimits()
-    forward, turn = choose("forward", "speed", default.forward), choose("turn", "turn_rate", default.turn)
+    forward, turn = choose("forward", "speed", default.forward), choose("turn", "angular_speed", default.turn)
     return MotionLimits(
         forward=forward,
         backward=choose("backward", "speed", default.backward),
         sideways=choose("sideways", "speed", default.sideways) if pace.sideways else 0.0,
         turn=turn,
         acceleration=choose("acceleration", "acceleration", default.acceleration),
-        turn_acceleration=choose("turn_acceleration", "turn_acceleration", default.turn_acceleration),
+        turn_acceleration=choose("turn_acceleration", "angular_acceleration", default.turn_acceleration),
         latency=pace.latency,
-        least=min(getattr(own, "least_speed", 0.0), forward),
-        least_turn=min(getattr(own, "least_turn_rate", 0.0), turn),
+        least=min(getattr(own, "min_speed", 0.0), forward),
+        least_turn=min(getattr(own, "min_angular_speed", 0.0), turn),
     )

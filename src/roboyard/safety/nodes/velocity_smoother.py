@@ -130,8 +130,8 @@ def _usual(limits: Any) -> dict[str, tuple[float, ...]]:
     def known(name: str, otherwise: float) -> float:
         return getattr(limits, name, None) or otherwise
 
-    v, w = known("speed", 0.5), known("turn_rate", 2.5)
-    a, b = known("acceleration", 2.5), known("turn_acceleration", 3.2)
+    v, w = known("speed", 0.5), known("angular_speed", 2.5)
+    a, b = known("acceleration", 2.5), known("angular_acceleration", 3.2)
     return {
         "max_velocity": (v, v, w),
         "min_velocity": (-v, -v, -w),
