@@ -19,6 +19,7 @@ from roboyard.localization import WheelOdometry
 from roboyard.scenarios.assembly import build_run
 from roboyard.scenarios.calibration import DriveCalibrationResult, calibrate_drive, differential_drive_parameters
 from roboyard.scenarios.loading import load_scenario
+from roboyard.scenarios.resolve import resolve_scenario
 
 
 def course(calibrated: DriveCalibrationResult, seed: int) -> tuple[float, float]:
@@ -35,7 +36,7 @@ def course(calibrated: DriveCalibrationResult, seed: int) -> tuple[float, float]
     estimates = [WheelOdometry(drive) for drive in (nominal, calibrated.fit.drive)]
     headings, turned = [0.0, 0.0], [0.0]
 
-    with build_run(spec, record=False) as run:
+    with build_run(resolve_scenario(spec), record=False) as run:
         robot = run.robots["rover"]
         last = [robot.truth.pose.yaw]
 

@@ -24,6 +24,7 @@ from roboyard.geometry import SE3
 from roboyard.hardware import JointCommand
 from roboyard.scenarios.execution import run_scenario
 from roboyard.scenarios.loading import load_scenario
+from roboyard.scenarios.run_options import RunOptions
 from roboyard.simulation import Simulation
 from roboyard.simulation.sensors.lidar import Lidar
 
@@ -249,7 +250,9 @@ def drive(record: bool) -> float:
     """Real-time factor of one headless rover-drive, kernels compiled, with or without its recording."""
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder) / "run"
-        outcome = run_scenario(load_scenario("rover-drive"), out=out, keep_files=record, report=False, serve=False)
+        outcome = run_scenario(
+            load_scenario("rover-drive"), RunOptions(out=out, keep_files=record, write_report=False, serve=False)
+        )
     return float(outcome.metrics["real_time_factor"])
 
 

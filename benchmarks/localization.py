@@ -32,6 +32,8 @@ from roboyard.scenarios import load_scenario, run_scenario
 from roboyard.scenarios.assembly import build_run
 from roboyard.scenarios.batch.statistics import wilson_interval
 from roboyard.scenarios.ground_truth import ground_truth_map
+from roboyard.scenarios.resolve import resolve_scenario
+from roboyard.scenarios.run_options import RunOptions
 from roboyard.simulation import Simulation
 from roboyard.simulation.carrying import carry
 from roboyard.simulation.floor_plan import floor_plan
@@ -304,7 +306,8 @@ def simulated(nightly: bool) -> dict[str, Any]:
         for seed in range(5 if nightly else 1):
             more = {"world": "arena", "overrides": [*arena, "robots.rover.pose=[0, 0, 0]"]} if world == "arena" else {}
             outcome = run_scenario(
-                load_scenario("corridor-localization", **more).with_seed(seed), keep_files=False, serve=False
+                load_scenario("corridor-localization", **more).with_seed(seed),
+                RunOptions(keep_files=False, serve=False),
             )
             medians.append(100 * outcome.metrics["localization_median_error"])
             largest.append(100 * outcome.metrics["localization_max_error"])
@@ -320,7 +323,7 @@ def fusion(nightly: bool) -> dict[str, Any]:
     nodes = "robots.rover.nodes=[joint_states, robot_state, arbiter, drive, odometry, ekf]"
     for seed in range(10 if nightly else 3):
         spec, errors, last = load_scenario("rover-drive", overrides=[nodes]).with_seed(seed), [], {}
-        with build_run(spec, record=False) as run:
+        with build_run(resolve_scenario(spec), record=False) as run:
             rover = run.robots["rover"]
 
             def see(topic: Any, message: Any, node: str, time_ns: int, rover=rover, errors=errors, last=last) -> None:

@@ -23,6 +23,7 @@ from roboyard.bridges.ros1.types import ros1_type
 from roboyard.errors import RunError
 from roboyard.messages import serialize
 from roboyard.scenarios import Run, load_scenario, run_scenario
+from roboyard.scenarios.run_options import RunObserver, RunOptions
 
 DOMAIN = 87
 _OTHER = """
@@ -192,7 +193,9 @@ def bridged(duration: float, *, record: bool) -> float:
         topics.update({name: topic.type_name for name, topic in run.bus.topics.items() if name != "/clock"})
 
     brief = load_scenario("rover-homing", overrides=["duration=3"]).with_seed(0)
-    run_scenario(brief, keep_files=False, report=False, serve=False, on_started=look)
+    run_scenario(
+        brief, RunOptions(keep_files=False, write_report=False, serve=False), observer=RunObserver(on_started=look)
+    )
     spec = load_scenario("rover-homing", overrides=[f"duration={duration}"]).with_seed(0)
     turns, took = (Semaphore(1), Semaphore(0)), (list[float](), list[float]())
 
@@ -217,7 +220,9 @@ def bridged(duration: float, *, record: bool) -> float:
             with TemporaryDirectory() as folder:
                 out = f"{folder}/run" if record else None
                 run_scenario(
-                    spec, out=out, keep_files=record, report=False, serve=False, bridges=attach, on_started=started
+                    spec,
+                    RunOptions(out=out, keep_files=record, write_report=False, serve=False, bridges=attach),
+                    observer=RunObserver(on_started=started),
                 )
         finally:
             others.release(10 * int(duration))  # it goes on alone

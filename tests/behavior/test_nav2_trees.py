@@ -17,6 +17,7 @@ from roboyard.geometry import SE2
 from roboyard.messages import action, msg, srv
 from roboyard.messages.convert import grid_to_msg, path_to_array, path_to_msg, pose_stamped_to_msg, pose_to_se2
 from roboyard.scenarios import load_scenario, run_scenario
+from roboyard.scenarios.run_options import RunOptions
 
 NAVIGATE = {
     "navigate_to_pose_w_replanning_and_recovery": "NavigateToPoseWReplanningAndRecovery",
@@ -235,7 +236,7 @@ def test_nav2_trees_drive_the_rovers_navigator(tmp_path: Path, external_data: Pa
     spec = load_scenario(
         "rover-goals", overrides=(f"mission={file}", "duration=90 s", "stop_when=tree_time > 0", *start)
     )
-    outcome = run_scenario(spec, keep_files=False, serve=False)
+    outcome = run_scenario(spec, RunOptions(keep_files=False, serve=False))
     assert outcome.metrics["tree_done"]
     assert outcome.metrics["contacts"] == 0
     assert outcome.metrics["path_length"] > (20.0 - x if patient else 5.5)

@@ -11,6 +11,7 @@ from roboyard.description import Model, load_model
 from roboyard.errors import ConfigError, DescriptionError, UnknownNameError
 from roboyard.record import open_recording
 from roboyard.scenarios import Run, load_scenario, run_scenario
+from roboyard.scenarios.run_options import RunOptions
 
 URDF = """<robot name="cart">
   <link name="base"><collision><origin xyz="0 0 0.15"/><geometry><box size="0.4 0.3 0.1"/></geometry></collision>
@@ -212,7 +213,7 @@ def test_turtlebot3_drives_in_its_own_world(external_data: Path, tmp_path: Path)
         world=str(folder / "turtlebot3_worlds_a/turtlebot3_gazebo/worlds/turtlebot3_world.world"),
         overrides=["duration=30 s"],
     )
-    outcome = run_scenario(spec, out=tmp_path / "run", serve=False)
+    outcome = run_scenario(spec, RunOptions(out=tmp_path / "run", serve=False))
     assert outcome.success, outcome.failure_reason
     assert outcome.metrics["odom_final_error"] < 1.0
     with open_recording(tmp_path / "run") as recording:

@@ -7,6 +7,7 @@ from tests.description.mjcf_samples import CART, SMALL_WORLD
 
 from roboyard.bringup.derivation import derive_package
 from roboyard.scenarios import load_scenario, run_scenario
+from roboyard.scenarios.run_options import RunOptions
 
 
 def test_drive_of_an_mjcf_robot_is_found(tmp_path: Path) -> None:
@@ -23,6 +24,6 @@ def test_mjcf_robot_drives_in_an_mjcf_world(tmp_path: Path) -> None:
     robot.write_text(CART)
     world.write_text(SMALL_WORLD)
     spec = load_scenario("rover-drive", robot=str(robot), world=str(world), overrides=["duration=30 s"])
-    outcome = run_scenario(spec, out=tmp_path / "run", serve=False, report=False)
+    outcome = run_scenario(spec, RunOptions(out=tmp_path / "run", serve=False, write_report=False))
     assert outcome.success, outcome.failure_reason
     assert outcome.metrics["path_length"] > 10.0

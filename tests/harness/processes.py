@@ -14,9 +14,9 @@ _PROGRAM = """
 import json, os, sys, traceback
 from roboyard.compute import expected_kernels
 from roboyard.compute.jit import listen_to_first_calls
-from roboyard.scenarios import load_scenario, run_scenario
+from roboyard.scenarios import RunObserver, RunOptions, load_scenario, run_scenario
 
-def run(scenario, folder, smoke, resume_from):
+def run(scenario, folder, smoke, from_snapshot):
     before, unexpected = [], []
     called = before
 
@@ -31,8 +31,9 @@ def run(scenario, folder, smoke, resume_from):
 
     with listen_to_first_calls(note):
         outcome = run_scenario(
-            load_scenario(scenario, smoke=smoke), out=folder, resume_from=resume_from, on_started=start, report=False,
-            serve=False,
+            load_scenario(scenario, smoke=smoke),
+            RunOptions(out=folder, from_snapshot=from_snapshot, write_report=False, serve=False),
+            observer=RunObserver(on_started=start),
         )
     return {
         "state": outcome.state, "reason": outcome.failure_reason, "unexpected_kernels": unexpected,
@@ -103,7 +104,7 @@ class FreshProcesses:
         self._is_running = True
         job = {
             "scenario": str(scenario), "folder": str(folder), "smoke": smoke,
-            "resume_from": None if from_state is None else str(from_state),
+            "from_snapshot": None if from_state is None else str(from_state),
         }  # fmt: skip
         self._process.stdin.write(json.dumps(job) + "\n")
 

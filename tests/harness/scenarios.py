@@ -14,6 +14,7 @@ from typing import Any, Self
 import yaml
 
 from roboyard.scenarios import LoadedScenario, RunResult, load_scenario, run_scenario
+from roboyard.scenarios.run_options import RunOptions
 
 
 class ScenarioBuilder:
@@ -133,7 +134,7 @@ def _run_once(name: str, seconds: float, seed: int | None, overrides: tuple[str,
         changes.append(f"duration={seconds}")
     if seed is not None:
         changes.append(f"seed={seed}")
-    outcome = run_scenario(load_scenario(scenario, overrides=changes), out=base / "run", serve=False)
+    outcome = run_scenario(load_scenario(scenario, overrides=changes), RunOptions(out=base / "run", serve=False))
     folder = RunFolder(base / "run", outcome)
     _finished[folder.path] = _signature(folder.path)
     return folder

@@ -12,6 +12,7 @@ from tests.harness.scenarios import ScenarioBuilder, recording_digest, run_cache
 from roboyard.errors import RoboyardError
 from roboyard.record import open_recording
 from roboyard.scenarios import check_scenario, run_scenario
+from roboyard.scenarios.run_options import RunOptions
 
 
 def test_builder_writes_what_load_spec_reads(tmp_path: Path) -> None:
@@ -34,20 +35,22 @@ def test_builder_writes_what_load_spec_reads(tmp_path: Path) -> None:
 
 def test_builder_does_not_hide_mistakes(tmp_path: Path) -> None:
     with pytest.raises(RoboyardError, match="swiftness"):
-        run_scenario(short_scenario().criterion("x", "swiftness > 1").load(tmp_path), keep_files=False, serve=False)
+        run_scenario(
+            short_scenario().criterion("x", "swiftness > 1").load(tmp_path), RunOptions(keep_files=False, serve=False)
+        )
 
 
 def test_short_scenario_succeeds_and_its_digest_repeats(tmp_path: Path) -> None:
     spec = short_scenario().load(tmp_path)
     digests = set()
     for name in ("first", "second"):
-        assert run_scenario(spec, out=tmp_path / name, report=False, serve=False).success
+        assert run_scenario(spec, RunOptions(out=tmp_path / name, write_report=False, serve=False)).success
         digests.add(recording_digest(tmp_path / name))
     assert len(digests) == 1
     other = short_scenario().set(seed=99).write(tmp_path / "other.yaml")
     from roboyard.scenarios import load_scenario
 
-    run_scenario(load_scenario(other), out=tmp_path / "third", report=False, serve=False)
+    run_scenario(load_scenario(other), RunOptions(out=tmp_path / "third", write_report=False, serve=False))
     assert recording_digest(tmp_path / "third") not in digests
 
 

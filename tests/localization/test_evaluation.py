@@ -20,6 +20,8 @@ from roboyard.messages.convert import make_header, odometry_to_msg, pose_to_msg
 from roboyard.scenarios import load_scenario, run_scenario
 from roboyard.scenarios.assembly import build_run
 from roboyard.scenarios.ground_truth import ground_truth_map
+from roboyard.scenarios.resolve import resolve_scenario
+from roboyard.scenarios.run_options import RunOptions
 from roboyard.simulation import Simulation
 from roboyard.simulation.carrying import carry
 
@@ -77,8 +79,10 @@ def test_carry_fault_needs_a_robot(tmp_path) -> None:
         return ScenarioBuilder(duration=0.4).with_fault("teleport", pose=[1, 2, 0.5], robot=robot)
 
     with pytest.raises(ConfigError, match="did you mean 'rover'"):
-        run_scenario(builder("rovre").load(tmp_path), keep_files=False, report=False, serve=False)
-    outcome = run_scenario(builder("rover").load(tmp_path), keep_files=False, report=False, serve=False)
+        run_scenario(builder("rovre").load(tmp_path), RunOptions(keep_files=False, write_report=False, serve=False))
+    outcome = run_scenario(
+        builder("rover").load(tmp_path), RunOptions(keep_files=False, write_report=False, serve=False)
+    )
     assert outcome.metrics["final_x"] == pytest.approx(1.0, abs=1e-3)
 
 
@@ -94,8 +98,8 @@ def test_truth_localization_goes_with_fused_odometry(tmp_path) -> None:
         "criteria: {told: localization_max_error < 1e-6, fused: filtered_rmse < 0.05}\n"
     )
     spec = load_scenario(path)
-    assert run_scenario(spec, keep_files=False, report=False, serve=False).success
-    with build_run(spec, record=False) as run:
+    assert run_scenario(spec, RunOptions(keep_files=False, write_report=False, serve=False)).success
+    with build_run(resolve_scenario(spec), record=False) as run:
         run.run_for(3.0)
         truth = SE2.from_se3(run.robots["rover"].truth.pose)
         assert SE2.from_se3(run.bus.transforms.lookup("map", "base_link")).almost_equal(truth, 0.03)
@@ -128,5 +132,7 @@ def test_location_errors_are_measured_at_the_stamps() -> None:
 @pytest.mark.parametrize("name", ["corridor-localization", "corridor-kidnapped"])
 def test_localization_scenarios_hold_for_other_seeds(name: str) -> None:
     for seed in (1, 2):
-        outcome = run_scenario(load_scenario(name).with_seed(seed), keep_files=False, report=False, serve=False)
+        outcome = run_scenario(
+            load_scenario(name).with_seed(seed), RunOptions(keep_files=False, write_report=False, serve=False)
+        )
         assert outcome.success, (seed, outcome.metrics)

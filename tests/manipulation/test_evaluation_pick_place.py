@@ -16,6 +16,7 @@ from roboyard.messages import msg
 from roboyard.messages.convert import point_to_msg, pose_to_msg
 from roboyard.scenarios.assembly import build_run
 from roboyard.scenarios.loading import load_scenario
+from roboyard.scenarios.resolve import resolve_scenario
 from roboyard.simulation.carrying import put
 
 FINGER = "arm::gripper_finger_left::sleeve_left"
@@ -166,7 +167,7 @@ def test_supply_lays_placed_things_out_anew(tmp_path: Path) -> None:
     (tmp_path / "it.yaml").write_text(SUPPLIED)
     positions = []
     for _ in range(2):
-        with build_run(load_scenario(tmp_path / "it.yaml"), record=False) as run:
+        with build_run(resolve_scenario(load_scenario(tmp_path / "it.yaml")), record=False) as run:
             run.run_for(0.5)
             other = run.simulation.truth("object_2").T_world_base.xyz
             put(run.simulation, "object_1", SE3.from_xyz_rpy((0.2, -0.3, 0.0)))
@@ -185,7 +186,7 @@ def test_supply_lays_placed_things_out_anew(tmp_path: Path) -> None:
 def test_supply_without_things_is_refused(tmp_path: Path) -> None:
     (tmp_path / "it.yaml").write_text(SUPPLIED.replace("objects: [object]", "objects: [nothing]"))
     with pytest.raises(NodeError, match="nothing that can be moved"):
-        build_run(load_scenario(tmp_path / "it.yaml"), record=False)
+        build_run(resolve_scenario(load_scenario(tmp_path / "it.yaml")), record=False)
 
 
 def test_run_without_things_publishes_no_truth_of_things() -> None:

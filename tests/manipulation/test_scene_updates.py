@@ -30,6 +30,7 @@ from roboyard.record import open_recording
 from roboyard.scenarios.ground_truth import SimulatedArmGroundTruth
 from roboyard.scenarios.nodes.actors import PedestrianNode
 from roboyard.scenarios.run import Run
+from roboyard.scenarios.run_options import RunOptions, SnapshotRequest
 from roboyard.vision.nodes.detections import detection, detections
 
 HELD = {"scitos_arm": {"finger_left_joint": 0.02}, "iisy": {"finger_left_joint": 0.02}, "youbot_arm": {}}
@@ -258,8 +259,15 @@ def test_motion_restored_from_a_saved_state_is_equal_bytewise(tmp_path: Path) ->
     from roboyard.scenarios import load_scenario, run_scenario
 
     spec = load_scenario("arm-reach", overrides=["duration=2.2"])
-    whole = run_scenario(spec, out=tmp_path / "whole", snapshots=[(1.4, tmp_path / "x")], report=False, serve=False)
-    again = run_scenario(spec, out=tmp_path / "again", resume_from=tmp_path / "x", report=False, serve=False)
+    whole = run_scenario(
+        spec,
+        RunOptions(
+            out=tmp_path / "whole", snapshots=(SnapshotRequest(1.4, tmp_path / "x"),), write_report=False, serve=False
+        ),
+    )
+    again = run_scenario(
+        spec, RunOptions(out=tmp_path / "again", from_snapshot=tmp_path / "x", write_report=False, serve=False)
+    )
     assert whole.state == again.state == "done"
     text = (tmp_path / "whole/recording.mcap").read_bytes()
     assert text == (tmp_path / "again/recording.mcap").read_bytes()

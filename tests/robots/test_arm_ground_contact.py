@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from roboyard.scenarios import load_scenario, run_scenario
+from roboyard.scenarios.run_options import RunOptions
 
 LIMP = """
 world: empty
@@ -21,5 +22,5 @@ def test_arm_without_drives_touches_the_ground(nodes: str, touches: bool, tmp_pa
     spec = load_scenario(
         tmp_path / "limp.yaml", overrides=["robots.robot.xacro_args={arm_pose: '2.95 2.2 -2.9 3.2 2.92'}"]
     )
-    done = run_scenario(spec, out=tmp_path / "run", report=False, serve=False)
+    done = run_scenario(spec, RunOptions(out=tmp_path / "run", write_report=False, serve=False))
     assert (done.metrics["contacts"] > 0) is touches

@@ -27,6 +27,7 @@ from roboyard.safety.nearness import BodyCapsules, nearness
 from roboyard.safety.nodes import DepthPeopleTrackerNode
 from roboyard.safety.people_tracking import TrackingConfig
 from roboyard.scenarios import load_scenario, run_scenario
+from roboyard.scenarios.run_options import RunOptions
 
 LENS = CameraModel.from_field_of_view(120, 90, 1.2)
 RAYS = ray_slopes(LENS)
@@ -153,7 +154,7 @@ def test_depth_tracker_drops_invalid_images(harness: BusHarness) -> None:
 
 def test_camera_sees_people_no_farther_than_they_are(tmp_path: Path) -> None:
     spec = load_scenario("cell-approach", overrides=["person_sensing=depth_camera", "duration=6 s"])
-    outcome = run_scenario(spec, out=tmp_path / "run", report=False, serve=False)
+    outcome = run_scenario(spec, RunOptions(out=tmp_path / "run", write_report=False, serve=False))
     assert outcome.state == "done", outcome.error
     chain = GROUPS.chain("arm")
     capsules = LinkCapsules.of(GROUPS.model, chain).moving()

@@ -15,6 +15,7 @@ from roboyard.messages import msg, time_to_msg
 from roboyard.safety.capsules import LinkCapsules
 from roboyard.safety.evaluation import ArmState, BinnedMinimum, CollaborativeSafetyMetrics, approaches_figure
 from roboyard.scenarios import RunResult, load_scenario, run_scenario
+from roboyard.scenarios.run_options import RunOptions, SnapshotRequest
 from roboyard.simulation.people import PARTS
 
 GROUPS = load_joint_groups("iisy")
@@ -26,7 +27,8 @@ HOME = np.array(GROUPS.group("arm").pose("home"))
 def run(out: Path | None, *overrides: str, seed: int = 0, **options: object) -> RunResult:
     """Run the scenario to its end into a folder, or without files."""
     spec = load_scenario("cell-approach", overrides=[f"seed={seed}", *overrides])
-    outcome = run_scenario(spec, out=out, keep_files=out is not None, serve=False, **options)  # type: ignore[arg-type]
+    run_options = RunOptions(out=out, keep_files=out is not None, serve=False, **options)  # type: ignore[arg-type]
+    outcome = run_scenario(spec, run_options)
     assert outcome.state == "done", outcome.error
     return outcome
 
@@ -66,7 +68,7 @@ def test_guard_protects_people_from_a_jogged_arm() -> None:
     found = {}
     for mode in ("ssm", "off"):
         spec = load_scenario("cell-jogging", overrides=["seed=0", f"safety={mode}", "duration=30 s"])
-        found[mode] = run_scenario(spec, keep_files=False, serve=False).metrics
+        found[mode] = run_scenario(spec, RunOptions(keep_files=False, serve=False)).metrics
     assert found["ssm"]["ssm_violation_s"] == 0.0
     assert found["ssm"]["protective_stops"] >= 1
     assert found["ssm"]["limit_exceeded"] == 0
@@ -76,9 +78,9 @@ def test_guard_protects_people_from_a_jogged_arm() -> None:
 
 def test_guarded_run_goes_on_from_a_state(tmp_path: Path) -> None:
     state = tmp_path / "2.5.state"
-    run(tmp_path / "whole", "duration=4 s", snapshots=[(2.5, state)], report=False)
+    run(tmp_path / "whole", "duration=4 s", snapshots=(SnapshotRequest(2.5, state),), write_report=False)
     spec = load_scenario("cell-approach", overrides=["seed=0", "duration=4 s"])
-    run_scenario(spec, out=tmp_path / "rest", resume_from=state, report=False, serve=False)
+    run_scenario(spec, RunOptions(out=tmp_path / "rest", from_snapshot=state, write_report=False, serve=False))
     assert recording_digest(tmp_path / "rest") == recording_digest(tmp_path / "whole")
 
 

@@ -18,6 +18,7 @@ from roboyard.record import open_recording
 from roboyard.safety.nodes import PeopleTrackerNode
 from roboyard.safety.people_tracking import Background, PeopleTracker, TrackingConfig, clusters
 from roboyard.scenarios import load_scenario, run_scenario
+from roboyard.scenarios.run_options import RunOptions
 
 LEGS = np.array([[0.0, 0.1], [0.05, 0.1], [0.0, -0.1], [0.05, -0.1]])
 THERE = LEGS + np.array([2.0, 0.0])
@@ -118,7 +119,7 @@ def test_tracker_drops_bad_scans_and_refuses_bad_places(harness: BusHarness) -> 
 
 def test_scanner_sees_people_where_they_are(tmp_path: Path) -> None:
     spec = load_scenario("cell-approach", overrides=["person_sensing=laser_scanner", "duration=6 s"])
-    outcome = run_scenario(spec, out=tmp_path / "run", report=False, serve=False)
+    outcome = run_scenario(spec, RunOptions(out=tmp_path / "run", write_report=False, serve=False))
     assert outcome.state == "done", outcome.error
     off: list[float] = []
     anna = None

@@ -7,7 +7,7 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 
 from roboyard.scenarios import RunControl, load_scenario, run_scenario
-from roboyard.scenarios.execution import RunProgress
+from roboyard.scenarios.run_options import RunObserver, RunOptions, RunProgress
 
 
 def run_in_real_time(scenario: Path, out: Path, connection: Connection) -> None:
@@ -24,7 +24,10 @@ def run_in_real_time(scenario: Path, out: Path, connection: Connection) -> None:
             connection.send("running")
 
     outcome = run_scenario(
-        load_scenario(scenario), out=out, serve=False, control=RunControl(real_time_factor=1.0), on_progress=report
+        load_scenario(scenario),
+        RunOptions(out=out, serve=False),
+        control=RunControl(real_time_factor=1.0),
+        observer=RunObserver(on_progress=report),
     )
     connection.send(outcome.state)
     sys.exit(outcome.exit_code)

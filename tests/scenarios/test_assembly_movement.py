@@ -11,7 +11,8 @@ from roboyard.config import read_yaml
 from roboyard.errors import InputError, RoboyardError
 from roboyard.scenarios import load_scenario, run_scenario
 from roboyard.scenarios.assembly import build_run
-from roboyard.scenarios.resolve import resolve_to_yaml
+from roboyard.scenarios.resolve import resolve_scenario
+from roboyard.scenarios.run_options import RunOptions
 from roboyard.walking.errors import FootOutOfReach, LegBeyondLimits
 from roboyard.walking.movement import Movement
 from roboyard.walking.movement_file import movement_text
@@ -33,13 +34,13 @@ def test_robot_stands_up_and_plays_a_movement(tmp_path: Path, monkeypatch: pytes
     monkeypatch.chdir(tmp_path)
     Path("lift.xml").write_text(lifted(0, (0.0, 0.0, 0.03)))
     spec = load_scenario("akrobat-movement-file", overrides=["movement=lift.xml", "duration=2.2"])
-    outcome = run_scenario(spec, keep_files=False, report=False, serve=False)
+    outcome = run_scenario(spec, RunOptions(keep_files=False, write_report=False, serve=False))
     assert outcome.state == "done"
     assert outcome.metrics["movements"] == 1
     assert outcome.metrics["falls"] == 0
     assert outcome.success
     repeated = tmp_path / "again.yaml"
-    repeated.write_text(resolve_to_yaml(spec))
+    repeated.write_text(resolve_scenario(spec).to_yaml())
     assert Path(read_yaml(repeated).to_data()["movement"]) == tmp_path / "lift.xml"
 
 
@@ -64,13 +65,19 @@ def test_invalid_movement_is_refused_before_the_run(
     path = tmp_path / "bad.xml"
     path.write_text(text)
     with pytest.raises(kind, match=wanted) as caught:
-        build_run(load_scenario("akrobat-movement-file", overrides=[f"movement={path}"]), record=False)
+        build_run(
+            resolve_scenario(load_scenario("akrobat-movement-file", overrides=[f"movement={path}"])), record=False
+        )
     assert str(caught.value).count("\n") == 0
 
 
 def test_robot_that_cannot_play_movements_is_refused(tmp_path: Path) -> None:
     (tmp_path / "m.xml").write_text(lifted(0, (0.0, 0.0, 0.03)))
     with pytest.raises(InputError, match="rover plays none .a robot on legs"):
-        build_run(load_scenario("rover-drive", overrides=[f"movement={tmp_path / 'm.xml'}"]), record=False)
+        build_run(
+            resolve_scenario(load_scenario("rover-drive", overrides=[f"movement={tmp_path / 'm.xml'}"])), record=False
+        )
     with pytest.raises(InputError, match="movement: there is no file nothing.xml"):
-        build_run(load_scenario("akrobat-movement-file", overrides=["movement=nothing.xml"]), record=False)
+        build_run(
+            resolve_scenario(load_scenario("akrobat-movement-file", overrides=["movement=nothing.xml"])), record=False
+        )

@@ -9,6 +9,7 @@ import pytest
 from roboyard.errors import UnknownNameError
 from roboyard.scenarios import Run, load_scenario
 from roboyard.scenarios.assembly import build_run, drivable_world_models, rename_world_models
+from roboyard.scenarios.resolve import resolve_scenario
 
 
 def wheel(side: str, y: float) -> str:
@@ -64,7 +65,7 @@ def test_robot_of_the_world_drives(world: Path) -> None:
 def test_scenario_names_one_world_robot_and_starts_the_others(world: Path, tmp_path: Path) -> None:
     file = tmp_path / "drive.yaml"
     file.write_text("world: yard.sdf\nduration: 2 s\nrobots: {rover: {model: 'world:green'}}\n")
-    with build_run(load_scenario(file), record=False) as run:
+    with build_run(resolve_scenario(load_scenario(file)), record=False) as run:
         assert list(run.robots) == ["rover", "blue"]
         assert run.robots["rover"].namespace == ""
         run.robots["rover"].drive(0.5)

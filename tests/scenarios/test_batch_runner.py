@@ -15,6 +15,7 @@ from roboyard.errors import InputError, RunError
 from roboyard.scenarios import load_scenario, run_batch, run_scenario
 from roboyard.scenarios.batch.runner import summarize_batch
 from roboyard.scenarios.batch.worker import TrialJob, TrialResult, run_trial
+from roboyard.scenarios.run_options import RunOptions
 
 
 def short_drive() -> ScenarioBuilder:
@@ -47,7 +48,7 @@ def test_batch_gives_results_and_summary_of_its_seeds(scenario: str, tmp_path: P
     assert sorted(p.name for p in result.folder.iterdir()) == ["batch.json", "report.html", "results.jsonl"]
     summary = json.loads((result.folder / "batch.json").read_text())["summary"]
     assert summary["successes"] == 3
-    single = run_scenario(load_scenario(scenario).with_seed(6), keep_files=False, serve=False)
+    single = run_scenario(load_scenario(scenario).with_seed(6), RunOptions(keep_files=False, serve=False))
     assert result.results[1].metrics["path_length"] == single.metrics["path_length"]
 
 

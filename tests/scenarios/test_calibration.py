@@ -23,7 +23,7 @@ from roboyard.bringup.robot_loader import load_robot
 from roboyard.errors import ConfigError, InputError, RunError
 from roboyard.scenarios import load_scenario
 from roboyard.scenarios.calibration import DriveCalibrationResult, calibrate_drive, plan_maneuvers, write_calibration
-from roboyard.scenarios.resolve import resolve_to_yaml
+from roboyard.scenarios.resolve import resolve_scenario
 
 WHEEL = """<link name="{name}"><collision><origin rpy="1.5707963 0 0"/>
       <geometry><cylinder radius="{radius}" length="0.02"/></geometry></collision>
@@ -175,9 +175,9 @@ def test_scenario_as_run_contains_the_calibration(found: DriveCalibrationResult,
         "world: empty\nduration: 1 s\nrobots: {cart: {model: cart.urdf, parameters: {drive: {track: 0.5}}}}\n"
     )
     spec = load_scenario(str(tmp_path / "s.yaml"))
-    assert "slip_factor" not in resolve_to_yaml(spec)
+    assert "slip_factor" not in resolve_scenario(spec).to_yaml()
     save_calibration(load_robot(str(tmp_path / "cart.urdf")), found.calibration)
-    written = yaml.safe_load(resolve_to_yaml(spec))["robots"]["cart"]["parameters"]
+    written = yaml.safe_load(resolve_scenario(spec).to_yaml())["robots"]["cart"]["parameters"]
     assert written["odometry"]["slip_factor"] == found.calibration.slip_factor
     assert written["drive"] == {**found.calibration.parameters(), "track": 0.5}
 

@@ -14,6 +14,7 @@ from roboyard.errors import ConfigError
 from roboyard.messages.convert import vector_to_array
 from roboyard.record import open_recording
 from roboyard.scenarios import load_scenario, run_scenario
+from roboyard.scenarios.run_options import RunOptions
 
 NEST = np.array([0.48, 0.0, 0.77])
 FOOT = np.array([0.0, 0.0, 0.72])
@@ -21,7 +22,7 @@ FOOT = np.array([0.0, 0.0, 0.72])
 
 def run_shift(name: str, seconds: float, folder: Path, *overrides: str, seed: int = 0, report: bool = False) -> Any:
     spec = load_scenario(name, overrides=[f"duration={seconds}", *overrides]).with_seed(seed)
-    return run_scenario(spec, out=folder / "run", report=report, serve=False)
+    return run_scenario(spec, RunOptions(out=folder / "run", write_report=report, serve=False))
 
 
 def read_work(folder: Path) -> list[tuple[str, str, str]]:

@@ -14,6 +14,7 @@ from roboyard.geometry import SE3
 from roboyard.messages import action
 from roboyard.scenarios.assembly import build_run
 from roboyard.scenarios.loading import LoadedScenario, load_scenario
+from roboyard.scenarios.resolve import resolve_scenario
 from roboyard.simulation.carrying import free_base, put
 from roboyard.simulation.render.opening import available_backend
 from roboyard.simulation.truth import link_pose
@@ -40,7 +41,7 @@ def look_for_discs(
     joints = load_joint_groups("youbot_arm").group("arm").pose(pose)
     entry = spec.config.robots["arm"]
     entry.xacro_args["arm_pose"] = " ".join(str(value) for value in joints)
-    with build_run(spec, record=False) as run:
+    with build_run(resolve_scenario(spec), record=False) as run:
         harness = BusHarness(bus=run.bus)
         harness.run_for(0.2)
         wanted = {"polarity": polarity, "mode": mode, "num_images": 5, "frame_id": "arm_link_0", "sensitivity": 0.85}
@@ -80,7 +81,7 @@ def test_things_and_places_are_found_where_they_are(
 
 def test_empty_bays_are_found_as_black_discs(station: Callable[[int], LoadedScenario]) -> None:
     found, _ = look_for_discs(station(3), "load_check", "black", "single")
-    with build_run(station(3), record=False) as run:
+    with build_run(resolve_scenario(station(3)), record=False) as run:
         places = run.simulation.placement("arm").links
         bays = [link_pose(run.simulation.data, places[f"bay_{k}"]).translation for k in (1, 2, 3)]
     for bay in bays:
@@ -96,7 +97,7 @@ world: pick_place_station
 objects: {object: {model: disc_cylinder, sector: {radius: [0.2, 0.3], angle_range: [0, 1]}}}
 duration: 5
 """)
-    with build_run(load_scenario(str(path)), record=False) as run:
+    with build_run(resolve_scenario(load_scenario(str(path))), record=False) as run:
         put(run.simulation, "object", SE3.from_xyz_rpy((0.0, 0.0, radius), (0.5 * np.pi, 0.0, 0.0)))
         run.run_for(0.2)
         _, velocity = free_base(run.simulation, "object")

@@ -20,7 +20,7 @@ from roboyard.messages.convert import pose_to_msg
 from roboyard.messages.time import time_to_msg
 from roboyard.scenarios import Run
 from roboyard.scenarios.evaluator import Evaluator, metric_names
-from roboyard.scenarios.result import build_metrics_document
+from roboyard.scenarios.result import ScenarioHeader, build_metrics_document
 from roboyard.simulation.evaluation import MotionMetrics
 
 
@@ -166,7 +166,7 @@ def test_documented_keys_are_those_of_metrics_json() -> None:
         run.add_robot("rover")
         run.run_for(0.1)
         run.finish()
-        document = build_metrics_document(run)
+        document = build_metrics_document(ScenarioHeader(name="run"), run.measure())
     assert documented == set(document)
     assert set(document["robots"]["rover"]["metrics"]) < documented
 

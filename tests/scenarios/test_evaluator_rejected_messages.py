@@ -23,6 +23,7 @@ from roboyard.messages import message_type, msg
 from roboyard.scenarios import run_scenario
 from roboyard.scenarios.criteria import Criterion
 from roboyard.scenarios.evaluator import Evaluator
+from roboyard.scenarios.run_options import RunObserver, RunOptions
 
 STEP_NS = 20_000_000
 TOPICS = RobotTopics.for_robot("a")
@@ -268,7 +269,11 @@ def test_run_with_an_evil_node_is_evaluated_and_reported(kind: str, tmp_path: Pa
     builder.set(nodes={"evil": {"type": "evil.py:Evil", "robot": "rover", "parameters": {"kind": kind}}})
     lines: list[str] = []
     spec = builder.load(tmp_path)
-    outcome = run_scenario(spec, out=tmp_path / "run", serve=False, on_log=lambda record: lines.append(record.text))
+    outcome = run_scenario(
+        spec,
+        RunOptions(out=tmp_path / "run", serve=False),
+        observer=RunObserver(on_log=lambda record: lines.append(record.text)),
+    )
     document = json.loads(outcome.files["metrics"].read_text(), parse_constant=pytest.fail)
     assert document["state"] == "done"
     assert document["criteria"]["covers_distance"]["passed"]

@@ -5,6 +5,7 @@ import os
 import signal
 import threading
 from pathlib import Path
+from typing import Any
 
 import imageio_ffmpeg
 import pytest
@@ -26,8 +27,8 @@ from roboyard.scenarios import (
     regenerate_report,
     run_scenario,
 )
-from roboyard.scenarios.execution import RunProgress
-from roboyard.scenarios.resolve import resolve_to_yaml
+from roboyard.scenarios.resolve import resolve_scenario
+from roboyard.scenarios.run_options import RunObserver, RunOptions, RunProgress
 
 BROKEN = """\
 from roboyard import Node
@@ -55,14 +56,21 @@ def scenario(tmp_path: Path) -> Path:
     return short_drive().write(tmp_path)
 
 
-def run_quietly(path: Path, out: Path, **options: object) -> RunResult:
+def run_quietly(
+    path: Path, out: Path, *, control: RunControl | None = None, observer: RunObserver | None = None, **options: Any
+) -> RunResult:
     """Run a scenario without a report and without a socket."""
-    return run_scenario(load_scenario(path), out=out, report=False, serve=False, **options)  # type: ignore[arg-type]
+    run_options = RunOptions(**{"out": out, "write_report": False, "serve": False, **options})
+    return run_scenario(load_scenario(path), run_options, control=control, observer=observer)
 
 
 def test_run_leaves_a_complete_folder(scenario: Path, tmp_path: Path) -> None:
     observed: list[RunProgress] = []
-    outcome = run_scenario(load_scenario(scenario), runs_folder=tmp_path / "runs", on_progress=observed.append)
+    outcome = run_scenario(
+        load_scenario(scenario),
+        RunOptions(runs_folder=tmp_path / "runs"),
+        observer=RunObserver(on_progress=observed.append),
+    )
     assert outcome.success
     assert outcome.exit_code == 0
     assert outcome.folder == tmp_path / "runs" / "short-001"
@@ -80,14 +88,14 @@ def test_run_leaves_a_complete_folder(scenario: Path, tmp_path: Path) -> None:
 
 def test_criteria_decide_the_exit_code(scenario: Path, tmp_path: Path) -> None:
     spec = load_scenario(scenario, overrides=["criteria.drives=path_length > 100"])
-    outcome = run_scenario(spec, out=tmp_path / "run", report=False, serve=False)
+    outcome = run_scenario(spec, RunOptions(out=tmp_path / "run", write_report=False, serve=False))
     assert (outcome.state, outcome.success, outcome.exit_code) == ("done", False, 1)
     assert outcome.failure_reason == "not held: drives (path_length > 100)"
 
 
 def test_until_ends_a_run_early(scenario: Path) -> None:
     spec = load_scenario(scenario, overrides=["stop_when=path_length > 0.05"])
-    outcome = run_scenario(spec, keep_files=False, serve=False)
+    outcome = run_scenario(spec, RunOptions(keep_files=False, serve=False))
     assert outcome.success is False  # it drove 0.05 m, not 0.1
     assert outcome.metrics["sim_time"] < 0.8
     assert outcome.folder is None
@@ -123,7 +131,7 @@ def test_run_that_cannot_start_leaves_nothing_behind(scenario: Path, tmp_path: P
     ):
         spec = load_scenario(scenario, overrides=[change])
         with pytest.raises(error):
-            run_scenario(spec, out=tmp_path / "run", serve=False)
+            run_scenario(spec, RunOptions(out=tmp_path / "run", serve=False))
         assert not (tmp_path / "run").exists()
 
 
@@ -134,7 +142,7 @@ def test_scenario_as_run_gives_the_same_run(scenario: Path, tmp_path: Path) -> N
     repeated = run_quietly(first.files["scenario"], tmp_path / "b")
     assert first.files["recording"].read_bytes()[-2000:] != b""
     assert repeated.metrics["path_length"] == first.metrics["path_length"]
-    text = resolve_to_yaml(load_scenario(scenario))
+    text = resolve_scenario(load_scenario(scenario)).to_yaml()
     assert "hand.yaml" not in text
     assert "lock:" in text
 
@@ -153,7 +161,7 @@ def test_inputs_from_outside_are_repeated(tmp_path: Path) -> None:
         for k in range(10):
             run.bus.executor.schedule(round((0.13 + 0.1 * k) * 1e9), press)
 
-    first = run_quietly(scenario, tmp_path / "a", on_started=drive_by_hand)
+    first = run_quietly(scenario, tmp_path / "a", observer=RunObserver(on_started=drive_by_hand))
     second = run_quietly(scenario, tmp_path / "b", replay_inputs=tmp_path / "a")
     still = run_quietly(scenario, tmp_path / "c")
     assert first.metrics["path_length"] > 0.2
@@ -180,9 +188,13 @@ def test_paused_run_steps_and_stops(scenario: Path) -> None:
             all_steps.set()
 
     outcome = run_scenario(
-        load_scenario(scenario), keep_files=False, serve=False, control=control, on_progress=note,
-        on_started=lambda run: threading.Thread(target=use_buttons, daemon=True).start(),
-    )  # fmt: skip
+        load_scenario(scenario),
+        RunOptions(keep_files=False, serve=False),
+        control=control,
+        observer=RunObserver(
+            on_progress=note, on_started=lambda run: threading.Thread(target=use_buttons, daemon=True).start()
+        ),
+    )
     assert outcome.state == "interrupted"
     assert outcome.metrics["criteria"]["covers_distance"]["passed"] is None
     assert times[0] == 0.25
@@ -234,6 +246,6 @@ def test_video_of_a_failure_is_short(scenario: Path, tmp_path: Path, monkeypatch
     monkeypatch.setattr(execution, "_MAX_FAILURE_VIDEO_DURATION", 0.25)
     builder = short_drive(duration=1.5).criterion("covers_distance", "path_length > 20")
     builder.set(video={"width": 64, "height": 48, "fps": 20}).write(tmp_path)
-    outcome = run_quietly(scenario, tmp_path / "out", video="failed")
+    outcome = run_quietly(scenario, tmp_path / "out", video="on_failure")
     frames, _ = imageio_ffmpeg.count_frames_and_secs(str(outcome.files["video"]))
     assert 5 <= frames <= 6  # 1.5 s of the run within 0.25 s

@@ -12,6 +12,7 @@ from tests.harness.scenarios import recording_digest
 
 from roboyard.bringup.catalog import scenarios
 from roboyard.scenarios import load_scenario, run_scenario
+from roboyard.scenarios.run_options import RunOptions, SnapshotRequest
 
 QUICK = {"akrobat-free-gait", "rover-homing"}
 """One that walks and one that drives are tried with the quick tests; the others with the slow ones."""
@@ -37,9 +38,12 @@ def test_smoke_runs_repeat_and_announce_their_kernels(
     spec = load_scenario(name, smoke=True)
     center = spec.config.duration / 2.0 + 0.0123
     state = tmp_path / "state"
-    here = run_scenario(spec, out=tmp_path / "here", snapshots=[(center, state)], report=False, serve=False)
+    here = run_scenario(
+        spec,
+        RunOptions(out=tmp_path / "here", snapshots=(SnapshotRequest(center, state),), write_report=False, serve=False),
+    )
     assert here.state == "done", here.error
-    later = run_scenario(spec, out=tmp_path / "later", resume_from=state, report=False, serve=False)
+    later = run_scenario(spec, RunOptions(out=tmp_path / "later", from_snapshot=state, write_report=False, serve=False))
     fresh = fresh_processes.wait()
     digests = {run: recording_digest(tmp_path / run) for run in ("fresh", "here", "later")}
     assert len(set(digests.values())) == 1, digests
@@ -51,5 +55,5 @@ def test_smoke_runs_repeat_and_announce_their_kernels(
 def test_seeds_give_different_recordings(tmp_path: Path) -> None:
     for seed in (0, 1):
         spec = load_scenario("rover-drive", smoke=True, overrides=["duration=0.2"]).with_seed(seed)
-        run_scenario(spec, out=tmp_path / str(seed), report=False, serve=False)
+        run_scenario(spec, RunOptions(out=tmp_path / str(seed), write_report=False, serve=False))
     assert recording_digest(tmp_path / "0") != recording_digest(tmp_path / "1")

@@ -12,6 +12,7 @@ from tests.harness.workers import InlinePool
 from roboyard.errors import ConfigError, RoboyardError
 from roboyard.record import open_recording
 from roboyard.scenarios import load_scenario, run_batch, run_scenario
+from roboyard.scenarios.run_options import RunObserver, RunOptions
 
 NODE = """\
 import sys
@@ -37,7 +38,7 @@ def scenario(tmp_path: Path) -> Path:
 
 
 def test_run_with_an_exiting_node_fails_with_complete_files(scenario: Path, tmp_path: Path) -> None:
-    outcome = run_scenario(load_scenario(scenario), out=tmp_path / "run", serve=False)
+    outcome = run_scenario(load_scenario(scenario), RunOptions(out=tmp_path / "run", serve=False))
     assert (outcome.state, outcome.success, outcome.exit_code) == ("failed", False, 1)
     assert outcome.error is not None
     assert "node /leaver, timer" in outcome.error
@@ -75,7 +76,7 @@ def test_node_that_exits_before_the_start_leaves_no_files(scenario: Path, tmp_pa
     }[moment]
     (tmp_path / "leaver.py").write_text(code)
     with pytest.raises(RoboyardError, match=r"leaver.*sys\.exit\(0\)") as caught:
-        run_scenario(load_scenario(scenario), out=tmp_path / "run", serve=False)
+        run_scenario(load_scenario(scenario), RunOptions(out=tmp_path / "run", serve=False))
     assert isinstance(caught.value, ConfigError) == (moment != "setup")
     assert not (tmp_path / "run").exists()
 
@@ -84,7 +85,9 @@ def test_files_are_complete_when_the_caller_exits(scenario: Path, tmp_path: Path
     (tmp_path / "leaver.py").write_text(NODE.replace("sys.exit(0)", "pass"))
     with pytest.raises(SystemExit) as caught:  # of the caller's own function, not of a node
         run_scenario(
-            load_scenario(scenario), out=tmp_path / "run", serve=False, on_progress=lambda progress: sys.exit(7)
+            load_scenario(scenario),
+            RunOptions(out=tmp_path / "run", serve=False),
+            observer=RunObserver(on_progress=lambda progress: sys.exit(7)),
         )
     assert caught.value.code == 7
     assert json.loads((tmp_path / "run" / "metrics.json").read_text())["error"] == "called sys.exit(7)"

@@ -14,6 +14,7 @@ from tests.harness.scenarios import ScenarioBuilder, recording_digest
 from roboyard.errors import ConfigError
 from roboyard.record import open_recording
 from roboyard.scenarios import RunResult, check_scenario, load_scenario, regenerate_report, run_scenario
+from roboyard.scenarios.run_options import RunOptions
 
 HEAD = """\
 world: empty
@@ -52,7 +53,7 @@ def write(tmp_path: Path) -> Any:
 
 def run_quietly(path: Path, out: Path) -> RunResult:
     """Run a scenario to its end without a report."""
-    outcome = run_scenario(load_scenario(path), out=out, report=False, serve=False)
+    outcome = run_scenario(load_scenario(path), RunOptions(out=out, write_report=False, serve=False))
     assert outcome.state == "done", outcome.error
     return outcome
 
@@ -149,7 +150,7 @@ def test_odometry_error_on_ice_is_the_slip_of_the_wheels(mu: float, tmp_path: Pa
     """Wheels ramp up at a, the rover at mu g: until it is as fast as they are it loses v² / 2 (1 / mu g - 1 / a)."""
     builder = ScenarioBuilder(duration=4.0).set(operator=[{"wait": 0.5}, {"drive": {"linear": 0.4, "duration": 60}}])
     builder.with_fault("low_friction_area", time=0.0, pose=[0, 0, 0], size=[20, 20], friction=mu)
-    outcome = run_scenario(builder.load(tmp_path), keep_files=False, serve=False)
+    outcome = run_scenario(builder.load(tmp_path), RunOptions(keep_files=False, serve=False))
     speed, ramp = 0.4, 1.5
     lost = speed**2 / 2.0 * (1.0 / (mu * 9.81) - 1.0 / ramp)
     assert outcome.metrics["odom_final_error"] == pytest.approx(lost, rel=0.06)

@@ -16,6 +16,8 @@ from roboyard.errors import ConfigError
 from roboyard.messages import msg
 from roboyard.scenarios import load_scenario, regenerate_report, run_scenario
 from roboyard.scenarios.assembly import build_run
+from roboyard.scenarios.resolve import resolve_scenario
+from roboyard.scenarios.run_options import RunOptions, SnapshotRequest
 
 HEAD = """
 world: pick_place_station
@@ -59,7 +61,7 @@ def write(tmp_path: Path):
 
 def run_with_faults(path: Path, seconds: float = 1.4) -> tuple[dict[str, tuple[np.ndarray, float]], list[dict]]:
     """Where things are then, and how upright; and what happened."""
-    with build_run(load_scenario(path), record=False) as run:
+    with build_run(resolve_scenario(load_scenario(path)), record=False) as run:
         run.run_for(seconds)
         found = {}
         for name in run.objects:
@@ -132,7 +134,7 @@ def test_events_are_counted_and_missing_objects_reported(write):
 
 def test_sensor_dark_darkens_colors_but_not_depth(write):
     path = write("  - {time: 0 s, trigger: grasp, type: low_light, sensor: camera, brightness: 0.1}\n")
-    with build_run(load_scenario(path), record=False) as run:
+    with build_run(resolve_scenario(load_scenario(path)), record=False) as run:
         observed: dict[str, list[tuple[float, float]]] = {"/camera/rgb/image_raw": [], "/camera/depth/image": []}
 
         def take(image, topic) -> None:
@@ -151,7 +153,7 @@ def test_sensor_dark_darkens_colors_but_not_depth(write):
 
 def test_sensor_blind_loses_only_depth(write):
     path = write("  - {time: 0 s, trigger: grasp, duration: 0.3 s, type: depth_dropout, sensor: camera}\n")
-    with build_run(load_scenario(path), record=False) as run:
+    with build_run(resolve_scenario(load_scenario(path)), record=False) as run:
         observed: list[tuple[float, float, int]] = []
         colours: list[int] = []
 
@@ -175,7 +177,10 @@ def test_object_faults_repeat_and_are_reported_again(write, tmp_path):
         "  - {time: 0 s, trigger: grasp.low, type: drop_object}\n"
         "  - {time: 0.2 s, duration: 0.4 s, type: sensor_dropout, sensor: camera}\n"
     )
-    outcomes = [run_scenario(load_scenario(path), out=tmp_path / name, report=False, serve=False) for name in "ab"]
+    outcomes = [
+        run_scenario(load_scenario(path), RunOptions(out=tmp_path / name, write_report=False, serve=False))
+        for name in "ab"
+    ]
     assert recording_digest(tmp_path / "a") == recording_digest(tmp_path / "b")
     events = outcomes[0].metrics["events"]
     assert [(e["kind"], e["state"]) for e in events] == [
@@ -196,10 +201,15 @@ def test_object_faults_go_on_from_states(write, tmp_path):
     path = write(silent + "  - {time: 0 s, trigger: grasp.low, type: knock_over}\n")
     complete = tmp_path / "whole"
     states = [(time, tmp_path / f"{time}.state") for time in (0.3, 0.6, 0.8)]
-    run_scenario(load_scenario(path), out=complete, report=False, serve=False, snapshots=states)
+    run_scenario(
+        load_scenario(path),
+        RunOptions(
+            out=complete, write_report=False, serve=False, snapshots=tuple(SnapshotRequest(*state) for state in states)
+        ),
+    )
     for time, state in states:
         out = tmp_path / f"from{time}"
-        run_scenario(load_scenario(path), out=out, report=False, serve=False, resume_from=state)
+        run_scenario(load_scenario(path), RunOptions(out=out, write_report=False, serve=False, from_snapshot=state))
         assert recording_digest(out) == recording_digest(complete), time
 
 
@@ -214,4 +224,4 @@ def test_object_faults_go_on_from_states(write, tmp_path):
 ])  # fmt: skip
 def test_invalid_object_faults_are_refused(write, fault, says):
     with pytest.raises(ConfigError, match=says):
-        build_run(load_scenario(write(f"  - {fault}\n")), record=False)
+        build_run(resolve_scenario(load_scenario(write(f"  - {fault}\n"))), record=False)

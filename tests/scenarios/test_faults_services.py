@@ -9,6 +9,7 @@ from tests.harness.scenarios import ScenarioBuilder, recording_digest
 from roboyard.bus import ExternalInput
 from roboyard.messages import msg, serialize, service_type, srv
 from roboyard.scenarios import Run, RunControl, run_scenario
+from roboyard.scenarios.run_options import RunObserver, RunOptions
 
 
 def call(kind: str, target: str, request: Any, responses: list[Any]) -> ExternalInput:
@@ -50,12 +51,9 @@ def run_with_inputs(tmp_path: Path, out: str, script: dict[float, Any], **option
 
     outcome = run_scenario(
         builder.load(tmp_path),
-        out=tmp_path / out,
-        report=False,
-        serve=False,
+        RunOptions(out=tmp_path / out, write_report=False, serve=False, **options),
         control=RunControl(),
-        on_started=started,
-        **options,
+        observer=RunObserver(on_started=started),
     )
     return outcome, scans
 

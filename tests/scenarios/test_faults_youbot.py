@@ -12,6 +12,7 @@ from tests.harness.workers import InlinePool
 from roboyard.cli.benchmarks import find_benchmarks, run_benchmark
 from roboyard.scenarios import load_scenario, run_scenario
 from roboyard.scenarios.batch.worker import TrialJob, TrialResult, run_trial
+from roboyard.scenarios.run_options import RunOptions
 
 GOOD: dict[str, Any] = {
     "arm.at_rest": True,
@@ -106,7 +107,7 @@ def test_loop_with_a_fault_ends_well(tmp_path, fault, things, ends):
                  "robots.arm.parameters.skills.loop=1")  # fmt: skip
     spec = load_scenario("youbot-faults", overrides=overrides)
     spec = replace(spec, scenario=replace(spec.config, seed=1))
-    metrics = run_scenario(spec, out=tmp_path / "run", report=False, serve=False).metrics
+    metrics = run_scenario(spec, RunOptions(out=tmp_path / "run", write_report=False, serve=False)).metrics
     assert metrics["success"], metrics["criteria"]
     assert metrics["end_cause"] == ends
     assert metrics["objects_placed"] == (not ends)

@@ -8,7 +8,7 @@ import pytest
 from roboyard.bringup.catalog import find_catalog_file, robots, scenarios, worlds
 from roboyard.errors import ConfigError, InputError, UnknownNameError
 from roboyard.scenarios import load_scenario
-from roboyard.scenarios.resolve import read_criteria, read_scripts
+from roboyard.scenarios.resolve import resolve_scenario
 from roboyard.scenarios.schema import RemoveFault, SpawnFault
 
 GOOD = """\
@@ -48,8 +48,9 @@ def test_full_scenario_is_read(write) -> None:  # type: ignore[no-untyped-def]
         SpawnFault(time=90.0, type="spawn", model="box", pose=(6.0, 0.2, 0.0)),
         RemoveFault(time=100.0, type="remove", name="box_0"),
     )
-    assert list(read_scripts(spec)) == ["rover"]
-    assert set(read_criteria(spec)[0]) == {"success"}
+    resolved = resolve_scenario(spec)
+    assert list(resolved.scripts) == ["rover"]
+    assert set(resolved.criteria) == {"success"}
 
 
 def test_smoke_variant_is_short_and_differs_only_as_written(write) -> None:  # type: ignore[no-untyped-def]
@@ -110,7 +111,7 @@ def test_invalid_scenarios_are_refused_with_line_and_remedy(
 def test_expressions_and_scripts_are_checked_early(write, change: tuple[str, str], message: str) -> None:  # type: ignore[no-untyped-def]
     spec = load_scenario(write(GOOD.replace(*change)))
     with pytest.raises(InputError, match=message):
-        _ = read_criteria(spec), read_scripts(spec)
+        resolve_scenario(spec)
 
 
 @pytest.mark.parametrize("text", ["", "[]", "3", "{", "a: &a [*a]", "world: !!python/object:os.system {}", "\x00"])
@@ -141,8 +142,7 @@ def test_packaged_scenarios_have_smoke_variant_and_summary() -> None:
         spec = load_scenario(name, smoke=True)
         assert spec.config.duration <= 5.0
         assert spec.config.summary
-        read_criteria(spec)
-        read_scripts(spec)
+        resolve_scenario(spec)
 
 
 def test_numbers_are_drawn_by_the_seed(write) -> None:  # type: ignore[no-untyped-def]

@@ -15,6 +15,8 @@ from roboyard.scenarios.assembly import build_run
 from roboyard.scenarios.execution import run_scenario
 from roboyard.scenarios.loading import load_scenario
 from roboyard.scenarios.nodes.actors import belt_surfaces
+from roboyard.scenarios.resolve import resolve_scenario
+from roboyard.scenarios.run_options import RunOptions, SnapshotRequest
 from roboyard.simulation.carrying import put
 
 FED = """
@@ -33,7 +35,7 @@ duration: 5
 def fed(tmp_path: Path):
     def start(seed: int = 1, text: str = FED):
         (tmp_path / "fed.yaml").write_text(text)
-        return build_run(load_scenario(tmp_path / "fed.yaml").with_seed(seed), record=False)
+        return build_run(resolve_scenario(load_scenario(tmp_path / "fed.yaml").with_seed(seed)), record=False)
 
     return start
 
@@ -93,7 +95,17 @@ def test_grasp_on_a_belt_goes_on_from_states(tmp_path: Path):
     """Saved while the tool goes along with a thing, and while the fingers close: the whole recording is the same."""
     spec = load_scenario("youbot-belt", overrides=["duration=14.5", "criteria={}"]).with_seed(1)
     moments = {moment: tmp_path / f"{moment}.state" for moment in (11.3, 12.9)}
-    run_scenario(spec, out=tmp_path / "whole", snapshots=[*moments.items()], report=False, serve=False)
+    run_scenario(
+        spec,
+        RunOptions(
+            out=tmp_path / "whole",
+            snapshots=tuple(SnapshotRequest(*moment) for moment in moments.items()),
+            write_report=False,
+            serve=False,
+        ),
+    )
     for moment, state in moments.items():
-        run_scenario(spec, out=tmp_path / f"from_{moment}", resume_from=state, report=False, serve=False)
+        run_scenario(
+            spec, RunOptions(out=tmp_path / f"from_{moment}", from_snapshot=state, write_report=False, serve=False)
+        )
         assert recording_digest(tmp_path / f"from_{moment}") == recording_digest(tmp_path / "whole"), moment

@@ -20,6 +20,7 @@ from roboyard.messages import action, msg
 from roboyard.messages.convert import pose_to_msg, pose_to_se2, vector_to_array
 from roboyard.record import open_recording
 from roboyard.scenarios import Run, check_scenario, load_scenario, run_scenario
+from roboyard.scenarios.run_options import RunOptions, SnapshotRequest
 from roboyard.simulation.proof.bodies import ball
 
 SCENARIO = """\
@@ -42,7 +43,15 @@ def write(tmp_path: Path, text: str = SCENARIO) -> Path:
 def test_errands_are_done_and_runs_repeat(tmp_path: Path) -> None:
     spec = load_scenario(write(tmp_path))
     states = [(time, tmp_path / f"{time}.state") for time in (0.7, 3.3)]
-    outcome = run_scenario(spec, out=tmp_path / "whole", snapshots=states, report=False, serve=False)
+    outcome = run_scenario(
+        spec,
+        RunOptions(
+            out=tmp_path / "whole",
+            snapshots=tuple(SnapshotRequest(*state) for state in states),
+            write_report=False,
+            serve=False,
+        ),
+    )
     assert outcome.state == "done", outcome.error
     observed: dict[str, list[tuple[str, str]]] = {"anna": [], "ben": []}
     positions: dict[str, SE2] = {}
@@ -55,11 +64,11 @@ def test_errands_are_done_and_runs_repeat(tmp_path: Path) -> None:
     assert [state for state, _ in observed["anna"]][:6] == ["setup", "idle", "movement", "idle", "animation", "idle"]
     assert ("movement", "carry") in observed["ben"] or any(state == "movement" for state, _ in observed["ben"])
     assert positions["anna"].x == pytest.approx(2.0, abs=0.02)
-    run_scenario(spec, out=tmp_path / "again", report=False, serve=False)
+    run_scenario(spec, RunOptions(out=tmp_path / "again", write_report=False, serve=False))
     complete = recording_digest(tmp_path / "whole")
     assert recording_digest(tmp_path / "again") == complete
     for _, state in states:
-        run_scenario(spec, out=tmp_path / state.stem, resume_from=state, report=False, serve=False)
+        run_scenario(spec, RunOptions(out=tmp_path / state.stem, from_snapshot=state, write_report=False, serve=False))
         assert recording_digest(tmp_path / state.stem) == complete
 
 
@@ -253,9 +262,12 @@ people:
 duration: 6
 """
     spec, state = load_scenario(write(tmp_path, text)), tmp_path / "kept.state"
-    outcome = run_scenario(spec, out=tmp_path / "whole", snapshots=[(2.1, state)], report=False, serve=False)
+    outcome = run_scenario(
+        spec,
+        RunOptions(out=tmp_path / "whole", snapshots=(SnapshotRequest(2.1, state),), write_report=False, serve=False),
+    )
     assert outcome.state == "done", outcome.error
-    run_scenario(spec, out=tmp_path / "again", resume_from=state, report=False, serve=False)
+    run_scenario(spec, RunOptions(out=tmp_path / "again", from_snapshot=state, write_report=False, serve=False))
     assert recording_digest(tmp_path / "whole") == recording_digest(tmp_path / "again")
     ways: dict[str, list[tuple[float, float]]] = {}
     with open_recording(tmp_path / "whole") as recording:

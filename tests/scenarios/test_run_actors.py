@@ -15,6 +15,7 @@ from roboyard.description import load_world
 from roboyard.errors import DescriptionError
 from roboyard.record import open_recording
 from roboyard.scenarios import Run, load_scenario, run_scenario
+from roboyard.scenarios.run_options import RunOptions, SnapshotRequest
 from roboyard.simulation import Simulation
 from roboyard.simulation.people.gait import walk_clip
 from roboyard.simulation.people.library import own_clip
@@ -82,9 +83,12 @@ def test_runs_with_actors_repeat_and_go_on_from_states(tmp_path: Path) -> None:
     (tmp_path / "walk.yaml").write_text("world: street.sdf\nduration: 4\n")
     spec = load_scenario(tmp_path / "walk.yaml")
     state = tmp_path / "kept.state"
-    outcome = run_scenario(spec, out=tmp_path / "whole", snapshots=[(2.3, state)], report=False, serve=False)
+    outcome = run_scenario(
+        spec,
+        RunOptions(out=tmp_path / "whole", snapshots=(SnapshotRequest(2.3, state),), write_report=False, serve=False),
+    )
     assert outcome.state == "done", outcome.error
-    run_scenario(spec, out=tmp_path / "again", resume_from=state, report=False, serve=False)
+    run_scenario(spec, RunOptions(out=tmp_path / "again", from_snapshot=state, write_report=False, serve=False))
     assert recording_digest(tmp_path / "whole") == recording_digest(tmp_path / "again")
     with open_recording(tmp_path / "whole") as recording:
         poses = [item.message.pose.position for item in recording.messages(["/truth/anna/pose"])]

@@ -11,6 +11,7 @@ from tests.harness.scenarios import recording_digest
 from roboyard.errors import ConfigError, InputError, UnknownNameError
 from roboyard.record import open_recording
 from roboyard.scenarios import check_scenario, load_scenario, run_scenario
+from roboyard.scenarios.run_options import RunOptions, SnapshotRequest
 
 SCENARIO = """\
 world: empty
@@ -37,7 +38,15 @@ def write(tmp_path: Path, text: str = SCENARIO) -> Path:
 def test_furniture_moves_on_time_and_goes_on_from_states(tmp_path: Path) -> None:
     spec = load_scenario(write(tmp_path))
     states = [(time, tmp_path / f"{time}.state") for time in (0.6, 1.3)]
-    outcome = run_scenario(spec, out=tmp_path / "whole", snapshots=states, report=False, serve=False)
+    outcome = run_scenario(
+        spec,
+        RunOptions(
+            out=tmp_path / "whole",
+            snapshots=tuple(SnapshotRequest(*state) for state in states),
+            write_report=False,
+            serve=False,
+        ),
+    )
     assert outcome.state == "done", outcome.error
     found: dict[str, list[tuple[float, float]]] = {}
     with open_recording(tmp_path / "whole") as recording:
@@ -49,7 +58,7 @@ def test_furniture_moves_on_time_and_goes_on_from_states(tmp_path: Path) -> None
     assert max(value for time, value in found["/door/state"] if time < 0.4) < 0.01
     assert found["/table/state"][-1][0] <= 1.2
     for _, state in states:
-        run_scenario(spec, out=tmp_path / state.stem, resume_from=state, report=False, serve=False)
+        run_scenario(spec, RunOptions(out=tmp_path / state.stem, from_snapshot=state, write_report=False, serve=False))
         assert recording_digest(tmp_path / "whole") == recording_digest(tmp_path / state.stem)
 
 

@@ -19,6 +19,7 @@ from roboyard.errors import InputError, RunError
 from roboyard.messages import msg
 from roboyard.record import open_recording
 from roboyard.scenarios import load_scenario, run_scenario
+from roboyard.scenarios.run_options import RunObserver, RunOptions, SnapshotRequest
 from roboyard.scenarios.snapshot_file import decode_snapshot, encode_snapshot
 
 SCENARIO = """\
@@ -54,10 +55,18 @@ def saved(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = folder / "mine.yaml"
     path.write_text(SCENARIO)
     spec = load_scenario(path)
-    outcome = run_scenario(spec, out=folder / "whole", report=False, serve=False)
+    outcome = run_scenario(spec, RunOptions(out=folder / "whole", write_report=False, serve=False))
     assert outcome.success, outcome.failure_reason
     states = [(time, folder / f"{time}.state") for time in MOMENTS]
-    run_scenario(spec, out=folder / "saving", snapshots=states, report=False, serve=False)
+    run_scenario(
+        spec,
+        RunOptions(
+            out=folder / "saving",
+            snapshots=tuple(SnapshotRequest(*state) for state in states),
+            write_report=False,
+            serve=False,
+        ),
+    )
     return folder
 
 
@@ -84,8 +93,10 @@ def test_fresh_process_continues_to_the_same_bytes(
 
 def test_continued_run_has_the_metrics_of_the_whole_run(saved: Path, tmp_path: Path) -> None:
     spec = load_scenario(saved / "mine.yaml")
-    outcome = run_scenario(spec, out=tmp_path / "out", resume_from=saved / "1.1.state", report=False, serve=False)
-    complete = run_scenario(spec, keep_files=False, serve=False)
+    outcome = run_scenario(
+        spec, RunOptions(out=tmp_path / "out", from_snapshot=saved / "1.1.state", write_report=False, serve=False)
+    )
+    complete = run_scenario(spec, RunOptions(keep_files=False, serve=False))
     assert outcome.metrics["robots"] == complete.metrics["robots"]
     assert outcome.metrics["events"] == complete.metrics["events"]
     counts = [{topic["name"]: topic["count"] for topic in o.metrics["topics"]} for o in (outcome, complete)]
@@ -97,7 +108,9 @@ def test_continued_run_has_the_metrics_of_the_whole_run(saved: Path, tmp_path: P
 def test_continued_run_may_end_but_not_begin_differently(saved: Path, tmp_path: Path) -> None:
     state = saved / "0.7771.state"
     longer = load_scenario(saved / "mine.yaml", overrides=["duration=2", "criteria.moves=path_length > 100"])
-    outcome = run_scenario(longer, out=tmp_path / "out", resume_from=state, report=False, serve=False)
+    outcome = run_scenario(
+        longer, RunOptions(out=tmp_path / "out", from_snapshot=state, write_report=False, serve=False)
+    )
     assert (outcome.state, outcome.success) == ("done", False)
     with open_recording(tmp_path / "out") as recording:
         assert recording.end_ns == 2_000_000_000
@@ -109,7 +122,7 @@ def test_continued_run_may_end_but_not_begin_differently(saved: Path, tmp_path: 
     ):
         spec = load_scenario(saved / "mine.yaml", overrides=[override])
         with pytest.raises(InputError, match=text):
-            run_scenario(spec, out=tmp_path / "not", resume_from=state, serve=False)
+            run_scenario(spec, RunOptions(out=tmp_path / "not", from_snapshot=state, serve=False))
         assert not (tmp_path / "not").exists()
 
 
@@ -131,11 +144,11 @@ def test_invalid_state_files_are_refused(saved: Path, tmp_path: Path) -> None:
         if content is not None:
             path.write_bytes(content)
         with pytest.raises(InputError, match=text) as caught:
-            run_scenario(spec, out=tmp_path / "not", resume_from=path, serve=False)
+            run_scenario(spec, RunOptions(out=tmp_path / "not", from_snapshot=path, serve=False))
         assert str(path) in str(caught.value)
         assert not (tmp_path / "not").exists()
     with pytest.raises(InputError, match="folder"):
-        run_scenario(spec, out=tmp_path / "not", resume_from=tmp_path, serve=False)
+        run_scenario(spec, RunOptions(out=tmp_path / "not", from_snapshot=tmp_path, serve=False))
 
 
 WAITS = """\
@@ -156,8 +169,9 @@ def test_node_that_cannot_be_saved_is_named(tmp_path: Path) -> None:
     path = tmp_path / "mine.yaml"
     path.write_text("world: empty\nduration: 1\nnodes: {waits: {type: 'waits.py:Waits'}}\n")
     outcome = run_scenario(
-        load_scenario(path), keep_files=False, serve=False, snapshots=[(0.5, tmp_path / "x.state")]
-    )  # fmt: skip
+        load_scenario(path),
+        RunOptions(keep_files=False, serve=False, snapshots=(SnapshotRequest(0.5, tmp_path / "x.state"),)),
+    )
     assert outcome.state == "failed"
     assert "node /waits" in str(outcome.error)
     assert not (tmp_path / "x.state").exists()
@@ -199,12 +213,16 @@ def test_saving_waits_for_offloaded_work(tmp_path: Path) -> None:
     (tmp_path / "works.py").write_text(WORKS)
     path, state = tmp_path / "mine.yaml", tmp_path / "x.state"
     path.write_text("world: empty\nduration: 2\nnodes: {works: {type: 'works.py:Works'}}\n")
-    run_scenario(load_scenario(path), out=tmp_path / "whole", snapshots=[(0.6, state)], report=False, serve=False)
+    run_scenario(
+        load_scenario(path),
+        RunOptions(out=tmp_path / "whole", snapshots=(SnapshotRequest(0.6, state),), write_report=False, serve=False),
+    )
     moments: list[float] = []
     run_scenario(
-        load_scenario(path), out=tmp_path / "again", resume_from=state, report=False, serve=False,
-        on_started=lambda run: moments.append(run.time),
-    )  # fmt: skip
+        load_scenario(path),
+        RunOptions(out=tmp_path / "again", from_snapshot=state, write_report=False, serve=False),
+        observer=RunObserver(on_started=lambda run: moments.append(run.time)),
+    )
     assert moments == [pytest.approx(0.81)]
     assert recording_digest(tmp_path / "whole") == recording_digest(tmp_path / "again")
     with open_recording(tmp_path / "whole") as recording:

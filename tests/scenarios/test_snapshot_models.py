@@ -9,6 +9,7 @@ from tests.harness.scenarios import ScenarioBuilder, recording_digest
 from roboyard.bus import ExternalInput
 from roboyard.messages import serialize, srv
 from roboyard.scenarios import Run, run_scenario
+from roboyard.scenarios.run_options import RunObserver, RunOptions, SnapshotRequest
 
 SEEING = """<sdf version="1.10"><model name="seeing"><link name="l">
 <inertial><mass>1</mass><inertia><ixx>0.01</ixx><iyy>0.01</iyy><izz>0.01</izz></inertia></inertial>
@@ -37,14 +38,27 @@ def test_models_spawned_by_services_are_restored(tmp_path: Path) -> None:
 
     spec = ScenarioBuilder(duration=1.2).load(tmp_path)
     states = [(time, tmp_path / f"{time}.state") for time in (0.4, 0.6, 0.9)]
-    run_scenario(spec, out=tmp_path / "whole", snapshots=states, on_started=change_models, report=False, serve=False)
+    run_scenario(
+        spec,
+        RunOptions(
+            out=tmp_path / "whole",
+            snapshots=tuple(SnapshotRequest(*state) for state in states),
+            write_report=False,
+            serve=False,
+        ),
+        observer=RunObserver(on_started=change_models),
+    )
     assert b"three" in (tmp_path / "whole/recording.mcap").read_bytes()
     for _, state in states:
         out = tmp_path / state.stem
-        outcome = run_scenario(spec, out=out, resume_from=state, on_started=change_models, report=False, serve=False)
+        outcome = run_scenario(
+            spec,
+            RunOptions(out=out, from_snapshot=state, write_report=False, serve=False),
+            observer=RunObserver(on_started=change_models),
+        )
         assert outcome.state == "done", outcome.error
         assert recording_digest(out) == recording_digest(tmp_path / "whole")
         repeated = run_scenario(
-            spec, keep_files=False, resume_from=state, replay_inputs=tmp_path / "whole", serve=False
+            spec, RunOptions(keep_files=False, from_snapshot=state, replay_inputs=tmp_path / "whole", serve=False)
         )
         assert repeated.metrics["messages"] == outcome.metrics["messages"]

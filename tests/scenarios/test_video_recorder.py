@@ -4,6 +4,7 @@ import os
 import signal
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import imageio_ffmpeg
 import mujoco
@@ -14,7 +15,7 @@ from tests.harness.workers import end_of_process, forked_process
 from tests.scenarios.watched_rendering import WatchedRenderProcess, run_until_frames_are_drawn
 
 from roboyard.scenarios import RunControl, RunResult, load_scenario, run_scenario, video_recorder
-from roboyard.scenarios.execution import RunProgress
+from roboyard.scenarios.run_options import RunObserver, RunOptions, RunProgress
 from roboyard.simulation.video import VideoSettings, states_from_poses
 from roboyard.simulation.video.render_video import FrameSequence
 from roboyard.simulation.video.states import GrowingStateSequence, StateSequence
@@ -53,9 +54,12 @@ def processes(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[WatchedRenderPro
             os.kill(process.pid, 0)  # none is left, whatever happened
 
 
-def run_quietly(path: Path, out: Path, **options: object) -> RunResult:
+def run_quietly(
+    path: Path, out: Path, *, control: RunControl | None = None, observer: RunObserver | None = None, **options: Any
+) -> RunResult:
     """Run a scenario without a report and without a socket."""
-    return run_scenario(load_scenario(path), out=out, report=False, serve=False, **options)  # type: ignore[arg-type]
+    run_options = RunOptions(**{"out": out, "write_report": False, "serve": False, **options})
+    return run_scenario(load_scenario(path), run_options, control=control, observer=observer)
 
 
 def count_frames(path: Path) -> int:
@@ -72,16 +76,16 @@ def test_concurrent_video_equals_one_drawn_afterwards(
     scenario: Path, tmp_path: Path, processes: list[WatchedRenderProcess], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     lines: list[str] = []
-    beside = run_quietly(scenario, tmp_path / "beside", video=True, on_stage=lines.append)
+    beside = run_quietly(scenario, tmp_path / "beside", video="always", observer=RunObserver(on_stage=lines.append))
     assert (len(processes), beside.notes) == (1, ())
     assert lines[-1] == f"drawing the video: frame {FRAMES} of {FRAMES}" or f"frame {FRAMES} of {FRAMES}," in lines[-1]
     monkeypatch.setattr(video_recorder, "count_usable_cores", lambda: 1)
-    after = run_quietly(scenario, tmp_path / "after", video=True)
+    after = run_quietly(scenario, tmp_path / "after", video="always")
     assert len(processes) == 1
     assert [note for note in after.notes if "second core" in note] == list(after.notes) != []
     assert count_frames(beside.files["video"]) == FRAMES
     assert beside.files["video"].read_bytes() == after.files["video"].read_bytes()
-    none = run_quietly(scenario, tmp_path / "none", video=False)
+    none = run_quietly(scenario, tmp_path / "none", video="never")
     recordings = {outcome.files["recording"].read_bytes() for outcome in (beside, after, none)}
     assert len(recordings) == 1
     assert not hidden_files(tmp_path / "beside")
@@ -94,7 +98,7 @@ def test_killed_rendering_costs_no_frame_and_is_reported(
         if progress.time >= 1.0 and processes:
             os.kill(processes[0].pid, signal.SIGKILL)
 
-    outcome = run_quietly(scenario, tmp_path / "out", video=True, on_progress=kill)
+    outcome = run_quietly(scenario, tmp_path / "out", video="always", observer=RunObserver(on_progress=kill))
     assert outcome.success
     (note,) = outcome.notes
     assert "drawn after the run" in note
@@ -113,7 +117,9 @@ def test_stopped_run_leaves_a_playable_video(
             processes[0].wait_for_frames(5)  # of ten that can be drawn by now
             control.stop()
 
-    outcome = run_quietly(scenario, tmp_path / "out", video=True, on_progress=stop, control=control)
+    outcome = run_quietly(
+        scenario, tmp_path / "out", video="always", observer=RunObserver(on_progress=stop), control=control
+    )
     assert (outcome.state, outcome.notes) == ("interrupted", ())
     assert 5 <= count_frames(outcome.files["video"]) <= 11
     assert not hidden_files(tmp_path / "out")
@@ -129,7 +135,7 @@ def test_failed_encoder_costs_only_the_video(
     encoder.write_text(f"#!/bin/sh\n{script}\n")
     encoder.chmod(0o755)
     monkeypatch.setenv("IMAGEIO_FFMPEG_EXE", str(encoder))
-    outcome = run_quietly(scenario, tmp_path / "out", video=True)
+    outcome = run_quietly(scenario, tmp_path / "out", video="always")
     assert outcome.success
     assert len(processes) == 1
     (note,) = outcome.notes
@@ -142,9 +148,9 @@ def test_failed_encoder_costs_only_the_video(
 def test_video_of_failures_is_drawn_after_the_run(
     scenario: Path, tmp_path: Path, processes: list[WatchedRenderProcess]
 ) -> None:
-    assert "video" not in run_quietly(scenario, tmp_path / "good", video="failed").files
+    assert "video" not in run_quietly(scenario, tmp_path / "good", video="on_failure").files
     short_drive().criterion("covers_distance", "path_length > 20").write(tmp_path)
-    assert "video" in run_quietly(scenario, tmp_path / "bad", video="failed").files
+    assert "video" in run_quietly(scenario, tmp_path / "bad", video="on_failure").files
     assert processes == []
 
 

@@ -17,7 +17,7 @@ from roboyard.description import load_world
 from roboyard.errors import ConfigError, InputError, RoboyardError
 from roboyard.scenarios.assembly import build_run
 from roboyard.scenarios.loading import load_scenario
-from roboyard.scenarios.resolve import resolve_to_yaml
+from roboyard.scenarios.resolve import resolve_scenario
 from roboyard.scenarios.world.appearance import AppearanceConfig, render_floor_texture
 from roboyard.scenarios.world.objects import AnnularSector, ObjectConfig, add_objects_and_appearance, sample_poses
 
@@ -123,10 +123,10 @@ def test_scenario_as_run_keeps_its_things(tmp_path: Path):
     spec = load_scenario(tmp_path / "lying.yaml")
     repeated = tmp_path / "again" / "scenario.yaml"
     repeated.parent.mkdir()
-    repeated.write_text(resolve_to_yaml(spec))
+    repeated.write_text(resolve_scenario(spec).to_yaml())
     poses = []
     for one in (spec, load_scenario(repeated)):
-        with build_run(one, record=False) as run:
+        with build_run(resolve_scenario(one), record=False) as run:
             run.run_for(0.1)
             poses.append({name: run.simulation.truth(name).T_world_base.xyz for name in ("pin", "post_1", "post_2")})
     assert {name: tuple(xyz) for name, xyz in poses[0].items()} == {name: tuple(xyz) for name, xyz in poses[1].items()}

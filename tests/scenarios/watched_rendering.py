@@ -7,7 +7,7 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 
 from roboyard.scenarios import load_scenario, run_scenario, video_recorder
-from roboyard.scenarios.execution import RunProgress
+from roboyard.scenarios.run_options import RunObserver, RunOptions, RunProgress
 from roboyard.simulation.video.render_process import RenderProcess
 
 
@@ -52,4 +52,8 @@ def run_until_frames_are_drawn(scenario: Path, out: Path, count: int, connection
 
     video_recorder.RenderProcess = OwnRenderProcess  # type: ignore[misc]
     video_recorder.count_usable_cores = lambda: 2  # type: ignore[assignment]
-    run_scenario(load_scenario(scenario), out=out, report=False, serve=False, video=True, on_progress=hang)
+    run_scenario(
+        load_scenario(scenario),
+        RunOptions(out=out, write_report=False, serve=False, video="always"),
+        observer=RunObserver(on_progress=hang),
+    )

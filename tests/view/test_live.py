@@ -14,6 +14,7 @@ from roboyard.geometry import SE2, SE3
 from roboyard.messages import msg
 from roboyard.messages.convert import grid_to_msg, pose_stamped_to_msg
 from roboyard.scenarios import Run, RunControl, load_scenario, run_scenario
+from roboyard.scenarios.run_options import RunObserver, RunOptions
 from roboyard.view import View
 from roboyard.view.wire import packed, unpacked
 
@@ -158,7 +159,12 @@ def run_with_view(path: Path, out: Path, view: View | None) -> Any:
         if view is not None:
             view.begin(run, "test", 3.0, control)
 
-    return run_scenario(load_scenario(path), out=out, report=False, serve=False, control=control, on_started=started)
+    return run_scenario(
+        load_scenario(path),
+        RunOptions(out=out, write_report=False, serve=False),
+        control=control,
+        observer=RunObserver(on_started=started),
+    )
 
 
 def test_passive_viewer_changes_no_byte(tmp_path: Path) -> None:

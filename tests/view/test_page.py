@@ -12,6 +12,7 @@ from tests.view.conftest import Stage
 
 from roboyard.bus.topics import Topic
 from roboyard.scenarios import Run, RunControl, load_scenario, run_scenario
+from roboyard.scenarios.run_options import RunObserver, RunOptions
 from roboyard.view import Player, Server, View
 
 COUNT_COLORS = """async () => {
@@ -91,7 +92,12 @@ def run_in_thread(path: str, view: View, out: Path, overrides: list[str], ended:
         view.begin(run, "test", 600.0, control)
 
     thread = Thread(
-        target=lambda: run_scenario(spec, out=out, report=False, serve=False, control=control, on_started=started),
+        target=lambda: run_scenario(
+            spec,
+            RunOptions(out=out, write_report=False, serve=False),
+            control=control,
+            observer=RunObserver(on_started=started),
+        ),
         daemon=True,
     )
     thread.start()
@@ -181,7 +187,7 @@ def test_keys_drive_and_a_closed_page_is_a_lost_operator(tmp_path: Path) -> None
 @pytest.mark.slow
 def test_page_seeks_in_a_recording(tmp_path: Path) -> None:
     spec = ScenarioBuilder(world="arena", duration=5.0).drive(0.4, duration=9.0).load(tmp_path)
-    run_scenario(spec, out=tmp_path / "run", report=False, serve=False)
+    run_scenario(spec, RunOptions(out=tmp_path / "run", write_report=False, serve=False))
     player = Player(tmp_path / "run")
     server = Server(0)
     try:

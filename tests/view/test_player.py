@@ -12,6 +12,7 @@ from roboyard.errors import RecordingError
 from roboyard.messages.convert import pose_to_se3
 from roboyard.record import open_recording
 from roboyard.scenarios import load_scenario, run_scenario
+from roboyard.scenarios.run_options import RunOptions
 from roboyard.view.player import Player
 from roboyard.view.timeline import Timeline
 from roboyard.view.wire import unpacked
@@ -21,7 +22,7 @@ from roboyard.view.wire import unpacked
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     base = tmp_path_factory.mktemp("recorded")
     spec = ScenarioBuilder(world="arena", duration=6.0).drive(0.4, 0.3, duration=10.0).load(base)
-    run_scenario(spec, out=base / "run", report=False, serve=False)
+    run_scenario(spec, RunOptions(out=base / "run", write_report=False, serve=False))
     return base / "run"
 
 
@@ -114,9 +115,9 @@ def test_missing_recording_is_refused(tmp_path: Path) -> None:
 def test_saved_scenario_can_be_loaded_again(tmp_path: Path) -> None:
     """Also with a choice that changes nothing, and with somebody who has a mission."""
     spec = load_scenario("cell-coexistence")
-    from roboyard.scenarios.resolve import resolve_to_yaml
+    from roboyard.scenarios.resolve import resolve_scenario
 
     again = tmp_path / "scenario.yaml"
-    again.write_text(resolve_to_yaml(spec))
+    again.write_text(resolve_scenario(spec).to_yaml())
     assert load_scenario(again).config.options["safety"].choices == spec.config.options["safety"].choices
     assert Path(str(load_scenario(again).config.people["anna"].mission)).is_file()

@@ -19,6 +19,7 @@ from roboyard.messages.convert import pose_to_se2
 from roboyard.messages.time import to_nanoseconds
 from roboyard.record import open_recording
 from roboyard.scenarios import Run, RunControl, run_scenario
+from roboyard.scenarios.run_options import RunObserver, RunOptions
 from roboyard.view import View
 from roboyard.view.plots import fields, number_at
 
@@ -223,10 +224,17 @@ def test_inputs_of_a_viewer_are_repeated(tmp_path: Path) -> None:
 
         operator = threading.Thread(target=steer)
         operator.start()
-        run_scenario(spec, out=tmp_path / "first", report=False, serve=False, control=control, on_started=started)
+        run_scenario(
+            spec,
+            RunOptions(out=tmp_path / "first", write_report=False, serve=False),
+            control=control,
+            observer=RunObserver(on_started=started),
+        )
         operator.join()
         client.close()
-    again = run_scenario(spec, out=tmp_path / "again", report=False, serve=False, replay_inputs=tmp_path / "first")
+    again = run_scenario(
+        spec, RunOptions(out=tmp_path / "again", write_report=False, serve=False, replay_inputs=tmp_path / "first")
+    )
     with open_recording(tmp_path / "first") as recording:
         *_, last = recording.messages(["/truth/rover/pose"])
     assert last.message.pose.position.x > 0.05

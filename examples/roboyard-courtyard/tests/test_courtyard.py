@@ -9,6 +9,7 @@ from roboyard_courtyard.rambler import Rambler
 import roboyard as ry
 from roboyard.bringup.catalog import NODES, robots, scenarios, worlds
 from roboyard.scenarios import check_scenario, load_scenario, run_batch, run_scenario
+from roboyard.scenarios.run_options import RunOptions
 
 
 def test_all_parts_are_found_by_name() -> None:
@@ -44,7 +45,7 @@ def test_it_turns_only_where_something_is_near(near: float, turns: bool) -> None
 
 
 def test_it_rambles() -> None:
-    outcome = run_scenario(load_scenario("courtyard-ramble", smoke=True), keep_files=False, serve=False)
+    outcome = run_scenario(load_scenario("courtyard-ramble", smoke=True), RunOptions(keep_files=False, serve=False))
     assert outcome.success, outcome.failure_reason
 
 

@@ -93,12 +93,6 @@ def calibration_paths(package: RobotPackage) -> tuple[Path, Path]:
     return robot_path, calibration_folder() / name
 
 
-def may_have_calibration(robot: str, base: Path) -> bool:
-    """Whether a calibration could be kept for ``robot`` (a name or a path), told without reading any description."""
-    robot_folder = (base / robot).parent if "/" in robot or (base / robot).is_file() else None
-    return calibration_folder().is_dir() or (robot_folder is not None and any(robot_folder.glob("*.calibration.yaml")))
-
-
 def is_installed(package: RobotPackage) -> bool:
     """Whether the robot comes with a package, whose folder is not the user's to write into."""
     from roboyard.bringup import catalog
@@ -173,8 +167,9 @@ def apply_calibration(package: RobotPackage) -> RobotPackage:
     calibration, findings = load_calibration(package)
     if calibration is None:
         return replace(package, findings=(*package.findings, *findings)) if findings else package
-    calibrated = package.with_overrides(calibrated_parameters(package, calibration), {})
-    return replace(calibrated, findings=(*package.findings, *findings))
+    parameters = calibrated_parameters(package, calibration)
+    calibrated = package.with_overrides(parameters, {})
+    return replace(calibrated, findings=(*package.findings, *findings), calibrated_parameters=parameters)
 
 
 def calibrated_parameters(package: RobotPackage, calibration: DriveCalibration) -> dict[str, dict[str, Any]]:

@@ -129,6 +129,7 @@ class RobotPackage:
         source: The YAML file, or the description itself.
         findings: What was guessed, for people to read.
         loader: Reads the description once for everyone who works with this package; None: every `load_model` reads it.
+        calibrated_parameters: Parameters of nodes that come from the drive's stored calibration, by node.
     """
 
     name: str
@@ -136,6 +137,7 @@ class RobotPackage:
     source: Path
     findings: tuple[str, ...] = ()
     loader: ModelLoader | None = dataclasses.field(default=None, repr=False, compare=False)
+    calibrated_parameters: Mapping[str, Mapping[str, Any]] = dataclasses.field(default_factory=dict)
 
     @property
     def description(self) -> Path:

@@ -9,33 +9,41 @@ from typing import TYPE_CHECKING
 from roboyard.config.lazy import lazy_exports
 
 if TYPE_CHECKING:
-    from roboyard.scenarios.assembly import CheckReport, check_scenario
+    from roboyard.scenarios.assembly import CheckReport, build_run, check_scenario
     from roboyard.scenarios.batch.comparison import VariantComparison, compare_variants
     from roboyard.scenarios.batch.runner import BatchResult, run_batch
-    from roboyard.scenarios.execution import RunProgress, run_scenario
+    from roboyard.scenarios.execution import run_scenario
     from roboyard.scenarios.loading import LoadedScenario, load_scenario, scenario_from_config
     from roboyard.scenarios.report_regeneration import regenerate_report
+    from roboyard.scenarios.resolve import ResolvedScenario, resolve_scenario
     from roboyard.scenarios.result import RunResult
     from roboyard.scenarios.robot_handle import RobotHandle
     from roboyard.scenarios.run import Run
     from roboyard.scenarios.run_control import RunControl
+    from roboyard.scenarios.run_options import RunObserver, RunOptions, RunProgress, SnapshotRequest
     from roboyard.scenarios.schema import ScenarioConfig
 
 __all__ = [
     "BatchResult",
     "CheckReport",
     "LoadedScenario",
+    "ResolvedScenario",
     "RobotHandle",
     "Run",
     "RunControl",
+    "RunObserver",
+    "RunOptions",
     "RunProgress",
     "RunResult",
     "ScenarioConfig",
+    "SnapshotRequest",
     "VariantComparison",
+    "build_run",
     "check_scenario",
     "compare_variants",
     "load_scenario",
     "regenerate_report",
+    "resolve_scenario",
     "run_batch",
     "run_scenario",
     "scenario_from_config",
@@ -43,10 +51,12 @@ __all__ = [
 
 __getattr__, __dir__ = lazy_exports(__name__, {
     "batch.runner": ("BatchResult", "run_batch"),
-    "assembly": ("CheckReport", "check_scenario"),
-    "execution": ("RunProgress", "run_scenario"),
+    "assembly": ("CheckReport", "build_run", "check_scenario"),
+    "execution": ("run_scenario",),
     "batch.comparison": ("VariantComparison", "compare_variants"),
     "run_control": ("RunControl",),
+    "run_options": ("RunObserver", "RunOptions", "RunProgress", "SnapshotRequest"),
+    "resolve": ("ResolvedScenario", "resolve_scenario"),
     "result": ("RunResult",),
     "report_regeneration": ("regenerate_report",),
     "robot_handle": ("RobotHandle",),

@@ -1,5 +1,5 @@
-"""Builds a run from a loaded scenario: world, robots, devices, people, nodes, operator, mission, faults; checks a
-scenario without running it.
+"""Builds a run from a resolved scenario: physics, robots, devices, people, nodes, operator, mission, faults; and checks
+a scenario without running it.
 """
 
 from __future__ import annotations
@@ -8,79 +8,66 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from roboyard.bringup.catalog import find_catalog_file, find_file
-from roboyard.bringup.legged_robot import create_legged_robot
 from roboyard.bringup.plugins.mapping import map_plugins
 from roboyard.bringup.robot_config import RobotPackage
-from roboyard.bringup.robot_loader import load_robot
 from roboyard.bringup.robot_nodes import create_node
 from roboyard.bus import NodeError
 from roboyard.compute import compile_on_demand
-from roboyard.description import World, load_world
+from roboyard.description import Model, World
 from roboyard.description.extent import bounding_radius
-from roboyard.errors import ConfigError, InputError, RoboyardError, UnknownNameError
+from roboyard.errors import ConfigError, RoboyardError, UnknownNameError
 from roboyard.scenarios.evaluator import metric_names
 from roboyard.scenarios.faults.injection import schedule_faults
-from roboyard.scenarios.loading import LoadedScenario, load_scenario, world_model_name
+from roboyard.scenarios.loading import load_scenario, world_model_name
 from roboyard.scenarios.missions import MISSION, add_mission
 from roboyard.scenarios.nodes.faults import FaultScheduleNode
 from roboyard.scenarios.nodes.ground_truth import ObjectGroundTruthNode
 from roboyard.scenarios.nodes.operator import OperatorNode
 from roboyard.scenarios.operator import OperatorScript
 from roboyard.scenarios.people import add_crowd
-from roboyard.scenarios.resolve import read_criteria, read_scripts
+from roboyard.scenarios.resolve import ResolvedRobot, ResolvedScenario, resolve_scenario
 from roboyard.scenarios.robot_handle import RobotHandle
 from roboyard.scenarios.run import Run
 from roboyard.scenarios.schema import DeviceConfig, PersonConfig, ScenarioConfig, ScenarioRobotConfig
 from roboyard.scenarios.world.free_space import top_down_map
-from roboyard.scenarios.world.objects import add_objects_and_appearance
-from roboyard.scenarios.world.terrain import add_terrain
 from roboyard.simulation.furniture import furniture_of
-from roboyard.walking.movement import Between, play
-from roboyard.walking.movement_file import load_movement
 
 _FREE_POSITION_CLEARANCE = 0.15
 """Left round a robot that is put in a free place [m]."""
 
 
-def build_run(loaded: LoadedScenario, *, out: Path | None = None, record: bool = True) -> Run:
-    """A run with everything the scenario names, at time zero.
+def build_run(resolved: ResolvedScenario, *, out: Path | None = None, record: bool = True) -> Run:
+    """Build the run of a scenario: physics, robots, people, nodes and faults, at time zero.
+
+    Args:
+        resolved: The scenario, from `resolve_scenario`.
+        out: Folder of the recording, new or empty; None: a temporary one.
+        record: False records nothing.
 
     Raises:
-        InputError and its kinds: something the scenario names is not there or not right.
+        InputError and its kinds: something that the scenario names does not fit.
     """
-    config = loaded.config
-    read_criteria(loaded)
-    read_scripts(loaded)
-    world = load_world(find_catalog_file("world", config.world, loaded.base_folder))
-    terrain = None if config.terrain is None else config.terrain.generate(config.seed)
-    if terrain is not None:
-        world = add_terrain(world, terrain)
-    n_world_models = len(world.models)
-    world = add_objects_and_appearance(world, config.objects, config.appearance, config.seed, loaded.base_folder)
+    config = resolved.config
     robot_names = {
         world_model_name(entry.model): name for name, entry in config.robots.items() if world_model_name(entry.model)
     }
     run = Run(
-        rename_world_models(world, robot_names) if robot_names else world,
+        rename_world_models(resolved.world, robot_names) if robot_names else resolved.world,
         seed=config.seed,
         timestep=config.timestep,
         out=out,
         record=record,
         exclude_topics=config.record.exclude_topics,
         camera_rate=config.record.camera_rate,
-        base_folder=loaded.base_folder,
-        name=loaded.name,
+        base_folder=resolved.loaded.base_folder,
+        name=resolved.name,
     )
-    run.terrain = terrain
-    run.objects = tuple(placed.name for placed in world.models[n_world_models:])
+    run.terrain, run.objects = resolved.terrain, resolved.objects
     try:
         for name, device in config.devices.items():
-            _add_device(run, name, device)
-        packages: dict[tuple[object, ...], RobotPackage] = {}
-        for name, entry in config.robots.items():
-            movement = config.movement if name == config.main_robot else None
-            _add_robot(run, name, entry, loaded.base_folder, movement, packages)
+            _add_device(run, name, device, resolved.devices[name])
+        for name, robot in resolved.robots.items():
+            _add_robot(run, name, robot)
         for name, person in config.people.items():
             _add_person(run, name, person)
         add_crowd(run, config.people)
@@ -89,13 +76,13 @@ def build_run(loaded: LoadedScenario, *, out: Path | None = None, record: bool =
                 run.activate_model(name)
         if run.objects:
             run.bus.add(ObjectGroundTruthNode(simulation=run.simulation, objects=run.objects), "thing_truth")
-        for name, script in read_scripts(loaded).items():
+        for name, script in resolved.scripts.items():
             _add_operator(run.robots[name], script)
         _add_nodes(run, config)
         if config.mission is not None:
-            add_mission(run.robots[config.main_robot or ""], config.mission, loaded.base_folder)
+            add_mission(run.robots[config.main_robot or ""], config.mission, resolved.loaded.base_folder)
         if config.faults:
-            faults = schedule_faults(run, config.faults, loaded.source_location)
+            faults = schedule_faults(run, config.faults, resolved.loaded.source_location)
             run.bus.add(FaultScheduleNode(faults=faults, events=run.events), "faults")
     except BaseException:
         run.close()
@@ -103,26 +90,12 @@ def build_run(loaded: LoadedScenario, *, out: Path | None = None, record: bool =
     return run
 
 
-def _add_robot(
-    run: Run,
-    name: str,
-    config: ScenarioRobotConfig,
-    base_folder: Path,
-    movement: str | None,
-    packages: dict[tuple[object, ...], RobotPackage],
-) -> None:
-    """Add a robot; ``packages`` keeps those that were found, so that robots of one kind share what was read."""
-    location = f"robots.{name}"
+def _add_robot(run: Run, name: str, robot: ResolvedRobot) -> None:
+    config, package = robot.config, robot.package
     try:
-        if world_model_name(config.model):
+        if package is None:
             run.activate_model(name, namespace=config.namespace, nodes=config.nodes)
             return
-        package_key = (config.model, *sorted(config.xacro_args.items()), config.repair)
-        if package_key not in packages:
-            packages[package_key] = load_robot(config.model, base_folder, config.xacro_args, repair=config.repair)
-        package = packages[package_key].with_overrides(config.parameters, config.remap)
-        if movement is not None:
-            package = with_movement(package, movement, base_folder, config.xacro_args)
         pose = _find_free_pose(run, package, config) if config.pose == "free" else config.pose
         run.add_robot(
             package, name, pose=pose, namespace=config.namespace, nodes=config.nodes, xacro_args=config.xacro_args,
@@ -131,13 +104,13 @@ def _add_robot(
     except (ConfigError, NodeError):  # they name their place
         raise
     except RoboyardError as error:
-        error.location = error.location or location
+        error.location = error.location or f"robots.{name}"
         raise
 
 
-def _add_device(run: Run, name: str, config: DeviceConfig) -> None:
+def _add_device(run: Run, name: str, config: DeviceConfig, model: Model) -> None:
     try:
-        run.add_device(config.model, name, config.pose, config.initial_command)
+        run.add_device(model, name, config.pose, config.initial_command)
     except ConfigError:
         raise
     except RoboyardError as error:
@@ -229,45 +202,6 @@ def rename_world_models(world: World, new_names: Mapping[str, str]) -> World:
     return replace(world, models=models, joints=joints)
 
 
-_MOVEMENT_KEY = "movement"
-
-
-def with_movement(
-    package: RobotPackage, file: str, base_folder: Path | None = None, xacro_args: Mapping[str, str] | None = None
-) -> RobotPackage:
-    """The package of a robot whose gait node plays a movement file, looked through from its first step to its last.
-
-    Args:
-        package: Of a robot on legs.
-        file: The movement, beside the scenario or as seen from the working folder.
-        base_folder: The scenario's folder.
-        xacro_args: For xacro.
-
-    Raises:
-        InputError: there is no such file, or the robot has no legs or no gait node.
-        DescriptionError: it is no movement file.
-        RoboyardError: the robot cannot play it; with step, leg, joint, value and limit.
-    """
-    try:
-        path = find_file(file, base_folder)
-    except InputError as error:
-        raise InputError(error.message, location=_MOVEMENT_KEY, valid=error.valid) from None
-    legs = create_legged_robot(package, package.load_model(xacro_args))
-    gait_node = next((name for name, spec in package.config.nodes.items() if spec.type == "gait"), None)
-    if legs is None or gait_node is None:
-        raise InputError(
-            f"{package.name} plays none", location=_MOVEMENT_KEY, valid="a robot on legs with a node `gait`"
-        )
-    interpolation: Between = "spline" if package.node(gait_node).parameters.get("between") == "spline" else "cosine"
-    try:
-        play(load_movement(path), legs, between=interpolation)
-    except RoboyardError as error:
-        if str(path) not in str(error):
-            error.location = f"{path}, {error.location}" if error.location else str(path)
-        raise
-    return package.with_overrides({gait_node: {"movement": str(path.resolve())}}, {})
-
-
 @dataclass(frozen=True, slots=True)
 class CheckReport:
     """What a scenario holds.
@@ -312,8 +246,7 @@ def check_scenario(
         InputError and its kinds: the first thing that is not right.
     """
     loaded = load_scenario(name, overrides=overrides, smoke=smoke, robot=robot, world=world)
-    read_criteria(loaded)
-    with compile_on_demand(), build_run(loaded, record=False) as run:
+    with compile_on_demand(), build_run(resolve_scenario(loaded), record=False) as run:
         findings = [str(finding) for finding in run.world.warnings]
         for handle in run.robots.values():
             findings += [f"{handle.name}: {finding}" for finding in handle.package.findings]

@@ -1,19 +1,18 @@
-"""Executes a scenario from start to criteria, metrics and report, and leaves its run folder."""
+"""Executes a scenario: builds its run, lets the clock run, evaluates the criteria, and writes the run folder."""
 
 from __future__ import annotations
 
 import gc
 import math
 import traceback
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Any, Final
 
 from roboyard.bus import ExternalInput
-from roboyard.bus.log import LogRecord
 from roboyard.bus.socket import SocketServer
 from roboyard.compute import (
     CompilationInterrupted,
@@ -24,7 +23,7 @@ from roboyard.compute import (
     monitor_compilation,
     wait_for_kernels,
 )
-from roboyard.errors import InputError, RoboyardError, describe_exception
+from roboyard.errors import InputError, RoboyardError, RunError, describe_exception
 from roboyard.record import McapWriter, open_recording, recorded_inputs
 from roboyard.scenarios.assembly import build_run
 from roboyard.scenarios.criteria import Criterion, CriterionResult
@@ -34,147 +33,126 @@ from roboyard.scenarios.nodes.faults import FaultServiceNode
 from roboyard.scenarios.nodes.simulation_control import SimulationControlNode
 from roboyard.scenarios.provenance import collect_provenance, compare_with_current
 from roboyard.scenarios.report import write_report
-from roboyard.scenarios.resolve import read_criteria, resolve_to_yaml
+from roboyard.scenarios.resolve import ResolvedScenario, resolve_scenario
 from roboyard.scenarios.result import (
+    RunMeasurements,
     RunResult,
     RunState,
-    build_document_before_start,
+    ScenarioHeader,
     build_metrics_document,
-    run_metrics,
 )
 from roboyard.scenarios.run import Run
 from roboyard.scenarios.run_control import RunControl, handle_interrupts
 from roboyard.scenarios.run_folder import RunFolder, create_numbered_folder, prepare_folder
+from roboyard.scenarios.run_options import RunObserver, RunOptions, RunProgress
 from roboyard.scenarios.snapshot import restore_snapshot, save_snapshot
 from roboyard.scenarios.video_recorder import VideoRecorder
+from roboyard.simulation.video.mp4_writer import find_ffmpeg
 
 _MAX_SILENT_WAIT: Final = 0.1
-"""A run that stands still for longer says why [s of wall time]."""
+"""A run that waits longer for a kernel reports why [s of wall time]."""
 _MAX_FAILURE_VIDEO_DURATION: Final = 30.0
-"""A film of a failure shows where to look; drawing all of a long run would hold a batch up."""
+"""Longest video of a failed run [s]: rendering all of a long run would hold a batch up."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Execution:
+    """One execution of a scenario: what is run, how, who controls and observes it, and where its files go."""
+
+    scenario: ResolvedScenario
+    options: RunOptions
+    control: RunControl
+    observer: RunObserver
+    folder: RunFolder | None
+
+    def monitor_compilation(self) -> AbstractContextManager[None]:
+        """Report the progress of compiled kernels; raises CompilationInterrupted when the run is to stop."""
+        return monitor_compilation(report=self._report_compilation, is_stopped=lambda: self.control.is_stopping)
+
+    def finish_compilation(self) -> None:
+        """Wait until the kernels that the run expects are compiled, or until it is to stop."""
+        with suppress(CompilationInterrupted), self.monitor_compilation():
+            wait_for_kernels(report=self._report_compilation, is_stopped=lambda: self.control.is_stopping)
+
+    def _report_compilation(self, progress: CompilationProgress) -> None:
+        report_compilation(self.observer.on_stage, progress)
+
+    @contextmanager
+    def discard_on_error(self, run: Run | None = None) -> Iterator[None]:
+        """Leave nothing behind where the run cannot start; an interrupted compilation leaves what was recorded."""
+        try:
+            yield
+        except CompilationInterrupted:
+            raise
+        except BaseException:
+            if run is not None:
+                run.close()
+            if self.folder is not None:
+                self.folder.discard()
+            raise
 
 
 def run_scenario(
     loaded: LoadedScenario,
+    options: RunOptions | None = None,
     *,
-    out: str | Path | None = None,
-    runs_folder: str | Path = "runs",
-    keep_files: bool = True,
-    report: bool = True,
-    video: bool | Literal["failed"] | None = None,
-    replay_inputs: str | Path | None = None,
-    resume_from: str | Path | None = None,
-    snapshots: Iterable[tuple[float, str | Path]] = (),
     control: RunControl | None = None,
-    on_progress: Callable[[RunProgress], None] | None = None,
-    on_log: Callable[[LogRecord], None] | None = None,
-    on_stage: Callable[[str], None] | None = None,
-    on_started: Callable[[Run], None] | None = None,
-    serve: bool = True,
-    bridges: Iterable[Callable[[Run], AbstractContextManager[object]]] = (),
+    observer: RunObserver | None = None,
 ) -> RunResult:
-    """Run a scenario to its end, judge it, and write its folder.
+    """Run a scenario to its end, evaluate it, and write its folder.
 
-    Ctrl-C and SIGTERM end it in order: recording, metrics and report are complete up to there, criteria are marked as
-    not judged.  A node that fails ends it likewise.  While the assembly of the run waits for kernels, they end
-    it at once: its folder is complete, with a recording that has no messages.
+    Ctrl-C and SIGTERM end the run in order: recording, metrics and report are complete up to there, and criteria are
+    marked as not evaluated.  A node that fails ends it likewise.  While the build of the run waits for kernels, they
+    end it at once: its folder is complete, with a recording that has no messages.
 
     Args:
         loaded: From ``load_scenario``.
-        out: Its folder: new or empty.  None: a new one, ``<runs>/<scenario>-<NNN>``.
-        runs_folder: Where new folders are made.
-        keep_files: False leaves nothing on disk (and writes no report).
-        report: False leaves the report out.
-        video: Make a video, drawn by a second process during the run (after the run where there is one core);
-            "failed": only of a run that is no success, half a minute at most, drawn after it; None: if the scenario
-            always wants one.
-        replay_inputs: A recording (or a run's folder) whose inputs from outside are repeated.
-        resume_from: A state that this scenario saved: go on from there.  Recording, metrics and report are those of the
-            whole run; the recording is byte for byte that of a run that was never interrupted.
-        snapshots: Times [s] and files: the state is saved at the first instant at or after each time.
-        control: The hand on its clock.
-        on_progress: Called every 0.1 simulated seconds.
-        on_log: Called with every line of the log.
-        on_stage: Called with what is done besides the clock: "drawing the video: frame 7 of 60", "writing the report".
-        on_started: Called with the run once it is assembled.
-        serve: Whether other processes reach it through a socket.
-        bridges: Bridges to others, which are open while the clock goes; see `Run.open_bridge`.
+        options: How the run is executed; None: the defaults of `RunOptions`.
+        control: Pauses, steps and stops the run; None: nobody does.
+        observer: Whom to tell about the run's progress; None: nobody.
 
     Raises:
         InputError and its kinds: the scenario cannot be started; nothing is left behind.
         RunError: its folder cannot be written.
     """
+    options, control, observer = options or RunOptions(), control or RunControl(), observer or RunObserver()
     limit_blas_threads(1)
-    control = control or RunControl()
-    external_inputs, input_notes = _read_inputs(replay_inputs)
-    criteria, stop_condition = read_criteria(loaded)
-    if video is True:
-        from roboyard.simulation.video.mp4_writer import find_ffmpeg
-
-        find_ffmpeg()  # who asks for a video learns before the run that none can be written
-    folder = _create_folder(loaded, out, runs_folder) if keep_files else None
+    inputs, notes = _read_inputs(options.replay_inputs)
+    if options.video == "always":
+        find_ffmpeg()  # whoever asks for a video learns before the run that none can be written
+    scenario = resolve_scenario(loaded)
+    execution = _Execution(scenario, options, control, observer, _create_folder(loaded, options))
     with handle_interrupts(control), ExitStack() as stack:
-        stack.enter_context(listen_to_first_calls(partial(_report_first_call, on_stage or _ignore_text)))
-        report_progress = partial(report_compilation, on_stage or _ignore_text)
-        monitor = partial(monitor_compilation, report=report_progress, is_stopped=lambda: control.is_stopping)
+        stack.enter_context(listen_to_first_calls(partial(_report_first_call, observer)))
         try:
-            with monitor():
-                run = _build_run(loaded, folder)
+            run = _build(execution)
         except CompilationInterrupted:
-            return _end_before_start(loaded, folder, criteria, on_stage or _ignore_text, report=report)
+            return _end_before_start(execution)
         stack.callback(run.close)
-        if on_log is not None:
-            run.bus.log_sinks.append(on_log)
-        for time, path in snapshots:
-            control.request_snapshot(Path(path), time)
-        control.bind(run.bus)
-        snapshot_folder = folder.path if folder is not None else Path()
-        run.bus.add(SimulationControlNode(control=control, snapshot_folder=snapshot_folder), "clock")
-        run.bus.add(
-            FaultServiceNode(faults=(), events=run.events, create_fault=partial(create_fault, run)), "faults_by_hand"
-        )
-        notes = [*input_notes, *_resume(run, loaded, resume_from, folder)]
-        run.bus.inputs.schedule(item for item in external_inputs if resume_from is None or item[0] > run.bus.now_ns)
-        # before anybody can call, for nobody is answered meanwhile
-        with suppress(CompilationInterrupted), monitor():
-            wait_for_kernels(report=report_progress, is_stopped=lambda: control.is_stopping)
-        if serve:
+        _add_control(execution, run)
+        notes += _resume(execution, run)
+        run.bus.inputs.schedule(item for item in inputs if options.from_snapshot is None or item[0] > run.bus.now_ns)
+        execution.finish_compilation()  # before anybody can call, for nobody is answered meanwhile
+        if options.serve:
             stack.callback(SocketServer(run.bus, loaded.name).close)
-        _open_bridges(run, bridges, folder)
-        video_recorder = _create_video_recorder(run, loaded, folder, video)
-        if video_recorder is not None:
-            stack.callback(video_recorder.close)
-        if on_started is not None:
-            on_started(run)
+        with execution.discard_on_error(run):
+            for bridge in options.bridges:
+                run.open_bridge(bridge)
+        video = _create_video_recorder(execution, run)
+        if video is not None:
+            stack.callback(video.close)
+        observer.on_started(run)
         stack.enter_context(reduced_garbage_collection())
-        end = close_run(
-            run,
-            execute(
-                run,
-                loaded.config.duration,
-                control,
-                stop_condition,
-                on_progress,
-                lambda path: save_snapshot(run, loaded, path),
-            ),
+        save = partial(save_snapshot, run, scenario)
+        end = execute(
+            run, loaded.config.duration, control, observer=observer, stop_condition=scenario.stop_condition, save=save
         )
-        document = build_metrics_document(
-            run, summary=loaded.config.summary, world=loaded.config.world, state=end.state, error=end.error,
-            results=_evaluate_criteria(run, criteria, end.state), smoke=loaded.is_smoke,
-        )  # fmt: skip
-        if folder is not None:
-            _write_metrics(folder, document, end)
-            if video_recorder is not None and _is_video_needed(video_recorder, video, document):
-                notes += video_recorder.write(on_stage or _ignore_text, lambda: control.is_stopping)
-            if report:
-                (on_stage or _ignore_text)("writing the report")
-                write_report(folder, world=run.simulation)
+        end = close_run(run, end)
+        document = evaluate(run, scenario, end)
+        notes += write_outputs(execution, run, document, end, video)
         if end.unexpected is not None:
             raise end.unexpected
-    return RunResult(
-        loaded.name, loaded.config.seed, end.state, document["success"], end.error, document,
-        folder.path if folder else None, folder.files() if folder else {}, tuple(notes),
-    )  # fmt: skip
+    return RunResult.from_document(document, execution.folder, tuple(notes))
 
 
 @contextmanager
@@ -191,7 +169,7 @@ def reduced_garbage_collection() -> Iterator[None]:
 
 
 def _read_inputs(path: str | Path | None) -> tuple[list[tuple[int, ExternalInput]], list[str]]:
-    """What others gave to a recorded run, and in what that run was made differently."""
+    """External inputs of a recorded run, and notes on how that run was made differently."""
     if path is None:
         return [], []
     with open_recording(path) as recording:
@@ -199,169 +177,155 @@ def _read_inputs(path: str | Path | None) -> tuple[list[tuple[int, ExternalInput
         return recorded_inputs(recording), [f"{path}: {differences}"] if differences else []
 
 
-def _create_folder(loaded: LoadedScenario, out: str | Path | None, runs_folder: str | Path) -> RunFolder:
-    name = f"{loaded.name}-smoke" if loaded.is_smoke else loaded.name
-    return prepare_folder(out) if out is not None else create_numbered_folder(name, runs_folder)
+def _create_folder(loaded: LoadedScenario, options: RunOptions) -> RunFolder | None:
+    if not options.keep_files:
+        return None
+    if options.out is not None:
+        return prepare_folder(options.out)
+    return create_numbered_folder(f"{loaded.name}-smoke" if loaded.is_smoke else loaded.name, options.runs_folder)
 
 
-def _build_run(loaded: LoadedScenario, folder: RunFolder | None) -> Run:
-    """Put it together; if that fails nothing is left behind, if it is interrupted what was recorded."""
-    try:
-        run = build_run(loaded, out=folder.path if folder else None, record=folder is not None)
+def _build(execution: _Execution) -> Run:
+    """Build the run and write its scenario; where that fails, nothing is left behind."""
+    folder = execution.folder
+    with execution.discard_on_error(), execution.monitor_compilation():
+        run = build_run(execution.scenario, out=folder.path if folder else None, record=folder is not None)
         if folder is not None:
-            folder.write_text(folder.scenario, resolve_to_yaml(loaded))
-    except CompilationInterrupted:
-        raise
-    except BaseException:
-        if folder is not None:
-            folder.discard()
-        raise
+            folder.write_text(folder.scenario, execution.scenario.to_yaml())
     return run
 
 
-def _end_before_start(
-    loaded: LoadedScenario,
-    folder: RunFolder | None,
-    criteria: dict[str, Criterion],
-    on_stage: Callable[[str], None],
-    *,
-    report: bool,
-) -> RunResult:
-    """Write the folder of a run that was interrupted while it was being assembled."""
-    config = loaded.config
-    document = build_document_before_start(
-        name=loaded.name,
-        summary=config.summary,
-        world=config.world,
-        seed=config.seed,
-        state="interrupted",
-        results=[CriterionResult(name, c.text, None, (), "interrupted") for name, c in criteria.items()],
-        smoke=loaded.is_smoke,
+def _add_control(execution: _Execution, run: Run) -> None:
+    """Let the caller and the services of the run pause, step, stop and save it, and inject faults."""
+    control, folder = execution.control, execution.folder
+    run.bus.log_sinks.append(execution.observer.on_log)
+    for request in execution.options.snapshots:
+        control.request_snapshot(Path(request.path), request.time)
+    control.bind(run.bus)
+    run.bus.add(
+        SimulationControlNode(control=control, snapshot_folder=folder.path if folder is not None else Path()), "clock"
     )
-    if folder is not None:
-        folder.write_json(folder.metrics, document)
-        folder.write_text(folder.scenario, resolve_to_yaml(loaded))
-        if not folder.recording.is_file():
-            metadata = collect_provenance().metadata() | {"run": loaded.name, "seed": str(config.seed)}
-            McapWriter(folder.recording, metadata).close()
-        if report:
-            on_stage("writing the report")
-            write_report(folder)
-    return RunResult(
-        loaded.name, config.seed, "interrupted", False, None, document,
-        folder.path if folder else None, folder.files() if folder else {},
-    )  # fmt: skip
+    run.bus.add(
+        FaultServiceNode(faults=(), events=run.events, create_fault=partial(create_fault, run)), "faults_by_hand"
+    )
 
 
-def _open_bridges(
-    run: Run, bridges: Iterable[Callable[[Run], AbstractContextManager[object]]], folder: RunFolder | None
-) -> None:
-    """Open bridges; if one cannot be, nothing is left behind."""
-    try:
-        for bridge in bridges:
-            run.open_bridge(bridge)
-    except BaseException:
-        run.close()
-        if folder is not None:
-            folder.discard()
-        raise
-
-
-def _resume(run: Run, loaded: LoadedScenario, path: str | Path | None, folder: RunFolder | None) -> list[str]:
-    """Go on from a saved state, if there is one; if that cannot be, nothing is left behind."""
+def _resume(execution: _Execution, run: Run) -> list[str]:
+    """Continue from the snapshot if the options name one; where that fails, nothing is left behind."""
+    path, duration = execution.options.from_snapshot, execution.scenario.config.duration
     if path is None:
         return []
-    try:
-        notes = restore_snapshot(run, loaded, Path(path))
-        if run.bus.now_ns >= round(loaded.config.duration * 1e9):
+    with execution.discard_on_error(run):
+        notes = restore_snapshot(run, execution.scenario, Path(path))
+        if run.bus.now_ns >= round(duration * 1e9):
             raise InputError(
-                f"the state is of {run.time:g} s, and the run ends at {loaded.config.duration:g} s",
+                f"the state is of {run.time:g} s, and the run ends at {duration:g} s",
                 location=str(path), valid="a longer duration",
             )  # fmt: skip
-    except BaseException:
-        run.close()
-        if folder is not None:
-            folder.discard()
-        raise
     return list(notes)
 
 
-def _evaluate_criteria(run: Run, criteria: dict[str, Criterion], state: RunState) -> tuple[CriterionResult, ...]:
-    metrics = run.evaluation.flat_metrics(run_metrics(run))
-    if state != "done":
-        return tuple(CriterionResult(name, c.text, None, (), state) for name, c in criteria.items())
-    rejections = run.evaluation.rejection_reasons()
-    return tuple(criterion.evaluate(metrics, name, rejections) for name, criterion in criteria.items())
-
-
-def _create_video_recorder(
-    run: Run, loaded: LoadedScenario, folder: RunFolder | None, video: bool | str | None
-) -> VideoRecorder | None:
-    config = loaded.config.video
-    is_requested = config.enabled if video is None else bool(video)
+def _create_video_recorder(execution: _Execution, run: Run) -> VideoRecorder | None:
+    config, mode, folder = execution.scenario.config.video, execution.options.video, execution.folder
+    is_requested = config.enabled if mode == "as_configured" else mode != "never"
     if not is_requested or folder is None:
         return None
     # Whether a run fails is known at its end only, and the workers of a batch use all cores already.
-    is_after_run = video == "failed"
-    return VideoRecorder(
-        run,
-        config,
-        folder,
-        concurrent=not is_after_run,
-        max_duration=_MAX_FAILURE_VIDEO_DURATION if is_after_run else math.inf,
-    )
+    is_after_run = mode == "on_failure"
+    max_duration = _MAX_FAILURE_VIDEO_DURATION if is_after_run else math.inf
+    return VideoRecorder(run, config, folder, concurrent=not is_after_run, max_duration=max_duration)
 
 
-def _is_video_needed(video_recorder: VideoRecorder, video: bool | str | None, document: dict[str, Any]) -> bool:
-    """Only failures if so asked; and nothing is begun when somebody waits for the end."""
-    if document["state"] == "interrupted":
-        return video_recorder.is_concurrent
-    return not (video == "failed" and document["success"])
+def evaluate(run: Run, scenario: ResolvedScenario, end: RunEnd) -> dict[str, Any]:
+    """Evaluate the criteria of a finished run, and build its metrics document (metrics.json)."""
+    if end.state == "done":
+        metrics, rejections = run.evaluation.flat_metrics(run.totals()), run.evaluation.rejection_reasons()
+        results = [criterion.evaluate(metrics, name, rejections) for name, criterion in scenario.criteria.items()]
+    else:
+        results = _unevaluated(scenario, end.state)
+    return build_metrics_document(_header(scenario), run.measure(), state=end.state, error=end.error, results=results)
 
 
-def report_compilation(report: Callable[[str], None], progress: CompilationProgress) -> None:
-    """Say how far the compilation of kernels has come."""
-    report(f"compiling kernels: {progress}; once only")
+def write_outputs(
+    execution: _Execution, run: Run, document: dict[str, Any], end: RunEnd, video: VideoRecorder | None
+) -> list[str]:
+    """Write metrics, video and report into the run folder, and return notes about them.
 
-
-def _report_first_call(report: Callable[[str], None], call: FirstCall) -> None:
-    """Say why a run stood still: a kernel was not expected, or was called while the world was still being built."""
-    if not call.is_cached and call.seconds > _MAX_SILENT_WAIT:
-        name = call.name.removeprefix("roboyard.")
-        report(f"waited {call.seconds:.1f} s for the kernel {name} to be compiled; once only")
-
-
-def _ignore_text(_: str) -> None:
-    """Hears what nobody wants to hear."""
-
-
-def _write_metrics(folder: RunFolder, document: dict[str, Any], end: RunEnd) -> None:
-    """First of all: they matter most if the disk is nearly full or somebody is impatient."""
+    The metrics come first: they matter most if the disk is nearly full or somebody is impatient.
+    """
+    folder, observer, control = execution.folder, execution.observer, execution.control
+    if folder is None:
+        return []
+    notes = []
     folder.write_json(folder.metrics, document)
     if end.traceback_text:
         folder.write_text(folder.error, end.traceback_text)
+    if video is not None and _is_video_needed(video, execution.options, document):
+        notes += video.write(observer.on_stage, lambda: control.is_stopping)
+    if execution.options.write_report:
+        observer.on_stage("writing the report")
+        write_report(folder, world=run.simulation)
+    return notes
+
+
+def _is_video_needed(video: VideoRecorder, options: RunOptions, document: dict[str, Any]) -> bool:
+    """An interrupted run only completes a video that was begun; "on_failure" needs a run that did not succeed."""
+    if document["state"] == "interrupted":
+        return video.is_concurrent
+    return not (options.video == "on_failure" and document["success"])
+
+
+def _end_before_start(execution: _Execution) -> RunResult:
+    """Write the folder of a run that was interrupted while it was being built."""
+    scenario, folder = execution.scenario, execution.folder
+    document = build_metrics_document(
+        _header(scenario),
+        RunMeasurements.before_start(),
+        state="interrupted",
+        results=_unevaluated(scenario, "interrupted"),
+    )
+    if folder is not None:
+        folder.write_json(folder.metrics, document)
+        folder.write_text(folder.scenario, scenario.to_yaml())
+        if not folder.recording.is_file():
+            metadata = collect_provenance().metadata() | {"run": scenario.name, "seed": str(scenario.config.seed)}
+            McapWriter(folder.recording, metadata).close()
+        if execution.options.write_report:
+            execution.observer.on_stage("writing the report")
+            write_report(folder)
+    return RunResult.from_document(document, folder)
+
+
+def _header(scenario: ResolvedScenario) -> ScenarioHeader:
+    config = scenario.config
+    return ScenarioHeader(
+        name=scenario.name, summary=config.summary, world=config.world, seed=config.seed,
+        is_smoke=scenario.loaded.is_smoke,
+    )  # fmt: skip
+
+
+def _unevaluated(scenario: ResolvedScenario, state: RunState) -> list[CriterionResult]:
+    return [CriterionResult(name, item.text, None, (), state) for name, item in scenario.criteria.items()]
+
+
+def report_compilation(report: Callable[[str], None], progress: CompilationProgress) -> None:
+    """Report how far the compilation of kernels has come."""
+    report(f"compiling kernels: {progress}; once only")
+
+
+def _report_first_call(observer: RunObserver, call: FirstCall) -> None:
+    """Report why a run waited: a kernel was not expected, or was called while the world was still being built."""
+    if not call.is_cached and call.seconds > _MAX_SILENT_WAIT:
+        name = call.name.removeprefix("roboyard.")
+        observer.on_stage(f"waited {call.seconds:.1f} s for the kernel {name} to be compiled; once only")
 
 
 _PROGRESS_PERIOD_NS = 100_000_000
-"""How often progress is told and ``stop_condition`` is looked at [ns of simulated time]."""
+"""How often progress is reported and the stop condition is evaluated [ns of simulated time]."""
 
 
 _OFFLOAD_TIMEOUT_NS = 10_000_000_000
-"""How long saving a state waits for offloaded work [ns of simulated time]."""
-
-
-@dataclass(frozen=True, slots=True)
-class RunProgress:
-    """How far a run is: simulated time and duration [s], wall time [s]."""
-
-    time: float
-    duration: float
-    wall_seconds: float
-
-    @property
-    def real_time_factor(self) -> float:
-        """Simulated seconds per wall second so far."""
-        return self.time / self.wall_seconds if self.wall_seconds > 0.0 else 0.0
+"""How long a snapshot waits for offloaded work [ns of simulated time]."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -378,24 +342,26 @@ def execute(
     run: Run,
     duration: float,
     control: RunControl,
+    *,
+    observer: RunObserver | None = None,
     stop_condition: Criterion | None = None,
-    on_progress: Callable[[RunProgress], None] | None = None,
     save: Callable[[Path], None] | None = None,
 ) -> RunEnd:
-    """Run to the end, or until somebody stops it, something fails, or ``stop_condition`` holds.
+    """Let the clock run to the end, or until somebody stops it, something fails, or the stop condition holds.
 
     Args:
-        run: Assembled.
-        duration: Simulated time at which it ends [s].
-        control: The hand on the clock.
-        stop_condition: Ends it early.
-        on_progress: Called every 0.1 simulated seconds.
-        save: Saves the run's state to a file when ``control`` wants it.
+        run: Built, at time zero or at the time of a snapshot.
+        duration: Simulated time at which the run ends [s].
+        control: Pauses, steps and stops the clock, and requests snapshots.
+        observer: Told of the progress every 0.1 simulated seconds.
+        stop_condition: Ends the run early.
+        save: Saves a snapshot of the run to a file; None: requests for snapshots are refused with an error in the log.
     """
+    observer, save = observer or RunObserver(), save or _refuse_snapshot
     end_ns = round(duration * 1e9)
     try:
         while run.bus.now_ns < end_ns and not control.is_stopping:
-            if save is not None and (request := control.take_snapshot_request()) is not None:
+            if (request := control.take_snapshot_request()) is not None:
                 _finish_offloaded_work(run, control, end_ns)
                 _save_snapshot(run, save, *request)
                 continue
@@ -407,16 +373,12 @@ def execute(
                 run.advance_to(target_ns, control.has_request)
                 if run.bus.now_ns < target_ns and not control.has_request():
                     control.stop()  # another process said so through the socket
-            if on_progress is not None:
-                on_progress(RunProgress(run.time, duration, run.wall_seconds))
-            if (
-                stop_condition is not None
-                and stop_condition.evaluate(
-                    run.evaluation.flat_metrics(run_metrics(run), stop_condition.metric_names)
-                ).passed
-            ):
-                break
-        while save is not None and (request := control.take_snapshot_request()) is not None:
+            observer.on_progress(RunProgress(run.time, duration, run.wall_seconds))
+            if stop_condition is not None:
+                metrics = run.evaluation.flat_metrics(run.totals(), stop_condition.metric_names)
+                if stop_condition.evaluate(metrics).passed:
+                    break
+        while (request := control.take_snapshot_request()) is not None:
             _save_snapshot(run, save, *request)
     except KeyboardInterrupt:
         return RunEnd("interrupted")
@@ -431,6 +393,10 @@ def _finish_offloaded_work(run: Run, control: RunControl, end_ns: int) -> None:
     """Go on to the first instant at which no offloaded work is under way, if there is one soon."""
     deadline_ns = min(run.bus.now_ns + _OFFLOAD_TIMEOUT_NS, end_ns)
     run.advance_to(deadline_ns, lambda: control.is_stopping or not run.bus.offload.pending)
+
+
+def _refuse_snapshot(path: Path) -> None:
+    raise RunError("this run was not built from a scenario", location=str(path), valid="a run of `run_scenario`")
 
 
 def _save_snapshot(run: Run, save: Callable[[Path], None], path: Path, is_required: bool) -> None:

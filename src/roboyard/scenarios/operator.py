@@ -167,6 +167,11 @@ def load_script(
         ConfigError: it cannot be read or says something it may not.
     """
     node = read_yaml(source) if isinstance(source, str | Path) else yaml_from_data(source, source_name)
+    return parse_script(node, source_name)
+
+
+def parse_script(node: YamlNode, source_name: str = "operator") -> OperatorScript:
+    """Read a script from a YAML document. Raises ConfigError where it says something it may not."""
     if isinstance(node.value, list):
         node = YamlNode(
             {"steps": YamlNode(node.value, node.location, node.location, node.size)},

@@ -11,16 +11,20 @@ from roboyard.bringup.robot_loader import load_robot
 from roboyard.config import load, read_yaml
 from roboyard.description import World, load_world
 from roboyard.errors import InputError, RoboyardError
+from roboyard.evaluation.plugin import MetricValue
 from roboyard.evaluation.topics import RobotTopics
 from roboyard.record import open_recording
 from roboyard.scenarios.criteria import CriterionResult
 from roboyard.scenarios.evaluator import Evaluator
 from roboyard.scenarios.faults.schedule import events_from_log
 from roboyard.scenarios.report import write_report
-from roboyard.scenarios.result import criterion_to_dict
+from roboyard.scenarios.result import RunMeasurements, ScenarioHeader, build_metrics_document, cost_tables
+from roboyard.scenarios.robot_handle import robot_namespace
 from roboyard.scenarios.run_folder import RunFolder
 from roboyard.scenarios.schema import ScenarioConfig, ScenarioRobotConfig
 from roboyard.walking.evaluation.gait import LegModel
+
+_PROVENANCE_KEYS = ("versions", "lock", "cpu_class", "cpu", "renderer")
 
 
 def regenerate_report(path: str | Path) -> Path:
@@ -89,8 +93,7 @@ def _build_document(folder: RunFolder, config: ScenarioConfig) -> dict[str, Any]
     topics: dict[str, dict[str, str]] = {}
     legged_robots: dict[str, LegModel | None] = {}
     for index, (name, robot_config) in enumerate(config.robots.items()):
-        namespace = robot_config.namespace if robot_config.namespace is not None else ("" if index == 0 else name)
-        namespaces[name] = f"/{namespace.strip('/')}" if namespace.strip("/") else ""
+        namespaces[name] = robot_namespace(robot_config.namespace, name, is_first=index == 0)
         topics[name] = _robot_topics(robot_config)
         legged_robots[name] = _load_legged_robot(robot_config)
         evaluation.add_robot(
@@ -104,26 +107,15 @@ def _build_document(folder: RunFolder, config: ScenarioConfig) -> dict[str, Any]
                 fault_log.append((recorded.time_ns, recorded.message.msg))
         end_ns, count = recording.end_ns, recording.count
     evaluation.finish(end_ns)
-    robots = evaluation.metrics_by_robot()
     results = [CriterionResult(name, text, None, (), "killed") for name, text in config.criteria.items()]
-    return {
-        "scenario": origin.get("scenario", folder.path.name),
-        "summary": config.summary,
-        "world": config.world,
-        "seed": config.seed,
-        "smoke": bool(origin.get("smoke", False)),
-        "state": "killed",
-        "success": False,
-        "error": None,
-        "criteria": {result.name: criterion_to_dict(result) for result in results},
-        "sim_time": end_ns * 1e-9,
-        "wall_time": None,
-        "real_time_factor": None,
-        "messages": count,
+    totals: dict[str, MetricValue] = {
+        "sim_time": end_ns * 1e-9, "wall_time": None, "real_time_factor": None, "messages": count,
         "frames_missed": None,
-        "recorded": count,
-        **next(iter(robots.values()), {}),
-        "robots": {
+    }  # fmt: skip
+    measurements = RunMeasurements(
+        totals=totals,
+        n_recorded=count,
+        robots={
             name: {
                 "model": config.robots[name].model,
                 "namespace": namespaces[name],
@@ -132,13 +124,15 @@ def _build_document(folder: RunFolder, config: ScenarioConfig) -> dict[str, Any]
                 "metrics": metrics,
                 **({} if (legs := legged_robots[name]) is None else {"motors": legs.motors.to_dict()}),
             }
-            for name, metrics in robots.items()
+            for name, metrics in evaluation.metrics_by_robot().items()
         },
-        "rejected": evaluation.rejected_messages(),
-        "nodes": [],
-        "offloads": [],
-        "topics": [],
-        "inputs": {},
-        "events": events_from_log(config.faults, fault_log, end_ns),
-        "provenance": {k: origin[k] for k in ("versions", "lock", "cpu_class", "cpu", "renderer") if k in origin},
-    }
+        rejected=evaluation.rejected_messages(),
+        events=events_from_log(config.faults, fault_log, end_ns),
+        costs=cost_tables(None, 0.0),
+        provenance={key: origin[key] for key in _PROVENANCE_KEYS if key in origin},
+    )
+    header = ScenarioHeader(
+        name=origin.get("scenario", folder.path.name), summary=config.summary, world=config.world, seed=config.seed,
+        is_smoke=bool(origin.get("smoke", False)),
+    )  # fmt: skip
+    return build_metrics_document(header, measurements, state="killed", results=results)

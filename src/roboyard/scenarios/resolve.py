@@ -1,119 +1,241 @@
-"""Resolves a loaded scenario: criteria and operator scripts read, paths absolute, calibrations written out; the YAML
-that repeats a run.
+"""Resolves a loaded scenario: every file that it names is found and read once, and every reference is checked.
+
+The result builds the run, and is written into the run folder as the YAML that repeats the run.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import yaml
 
-from roboyard.bringup.calibration_store import calibrated_parameters, load_calibration, may_have_calibration
-from roboyard.bringup.catalog import find_file
+from roboyard.bringup.catalog import find_catalog_file, find_device, find_file
+from roboyard.bringup.legged_robot import create_legged_robot
+from roboyard.bringup.robot_config import RobotPackage
 from roboyard.bringup.robot_loader import load_robot
-from roboyard.config import dump, read_yaml
+from roboyard.config import YamlNode, dump, read_yaml
+from roboyard.description import Model, World, load_model, load_world
+from roboyard.errors import ConfigError, InputError, RoboyardError
+from roboyard.grids.terrain import Terrain
 from roboyard.scenarios.criteria import Criterion
 from roboyard.scenarios.evaluator import metric_names
-from roboyard.scenarios.loading import LoadedScenario
+from roboyard.scenarios.loading import LoadedScenario, world_model_name
 from roboyard.scenarios.missions import find_mission_file
-from roboyard.scenarios.operator import OperatorScript, load_script
+from roboyard.scenarios.operator import OperatorScript, parse_script
 from roboyard.scenarios.provenance import collect_provenance
+from roboyard.scenarios.schema import ScenarioConfig, ScenarioRobotConfig
 from roboyard.scenarios.world.barn import is_barn_world
+from roboyard.scenarios.world.objects import add_objects_and_appearance
+from roboyard.scenarios.world.terrain import add_terrain
+from roboyard.walking.movement import Between, play
+from roboyard.walking.movement_file import load_movement
 
 
-def resolve_to_yaml(loaded: LoadedScenario) -> str:
-    """YAML that ``roboyard run`` takes again and that gives the same run: scripts written out, overrides in place."""
-    data = resolve_to_dict(loaded)
-    for key in ("variants", "randomize"):
-        data.pop(key, None)  # they are in place already
-    origin = {"scenario": loaded.name, "smoke": loaded.is_smoke, **collect_provenance().to_dict()}
-    data["provenance"] = {**origin, "seed": loaded.config.seed}
-    text: str = yaml.safe_dump(data, sort_keys=False, allow_unicode=True, width=120, default_flow_style=None)
-    return text
+@dataclass(frozen=True, slots=True)
+class ResolvedRobot:
+    """A robot of a scenario with its package.
+
+    Attributes:
+        config: What the scenario says of it.
+        package: Its nodes and description, with the scenario's parameters, names and movement; None where the robot is
+            a model of the world's own file.
+    """
+
+    config: ScenarioRobotConfig
+    package: RobotPackage | None
 
 
-def resolve_to_dict(loaded: LoadedScenario) -> dict[str, Any]:
-    """The scenario as plain data: complete, with scripts written out and paths that hold from anywhere."""
-    data: dict[str, Any] = _remove_empty(dump(loaded.config))
-    base_folder = loaded.base_folder
-    data["world"] = _absolute_path(data["world"], base_folder)
-    for robot in data.get("robots", {}).values():
-        _resolve_calibration(robot, base_folder)
-        robot["model"] = _absolute_path(robot["model"], base_folder)
-    for model_entry in [*data.get("devices", {}).values(), *data.get("objects", {}).values()]:
-        model_entry["model"] = _absolute_path(model_entry["model"], base_folder)
-    for person in data.get("people", {}).values():
-        if "animations" in person:
-            person["animations"] = {
-                name: _absolute_path(file, base_folder) for name, file in person["animations"].items()
-            }
-        if "mission" in person:
-            _resolve_mission(person, base_folder)
-    for node in data.get("nodes", {}).values():
-        module_path, colon, name = node["type"].rpartition(":")
-        if module_path.endswith(".py"):
-            node["type"] = f"{_absolute_path(module_path, base_folder)}{colon}{name}"
-    for fault in data.get("faults", []):
-        if fault.get("type") == "spawn" and "/" in fault["model"]:
-            fault["model"] = _absolute_path(fault["model"], base_folder)
-    if "movement" in data:
-        data["movement"] = str(find_file(data["movement"], base_folder).resolve())
-    if "mission" in data:
-        _resolve_mission(data, base_folder)
-    for name, option in loaded.config.options.items():
-        for choice in option.choices:  # also one that changes nothing is a choice
-            data["options"][name]["choices"].setdefault(choice, {})
-    operator = data.get("operator")
-    if isinstance(operator, dict):
-        data["operator"] = {robot: _inline_script(script, base_folder) for robot, script in operator.items()}
-    elif operator is not None:
-        data["operator"] = _inline_script(operator, base_folder)
-    return data
+@dataclass(frozen=True, slots=True)
+class ResolvedScenario:
+    """A scenario with every file read that it names: what a run is built from.
+
+    Attributes:
+        loaded: What the scenario's own file says, with the places where it says it.
+        world: The world with terrain, objects, light and floor.
+        terrain: Uneven ground; None without.
+        objects: Names of the objects that the scenario places.
+        devices: Models of the devices by name.
+        robots: By name, the first is the main one.
+        scripts: Operator scripts by robot.
+        criteria: Success criteria by name.
+        stop_condition: The expression that ends the run early; None without.
+        script_documents: Script files as plain data by robot, for the YAML that repeats the run.
+    """
+
+    loaded: LoadedScenario
+    world: World
+    terrain: Terrain | None
+    objects: tuple[str, ...]
+    devices: dict[str, Model]
+    robots: dict[str, ResolvedRobot]
+    scripts: dict[str, OperatorScript]
+    criteria: dict[str, Criterion]
+    stop_condition: Criterion | None
+    script_documents: dict[str, Any]
+
+    @property
+    def name(self) -> str:
+        """Name of the scenario."""
+        return self.loaded.name
+
+    @property
+    def config(self) -> ScenarioConfig:
+        """What the scenario says."""
+        return self.loaded.config
+
+    def to_yaml(self) -> str:
+        """The YAML that ``roboyard run`` reads again for the same run: scripts and overrides are written out."""
+        data = self.to_dict()
+        for key in ("variants", "randomize"):
+            data.pop(key, None)  # they are in place already
+        origin = {"scenario": self.name, "smoke": self.loaded.is_smoke, **collect_provenance().to_dict()}
+        data["provenance"] = {**origin, "seed": self.config.seed}
+        text: str = yaml.safe_dump(data, sort_keys=False, allow_unicode=True, width=120, default_flow_style=None)
+        return text
+
+    def to_dict(self) -> dict[str, Any]:
+        """The scenario as plain data: complete, with scripts written out and paths that hold from anywhere."""
+        data: dict[str, Any] = _remove_empty(dump(self.config))
+        base_folder = self.loaded.base_folder
+        data["world"] = _absolute_path(data["world"], base_folder)
+        for name, robot in data.get("robots", {}).items():
+            _write_out_calibration(robot, self.robots[name].package)
+            robot["model"] = _absolute_path(robot["model"], base_folder)
+        for model_entry in [*data.get("devices", {}).values(), *data.get("objects", {}).values()]:
+            model_entry["model"] = _absolute_path(model_entry["model"], base_folder)
+        for person in data.get("people", {}).values():
+            if "animations" in person:
+                person["animations"] = {
+                    name: _absolute_path(file, base_folder) for name, file in person["animations"].items()
+                }
+            if "mission" in person:
+                _resolve_mission(person, base_folder)
+        for node in data.get("nodes", {}).values():
+            module_path, colon, name = node["type"].rpartition(":")
+            if module_path.endswith(".py"):
+                node["type"] = f"{_absolute_path(module_path, base_folder)}{colon}{name}"
+        for fault in data.get("faults", []):
+            if fault.get("type") == "spawn" and "/" in fault["model"]:
+                fault["model"] = _absolute_path(fault["model"], base_folder)
+        if "movement" in data:
+            data["movement"] = str(find_file(data["movement"], base_folder).resolve())
+        if "mission" in data:
+            _resolve_mission(data, base_folder)
+        for name, option in self.config.options.items():
+            for choice in option.choices:  # also one that changes nothing is a choice
+                data["options"][name]["choices"].setdefault(choice, {})
+        operator = data.get("operator")
+        if isinstance(operator, dict):
+            data["operator"] = {robot: self.script_documents.get(robot, script) for robot, script in operator.items()}
+        elif operator is not None:
+            data["operator"] = self.script_documents.get(self.config.main_robot or "", operator)
+        return data
 
 
-def _resolve_mission(entry: dict[str, Any], base_folder: Path) -> None:
-    mission = entry["mission"]
-    file = str(find_mission_file(mission if isinstance(mission, str) else mission["file"], base_folder))
-    entry["mission"] = file if isinstance(mission, str) else {**mission, "file": file}
+def resolve_scenario(loaded: LoadedScenario) -> ResolvedScenario:
+    """Find and read everything that a scenario names.
 
-
-def _resolve_calibration(robot: dict[str, Any], base_folder: Path) -> None:
-    """The numbers of a stored calibration, which may be another one day; what the scenario says goes before."""
-    package = (
-        load_robot(robot["model"], base_folder, robot.get("xacro_args"), use_calibration=False)
-        if may_have_calibration(robot["model"], base_folder)
-        else None
+    Raises:
+        InputError and its kinds: something that the scenario names is not there or not right.
+    """
+    config, base_folder = loaded.config, loaded.base_folder
+    criteria, stop_condition = read_criteria(loaded)
+    documents = _read_script_documents(loaded)
+    world = load_world(find_catalog_file("world", config.world, base_folder))
+    terrain = None if config.terrain is None else config.terrain.generate(config.seed)
+    if terrain is not None:
+        world = add_terrain(world, terrain)
+    n_world_models = len(world.models)
+    world = add_objects_and_appearance(world, config.objects, config.appearance, config.seed, base_folder)
+    packages: dict[tuple[object, ...], RobotPackage] = {}
+    return ResolvedScenario(
+        loaded=loaded,
+        world=world,
+        terrain=terrain,
+        objects=tuple(placed.name for placed in world.models[n_world_models:]),
+        devices={name: _load_device(name, device.model, base_folder) for name, device in config.devices.items()},
+        robots={
+            name: ResolvedRobot(robot, _load_package(name, robot, loaded, packages))
+            for name, robot in config.robots.items()
+        },
+        scripts=_read_scripts(loaded, documents),
+        criteria=criteria,
+        stop_condition=stop_condition,
+        script_documents={robot: node.to_data() for robot, node in documents.items()},
     )
-    calibration, _ = load_calibration(package) if package is not None else (None, ())
-    if package is None or calibration is None:
-        return
-    parameters = robot.get("parameters", {})
-    calibrated = calibrated_parameters(package, calibration)
-    robot["parameters"] = {
-        **parameters,
-        **{node: {**values, **parameters.get(node, {})} for node, values in calibrated.items()},
-    }
 
 
-def _absolute_path(name: str, base_folder: Path) -> str:
-    """A path as it holds from anywhere; a name as it is."""
-    file, mark, number = name.rpartition("#") if is_barn_world(name) else (name, "", "")
-    if "/" in file or (base_folder / file).is_file():
-        return f"{find_file(file, base_folder).resolve()}{mark}{number}"
-    return name
+def _load_device(name: str, model: str, base_folder: Path) -> Model:
+    try:
+        return load_model(find_device(model, base_folder))
+    except ConfigError:
+        raise
+    except RoboyardError as error:
+        error.location = error.location or f"devices.{name}"
+        raise
 
 
-def _inline_script(source: Any, base_folder: Path) -> Any:
-    return read_yaml(find_file(source, base_folder)).to_data() if isinstance(source, str) else source
+def _load_package(
+    name: str, config: ScenarioRobotConfig, loaded: LoadedScenario, packages: dict[tuple[object, ...], RobotPackage]
+) -> RobotPackage | None:
+    """Load a robot's package; robots of one kind share what ``packages`` holds already."""
+    if world_model_name(config.model):
+        return None
+    key = (config.model, *sorted(config.xacro_args.items()), config.repair)
+    try:
+        if key not in packages:
+            packages[key] = load_robot(config.model, loaded.base_folder, config.xacro_args, repair=config.repair)
+        package = packages[key].with_overrides(config.parameters, config.remap)
+        if loaded.config.movement is not None and name == loaded.config.main_robot:
+            package = with_movement(package, loaded.config.movement, loaded.base_folder, config.xacro_args)
+    except ConfigError:  # it names its place
+        raise
+    except RoboyardError as error:
+        error.location = error.location or f"robots.{name}"
+        raise
+    return package
 
 
-def _remove_empty(data: Any) -> Any:
-    """Without keys that say nothing (null, empty mapping, empty text): they are their defaults."""
-    if isinstance(data, dict):
-        cleaned = {key: _remove_empty(value) for key, value in data.items()}
-        return {key: value for key, value in cleaned.items() if value is not None and value not in ({}, "")}
-    return [_remove_empty(value) for value in data] if isinstance(data, list) else data
+_MOVEMENT_KEY = "movement"
+
+
+def with_movement(
+    package: RobotPackage, file: str, base_folder: Path | None = None, xacro_args: Mapping[str, str] | None = None
+) -> RobotPackage:
+    """The package of a robot whose gait node plays a movement file, looked through from its first step to its last.
+
+    Args:
+        package: Of a robot on legs.
+        file: The movement, beside the scenario or as seen from the working folder.
+        base_folder: The scenario's folder.
+        xacro_args: For xacro.
+
+    Raises:
+        InputError: there is no such file, or the robot has no legs or no gait node.
+        DescriptionError: it is no movement file.
+        RoboyardError: the robot cannot play it; with step, leg, joint, value and limit.
+    """
+    try:
+        path = find_file(file, base_folder)
+    except InputError as error:
+        raise InputError(error.message, location=_MOVEMENT_KEY, valid=error.valid) from None
+    legs = create_legged_robot(package, package.load_model(xacro_args))
+    gait_node = next((name for name, spec in package.config.nodes.items() if spec.type == "gait"), None)
+    if legs is None or gait_node is None:
+        raise InputError(
+            f"{package.name} plays none", location=_MOVEMENT_KEY, valid="a robot on legs with a node `gait`"
+        )
+    interpolation: Between = "spline" if package.node(gait_node).parameters.get("between") == "spline" else "cosine"
+    try:
+        play(load_movement(path), legs, between=interpolation)
+    except RoboyardError as error:
+        if str(path) not in str(error):
+            error.location = f"{path}, {error.location}" if error.location else str(path)
+        raise
+    return package.with_overrides({gait_node: {"movement": str(path.resolve())}}, {})
 
 
 def read_criteria(loaded: LoadedScenario) -> tuple[dict[str, Criterion], Criterion | None]:
@@ -137,21 +259,64 @@ def read_criteria(loaded: LoadedScenario) -> tuple[dict[str, Criterion], Criteri
     return criteria, stop_condition
 
 
-def read_scripts(loaded: LoadedScenario) -> dict[str, OperatorScript]:
-    """The operator's script for each robot that has one.
-
-    Raises:
-        ConfigError, InputError: a script is not there or not right.
-    """
-    operator = loaded.config.operator
-    if operator is None:
+def _script_sources(config: ScenarioConfig) -> dict[str, Any]:
+    """What the key ``operator`` says for each robot: a path, steps, or a script."""
+    if config.operator is None:
         return {}
-    main_robot = loaded.config.main_robot
-    by_robot = operator if isinstance(operator, dict) else {main_robot: operator} if main_robot else {}
+    if isinstance(config.operator, dict):
+        return dict(config.operator)
+    return {config.main_robot: config.operator} if config.main_robot else {}
+
+
+def _read_script_documents(loaded: LoadedScenario) -> dict[str, YamlNode]:
+    """The script files, read, for each robot whose script is a file. Raises ConfigError, InputError."""
+    sources = _script_sources(loaded.config)
+    return {
+        robot: read_yaml(find_file(source, loaded.base_folder))
+        for robot, source in sources.items()
+        if isinstance(source, str)
+    }
+
+
+def _read_scripts(loaded: LoadedScenario, documents: dict[str, YamlNode]) -> dict[str, OperatorScript]:
+    """The operator's script for each robot that has one. Raises ConfigError."""
     scripts: dict[str, OperatorScript] = {}
-    for robot, source in by_robot.items():
-        if isinstance(source, str):
-            scripts[robot] = load_script(find_file(source, loaded.base_folder))
+    for robot, source in _script_sources(loaded.config).items():
+        if robot in documents:
+            scripts[robot] = parse_script(documents[robot])
         else:
             scripts[robot] = source if isinstance(source, OperatorScript) else OperatorScript(source)
     return scripts
+
+
+def _resolve_mission(entry: dict[str, Any], base_folder: Path) -> None:
+    mission = entry["mission"]
+    file = str(find_mission_file(mission if isinstance(mission, str) else mission["file"], base_folder))
+    entry["mission"] = file if isinstance(mission, str) else {**mission, "file": file}
+
+
+def _write_out_calibration(robot: dict[str, Any], package: RobotPackage | None) -> None:
+    """Write the numbers of a stored calibration, which may change later; what the scenario says takes precedence."""
+    if package is None or not package.calibrated_parameters:
+        return
+    parameters = robot.get("parameters", {})
+    robot["parameters"] = {
+        **parameters,
+        **{node: {**values, **parameters.get(node, {})} for node, values in package.calibrated_parameters.items()},
+    }
+
+
+def _absolute_path(name: str, base_folder: Path) -> str:
+    """A path as it holds from anywhere; a name as it is."""
+    file, mark, number = name.rpartition("#") if is_barn_world(name) else (name, "", "")
+    if "/" in file or (base_folder / file).is_file():
+        return f"{find_file(file, base_folder).resolve()}{mark}{number}"
+    return name
+
+
+def _remove_empty(data: Any) -> Any:
+    """Without keys that say nothing (null, empty mapping, empty text): they are their defaults."""
+    if isinstance(data, dict):
+        cleaned = {key: _remove_empty(value) for key, value in data.items()}
+        return {key: value for key, value in cleaned.items() if value is not None and value not in ({}, "")}
+    return [_remove_empty(value) for value in data] if isinstance(data, list) else data

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from roboyard.bus import Graph
 from roboyard.evaluation.plugin import MetricValue
@@ -13,137 +13,97 @@ from roboyard.scenarios.criteria import CriterionResult
 from roboyard.scenarios.provenance import collect_provenance
 from roboyard.scenarios.run_folder import RunFolder
 
-if TYPE_CHECKING:
-    from roboyard.scenarios.run import Run
-
-
 RunState = Literal["done", "interrupted", "failed", "killed"]
 """How a run ended: it ran to its end, somebody stopped it, a node failed, or its process was killed."""
 
 
-def run_metrics(run: Run) -> dict[str, MetricValue]:
-    """The metrics of the run as a whole."""
-    sim, wall = run.time, run.wall_seconds
-    return {
-        "sim_time": sim,
-        "wall_time": wall,
-        "real_time_factor": (sim - run.start_ns * 1e-9) / wall if wall > 0.0 else None,
-        "messages": run.evaluation.messages,
-        "frames_missed": sum(
-            frame_counts.missed
-            for cameras in run.simulation_node.frames().values()
-            for frame_counts in cameras.values()
-        ),
-    }
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScenarioHeader:
+    """What metrics.json states about the scenario of a run.
+
+    Attributes:
+        name: Name of the scenario or of the run.
+        summary: One line on the scenario.
+        world: Name of the world as the scenario gives it.
+        seed: Seed of every random generator.
+        is_smoke: Whether this was the smoke variant.
+    """
+
+    name: str
+    summary: str = ""
+    world: str = ""
+    seed: int = 0
+    is_smoke: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunMeasurements:
+    """What was measured in a run: from the live run, or from its recording.
+
+    Attributes:
+        totals: Metrics of the run as a whole (`RUN_METRICS`).
+        n_recorded: Number of recorded messages.
+        robots: The entry of each robot in metrics.json; its metrics stand under "metrics".
+        rejected: Messages that no metric was computed from, a row for each topic and reason.
+        events: Faults that started and finished, objects that were spawned and removed.
+        costs: Tables of nodes, offloaded work, topics and external inputs (`cost_tables`).
+        provenance: Versions, hashes, machine.
+    """
+
+    totals: Mapping[str, MetricValue]
+    n_recorded: int = 0
+    robots: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    rejected: Sequence[Mapping[str, Any]] = ()
+    events: Sequence[Mapping[str, Any]] = ()
+    costs: Mapping[str, Any]
+    provenance: Mapping[str, Any]
+
+    @classmethod
+    def before_start(cls) -> RunMeasurements:
+        """Measurements of a run that ended while it was being built: it has no robots and no messages."""
+        totals: dict[str, MetricValue] = {
+            "sim_time": 0.0, "wall_time": 0.0, "real_time_factor": None, "messages": 0, "frames_missed": 0,
+        }  # fmt: skip
+        return cls(totals=totals, costs=cost_tables(None, 0.0), provenance=collect_provenance("none").to_dict())
 
 
 def build_metrics_document(
-    run: Run,
+    header: ScenarioHeader,
+    measurements: RunMeasurements,
     *,
-    summary: str = "",
-    world: str = "",
     state: RunState = "done",
     error: str | None = None,
     results: Sequence[CriterionResult] = (),
-    smoke: bool = False,
 ) -> dict[str, Any]:
-    """What goes into metrics.json; see docs/reference/metrics.md for every key.
+    """Build the content of metrics.json; docs/reference/metrics.md describes every key.
 
     Args:
-        run: Finished.
-        summary: One line on the scenario.
-        world: Name of the world as the scenario gives it.
-        state: How it ended.
+        header: About the scenario.
+        measurements: What was measured.
+        state: How the run ended.
         error: What stopped it.
-        results: Of the criteria.
-        smoke: Whether it was the smoke variant.
+        results: Results of the criteria.
     """
-    robot_metrics = run.evaluation.metrics_by_robot()
-    main_robot_metrics = next(iter(robot_metrics.values()), {})
-    frames = run.simulation_node.frames()
-    success = state == "done" and all(result.passed for result in results)
+    first_robot: Mapping[str, Any] = next(iter(measurements.robots.values()), {"metrics": {}})
     return {
-        "scenario": run.name,
-        "summary": summary,
-        "world": world or run.world.name,
-        "seed": run.seed,
-        "smoke": smoke,
+        "scenario": header.name,
+        "summary": header.summary,
+        "world": header.world,
+        "seed": header.seed,
+        "smoke": header.is_smoke,
         "state": state,
-        "success": success,
+        "success": state == "done" and all(result.passed for result in results),
         "error": error,
         "criteria": {result.name: criterion_to_dict(result) for result in results},
-        **run_metrics(run),
-        "recorded": run.n_recorded,
-        **main_robot_metrics,
-        "robots": {
-            name: {
-                "model": robot.package.name,
-                "namespace": robot.namespace,
-                "topics": dict(robot.package.config.topics),
-                "findings": list(robot.package.findings),
-                "metrics": robot_metrics[name],
-                **({"approaches": approaches} if (approaches := run.evaluation.person_approaches(name)) else {}),
-                **({} if robot.legged_robot is None else {"motors": robot.legged_robot.motors.to_dict()}),
-                **_collaborative_safety(run, name),
-                "cameras": {camera: _frame_counts_to_dict(counts) for camera, counts in frames.get(name, {}).items()},
-            }
-            for name, robot in run.all_robots.items()
-        },
-        "rejected": run.evaluation.rejected_messages(),
-        "events": list(run.events),
-        **cost_tables(run.graph, run.wall_seconds),
-        "provenance": collect_provenance(run.simulation.looks.renderer if any(frames.values()) else "none").to_dict(),
+        **measurements.totals,
+        "recorded": measurements.n_recorded,
+        **first_robot["metrics"],
+        "robots": {name: dict(robot) for name, robot in measurements.robots.items()},
+        "rejected": list(measurements.rejected),
+        "events": list(measurements.events),
+        **measurements.costs,
+        "provenance": dict(measurements.provenance),
     }
-
-
-def build_document_before_start(
-    *,
-    name: str,
-    summary: str,
-    world: str,
-    seed: int,
-    state: RunState,
-    results: Sequence[CriterionResult] = (),
-    smoke: bool = False,
-) -> dict[str, Any]:
-    """What goes into metrics.json of a run that ended while it was being assembled: it has no robots and no messages.
-
-    Args:
-        name: Of the scenario.
-        summary: One line on the scenario.
-        world: Name of the world as the scenario gives it.
-        seed: Of the run.
-        state: How it ended.
-        results: Of the criteria.
-        smoke: Whether it was the smoke variant.
-    """
-    return {
-        "scenario": name,
-        "summary": summary,
-        "world": world,
-        "seed": seed,
-        "smoke": smoke,
-        "state": state,
-        "success": False,
-        "error": None,
-        "criteria": {result.name: criterion_to_dict(result) for result in results},
-        "sim_time": 0.0,
-        "wall_time": 0.0,
-        "real_time_factor": None,
-        "messages": 0,
-        "frames_missed": 0,
-        "recorded": 0,
-        "robots": {},
-        "rejected": [],
-        "events": [],
-        **cost_tables(None, 0.0),
-        "provenance": collect_provenance("none").to_dict(),
-    }
-
-
-def _collaborative_safety(run: Run, robot: str) -> dict[str, Any]:
-    details = run.evaluation.separation_over_time(robot)
-    return {} if details is None else {"people": details}
 
 
 def criterion_to_dict(result: CriterionResult) -> dict[str, Any]:
@@ -198,7 +158,8 @@ def cost_tables(graph: Graph | None, wall_time: float) -> dict[str, Any]:
     }
 
 
-def _frame_counts_to_dict(counts: Any) -> dict[str, int]:
+def frame_counts_to_dict(counts: Any) -> dict[str, int]:
+    """Counts of a camera's frames as plain data."""
     names = ("due", "delivered", "outage", "fault", "under_way")
     return {name: getattr(counts, name) for name in names}
 
@@ -262,10 +223,12 @@ class RunResult:
         failed = [name for name, result in self.metrics["criteria"].items() if not result["passed"]]
         return "not held: " + ", ".join(f"{name} ({self.metrics['criteria'][name]['expression']})" for name in failed)
 
-
-def write_script_report(run: Run, folder: RunFolder) -> Path:
-    """Metrics and report of a run that was made from Python, not from a scenario."""
-    from roboyard.scenarios.report import write_report
-
-    folder.write_json(folder.metrics, build_metrics_document(run))
-    return write_report(folder, world=run.simulation)
+    @classmethod
+    def from_document(
+        cls, document: dict[str, Any], folder: RunFolder | None = None, notes: tuple[str, ...] = ()
+    ) -> RunResult:
+        """Make the result of a run from its metrics document and its folder."""
+        return cls(
+            document["scenario"], document["seed"], document["state"], document["success"], document["error"], document,
+            None if folder is None else folder.path, {} if folder is None else folder.files(), notes,
+        )  # fmt: skip

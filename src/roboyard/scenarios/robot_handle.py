@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 from roboyard.bringup.joint_groups import RobotJoints
 from roboyard.bringup.legged_robot import create_legged_robot
 from roboyard.bringup.robot_config import RobotPackage
 from roboyard.bringup.robot_nodes import LazyResources, RobotBringup
-from roboyard.bus import GoalFuture, Node
+from roboyard.bus import Bus, GoalFuture, Node
 from roboyard.control.owners import JointOwners
 from roboyard.description import LidarSpec
 from roboyard.description.extent import footprint_polygon
@@ -19,19 +19,41 @@ from roboyard.errors import InputError
 from roboyard.evaluation.topics import RobotTopics
 from roboyard.geometry import SE2
 from roboyard.hardware import Hardware
+from roboyard.manipulation import Groups
 from roboyard.messages import action, message_type
 from roboyard.messages.convert import pose_stamped_to_msg
 from roboyard.scenarios.ground_truth import SimulatedArmGroundTruth
+from roboyard.simulation import Simulation, Truth
 from roboyard.walking.evaluation.gait import LegModel
 from roboyard.walking.walker import Walker
 
-if TYPE_CHECKING:
-    from roboyard.manipulation import Groups
-    from roboyard.scenarios.run import Run
-    from roboyard.simulation import Truth
-
 _TWIST_RATE = 20.0
 _DEFAULT_LIDAR_HEIGHT = 0.25
+
+
+class RobotHost(Protocol):
+    """What a robot's handle needs of the run that it is in."""
+
+    bus: Bus
+    simulation: Simulation
+
+    def resources(self) -> dict[str, Any]:
+        """Resources of all nodes of the run, by name."""
+
+    def publish(self, topic: str, message: Any) -> None:
+        """Publish a message on an absolute topic in the name of ``script``."""
+
+    def remove(self, name: str) -> None:
+        """Take a robot or an object out of the world."""
+
+    def has_robot(self, robot: RobotHandle) -> bool:
+        """Whether the robot is in the run now."""
+
+
+def robot_namespace(requested: str | None, name: str, *, is_first: bool) -> str:
+    """Namespace of a robot's topics: as requested, else "" for the first robot and its name for further ones."""
+    chosen = requested if requested is not None else "" if is_first else name
+    return f"/{chosen.strip('/')}" if chosen.strip("/") else ""
 
 
 class RobotHandle(RobotBringup):
@@ -46,7 +68,7 @@ class RobotHandle(RobotBringup):
         topics: Where its truth, odometry and commands are.
     """
 
-    def __init__(self, run: Run, name: str, namespace: str, joints: RobotJoints, package: RobotPackage) -> None:
+    def __init__(self, run: RobotHost, name: str, namespace: str, joints: RobotJoints, package: RobotPackage) -> None:
         super().__init__(run.bus, name, namespace, package)
         self._run = run
         self.model = joints.model
@@ -149,7 +171,7 @@ class RobotHandle(RobotBringup):
 
     def remove(self) -> None:
         """Take the robot and its nodes out of the run."""
-        if self._run.robots.get(self.name) is not self:
+        if not self._run.has_robot(self):
             raise InputError(f"robot {self.name} is not in the run any more")
         for node in [
             *reversed(list(self.nodes.values())),

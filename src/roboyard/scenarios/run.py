@@ -13,7 +13,7 @@ from __future__ import annotations
 import re
 import shutil
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass
 from functools import partial
@@ -33,6 +33,7 @@ from roboyard.compute.wall_clock import wall_seconds
 from roboyard.description import Model, World, load_model, load_world
 from roboyard.description.extent import PoseLike, to_world_pose
 from roboyard.errors import InputError, RoboyardError, RunError, UnknownNameError
+from roboyard.evaluation.plugin import MetricValue
 from roboyard.geometry import SE2, SE3
 from roboyard.grids.terrain import Terrain
 from roboyard.record import Recorder
@@ -40,7 +41,14 @@ from roboyard.scenarios.evaluator import Evaluator
 from roboyard.scenarios.ground_truth import WorldGroundTruth, measure_depth_error
 from roboyard.scenarios.nodes.ground_truth import GroundTruthMapNode
 from roboyard.scenarios.provenance import collect_provenance
-from roboyard.scenarios.robot_handle import RobotHandle
+from roboyard.scenarios.result import (
+    RunMeasurements,
+    ScenarioHeader,
+    build_metrics_document,
+    cost_tables,
+    frame_counts_to_dict,
+)
+from roboyard.scenarios.robot_handle import RobotHandle, robot_namespace
 from roboyard.scenarios.run_folder import RunFolder, prepare_folder
 from roboyard.simulation import Simulation
 from roboyard.simulation.furniture import FILENAME, furniture_of
@@ -198,7 +206,7 @@ class Run:
         if name in self.all_robots:
             raise InputError(f"there is or was already a robot {name!r}", valid="another name")
         node_names = package.select_nodes(nodes if isinstance(nodes, str) else tuple(nodes))
-        namespace = self._robot_namespace(namespace, name)
+        namespace = robot_namespace(namespace, name, is_first=not self.robots)
         self.simulation.add(
             joints.model,
             name,
@@ -231,15 +239,14 @@ class Run:
             handle.model, handle.model.source or self.world.source or Path(f"{name}.sdf")
         )
         node_names = package.select_nodes(nodes if isinstance(nodes, str) else tuple(nodes))
-        namespace = self._robot_namespace(namespace, re.sub("[^A-Za-z0-9_]", "_", name))
+        namespace = robot_namespace(namespace, re.sub("[^A-Za-z0-9_]", "_", name), is_first=not self.robots)
         joints = RobotJoints.from_package(package, handle.model)
         self.simulation.adopt(name, namespace, base=package.config.base_motion, model=joints.model)
         return self._start_robot(RobotHandle(self, name, namespace, joints, package), node_names)
 
-    def _robot_namespace(self, requested: str | None, name: str) -> str:
-        """Of a robot's topics: as given, else the root for the first robot, its own name for further ones."""
-        namespace = requested if requested is not None else name if self.robots else ""
-        return f"/{namespace.strip('/')}" if namespace.strip("/") else ""
+    def has_robot(self, robot: RobotHandle) -> bool:
+        """Whether the robot is in the run now."""
+        return self.robots.get(robot.name) is robot
 
     def _start_robot(self, robot: RobotHandle, nodes: Sequence[str]) -> RobotHandle:
         self.robots[robot.name] = self.all_robots[robot.name] = robot
@@ -288,7 +295,11 @@ class Run:
             model if isinstance(model, Model) else load_model(catalog.find_device(str(model), self.base_folder))
         )
         if furniture_of(description) is None:
-            raise InputError(f"nothing of {description.name} moves", location=str(model), valid=f"a plugin {FILENAME}")
+            raise InputError(
+                f"nothing of {description.name} moves",
+                location=name if isinstance(model, Model) else str(model),
+                valid=f"a plugin {FILENAME}",
+            )
         self.add_object(description, name, pose)
         try:
             return self._start_device(name, description, initial_command)
@@ -401,6 +412,52 @@ class Run:
                 appearance = self.simulation.looks  # only now is it known whether anything was drawn
                 self.recorder.close({"renderer": appearance.renderer} if appearance.used else None)
 
+    # -- results -------------------------------------------------------------------------------------------------------
+    def totals(self) -> dict[str, MetricValue]:
+        """Metrics of the run as a whole so far."""
+        wall = self.wall_seconds
+        frame_counts = [counts for cameras in self.simulation_node.frames().values() for counts in cameras.values()]
+        return {
+            "sim_time": self.time,
+            "wall_time": wall,
+            "real_time_factor": (self.time - self.start_ns * 1e-9) / wall if wall > 0.0 else None,
+            "messages": self.evaluation.messages,
+            "frames_missed": sum(counts.missed for counts in frame_counts),
+        }
+
+    def measure(self) -> RunMeasurements:
+        """What metrics.json states about the finished run, its robots, messages, nodes and topics."""
+        metrics, frames = self.evaluation.metrics_by_robot(), self.simulation_node.frames()
+        return RunMeasurements(
+            totals=self.totals(),
+            n_recorded=self.n_recorded,
+            robots={
+                name: self._measure_robot(robot, metrics[name], frames.get(name, {}))
+                for name, robot in self.all_robots.items()
+            },
+            rejected=self.evaluation.rejected_messages(),
+            events=self.events,
+            costs=cost_tables(self.graph, self.wall_seconds),
+            provenance=collect_provenance(self.simulation.looks.renderer if any(frames.values()) else "none").to_dict(),
+        )
+
+    def _measure_robot(
+        self, robot: RobotHandle, metrics: Mapping[str, MetricValue], frames: Mapping[str, Any]
+    ) -> dict[str, Any]:
+        approaches = self.evaluation.person_approaches(robot.name)
+        separation = self.evaluation.separation_over_time(robot.name)
+        return {
+            "model": robot.package.name,
+            "namespace": robot.namespace,
+            "topics": dict(robot.package.config.topics),
+            "findings": list(robot.package.findings),
+            "metrics": metrics,
+            **({"approaches": approaches} if approaches else {}),
+            **({} if robot.legged_robot is None else {"motors": robot.legged_robot.motors.to_dict()}),
+            **({} if separation is None else {"people": separation}),
+            "cameras": {camera: frame_counts_to_dict(counts) for camera, counts in frames.items()},
+        }
+
     def report(self, folder: str | Path | None = None) -> Path:
         """End the run and write recording, metrics and report into ``folder`` (new or empty).
 
@@ -413,7 +470,7 @@ class Run:
         Raises:
             InputError: no folder was named, or it holds something.
         """
-        from roboyard.scenarios.result import write_script_report
+        from roboyard.scenarios.report import write_report  # the page's libraries load after the run
 
         report_folder = (
             prepare_folder(folder) if folder is not None else None if self._temporary_folder else self.folder
@@ -425,7 +482,9 @@ class Run:
             for file in sorted(self.folder.path.iterdir()):  # the recording, and what nodes saved
                 shutil.move(str(file), str(report_folder.path / file.name))
             self.folder = report_folder
-        return write_script_report(self, report_folder)
+        header = ScenarioHeader(name=self.name, world=self.world.name, seed=self.seed)
+        report_folder.write_json(report_folder.metrics, build_metrics_document(header, self.measure()))
+        return write_report(report_folder, world=self.simulation)
 
     def close(self) -> None:
         """End the run and let go of the physics; what was recorded without a place to stay is removed."""

@@ -3,26 +3,24 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from roboyard.errors import ConfigError, InputError, RoboyardError
 from roboyard.scenarios.provenance import collect_provenance
+from roboyard.scenarios.resolve import ResolvedScenario
+from roboyard.scenarios.run import Run
 from roboyard.scenarios.snapshot_file import read_snapshot_file, write_snapshot_file
-
-if TYPE_CHECKING:
-    from roboyard.scenarios.loading import LoadedScenario
-    from roboyard.scenarios.run import Run
 
 _CHANGEABLE_KEYS = ("summary", "duration", "criteria", "stop_when", "video", "variants", "provenance")
 """Keys of a scenario that do not change what happens up to a moment: they may be others when a run goes on."""
 
 
-def save_snapshot(run: Run, loaded: LoadedScenario, path: Path) -> None:
+def save_snapshot(run: Run, scenario: ResolvedScenario, path: Path) -> None:
     """Save ``run`` as it stands between two instants.
 
     Args:
         run: Standing still: between two calls of `Run.advance_to`.
-        loaded: What it was made from.
+        scenario: What it was built from.
         path: Of the file; one that is there is replaced.
 
     Raises:
@@ -32,7 +30,7 @@ def save_snapshot(run: Run, loaded: LoadedScenario, path: Path) -> None:
     simulation = run.simulation
     handles = simulation.models
     state = {
-        "scenario": _essential_config(loaded),
+        "scenario": _essential_config(scenario),
         "made": collect_provenance().metadata(),
         "models": [
             (name, handle.namespace, handle.model, simulation.placement(name).entry.T_world_model, handle.robot)
@@ -47,12 +45,12 @@ def save_snapshot(run: Run, loaded: LoadedScenario, path: Path) -> None:
     write_snapshot_file(path, state)
 
 
-def restore_snapshot(run: Run, loaded: LoadedScenario, path: Path) -> tuple[str, ...]:
+def restore_snapshot(run: Run, scenario: ResolvedScenario, path: Path) -> tuple[str, ...]:
     """Let a run that was just assembled stand where the saved one stood.
 
     Args:
         run: At time zero, with all its nodes.
-        loaded: What it was made from.
+        scenario: What it was built from.
         path: Of the state's file.
 
     Returns:
@@ -63,7 +61,7 @@ def restore_snapshot(run: Run, loaded: LoadedScenario, path: Path) -> tuple[str,
     """
     state = read_snapshot_file(path)
     try:
-        _check_scenario(state["scenario"], _essential_config(loaded))
+        _check_scenario(state["scenario"], _essential_config(scenario))
         _restore_models(run, state)
         run.bus.load_state(state["bus"])
         run.evaluation.load_state(state["metrics"])
@@ -85,11 +83,9 @@ def restore_snapshot(run: Run, loaded: LoadedScenario, path: Path) -> tuple[str,
     return tuple(f"the state was saved with another {key}: its continuation may differ in last bits" for key in changed)
 
 
-def _essential_config(loaded: LoadedScenario) -> dict[str, Any]:
+def _essential_config(scenario: ResolvedScenario) -> dict[str, Any]:
     """What of a scenario decides what happens, with scripts written out."""
-    from roboyard.scenarios.resolve import resolve_to_dict
-
-    data = resolve_to_dict(loaded)
+    data = scenario.to_dict()
     return {key: value for key, value in data.items() if key not in _CHANGEABLE_KEYS}
 
 

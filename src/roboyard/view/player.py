@@ -16,6 +16,7 @@ from roboyard.messages.convert import transform_to_se3
 from roboyard.record import open_recording
 from roboyard.scenarios import load_scenario
 from roboyard.scenarios.assembly import build_run
+from roboyard.scenarios.resolve import resolve_scenario
 from roboyard.scenarios.run import scene_info
 from roboyard.scenarios.run_folder import SCENARIO
 from roboyard.scenarios.scene_replay import SceneReplay
@@ -104,7 +105,7 @@ class Player:
             self.notes.append(f"no {SCENARIO} beside the recording: what it says is shown, but no robot and no world")
             return
         try:
-            run = self._stack.enter_context(build_run(load_scenario(folder / SCENARIO), record=False))
+            run = self._stack.enter_context(build_run(resolve_scenario(load_scenario(folder / SCENARIO)), record=False))
         except RoboyardError as error:
             self.notes.append(f"its scenario cannot be built, so only what was recorded is shown: {error}")
             return

@@ -13,6 +13,7 @@ from tests.walking.steps.step_problems import problem_on
 from roboyard.errors import DescriptionError, InputError
 from roboyard.grids.terrain import generate_terrain
 from roboyard.scenarios import load_scenario, run_scenario
+from roboyard.scenarios.run_options import RunOptions
 from roboyard.walking.movement import PERIOD, play
 from roboyard.walking.movement_file import load_movement, movement_text
 from roboyard.walking.steps.as_movement import movement_of
@@ -83,7 +84,7 @@ def test_played_plan_in_physics_reaches_its_goal(tmp_path: Path) -> None:
     file = tmp_path / "walk.xml"
     file.write_text(movement_text(movement_of(plan, rig.walker)))
     spec = load_scenario("akrobat-movement-file", overrides=[f"movement={file}", f"duration={plan.duration + 3.5:.1f}"])
-    ran = run_scenario(spec, keep_files=False, report=False, serve=False)
+    ran = run_scenario(spec, RunOptions(keep_files=False, write_report=False, serve=False))
     assert (ran.metrics["movements"], ran.metrics["falls"]) == (1, 0)
     assert math.dist((ran.metrics["final_x"], ran.metrics["final_y"]), (0.5, 0.2)) < 0.08
 

@@ -14,6 +14,7 @@ from tests.walking.steps.step_problems import level_terrain, problem_on
 from roboyard.errors import InputError
 from roboyard.geometry import SE3
 from roboyard.scenarios import load_scenario, run_scenario
+from roboyard.scenarios.run_options import RunOptions
 from roboyard.walking.nodes.steps_messages import (
     plan_message,
     plan_of_message,
@@ -222,7 +223,9 @@ def test_replanned_steps_avoid_vanished_footholds() -> None:
 @pytest.mark.slow
 def test_akrobat_replans_when_footholds_vanish() -> None:
     faults = "faults=[{time: 6 s, type: foothold_collapse}, {time: 10 s, type: foothold_collapse}]"
-    done = run_scenario(load_scenario("akrobat-free-gait", overrides=[faults]), keep_files=False, serve=False)
+    done = run_scenario(
+        load_scenario("akrobat-free-gait", overrides=[faults]), RunOptions(keep_files=False, serve=False)
+    )
     assert done.success, done.metrics["criteria"]
     assert done.metrics["robots"]["akrobat"]["metrics"]["footholds_lost"] == 0
     assert done.metrics["robots"]["akrobat"]["metrics"]["step_replans"] >= 2
@@ -230,7 +233,7 @@ def test_akrobat_replans_when_footholds_vanish() -> None:
 
 @pytest.mark.slow
 def test_akrobat_walks_over_stepping_stones() -> None:
-    done = run_scenario(load_scenario("akrobat-free-gait"), keep_files=False, serve=False)
+    done = run_scenario(load_scenario("akrobat-free-gait"), RunOptions(keep_files=False, serve=False))
     assert done.success, done.metrics["criteria"]
 
 
@@ -238,6 +241,8 @@ def test_akrobat_walks_over_stepping_stones() -> None:
 @pytest.mark.parametrize(("terrain", "goal"), [("flat", 0.9), ("ditch", 2.0)], ids=["flat", "ditch"])
 def test_akrobat_walks_over_its_camera_map(terrain: str, goal: float) -> None:
     overrides = ["map=camera", f"terrain={terrain}", f"nodes.free_gait.parameters.goal=[{goal}, 0.0]", "duration=70s"]
-    done = run_scenario(load_scenario("akrobat-free-gait", overrides=overrides), keep_files=False, serve=False)
+    done = run_scenario(
+        load_scenario("akrobat-free-gait", overrides=overrides), RunOptions(keep_files=False, serve=False)
+    )
     assert done.success, done.metrics["criteria"]
     assert done.metrics["robots"]["akrobat"]["metrics"]["step_replans"] >= 1  # as the map grew

@@ -28,6 +28,7 @@ def precompile(
     from roboyard.errors import InputError
     from roboyard.scenarios import load_scenario
     from roboyard.scenarios.assembly import build_run
+    from roboyard.scenarios.resolve import resolve_scenario
 
     if bool(scenarios) == everything:
         selection = "scenarios and --all" if everything else "neither a scenario nor --all"
@@ -40,7 +41,7 @@ def precompile(
 
     without_examples = compile_all_kernels(report=report) if everything else []
     for spec in specs:
-        with build_run(spec, record=False):
+        with build_run(resolve_scenario(spec), record=False):
             wait_for_kernels(report=report)
     n_ready = len(expected_kernels())
     if json:

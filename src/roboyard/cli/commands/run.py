@@ -15,7 +15,7 @@ from roboyard.cli.terminal import print_columns, print_line, style
 
 if TYPE_CHECKING:
     from roboyard.cli.run_display import RunDisplay
-    from roboyard.scenarios import Run, RunResult
+    from roboyard.scenarios import Run, RunResult, SnapshotRequest
     from roboyard.view import View
 
 
@@ -95,7 +95,7 @@ def run(
     from roboyard.cli.bridge_options import BridgeOptions, open_view
     from roboyard.cli.run_display import RunDisplay
     from roboyard.cli.terminal import print_json, print_note
-    from roboyard.scenarios import RunControl, load_scenario, run_scenario
+    from roboyard.scenarios import RunControl, RunObserver, RunOptions, load_scenario, run_scenario
 
     overrides = [*(settings or []), *([f"duration={duration!r}"] if duration is not None else [])]
     spec = load_scenario(scenario, overrides=overrides, smoke=smoke, robot=robot, world=world).with_seed(seed)
@@ -123,17 +123,21 @@ def run(
 
             outcome = run_scenario(
                 spec,
-                out=folder,
-                replay_inputs=replay_inputs,
-                resume_from=from_snapshot,
-                snapshots=[_parse_snapshot_time(text, spec.config.duration) for text in save_snapshot or []],
-                video=video,
+                RunOptions(
+                    out=folder,
+                    replay_inputs=replay_inputs,
+                    from_snapshot=from_snapshot,
+                    snapshots=tuple(_parse_snapshot(text, spec.config.duration) for text in save_snapshot or []),
+                    video="as_configured" if video is None else "always" if video else "never",
+                    bridges=tuple(bridge_options.attachments()),
+                ),
                 control=control,
-                on_progress=lambda _: display.tick(),
-                on_log=display.log,
-                on_started=on_start,
-                on_stage=display.show_phase,
-                bridges=bridge_options.attachments(),
+                observer=RunObserver(
+                    on_progress=lambda _: display.tick(),
+                    on_log=display.log,
+                    on_started=on_start,
+                    on_stage=display.show_phase,
+                ),
             )
         return outcome, display, control.is_resetting and display.signal is None
 
@@ -172,10 +176,11 @@ def _print_outcome(outcome: RunResult) -> None:
         print_note(line)
 
 
-def _parse_snapshot_time(text: str, duration: float) -> tuple[float, Path]:
+def _parse_snapshot(text: str, duration: float) -> SnapshotRequest:
     """Time and file of ``T:FILE``."""
     from roboyard.config import UnitError, parse_quantity
     from roboyard.errors import InputError
+    from roboyard.scenarios import SnapshotRequest
 
     time, separator, file = text.partition(":")
     location = f"--save-snapshot {text}"
@@ -190,7 +195,7 @@ def _parse_snapshot_time(text: str, duration: float) -> tuple[float, Path]:
     path = Path(file)
     if path.is_dir() or not path.parent.is_dir():
         raise InputError(f"{path} cannot be a file", location=location, valid="a file in a folder that exists")
-    return seconds, path
+    return SnapshotRequest(seconds, path)
 
 
 def _start_display(started_run: Run, display: RunDisplay) -> None:

@@ -48,7 +48,7 @@ from roboyard.scenarios.batch.worker import (
 from roboyard.scenarios.execution import report_compilation
 from roboyard.scenarios.loading import LoadedScenario, load_scenario
 from roboyard.scenarios.provenance import collect_provenance
-from roboyard.scenarios.resolve import read_criteria
+from roboyard.scenarios.resolve import read_criteria, resolve_scenario
 
 _JOBS_PER_WORKER = 2
 """Jobs waiting per worker: enough that none is idle, few enough that stopping is quick."""
@@ -325,7 +325,7 @@ def _compile_kernels(job: TrialJob, announce: Callable[[str], None]) -> None:
     report = partial(report_compilation, announce)
     with monitor_compilation(report=report), suppress(Exception, SystemExit):
         spec = load_scenario(job.scenario, overrides=(*job.overrides, "record.camera_rate=0"), smoke=job.smoke)
-        with build_run(spec.with_seed(job.seed), record=False):
+        with build_run(resolve_scenario(spec.with_seed(job.seed)), record=False):
             wait_for_kernels(report=report)
 
 

@@ -19,8 +19,8 @@ from roboyard.scenarios.execution import run_scenario
 from roboyard.scenarios.loading import LoadedScenario, load_scenario
 from roboyard.scenarios.provenance import lock_hash
 from roboyard.scenarios.result import RunResult, flatten_metrics
-from roboyard.scenarios.run_control import RunControl
 from roboyard.scenarios.run_folder import RunFolder, make_write_error
+from roboyard.scenarios.run_options import RunOptions
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,10 +112,14 @@ def run_trial(job: TrialJob) -> TrialResult:
     folder = Path(job.folder) if job.keep != "none" else None
     try:
         spec = _load_scenario(job.scenario, (*job.overrides, "record.camera_rate=0"), job.smoke).with_seed(job.seed)
-        outcome = run_scenario(
-            spec, out=folder, keep_files=folder is not None, report=job.keep == "all",
-            video="failed" if job.video else False, control=RunControl(), serve=False,
-        )  # fmt: skip
+        options = RunOptions(
+            out=folder,
+            keep_files=folder is not None,
+            write_report=job.keep == "all",
+            video="on_failure" if job.video else "never",
+            serve=False,
+        )
+        outcome = run_scenario(spec, options)
     except RoboyardError as error:
         _delete_folder(folder)
         return TrialResult(job.seed, "failed", False, str(error), varied_values=job.varied_values)
