@@ -20,7 +20,7 @@ import numpy as np
 import yaml
 from scipy.ndimage import label
 
-from roboyard.bringup.catalog import find_catalog_file
+from roboyard.bringup import catalog
 from roboyard.compute import ProcessPool, count_usable_cores
 from roboyard.description import load_world
 from roboyard.geometry import SE2
@@ -49,7 +49,7 @@ class Ground:
     """A world's free ground, what stands there loosely taken as it stands at first, and ways in it."""
 
     def __init__(self, world: str) -> None:
-        simulation = Simulation(load_world(find_catalog_file("world", world)))
+        simulation = Simulation(load_world(catalog.WORLDS.resolve(world)))
         maps = [ground_truth_map(simulation, height=h, resolution=0.1, interior_points=[(0.0, 0.0)]) for h in HEIGHTS]
         low = np.min([grid.geometry.T_map_grid.xy for grid in maps], axis=0)
         high = np.max([np.array(grid.geometry.T_map_grid.xy) + grid.geometry.extent for grid in maps], axis=0)

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from roboyard.bringup.catalog import robots
+from roboyard.bringup.catalog import ROBOTS
 from roboyard.bringup.joint_groups import load_joint_groups
 from roboyard.errors import RoboyardError
 from roboyard.kinematics.ik import PointingTarget
@@ -211,7 +211,7 @@ def run(nightly: bool, runs: int | None = None, seed: int | None = None, robot: 
     count = runs if runs is not None else 400 if nightly else 100
     states = 100_000 if nightly else 5_000
     figures, details = [], []
-    for name in [robot] if robot is not None else [arm for arm in ARMS if arm in robots()]:
+    for name in [robot] if robot is not None else [arm for arm in ARMS if arm in ROBOTS]:
         more, lines = measured(name.rsplit("/", 1)[-1], load_joint_groups(name), count, states, seed or 0)
         figures += more
         details += lines

@@ -2,7 +2,7 @@
 
 import pytest
 
-from roboyard.bringup.catalog import find_object
+from roboyard.bringup.catalog import OBJECTS
 from roboyard.description import load_model
 from roboyard.description.extent import bounding_box, bounding_radius, min_height
 
@@ -24,5 +24,5 @@ def test_extent_of_a_model_follows_from_its_collision_shapes() -> None:
     cart = load_model(CART)
     assert bounding_radius(cart) == pytest.approx((0.2**2 + 0.22**2) ** 0.5, abs=0.03)
     assert min_height(cart) == pytest.approx(0.0, abs=1e-9)
-    workpiece = load_model(find_object("workpiece", None))
+    workpiece = load_model(OBJECTS.resolve("workpiece", None))
     assert bounding_box(workpiece) == pytest.approx((0.04, 0.16, 0.04))

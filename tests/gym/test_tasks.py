@@ -95,7 +95,7 @@ def test_observed_goal_is_relative_to_odometry() -> None:
 
 
 def test_drawn_places_are_free_and_apart() -> None:
-    floor = top_down_map(load_world(catalog.find_catalog_file("world", "corridor")))
+    floor = top_down_map(load_world(catalog.WORLDS.resolve("corridor")))
     draw = FreePlaces(floor, 0.5, (3.0, 8.0))
     x, y = floor.cell_centers
     rows, columns = np.nonzero(floor.low_obstacles | floor.tall_obstacles)

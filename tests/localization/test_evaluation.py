@@ -10,7 +10,7 @@ from tests.harness.collectors import CollectorFeed
 from tests.harness.scenarios import ScenarioBuilder
 
 import roboyard as ry
-from roboyard.bringup.catalog import find_catalog_file
+from roboyard.bringup.catalog import WORLDS
 from roboyard.description import load_world
 from roboyard.errors import ConfigError, InputError
 from roboyard.geometry import SE2
@@ -27,7 +27,7 @@ from roboyard.simulation.carrying import carry
 
 
 def test_true_map_holds_what_can_be_reached() -> None:
-    world = Simulation(load_world(find_catalog_file("world", "corridor")))
+    world = Simulation(load_world(WORLDS.resolve("corridor")))
     grid = ground_truth_map(world, interior_points=[(0.0, 0.0)])
 
     def value(x: float, y: float) -> int:
@@ -41,11 +41,11 @@ def test_true_map_holds_what_can_be_reached() -> None:
     assert (everywhere.cells >= 0).all()
     assert ((everywhere.cells == 100) == (grid.cells == 100)).all()
     with pytest.raises(InputError, match="nothing stands"):
-        ground_truth_map(Simulation(load_world(find_catalog_file("world", "empty"))))
+        ground_truth_map(Simulation(load_world(WORLDS.resolve("empty"))))
 
 
 def test_true_map_of_several_cuts_holds_obstacles_of_each() -> None:
-    world = Simulation(load_world(find_catalog_file("world", "corridor")))
+    world = Simulation(load_world(WORLDS.resolve("corridor")))
     low = ground_truth_map(world, height=0.06)
     joined = ground_truth_map(world, height=0.06, extra_heights=[0.3, 0.72]).cells == 100
     cells = [ground_truth_map(world, height=height) for height in (0.3, 0.72)]

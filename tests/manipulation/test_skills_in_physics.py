@@ -14,7 +14,7 @@ import pytest
 from tests.harness.arms import ArmCell
 from tests.harness.bus import Goal
 
-from roboyard.bringup.catalog import find_object
+from roboyard.bringup.catalog import OBJECTS
 from roboyard.bus import Node, resource
 from roboyard.description import load_model
 from roboyard.geometry import SE3
@@ -85,7 +85,7 @@ class SkillCell(ArmCell):
         super().__init__("youbot_arm", NODES, world="pick_place_station", seed=5, settle=0.0)
         self.finder: Any = self.run.add_node(TruthFinder(simulation=self.run.simulation), "finder")
         for k, (x, y) in enumerate(things):
-            self.run.add_object(load_model(find_object("disc_cylinder")), f"disc_{k}", (x, y, 0.0, 0.0, 0.0, 0.0))
+            self.run.add_object(load_model(OBJECTS.resolve("disc_cylinder")), f"disc_{k}", (x, y, 0.0, 0.0, 0.0, 0.0))
         self.run.run_for(0.3)
 
     def start_skill(self, name: str, **fields: Any) -> Goal:
@@ -206,7 +206,7 @@ def test_stow_reports_an_object_lost_from_the_gripper() -> None:
 def test_pick_puts_a_too_heavy_object_down_upright(mass: float) -> None:
     """The one seems so by the joints' efforts, the other cannot be lifted at all."""
     with SkillCell() as cell:
-        thing = load_model(find_object("heavy_cylinder"))
+        thing = load_model(OBJECTS.resolve("heavy_cylinder"))
         link = thing.links[0]
         heavy = replace(thing, links=(replace(link, inertial=replace(link.inertial, mass=mass)),))
         cell.run.add_object(heavy, "disc_0", (0.10, 0.20, 0.0, 0.0, 0.0, 0.0))

@@ -8,7 +8,7 @@ from xml.etree import ElementTree
 import pytest
 from tests.harness.workers import InlinePool
 
-from roboyard.bringup.catalog import scenarios
+from roboyard.bringup.catalog import SCENARIOS
 from roboyard.errors import InputError
 from roboyard.scenarios.batch import suite
 from roboyard.scenarios.batch.export import write_junit
@@ -37,7 +37,7 @@ def test_suite_has_a_batch_per_scenario_and_one_page(tmp_path: Path) -> None:
     assert 'href="arm-reach/report.html"' in page
     assert "2 ×: not held: arrives" in page
     assert "4 of 6 runs succeeded" in page
-    assert scenarios()["rover-drive"].summary in unescape(page)
+    assert SCENARIOS["rover-drive"].summary in unescape(page)
     document = json.loads((found.folder / "suite.json").read_text())
     assert document["scenarios"]["rover-drive"]["successes"] == 2
     suites = ElementTree.parse(write_junit(list(found.batches.values()), tmp_path / "j.xml")).getroot()
@@ -65,7 +65,7 @@ def test_invalid_scenario_does_not_stop_the_suite(tmp_path: Path, monkeypatch: p
 
 
 def test_suite_runs_every_installed_scenario(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    few = {name: scenarios()[name] for name in SOME}
+    few = {name: SCENARIOS[name] for name in SOME}
     monkeypatch.setattr(suite, "scenarios", lambda: few)
     assert list(run_suite(1, out=tmp_path / "all", pool=paper_pool(), smoke=True).batches) == sorted(SOME)
 

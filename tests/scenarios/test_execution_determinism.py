@@ -10,13 +10,13 @@ import pytest
 from tests.harness.processes import FreshProcesses
 from tests.harness.scenarios import recording_digest
 
-from roboyard.bringup.catalog import scenarios
+from roboyard.bringup.catalog import SCENARIOS
 from roboyard.scenarios import load_scenario, run_scenario
 from roboyard.scenarios.run_options import RunOptions, SnapshotRequest
 
 QUICK = {"akrobat-free-gait", "rover-homing"}
 """One that walks and one that drives are tried with the quick tests; the others with the slow ones."""
-NAMES = [pytest.param(name, marks=[] if name in QUICK else [pytest.mark.slow]) for name in sorted(scenarios())]
+NAMES = [pytest.param(name, marks=[] if name in QUICK else [pytest.mark.slow]) for name in sorted(SCENARIOS)]
 ON_DEMAND = {"roboyard.grids.depth_registration._fill_cloud", "roboyard.grids.depth_registration._register"}
 """Kernels of cameras' point clouds: called when somebody subscribes, which nobody knows before."""
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from roboyard.bringup.catalog import find_catalog_file, robots, scenarios, worlds
+from roboyard.bringup.catalog import ROBOTS, SCENARIOS, WORLDS
 from roboyard.errors import ConfigError, InputError, UnknownNameError
 from roboyard.scenarios import load_scenario
 from roboyard.scenarios.resolve import resolve_scenario
@@ -124,21 +124,21 @@ def test_unknown_names_are_refused_with_similar_ones() -> None:
     with pytest.raises(UnknownNameError, match=r"no scenario 'rover-dirve'; did you mean 'rover-drive'"):
         load_scenario("rover-dirve")
     with pytest.raises(UnknownNameError, match="no world 'arean'; did you mean 'arena'"):
-        find_catalog_file("world", "arean")
+        WORLDS.resolve("arean")
     with pytest.raises(InputError, match=r"no file nothing\.yaml"):
         load_scenario("nothing.yaml")
 
 
 def test_installed_scenarios_robots_and_worlds_are_found() -> None:
-    assert {"rover-drive"} <= set(scenarios())
-    assert {"rover"} <= set(robots())
-    assert {"arena", "empty"} <= set(worlds())
-    assert scenarios()["rover-drive"].summary
-    assert worlds()["arena"].origin == "roboyard"
+    assert {"rover-drive"} <= set(SCENARIOS)
+    assert {"rover"} <= set(ROBOTS)
+    assert {"arena", "empty"} <= set(WORLDS)
+    assert SCENARIOS["rover-drive"].summary
+    assert WORLDS["arena"].origin == "roboyard"
 
 
 def test_packaged_scenarios_have_smoke_variant_and_summary() -> None:
-    for name in scenarios():
+    for name in SCENARIOS:
         spec = load_scenario(name, smoke=True)
         assert spec.config.duration <= 5.0
         assert spec.config.summary

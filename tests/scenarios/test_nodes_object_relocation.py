@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import roboyard as ry
-from roboyard.bringup.catalog import find_object
+from roboyard.bringup.catalog import OBJECTS
 from roboyard.description import load_model
 from roboyard.scenarios.nodes.actors import ObjectRelocationNode
 
@@ -13,7 +13,7 @@ SOURCE, TARGET = (2.8, -0.4), (2.78, 0.5)
 def is_laid_out(anna: tuple[float, float, float]) -> bool:
     """Whether a part is moved from one end of the bench to the other, with somebody at a place."""
     run = ry.Run("work_cell", record=False)
-    run.add_object(load_model(find_object("workpiece")), "part", (*SOURCE, 0.921, 0, 0, 0))
+    run.add_object(load_model(OBJECTS.resolve("workpiece")), "part", (*SOURCE, 0.921, 0, 0, 0))
     run.add_person("anna", pose=anna)
     sectors = {
         name: [x, y, 0.0, 0.02, -3.2, 3.2] for name, (x, y) in (("source_sector", SOURCE), ("target_sector", TARGET))

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from roboyard.bringup.catalog import find_catalog_file, objects
+from roboyard.bringup.catalog import OBJECTS, WORLDS
 from roboyard.config import load
 from roboyard.description import load_world
 from roboyard.errors import ConfigError, InputError, RoboyardError
@@ -21,7 +21,7 @@ from roboyard.scenarios.resolve import resolve_scenario
 from roboyard.scenarios.world.appearance import AppearanceConfig, render_floor_texture
 from roboyard.scenarios.world.objects import AnnularSector, ObjectConfig, add_objects_and_appearance, sample_poses
 
-STATION = load_world(find_catalog_file("world", "pick_place_station"))
+STATION = load_world(WORLDS.resolve("pick_place_station"))
 
 
 @given(
@@ -86,9 +86,7 @@ def test_used_names_and_missing_floors_are_refused():
     with pytest.raises(ConfigError, match="already"):
         add_objects_and_appearance(STATION, {"ground": entry(pose=[0, 0, 0])}, AppearanceConfig(), 1)
     with pytest.raises(ConfigError, match="no visual 'floor'"):
-        add_objects_and_appearance(
-            load_world(find_catalog_file("world", "empty")), {}, AppearanceConfig(floor="wood"), 1
-        )
+        add_objects_and_appearance(load_world(WORLDS.resolve("empty")), {}, AppearanceConfig(floor="wood"), 1)
 
 
 def test_light_and_floor_are_drawn():
@@ -115,7 +113,7 @@ def test_light_and_floor_are_drawn():
 
 def test_scenario_as_run_keeps_its_things(tmp_path: Path):
     mine = tmp_path / "pin.sdf"
-    mine.write_text(objects()["disc_cylinder"].path.read_text())
+    mine.write_text(OBJECTS["disc_cylinder"].path.read_text())
     (tmp_path / "lying.yaml").write_text(
         "world: pick_place_station\nduration: 1\nobjects:\n  pin: {model: pin.sdf, pose: [0.2, 0, 0]}\n"
         "  post: {model: disc_cylinder, count: 2, sector: {radius: [0.3, 0.4]}, surface_height: 5 mm}\n"

@@ -6,7 +6,7 @@ import mujoco
 import numpy as np
 import pytest
 
-from roboyard.bringup.catalog import find_catalog_file
+from roboyard.bringup.catalog import WORLDS
 from roboyard.description import World, load_world
 from roboyard.errors import InputError
 from roboyard.grids.terrain import TERRAIN_TYPES, TerrainConfig
@@ -18,7 +18,7 @@ from roboyard.simulation import Simulation
 @pytest.mark.parametrize("kind", TERRAIN_TYPES)
 def test_ground_has_the_heights_of_the_terrain(kind: str) -> None:
     ground = TerrainConfig(type=kind, fraction=0.5).generate(3)  # type: ignore[arg-type]
-    simulation = Simulation(add_terrain(load_world(find_catalog_file("world", "empty")), ground))
+    simulation = Simulation(add_terrain(load_world(WORLDS.resolve("empty")), ground))
     points = np.random.default_rng(0).uniform([0.0, -1.5], [3.0, 1.5], (200, 2))
     hit, down, groups = np.zeros(1, np.int32), np.array([0.0, 0.0, -1.0]), np.ones(6, np.uint8)
     for (x, y), height in zip(points, ground.height_at(points), strict=True):

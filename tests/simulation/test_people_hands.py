@@ -11,7 +11,7 @@ import pytest
 from numpy.typing import ArrayLike
 from tests.harness.bus import BusHarness, Goal
 
-from roboyard.bringup.catalog import find_object
+from roboyard.bringup.catalog import OBJECTS
 from roboyard.description import Box, load_model
 from roboyard.description.model import Collision, Link, Model
 from roboyard.geometry import SE2, SE3
@@ -33,7 +33,7 @@ class PersonAtTable(BusHarness):
         for name, x in (("table", 0.55), ("other", -0.55)):
             top = Link("top", SE3.identity(), collisions=(Collision("top", Box((0.5, 1.2, TABLE)), SE3.identity()),))
             self.run.add_object(Model(name, (top,), static=True), name, (x, 0.0, TABLE / 2.0, 0.0, 0.0, 0.0))
-        part = load_model(find_object("workpiece", None))
+        part = load_model(OBJECTS.resolve("workpiece", None))
         self.run.add_object(part, "part", (0.45, 0.1, TABLE + 0.0201, 0.0, 0.0, 0.4))
         self.run.add_person("anna", pose=(0.0, 0.0, 0.0), height=1.7)
         super().__init__(bus=self.run.bus)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from tests.harness.models import IDENTITY, RIDE_HEIGHT, ground_plane, make_pose, make_world, rover_model
 
-from roboyard.bringup.catalog import find_catalog_file
+from roboyard.bringup.catalog import ROBOTS
 from roboyard.bringup.robot_loader import load_robot_file
 from roboyard.description.joint_interfaces import POSITION_BANDWIDTH
 from roboyard.description.model import (
@@ -203,7 +203,7 @@ def test_strong_servo_does_not_oscillate_a_light_shank(target: float) -> None:
 def test_drive_of_a_folded_arm_stops_without_chatter(speed: float) -> None:
     """Stretched its first joint carries 2.7 kg m², folded 0.1: there its damping alone asks for many times 75 N m."""
     sim = Simulation(make_world())
-    sim.add(load_robot_file(find_catalog_file("robot", "iisy")).load_model(), "arm")
+    sim.add(load_robot_file(ROBOTS.resolve("iisy")).load_model(), "arm")
     hardware, folded = sim.hardware("arm"), np.array([0.0, -0.5 * math.pi, 2.4, 0.0, 1.2, 0.0])
     hardware.write(JointCommand("position", tuple(f"joint_{k}" for k in range(1, 7)), folded))
     sim.step(3000)

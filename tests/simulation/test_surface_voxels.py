@@ -60,7 +60,7 @@ class Corridor:
     """The corridor, and a depth camera that is carried through it."""
 
     def __init__(self) -> None:
-        self.simulation = Simulation(load_world(catalog.find_catalog_file("world", "corridor")))
+        self.simulation = Simulation(load_world(catalog.WORLDS.resolve("corridor")))
         scene = self.simulation.scene()
         self.model, self.data = scene.model, scene.data
         self.renderer = RayRenderer(scene.model, 320, 240, smooth=False, shadows=False)

@@ -7,15 +7,15 @@ import pytest
 from roboyard_courtyard.rambler import Rambler
 
 import roboyard as ry
-from roboyard.bringup.catalog import NODES, robots, scenarios, worlds
+from roboyard.bringup.catalog import NODES, ROBOTS, SCENARIOS, WORLDS
 from roboyard.scenarios import check_scenario, load_scenario, run_batch, run_scenario
 from roboyard.scenarios.run_options import RunOptions
 
 
 def test_all_parts_are_found_by_name() -> None:
-    assert robots()["wagon"].origin == "roboyard-courtyard"
-    assert "courtyard" in worlds()
-    assert "courtyard-ramble" in scenarios()
+    assert ROBOTS["wagon"].origin == "roboyard-courtyard"
+    assert "courtyard" in WORLDS
+    assert "courtyard-ramble" in SCENARIOS
     assert "rambler" in NODES
     assert check_scenario("courtyard-ramble").findings == ()
 

@@ -93,14 +93,6 @@ def calibration_paths(package: RobotPackage) -> tuple[Path, Path]:
     return robot_path, calibration_folder() / name
 
 
-def is_installed(package: RobotPackage) -> bool:
-    """Whether the robot comes with a package, whose folder is not the user's to write into."""
-    from roboyard.bringup import catalog
-
-    source = package.source.resolve()
-    return any(entry.path.resolve() == source for entry in catalog.robots().values())
-
-
 def save_calibration(package: RobotPackage, calibration: DriveCalibration) -> Path:
     """Keep a calibration, so that the robot's next run uses it; gives the file.
 
@@ -110,7 +102,7 @@ def save_calibration(package: RobotPackage, calibration: DriveCalibration) -> Pa
         RunError: it can be written nowhere, or not where an older one lies that runs would continue to use.
     """
     robot_path, user_path = calibration_paths(package)
-    for path in (user_path,) if is_installed(package) else (robot_path, user_path):
+    for path in (user_path,) if package.is_installed else (robot_path, user_path):
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             write_atomic(path, dumps(calibration))
@@ -140,7 +132,7 @@ def load_calibration(package: RobotPackage) -> tuple[DriveCalibration | None, tu
         try:
             calibration = load(DriveCalibration, path)
         except ConfigError as damage:
-            robot = package.name if is_installed(package) else shlex.quote(str(package.source))
+            robot = package.name if package.is_installed else shlex.quote(str(package.source))
             raise ConfigError(
                 f"the stored calibration cannot be used: {damage}",
                 location=str(path),

@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from roboyard.bringup.catalog import NODES
 from roboyard.bringup.plugins.controller_joints import GRIPPER_NODE
 from roboyard.bringup.plugins.drives import differential_drive_mapping, drive_parameters
 from roboyard.bringup.plugins.joints import trajectory_node_config
@@ -84,7 +85,8 @@ def derive_package_from_model(model: Model, path: Path, arguments: dict[str, str
         nodes=nodes,
         autostart=tuple(name for name in nodes if name not in (*mapping.inactive_nodes, *rejected)),
     )
-    return RobotPackage(model.name, config, path, (*findings, *trajectory_findings, *rejected.values()))
+    all_findings = (*findings, *trajectory_findings, *rejected.values())
+    return RobotPackage(model.name, config, path, all_findings, node_registry=NODES)
 
 
 def _add_trajectory_node(model: Model, mapping: PluginMapping) -> tuple[PluginMapping, tuple[str, ...]]:

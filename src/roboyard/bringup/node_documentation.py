@@ -15,10 +15,9 @@ import tokenize
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from roboyard.config import SchemaRow
+from roboyard.bringup.catalog import resolve_node_class
+from roboyard.config import SchemaRow, schema_rows
 
 _MAX_REEXPORTS_FOLLOWED = 5
 """A class is looked for through so many modules that import it from one another."""
@@ -124,9 +123,6 @@ def describe_node(name: str) -> NodeDescription:
         UnknownNameError: There is no such node.
         ConfigError: It is no node, or its module fails on import.
     """
-    from roboyard.bringup.catalog import resolve_node_class
-    from roboyard.config import schema_rows
-
     cls = resolve_node_class(name)
     paragraphs = inspect.cleandoc(cls.__doc__ or "").split("\n\n")
     interfaces: list[tuple[str, str]] = []

@@ -9,12 +9,13 @@ from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from roboyard.bringup.catalog import NODES, resolve_node_class
 from roboyard.config import parameter
+from roboyard.config.registry import Registry
 from roboyard.config.wording import did_you_mean
 from roboyard.errors import ConfigError, UnknownNameError
 
 if TYPE_CHECKING:
+    from roboyard.bus import Node
     from roboyard.description import Model, ModelLoader
 
 _DEFAULT_COMMAND_CHAIN = ("arbiter", "velocity_smoother", "collision_monitor")
@@ -129,6 +130,8 @@ class RobotPackage:
         source: The YAML file, or the description itself.
         findings: What was guessed, for people to read.
         loader: Reads the description once for everyone who works with this package; None: every `load_model` reads it.
+        node_registry: Registered node classes; the robot also offers those that command no joints.
+        is_installed: Whether an installed package brings the robot, into whose folder the user does not write.
         calibrated_parameters: Parameters of nodes that come from the drive's stored calibration, by node.
     """
 
@@ -137,6 +140,8 @@ class RobotPackage:
     source: Path
     findings: tuple[str, ...] = ()
     loader: ModelLoader | None = dataclasses.field(default=None, repr=False, compare=False)
+    node_registry: Registry[type[Node]] | None = dataclasses.field(default=None, repr=False, compare=False)
+    is_installed: bool = False
     calibrated_parameters: Mapping[str, Mapping[str, Any]] = dataclasses.field(default_factory=dict)
 
     @property
@@ -180,17 +185,21 @@ class RobotPackage:
         return (nodes,) if isinstance(nodes, str) else nodes
 
     def node(self, name: str) -> RobotNodeConfig:
-        """What the robot says about its node ``name``; registered ones that command no joints need not be mentioned.
+        """Return the configuration of a node that the robot offers.
+
+        The robot offers the nodes of its file, and every registered node that commands no joints.
 
         Raises:
-            UnknownNameError: it offers none of this name.
+            UnknownNameError: It offers none of this name.
         """
         if name in self.config.nodes:
             return self.config.nodes[name]
-        if name in NODES and "hardware" not in resolve_node_class(name).resources_declared():
+        registry = self.node_registry
+        if registry is not None and name in registry and "hardware" not in registry[name].resources_declared():
             return RobotNodeConfig(name)
+        names = [*self.config.nodes, *(registry.names() if registry is not None else ())]
         raise UnknownNameError(
-            f"no node {name!r}{did_you_mean(name, [*self.config.nodes, *NODES.names()])}",
+            f"no node {name!r}{did_you_mean(name, names)}",
             location=f"robot {self.name}",
             valid=f"it offers: {', '.join(self.config.nodes)}; and every node of `roboyard list nodes` without joints",
         )

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
-from roboyard.bringup.catalog import find_catalog_file
+from roboyard.bringup.calibration_store import apply_calibration
+from roboyard.bringup.catalog import NODES, ROBOTS
+from roboyard.bringup.derivation import derive_package
 from roboyard.bringup.robot_config import RobotConfig, RobotPackage
 from roboyard.config import load, read_yaml
 from roboyard.description import ModelLoader
@@ -19,33 +22,36 @@ def load_robot(
     repair: bool = False,
     use_calibration: bool = True,
 ) -> RobotPackage:
-    """A robot's package, from its name, its YAML, or a bare description (then its nodes are derived from that).
+    """Load a robot's package: from its YAML file, or derived from a bare description.
 
-    With ``repair`` faults of a bare description that can be mended do not keep it from being read.  The drive's stored
-    calibration is in its nodes, unless ``use_calibration`` is False.
+    Args:
+        name: Name of an installed robot, or path to a robot's YAML file or to a bare description.
+        base_folder: Folder that a relative path starts from, before the working directory.
+        arguments: Values for ``<xacro:arg>`` of a bare description.
+        repair: Repair what can be repaired in a bare description, instead of refusing it.
+        use_calibration: Apply the drive's stored calibration, if there is a valid one.
 
     Raises:
-        UnknownNameError, InputError: as `find_catalog_file`; ConfigError, DescriptionError: the file is not right.
+        UnknownNameError: There is no robot of this name.
+        InputError: There is no such file.
+        ConfigError: The YAML file or a file that it names is invalid.
+        DescriptionError: A bare description is invalid.
     """
-    from roboyard.bringup.calibration_store import apply_calibration
-
-    path = find_catalog_file("robot", name, base_folder)
+    path = ROBOTS.resolve(name, base_folder)
     if path.suffix in (".yaml", ".yml"):
         package = load_robot_file(path)
     else:
-        from roboyard.bringup.derivation import derive_package
-
         package = derive_package(path, arguments or {}, repair=repair)
+    package = replace(package, is_installed=ROBOTS.holds(path))
     return apply_calibration(package) if use_calibration else package
 
 
 def load_robot_file(path: Path) -> RobotPackage:
-    """Read a robot's YAML.
+    """Load a robot's YAML file, without its stored calibration.
 
     Raises:
-        ConfigError: it cannot be read or says something it may not, or its description is not there.
+        ConfigError: It cannot be read or is invalid, or there is no such description.
     """
-
     document = read_yaml(path)
     config = load(RobotConfig, document)
     if config.extends is not None:
@@ -63,7 +69,9 @@ def load_robot_file(path: Path) -> RobotPackage:
             config = config.merge_onto(base_config, document.to_data())
         except ConfigError as error:
             raise ConfigError(error.message, location=f"{path}, {error.location}", valid=error.valid) from None
-    package = RobotPackage(path.stem, config, path, loader=ModelLoader(path.parent / config.description))
+    package = RobotPackage(
+        path.stem, config, path, loader=ModelLoader(path.parent / config.description), node_registry=NODES
+    )
     if not package.description.is_file():
         raise ConfigError(
             f"there is no file {config.description}", location=f"{path}, description", valid="a path beside this file"

@@ -208,12 +208,12 @@ def _movable_mass(description: Model | World) -> float:
 def _load_description(
     name: str, to: DescriptionFormat, kind: DescriptionKind | None, repair: bool
 ) -> tuple[Model | World, Path]:
-    from roboyard.bringup.catalog import find_catalog_file, robots, worlds
+    from roboyard.bringup.catalog import ROBOTS, WORLDS
 
-    is_installed = name in robots() or name in worlds()
+    is_installed = name in ROBOTS or name in WORLDS
     if is_installed:
-        kind = "robot" if name in robots() else "world"
-    path = find_catalog_file(kind or "robot", name)
+        kind = "robot" if name in ROBOTS else "world"
+    path = (WORLDS if kind == "world" else ROBOTS).resolve(name)
     if path.suffix in (".yaml", ".yml"):
         from roboyard.bringup.robot_loader import load_robot_file
 

@@ -86,7 +86,7 @@ class RobotEnv(gymnasium.Env[Any, Any]):
         if not 1e-3 <= period <= 1e3:
             raise ConfigError(f"a period of {period} s", valid="0.001 s to 1000 s")
         self.robot = ReadRobot.of(robot, arguments)
-        self.world = world if isinstance(world, World) else load_world(catalog.find_catalog_file("world", str(world)))
+        self.world = world if isinstance(world, World) else load_world(catalog.WORLDS.resolve(str(world)))
         self.task, self.command = copy(task), command  # what it sees of this world is not for another one
         self.period, self.render_mode = period, render_mode
         self.metadata = {**type(self).metadata, "render_fps": max(1, round(1.0 / period))}

@@ -39,7 +39,10 @@ class ReadRobot(RobotPackage):
         """
         package = load_robot(str(robot), None, dict(arguments or {}))
         model = package.load_model(arguments)
-        return cls(package.name, package.config, package.source, package.findings, model=model)
+        return cls(
+            package.name, package.config, package.source, package.findings,
+            node_registry=package.node_registry, is_installed=package.is_installed, model=model,
+        )  # fmt: skip
 
     def load_model(self, arguments: Mapping[str, str] | None = None, *, repair: bool = False) -> Model:
         """The description, as it was read."""

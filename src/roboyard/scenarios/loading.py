@@ -11,7 +11,7 @@ from typing import Final
 
 import numpy as np
 
-from roboyard.bringup.catalog import find_catalog_file
+from roboyard.bringup.catalog import ROBOTS, SCENARIOS, WORLDS
 from roboyard.config import YamlNode, apply_override, dumps, load, parse_yaml, read_yaml, yaml_from_data
 from roboyard.config.wording import did_you_mean
 from roboyard.errors import ConfigError
@@ -92,7 +92,7 @@ def load_scenario(
         ConfigError: it says something it may not.
         InputError: there is no such file.
     """
-    path = find_catalog_file("scenario", str(name))
+    path = SCENARIOS.resolve(str(name))
     node = read_yaml(path)
     if not isinstance(node.value, dict):
         raise ConfigError("is no scenario", location=str(path), valid="a mapping with world, robots, duration, …")
@@ -171,7 +171,7 @@ def _resolve_user_path(kind: str, name: str) -> str | Path:
     """Paths on the command line are the user's, not the scenario's."""
     if kind == "robot" and world_model_name(name):
         return name
-    path = find_catalog_file("world" if kind == "world" else "robot", name)
+    path = (WORLDS if kind == "world" else ROBOTS).resolve(name)
     return path.resolve() if "/" in name or path.name == name else name
 
 

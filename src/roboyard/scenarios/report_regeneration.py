@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from roboyard.bringup.catalog import find_catalog_file
+from roboyard.bringup.catalog import WORLDS
 from roboyard.bringup.legged_robot import create_legged_robot
 from roboyard.bringup.robot_loader import load_robot
 from roboyard.config import load, read_yaml
@@ -61,7 +61,7 @@ def _load_world(config: ScenarioConfig | None) -> World | None:
     if config is None:
         return None
     try:
-        return load_world(find_catalog_file("world", config.world))
+        return load_world(WORLDS.resolve(config.world))
     except RoboyardError:  # moved since: the report goes without a floor plan
         return None
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import yaml
 
-from roboyard.bringup.catalog import find_catalog_file, find_device, find_file
+from roboyard.bringup.catalog import DEVICES, WORLDS, find_file
 from roboyard.bringup.legged_robot import create_legged_robot
 from roboyard.bringup.robot_config import RobotPackage
 from roboyard.bringup.robot_loader import load_robot
@@ -144,7 +144,7 @@ def resolve_scenario(loaded: LoadedScenario) -> ResolvedScenario:
     config, base_folder = loaded.config, loaded.base_folder
     criteria, stop_condition = read_criteria(loaded)
     documents = _read_script_documents(loaded)
-    world = load_world(find_catalog_file("world", config.world, base_folder))
+    world = load_world(WORLDS.resolve(config.world, base_folder))
     terrain = None if config.terrain is None else config.terrain.generate(config.seed)
     if terrain is not None:
         world = add_terrain(world, terrain)
@@ -170,7 +170,7 @@ def resolve_scenario(loaded: LoadedScenario) -> ResolvedScenario:
 
 def _load_device(name: str, model: str, base_folder: Path) -> Model:
     try:
-        return load_model(find_device(model, base_folder))
+        return load_model(DEVICES.resolve(model, base_folder))
     except ConfigError:
         raise
     except RoboyardError as error:

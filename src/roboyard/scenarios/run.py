@@ -115,11 +115,7 @@ class Run:
         name: str | None = None,
     ) -> None:
         self.base_folder = base_folder
-        self.world = (
-            world
-            if isinstance(world, World)
-            else load_world(catalog.find_catalog_file("world", str(world), base_folder))
-        )
+        self.world = world if isinstance(world, World) else load_world(catalog.WORLDS.resolve(str(world), base_folder))
         self.name = name or self.world.name
         self.seed = seed
         self.simulation = Simulation(self.world, seed=seed, timestep=timestep)
@@ -292,7 +288,7 @@ class Run:
             DescriptionError: its file is not right.
         """
         description = (
-            model if isinstance(model, Model) else load_model(catalog.find_device(str(model), self.base_folder))
+            model if isinstance(model, Model) else load_model(catalog.DEVICES.resolve(str(model), self.base_folder))
         )
         if furniture_of(description) is None:
             raise InputError(

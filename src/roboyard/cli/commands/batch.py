@@ -250,13 +250,12 @@ def run_suite_command(
 
 
 def _check_names(names: Sequence[str]) -> Sequence[str]:
-    from roboyard.bringup import catalog
+    from roboyard.bringup.catalog import SCENARIOS
     from roboyard.config.wording import did_you_mean
 
-    installed_scenarios = catalog.scenarios()
     for name in names:
-        if name not in installed_scenarios:
-            hint = did_you_mean(name, installed_scenarios)
+        if name not in SCENARIOS:
+            hint = did_you_mean(name, SCENARIOS)
             raise UnknownNameError(f"'{name}' among several scenarios", valid=f"names of `roboyard list`{hint}")
     duplicate = next((name for name in names if list(names).count(name) > 1), None)
     if duplicate is not None:

@@ -182,7 +182,7 @@ def odometry(
     Exit code 0: calibrated; 1: the robot cannot be driven so; 2: the input was wrong.
     """
     from roboyard.bringup.calibration_store import save_calibration
-    from roboyard.bringup.catalog import find_catalog_file
+    from roboyard.bringup.catalog import WORLDS
     from roboyard.bringup.robot_loader import load_robot
     from roboyard.cli.terminal import is_interactive, print_fields, print_json, print_line, print_note, print_table
     from roboyard.scenarios.calibration import calibrate_drive, differential_drive_parameters, write_calibration
@@ -190,7 +190,7 @@ def odometry(
 
     package = load_robot(robot, use_calibration=False)
     differential_drive_parameters(package)
-    find_catalog_file("world", world)
+    WORLDS.resolve(world)
     folder = prepare_folder(out) if out is not None else create_numbered_folder(f"calibrate-{package.name}", "runs")
     last_printed = [-1]
 

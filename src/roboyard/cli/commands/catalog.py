@@ -196,11 +196,11 @@ def scenario(
 
     Robot, world and node are looked for before it is written.
     """
-    from roboyard.bringup.catalog import find_catalog_file, resolve_node_class
+    from roboyard.bringup.catalog import WORLDS, resolve_node_class
     from roboyard.bringup.robot_loader import load_robot
     from roboyard.scenarios.scaffold import create_from_template
 
-    find_catalog_file("world", world)
+    WORLDS.resolve(world)
     load_robot(robot)
     if node:
         resolve_node_class(node)

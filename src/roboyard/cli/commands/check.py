@@ -151,7 +151,7 @@ def robot(
     Its description, the nodes that bring it up, and whether it keeps its balance.
     Every fault is said with its file and line.  With --repair each is mended where that can be, and listed.
     """
-    from roboyard.bringup.catalog import find_catalog_file
+    from roboyard.bringup.catalog import ROBOTS
     from roboyard.bringup.robot_loader import load_robot
     from roboyard.cli import robot_summary as report
     from roboyard.cli.terminal import print_columns, print_fields, print_heading, print_json
@@ -165,9 +165,7 @@ def robot(
     try:
         package = load_robot(file, arguments=arguments, repair=True)  # so that all faults are found, not only the first
     except DescriptionError as error:
-        _reject_unrepairable(
-            find_catalog_file("robot", file), partial(diagnose_model, arguments=arguments), error, json
-        )
+        _reject_unrepairable(ROBOTS.resolve(file), partial(diagnose_model, arguments=arguments), error, json)
         raise
     with (
         compile_on_demand(),
@@ -235,14 +233,14 @@ def world(
 
     Every fault is said with its file and line.  With --repair each is mended where that can be, and listed.
     """
-    from roboyard.bringup.catalog import find_catalog_file
+    from roboyard.bringup.catalog import WORLDS
     from roboyard.cli.terminal import print_fields, print_json
     from roboyard.description import diagnose_world, load_world
     from roboyard.errors import DescriptionError
     from roboyard.simulation import Simulation
 
     _check_image_path(image)
-    path: Path = find_catalog_file("world", file)
+    path: Path = WORLDS.resolve(file)
     try:
         found = load_world(path, repair=True)
     except DescriptionError as error:

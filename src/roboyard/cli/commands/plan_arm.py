@@ -127,7 +127,7 @@ def _result_rows(
 def _make_scene(
     robot: str, group: str | None, tool: str | None, world: str | None, base_pose: str, collision_margin: float
 ) -> tuple[PlanningScene, Any]:
-    from roboyard.bringup.catalog import find_catalog_file
+    from roboyard.bringup.catalog import WORLDS
     from roboyard.bringup.joint_groups import load_joint_groups
     from roboyard.description import load_world
     from roboyard.geometry import SE3
@@ -136,7 +136,7 @@ def _make_scene(
 
     x, y, z, yaw = _parse_numbers("--base-pose", base_pose, 4)
     groups = load_joint_groups(robot)
-    world_model = None if world is None else load_world(find_catalog_file("world", world))
+    world_model = None if world is None else load_world(WORLDS.resolve(world))
     scene = PlanningScene.of(
         groups,
         group,

@@ -153,7 +153,7 @@ def show_terrain(
     """
     from dataclasses import asdict
 
-    from roboyard.bringup.catalog import scenarios
+    from roboyard.bringup.catalog import SCENARIOS
     from roboyard.cli.terminal import print_fields, print_json
     from roboyard.config import load, yaml_from_data
     from roboyard.errors import InputError
@@ -166,7 +166,7 @@ def show_terrain(
     options = {"height_range": height_range, "cell_size": cell_size, "fraction": fraction}
     overrides = {name: value for name, value in options.items() if value is not None}
     number, entry = seed or 0, None
-    if kind in scenarios() or Path(kind).is_file():
+    if kind in SCENARIOS or Path(kind).is_file():
         scenario = load_scenario(kind).config
         entry, number = scenario.terrain, scenario.seed if seed is None else seed
         if entry is None:

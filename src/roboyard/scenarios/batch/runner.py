@@ -12,7 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from roboyard.bringup.catalog import find_catalog_file, scenarios
+from roboyard.bringup.catalog import SCENARIOS
 from roboyard.compute import (
     Pool,
     ProcessPool,
@@ -299,7 +299,7 @@ def _preferred_directions(spec: LoadedScenario) -> dict[str, int]:
 
 def _worker_scenario(scenario: str) -> str:
     """How workers find it, whatever folder they work in: installed ones by name, files by their whole path."""
-    return scenario if scenario in scenarios() else str(find_catalog_file("scenario", scenario).resolve())
+    return scenario if scenario in SCENARIOS else str(SCENARIOS.resolve(scenario).resolve())
 
 
 def _check_trials(scenario: str, trials: Sequence[Trial], overrides: tuple[str, ...], smoke: bool) -> None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from roboyard.bringup.catalog import scenarios
+from roboyard.bringup.catalog import SCENARIOS
 from roboyard.compute import Pool, ProcessPool, RayPool
 from roboyard.errors import InputError
 from roboyard.scenarios.batch.runner import BatchProgress, BatchResult, run_batch
@@ -100,8 +100,7 @@ def run_suite(
 
     if isinstance(runs, bool) or not isinstance(runs, int) or runs < 1:
         raise InputError(f"{runs!r} runs", location="--runs", valid="at least 1")
-    installed = scenarios()
-    names = sorted(installed) if only is None else list(only)
+    names = sorted(SCENARIOS) if only is None else list(only)
     if baseline_path is not None and not (Path(baseline_path) / SUMMARY).is_file():
         raise InputError(
             f"{baseline_path} is no suite", location="--baseline", valid="the folder of a `roboyard batch all`"
@@ -114,7 +113,7 @@ def run_suite(
             pool = stack.enter_context(ProcessPool(workers, preload=("roboyard.scenarios.batch.worker",)))
         batches: dict[str, BatchResult] = {}
         start_errors: dict[str, str] = {}
-        summaries = {name: installed[name].summary if name in installed else "" for name in names}
+        summaries = {name: SCENARIOS[name].summary if name in SCENARIOS else "" for name in names}
 
         def write_summary() -> SuiteResult:
             suite_result = SuiteResult(folder, batches, start_errors, summaries, folder / REPORT)

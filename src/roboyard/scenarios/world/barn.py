@@ -17,6 +17,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from roboyard.bringup.catalog import WorldSource, find_file
 from roboyard.compute import expect_kernels
 from roboyard.compute.kernel_folders import cache_root
 from roboyard.config import write_atomic
@@ -89,8 +90,6 @@ def load_barn_world(name: str, base: Path | None = None) -> BarnWorld:
     number = int(match["number"])
     if match["source"] == "barn":
         return generate_barn_world(number)
-    from roboyard.bringup.catalog import find_file
-
     path = find_file(match["source"], base)
     available = barn_world_ids(path)
     if number not in available:
@@ -184,6 +183,18 @@ def barn_world_sdf(name: str, base: Path | None = None) -> Path:
         folder.mkdir(parents=True, exist_ok=True)
         write_atomic(path, text)
     return path
+
+
+class BarnWorldSource(WorldSource):
+    """Worlds of the BARN benchmark: ``FILE.npz#NUMBER``, or ``barn#NUMBER`` for a generated one."""
+
+    def contains(self, name: str) -> bool:
+        """Return whether a name is one of these; see `is_barn_world`."""
+        return is_barn_world(name)
+
+    def resolve(self, name: str, base_folder: Path | None) -> Path:
+        """Return the path of the world's SDF file; see `barn_world_sdf`."""
+        return barn_world_sdf(name, base_folder)
 
 
 def _to_sdf(world: BarnWorld) -> str:

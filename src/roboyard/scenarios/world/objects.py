@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from roboyard.bringup.catalog import find_object
+from roboyard.bringup.catalog import OBJECTS
 from roboyard.config import parameter
 from roboyard.description import Model, World, load_model
 from roboyard.description.extent import to_world_pose
@@ -89,7 +89,7 @@ def _place_objects(
     for name, entry in objects.items():
         location = f"objects.{name}"
         try:
-            model = load_model(find_object(entry.model, base))
+            model = load_model(OBJECTS.resolve(entry.model, base))
             poses = (
                 [entry.pose]
                 if entry.pose is not None
