@@ -17,7 +17,7 @@ from roboyard.control import DifferentialDrive
 from roboyard.geometry import wrap_angle
 from roboyard.localization import WheelOdometry
 from roboyard.scenarios.assembly import build_run
-from roboyard.scenarios.calibration import DriveCalibrationResult, calibrate_drive, differential_drive_parameters
+from roboyard.scenarios.calibration import DriveCalibrationResult, calibrate_drive, find_differential_drive
 from roboyard.scenarios.loading import load_scenario
 from roboyard.scenarios.resolve import resolve_scenario
 
@@ -31,8 +31,8 @@ def course(calibrated: DriveCalibrationResult, seed: int) -> tuple[float, float]
         for name, value in values.items()
     ]
     spec = load_scenario("rover-drive", overrides=settings).with_seed(seed)
-    wheels = differential_drive_parameters(package)
-    nominal = DifferentialDrive(wheel_radius=wheels["wheel_radius"], track=wheels["track"])
+    wheels = find_differential_drive(package)
+    nominal = DifferentialDrive(wheel_radius=wheels.wheel_radius, track=wheels.track)
     estimates = [WheelOdometry(drive) for drive in (nominal, calibrated.fit.drive)]
     headings, turned = [0.0, 0.0], [0.0]
 

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from roboyard.bringup.free_gait_model import load_free_gait_model
+from roboyard.bringup.legged_robot import load_free_gait_model
 from roboyard.errors import RoboyardError
 from roboyard.grids.terrain import generate_terrain
 from roboyard.walking.steps.checker import Limits, check_plan

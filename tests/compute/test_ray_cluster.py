@@ -12,7 +12,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from roboyard.bringup.free_gait_model import load_free_gait_model
+from roboyard.bringup.legged_robot import load_free_gait_model
 from roboyard.compute import RayPool
 from roboyard.errors import ConfigError, InputError, RunError
 from roboyard.grids.terrain import generate_terrain

@@ -62,7 +62,7 @@ class NavigatorHarness(BusHarness):
         default = KinematicRobot(world, START, map_msg=room_map(world))
         self.robot: Any = self.add(default if robot is None else robot, "rover")
         self.navigator = self.add(
-            NavigatorNode(outline=OUTLINE, rate=10.0, **(DEFAULTS | dict(settings or {})), **parameters),
+            NavigatorNode(footprint=OUTLINE, rate=10.0, **(DEFAULTS | dict(settings or {})), **parameters),
             "navigator",
         )
         self.run_until(start)

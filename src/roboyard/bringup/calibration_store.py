@@ -1,8 +1,8 @@
-"""A robot's stored calibration: where it lies, what it says, and how it becomes the nodes' parameters.
+"""Storage of drive calibrations: where a robot's calibration lies, whether it is valid, and how it changes the drive.
 
-For a robot that is a file of the user's it lies beside that file, ``NAME.calibration.yaml``; for one that is installed,
-or whose folder cannot be written, in the user's own folder.  It holds for what was described when it was made: once
-that file, or one that it includes, describes another robot, it is not used, and that is said.
+The calibration of a robot that is a user's file is stored beside it as ``NAME.calibration.yaml``; that of an installed
+robot, or of one in a read-only folder, in the user's data folder. It is valid for one description: when the description
+changes, it is ignored with a finding.
 """
 
 from __future__ import annotations
@@ -14,17 +14,11 @@ from dataclasses import dataclass, fields, is_dataclass, replace
 from pathlib import Path, PurePath
 from typing import Any
 
-from roboyard.bringup.robot_config import RobotPackage
+from roboyard.bringup.catalog import resolve_node_class
+from roboyard.bringup.robot_config import RobotNodeConfig, RobotPackage
 from roboyard.config import dumps, load, parameter, write_atomic
+from roboyard.control.drive_config import DifferentialDriveConfig
 from roboyard.errors import ConfigError, RunError
-
-CALIBRATED_NODE_TYPES = (
-    "differential_drive",
-    "odometry",
-    "roboyard.control.nodes:DriveNode",
-    "roboyard.localization.nodes:OdometryNode",
-)
-"""Nodes that take the numbers."""
 
 
 @dataclass(frozen=True)
@@ -42,8 +36,8 @@ class DriveCalibration:
     intervals: dict[str, tuple[float, float]] = parameter(factory=dict, doc="that hold them at 95 %, by name")
     created_by: str = parameter("", doc="the command that made it")
 
-    def parameters(self) -> dict[str, float]:
-        """Of drive and odometry nodes."""
+    def drive_values(self) -> dict[str, float]:
+        """Return the calibrated numbers by key of the robot's ``drive``."""
         return {
             "wheel_radius": self.wheel_radius,
             "track": self.track,
@@ -149,25 +143,37 @@ def load_calibration(package: RobotPackage) -> tuple[DriveCalibration | None, tu
 
 
 def apply_calibration(package: RobotPackage) -> RobotPackage:
-    """The package with its drive's calibration in its nodes, if one is kept.
+    """Return the package with the numbers of its stored calibration in its drive, if there is a valid one.
 
     Raises:
-        ConfigError: the calibration's file says something it may not.
+        ConfigError: The file of the calibration is invalid.
     """
     if not package.description.is_file():
         return package
     calibration, findings = load_calibration(package)
-    if calibration is None:
-        return replace(package, findings=(*package.findings, *findings)) if findings else package
-    parameters = calibrated_parameters(package, calibration)
-    calibrated = package.with_overrides(parameters, {})
-    return replace(calibrated, findings=(*package.findings, *findings), calibrated_parameters=parameters)
+    drive = package.config.drive
+    if calibration is not None and isinstance(drive, DifferentialDriveConfig):
+        package = replace(
+            package,
+            config=replace(package.config, drive=drive.replace(calibration.drive_values())),
+            calibrated_parameters=calibrated_parameters(package, calibration),
+        )
+    elif calibration is not None:
+        findings = ("the stored calibration is not used: the robot's file states no `drive` of type differential",)
+    return replace(package, findings=(*package.findings, *findings)) if findings else package
 
 
 def calibrated_parameters(package: RobotPackage, calibration: DriveCalibration) -> dict[str, dict[str, Any]]:
-    """The calibration's numbers for each of the robot's nodes that takes them."""
+    """Return the numbers of a calibration as parameters, by name of each node that takes a differential drive."""
+    values = calibration.drive_values()
     return {
-        name: {**calibration.parameters()}
+        name: dict(values)
         for name, node_config in package.config.nodes.items()
-        if node_config.type in CALIBRATED_NODE_TYPES and "left_joints" in node_config.parameters
+        if _takes_differential_drive(package, node_config)
     }
+
+
+def _takes_differential_drive(package: RobotPackage, node_config: RobotNodeConfig) -> bool:
+    node_class = resolve_node_class(node_config.type, package.source.parent)
+    geometry = node_class.resources_declared().get("drive_geometry")
+    return geometry is not None and geometry.kind is DifferentialDriveConfig

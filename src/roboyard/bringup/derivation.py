@@ -8,24 +8,24 @@ from typing import Any
 
 from roboyard.bringup.catalog import NODES
 from roboyard.bringup.plugins.controller_joints import GRIPPER_NODE
-from roboyard.bringup.plugins.drives import differential_drive_mapping, drive_parameters
+from roboyard.bringup.plugins.drives import differential_drive_mapping
 from roboyard.bringup.plugins.joints import trajectory_node_config
 from roboyard.bringup.plugins.mapping import map_plugins
 from roboyard.bringup.plugins.odometry import OdometryOutput
-from roboyard.bringup.plugins.plugin_mapping import PluginMapping, SpeedLimits
-from roboyard.bringup.robot_config import DriveLimits, RobotConfig, RobotNodeConfig, RobotPackage
+from roboyard.bringup.plugins.plugin_mapping import PluginMapping
+from roboyard.bringup.robot_config import RobotConfig, RobotNodeConfig, RobotPackage
 from roboyard.bringup.servo_gains import JointServoGains, with_servo_gains
 from roboyard.bringup.wheel_geometry import infer_drive
+from roboyard.control.drive_config import DriveConfig, DriveLimits
 from roboyard.description import Model, ModelLoader
 from roboyard.description.joint_interfaces import command_modes
-from roboyard.errors import DescriptionError
+from roboyard.errors import ConfigError, DescriptionError
 from roboyard.manipulation import load_groups
 
 _GROUPS_FILE_SUFFIXES = (".groups.yaml", ".srdf", ".srdf.xacro")
 """What a description's name ends in, instead of its own suffixes, where its groups lie beside it."""
 
 _MIN_JOINT_STATE_RATE = 50.0
-_JOINT_PARAMETERS = ("joints", "left_joints", "right_joints", "left_steered_joints", "right_steered_joints")
 
 
 def derive_package(path: Path, arguments: dict[str, str], *, repair: bool = False) -> RobotPackage:
@@ -49,17 +49,16 @@ def derive_package_from_model(model: Model, path: Path, arguments: dict[str, str
     findings = list(mapping.findings)
     if not mapping.is_drive:
         try:
-            drive = infer_drive(model)
-        except DescriptionError as error:  # a guess that does not work out keeps no robot from running
-            drive = None
+            inferred = infer_drive(model)
+        except (ConfigError, DescriptionError) as error:  # a guess that does not work out keeps no robot from running
+            inferred = None
             findings.append(f"no drive is guessed: {error.message}")
-        if drive is not None:
+        if inferred is not None:
+            drive, finding = inferred
             odometry = OdometryOutput({"base_frame": root_link}, {}, None, None, True)
-            guessed_drive = differential_drive_mapping(
-                drive_parameters(drive), drive.axle_x, SpeedLimits(), odometry, drive.findings
-            )
-            mapping = replace(mapping, nodes={**guessed_drive.nodes, **mapping.nodes}, is_drive=True)
-            findings += drive.findings
+            inferred_drive = differential_drive_mapping(drive, DriveLimits(), odometry, (finding,))
+            mapping = replace(mapping, nodes={**inferred_drive.nodes, **mapping.nodes}, is_drive=True, drive=drive)
+            findings.append(finding)
         elif movable_joints and not mapping.command_groups:
             findings.append("no drive was found: the robot stands where it is put")
     arm_node_configs, declared_gains = derive_arm_nodes(model, find_groups_file(path), mapping)
@@ -72,14 +71,16 @@ def derive_package_from_model(model: Model, path: Path, arguments: dict[str, str
         )
     nodes["robot_state"] = RobotNodeConfig("robot_state")
     nodes |= _rename_ground_truth_odometry(mapping.nodes, findings)
-    rejected = _find_unsupported_nodes(with_servo_gains(model, {**declared_gains, **mapping.gains}), nodes)
+    rejected = _find_unsupported_nodes(
+        with_servo_gains(model, {**declared_gains, **mapping.gains}), nodes, mapping.drive
+    )
     config = RobotConfig(
         description=Path(path.name),
         summary=f"{model.name}, brought up by its description",
         xacro_args=arguments or {},
         base_frame=mapping.base_frame or root_link,
+        drive=mapping.drive,
         limits=mapping.limits or DriveLimits(),
-        base_motion=mapping.base_motion if any(link.name == root_link for link in model.roots) else None,
         gains=mapping.gains,
         topics=mapping.topics,
         nodes=nodes,
@@ -92,6 +93,8 @@ def derive_package_from_model(model: Model, path: Path, arguments: dict[str, str
 def _add_trajectory_node(model: Model, mapping: PluginMapping) -> tuple[PluginMapping, tuple[str, ...]]:
     """A group of the joints whose interfaces say that they take positions, unless something commands them already."""
     commanded = {joint for group in mapping.command_groups for joint in group.joints}
+    if mapping.drive is not None:
+        commanded.update((*mapping.drive.wheel_joints, *mapping.drive.steering_joints))
     for spec in mapping.nodes.values():
         for value in spec.parameters.values():
             commanded.update(value if isinstance(value, list) and all(isinstance(one, str) for one in value) else ())
@@ -124,19 +127,21 @@ def _rename_ground_truth_odometry(nodes: dict[str, RobotNodeConfig], findings: l
     }
 
 
-def _find_unsupported_nodes(model: Model, nodes: dict[str, RobotNodeConfig]) -> dict[str, str]:
-    """Nodes that command joints in a way their interfaces do not offer, and why: they stay down."""
+def _find_unsupported_nodes(
+    model: Model, nodes: dict[str, RobotNodeConfig], drive: DriveConfig | None
+) -> dict[str, str]:
+    """Return the nodes that command joints in a way that their interfaces do not offer, and why: they stay down."""
     reasons: dict[str, str] = {}
     for name, node_config in nodes.items():
         if name in ("joint_states", "robot_state", "odometry", "arbiter"):
             continue
         mode: Any = node_config.parameters.get("mode", "position" if node_config.type == GRIPPER_NODE else "velocity")
-        for key in _JOINT_PARAMETERS:
-            unsupported = [
-                joint for joint in node_config.parameters.get(key, ()) if mode not in command_modes(model, joint)
-            ]
-            if unsupported:
-                reasons[name] = f"{name} stays down: joint {unsupported[0]} takes no {mode} commands"
+        joints = [*node_config.parameters.get("joints", ())]
+        if name == "drive" and drive is not None:
+            joints += drive.wheel_joints
+        unsupported = [joint for joint in joints if mode not in command_modes(model, joint)]
+        if unsupported:
+            reasons[name] = f"{name} stays down: joint {unsupported[0]} takes no {mode} commands"
     return reasons
 
 

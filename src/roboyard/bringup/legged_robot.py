@@ -1,4 +1,4 @@
-"""Legs of a robot: read from the file that its package names."""
+"""Legs of a robot, from the file that its package names, and its model for free-gait planning."""
 
 from __future__ import annotations
 
@@ -9,8 +9,7 @@ from roboyard.bringup.robot_config import RobotPackage
 from roboyard.bringup.robot_loader import load_robot
 from roboyard.description import Model
 from roboyard.errors import InputError
-from roboyard.walking.walker import Walker
-from roboyard.walking.walker_file import load_walker
+from roboyard.walking import Rig, Walker, load_walker
 
 
 def load_legged_robot(
@@ -46,3 +45,25 @@ def create_legged_robot(package: RobotPackage, model: Model) -> Walker | None:
     """The legs of a package whose description is loaded; None without. Raises ConfigError."""
     path = package.companion_file("legs")
     return None if path is None else load_walker(path, model)
+
+
+def load_free_gait_model(
+    robot: str,
+    base_folder: Path | None = None,
+    arguments: Mapping[str, str] | None = None,
+    *,
+    failed_leg: str | None = None,
+) -> Rig:
+    """Load a robot's legs and body, as planners of free gaits see them.
+
+    Args:
+        robot: As for `load_legged_robot`.
+        base_folder: As for `load_legged_robot`.
+        arguments: As for `load_legged_robot`.
+        failed_leg: Name of a leg that does not work: the robot does not stand on it, and holds it as at rest.
+
+    Raises:
+        UnknownNameError, InputError, ConfigError, DescriptionError: As `load_legged_robot`; there is no such leg.
+    """
+    legged_robot, model = load_legged_robot_and_model(robot, base_folder, arguments)
+    return Rig.of(legged_robot if failed_leg is None else legged_robot.without(failed_leg), model)

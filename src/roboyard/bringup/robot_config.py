@@ -7,12 +7,14 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, fields, replace
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from roboyard.config import parameter
 from roboyard.config.registry import Registry
 from roboyard.config.wording import did_you_mean
+from roboyard.control.drive_config import AnyDriveConfig, DriveLimits
 from roboyard.errors import ConfigError, UnknownNameError
+from roboyard.hardware.interface import BaseMotion
 
 if TYPE_CHECKING:
     from roboyard.bus import Node
@@ -35,28 +37,6 @@ class RobotNodeConfig:
         return replace(self, parameters=_merge_parameters(self.parameters, parameters), remap={**self.remap, **remap})
 
 
-@dataclass(frozen=True)
-class DriveLimits:
-    """What the robot's drive can do; None where nobody knows."""
-
-    speed: float | None = parameter(None, unit="m/s", low=0.0, doc="forward")
-    angular_speed: float | None = parameter(None, unit="rad/s", low=0.0, doc="about the vertical")
-    acceleration: float | None = parameter(None, unit="m/s^2", low=0.0, doc="forward")
-    angular_acceleration: float | None = parameter(None, unit="rad/s^2", low=0.0, doc="about the vertical")
-    min_speed: float = parameter(0.0, unit="m/s", low=0.0, doc="slowest command to drive that it follows")
-    min_angular_speed: float = parameter(
-        0.0, unit="rad/s", low=0.0, doc="slowest command to turn on the spot that it follows"
-    )
-
-    def __post_init__(self) -> None:
-        for min_name, max_name in (("min_speed", "speed"), ("min_angular_speed", "angular_speed")):
-            low, high = getattr(self, min_name), getattr(self, max_name)
-            if high is not None and low > high:
-                raise ConfigError(
-                    f"{min_name} of {low}", location=f"limits.{min_name}", valid=f"at most {max_name}, {high}"
-                )
-
-
 _NEVER_INHERITED = ("description", "summary", "extends", "xacro_args", "nodes")
 """What a file says for itself, whatever it is like."""
 
@@ -73,10 +53,10 @@ class RobotConfig:
     xacro_args: dict[str, str] = parameter(factory=dict, doc="xacro arguments")
     base_frame: str = parameter("base_link", doc="the frame that odometry moves")
     footprint: tuple[tuple[float, float], ...] = parameter((), unit="m", doc="outline on the ground in base_frame")
-    limits: DriveLimits = parameter(DriveLimits(), doc="")
-    base_motion: Literal["planar", "free"] | None = parameter(
-        None, doc="its body takes velocities: in the plane, or all six; for drives whose wheels are not simulated"
+    drive: AnyDriveConfig | None = parameter(
+        None, doc="its drive: joints and geometry, which its drive and odometry nodes take from here"
     )
+    limits: DriveLimits = parameter(DriveLimits(), doc="what its drive can do, for drive nodes, planners and operators")
     gains: dict[str, dict[str, float]] = parameter(
         factory=dict, doc="gains of joints' servos: {elbow: {pos_kp: 50, pos_ki: 0, pos_kd: 2}}, as in ros2_control"
     )
@@ -105,6 +85,11 @@ class RobotConfig:
             for name in names:
                 if name not in self.nodes:
                     raise ConfigError(f"no node {name!r}", location=key, valid=f"nodes: {', '.join(self.nodes)}")
+
+    @property
+    def base_motion(self) -> BaseMotion | None:
+        """Which velocities its body itself takes; None where wheels or legs move it."""
+        return None if self.drive is None else self.drive.base_motion
 
     def merge_onto(self, base_config: RobotConfig, stated_keys: Collection[str]) -> RobotConfig:
         """This file, with all but what is ``said`` in it as in ``other``, and with the nodes of both, joined."""
@@ -155,6 +140,11 @@ class RobotPackage:
 
         model_loader = self.loader or ModelLoader(self.description)
         return model_loader.load({**self.config.xacro_args, **(arguments or {})}, repair=repair)
+
+    def stated_resources(self) -> dict[str, Any]:
+        """Return what its file states for its nodes: ``drive_limits``, perhaps ``drive_geometry``, ``footprint``."""
+        stated = {"drive_geometry": self.config.drive, "footprint": self.config.footprint or None}
+        return {"drive_limits": self.config.limits} | {key: value for key, value in stated.items() if value is not None}
 
     def companion_file(self, key: str) -> Path | None:
         """The file that its YAML names under ``key``, beside it; None where it names none. Raises ConfigError."""

@@ -4,35 +4,48 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, Self
 
 from roboyard.bringup.catalog import resolve_node_class
+from roboyard.bringup.joint_groups import RobotJoints
+from roboyard.bringup.legged_robot import create_legged_robot
 from roboyard.bringup.robot_config import RobotPackage
 from roboyard.bus import Bus, Node
 from roboyard.config import did_you_mean
+from roboyard.config.registry import Registry
+from roboyard.control.owners import JointOwners
+from roboyard.description.extent import FootprintPolygon, footprint_polygon
 from roboyard.errors import ConfigError, describe_exception
+from roboyard.manipulation import Groups
+from roboyard.walking import Walker
 
 
-class LazyResources(Mapping[str, Any]):
-    """Resources by name.
+class RobotResources(Mapping[str, Any]):
+    """Resources of a robot by name, some of which are made when a node asks for them.
 
     Args:
         resources: Those that exist.
-        factories: Those that take time to make: called whenever one is asked for.
+        factories: Makers of those that take time; one that returns None has none for this robot.
     """
 
     def __init__(self, resources: Mapping[str, Any], factories: Mapping[str, Callable[[], Any]]) -> None:
         self._resources, self._factories = dict(resources), dict(factories)
 
     def __getitem__(self, name: str) -> Any:
-        return self._factories[name]() if name in self._factories else self._resources[name]
+        if name in self._factories and name not in self._resources:
+            self._resources[name] = self._factories[name]()
+        found = self._resources[name]
+        if found is None:
+            raise KeyError(name)
+        return found
 
     def __iter__(self) -> Iterator[str]:
-        return iter((*self._resources, *self._factories))
+        return (name for name in dict.fromkeys((*self._resources, *self._factories)) if name in self)
 
     def __len__(self) -> int:
-        return len(self._resources) + len(self._factories)
+        return sum(1 for _ in self)
 
 
 def create_node(
@@ -98,23 +111,67 @@ _BASE_FRAMES = ("base_frame", "base_frame_id", "base_link_frame")
 class RobotBringup(ABC):
     """A robot's nodes on a bus.
 
-    Attributes:
-        name: Of the robot.
+    Args:
+        bus: Bus that the nodes are added to.
+        name: Name of the robot.
         namespace: "" or "/name".
-        package: What its kind offers.
-        nodes: Those that are up, by name.
+        package: What robots of its kind offer.
+        joints: Its description, and what is known of its joints beside that.
+
+    Attributes:
+        name: Name of the robot.
+        namespace: "" or "/name".
+        package: What robots of its kind offer.
+        joints: Its description, and what is known of its joints beside that.
+        model: Its description.
+        nodes: Its nodes that run, by name.
     """
 
-    def __init__(self, bus: Bus, name: str, namespace: str, package: RobotPackage) -> None:
+    def __init__(self, bus: Bus, name: str, namespace: str, package: RobotPackage, joints: RobotJoints) -> None:
         self._bus = bus
         self.name = name
         self.namespace = namespace
         self.package = package
+        self.joints = joints
+        self.model = joints.model
         self.nodes: dict[str, Node] = {}
+        self._joint_owners = JointOwners()
 
     @abstractmethod
+    def host_resources(self) -> Mapping[str, Any]:
+        """Return what the robot's host, a simulation or real servos, offers its nodes: ``hardware`` and others."""
+
+    @cached_property
+    def footprint(self) -> FootprintPolygon:
+        """Corners of its footprint in its base frame [m]: as its file states them, else as its shapes say."""
+        return footprint_polygon(self.package.config.footprint, self.model)
+
     def resources(self) -> Mapping[str, Any]:
-        """What its nodes may be handed, by name."""
+        """Return what its nodes may be given, by name: what its package says, and what its host offers.
+
+        They are ``description``, ``owners`` and ``rates`` of its joints, ``footprint``, ``drive_limits``,
+        ``drive_geometry``, those of `ROBOT_RESOURCES`, and those of the host.
+        """
+        return RobotResources(
+            {
+                "description": self.model,
+                "owners": self._joint_owners,
+                "rates": self.joints.acceleration_limits,
+                **self.package.stated_resources(),
+                "footprint": self.footprint,
+                **self.host_resources(),
+            },
+            {name: partial(self._make_resource, name) for name in ROBOT_RESOURCES.names()},
+        )
+
+    def _make_resource(self, name: str) -> Any:
+        if name not in self._made_resources:
+            self._made_resources[name] = ROBOT_RESOURCES[name](self)
+        return self._made_resources[name]
+
+    @cached_property
+    def _made_resources(self) -> dict[str, Any]:
+        return {}
 
     @property
     def frame_prefix(self) -> str:
@@ -190,3 +247,19 @@ class RobotBringup(ABC):
         )  # fmt: skip
         self.nodes[name] = node
         return node
+
+
+def _joint_groups(robot: RobotBringup) -> Groups:
+    return robot.joints.groups
+
+
+def _legs(robot: RobotBringup) -> Walker | None:
+    return create_legged_robot(robot.package, robot.model)
+
+
+ResourceProvider = Callable[[RobotBringup], Any]
+"""Makes a resource of a robot's nodes; gives None where the robot has none."""
+ROBOT_RESOURCES: Registry[ResourceProvider] = Registry(
+    "robot resource", group="roboyard.robot_resources", built_in={"groups": _joint_groups, "legs": _legs}
+)
+"""Resources that are made when the first node of a robot asks for them."""

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from roboyard.control.drive_config import DifferentialDriveConfig
 from roboyard.description.joint_interfaces import command_modes
 from roboyard.description.model import Cylinder, Joint, Model, Sphere
 from roboyard.errors import DescriptionError
@@ -37,29 +38,8 @@ class Wheel:
     rolls_forward: bool
 
 
-@dataclass(frozen=True, slots=True)
-class DriveGeometry:
-    """A differential or skid-steer drive.
-
-    Attributes:
-        left_joints: Joints of the left wheels.
-        right_joints: Joints of the right wheels.
-        wheel_radius: Radius of the wheels [m].
-        track: Distance between left and right wheels [m].
-        axle_x: How far the wheels' middle lies ahead of the base frame [m]: it turns about that.
-        findings: What was guessed.
-    """
-
-    left_joints: tuple[str, ...]
-    right_joints: tuple[str, ...]
-    wheel_radius: float
-    track: float
-    axle_x: float = 0.0
-    findings: tuple[str, ...] = ()
-
-
-def infer_drive(model: Model) -> DriveGeometry | None:
-    """The drive that the model's bare wheels make; None if there are none on both sides.
+def infer_drive(model: Model) -> tuple[DifferentialDriveConfig, str] | None:
+    """Infer the drive that the model's bare wheels make, and say in a finding from what; None without two sides.
 
     Wheels are joints that turn without end about a sideways axis: commanded ones if any are, else all.
 
@@ -93,10 +73,11 @@ def infer_drive(model: Model) -> DriveGeometry | None:
         f"differential drive guessed from {source}: left {', '.join(w.joint for w in left)}; "
         f"right {', '.join(w.joint for w in right)}; radius {radii[0]:g} m, track {track:g} m"
     )
-    return DriveGeometry(
-        tuple(w.joint for w in left), tuple(w.joint for w in right), radii[0], track,
-        axle_x=axle_offset(model, [*left, *right], None), findings=(finding,),
+    drive = DifferentialDriveConfig(
+        type="differential", left_joints=tuple(w.joint for w in left), right_joints=tuple(w.joint for w in right),
+        wheel_radius=radii[0], track=track, axle_x=axle_offset(model, [*left, *right], None),
     )  # fmt: skip
+    return drive, finding
 
 
 def _reject_steered_wheels(model: Model) -> None:

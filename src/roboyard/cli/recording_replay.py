@@ -125,7 +125,10 @@ class RecordingReplay:
             spec = None if package is None else package.config.nodes.get(node_class)
             if package is not None and spec is not None:
                 values = {**spec.parameters, **values}
-                node = create_node(spec.type, values, {}, base_folder=package.source.parent, location=f"node {name}")
+                node = create_node(
+                    spec.type, values, package.stated_resources(),
+                    base_folder=package.source.parent, location=f"node {name}",
+                )  # fmt: skip
             else:
                 node = create_node(node_class, values, {}, location=f"node {name}")
             self.bus.add(node, name)

@@ -40,10 +40,6 @@ class PlanarRampConfig(RampConfig):
         """Return the limits of the speed across the base's heading."""
         return RampLimits(speed=self.side_speed, acceleration=self.acceleration, deceleration=self.deceleration or None)
 
-    def limits(self) -> PlanarLimits:
-        """Return the limits of all three velocities."""
-        return PlanarLimits(self.forward(), self.sideways(), self.turning())
-
 
 def twist_of(state: State) -> PlanarTwist:
     """The velocities alone."""

@@ -90,6 +90,10 @@ class RampConfig(Config):
             reverse_speed=None if self.reverse_speed < 0.0 else self.reverse_speed,
         )
 
+    def sideways(self) -> RampLimits:
+        """Return the limits of the speed across the base's heading: none is possible, unless a subclass says so."""
+        return RampLimits(speed=0.0)
+
     def turning(self) -> RampLimits:
         """Return the limits of the turning rate."""
         return RampLimits(speed=self.turn_rate, acceleration=self.turn_acceleration)

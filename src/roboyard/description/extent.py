@@ -18,6 +18,9 @@ from roboyard.geometry import SE2, SE3
 PoseLike = Sequence[float] | SE2 | SE3
 """(x, y, yaw) or ``SE2``: standing on the ground; (x, y, z, roll, pitch, yaw) or ``SE3``: as it is [m, rad]."""
 
+FootprintPolygon = tuple[tuple[float, float], ...]
+"""Corners (x, y) of a robot's footprint in its base frame [m]; empty where nobody knows them."""
+
 _DEFAULT_HALF_EXTENT = 0.1
 """Half extent used for a shape whose size is unknown [m]."""
 
@@ -36,9 +39,7 @@ def half_length(model: Model) -> float:
     return max((float(corner[0]) for corner in _collision_corners(model)), default=_DEFAULT_HALF_EXTENT)
 
 
-def footprint_polygon(
-    configured_footprint: tuple[tuple[float, float], ...], model: Model
-) -> tuple[tuple[float, float], ...]:
+def footprint_polygon(configured_footprint: FootprintPolygon, model: Model) -> FootprintPolygon:
     """Return the footprint polygon [m]: the configured one, else the convex hull of all collision shapes."""
     if configured_footprint:
         return configured_footprint

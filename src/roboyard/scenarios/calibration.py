@@ -10,20 +10,19 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from roboyard.bringup.calibration_store import CALIBRATED_NODE_TYPES, DriveCalibration, description_hash
+from roboyard.bringup.calibration_store import DriveCalibration, description_hash
 from roboyard.bringup.robot_config import RobotPackage
 from roboyard.config import dumps, write_atomic
+from roboyard.control.drive_config import DifferentialDriveConfig
 from roboyard.control.kinematics import DifferentialDrive
 from roboyard.description.extent import bounding_radius
 from roboyard.errors import InputError, RunError
 from roboyard.geometry import wrap_angle
 from roboyard.localization import DriveFit, Estimate, fit_drive
-from roboyard.localization.nodes import OdometryNode
 from roboyard.scenarios.robot_handle import RobotHandle
 from roboyard.scenarios.run import Run
 from roboyard.scenarios.run_folder import make_write_error
@@ -207,10 +206,8 @@ def calibrate_drive(
         InputError and its kinds: the robot has no two-sided drive, the world no room.
         RunError: it does not move as told, or touches something most of the time.
     """
-    parameters = differential_drive_parameters(package)
-    nominal = DifferentialDrive(
-        wheel_radius=parameters["wheel_radius"], track=parameters["track"], axle_x=parameters.get("axle_x", 0.0)
-    )
+    drive = find_differential_drive(package)
+    nominal = DifferentialDrive(wheel_radius=drive.wheel_radius, track=drive.track, axle_x=drive.axle_x)
     with Run(world, seed=seed, record=False) as run:
         robot = _spawn_robot(run, package)
         max_distance = max(_CLEARANCE_FACTOR, _CLEARANCE_FACTOR * bounding_radius(robot.model))
@@ -218,7 +215,7 @@ def calibrate_drive(
         # narrow robots tip and slide at speeds that wide ones take easily
         speed = min(limits.speed or math.inf, 3.0 * nominal.track, 1.0)
         maneuvers = plan_maneuvers(n_turns, speed, min(limits.angular_speed or math.inf, 1.5), max_distance, seed)
-        data = _execute_maneuvers(run, robot, maneuvers, parameters, nominal, progress)
+        data = _execute_maneuvers(run, robot, maneuvers, drive, progress)
     if len(data.maneuvers) < _MIN_MANEUVERS:
         raise RunError(
             f"the robot touched something in {data.dropped_count} of {len(maneuvers)} moves",
@@ -234,28 +231,23 @@ def calibrate_drive(
     return DriveCalibrationResult(package, nominal, data, fit, world, seed)
 
 
-def differential_drive_parameters(package: RobotPackage) -> dict[str, Any]:
-    """The numbers of a robot's two-sided drive, as its odometry (or else its drive node) has them.
+def find_differential_drive(package: RobotPackage) -> DifferentialDriveConfig:
+    """Return the drive of a robot that has a left and a right side.
 
     Raises:
-        InputError: it has none.
+        InputError: The robot has no such drive, or no node that drives it.
     """
-    specs = [
-        spec
-        for spec in package.config.nodes.values()
-        if spec.type in CALIBRATED_NODE_TYPES and "left_joints" in spec.parameters
-    ]
-    if not specs or "drive" not in package.config.nodes:
-        drives = [spec.type.rpartition(":")[2] for name, spec in package.config.nodes.items() if name == "drive"]
-        raise InputError(
-            f"{package.name} has no drive with a left and a right side",
-            location=str(package.source),
-            valid=f"differential or skid-steer robots; its drive is {drives[0]}" if drives else "a robot that drives",
-        )
-    spec = next((spec for spec in specs if "odometry" in spec.type.lower()), specs[0])
-    declared = OdometryNode.parameters_declared()
-    defaults = {name: declared[name].default for name in ("wheel_radius", "track", "axle_x")}
-    return {**defaults, **spec.parameters}
+    drive = package.config.drive
+    if isinstance(drive, DifferentialDriveConfig) and "drive" in package.config.nodes:
+        return drive
+    valid = "a robot that drives"
+    if drive is not None:
+        valid = f"differential or skid-steer robots; its drive is of type {drive.values()['type']}"
+    elif "drive" in package.config.nodes:
+        valid = "a robot whose file states its `drive` with `type: differential`"
+    raise InputError(
+        f"{package.name} has no drive with a left and a right side", location=str(package.source), valid=valid
+    )
 
 
 def _spawn_robot(run: Run, package: RobotPackage) -> RobotHandle:
@@ -277,18 +269,17 @@ def _execute_maneuvers(
     run: Run,
     robot: RobotHandle,
     maneuvers: tuple[Maneuver, ...],
-    parameters: dict[str, Any],
-    nominal: DifferentialDrive,
+    drive: DifferentialDriveConfig,
     progress: Callable[[int, int], None] | None,
 ) -> ManeuverData:
     names = robot.hardware.joint_names
-    sides = [np.array([names.index(joint) for joint in parameters[key]]) for key in ("left_joints", "right_joints")]
+    sides = [np.array([names.index(joint) for joint in side]) for side in (drive.left_joints, drive.right_joints)]
     rows: list[tuple[float, float, float, float]] = []
     executed: list[Maneuver] = []
     for number, maneuver in enumerate(maneuvers):
         contacts_before = _contact_count(run, robot)
         before = robot.hardware.read().position
-        distance, rotation = _execute_maneuver(run, robot, maneuver, nominal.axle_x)
+        distance, rotation = _execute_maneuver(run, robot, maneuver, drive.axle_x)
         angles = robot.hardware.read().position - before
         if _contact_count(run, robot) == contacts_before:
             rows.append((float(angles[sides[0]].mean()), float(angles[sides[1]].mean()), distance, rotation))

@@ -13,14 +13,12 @@ from roboyard.bringup.joint_groups import RobotJoints
 from roboyard.bringup.legged_robot import create_legged_robot
 from roboyard.bringup.robot_config import RobotPackage
 from roboyard.bringup.robot_loader import load_robot
-from roboyard.bringup.robot_nodes import LazyResources, RobotBringup
+from roboyard.bringup.robot_nodes import RobotBringup
 from roboyard.bus import Bus, NodeError
 from roboyard.bus.log import LogRecord
 from roboyard.bus.socket import SocketServer
 from roboyard.compute import limit_blas_threads, wait_for_kernels
-from roboyard.control.owners import JointOwners
 from roboyard.description import Model
-from roboyard.description.extent import footprint_polygon
 from roboyard.errors import InputError
 from roboyard.hardware.dynamixel.config import ServoMap, ServosConfig, load_servos
 from roboyard.hardware.dynamixel.emulation.bus import EmulatedBus, FaultInjection
@@ -118,25 +116,13 @@ class ServoRobotBringup(RobotBringup):
     """
 
     def __init__(self, bus: Bus, robot: ServoRobot, hardware: DynamixelHardware, loop: ServoThread | None) -> None:
-        super().__init__(bus, robot.package.name, "", robot.package)
-        self._robot, self._hardware, self._loop, self._owners = robot, hardware, loop, JointOwners()
+        joints = RobotJoints.from_package(robot.package, robot.model)
+        super().__init__(bus, robot.package.name, "", robot.package, joints)
+        self._hardware, self._loop = hardware, loop
 
-    def resources(self) -> Mapping[str, Any]:
-        """What its nodes may be handed: joints, description and limits; nothing that only a simulation knows."""
-        return self._lazy_resources
-
-    @cached_property
-    def _lazy_resources(self) -> LazyResources:
-        package, joints = self.package, RobotJoints.from_package(self.package, self._robot.model)
-        model = joints.model
-        resources: dict[str, Any] = {
-            "hardware": self._hardware, "loop": self._loop, "description": model, "owners": self._owners,
-            "rates": joints.acceleration_limits, "outline": footprint_polygon(package.config.footprint, model),
-            "drive_limits": package.config.limits,
-        }  # fmt: skip
-        if self._robot.legs is not None:
-            resources["legs"] = self._robot.legs
-        return LazyResources(resources, {"groups": lambda: joints.groups})
+    def host_resources(self) -> Mapping[str, Any]:
+        """Return the joints; there is nothing here that only a simulation knows."""
+        return {"hardware": self._hardware, "loop": self._loop}
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,13 +8,10 @@ from functools import cached_property
 from typing import Any, Protocol
 
 from roboyard.bringup.joint_groups import RobotJoints
-from roboyard.bringup.legged_robot import create_legged_robot
 from roboyard.bringup.robot_config import RobotPackage
-from roboyard.bringup.robot_nodes import LazyResources, RobotBringup
+from roboyard.bringup.robot_nodes import RobotBringup
 from roboyard.bus import Bus, GoalFuture, Node
-from roboyard.control.owners import JointOwners
 from roboyard.description import LidarSpec
-from roboyard.description.extent import footprint_polygon
 from roboyard.errors import InputError
 from roboyard.evaluation.topics import RobotTopics
 from roboyard.geometry import SE2
@@ -69,12 +66,9 @@ class RobotHandle(RobotBringup):
     """
 
     def __init__(self, run: RobotHost, name: str, namespace: str, joints: RobotJoints, package: RobotPackage) -> None:
-        super().__init__(run.bus, name, namespace, package)
+        super().__init__(run.bus, name, namespace, package, joints)
         self._run = run
-        self.model = joints.model
-        self._joints = joints
         self.topics = RobotTopics.for_robot(name, namespace, package.config.topics)
-        self._owners = JointOwners()
         self._twist_publisher: _TwistPublisher | None = None
         self._navigation_client: _NavigationClient | None = None
 
@@ -87,11 +81,6 @@ class RobotHandle(RobotBringup):
     def truth(self) -> Truth:
         """Where it really is; for judging, never for the robot itself."""
         return self._run.simulation.truth(self.name)
-
-    @property
-    def footprint(self) -> tuple[tuple[float, float], ...]:
-        """Corners of its outline on the ground [m], seen from its base frame."""
-        return footprint_polygon(self.package.config.footprint, self.model)
 
     @property
     def lidar_height(self) -> float:
@@ -110,29 +99,23 @@ class RobotHandle(RobotBringup):
     @cached_property
     def groups(self) -> Groups:
         """Its groups of joints: from its package, or guessed."""
-        return self._joints.groups
+        return self.joints.groups
 
-    def resources(self) -> Mapping[str, Any]:
-        """What its nodes may be handed, by name."""
+    def host_resources(self) -> Mapping[str, Any]:
+        """Return what the simulation offers its nodes: joints, body, the topic of its true pose, and the run's."""
         base = self._run.simulation.base(self.name)
-        resources = {"hardware": self.hardware, "description": self.model, "truth_topic": self.topics.truth,
-                 "owners": self._owners, "rates": self._joints.acceleration_limits,
-                 "outline": self.footprint,
-                 "drive_limits": self.package.config.limits, **self._run.resources()}  # fmt: skip
-        if self._legs is not None:
-            resources["legs"] = self._legs
-        return LazyResources(
-            resources if base is None else {**resources, "base": base}, {"groups": lambda: self.groups}
-        )
+        offered = {"hardware": self.hardware, "truth_topic": self.topics.truth, **self._run.resources()}
+        return offered if base is None else {**offered, "base": base}
 
     @property
     def legged_robot(self) -> LegModel | None:
         """Its legs and motors, for what walking is judged by; None without."""
         return None if self._legs is None else LegModel.from_model(self._legs, self.model)
 
-    @cached_property
+    @property
     def _legs(self) -> Walker | None:
-        return create_legged_robot(self.package, self.model)
+        legs: Walker | None = self._make_resource("legs")
+        return legs
 
     def publish(self, topic: str, message: Any) -> None:
         """Send a message in the robot's namespace, in the name of ``script``."""

@@ -6,7 +6,7 @@ from functools import cache
 
 import numpy as np
 
-from roboyard.bringup.free_gait_model import load_free_gait_model
+from roboyard.bringup.legged_robot import load_free_gait_model
 from roboyard.grids.terrain import Terrain, generate_terrain
 from roboyard.walking.steps.checker import Limits, Verdict, check_plan
 from roboyard.walking.steps.ground import Ground

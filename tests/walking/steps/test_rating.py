@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from tests.walking.steps.step_problems import problem_on, rig_of, verdict_of
 
-from roboyard.bringup.free_gait_model import load_free_gait_model
+from roboyard.bringup.legged_robot import load_free_gait_model
 from roboyard.errors import InputError, UnknownNameError
 from roboyard.grids.terrain import Terrain, generate_terrain
 from roboyard.walking.steps.extras import leg_work, limb_heights, margin_without_one, share_loads

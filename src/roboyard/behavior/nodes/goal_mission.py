@@ -24,6 +24,7 @@ from roboyard.behavior.tree import Tree
 from roboyard.bus import resource
 from roboyard.compute import expect_kernels
 from roboyard.config import Config, parameter
+from roboyard.description.extent import FootprintPolygon
 from roboyard.errors import ConfigError, RoboyardError, RunError
 from roboyard.geometry import SE2
 from roboyard.grids import OccupancyGrid
@@ -75,7 +76,7 @@ class GoalMissionNode(DeskNode[GoalMissionNodeConfig]):
     """
 
     groups: Groups | None = resource(Groups, optional=True)
-    outline: Any = resource(optional=True)
+    footprint: FootprintPolygon | None = resource(tuple, optional=True)
 
     def running_tree(self) -> Tree | None:
         """See `DeskNode.running_tree`."""
@@ -165,7 +166,7 @@ class GoalMissionNode(DeskNode[GoalMissionNodeConfig]):
         )  # fmt: skip
 
     def _radius(self) -> float:
-        return Footprint(np.array(self.outline)).circumscribed_radius if self.outline else _RADIUS
+        return Footprint(np.array(self.footprint)).circumscribed_radius if self.footprint else _RADIUS
 
     def _way(self, a: Place, b: Place) -> float:
         if not self.config.measure or self._map is None:
@@ -174,7 +175,7 @@ class GoalMissionNode(DeskNode[GoalMissionNodeConfig]):
 
     def _ways(self, grid: OccupancyGrid) -> Way:
         if getattr(self, "_ways_of", (None, None))[0] is not self._map:
-            radius = Footprint(np.array(self.outline)).inscribed_radius if self.outline else _RADIUS
+            radius = Footprint(np.array(self.footprint)).inscribed_radius if self.footprint else _RADIUS
             self._ways_of = (self._map, ways_over(grid, radius))
         return self._ways_of[1]
 

@@ -11,10 +11,11 @@ from roboyard.bringup.plugins.controller_reader import ControllerReader
 from roboyard.bringup.plugins.drives import differential_drive_mapping
 from roboyard.bringup.plugins.drives import map_mecanum_drive as mecanum_plugin
 from roboyard.bringup.plugins.odometry import OdometryOutput
-from roboyard.bringup.plugins.plugin_mapping import PluginMapping, SpeedLimits
+from roboyard.bringup.plugins.plugin_mapping import PluginMapping
 from roboyard.bringup.plugins.reader import PluginReader
 from roboyard.bringup.robot_config import RobotNodeConfig
 from roboyard.bringup.wheel_geometry import Wheel, axle_offset, wheels_on
+from roboyard.control.drive_config import AckermannDriveConfig, DifferentialDriveConfig, DriveLimits
 from roboyard.errors import DescriptionError
 
 _SINGLE_TRACK_WIDTH = 1e-3
@@ -37,12 +38,9 @@ def map_differential_drive_controller(reader: ControllerReader) -> PluginMapping
     wheels = wheels_on(reader.model, (*left, *right))
     wheel_distance = float(np.mean([w.y for w in wheels[: len(left)]]) - np.mean([w.y for w in wheels[len(left) :]]))
     radius_multiplier = _read_positive(reader, 1.0, "wheel_radius_multiplier")
-    geometry: dict[str, Any] = {
-        "left_joints": list(left),
-        "right_joints": list(right),
-        "wheel_radius": _read_wheel_radius(reader, wheels, "wheel_radius") * radius_multiplier,
-        "track": _read_length(reader, "track", wheel_distance, "wheel_separation"),
-    }
+    radius = _read_wheel_radius(reader, wheels, "wheel_radius") * radius_multiplier
+    track = _read_length(reader, "track", wheel_distance, "wheel_separation")
+    scales: dict[str, float] = {}
     for name, key, low, high in (
         ("slip_factor", "wheel_separation_multiplier", 0.1, 10.0),
         ("left_radius_scale", "left_wheel_radius_multiplier", 0.5, 2.0),
@@ -51,12 +49,13 @@ def map_differential_drive_controller(reader: ControllerReader) -> PluginMapping
         value = _read_positive(reader, 1.0, key)
         if not low <= value <= high:
             raise DescriptionError(f"{key} {value:g}", location=reader.location, valid=f"{low:g} to {high:g}")
-        if value != 1.0:
-            geometry[name] = value
+        scales[name] = value
     odometry = _read_odometry_output(reader)
-    mapping = differential_drive_mapping(
-        geometry, axle_offset(reader.model, wheels, odometry.base_frame), _read_speed_limits(reader), odometry, ()
-    )
+    drive = DifferentialDriveConfig(
+        type="differential", left_joints=left, right_joints=right, wheel_radius=radius, track=track,
+        axle_x=axle_offset(reader.model, wheels, odometry.base_frame), **scales,
+    )  # fmt: skip
+    mapping = differential_drive_mapping(drive, _read_drive_limits(reader), odometry, ())
     return _with_command_timeout(reader, mapping)
 
 
@@ -96,7 +95,7 @@ def map_mecanum_drive_controller(reader: ControllerReader) -> PluginMapping:
         measured_wheelbase = float(np.mean([w.x for w in wheels[:2]]) - np.mean([w.x for w in wheels[2:]]))
         wheelbase = measured_wheelbase if 0.0 < measured_wheelbase < 2.0 * half_sum else half_sum
         track = 2.0 * half_sum - wheelbase
-    odometry, speeds = _read_odometry_output(reader), _read_speed_limits(reader)
+    odometry, limits = _read_odometry_output(reader), _read_drive_limits(reader)
     tags = ("front_left_joint", "front_right_joint", "back_left_joint", "back_right_joint")
     plugin = reader.to_plugin(
         *zip(tags, (wheel.joint for wheel in wheels), strict=True),
@@ -104,8 +103,8 @@ def map_mecanum_drive_controller(reader: ControllerReader) -> PluginMapping:
         ("frame_id", odometry.parameters.get("odom_frame")), ("child_frame_id", odometry.base_frame),
         ("odom_publish_frequency", odometry.rate),
         ("publish_odom_tf", str(odometry.parameters.get("publish_tf", True)).lower()),
-        ("max_linear_velocity", speeds.speed), ("max_angular_velocity", speeds.angular_speed),
-        ("max_linear_acceleration", speeds.acceleration), ("max_angular_acceleration", speeds.angular_acceleration),
+        ("max_linear_velocity", limits.speed), ("max_angular_velocity", limits.angular_speed),
+        ("max_linear_acceleration", limits.acceleration), ("max_angular_acceleration", limits.angular_acceleration),
     )  # fmt: skip
     plugin_reader = PluginReader(reader.model, plugin, location=reader.location)
     mapping = mecanum_plugin(plugin_reader)
@@ -160,58 +159,51 @@ def map_steering_controller(reader: ControllerReader) -> PluginMapping:
         f"{steered_end}_wheel_track",
         allow_zero=True,
     )
-    geometry = {
-        **_split_sides("joints", unsteered_wheels),
-        **_split_sides("steered_joints", steered_wheels),
-        **_split_sides("steering_joints", kingpins),
-        "wheel_radius": _read_wheel_radius(
-            reader,
-            wheels,
-            "traction_wheels_radius",
-            "traction_wheel_radius",
-            f"{driven_end}_wheels_radius",
-            f"{driven_end}_wheel_radius",
-            "wheel_radius",
-        ),
-        "wheelbase": wheelbase,
-        "track": max(track, _SINGLE_TRACK_WIDTH),
-        "kingpin_width": max(kingpin_width, _SINGLE_TRACK_WIDTH),
-    }
+    radius = _read_wheel_radius(
+        reader, wheels, "traction_wheels_radius", "traction_wheel_radius", f"{driven_end}_wheels_radius",
+        f"{driven_end}_wheel_radius", "wheel_radius",
+    )  # fmt: skip
     root = next((link for link in model.links if link.name == odometry.base_frame), model.roots[0])
     axle_x = round((unsteered_x if unsteered_x is not None else kingpin_x - wheelbase) - root.T_model_link.x, 9)
     steering_rate = reader.number("steering.max_velocity")
-    speeds = _read_speed_limits(reader)
-    steering_parameters = {
-        "steering_limit": steering_limit,
-        **({} if not steering_rate else {"steering_rate": steering_rate}),
-    }
+    limits = _read_drive_limits(reader)
+    drive = AckermannDriveConfig(
+        type="ackermann",
+        **_split_sides("joints", unsteered_wheels),
+        **_split_sides("steered_joints", steered_wheels),
+        **_split_sides("steering_joints", kingpins),
+        wheel_radius=radius,
+        wheelbase=wheelbase,
+        track=max(track, _SINGLE_TRACK_WIDTH),
+        kingpin_width=max(kingpin_width, _SINGLE_TRACK_WIDTH),
+        steering_limit=steering_limit,
+        axle_x=axle_x,
+    )
+    if steering_rate:
+        drive = drive.replace({"steering_rate": steering_rate})
     mapping = PluginMapping(
         nodes={
             "arbiter": RobotNodeConfig("arbiter"),
-            "drive": RobotNodeConfig(
-                "roboyard.control.nodes:AckermannNode", {**geometry, **steering_parameters, **speeds.node_parameters()}
-            ),
-            "odometry": RobotNodeConfig(
-                "roboyard.localization.nodes:AckermannOdometryNode",
-                {**geometry, "axle_x": axle_x, **odometry.parameters},
-            ),
+            "drive": RobotNodeConfig("ackermann_drive"),
+            "odometry": RobotNodeConfig("ackermann_odometry", odometry.parameters),
         },
         is_drive=True,
-        limits=speeds.drive_limits,
+        drive=drive,
+        limits=limits,
         base_frame=odometry.base_frame,
         min_joint_state_rate=odometry.rate,
     )
     return _with_command_timeout(reader, mapping)
 
 
-def _split_sides(name: str, wheels: list[Wheel]) -> dict[str, list[str]]:
-    """Left and right joints; a single one in the middle counts as left."""
+def _split_sides(name: str, wheels: list[Wheel]) -> dict[str, Any]:
+    """Return left and right joints by the drive's keys; a single one in the middle counts as left."""
     if len(wheels) == 1:
-        return {f"left_{name}": [wheels[0].joint], f"right_{name}": []}
+        return {f"left_{name}": (wheels[0].joint,), f"right_{name}": ()}
     center_y = float(np.mean([wheel.y for wheel in wheels])) if wheels else 0.0
     return {
-        f"left_{name}": [wheel.joint for wheel in wheels if wheel.y > center_y],
-        f"right_{name}": [wheel.joint for wheel in wheels if wheel.y <= center_y],
+        f"left_{name}": tuple(wheel.joint for wheel in wheels if wheel.y > center_y),
+        f"right_{name}": tuple(wheel.joint for wheel in wheels if wheel.y <= center_y),
     }
 
 
@@ -249,7 +241,7 @@ def _read_odometry_output(reader: ControllerReader) -> OdometryOutput:
     return OdometryOutput(parameters, {}, base, rate, True)
 
 
-def _read_speed_limits(reader: ControllerReader) -> SpeedLimits:
+def _read_drive_limits(reader: ControllerReader) -> DriveLimits:
     """Limits; those whose ``has_…_limits`` says no do not count."""
 
     def bound(axis: str, quantity: str, sign: int = 1) -> float | None:
@@ -269,13 +261,12 @@ def _read_speed_limits(reader: ControllerReader) -> SpeedLimits:
         )
     speed, reverse = bound("linear.x", "velocity"), bound("linear.x", "velocity", -1)
     reader.mark_ignored("linear.y.max_velocity", "linear.y.max_acceleration")
-    return SpeedLimits(
-        speed,
-        None if reverse is None or reverse == speed else reverse,
-        bound("angular.z", "velocity"),
-        bound("linear.x", "acceleration"),
-        None,
-        bound("angular.z", "acceleration"),
+    return DriveLimits(
+        speed=speed,
+        reverse_speed=None if reverse is None or reverse == speed else reverse,
+        angular_speed=bound("angular.z", "velocity"),
+        acceleration=bound("linear.x", "acceleration"),
+        angular_acceleration=bound("angular.z", "acceleration"),
     )
 
 
@@ -294,8 +285,8 @@ def _with_command_timeout(reader: ControllerReader, mapping: PluginMapping) -> P
     return PluginMapping(
         nodes=nodes,
         is_drive=True,
+        drive=mapping.drive,
         limits=mapping.limits,
-        base_motion=mapping.base_motion,
         base_frame=mapping.base_frame,
         min_joint_state_rate=mapping.min_joint_state_rate,
         inactive_nodes=mapping.inactive_nodes,

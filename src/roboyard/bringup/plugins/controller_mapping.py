@@ -10,7 +10,7 @@ from roboyard.bringup.plugins.controller_files import find_controllers
 from roboyard.bringup.plugins.controller_reader import ControllerReader
 from roboyard.bringup.plugins.plugin_mapping import PluginMapping
 from roboyard.description.model import Model
-from roboyard.errors import DescriptionError
+from roboyard.errors import ConfigError, DescriptionError
 
 CONTROLLER_MAPPERS: dict[str, Callable[[ControllerReader], PluginMapping]] = {
     "DiffDriveController": controller_drives.map_differential_drive_controller,
@@ -40,10 +40,6 @@ CONTROLLER_MAPPERS: dict[str, Callable[[ControllerReader], PluginMapping]] = {
     "GPSSensorBroadcaster": controller_joints.map_sensor_broadcaster,
 }
 """By the controller's class."""
-_GENERAL = {
-    "position_controllers", "velocity_controllers", "effort_controllers", "forward_command_controller",
-    "joint_trajectory_controller",
-}  # fmt: skip
 
 
 def map_controllers(model: Model) -> list[tuple[str, PluginMapping]]:
@@ -65,10 +61,11 @@ def map_controllers(model: Model) -> list[tuple[str, PluginMapping]]:
             continue
         try:
             mappings.append((controller.name, controller.location, mapper(reader)))
-        except DescriptionError as error:
+        except (ConfigError, DescriptionError) as error:
+            location = controller.location if isinstance(error, ConfigError) else error.location or controller.location
             if not discovered.guessed and not controller.ros1:
-                raise
-            text = f"{error.location or controller.location}: {error.message}: it is left out"
+                raise DescriptionError(error.message, location=location, valid=error.valid) from error
+            text = f"{location}: {error.message}: it is left out"
             mappings.append((controller.name, controller.location, PluginMapping(findings=(text,))))
     return _activate_first_of_each_joint(sorted(mappings, key=lambda item: not item[2].is_drive))
 
@@ -85,6 +82,9 @@ def _activate_first_of_each_joint(mappings: list[tuple[str, str, PluginMapping]]
             if key.endswith("joints")
             for joint in value
         }
+        if mapping.drive is not None:
+            drive_joints = (*mapping.drive.wheel_joints, *mapping.drive.steering_joints)
+            commanded_joints |= dict.fromkeys(drive_joints, name)
         other_controller = next(
             (controller_of_joint[joint] for joint in commanded_joints if joint in controller_of_joint), None
         )

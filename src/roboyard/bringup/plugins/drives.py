@@ -7,10 +7,17 @@ from typing import Any
 import numpy as np
 
 from roboyard.bringup.plugins.odometry import GROUND_TRUTH_ODOMETRY_NODE, OdometryOutput, read_odometry_output
-from roboyard.bringup.plugins.plugin_mapping import PluginMapping, SpeedLimits, read_speed_limits
+from roboyard.bringup.plugins.plugin_mapping import PluginMapping, read_drive_limits
 from roboyard.bringup.plugins.reader import PluginReader
 from roboyard.bringup.robot_config import RobotNodeConfig
-from roboyard.bringup.wheel_geometry import DriveGeometry, axle_offset, has_rollers, wheels_on
+from roboyard.bringup.wheel_geometry import axle_offset, has_rollers, wheels_on
+from roboyard.control.drive_config import (
+    DifferentialDriveConfig,
+    DriveLimits,
+    FreeBaseConfig,
+    MecanumDriveConfig,
+    PlanarBaseConfig,
+)
 from roboyard.errors import DescriptionError
 
 LEFT_WHEEL_TAGS = ("left_joint", "leftJoint", "left_front_joint", "leftFrontJoint", "left_rear_joint", "leftRearJoint",
@@ -32,34 +39,34 @@ def map_differential_drive(reader: PluginReader) -> PluginMapping:
     Raises:
         DescriptionError: it names joints that are not there, or its numbers make no sense.
     """
-    odometry, speeds = read_odometry_output(reader, _root_link_name(reader)), read_speed_limits(reader)
+    odometry, limits = read_odometry_output(reader, _root_link_name(reader)), read_drive_limits(reader)
     drive = read_drive_geometry(reader, odometry)
     reader.mark_ignored(
         ["max_wheel_torque", "torque", "wheel_torque", "wheelTorque"], "the joints' own effort limits hold"
     )
     reader.flag("legacyMode", "legacy_mode", default=False)  # of Gazebo's own mix-up of left and right
     reader.mark_ignored(["num_wheel_pairs"], "all wheels named count")
-    parameters = drive_parameters(drive)
-    return differential_drive_mapping(parameters, drive.axle_x, speeds, odometry, reader.findings())
+    return differential_drive_mapping(drive, limits, odometry, reader.findings())
 
 
 def differential_drive_mapping(
-    wheels: dict[str, Any], axle_x: float, speeds: SpeedLimits, odometry: OdometryOutput, findings: tuple[str, ...]
+    drive: DifferentialDriveConfig, limits: DriveLimits, odometry: OdometryOutput, findings: tuple[str, ...]
 ) -> PluginMapping:
-    """Arbiter, drive and odometry on the wheels of two sides."""
-    limits = speeds.node_parameters()
-    if speeds.angular_acceleration is None and speeds.acceleration is not None:
+    """Return arbiter, drive and odometry of the wheels of two sides."""
+    parameters: dict[str, Any] = {}
+    if limits.angular_acceleration is None and limits.acceleration is not None:
         # a limit on the rims' acceleration, as gazebo_ros states it, limits turning about the middle too
-        limits["turn_acceleration"] = 2.0 * speeds.acceleration / wheels["track"]
+        parameters["turn_acceleration"] = 2.0 * limits.acceleration / drive.track
     return PluginMapping(
         nodes={
             "arbiter": RobotNodeConfig("arbiter"),
-            "drive": RobotNodeConfig("differential_drive", {**wheels, **limits}),
-            "odometry": RobotNodeConfig("odometry", {**wheels, "axle_x": axle_x, **odometry.parameters}),
+            "drive": RobotNodeConfig("differential_drive", parameters),
+            "odometry": RobotNodeConfig("odometry", odometry.parameters),
         },
         is_drive=True,
+        drive=drive,
         topics=odometry.topics,
-        limits=speeds.drive_limits,
+        limits=limits,
         base_frame=odometry.base_frame,
         min_joint_state_rate=odometry.rate,
         inactive_nodes=() if odometry.is_published else ("odometry",),
@@ -67,17 +74,7 @@ def differential_drive_mapping(
     )
 
 
-def drive_parameters(drive: DriveGeometry) -> dict[str, Any]:
-    """The geometry as the nodes take it."""
-    return {
-        "left_joints": list(drive.left_joints),
-        "right_joints": list(drive.right_joints),
-        "wheel_radius": drive.wheel_radius,
-        "track": drive.track,
-    }
-
-
-def read_drive_geometry(reader: PluginReader, odometry: OdometryOutput) -> DriveGeometry:
+def read_drive_geometry(reader: PluginReader, odometry: OdometryOutput) -> DifferentialDriveConfig:
     """The wheels: what the plugin says, the rest from their places and shapes.
 
     Raises:
@@ -99,7 +96,10 @@ def read_drive_geometry(reader: PluginReader, odometry: OdometryOutput) -> Drive
         raise DescriptionError(
             f"wheel radius {radius}, track {track}", location=reader.location, valid="positive lengths"
         )
-    return DriveGeometry(left, right, radius, track, axle_offset(reader.model, wheels, odometry.base_frame))
+    return DifferentialDriveConfig(
+        type="differential", left_joints=left, right_joints=right, wheel_radius=radius, track=track,
+        axle_x=axle_offset(reader.model, wheels, odometry.base_frame),
+    )  # fmt: skip
 
 
 def read_wheel_radius(reader: PluginReader, shape_radii: list[float | None]) -> float:
@@ -149,11 +149,9 @@ def map_mecanum_drive(reader: PluginReader) -> PluginMapping:
             valid="front_left_joint, front_right_joint, back_left_joint and back_right_joint",
         )  # fmt: skip
     wheels = wheels_on(reader.model, joints)
-    odometry, speeds = read_odometry_output(reader, _root_link_name(reader)), read_speed_limits(reader)
-    geometry: dict[str, Any] = {
-        "joints": list(joints),
-        "wheel_radius": read_wheel_radius(reader, [w.radius for w in wheels]),
-    }
+    odometry, limits = read_odometry_output(reader, _root_link_name(reader)), read_drive_limits(reader)
+    radius = read_wheel_radius(reader, [w.radius for w in wheels])
+    lengths: dict[str, float] = {}
     for name, tags, coordinates in (
         ("wheelbase", ("wheelbase", "wheel_base"), [wheel.x for wheel in wheels]),
         ("track", ("wheel_separation",), [wheels[k].y for k in (0, 2, 1, 3)]),
@@ -164,9 +162,7 @@ def map_mecanum_drive(reader: PluginReader) -> PluginMapping:
             reader.add_finding(f"{name} {value:g} m taken from the wheels' places: the plugin gives none")
         if value <= 0.0:
             raise DescriptionError(f"{name} {value:g}", location=reader.location, valid="a positive length [m]")
-        geometry[name] = value
-    geometry["axle_x"] = axle_offset(reader.model, wheels, odometry.base_frame)
-    side_speed = {} if speeds.speed is None else {"side_speed": speeds.speed}
+        lengths[name] = value
     have_rollers = all(has_rollers(reader.model, joint) for joint in joints)
     if not have_rollers:
         reader.add_finding(
@@ -176,17 +172,21 @@ def map_mecanum_drive(reader: PluginReader) -> PluginMapping:
     return PluginMapping(
         nodes={
             "arbiter": RobotNodeConfig("arbiter"),
-            "drive": RobotNodeConfig(
-                "roboyard.control.nodes:MecanumNode", {**geometry, **speeds.node_parameters(), **side_speed}
-            ),
-            "odometry": RobotNodeConfig(
-                "roboyard.localization.nodes:MecanumOdometryNode", {**geometry, **odometry.parameters}
-            ),
+            "drive": RobotNodeConfig("mecanum_drive"),
+            "odometry": RobotNodeConfig("mecanum_odometry", odometry.parameters),
         },
         is_drive=True,
+        drive=MecanumDriveConfig(
+            type="mecanum",
+            joints=joints,
+            wheel_radius=radius,
+            wheelbase=lengths["wheelbase"],
+            track=lengths["track"],
+            axle_x=axle_offset(reader.model, wheels, odometry.base_frame),
+            has_rollers=have_rollers,
+        ),
         topics=odometry.topics,
-        limits=speeds.drive_limits,
-        base_motion=None if have_rollers else "planar",
+        limits=limits.replace({"lateral_speed": limits.speed}),
         base_frame=odometry.base_frame,
         min_joint_state_rate=odometry.rate,
         inactive_nodes=() if odometry.is_published else ("odometry",),
@@ -210,10 +210,10 @@ def map_velocity_control(reader: PluginReader) -> PluginMapping:
     reader.add_finding(f"a command holds for {_COMMAND_TIMEOUT:g} s, not for ever")
     arbiter = RobotNodeConfig("arbiter", {"unknown_timeout": _COMMAND_TIMEOUT})
     return PluginMapping(
-        nodes={"arbiter": arbiter, "drive": RobotNodeConfig("roboyard.control.nodes:VelocityNode", parameters)},
+        nodes={"arbiter": arbiter, "drive": RobotNodeConfig("velocity_base", parameters)},
         is_drive=True,
         topics={"cmd_vel": command} if command and command != "cmd_vel" else {},
-        base_motion="free",
+        drive=FreeBaseConfig(type="free"),
         findings=reader.findings(),
     )
 
@@ -224,7 +224,7 @@ def map_planar_move(reader: PluginReader) -> PluginMapping:
     reader.add_finding("it has no wheels to count: its odometry is the simulation's truth, no estimate")
     nodes = {
         "arbiter": RobotNodeConfig("arbiter"),
-        "drive": RobotNodeConfig("roboyard.control.nodes:VelocityNode", {"timeout": 0.5}),
+        "drive": RobotNodeConfig("velocity_base", {"timeout": 0.5}),
     }
     parameters = {name: value for name, value in odometry.parameters.items() if name != "rate" or value > 0.0}
     nodes["odometry_truth"] = RobotNodeConfig(GROUND_TRUTH_ODOMETRY_NODE, parameters)
@@ -232,7 +232,7 @@ def map_planar_move(reader: PluginReader) -> PluginMapping:
         nodes=nodes,
         is_drive=True,
         topics=odometry.topics,
-        base_motion="planar",
+        drive=PlanarBaseConfig(type="planar"),
         base_frame=odometry.base_frame,
         inactive_nodes=() if odometry.is_published else ("odometry_truth",),
         findings=reader.findings(),

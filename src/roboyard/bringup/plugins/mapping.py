@@ -13,6 +13,7 @@ from roboyard.bringup.plugins.plugin_mapping import JointCommandGroup, PluginMap
 from roboyard.bringup.plugins.reader import PluginReader, canonical_plugin_name
 from roboyard.bringup.robot_config import RobotNodeConfig
 from roboyard.description.model import Model, Plugin
+from roboyard.errors import ConfigError, DescriptionError
 
 PLUGIN_MAPPERS: dict[str, Callable[[PluginReader], PluginMapping]] = {
     "diff-drive": map_differential_drive,
@@ -67,7 +68,11 @@ def map_plugins(model: Model) -> PluginMapping:
         if mapper is None and names_wheels_of_two_sides(reader):
             mapper = map_differential_drive
         if mapper is not None:
-            combined = _combine(combined, mapper(reader), reader.location)
+            try:
+                mapping = mapper(reader)
+            except ConfigError as error:  # a number beyond what a drive may have
+                raise DescriptionError(error.message, location=reader.location, valid=error.valid) from error
+            combined = _combine(combined, mapping, reader.location)
         elif name not in IMPLICIT_PLUGINS or _is_unread_sensor(model, plugin):
             plugin_name = plugin.filename or plugin.name or "without a name"
             text = f"{reader.location}: nothing here does what {plugin_name[:80]} does; it is left out"
@@ -101,7 +106,7 @@ def _combine(combined: PluginMapping, added: PluginMapping, location: str) -> Pl
         command_groups=(*combined.command_groups, *added.command_groups),
         topics={**added.topics, **combined.topics},
         limits=combined.limits or added.limits,
-        base_motion=combined.base_motion or added.base_motion,
+        drive=combined.drive or added.drive,
         base_frame=combined.base_frame or added.base_frame,
         min_joint_state_rate=max(rates) if rates else None,
         gains={**added.gains, **combined.gains},

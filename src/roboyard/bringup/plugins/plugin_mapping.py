@@ -1,16 +1,13 @@
-"""What a plugin becomes: nodes, topics, limits and findings (`PluginMapping`); speed limits as drive plugins state
-them.
-"""
+"""What a plugin becomes (`PluginMapping`): nodes, drive, topics, limits, findings; limits as plugins state them."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
 
 from roboyard.bringup.plugins.reader import PluginReader
-from roboyard.bringup.robot_config import DriveLimits, RobotNodeConfig
+from roboyard.bringup.robot_config import RobotNodeConfig
 from roboyard.bringup.servo_gains import JointServoGains
-from roboyard.hardware.interface import BaseMotion
+from roboyard.control.drive_config import AnyDriveConfig, DriveLimits
 
 
 @dataclass(frozen=True)
@@ -32,8 +29,8 @@ class PluginMapping:
         is_drive: Whether they move the robot (there can be one such part).
         command_groups: Joints for the joint command nodes.
         topics: Where standard topics lie.
+        drive: Joints and geometry of the drive; None where a plugin states none, as those that only steer.
         limits: Of the drive.
-        base_motion: What of the body's velocity is commanded.
         base_frame: That odometry moves.
         gains: Of joints' servos.
         min_joint_state_rate: At which joints must be read at least [Hz].
@@ -45,8 +42,8 @@ class PluginMapping:
     is_drive: bool = False
     command_groups: tuple[JointCommandGroup, ...] = ()
     topics: dict[str, str] = field(default_factory=dict)
+    drive: AnyDriveConfig | None = None
     limits: DriveLimits | None = None
-    base_motion: BaseMotion | None = None
     base_frame: str | None = None
     min_joint_state_rate: float | None = None
     gains: dict[str, JointServoGains] = field(default_factory=dict)
@@ -54,49 +51,7 @@ class PluginMapping:
     findings: tuple[str, ...] = ()
 
 
-DEFAULT_SPEED, DEFAULT_ANGULAR_SPEED = 1.0, 2.0
-"""For drives whose description states no limits [m/s, rad/s]."""
-
-
-@dataclass(frozen=True, slots=True)
-class SpeedLimits:
-    """What a drive may do; None where the plugin says nothing.
-
-    Attributes:
-        speed: Forward [m/s].
-        reverse_speed: Backwards [m/s].
-        angular_speed: About the vertical [rad/s].
-        acceleration: [m/s²].
-        deceleration: [m/s²].
-        angular_acceleration: About the vertical [rad/s²].
-    """
-
-    speed: float | None = None
-    reverse_speed: float | None = None
-    angular_speed: float | None = None
-    acceleration: float | None = None
-    deceleration: float | None = None
-    angular_acceleration: float | None = None
-
-    @property
-    def drive_limits(self) -> DriveLimits:
-        """For planners and people."""
-        return DriveLimits(self.speed, self.angular_speed, self.acceleration, self.angular_acceleration)
-
-    def node_parameters(self) -> dict[str, Any]:
-        """Of a drive node."""
-        values = {
-            "speed": self.speed if self.speed is not None else DEFAULT_SPEED,
-            "turn_rate": self.angular_speed if self.angular_speed is not None else DEFAULT_ANGULAR_SPEED,
-            "reverse_speed": self.reverse_speed,
-            "acceleration": self.acceleration,
-            "deceleration": self.deceleration,
-            "turn_acceleration": self.angular_acceleration,
-        }
-        return {name: value for name, value in values.items() if value is not None}
-
-
-def read_speed_limits(reader: PluginReader) -> SpeedLimits:
+def read_drive_limits(reader: PluginReader) -> DriveLimits:
     """The limits of Gazebo's drive plugins.
 
     ``max_velocity`` and its kin hold for both forward and turning, as in Gazebo; the more special ones go before.
@@ -123,11 +78,11 @@ def read_speed_limits(reader: PluginReader) -> SpeedLimits:
         ["min_jerk", "max_jerk", "min_linear_jerk", "max_linear_jerk", "min_angular_jerk", "max_angular_jerk"],
         "the drive ramps without a limit on jerk",
     )
-    return SpeedLimits(
-        speed,
-        None if reverse is None or reverse == speed else reverse,
-        bound("max_angular_velocity", "max_velocity"),
-        acceleration,
-        None if not deceleration or deceleration == acceleration else deceleration,
-        bound("max_angular_acceleration", "max_acceleration"),
+    return DriveLimits(
+        speed=speed,
+        reverse_speed=None if reverse is None or reverse == speed else reverse,
+        angular_speed=bound("max_angular_velocity", "max_velocity"),
+        acceleration=acceleration,
+        deceleration=None if not deceleration or deceleration == acceleration else deceleration,
+        angular_acceleration=bound("max_angular_acceleration", "max_acceleration"),
     )

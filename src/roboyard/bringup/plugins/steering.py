@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
 from roboyard.bringup.plugins.drives import read_wheel_radius
 from roboyard.bringup.plugins.odometry import read_odometry_output
-from roboyard.bringup.plugins.plugin_mapping import PluginMapping, read_speed_limits
+from roboyard.bringup.plugins.plugin_mapping import PluginMapping, read_drive_limits
 from roboyard.bringup.plugins.reader import PluginReader
 from roboyard.bringup.robot_config import RobotNodeConfig
 from roboyard.bringup.wheel_geometry import Wheel, axle_offset, wheels_on
+from roboyard.control.drive_config import AckermannDriveConfig
 from roboyard.description.model import Model
 from roboyard.errors import DescriptionError
 
@@ -42,40 +42,34 @@ def map_ackermann_steering(reader: PluginReader) -> PluginMapping:
     if reader.flag("steering_only", default=False):
         return _map_steering_only(reader, steering_joints)
     steered_links = {model.joint(name).child for side in steering_joints for name in side}
-    joints_by_parameter = {
-        "left_joints": [name for name in left if model.joint(name).parent not in steered_links],
-        "right_joints": [name for name in right if model.joint(name).parent not in steered_links],
-        "left_steered_joints": [name for name in left if model.joint(name).parent in steered_links],
-        "right_steered_joints": [name for name in right if model.joint(name).parent in steered_links],
-        "left_steering_joints": list(steering_joints[0]),
-        "right_steering_joints": list(steering_joints[1]),
-    }
-    odometry, speeds = (
-        read_odometry_output(reader, model.roots[0].name if model.roots else "base_link"),
-        read_speed_limits(reader),
-    )
+    odometry = read_odometry_output(reader, model.roots[0].name if model.roots else "base_link")
+    limits = read_drive_limits(reader)
     wheels = wheels_on(model, (*left, *right))
-    geometry = _read_geometry(reader, wheels, joints_by_parameter, odometry.base_frame)
-    steering_parameters = {"steering_limit": _read_steering_limit(reader)}
+    unsteered = [wheel for wheel in wheels if model.joint(wheel.joint).parent not in steered_links]
+    lengths = _read_lengths(reader, wheels, unsteered, steering_joints, odometry.base_frame)
+    drive = AckermannDriveConfig(
+        type="ackermann",
+        left_joints=tuple(name for name in left if model.joint(name).parent not in steered_links),
+        right_joints=tuple(name for name in right if model.joint(name).parent not in steered_links),
+        left_steered_joints=tuple(name for name in left if model.joint(name).parent in steered_links),
+        right_steered_joints=tuple(name for name in right if model.joint(name).parent in steered_links),
+        left_steering_joints=steering_joints[0],
+        right_steering_joints=steering_joints[1],
+        steering_limit=_read_steering_limit(reader),
+        **lengths,
+    )
     reader.mark_ignored(["steering_wheel_joint"], "the wheel in the driver's hand does not turn")
     reader.mark_ignored(_GAIN_TAGS, "the joints' own servos hold")
-    axle_x = geometry.pop("axle_x")
-    drive_geometry = {**joints_by_parameter, **geometry}
     return PluginMapping(
         nodes={
             "arbiter": RobotNodeConfig("arbiter"),
-            "drive": RobotNodeConfig(
-                "roboyard.control.nodes:AckermannNode",
-                {**drive_geometry, **steering_parameters, **speeds.node_parameters()},
-            ),
-            "odometry": RobotNodeConfig(
-                "roboyard.localization.nodes:AckermannOdometryNode",
-                {**drive_geometry, "axle_x": axle_x, **odometry.parameters},
-            ),
+            "drive": RobotNodeConfig("ackermann_drive"),
+            "odometry": RobotNodeConfig("ackermann_odometry", odometry.parameters),
         },
         is_drive=True,
+        drive=drive,
         topics=odometry.topics,
-        limits=speeds.drive_limits,
+        limits=limits,
         base_frame=odometry.base_frame,
         min_joint_state_rate=odometry.rate,
         inactive_nodes=()
@@ -98,9 +92,7 @@ def _map_steering_only(reader: PluginReader, steering_joints: tuple[tuple[str, .
     reader.mark_ignored(_GAIN_TAGS, "the joints' own servos hold")
     topic = reader.topic("sub_topic", "topic")
     joints = {"left_steering_joints": list(left), "right_steering_joints": list(right)}
-    spec = RobotNodeConfig(
-        "roboyard.control.nodes:SteeringNode", {**joints, **lengths}, {"steer_angle": topic} if topic else {}
-    )
+    spec = RobotNodeConfig("steering", {**joints, **lengths}, {"steer_angle": topic} if topic else {})
     return PluginMapping(nodes={"steering": spec}, is_drive=True, findings=reader.findings())
 
 
@@ -124,19 +116,16 @@ def _read_length(reader: PluginReader, name: str, tags: tuple[str, ...], measure
     return value
 
 
-def _read_geometry(
-    reader: PluginReader, wheels: list[Wheel], joints_by_parameter: dict[str, list[str]], base_frame: str | None
-) -> dict[str, Any]:
-    """Lengths: what the plugin says, the rest from where wheels and steering joints are."""
+def _read_lengths(
+    reader: PluginReader,
+    wheels: list[Wheel],
+    unsteered: list[Wheel],
+    steering_joints: tuple[Sequence[str], Sequence[str]],
+    base_frame: str | None,
+) -> dict[str, float]:
+    """Return the drive's lengths [m]: what the plugin says, the rest from where wheels and steering joints are."""
     model = reader.model
-    kingpin_x, kingpin_width = _measure_kingpins(
-        model, joints_by_parameter["left_steering_joints"], joints_by_parameter["right_steering_joints"]
-    )
-    unsteered = [
-        wheel
-        for wheel in wheels
-        if wheel.joint in (*joints_by_parameter["left_joints"], *joints_by_parameter["right_joints"])
-    ]
+    kingpin_x, kingpin_width = _measure_kingpins(model, *steering_joints)
     unsteered_x = float(np.mean([wheel.x for wheel in unsteered])) if unsteered else None
     ys = [wheel.y for wheel in wheels]
     wheel_distance = float(np.mean([y for y in ys if y > 0.0] or [0.0]) - np.mean([y for y in ys if y < 0.0] or [0.0]))

@@ -185,11 +185,11 @@ def odometry(
     from roboyard.bringup.catalog import WORLDS
     from roboyard.bringup.robot_loader import load_robot
     from roboyard.cli.terminal import is_interactive, print_fields, print_json, print_line, print_note, print_table
-    from roboyard.scenarios.calibration import calibrate_drive, differential_drive_parameters, write_calibration
+    from roboyard.scenarios.calibration import calibrate_drive, find_differential_drive, write_calibration
     from roboyard.scenarios.run_folder import create_numbered_folder, prepare_folder
 
     package = load_robot(robot, use_calibration=False)
-    differential_drive_parameters(package)
+    find_differential_drive(package)
     WORLDS.resolve(world)
     folder = prepare_folder(out) if out is not None else create_numbered_folder(f"calibrate-{package.name}", "runs")
     last_printed = [-1]

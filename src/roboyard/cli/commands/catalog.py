@@ -111,11 +111,11 @@ def _find_entries(kind: CatalogKind) -> list[dict[str, Any]]:
             for name, point in catalog.NODES.entry_points().items()
         ]
     entries = {
-        CatalogKind.ROBOTS: catalog.robots,
-        CatalogKind.WORLDS: catalog.worlds,
-        CatalogKind.DEVICES: catalog.devices,
-        CatalogKind.SCENARIOS: catalog.scenarios,
-    }[kind]()
+        CatalogKind.ROBOTS: catalog.ROBOTS,
+        CatalogKind.WORLDS: catalog.WORLDS,
+        CatalogKind.DEVICES: catalog.DEVICES,
+        CatalogKind.SCENARIOS: catalog.SCENARIOS,
+    }[kind]
     return [{"name": e.name, "summary": e.summary, "path": str(e.path), "origin": e.origin} for e in entries.values()]
 
 

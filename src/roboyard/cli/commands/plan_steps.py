@@ -252,7 +252,7 @@ def steps(
     Exit code 0: there is a plan, and it is right; 1: none was found; 2: ground, start or goal cannot be used;
     130: ended by Ctrl-C.
     """
-    from roboyard.bringup.free_gait_model import load_free_gait_model
+    from roboyard.bringup.legged_robot import load_free_gait_model
     from roboyard.cli.terminal import print_fields, print_json, print_note
     from roboyard.walking.errors import NoPlan
     from roboyard.walking.steps.checker import Limits, check_plan
@@ -358,7 +358,7 @@ def check_step_plan(
 
     Exit code 1: it cannot; 2: the file is wrong.
     """
-    from roboyard.bringup.free_gait_model import load_free_gait_model
+    from roboyard.bringup.legged_robot import load_free_gait_model
     from roboyard.cli.terminal import print_fields, print_json
     from roboyard.walking.steps.checker import Limits, check_plan
     from roboyard.walking.steps.plan_file import height_function, load_step_plan
@@ -412,7 +412,7 @@ def show_step_plan(
     The picture: tracks of body and feet, when which foot is down, where on its way the body could be meanwhile, and how
     firmly it stands.  The animation: body, legs and the polygon of the feet that are down.
     """
-    from roboyard.bringup.free_gait_model import load_free_gait_model
+    from roboyard.bringup.legged_robot import load_free_gait_model
     from roboyard.cli.terminal import print_fields, print_json, print_table
     from roboyard.walking.steps.plan_file import create_ground, load_step_plan
 

@@ -9,9 +9,11 @@ import numpy as np
 from roboyard.bus import resource
 from roboyard.config import parameter
 from roboyard.control.ackermann import AckermannDrive
+from roboyard.control.drive_config import AckermannDriveConfig
 from roboyard.control.kinematics import PlanarTwist
 from roboyard.control.nodes.steering import SteeringJointsConfig, SteeringRateConfig
-from roboyard.control.nodes.twist import TwistNode, TwistNodeConfig, check_modes
+from roboyard.control.nodes.twist import VelocityControllerConfig, VelocityControllerNode, check_modes
+from roboyard.control.planar_ramps import PlanarRampConfig
 from roboyard.control.ramps import RampState, next_velocity
 from roboyard.hardware.interface import Hardware, JointCommand
 
@@ -25,13 +27,14 @@ class AckermannJointsConfig(SteeringJointsConfig):
     right_steered_joints: tuple[str, ...] = parameter((), doc="Joints of driven right wheels that steer.")
 
 
-class AckermannNodeConfig(AckermannJointsConfig, SteeringRateConfig, TwistNodeConfig):
+class AckermannNodeConfig(AckermannJointsConfig, SteeringRateConfig, VelocityControllerConfig):
     """Configuration of `AckermannNode`."""
 
+    ramps: PlanarRampConfig = parameter(factory=PlanarRampConfig, flatten="", doc="Limits of the velocities.")
     drive: AckermannDrive = parameter(factory=AckermannDrive, flatten="", doc="Geometry of the drive.")
 
 
-class AckermannNode(TwistNode[AckermannNodeConfig]):
+class AckermannNode(VelocityControllerNode[AckermannNodeConfig]):
     """Drives a car: both steered wheels by the geometry of Ackermann, every driven wheel at its own speed.
 
     in: cmd_vel_out (geometry_msgs/Twist, body frame)   out: steering positions and wheel speeds to the hardware
@@ -40,9 +43,10 @@ class AckermannNode(TwistNode[AckermannNodeConfig]):
     ``steering_rate``, and the wheels turn as the steering stands, not as it shall.
     """
 
+    drive_geometry: AckermannDriveConfig | None = resource(AckermannDriveConfig, optional=True)
     hardware: Hardware = resource(Hardware)
 
-    state_fields: tuple[str, ...] = (*TwistNode.state_fields, "_steer")
+    state_fields: tuple[str, ...] = (*VelocityControllerNode.state_fields, "_steer")
 
     def setup(self) -> None:
         """Check the joints and start."""

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from roboyard.bus import resource
 from roboyard.config import Config, parameter
+from roboyard.control.drive_config import MecanumDriveConfig
 from roboyard.control.kinematics import PlanarTwist
 from roboyard.control.mecanum import MecanumDrive
-from roboyard.control.nodes.twist import TwistNode, TwistNodeConfig, check_modes
+from roboyard.control.nodes.twist import VelocityControllerConfig, VelocityControllerNode, check_modes
+from roboyard.control.planar_ramps import PlanarRampConfig
 from roboyard.hardware.interface import Hardware, JointCommand, VelocityBase
 
 
@@ -18,13 +20,14 @@ class MecanumJointsConfig(Config):
     )
 
 
-class MecanumNodeConfig(MecanumJointsConfig, TwistNodeConfig):
+class MecanumNodeConfig(MecanumJointsConfig, VelocityControllerConfig):
     """Configuration of `MecanumNode`."""
 
+    ramps: PlanarRampConfig = parameter(factory=PlanarRampConfig, flatten="", doc="Limits of the velocities.")
     drive: MecanumDrive = parameter(factory=MecanumDrive, flatten="", doc="Geometry of the drive.")
 
 
-class MecanumNode(TwistNode[MecanumNodeConfig]):
+class MecanumNode(VelocityControllerNode[MecanumNodeConfig]):
     """Drives four mecanum wheels along ramps.
 
     in: cmd_vel_out (geometry_msgs/Twist, body frame)   out: velocity set-points to the hardware, and to the base
@@ -33,6 +36,7 @@ class MecanumNode(TwistNode[MecanumNodeConfig]):
     which is driven alike: the wheels then only turn and are counted.
     """
 
+    drive_geometry: MecanumDriveConfig | None = resource(MecanumDriveConfig, optional=True)
     hardware: Hardware = resource(Hardware)
     base: VelocityBase | None = resource(VelocityBase, optional=True)
 

@@ -1,4 +1,4 @@
-"""What all nodes have in common that follow a twist with ramps."""
+"""Bases of the drive nodes: take velocity commands, drop bad ones, and end those that nobody repeats."""
 
 from __future__ import annotations
 
@@ -7,54 +7,96 @@ from typing import Any
 
 from typing_extensions import TypeVar
 
-from roboyard.bus import Node
+from roboyard.bus import resource
 from roboyard.config import Config, parameter
+from roboyard.control.drive_config import DriveLimits
 from roboyard.control.kinematics import STANDSTILL, PlanarTwist
-from roboyard.control.planar_ramps import AT_REST, PlanarRampConfig, twist_of
+from roboyard.control.nodes.drive_parameters import DriveParameterNode
+from roboyard.control.planar_ramps import AT_REST, PlanarLimits, twist_of
+from roboyard.control.ramps import RampConfig
 from roboyard.description.model import CommandMode
 from roboyard.errors import ConfigError
 from roboyard.hardware.interface import Hardware
 from roboyard.messages import msg
 
+DriveNodeConfigT = TypeVar("DriveNodeConfigT", bound=Config, default=Config, covariant=True)
 
-class CommandConfig(Config):
-    """When a drive acts on its commands."""
+
+class DriveCommandNode(DriveParameterNode[DriveNodeConfigT]):
+    """Base of all nodes that drive a robot.
+
+    in: cmd_vel_out (geometry_msgs/Twist, body frame)
+
+    It drops a command that is not finite. Subclasses call `listen` in ``setup``, and fill in ``on_twist`` and
+    ``velocities``.
+    """
+
+    drive_limits: DriveLimits | None = resource(DriveLimits, optional=True)
+
+    state_fields: tuple[str, ...] = ("_command_ns",)
+
+    def listen(self) -> None:
+        """Subscribe to commands."""
+        self._command_ns = -1  # of the newest command; -1: none, or too old
+        self.subscribe("cmd_vel_out", msg.Twist, self._on_command)
+
+    def velocities(self, command: Any) -> tuple[float, ...]:
+        """Return the velocities of a geometry_msgs/Twist that the drive follows."""
+        return command.linear.x, command.linear.y, command.angular.z
+
+    def on_twist(self, *velocities: float) -> None:
+        """Take the velocities of a new command."""
+
+    def is_command_old(self, timeout: float) -> bool:
+        """Return whether the newest command is older than a time [s]; once, until the next command comes."""
+        if self._command_ns < 0 or self.now_ns - self._command_ns <= timeout * 1e9:
+            return False
+        self._command_ns = -1
+        return True
+
+    def _on_command(self, command: Any) -> None:
+        velocities = self.velocities(command)
+        if not all(map(math.isfinite, velocities)):
+            self.log.error(f"dropped a command that is not finite: {velocities}", throttle=5.0)
+            return
+        self.on_twist(*velocities)
+        self._command_ns = self.now_ns
+
+
+class VelocityControllerConfig(Config):
+    """Configuration of `VelocityControllerNode`."""
 
     rate: float = parameter(50.0, unit="Hz", low=1.0, high=1000.0, doc="Rate of the control loop.")
     timeout: float = parameter(
         0.5, unit="s", low=0.01, high=1e9, runtime=True, doc="Age from which a command counts as standstill."
     )
+    ramps: RampConfig = parameter(factory=RampConfig, flatten="", doc="Limits of the velocities.")
 
 
-class TwistNodeConfig(CommandConfig):
-    """Configuration of `TwistNode`."""
-
-    ramps: PlanarRampConfig = parameter(factory=PlanarRampConfig, flatten="", doc="Limits of the velocities.")
-
-
-TwistNodeConfigT = TypeVar("TwistNodeConfigT", bound=TwistNodeConfig, default=TwistNodeConfig, covariant=True)
+VelocityControllerConfigT = TypeVar(
+    "VelocityControllerConfigT", bound=VelocityControllerConfig, default=VelocityControllerConfig, covariant=True
+)
 
 
-class TwistNode(Node[TwistNodeConfigT]):
-    """Takes the newest twist, brings it through limits and ramps, and hands it to ``move`` at a fixed rate.
+class VelocityControllerNode(DriveCommandNode[VelocityControllerConfigT]):
+    """Base of the nodes that drive wheels: brings the newest command through limits and ramps at a fixed rate.
 
     in: cmd_vel_out (geometry_msgs/Twist, body frame)
 
-    A command older than ``timeout`` counts as standstill; one that is not finite is dropped.  Subclasses fill in
+    A command older than ``timeout`` counts as standstill, so a silent sender means braking. Subclasses fill in
     ``configure`` and ``move``.
     """
 
-    state_fields: tuple[str, ...] = ("_wanted", "_heard_ns", "_state")
+    state_fields: tuple[str, ...] = (*DriveCommandNode.state_fields, "_wanted", "_state")
 
     def setup(self) -> None:
-        """Start the control loop."""
-        self._ready = False
+        """Check the robot and start the control loop."""
+        self._is_ready = False
         self._wanted = STANDSTILL
-        self._heard_ns = -1
         self._state = AT_REST
         self._configure(self.config)
-        self._ready = True
-        self.subscribe("cmd_vel_out", msg.Twist, self._on_command)
+        self._is_ready = True
+        self.listen()
         self.timer(rate=self.config.rate, callback=self._tick)
         self.report_health("ok", "standing")
 
@@ -64,42 +106,40 @@ class TwistNode(Node[TwistNodeConfigT]):
     def move(self, twist: PlanarTwist) -> None:
         """Have the robot move so from now on."""
 
-    def on_config_change(self, old: TwistNodeConfig, new: TwistNodeConfig) -> None:
+    def on_config_change(self, old: VelocityControllerConfig, new: VelocityControllerConfig) -> None:
         """Rebuild kinematics and limits; refuses combinations that make no sense."""
         self._configure(new)
 
+    def on_twist(self, *velocities: float) -> None:
+        """Follow the command from the next step on."""
+        if self._command_ns < 0:
+            self.report_health("ok", "driving")
+        self._wanted = PlanarTwist(*velocities)
+
     def close(self) -> None:
         """Leave the robot standing."""
-        if self._ready:  # False if setup failed
+        if self._is_ready:  # False if setup failed
             self.move(STANDSTILL)
 
-    def _configure(self, config: TwistNodeConfig) -> None:
+    def _configure(self, config: VelocityControllerConfig) -> None:
         self.configure(config)
-        self._limits = config.ramps.limits()
-
-    def _on_command(self, command: Any) -> None:
-        wanted = PlanarTwist(command.linear.x, command.linear.y, command.angular.z)
-        if not all(map(math.isfinite, wanted)):
-            self.log.error(f"dropped a command that is not finite: {tuple(wanted)}", throttle=5.0)
-            return
-        if self._heard_ns < 0:
-            self.report_health("ok", "driving")
-        self._wanted, self._heard_ns = wanted, self.now_ns
+        ramps = config.ramps
+        self._limits = PlanarLimits(ramps.forward(), ramps.sideways(), ramps.turning())
 
     def _tick(self) -> None:
-        if self._heard_ns >= 0 and self.now_ns - self._heard_ns > self.config.timeout * 1e9:
-            self._wanted, self._heard_ns = STANDSTILL, -1
+        if self.is_command_old(self.config.timeout):
+            self._wanted = STANDSTILL
             self.report_health("ok", "standing: no command")
         self._state = self._limits.step(self._state, self._wanted, 1.0 / self.config.rate)
         self.move(twist_of(self._state))
 
 
 def check_modes(hardware: Hardware, joints: tuple[str, ...], mode: CommandMode, where: str) -> None:
-    """Whether all ``joints`` take commands of ``mode``.
+    """Check that all joints take commands of a mode.
 
     Raises:
-        ConfigError: one does not.
-        UnknownNameError: there is no such joint.
+        ConfigError: One does not.
+        UnknownNameError: There is no such joint.
     """
     for joint in joints:
         modes = hardware.command_modes(joint)

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from roboyard.bus import Node, resource
+from roboyard.bus import resource
 from roboyard.config import Config, parameter
+from roboyard.control.nodes.twist import DriveCommandNode
 from roboyard.hardware.interface import VelocityBase
-from roboyard.messages import msg
-from roboyard.messages.convert import is_finite_twist
 
 
 class VelocityNodeConfig(Config):
@@ -23,7 +22,7 @@ class VelocityNodeConfig(Config):
     )
 
 
-class VelocityNode(Node[VelocityNodeConfig]):
+class VelocityNode(DriveCommandNode[VelocityNodeConfig]):
     """Hands twists to the base as they come.
 
     in: cmd_vel_out (geometry_msgs/Twist, body frame)   out: velocities to the base
@@ -33,15 +32,12 @@ class VelocityNode(Node[VelocityNodeConfig]):
 
     base: VelocityBase = resource(VelocityBase)
 
-    state_fields = ("_heard_ns",)
-
     def setup(self) -> None:
         """Begin as told."""
-        self._heard_ns = -1
         if any(self.config.initial_linear) or any(self.config.initial_angular):
             (vx, vy, vz), (wx, wy, wz) = self.config.initial_linear, self.config.initial_angular
             self.base.set_velocity((vx, vy, vz), (wx, wy, wz))
-        self.subscribe("cmd_vel_out", msg.Twist, self._on_command)
+        self.listen()
         if self.config.timeout > 0.0:
             self.timer(period=min(self.config.timeout, 0.1), callback=self._look)
 
@@ -49,16 +45,16 @@ class VelocityNode(Node[VelocityNodeConfig]):
         """Let the body go."""
         self.base.release()
 
-    def _on_command(self, command: Any) -> None:
-        linear = (command.linear.x, command.linear.y, command.linear.z)
-        angular = (command.angular.x, command.angular.y, command.angular.z)
-        if not is_finite_twist(command):
-            self.log.error(f"dropped a command that is not finite: {linear}, {angular}", throttle=5.0)
-            return
-        self._heard_ns = self.now_ns
-        self.base.set_velocity(linear, angular)
+    def velocities(self, command: Any) -> tuple[float, ...]:
+        """Return all six velocities of a command."""
+        linear, angular = command.linear, command.angular
+        return linear.x, linear.y, linear.z, angular.x, angular.y, angular.z
+
+    def on_twist(self, *velocities: float) -> None:
+        """Hand the velocities to the base."""
+        vx, vy, vz, wx, wy, wz = velocities
+        self.base.set_velocity((vx, vy, vz), (wx, wy, wz))
 
     def _look(self) -> None:
-        if self._heard_ns >= 0 and self.now_ns - self._heard_ns > self.config.timeout * 1e9:
-            self._heard_ns = -1
+        if self.is_command_old(self.config.timeout):
             self.base.set_velocity((0.0, 0.0, 0.0), (0.0, 0.0, 0.0))

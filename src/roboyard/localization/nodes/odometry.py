@@ -8,10 +8,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from roboyard.bus import Node
+from roboyard.bus import resource
 from roboyard.config import Config, parameter
+from roboyard.control.drive_config import DifferentialDriveConfig
 from roboyard.control.kinematics import DifferentialDrive
 from roboyard.control.nodes.drive import SideJointsConfig
+from roboyard.control.nodes.drive_parameters import DriveParameterNode
 from roboyard.control.throttle import Throttle
 from roboyard.errors import ConfigError
 from roboyard.localization.odometry import OdometryEstimate, OdometryNoise, WheelOdometry
@@ -47,13 +49,15 @@ class OdometryNodeConfig(OdometryOutputConfig, SideJointsConfig):
     )  # fmt: skip
 
 
-class OdometryNode(Node[OdometryNodeConfig]):
+class OdometryNode(DriveParameterNode[OdometryNodeConfig]):
     """Integrates the wheels of a differential or skid-steered base.
 
     in: joint_states   out: odom (nav_msgs/Odometry), /tf odom_frame → base_frame   service: ~reset (std_srvs/Trigger)
 
     The drive's parameters are those of the drive node; angles of several wheels on a side are averaged.
     """
+
+    drive_geometry: DifferentialDriveConfig | None = resource(DifferentialDriveConfig, optional=True)
 
     state_fields = ("_refused",)
 

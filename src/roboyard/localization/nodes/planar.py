@@ -9,12 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 from typing_extensions import TypeVar
 
-from roboyard.bus import Node
+from roboyard.bus import resource
 from roboyard.config import parameter
 from roboyard.control.ackermann import AckermannWheels, WheelRims, ackermann_twist
+from roboyard.control.drive_config import AckermannDriveConfig, MecanumDriveConfig
 from roboyard.control.kinematics import PlanarTwist
 from roboyard.control.mecanum import MecanumDrive
 from roboyard.control.nodes.ackermann import AckermannJointsConfig
+from roboyard.control.nodes.drive_parameters import DriveParameterNode
 from roboyard.control.nodes.mecanum import MecanumJointsConfig
 from roboyard.control.throttle import Throttle
 from roboyard.errors import ConfigError
@@ -26,7 +28,7 @@ from roboyard.messages.time import to_nanoseconds
 OutputConfigT = TypeVar("OutputConfigT", bound=OdometryOutputConfig, default=OdometryOutputConfig, covariant=True)
 
 
-class PlanarOdometryNode(Node[OutputConfigT]):
+class PlanarOdometryNode(DriveParameterNode[OutputConfigT]):
     """Adds up the way that joint angles say; subclasses fill in ``connect`` and ``way``.
 
     in: joint_states   out: odom (nav_msgs/Odometry), /tf odom_frame → base_frame   service: ~reset (std_srvs/Trigger)
@@ -117,6 +119,8 @@ class MecanumOdometryNode(PlanarOdometryNode[MecanumOdometryNodeConfig]):
     in: joint_states   out: odom (nav_msgs/Odometry), /tf odom_frame → base_frame   service: ~reset (std_srvs/Trigger)
     """
 
+    drive_geometry: MecanumDriveConfig | None = resource(MecanumDriveConfig, optional=True)
+
     def connect(self, config: MecanumOdometryNodeConfig) -> tuple[str, ...]:
         """The four wheels."""
         self._drive = config.drive
@@ -142,6 +146,8 @@ class AckermannOdometryNode(PlanarOdometryNode[AckermannOdometryNodeConfig]):
 
     in: joint_states   out: odom (nav_msgs/Odometry), /tf odom_frame → base_frame   service: ~reset (std_srvs/Trigger)
     """
+
+    drive_geometry: AckermannDriveConfig | None = resource(AckermannDriveConfig, optional=True)
 
     def connect(self, config: AckermannOdometryNodeConfig) -> tuple[str, ...]:
         """Wheels and steering."""

@@ -10,6 +10,7 @@ from roboyard.bus.actions import PREEMPTED
 from roboyard.bus.executor import ScheduledEvent
 from roboyard.config import Config, parameter
 from roboyard.control import STANDSTILL, PlanarTwist
+from roboyard.control.drive_config import DriveLimits
 from roboyard.errors import RoboyardError
 from roboyard.geometry import SE2
 from roboyard.messages import action, msg
@@ -49,7 +50,7 @@ class DockingNode(Node[DockingNodeConfig]):
     It drives blindly over the last metre: the collision monitor keeps the robot from what stands there.
     """
 
-    drive_limits: Any = resource(optional=True)
+    drive_limits: DriveLimits | None = resource(DriveLimits, optional=True)
 
     def setup(self) -> None:
         """Connect."""
@@ -231,15 +232,13 @@ class DockingNode(Node[DockingNodeConfig]):
         return SE2.from_se3(self.transforms.lookup(first, second))
 
 
-def limits_of(own: Any) -> MotionLimits:
-    """What the drive can do; for a robot that does not say, carefully."""
-    default = MotionLimits()
-    if own is None:
-        return default
+def limits_of(own: DriveLimits | None) -> MotionLimits:
+    """Return what the drive can do; for a robot that does not say, careful values."""
+    own, default = own or DriveLimits(), MotionLimits()
     return MotionLimits(
-        forward=float(own.speed or default.forward),
-        backward=float(own.speed or default.backward),
-        turn=float(own.angular_speed or default.turn),
-        acceleration=float(own.acceleration or default.acceleration),
-        turn_acceleration=float(own.angular_acceleration or default.turn_acceleration),
+        forward=own.speed or default.forward,
+        backward=own.speed or default.backward,
+        turn=own.angular_speed or default.turn,
+        acceleration=own.acceleration or default.acceleration,
+        turn_acceleration=own.angular_acceleration or default.turn_acceleration,
     )

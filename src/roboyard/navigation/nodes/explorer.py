@@ -11,6 +11,7 @@ from roboyard.bus import Future, GoalFuture, GoalHandle, GoalStatus, Node, Trans
 from roboyard.bus.actions import PREEMPTED
 from roboyard.compute import expect_kernels
 from roboyard.config import Config, parameter
+from roboyard.description.extent import FootprintPolygon
 from roboyard.errors import RoboyardError, UnknownNameError
 from roboyard.geometry import SE2
 from roboyard.grids import GridGeometry, OccupancyGrid
@@ -62,7 +63,7 @@ class ExplorerNode(Node[ExplorerNodeConfig]):
     Somebody else's goal for the navigator ends the exploration.
     """
 
-    outline: Any = resource(optional=True)
+    footprint: FootprintPolygon | None = resource(tuple, optional=True)
 
     state_fields = ("_wanted", "_start", "_map", "_map_ns", "_fresh_ns", "_sent_to", "_waits_ns")
 
@@ -70,8 +71,8 @@ class ExplorerNode(Node[ExplorerNodeConfig]):
         """Connect."""
         expect_kernels(label_components, standing_places, unseen_by_direction, octile.search)
         self._config = self.config.frontiers
-        if self.config.own_size and self.outline is not None and len(self.outline):
-            shape = Footprint(np.asarray(self.outline))
+        if self.config.own_size and self.footprint is not None and len(self.footprint):
+            shape = Footprint(np.asarray(self.footprint))
             radius, turning = (
                 shape.inscribed_radius + self.config.padding,
                 shape.circumscribed_radius + self.config.room,

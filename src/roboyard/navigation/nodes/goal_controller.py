@@ -10,6 +10,7 @@ from roboyard.bus import Node, TransformError, resource
 from roboyard.bus.actions import GoalFuture
 from roboyard.compute import expect_kernels
 from roboyard.config import Config, parameter
+from roboyard.description.extent import FootprintPolygon
 from roboyard.errors import UnknownNameError
 from roboyard.geometry import SE2
 from roboyard.grids import GridGeometry
@@ -42,7 +43,7 @@ class GoalControllerNode(Node[GoalControllerNodeConfig]):
     out: homing/report   action: navigate_to_pose (client)
     """
 
-    outline: Any = resource(optional=True)
+    footprint: FootprintPolygon | None = resource(tuple, optional=True)
 
     state_fields = ("_frame", "_order", "_costmap")
 
@@ -114,7 +115,7 @@ class GoalControllerNode(Node[GoalControllerNodeConfig]):
         cells = grid_to_array(grid)
         frame = GridGeometry(float(grid.info.resolution), (cells.shape[0], cells.shape[1]), grid_origin(grid))
         wanted = T_grid_order @ target
-        room = Footprint(np.array(self.outline)).circumscribed_radius + _MARGIN if self.outline else 0.0
+        room = Footprint(np.array(self.footprint)).circumscribed_radius + _MARGIN if self.footprint else 0.0
         place = None if start is None else nearest_reachable(cells, frame, start, wanted, room=room)
         if place is wanted:
             return target

@@ -10,6 +10,7 @@ from roboyard.bus import GoalFuture, Node, TransformError, resource
 from roboyard.bus.actions import GoalRejectedError
 from roboyard.compute import expect_kernels
 from roboyard.config import Config, parameter
+from roboyard.description.extent import FootprintPolygon
 from roboyard.errors import ConfigError
 from roboyard.geometry import SE2
 from roboyard.grids.distance_field import squared_distance_transform
@@ -68,7 +69,7 @@ class MissionNode(Node[MissionNodeConfig]):
     chosen at random.
     """
 
-    outline: Any = resource(optional=True)
+    footprint: FootprintPolygon | None = resource(tuple, optional=True)
 
     state_fields = ("_goals", "_map", "_next", "_reached", "_due", "_asked")
 
@@ -106,7 +107,7 @@ class MissionNode(Node[MissionNodeConfig]):
             )
         except TransformError:
             return
-        room = (Footprint(np.array(self.outline)).circumscribed_radius if self.outline else _RADIUS) + _ROOM
+        room = (Footprint(np.array(self.footprint)).circumscribed_radius if self.footprint else _RADIUS) + _ROOM
         chosen = reachable_places(map_from_msg(self._map), here, self.config.places, self.random, room=room)
         if not chosen:
             self.log.error(f"no goals: about the robot there are no {room:.2f} m of free ground", throttle=10.0)

@@ -12,7 +12,9 @@ from numpy.typing import NDArray
 from roboyard.bus import GoalHandle, Node, TransformError, resource
 from roboyard.config import Config, parameter
 from roboyard.control import STANDSTILL, PlanarTwist
+from roboyard.control.drive_config import DriveLimits
 from roboyard.control.throttle import Throttle
+from roboyard.description.extent import FootprintPolygon
 from roboyard.errors import RoboyardError
 from roboyard.geometry import SE2
 from roboyard.grids import GridGeometry, OccupancyGrid
@@ -39,7 +41,7 @@ from roboyard.navigation.errors import GoalInvalid, NavigationError, PoseUnknown
 from roboyard.navigation.nodes.errand_desk import Desk
 from roboyard.navigation.nodes.errands import Errand, Places
 from roboyard.navigation.nodes.navigator_messages import costmap_message, planning_number
-from roboyard.navigation.nodes.robot_body import footprint_of, limits_of
+from roboyard.navigation.nodes.robot_body import limits_of, padded_footprint
 from roboyard.navigation.nodes.sources import Source
 from roboyard.navigation.speed_limit import SpeedLimit, tightest
 
@@ -65,9 +67,6 @@ class NavigatorNodeConfig(Config):
         5.0, unit="s", low=0.0, high=3600.0, runtime=True, doc="Longest wait for sensor and pose."
     )
     costmap_rate: float = parameter(1.0, unit="Hz", low=0.0, high=50.0, doc="Rate of the published costmaps; 0: none.")
-    footprint: tuple[float, ...] = parameter(
-        (), unit="m", doc="Corners x, y, x, y, … of the robot's outline; empty: the description's."
-    )
     padding: float = parameter(0.02, unit="m", low=0.0, high=10.0, doc="Clearance around the footprint.")
 
 
@@ -88,16 +87,16 @@ class NavigatorNode(Node[NavigatorNodeConfig]):
     ``transform_timeout``; after ``hold_time`` of that it gives the goal up.
     """
 
-    outline: Any = resource(optional=True)
-    drive_limits: Any = resource(optional=True)
+    footprint: FootprintPolygon | None = resource(tuple, optional=True)
+    drive_limits: DriveLimits | None = resource(DriveLimits, optional=True)
 
     state_fields = ("_twist", "_held_since", "_limit")
 
     def setup(self) -> None:
         """Connect."""
         chosen, period = self.config.navigation, 1.0 / self.config.rate
-        footprint = footprint_of(self.config.footprint, self.outline, self.config.padding)
-        own = footprint_of(self.config.footprint, self.outline, 0.0)
+        footprint = padded_footprint(self.footprint, self.config.padding)
+        own = padded_footprint(self.footprint, 0.0)
         body = Body(footprint, own, limits_of(chosen.pace, self.drive_limits), period)
         self._surroundings = Surroundings(chosen.costmap, footprint, own.corners)
         controller = make_controller(chosen.controller, body, chosen.tolerance, reverse=chosen.pace.reverse)

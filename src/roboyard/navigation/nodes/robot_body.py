@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
-
 import numpy as np
 
-from roboyard.errors import ConfigError
+from roboyard.control.drive_config import DriveLimits
+from roboyard.description.extent import FootprintPolygon
 from roboyard.navigation.controllers import MotionLimits
 from roboyard.navigation.driving import Pace
 from roboyard.navigation.footprint import Footprint
@@ -16,43 +14,47 @@ _UNKNOWN_RADIUS = 0.25
 """Of a robot about whose shape nobody says anything [m]."""
 
 
-def footprint_of(given: Sequence[float], outline: Any, padding: float) -> Footprint:
-    """The outline that is planned with.
+def padded_footprint(polygon: FootprintPolygon | None, padding: float) -> Footprint:
+    """Return the footprint that a robot is planned with.
 
     Args:
-        given: x, y, x, y, … [m]; empty for the robot's own.
-        outline: Corners (n, 2) of the robot's own [m], or None.
-        padding: Added on each side [m].
+        polygon: Corners of the robot's own [m]; None or empty where nobody knows them: then that of a usual robot.
+        padding: Addition on each side [m].
 
     Raises:
-        ConfigError: numbers that do not come in pairs, or an outline that is none.
+        ConfigError: The corners form no polygon.
     """
-    if len(given) % 2:
-        raise ConfigError(f"{len(given)} numbers", location="footprint", valid="pairs: x, y, x, y, …")
-    own = Footprint.circle(_UNKNOWN_RADIUS).corners if outline is None or not len(outline) else np.asarray(outline)
-    corners = Footprint(np.reshape(given, (-1, 2)) if given else own).corners
+    own = np.asarray(polygon) if polygon else Footprint.circle(_UNKNOWN_RADIUS).corners
+    corners = Footprint(own).corners
     return Footprint(corners + np.sign(corners) * padding)
 
 
-def limits_of(pace: Pace, own: Any) -> MotionLimits:
-    """How the robot is driven: as the settings say, else as its drive can, else carefully."""
+def limits_of(pace: Pace, own: DriveLimits | None) -> MotionLimits:
+    """Return how the robot is driven: as the settings say, as far as its drive can; carefully where nobody says.
 
-    def choose(name: str, of_drive: str, default: float) -> float:
-        wanted, able = getattr(pace, name), getattr(own, of_drive, None)
+    Args:
+        pace: The settings.
+        own: Limits of the robot's drive; None where nobody knows them.
+    """
+    own, default = own or DriveLimits(), MotionLimits()
+
+    def choose(wanted: float | None, able: float | None, otherwise: float) -> float:
         if wanted is None:
-            return float(able) if able else default
+            return float(able) if able else otherwise
         return float(min(wanted, able)) if able else float(wanted)
 
-    default = MotionLimits()
-    forward, turn = choose("forward", "speed", default.forward), choose("turn", "angular_speed", default.turn)
+    forward, turn = (
+        choose(pace.forward, own.speed, default.forward),
+        choose(pace.turn, own.angular_speed, default.turn),
+    )
     return MotionLimits(
         forward=forward,
-        backward=choose("backward", "speed", default.backward),
-        sideways=choose("sideways", "speed", default.sideways) if pace.sideways else 0.0,
+        backward=choose(pace.backward, own.speed, default.backward),
+        sideways=choose(pace.sideways, own.speed, default.sideways) if pace.sideways else 0.0,
         turn=turn,
-        acceleration=choose("acceleration", "acceleration", default.acceleration),
-        turn_acceleration=choose("turn_acceleration", "angular_acceleration", default.turn_acceleration),
+        acceleration=choose(pace.acceleration, own.acceleration, default.acceleration),
+        turn_acceleration=choose(pace.turn_acceleration, own.angular_acceleration, default.turn_acceleration),
         latency=pace.latency,
-        least=min(getattr(own, "min_speed", 0.0), forward),
-        least_turn=min(getattr(own, "min_angular_speed", 0.0), turn),
+        least=min(own.min_speed, forward),
+        least_turn=min(own.min_angular_speed, turn),
     )

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from roboyard.bus import DroppedMessage, DropReason, MessageFilter, Node, TransformError, resource
 from roboyard.config import Config, parameter
 from roboyard.control import STANDSTILL, PlanarTwist
+from roboyard.description.extent import FootprintPolygon
 from roboyard.errors import ConfigError, RoboyardError
 from roboyard.geometry import SE2, SE3, polygons
 from roboyard.messages import msg, to_nanoseconds
@@ -76,9 +77,6 @@ class ZoneConfig(Config):
 class CollisionMonitorNodeConfig(Config):
     """Configuration of `CollisionMonitorNode`."""
 
-    footprint: tuple[tuple[float, float], ...] = parameter(
-        (), doc="Corners (x, y) in base_frame [m]; none: the robot's footprint."
-    )
     scan_topics: tuple[str, ...] = parameter(("scan",), doc="Topics of sensor_msgs/LaserScan.")
     cloud_topics: tuple[str, ...] = parameter((), doc="Topics of sensor_msgs/PointCloud2.")
     range_topics: tuple[str, ...] = parameter((), doc="Topics of sensor_msgs/Range.")
@@ -118,7 +116,7 @@ class CollisionMonitorNode(Node[CollisionMonitorNodeConfig]):
     messages cannot be used (stale, no transform, no measurement), stops the robot.
     """
 
-    outline: Any = resource(optional=True)
+    footprint: FootprintPolygon = resource(tuple)
 
     state_fields = ("_heard_ns", "_began_ns", "_complaints", "_told")
 
@@ -131,10 +129,7 @@ class CollisionMonitorNode(Node[CollisionMonitorNodeConfig]):
                 location=f"{where} 'max_height'",
                 valid="above",
             )
-        if self.config.footprint or self.outline is None:
-            outline = outline_of(self.config.footprint, f"{where} 'footprint'")
-        else:
-            outline = outline_of(self.outline, where)
+        outline = outline_of(self.footprint, f"{self.full_name}, resource 'footprint'")
         zones = tuple(one.zone(name, outline) for name, one in self.config.zones.items())
         self._monitor = CollisionMonitor(MonitorConfig(outline, self.config.margin, self.config.braking, zones))
         topics: dict[str, tuple[type, Reader]] = {

@@ -8,6 +8,7 @@ from typing import Any
 from roboyard.bus import Node, resource
 from roboyard.config import Config, parameter
 from roboyard.control import STANDSTILL, PlanarLimits, PlanarTwist, RampLimits
+from roboyard.control.drive_config import DriveLimits
 from roboyard.errors import ConfigError
 from roboyard.messages import msg
 from roboyard.messages.convert import is_finite_twist
@@ -55,7 +56,7 @@ class VelocitySmootherNode(Node[VelocitySmootherNodeConfig]):
     not given are those of the robot's drive, where nobody knows them Nav2's.
     """
 
-    drive_limits: Any = resource(optional=True)
+    drive_limits: DriveLimits | None = resource(DriveLimits, optional=True)
 
     state_fields = ("_sending",)
 
@@ -81,8 +82,8 @@ class VelocitySmootherNode(Node[VelocitySmootherNodeConfig]):
         self._smoother.load_state(state["smoother"])
 
     def _config(self) -> SmootherConfig:
-        usual = _usual(self.drive_limits)
-        lists = {key: getattr(self.config, key) or usual[key] for key in usual}
+        defaults = _default_limits(self.drive_limits)
+        lists = {key: getattr(self.config, key) or defaults[key] for key in defaults}
         lists["deadband_velocity"] = self.config.deadband_velocity
         for key, values in lists.items():
             if len(values) != 3:
@@ -124,17 +125,21 @@ class VelocitySmootherNode(Node[VelocitySmootherNodeConfig]):
                            "driving" if self._sending else "standing")  # fmt: skip
 
 
-def _usual(limits: Any) -> dict[str, tuple[float, ...]]:
-    """What is not given, from what the drive can do; forward and sideways alike, where it goes sideways at all."""
+def _default_limits(limits: DriveLimits | None) -> dict[str, tuple[float, ...]]:
+    """Return by parameter what is not given: what the drive can do, and Nav2's defaults where nobody knows that.
 
-    def known(name: str, otherwise: float) -> float:
-        return getattr(limits, name, None) or otherwise
-
-    v, w = known("speed", 0.5), known("angular_speed", 2.5)
-    a, b = known("acceleration", 2.5), known("angular_acceleration", 3.2)
+    Where the drive's limits do not say otherwise, it goes backward and sideways as fast as forward, and brakes as it
+    accelerates.
+    """
+    limits = limits or DriveLimits()
+    v, w = limits.speed or 0.5, limits.angular_speed or 2.5
+    a, b = limits.acceleration or 2.5, limits.angular_acceleration or 3.2
+    lateral = v if limits.lateral_speed is None else limits.lateral_speed
+    reverse = v if limits.reverse_speed is None else limits.reverse_speed
+    d = limits.deceleration or a
     return {
-        "max_velocity": (v, v, w),
-        "min_velocity": (-v, -v, -w),
+        "max_velocity": (v, lateral, w),
+        "min_velocity": (-reverse, -lateral, -w),
         "max_accel": (a, a, b),
-        "max_decel": (-a, -a, -b),
+        "max_decel": (-d, -d, -b),
     }
