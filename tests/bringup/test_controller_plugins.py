@@ -15,6 +15,7 @@ from roboyard.bringup.derivation import derive_package
 from roboyard.bringup.plugins.controller_files import InvalidControllerFileError, flatten_yaml, read_controllers
 from roboyard.bringup.robot_config import RobotPackage
 from roboyard.bus import Node
+from roboyard.control.drive_config import AckermannDriveConfig, DifferentialDriveConfig, MecanumDriveConfig
 from roboyard.description import load_model
 from roboyard.errors import DescriptionError
 from roboyard.messages import action, msg
@@ -168,14 +169,16 @@ def test_exponential_yaml_is_refused(tmp_path: Path) -> None:
 # -- drives ------------------------------------------------------------------------------------------------------------
 def test_differential_drive_controller_gives_its_settings(home: Path) -> None:
     found = package(home, TWO, DIFF)
-    drive, odometry = (found.config.nodes[name].parameters for name in ("drive", "odometry"))
-    assert (drive["left_joints"], drive["right_joints"]) == (["left"], ["right"])
-    assert (drive["track"], drive["wheel_radius"], drive["slip_factor"]) == (0.4, 0.1, 1.1)
-    assert (drive["speed"], drive["acceleration"], drive["timeout"]) == (0.7, 1.25, 0.3)
-    assert drive["turn_rate"] == 2.0  # its limit is switched off: the default
+    drive, limits = found.config.drive, found.config.limits
+    assert isinstance(drive, DifferentialDriveConfig)
+    assert (drive.left_joints, drive.right_joints) == (("left",), ("right",))
+    assert (drive.track, drive.wheel_radius, drive.slip_factor) == (0.4, 0.1, 1.1)
+    assert (limits.speed, limits.acceleration) == (0.7, 1.25)
+    assert limits.angular_speed is None  # its limit is switched off
+    assert found.config.nodes["drive"].parameters["timeout"] == 0.3
+    odometry = found.config.nodes["odometry"].parameters
     assert (odometry["odom_frame"], odometry["base_frame"], odometry["rate"]) == ("world_odom", "base", 25.0)
     assert odometry["publish_tf"] is False
-    assert odometry["slip_factor"] == 1.1
     findings_text = "\n".join(found.findings)
     assert "c.yaml:6, controller base_controller: sparkle not followed" in findings_text
     assert "guessed" not in findings_text
@@ -186,7 +189,7 @@ def test_controller_files_of_other_packages_are_found(home: Path) -> None:
     (home / "cart_control" / "config" / "a_other.yaml").write_text(DIFF.replace("[left]", "[wheel_7]"))
     (home / "cart_control" / "config" / "z_right.yaml").write_text(DIFF)
     found = package(home, TWO, "# nothing\n", plugin="")
-    assert found.config.nodes["drive"].parameters["slip_factor"] == 1.1
+    assert found.config.drive.slip_factor == 1.1
     assert "z_right.yaml" in found.findings[0] or any("z_right.yaml: no plugin names" in one for one in found.findings)
 
 
@@ -257,11 +260,11 @@ PULLED = """three:
 
 def test_both_ackermann_controller_generations_are_equal(home: Path) -> None:
     """Order within the lists does not matter: left is where a joint lies."""
-    nodes = [package(home, CAR, text).config.nodes for text in (ACKERMANN, OLD_ACKERMANN)]
-    assert nodes[0]["drive"] == nodes[1]["drive"]
-    drive = nodes[0]["drive"].parameters
-    assert (drive["left_joints"], drive["left_steering_joints"]) == (["rl"], ["sl"])
-    assert drive["steering_limit"] == pytest.approx(0.9)  # the joints' own
+    first, second = (package(home, CAR, text).config for text in (ACKERMANN, OLD_ACKERMANN))
+    assert (first.drive, first.nodes["drive"]) == (second.drive, second.nodes["drive"])
+    assert isinstance(first.drive, AckermannDriveConfig)
+    assert (first.drive.left_joints, first.drive.left_steering_joints) == (("rl",), ("sl",))
+    assert first.drive.steering_limit == pytest.approx(0.9)  # the joints' own
 
 
 @pytest.mark.parametrize(
@@ -304,10 +307,11 @@ MECANUM = """m:
 
 
 def test_mecanum_controller_gives_the_sum_of_lengths(home: Path) -> None:
-    drive = package(home, FOUR, MECANUM).config.nodes["drive"].parameters
-    assert drive["joints"] == ["fl", "fr", "rl", "rr"]
-    assert 0.5 * (drive["wheelbase"] + drive["track"]) == pytest.approx(0.4)
-    assert drive["timeout"] == 0.4
+    config = package(home, FOUR, MECANUM).config
+    assert isinstance(config.drive, MecanumDriveConfig)
+    assert config.drive.joints == ("fl", "fr", "rl", "rr")
+    assert 0.5 * (config.drive.wheelbase + config.drive.track) == pytest.approx(0.4)
+    assert config.nodes["drive"].parameters["timeout"] == 0.4
 
 
 # -- joints ------------------------------------------------------------------------------------------------------------

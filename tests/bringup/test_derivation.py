@@ -7,6 +7,7 @@ import pytest
 
 from roboyard.bringup.derivation import derive_package, derive_package_from_model
 from roboyard.bringup.robot_loader import load_robot_file
+from roboyard.control.drive_config import DifferentialDriveConfig
 from roboyard.description import Model, load_model
 from roboyard.errors import ConfigError, DescriptionError, UnknownNameError
 from roboyard.record import open_recording
@@ -50,10 +51,11 @@ JOINT = '<joint name="{}_joint"><command_interface name="velocity"/><state_inter
 
 def test_drive_plugin_gives_all_parameters() -> None:
     package = derive_package_from_model(load_model(cart(PLUGIN)), Path("cart.urdf"))
-    drive = package.config.nodes["drive"].parameters
-    assert (drive["left_joints"], drive["right_joints"]) == (["left_joint"], ["right_joint"])
-    assert (drive["track"], drive["wheel_radius"], drive["acceleration"]) == (0.41, 0.1, 1.5)
-    assert drive["turn_acceleration"] == pytest.approx(2 * 1.5 / 0.41)
+    drive = package.config.drive
+    assert isinstance(drive, DifferentialDriveConfig)
+    assert (drive.left_joints, drive.right_joints) == (("left_joint",), ("right_joint",))
+    assert (drive.track, drive.wheel_radius, package.config.limits.acceleration) == (0.41, 0.1, 1.5)
+    assert package.config.nodes["drive"].parameters == {"turn_acceleration": pytest.approx(2 * 1.5 / 0.41)}
     odometry = package.config.nodes["odometry"].parameters
     assert (odometry["odom_frame"], odometry["base_frame"], odometry["rate"]) == ("world_odom", "base", 30.0)
     assert package.config.topics == {"cmd_vel": "move"}
@@ -63,10 +65,11 @@ def test_drive_plugin_gives_all_parameters() -> None:
 @pytest.mark.parametrize("extra", ["", CONTROL.format(JOINT.format("left") + JOINT.format("right"))])
 def test_guessed_wheels_are_reported(extra: str) -> None:
     package = derive_package_from_model(load_model(cart(extra)), Path("cart.urdf"))
-    drive = package.config.nodes["drive"].parameters
-    assert (drive["left_joints"], drive["right_joints"]) == (["left_joint"], ["right_joint"])
-    assert drive["track"] == pytest.approx(0.4)
-    assert drive["wheel_radius"] == 0.1
+    drive = package.config.drive
+    assert isinstance(drive, DifferentialDriveConfig)
+    assert (drive.left_joints, drive.right_joints) == (("left_joint",), ("right_joint",))
+    assert drive.track == pytest.approx(0.4)
+    assert drive.wheel_radius == 0.1
     assert "guessed" in package.findings[0]
 
 
@@ -187,6 +190,14 @@ def test_robot_files_are_checked(tmp_path: Path) -> None:
         (("autostart: [drive]", "autostart: [fly]"), "no node 'fly'"),
         (("nodes:", "noddes:"), "unknown key"),
         (("autostart:", "footprint: [[0, 0]]\nautostart:"), "1 corners"),
+        (("autostart:", "drive: {type: differentail}\nautostart:"), "did you mean 'differential'"),
+        (("autostart:", "drive: {left_joints: [left_joint]}\nautostart:"), "drive"),
+        (
+            ("autostart:", "drive: {type: differential, left_joints: [], right_joints: []}\nautostart:"),
+            "wheel_radius",
+        ),
+        (("autostart:", "drive: {type: planar, track: 0.3 m}\nautostart:"), "unknown key 'track'"),
+        (("autostart:", "limits: {speed: 1 m/s, min_speed: 2 m/s}\nautostart:"), "limits.min_speed.*at most speed"),
     ):
         with pytest.raises(ConfigError, match=message):
             load_robot_file(write(good.replace(*change)))
@@ -197,10 +208,11 @@ def test_turtlebot3_drive_is_derived_from_its_files(external_data: Path) -> None
     models = folder / "turtlebot3_gazebo" / "models" / "turtlebot3_burger"
     urdf = folder / "turtlebot3_description" / "urdf" / "turtlebot3_burger.urdf"
     for file in (models / "model.sdf", models / "model-1_4.sdf", urdf):
-        drive = derive_package(file, {}).config.nodes["drive"].parameters
-        assert drive["left_joints"] == ["wheel_left_joint"]
-        assert drive["wheel_radius"] == pytest.approx(0.033)
-        assert drive["track"] == pytest.approx(0.16)
+        drive = derive_package(file, {}).config.drive
+        assert isinstance(drive, DifferentialDriveConfig)
+        assert drive.left_joints == ("wheel_left_joint",)
+        assert drive.wheel_radius == pytest.approx(0.033)
+        assert drive.track == pytest.approx(0.16)
 
 
 @pytest.mark.slow

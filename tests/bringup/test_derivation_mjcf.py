@@ -6,6 +6,7 @@ import pytest
 from tests.description.mjcf_samples import CART, SMALL_WORLD
 
 from roboyard.bringup.derivation import derive_package
+from roboyard.control.drive_config import DifferentialDriveConfig
 from roboyard.scenarios import load_scenario, run_scenario
 from roboyard.scenarios.run_options import RunOptions
 
@@ -13,9 +14,10 @@ from roboyard.scenarios.run_options import RunOptions
 def test_drive_of_an_mjcf_robot_is_found(tmp_path: Path) -> None:
     file = tmp_path / "cart.xml"
     file.write_text(CART)
-    drive = derive_package(file, {}).config.nodes["drive"].parameters
-    assert (drive["left_joints"], drive["right_joints"]) == (["left"], ["right"])
-    assert (drive["wheel_radius"], drive["track"]) == pytest.approx((0.1, 0.3))
+    drive = derive_package(file, {}).config.drive
+    assert isinstance(drive, DifferentialDriveConfig)
+    assert (drive.left_joints, drive.right_joints) == (("left",), ("right",))
+    assert (drive.wheel_radius, drive.track) == pytest.approx((0.1, 0.3))
 
 
 @pytest.mark.slow

@@ -14,6 +14,7 @@ from roboyard.bringup.derivation import derive_package_from_model
 from roboyard.bringup.plugins.mapping import IMPLICIT_PLUGINS, PLUGIN_MAPPERS, map_plugins
 from roboyard.bringup.plugins.reader import canonical_plugin_name, to_topic_name
 from roboyard.bus.names import resolve
+from roboyard.control.drive_config import DriveLimits
 from roboyard.description import Model, load_model, load_world
 from roboyard.description.model import Plugin, XmlElement
 from roboyard.errors import DescriptionError
@@ -133,21 +134,13 @@ def test_drive_limits_of_both_generations_are_read() -> None:
     <topic>/go</topic><odom_topic>/where</odom_topic><frame_id>map</frame_id><child_frame_id>body</child_frame_id>
     <odom_publish_frequency>20</odom_publish_frequency>"""
     file = package(plug("gz-sim-diff-drive-system", text)).config
-    drive = file.nodes["drive"].parameters
-    expected = {
-        "speed": 1.5,
-        "reverse_speed": 0.5,
-        "acceleration": 2.0,
-        "deceleration": 3.0,
-        "turn_rate": 0.7,
-        "turn_acceleration": 4.0,
-    }
-    assert {name: drive[name] for name in expected} == expected
+    assert file.limits == DriveLimits(
+        speed=1.5, reverse_speed=0.5, acceleration=2.0, deceleration=3.0, angular_speed=0.7, angular_acceleration=4.0
+    )
     assert file.topics == {"cmd_vel": "/go", "odom": "/where"}
     assert file.nodes["odometry"].parameters["rate"] == 20.0
-    assert (file.limits.speed, file.limits.angular_speed) == (1.5, 0.7)
-    both = package(plug("gz-sim-diff-drive-system", f"{WHEELS}<max_velocity>0.6</max_velocity>")).config.nodes["drive"]
-    assert both.parameters["speed"] == both.parameters["turn_rate"] == 0.6
+    both = package(plug("gz-sim-diff-drive-system", f"{WHEELS}<max_velocity>0.6</max_velocity>")).config.limits
+    assert both.speed == both.angular_speed == 0.6
 
 
 def test_first_of_two_drive_plugins_is_used() -> None:

@@ -14,7 +14,8 @@ import roboyard
 from roboyard.bringup.robot_config import RobotPackage
 from roboyard.bringup.robot_loader import load_robot_file
 from roboyard.bringup.robot_nodes import create_node
-from roboyard.control import DifferentialDrive, Ramp, RampLimits
+from roboyard.control import Ramp, RampLimits
+from roboyard.control.drive_config import DifferentialDriveConfig
 from roboyard.description import load_model, load_world
 from roboyard.description.model import Collision, Link, Model, PlacedModel, Plane, World
 from roboyard.geometry import SE3
@@ -50,7 +51,8 @@ class RoverInArena:
         self.simulation = Simulation(load_world(ARENA), seed=1)
         self.simulation.add(model, "rover", START)
         self.harness.bus.executor.on_advance(self.simulation.advance_to)
-        resources = {"hardware": self.simulation.hardware("rover"), "description": model}
+        hardware = self.simulation.hardware("rover")
+        resources = {"hardware": hardware, "description": model, **package.stated_resources()}
         for name in package.config.autostart:
             spec = package.node(name)
             self.harness.add(create_node(spec.type, spec.parameters, resources), name, remap=spec.remap)
@@ -123,11 +125,9 @@ def test_slip_factor_of_the_file_is_the_calibrated_one(package: RobotPackage, ro
     Independent of all that: with equal loads and Coulomb friction the moments of the wheels' forces balance at
     k = 1 + (wheelbase / track)² on the spot; wheels of some width add a little.
     """
-    given = package.node("drive").parameters
-    drive = DifferentialDrive(
-        wheel_radius=given["wheel_radius"], track=given["track"], slip_factor=given["slip_factor"]
-    )
-    joints = (*given["left_joints"], *given["right_joints"])
+    drive = package.config.drive
+    assert isinstance(drive, DifferentialDriveConfig)
+    joints = drive.wheel_joints
     rolled, turned, on_the_spot = [], [], []
     for v in (0.0, 0.3, 0.6):
         for w in (0.4, -0.8, 1.2):
@@ -151,6 +151,6 @@ def test_slip_factor_of_the_file_is_the_calibrated_one(package: RobotPackage, ro
             if v == 0.0:
                 on_the_spot.append(rolled[-1] / true)
     fit = fit_slip_factor(rolled, turned)
-    assert given["slip_factor"] == pytest.approx(fit.slip_factor, rel=0.01)  # which other turns are found to have
+    assert drive.slip_factor == pytest.approx(fit.slip_factor, rel=0.01)  # which other turns are found to have
     assert fit.standard_error < 0.01
     assert on_the_spot == pytest.approx([1 + (0.3 / 0.35) ** 2] * 3, rel=0.02)

@@ -172,8 +172,8 @@ def test_zones_are_read_from_parameters() -> None:
     ("bad", "words"),
     [
         ({"footprint": ()}, "polygon"),
-        ({"footprint": "round"}, "footprint: is the text"),
-        ({"footprint": [[0, 0], [1, 1], [1, 0], [0, 1]]}, "crosses itself"),
+        ({"footprint": "round"}, "resource .footprint. is a str"),
+        ({"footprint": ((0, 0), (1, 1), (1, 0), (0, 1))}, "crosses itself"),
         ({"scan_topics": ()}, "no sensor"),
         ({"zones": ("near",)}, "zones: is a list"),
         ({"zones": {"near": {"action": "halt"}}}, "stop, slowdown"),

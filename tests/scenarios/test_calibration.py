@@ -1,8 +1,7 @@
-"""Calibration of drives: moves, estimates, and where they are stored."""
+"""Calibration of drives: maneuvers, estimates, report, and the scenario that a calibrated run leaves."""
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -10,39 +9,14 @@ import pytest
 import yaml
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.full_disk import full_disk
+from tests.bringup.cart import CART
 
-from roboyard.bringup.calibration_store import (
-    DriveCalibration,
-    calibration_folder,
-    description_hash,
-    load_calibration,
-    save_calibration,
-)
+from roboyard.bringup.calibration_store import save_calibration
 from roboyard.bringup.robot_loader import load_robot
-from roboyard.errors import ConfigError, InputError, RunError
+from roboyard.errors import InputError
 from roboyard.scenarios import load_scenario
 from roboyard.scenarios.calibration import DriveCalibrationResult, calibrate_drive, plan_maneuvers, write_calibration
 from roboyard.scenarios.resolve import resolve_scenario
-
-WHEEL = """<link name="{name}"><collision><origin rpy="1.5707963 0 0"/>
-      <geometry><cylinder radius="{radius}" length="0.02"/></geometry></collision>
-    <inertial><mass value="0.5"/><inertia ixx="2e-3" iyy="2.5e-3" izz="2e-3" ixy="0" ixz="0" iyz="0"/></inertial></link>
-  <joint name="{name}_joint" type="continuous"><parent link="base"/><child link="{name}"/>
-    <origin xyz="0.1 {y} {radius}"/><axis xyz="0 1 0"/><limit effort="5" velocity="30"/></joint>"""
-CART = f"""<robot name="cart">
-  <link name="base"><inertial><origin xyz="0.06 0 0.1"/><mass value="5"/>
-      <inertia ixx=".1" iyy=".1" izz=".1" ixy="0" ixz="0" iyz="0"/></inertial></link>
-  {WHEEL.format(name="left", y=0.2, radius=0.1)}{WHEEL.format(name="right", y=-0.2, radius=0.098)}
-  <link name="caster"><collision><geometry><sphere radius="0.03"/></geometry></collision>
-    <inertial><mass value="0.2"/><inertia ixx="1e-4" iyy="1e-4" izz="1e-4" ixy="0" ixz="0" iyz="0"/></inertial></link>
-  <joint name="caster_joint" type="fixed"><parent link="base"/><child link="caster"/>
-    <origin xyz="-0.15 0 0.03"/></joint>
-  <gazebo reference="caster"><mu1>0.001</mu1><mu2>0.001</mu2></gazebo>
-  <gazebo><plugin name="diff" filename="libgazebo_ros_diff_drive.so"><left_joint>left_joint</left_joint>
-    <right_joint>right_joint</right_joint><wheel_separation>0.43</wheel_separation><wheel_diameter>0.22</wheel_diameter>
-    </plugin></gazebo>
-</robot>"""
 
 
 @pytest.fixture(scope="module")
@@ -90,85 +64,6 @@ def test_calibration_report_is_complete(found: DriveCalibrationResult, tmp_path:
     assert write_calibration(found, tmp_path)["figure"].read_bytes() == paths["figure"].read_bytes()
 
 
-def test_calibration_is_used_until_the_robot_changes(found: DriveCalibrationResult, tmp_path: Path) -> None:
-    path = tmp_path / "cart.urdf"
-    path.write_text(CART)
-    package = load_robot(str(path))
-    assert package.node("drive").parameters["wheel_radius"] == 0.11
-    kept = save_calibration(package, found.calibration)
-    assert kept == tmp_path / "cart.calibration.yaml"
-    repeated = load_robot(str(path))
-    for node in ("drive", "odometry"):
-        numbers = repeated.node(node).parameters
-        assert {name: numbers[name] for name in found.calibration.parameters()} == found.calibration.parameters()
-    assert any("calibrated" in finding and str(tmp_path) not in finding for finding in repeated.findings)
-    assert load_robot(str(path), use_calibration=False).node("drive").parameters["wheel_radius"] == 0.11
-    path.write_text(CART.replace("0.098", "0.097"))
-    changed = load_robot(str(path))
-    assert changed.node("drive").parameters["wheel_radius"] == 0.11
-    assert any("has changed" in finding for finding in changed.findings)
-
-
-def test_failed_storing_keeps_the_older_calibration(
-    found: DriveCalibrationResult, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "home"))
-    (tmp_path / "cart.urdf").write_text(CART)
-    package = load_robot(str(tmp_path / "cart.urdf"), use_calibration=False)
-    kept = save_calibration(package, found.calibration)
-    before = kept.read_bytes()
-    newer = replace(found.calibration, slip_factor=found.calibration.slip_factor + 0.1)
-    with full_disk(), pytest.raises(RunError, match=rf"{kept}: .*cannot be stored: .*the older one is unchanged"):
-        save_calibration(package, newer)
-    assert kept.read_bytes() == before
-    assert not calibration_folder().exists()  # the older one would hide it there
-    assert load_calibration(package)[0] == found.calibration
-    assert (
-        load_robot(str(tmp_path / "cart.urdf")).node("drive").parameters["slip_factor"] == found.calibration.slip_factor
-    )
-    assert load_calibration(package)[0] != newer
-    save_calibration(package, newer)
-    assert load_calibration(package)[0] == newer
-
-
-@pytest.mark.parametrize("damage", [b"", b"robot: ca", b"\x00\xff\x13", b"[1, 2]\n", b"{"])
-def test_damaged_calibration_is_one_error_with_advice(
-    found: DriveCalibrationResult, tmp_path: Path, damage: bytes
-) -> None:
-    source = tmp_path / "cart.urdf"
-    source.write_text(CART)
-    kept = save_calibration(load_robot(str(source), use_calibration=False), found.calibration)
-    kept.write_bytes(damage)
-    with pytest.raises(ConfigError) as caught:
-        load_robot(str(source))
-    message = str(caught.value)
-    assert message.startswith(f"{kept}: the stored calibration cannot be used: ")
-    assert message.endswith(f"(remove the file, or calibrate anew: roboyard calibrate odometry {source})")
-    assert "\n" not in message
-    assert (
-        save_calibration(load_robot(str(source), use_calibration=False), found.calibration) == kept
-    )  # as the advice says
-    assert load_robot(str(source)).findings
-
-
-def test_digest_depends_on_the_described_model(found: DriveCalibrationResult, tmp_path: Path) -> None:
-    """A comment changes nothing, nor does another folder; an included file's number does."""
-    part = CART[CART.index(">") + 1 :]
-    outer = '<robot name="cart" xmlns:xacro="http://ros.org/wiki/xacro"><xacro:include filename="part.xacro"/></robot>'
-
-    def write(folder: str, radius: str, text: str = "") -> Path:
-        (tmp_path / folder).mkdir(exist_ok=True)
-        inner = f'<robot xmlns:xacro="http://ros.org/wiki/xacro">{text}{part}'
-        (tmp_path / folder / "part.xacro").write_text(inner.replace("0.098", radius))
-        path = tmp_path / folder / "cart.urdf.xacro"
-        path.write_text(outer)
-        return path
-
-    first = description_hash(load_robot(str(write("a", "0.098"))))
-    assert description_hash(load_robot(str(write("b", "0.098", "<!-- the same -->")))) == first
-    assert description_hash(load_robot(str(write("a", "0.097")))) != first
-
-
 def test_scenario_as_run_contains_the_calibration(found: DriveCalibrationResult, tmp_path: Path) -> None:
     (tmp_path / "cart.urdf").write_text(CART)
     (tmp_path / "s.yaml").write_text(
@@ -179,21 +74,7 @@ def test_scenario_as_run_contains_the_calibration(found: DriveCalibrationResult,
     save_calibration(load_robot(str(tmp_path / "cart.urdf")), found.calibration)
     written = yaml.safe_load(resolve_scenario(spec).to_yaml())["robots"]["cart"]["parameters"]
     assert written["odometry"]["slip_factor"] == found.calibration.slip_factor
-    assert written["drive"] == {**found.calibration.parameters(), "track": 0.5}
-
-
-def test_calibration_of_installed_robot_is_in_the_user_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
-    package = load_robot("rover")
-    numbers = {"wheel_radius": 0.101, "left_radius_scale": 1.0, "right_radius_scale": 1.0, "slip_factor": 1.7}
-    record = DriveCalibration("rover", description_hash(package), **numbers, track=0.35)
-    kept = save_calibration(package, record)
-    assert kept == calibration_folder() / "rover.calibration.yaml"
-    assert str(kept).startswith(str(tmp_path))
-    assert load_robot("rover").node("odometry").parameters["slip_factor"] == 1.7
-    kept.write_text(kept.read_text().replace("1.7", "-1"))
-    with pytest.raises(ConfigError, match="slip_factor"):
-        load_calibration(package)
+    assert written["drive"] == {**found.calibration.drive_values(), "track": 0.5}
 
 
 def test_robots_that_cannot_be_calibrated_are_refused(tmp_path: Path) -> None:
