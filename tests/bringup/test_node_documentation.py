@@ -6,13 +6,13 @@ from pathlib import Path
 import pytest
 
 from roboyard.bringup import catalog
-from roboyard.bringup.node_documentation import read_class_docstring
+from roboyard.bringup.node_documentation import read_docstring
 
 
 @pytest.mark.parametrize("name", catalog.NODES.names())
 def test_docstring_from_source_is_that_of_the_class(name: str) -> None:
     point = catalog.NODES.entry_points()[name]
-    found, expected = read_class_docstring(point.module, point.attr), catalog.resolve_node_class(name).__doc__
+    found, expected = read_docstring(point.module, point.attr), catalog.resolve_node_class(name).__doc__
     assert found is not None
     assert found.strip().split("\n")[0] == (expected or "").strip().split("\n")[0]
 
@@ -34,14 +34,14 @@ def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
 
 
 def test_reading_docstrings_imports_nothing(module: str) -> None:
-    assert (read_class_docstring(module, "Plain") or "").startswith("Says what it is.\n")
-    assert read_class_docstring(module, "Plainer") == "Another."
-    assert read_class_docstring(module, "Bare") == ""
+    assert (read_docstring(module, "Plain") or "").startswith("Says what it is.\n")
+    assert read_docstring(module, "Plainer") == "Another."
+    assert read_docstring(module, "Bare") == ""
     assert module not in sys.modules
 
 
 def test_docstring_outside_the_source_is_none(module: str) -> None:
-    assert read_class_docstring(module, "Absent") is None
-    assert read_class_docstring(module, "Foreign") is None
-    assert read_class_docstring("no_such_module_anywhere", "Plain") is None
-    assert read_class_docstring("math", "Plain") is None
+    assert read_docstring(module, "Absent") is None
+    assert read_docstring(module, "Foreign") is None
+    assert read_docstring("no_such_module_anywhere", "Plain") is None
+    assert read_docstring("math", "Plain") is None

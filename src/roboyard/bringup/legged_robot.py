@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from roboyard.bringup.robot_config import RobotPackage
 from roboyard.bringup.robot_loader import load_robot
 from roboyard.description import Model
 from roboyard.errors import InputError
-from roboyard.walking import Rig, Walker, load_walker
+from roboyard.walking import Walker, load_walker
+
+if TYPE_CHECKING:
+    from roboyard.walking import Rig
 
 
 def load_legged_robot(
@@ -65,5 +69,7 @@ def load_free_gait_model(
     Raises:
         UnknownNameError, InputError, ConfigError, DescriptionError: As `load_legged_robot`; there is no such leg.
     """
+    from roboyard.walking import Rig  # with its planner's kernels, which nobody who walks by a gait needs
+
     legged_robot, model = load_legged_robot_and_model(robot, base_folder, arguments)
     return Rig.of(legged_robot if failed_leg is None else legged_robot.without(failed_leg), model)

@@ -1,6 +1,6 @@
 """Documentation of node classes.
 
-`read_class_docstring` reads it from the source, so that a list of all nodes imports none of them. `describe_node`
+`read_docstring` reads it from the source, so that a list of all nodes imports none of them. `describe_node`
 imports one class and adds what it declares.
 """
 
@@ -20,21 +20,21 @@ from roboyard.bringup.catalog import resolve_node_class
 from roboyard.config import SchemaRow, schema_rows
 
 _MAX_REEXPORTS_FOLLOWED = 5
-"""A class is looked for through so many modules that import it from one another."""
+"""A class or function is looked for through so many modules that import it from one another."""
 
 
-def read_class_docstring(module: str, name: str) -> str | None:
-    """The docstring of a class as its source has it; "" if it has none, None if the source does not show it.
+def read_docstring(module: str, name: str) -> str | None:
+    """Read a docstring of a class or function from its source; "" if it has none, None if the source does not show it.
 
     Args:
-        module: Full name of a module that defines the class, or imports it at its top level.
-        name: Of the class.
+        module: Full name of a module that defines it, or imports it at its top level.
+        name: Name of the class or function.
     """
     for _ in range(_MAX_REEXPORTS_FOLLOWED):
         source = _read_source(module)
         if source is None:
             return None
-        start = re.search(rf"^class {re.escape(name)}\b", source, re.MULTILINE)
+        start = re.search(rf"^(?:class|def) {re.escape(name)}\b", source, re.MULTILINE)
         if start is not None:
             return _docstring_after(source[start.start() :])
         found = _imported_names(module).get(name)
@@ -70,7 +70,7 @@ def _imported_names(module: str) -> dict[str, tuple[str, str]]:
 
 
 def _docstring_after(source: str) -> str | None:
-    """The docstring of the class that a text begins with."""
+    """Return the docstring of the class or function that a text begins with."""
     try:
         is_inside = False
         for token in tokenize.generate_tokens(io.StringIO(source).readline):

@@ -107,10 +107,12 @@ _HILL_WIDTH: Final = 1.5
 
 
 def _flat(rows: int, columns: int, height_range: float, fraction: float, rng: np.random.Generator) -> Array:
+    """Level ground."""
     return np.zeros((rows, columns))
 
 
 def _rough(rows: int, columns: int, height_range: float, fraction: float, rng: np.random.Generator) -> Array:
+    """Smooth random hills."""
     from scipy.ndimage import gaussian_filter
 
     hills = gaussian_filter(rng.standard_normal((rows + 1, columns + 1)), _HILL_WIDTH)
@@ -123,6 +125,7 @@ def _rough(rows: int, columns: int, height_range: float, fraction: float, rng: n
 
 
 def _slope(rows: int, columns: int, height_range: float, fraction: float, rng: np.random.Generator) -> Array:
+    """A ramp up to a level top, and down again."""
     top = max(fraction, 1.0 / columns) * columns
     column = np.arange(columns + 1)
     climb = np.minimum(np.minimum(column, columns - column) / (0.5 * (columns - top) + 1e-9), 1.0)
@@ -130,10 +133,12 @@ def _slope(rows: int, columns: int, height_range: float, fraction: float, rng: n
 
 
 def _blocks(rows: int, columns: int, height_range: float, fraction: float, rng: np.random.Generator) -> Array:
+    """Squares of random heights."""
     return rng.uniform(0.0, height_range, (rows, columns))
 
 
 def _stairs(rows: int, columns: int, height_range: float, fraction: float, rng: np.random.Generator) -> Array:
+    """A flight of stairs up, a level top, and a flight down."""
     flight = max(round(0.5 * (1.0 - fraction) * columns), 1)
     column = np.arange(columns)
     steps = np.minimum(np.minimum(column, columns - 1 - column) + 1, flight)
@@ -148,14 +153,17 @@ def _make_band(rows: int, columns: int, height: float, fraction: float) -> Array
 
 
 def _ditch(rows: int, columns: int, height_range: float, fraction: float, rng: np.random.Generator) -> Array:
+    """A ditch across level ground."""
     return _make_band(rows, columns, -height_range, fraction)
 
 
 def _wall(rows: int, columns: int, height_range: float, fraction: float, rng: np.random.Generator) -> Array:
+    """A wall across level ground."""
     return _make_band(rows, columns, height_range, fraction)
 
 
 def _stones(rows: int, columns: int, height_range: float, fraction: float, rng: np.random.Generator) -> Array:
+    """Stones that stand out of low ground: random squares at height 0."""
     return np.where(rng.random((rows, columns)) < fraction, 0.0, -height_range)
 
 

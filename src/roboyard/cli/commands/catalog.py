@@ -2,37 +2,23 @@
 
 from __future__ import annotations
 
-import enum
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from roboyard.cli.app import JsonOption, command_group
+from roboyard.cli.registry_listing import SHOWN_WITHOUT_KIND, RegistryKind, list_entries_of
 
 if TYPE_CHECKING:
-    from importlib.metadata import EntryPoint
-
     from roboyard.scenarios.scaffold import CreatedFiles
-
-
-class CatalogKind(enum.StrEnum):
-    """What can be listed."""
-
-    ROBOTS = "robots"
-    WORLDS = "worlds"
-    DEVICES = "devices"
-    SCENARIOS = "scenarios"
-    NODES = "nodes"
-    SENSORS = "sensors"
-    RUNS = "runs"
 
 
 def list_entries(
     kind: Annotated[
-        CatalogKind | None,
-        typer.Argument(metavar="[KIND]", help="robots, worlds, devices, scenarios, nodes, sensors or runs."),
+        RegistryKind | None,
+        typer.Argument(metavar="[KIND]", help=f"{', '.join(RegistryKind)}."),
     ] = None,
     name: Annotated[
         str | None, typer.Argument(metavar="[NAME]", help="Of a node: show its topics and parameters.")
@@ -45,12 +31,8 @@ def list_entries(
     if name is not None:
         _print_node(kind, name, json)
         return
-    kinds = (
-        [kind]
-        if kind
-        else [each for each in CatalogKind if each not in (CatalogKind.NODES, CatalogKind.SENSORS, CatalogKind.DEVICES)]
-    )
-    found = {each.value: _find_entries(each) for each in kinds}
+    kinds = [kind] if kind else list(SHOWN_WITHOUT_KIND)
+    found = {each.value: list_entries_of(each) for each in kinds}
     if json:
         print_json(found)
         return
@@ -65,11 +47,11 @@ def list_entries(
             print_line("none")
 
 
-def _print_node(kind: CatalogKind | None, name: str, as_json: bool) -> None:
+def _print_node(kind: RegistryKind | None, name: str, as_json: bool) -> None:
     from roboyard.cli.terminal import print_fields, print_heading, print_json, print_line, print_table
     from roboyard.errors import InputError
 
-    if kind is not CatalogKind.NODES:
+    if kind is not RegistryKind.NODES:
         raise InputError(
             f"list {kind.value if kind else ''}: unexpected name {name!r}", valid="a name only after `list nodes`"
         )
@@ -91,49 +73,9 @@ def _print_node(kind: CatalogKind | None, name: str, as_json: bool) -> None:
     print_table(("name", "default", "runtime", "must be", "meaning"), rows)
 
 
-def _find_entries(kind: CatalogKind) -> list[dict[str, Any]]:
-    if kind is CatalogKind.RUNS:
-        from roboyard.bus.socket import live_runs
-
-        return [{"name": run.name, "summary": f"pid {run.pid}", "pid": run.pid} for run in live_runs()]
-    if kind is CatalogKind.SENSORS:
-        from roboyard.description.sensor_presets import PRESETS
-        from roboyard.description.sensor_reader import plugin_sensor_kinds
-
-        presets = [{"name": name, "summary": one.summary, "kind": one.kind} for name, one in PRESETS.items()]
-        plugin_kinds = sorted(plugin_sensor_kinds())
-        return presets + [{"name": name, "summary": "a kind of another package", "kind": name} for name in plugin_kinds]
-    from roboyard.bringup import catalog
-
-    if kind is CatalogKind.NODES:
-        return [
-            {"name": name, "summary": _first_line(_docstring(point)), "class": point.value}
-            for name, point in catalog.NODES.entry_points().items()
-        ]
-    entries = {
-        CatalogKind.ROBOTS: catalog.ROBOTS,
-        CatalogKind.WORLDS: catalog.WORLDS,
-        CatalogKind.DEVICES: catalog.DEVICES,
-        CatalogKind.SCENARIOS: catalog.SCENARIOS,
-    }[kind]
-    return [{"name": e.name, "summary": e.summary, "path": str(e.path), "origin": e.origin} for e in entries.values()]
-
-
-def _docstring(point: EntryPoint) -> str | None:
-    from roboyard.bringup.catalog import resolve_node_class
-    from roboyard.bringup.node_documentation import read_class_docstring
-
-    found = read_class_docstring(point.module, point.attr)
-    return resolve_node_class(point.name).__doc__ if found is None else found
-
-
 def _first_sentence(text: str) -> str:
     """The first one; --json has the whole text."""
     return re.split(r"\.(?:\s|$)", text, maxsplit=1)[0]
-
-
-def _first_line(text: str | None) -> str:
-    return (text or "").strip().split("\n", 1)[0].partition("  in:")[0].rstrip()
 
 
 new_app = command_group("Start a robot, world, scenario or node of your own.")

@@ -65,7 +65,7 @@ class SensedLayer:
 
 @dataclass(frozen=True, kw_only=True)
 class ObstacleSettings(SensedLayer):
-    """An `ObstacleLayer`."""
+    """Obstacles in the plane, from laser scans and point clouds (`ObstacleLayer`)."""
 
     type: Literal["obstacles"]
     sources: tuple[PointSource, ...] = parameter(doc="Sensors of the layer.")
@@ -74,7 +74,7 @@ class ObstacleSettings(SensedLayer):
 
 @dataclass(frozen=True, kw_only=True)
 class VoxelSettings(SensedLayer):
-    """A `VoxelLayer`."""
+    """Obstacles in columns of voxels, from point clouds and scans at several heights (`VoxelLayer`)."""
 
     type: Literal["voxels"]
     sources: tuple[PointSource, ...] = parameter(doc="Sensors of the layer.")
@@ -84,7 +84,7 @@ class VoxelSettings(SensedLayer):
 
 @dataclass(frozen=True, kw_only=True)
 class RangeSettings(SensedLayer):
-    """A `RangeLayer`."""
+    """Probabilities of obstacles within cones, from sonars and other range sensors (`RangeLayer`)."""
 
     type: Literal["ranges"]
     sources: tuple[EchoSource, ...] = parameter(doc="Sensors of the layer.")

@@ -1,0 +1,44 @@
+"""``roboyard list KIND`` prints every registry, with a summary of each entry."""
+
+from __future__ import annotations
+
+import pytest
+from tests.cli.conftest import Command
+
+from roboyard.bringup.catalog import DEVICES, NODES, OBJECTS, ROBOTS, SCENARIOS, WORLD_SOURCES, WORLDS
+from roboyard.cli.registry_listing import RegistryKind
+from roboyard.navigation.controllers.choice import CONTROLLERS
+from roboyard.navigation.planning.choice import PLANNERS
+
+REGISTRIES = {
+    "robots": ROBOTS, "worlds": WORLDS, "devices": DEVICES, "objects": OBJECTS, "scenarios": SCENARIOS,
+    "planners": PLANNERS.names(), "controllers": CONTROLLERS.names(), "world-sources": WORLD_SOURCES.names(),
+    "nodes": NODES.names(),
+}  # fmt: skip
+SOME = {
+    "layers": {"obstacles", "voxels", "ranges"},
+    "faults": {"spawn", "sensor_dropout", "sensor_frozen", "low_friction_area"},
+    "terrains": {"rough", "stairs"},
+    "tree-nodes": {"Sequence", "Sleep", "NavigateToPose"},
+    "sensors": {"sick_lms200"},
+}
+
+
+@pytest.mark.parametrize("kind", [kind.value for kind in RegistryKind if kind is not RegistryKind.RUNS])
+def test_every_kind_lists_its_names_with_summaries(command: Command, kind: str) -> None:
+    entries = command("list", kind, "--json").json[kind]
+    names = [entry["name"] for entry in entries]
+    assert len(set(names)) == len(names)
+    assert all(entry["summary"] for entry in entries), [one["name"] for one in entries if not one["summary"]]
+    if kind in REGISTRIES:
+        assert set(names) == set(REGISTRIES[kind])
+    else:
+        assert SOME[kind] <= set(names)
+    text = command("list", kind).out
+    assert all(name in text for name in names)
+
+
+def test_unknown_kind_is_refused_with_all_kinds(command: Command) -> None:
+    result = command("list", "planers")
+    assert result.code == 2
+    assert "planners" in result.err
