@@ -42,8 +42,8 @@ def test_calibration_is_used_until_the_robot_changes(tmp_path: Path) -> None:
     package = load_robot(str(path))
     assert drive_of(package).wheel_radius == 0.11
     record = make_calibration(package)
-    kept = save_calibration(package, record)
-    assert kept == tmp_path / "cart.calibration.yaml"
+    stored_path = save_calibration(package, record)
+    assert stored_path == tmp_path / "cart.calibration.yaml"
     repeated = load_robot(str(path))
     calibrated = drive_of(repeated).values()
     assert {name: calibrated[name] for name in record.drive_values()} == record.drive_values()
@@ -61,12 +61,15 @@ def test_failed_storing_keeps_the_older_calibration(tmp_path: Path, monkeypatch:
     (tmp_path / "cart.urdf").write_text(CART)
     package = load_robot(str(tmp_path / "cart.urdf"), use_calibration=False)
     record = make_calibration(package)
-    kept = save_calibration(package, record)
-    before = kept.read_bytes()
+    stored_path = save_calibration(package, record)
+    before = stored_path.read_bytes()
     newer = replace(record, slip_factor=record.slip_factor + 0.1)
-    with full_disk(), pytest.raises(RunError, match=rf"{kept}: .*cannot be stored: .*the older one is unchanged"):
+    with (
+        full_disk(),
+        pytest.raises(RunError, match=rf"{stored_path}: .*cannot be stored: .*the older one is unchanged"),
+    ):
         save_calibration(package, newer)
-    assert kept.read_bytes() == before
+    assert stored_path.read_bytes() == before
     assert not calibration_folder().exists()  # the older one would hide it there
     assert load_calibration(package)[0] == record
     assert drive_of(load_robot(str(tmp_path / "cart.urdf"))).slip_factor == record.slip_factor
@@ -80,15 +83,15 @@ def test_damaged_calibration_is_one_error_with_advice(tmp_path: Path, damage: by
     source = tmp_path / "cart.urdf"
     source.write_text(CART)
     package = load_robot(str(source), use_calibration=False)
-    kept = save_calibration(package, make_calibration(package))
-    kept.write_bytes(damage)
+    stored_path = save_calibration(package, make_calibration(package))
+    stored_path.write_bytes(damage)
     with pytest.raises(ConfigError) as caught:
         load_robot(str(source))
     message = str(caught.value)
-    assert message.startswith(f"{kept}: the stored calibration cannot be used: ")
+    assert message.startswith(f"{stored_path}: the stored calibration cannot be used: ")
     assert message.endswith(f"(remove the file, or calibrate anew: roboyard calibrate odometry {source})")
     assert "\n" not in message
-    assert save_calibration(package, make_calibration(package)) == kept  # as the advice says
+    assert save_calibration(package, make_calibration(package)) == stored_path  # as the advice says
     assert load_robot(str(source)).findings
 
 
@@ -113,11 +116,11 @@ def test_digest_depends_on_the_described_model(tmp_path: Path) -> None:
 def test_calibration_of_installed_robot_is_in_the_user_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
     package = load_robot("rover")
-    kept = save_calibration(package, make_calibration(package))
-    assert kept == calibration_folder() / "rover.calibration.yaml"
-    assert str(kept).startswith(str(tmp_path))
+    stored_path = save_calibration(package, make_calibration(package))
+    assert stored_path == calibration_folder() / "rover.calibration.yaml"
+    assert str(stored_path).startswith(str(tmp_path))
     assert drive_of(load_robot("rover")).slip_factor == 1.7
-    kept.write_text(kept.read_text().replace("1.7", "-1"))
+    stored_path.write_text(stored_path.read_text().replace("1.7", "-1"))
     with pytest.raises(ConfigError, match="slip_factor"):
         load_calibration(package)
 
@@ -128,8 +131,8 @@ def test_calibration_of_a_robot_without_a_stated_drive_is_not_used(tmp_path: Pat
     source = tmp_path / "mine.yaml"
     source.write_text("description: cart.urdf\nnodes: {drive: {type: differential_drive, parameters: {track: 0.4}}}\n")
     package = load_robot(str(source))
-    kept = save_calibration(package, make_calibration(load_robot(str(tmp_path / "cart.urdf"))))
-    assert kept == tmp_path / "mine.calibration.yaml"
+    stored_path = save_calibration(package, make_calibration(load_robot(str(tmp_path / "cart.urdf"))))
+    assert stored_path == tmp_path / "mine.calibration.yaml"
     loaded = load_robot(str(source))
     assert loaded.config == package.config
     assert any("no `drive` of type differential" in finding for finding in loaded.findings)

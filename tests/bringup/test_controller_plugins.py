@@ -402,8 +402,8 @@ def test_effort_gains_of_joint_controllers_are_used(home: Path, kind: str, integ
     with Run("empty", record=False) as run:
         placed = run.add_robot(found)
         run.run_for(0.1)
-        many = msg.Float64MultiArray(data=np.array([-0.2]))
-        placed.publish("lift/command", many if PIDS[kind] == GROUP else msg.Float64(data=-0.2))
+        array_message = msg.Float64MultiArray(data=np.array([-0.2]))
+        placed.publish("lift/command", array_message if PIDS[kind] == GROUP else msg.Float64(data=-0.2))
         run.run_for(4.0)
         position = float(placed.hardware.read().position[0])
     sag = 2.0 * 9.8 * 0.4 * np.cos(position) / 80.0

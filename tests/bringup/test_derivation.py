@@ -154,15 +154,15 @@ def test_smoother_keeps_the_limits_of_the_drive(tmp_path: Path) -> None:
 
 def test_scenario_parameters_are_merged_with_the_package() -> None:
     package = derive_package_from_model(load_model(cart(PLUGIN)), Path("cart.urdf"))
-    own = {"pace": {"forward": 1.0, "turn": 2.0}, "controller": {"type": "pursuit", "settings": {"a": 1}}}
-    package = package.with_overrides({"navigator": own}, {})
+    base_parameters = {"pace": {"forward": 1.0, "turn": 2.0}, "controller": {"type": "pursuit", "settings": {"a": 1}}}
+    package = package.with_overrides({"navigator": base_parameters}, {})
     over = {"pace": {"forward": 0.5}, "controller": {"type": "mppi", "settings": {"b": 2}}, "rate": 5.0}
     assert package.with_overrides({"navigator": over}, {}).node("navigator").parameters == {
         "pace": {"forward": 0.5, "turn": 2.0},
         "controller": {"type": "mppi", "settings": {"b": 2}},
         "rate": 5.0,
     }
-    assert package.node("navigator").parameters == own, "the package itself stays as it is"
+    assert package.node("navigator").parameters == base_parameters, "the package itself stays as it is"
 
 
 @pytest.mark.parametrize("name", ["drive", "navigatr", "joint_trajectory"])

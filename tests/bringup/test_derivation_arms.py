@@ -47,7 +47,7 @@ def urdf() -> str:
 
 
 @pytest.fixture
-def own(tmp_path: Path) -> Path:
+def arm_file(tmp_path: Path) -> Path:
     path = tmp_path / "own.urdf"
     path.write_text(urdf())
     model = load_model(path)
@@ -57,20 +57,22 @@ def own(tmp_path: Path) -> Path:
     return path
 
 
-def test_custom_arm_follows_at_full_speed_with_its_gains(own: Path) -> None:
+def test_custom_arm_follows_at_full_speed_with_its_gains(arm_file: Path) -> None:
     with ry.Run("empty", seed=1, record=False) as run:
-        arm = run.add_robot(str(own))
+        arm = run.add_robot(str(arm_file))
         assert {"joint_states", "robot_state", "arm", "move_group"} <= set(arm.nodes)
         parameters = next(dict(one.parameters) for one in arm.model.interfaces if one.joint == "j1")
         assert float(parameters["pos_kp"]) == arm.groups.gains["j1"]["pos_kp"]
         harness = BusHarness(bus=run.bus)
         harness.run_for(0.2)
-        at = arm.groups.group().pose("safe")
+        start_pose = arm.groups.group().pose("safe")
         found = dict(zip(arm.hardware.joint_names, arm.hardware.read().position, strict=True))
-        assert [found[f"j{k}"] for k in range(5)] == pytest.approx(at, abs=0.01), "it begins where its file says"
+        assert [found[f"j{k}"] for k in range(5)] == pytest.approx(start_pose, abs=0.01), (
+            "it begins where its file says"
+        )
         errors: list[float] = []
         for target in ([1.5, 0.9, 0.8, 1.0, 1.0], [-1.0, -0.8, 1.4, -1.0, -1.0]):
-            found = plan(PlanningScene.of(arm.groups), at, JointGoal(target))
+            found = plan(PlanningScene.of(arm.groups), start_pose, JointGoal(target))
             goal = harness.send_goal(
                 "/arm/follow_joint_trajectory",
                 action.FollowJointTrajectory,
@@ -79,31 +81,31 @@ def test_custom_arm_follows_at_full_speed_with_its_gains(own: Path) -> None:
             )
             assert goal.succeeded, goal.error_message
             errors += [float(np.abs(item.error.positions).max()) for item in goal.feedback]
-            at = found.goal
+            start_pose = found.goal
         assert len(errors) > 20
         assert max(errors) <= 0.01
 
 
-def test_groups_are_found_beside_dotted_description_names(own: Path) -> None:
-    dotted = own.rename(own.with_name("own.v2.urdf"))
-    assert find_groups_file(dotted) == own.with_name("own.groups.yaml")
-    nearer = own.with_name("own.v2.groups.yaml")
-    nearer.write_text(own.with_name("own.groups.yaml").read_text())
+def test_groups_are_found_next_to_dotted_description_names(arm_file: Path) -> None:
+    dotted = arm_file.rename(arm_file.with_name("own.v2.urdf"))
+    assert find_groups_file(dotted) == arm_file.with_name("own.groups.yaml")
+    nearer = arm_file.with_name("own.v2.groups.yaml")
+    nearer.write_text(arm_file.with_name("own.groups.yaml").read_text())
     assert find_groups_file(dotted) == nearer
 
 
-def test_unknown_start_pose_is_refused(own: Path) -> None:
-    path = own.with_name("own.groups.yaml")
+def test_unknown_start_pose_is_refused(arm_file: Path) -> None:
+    path = arm_file.with_name("own.groups.yaml")
     path.write_text(path.read_text().replace("start: safe", "start: save"))
     with pytest.raises(ConfigError, match="no pose 'save'"):
-        load_groups(path, load_model(own))
+        load_groups(path, load_model(arm_file))
 
 
-def test_fixed_robot_stands_without_a_world_link(own: Path) -> None:
-    text = own.read_text().replace('<link name="world"/>', "").replace('<joint name="f"', '<joint name="gone"')
-    start, rest = text.split('<joint name="gone"', 1)
-    free = own.with_name("free.urdf")
-    free.write_text(start + rest.split("</joint>", 1)[1])
+def test_fixed_robot_is_upright_without_a_world_link(arm_file: Path) -> None:
+    text = arm_file.read_text().replace('<link name="world"/>', "").replace('<joint name="f"', '<joint name="gone"')
+    start, remainder = text.split('<joint name="gone"', 1)
+    free = arm_file.with_name("free.urdf")
+    free.write_text(start + remainder.split("</joint>", 1)[1])
     for fixed in (False, True):
         with ry.Run("empty", seed=1, record=False) as run:
             arm = run.add_robot(str(free), pose=(0.0, 0.0, 0.5, 0.0, 0.0, 0.0), fixed_base=fixed)
@@ -111,8 +113,8 @@ def test_fixed_robot_stands_without_a_world_link(own: Path) -> None:
             assert (abs(arm.truth.pose.xyz[2] - 0.5) < 1e-6) == fixed
 
 
-def test_invalid_gains_are_refused_with_their_place(own: Path) -> None:
-    path = own.with_name("own.groups.yaml")
+def test_invalid_gains_are_refused_with_their_place(arm_file: Path) -> None:
+    path = arm_file.with_name("own.groups.yaml")
     text = path.read_text()
     for wrong, message in (
         ("j0: {kp: 3}", "kp is 3"),
@@ -121,4 +123,4 @@ def test_invalid_gains_are_refused_with_their_place(own: Path) -> None:
     ):
         path.write_text(text.split("gains:")[0] + f"gains:\n  {wrong}\n")
         with pytest.raises(ConfigError, match=message):
-            load_groups(path, load_model(own))
+            load_groups(path, load_model(arm_file))

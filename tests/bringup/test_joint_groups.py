@@ -19,7 +19,7 @@ def test_packaged_robots_have_groups(name: str) -> None:
     assert "fingertips" in load_joint_groups(name).group("arm").tools
 
 
-def test_groups_file_beside_a_description_is_used(tmp_path: Path) -> None:
+def test_groups_file_next_to_a_description_is_used(tmp_path: Path) -> None:
     for name in ("scitos_arm.urdf.xacro", "arm.xacro"):
         shutil.copy(ROBOTS / "scitos_arm" / name, tmp_path)
     path = str(tmp_path / "scitos_arm.urdf.xacro")

@@ -35,12 +35,12 @@ BODY = """<link name="body"><inertial><pose>0 0 0.12 0 0 0</pose><mass>8</mass>
   <inertia><ixx>0.1</ixx><iyy>0.2</iyy><izz>0.25</izz></inertia></inertial>
   <collision name="c"><pose>0 0 0.17 0 0 0</pose>
   <geometry><box><size>0.5 0.25 0.1</size></box></geometry></collision></link>"""
-PLACES = {"fl": (0.2, 0.2), "fr": (0.2, -0.2), "bl": (-0.2, 0.2), "br": (-0.2, -0.2)}
+WHEEL_POSITIONS = {"fl": (0.2, 0.2), "fr": (0.2, -0.2), "bl": (-0.2, 0.2), "br": (-0.2, -0.2)}
 
 
 def car(plugin: str, steered: bool = False) -> str:
     parts = [BODY]
-    for name, (x, y) in PLACES.items():
+    for name, (x, y) in WHEEL_POSITIONS.items():
         parent = "body"
         if steered and x > 0:
             parent = f"{name}_pin"
@@ -190,7 +190,7 @@ MODEL = load_model(car(""))
 
 
 # -- driven ----------------------------------------------------------------------------------------------------------
-def drive_about(text: str, tmp_path: Path, twist: tuple[float, float, float], seconds: float = 2.0):
+def drive_for(text: str, tmp_path: Path, twist: tuple[float, float, float], seconds: float = 2.0):
     path = tmp_path / "car.sdf"
     path.write_text(text)
     run = Run("empty", record=False)
@@ -206,7 +206,7 @@ def drive_about(text: str, tmp_path: Path, twist: tuple[float, float, float], se
 
 def test_mecanum_base_moves_sideways_with_odometry(tmp_path: Path) -> None:
     text = car(plug("gz-sim-mecanum-drive-system", MECANUM + "<max_acceleration>4</max_acceleration>"))
-    run, robot = drive_about(text, tmp_path, (0.2, 0.3, 0.0))
+    run, robot = drive_for(text, tmp_path, (0.2, 0.3, 0.0))
     with run:
         assert robot.truth.pose.y > 0.45
         assert robot.truth.pose.x == pytest.approx(robot.truth.pose.y * 2 / 3, rel=0.1)
@@ -216,7 +216,7 @@ def test_mecanum_base_moves_sideways_with_odometry(tmp_path: Path) -> None:
 def test_wheels_with_roller_friction_move_the_body(tmp_path: Path) -> None:
     """The same car with friction along the rollers only, as Gazebo's example has it: no base is driven."""
     text = car(plug("gz-sim-mecanum-drive-system", MECANUM + "<max_acceleration>4</max_acceleration>"))
-    for name, (x, y) in PLACES.items():
+    for name, (x, y) in WHEEL_POSITIONS.items():
         grip = f"1 {-1 if x * y > 0 else 1} 0"
         surface = f"""<surface><friction><ode><mu>1</mu><mu2>0</mu2><fdir1 gz:expressed_in="body">{grip}</fdir1></ode>
           </friction></surface>"""
@@ -226,7 +226,7 @@ def test_wheels_with_roller_friction_move_the_body(tmp_path: Path) -> None:
         cylinder = "<cylinder><radius>0.1</radius><length>0.05</length>\n  </cylinder>"
         text = text[:start] + text[start:].replace(cylinder, "<sphere><radius>0.1</radius></sphere>", 1)
     assert derive_package_from_model(load_model(text), Path("car.sdf")).config.base_motion is None
-    run, robot = drive_about(text, tmp_path, (0.2, 0.3, 0.0))
+    run, robot = drive_for(text, tmp_path, (0.2, 0.3, 0.0))
     with run:
         assert robot.truth.pose.y > 0.45
         assert robot.truth.pose.x == pytest.approx(robot.truth.pose.y * 2 / 3, rel=0.02)
@@ -235,7 +235,7 @@ def test_wheels_with_roller_friction_move_the_body(tmp_path: Path) -> None:
 
 def test_ackermann_car_drives_the_commanded_circle(tmp_path: Path) -> None:
     text = car(plug("gz-sim-ackermann-steering-system", STEERING + "<max_acceleration>4</max_acceleration>"), True)
-    run, robot = drive_about(text, tmp_path, (0.5, 0.0, 0.4), 5.0)
+    run, robot = drive_for(text, tmp_path, (0.5, 0.0, 0.4), 5.0)
     with run:
         truth = robot.truth
         speed = float(truth.linear_velocity[0])
@@ -250,7 +250,7 @@ def test_ackermann_car_drives_the_commanded_circle(tmp_path: Path) -> None:
 
 def test_planar_move_plugin_moves_the_body(tmp_path: Path) -> None:
     text = car(plug("libgazebo_ros_planar_move.so", "<odometryFrame>home</odometryFrame>"))
-    run, robot = drive_about(text, tmp_path, (0.1, -0.3, 0.0))
+    run, robot = drive_for(text, tmp_path, (0.1, -0.3, 0.0))
     with run:
         assert robot.truth.pose.y == pytest.approx(-0.6, abs=0.05)
         assert robot.nodes["odometry_truth"].health.text.startswith("this is the truth")
@@ -274,17 +274,17 @@ def test_joint_position_topics_respect_limits(tmp_path: Path) -> None:
     path.write_text(car(pins, steered=True))
     with Run("empty", record=False) as run:
         robot = run.add_robot(path)
-        where = [robot.hardware.joint_names.index(f"{n}_pin_joint") for n in ("fl", "fr")]
+        columns = [robot.hardware.joint_names.index(f"{n}_pin_joint") for n in ("fl", "fr")]
         run.run_for(0.5)
-        assert robot.hardware.read().position[where] == pytest.approx([0.1, 0.1], abs=0.02)
+        assert robot.hardware.read().position[columns] == pytest.approx([0.1, 0.1], abs=0.02)
         run.publish("/fl", msg.Float64(data=-0.3))
         run.publish("/fr", msg.Float64(data=9.0))
         run.run_for(1.0)
-        assert robot.hardware.read().position[where] == pytest.approx([-0.3, 0.6], abs=0.02)
+        assert robot.hardware.read().position[columns] == pytest.approx([-0.3, 0.6], abs=0.02)
         run.publish("/joint_position/commands", msg.Float64MultiArray(data=np.array([0.2, -0.2])))
         run.publish("/fr", msg.Float64(data=math.nan))
         run.run_for(1.0)
-        assert robot.hardware.read().position[where] == pytest.approx([0.2, -0.2], abs=0.02)
+        assert robot.hardware.read().position[columns] == pytest.approx([0.2, -0.2], abs=0.02)
 
 
 def test_plugins_of_gazebo_worlds_are_mapped(external_data: Path) -> None:
@@ -306,7 +306,7 @@ def test_plugins_of_gazebo_worlds_are_mapped(external_data: Path) -> None:
 @pytest.mark.slow
 def test_external_models_with_known_plugins_come_up(external_data: Path) -> None:
     """All nodes that are derived find their joints, topics and modes; what is refused says where."""
-    driven, refused = 0, []
+    driven, rejected = 0, []
     for file in sorted((external_data / "descriptions").glob("gz_sim*/**/*.sdf")):
         if "<plugin" not in file.read_text(errors="replace"):
             continue
@@ -324,13 +324,13 @@ def test_external_models_with_known_plugins_come_up(external_data: Path) -> None
                 driven += 1
             except DescriptionError as error:
                 assert "plugin" in str(error)
-                refused.append(file.stem)
-    assert refused == ["joint_controller_invalid"]
+                rejected.append(file.stem)
+    assert rejected == ["joint_controller_invalid"]
     assert driven >= 40
 
 
 @pytest.mark.parametrize("angle", [0.3, -0.2, 9.0])
-def test_steering_only_turns_both_wheels_about_one_point(tmp_path: Path, angle: float) -> None:
+def test_steering_only_turns_both_wheels_around_one_point(tmp_path: Path, angle: float) -> None:
     """The axes of the steered wheels meet on the unsteered axle, where that of a wheel midway would."""
     path = tmp_path / "car.sdf"
     only = STEERING.replace(WHEELS, "") + "<steering_only>true</steering_only><wheel_base>0.6</wheel_base>"

@@ -23,7 +23,7 @@ from roboyard.errors import ConfigError, RunError
 
 @dataclass(frozen=True)
 class DriveCalibration:
-    """What `roboyard calibrate odometry` found."""
+    """Calibration of a differential drive, as `roboyard calibrate odometry` stores it."""
 
     robot: str = parameter(doc="name of its kind")
     description: str = parameter(doc="first 16 digits of the SHA-256 of what is described")
@@ -48,7 +48,7 @@ class DriveCalibration:
 
 
 def calibration_folder() -> Path:
-    """Where calibrations of installed robots are kept: `roboyard/calibrations` in the XDG data folder."""
+    """Return the folder of the calibrations of installed robots: `roboyard/calibrations` in the XDG data folder."""
     # An XDG path that is not absolute is to be ignored, says the XDG base directory specification.
     xdg = os.environ.get("XDG_DATA_HOME", "")
     home = Path(xdg) if xdg.startswith("/") else Path(os.path.expanduser("~")) / ".local" / "share"  # noqa: PTH111
@@ -56,12 +56,12 @@ def calibration_folder() -> Path:
 
 
 def description_hash(package: RobotPackage) -> str:
-    """Tells apart what is described: links, joints, interfaces, sensors, whatever files and arguments say so.
+    """Return a hash of what a package describes: links, joints, interfaces and sensors.
 
-    Looks, texts and folders are left out.
+    Visual shapes, comments and folders do not change it.
 
     Raises:
-        DescriptionError: the description cannot be read.
+        DescriptionError: The description cannot be read.
     """
     model = package.load_model(repair=True)
     links = tuple(replace(link, visuals=()) for link in model.links)
@@ -70,7 +70,7 @@ def description_hash(package: RobotPackage) -> str:
 
 
 def _to_plain_data(value: Any) -> Any:
-    """A record as nested tuples; of files their names alone, since a folder may be moved."""
+    """Return a record as nested tuples; of a file only its name, since users may move the folder."""
     if isinstance(value, PurePath):
         return value.name
     if is_dataclass(value) and not isinstance(value, type):
@@ -81,19 +81,19 @@ def _to_plain_data(value: Any) -> Any:
 
 
 def calibration_paths(package: RobotPackage) -> tuple[Path, Path]:
-    """Beside the robot's file, and in the user's folder."""
+    """Return the two paths of a robot's calibration: beside the robot's file, and in the user's data folder."""
     name = f"{package.name}.calibration.yaml"
     robot_path = package.source.with_name(f"{package.source.stem}.calibration.yaml")
     return robot_path, calibration_folder() / name
 
 
 def save_calibration(package: RobotPackage, calibration: DriveCalibration) -> Path:
-    """Keep a calibration, so that the robot's next run uses it; gives the file.
+    """Store a calibration, so that the robot's next run uses it; return the path of its file.
 
-    A calibration that was kept before is replaced in one step, or stays as it was.
+    It replaces an older calibration in one step, or leaves that unchanged.
 
     Raises:
-        RunError: it can be written nowhere, or not where an older one lies that runs would continue to use.
+        RunError: No file can be written, or not the one of an older calibration that runs would continue to use.
     """
     robot_path, user_path = calibration_paths(package)
     for path in (user_path,) if package.is_installed else (robot_path, user_path):
@@ -115,10 +115,10 @@ def save_calibration(package: RobotPackage, calibration: DriveCalibration) -> Pa
 
 
 def load_calibration(package: RobotPackage) -> tuple[DriveCalibration | None, tuple[str, ...]]:
-    """The robot's calibration if one is kept and holds, and what is to be said about it.
+    """Load the robot's calibration if there is a valid one, and return it with findings about it.
 
     Raises:
-        ConfigError: its file is damaged, or says something it may not; it names the file and what to do.
+        ConfigError: Its file is damaged or invalid; the error names the file and what to do.
     """
     for path in calibration_paths(package):
         if not path.is_file():
@@ -169,11 +169,11 @@ def calibrated_parameters(package: RobotPackage, calibration: DriveCalibration) 
     return {
         name: dict(values)
         for name, node_config in package.config.nodes.items()
-        if _takes_differential_drive(package, node_config)
+        if _uses_differential_drive(package, node_config)
     }
 
 
-def _takes_differential_drive(package: RobotPackage, node_config: RobotNodeConfig) -> bool:
+def _uses_differential_drive(package: RobotPackage, node_config: RobotNodeConfig) -> bool:
     node_class = resolve_node_class(node_config.type, package.source.parent)
     geometry = node_class.resources_declared().get("drive_geometry")
     return geometry is not None and geometry.kind is DifferentialDriveConfig

@@ -106,7 +106,7 @@ class FileRegistry(Mapping[str, CatalogEntry]):
             raise unknown_name_error(self.kind, reference, list(files), "or a path to a file")
         return files[reference][0]
 
-    def holds(self, path: Path) -> bool:
+    def has_path(self, path: Path) -> bool:
         """Return whether a path is that of a registered file."""
         return any(path.samefile(registered) for registered, _ in self._files().values() if registered.is_file())
 

@@ -29,19 +29,20 @@ _MIN_JOINT_STATE_RATE = 50.0
 
 
 def derive_package(path: Path, arguments: dict[str, str], *, repair: bool = False) -> RobotPackage:
-    """The package of a bare description.
+    """Derive the package of a bare description.
 
     Raises:
-        DescriptionError: it cannot be read, or its drive makes no sense.
+        DescriptionError: It cannot be read, or its drive is invalid.
     """
     loader = ModelLoader(path)
     return replace(derive_package_from_model(loader.load(arguments, repair=repair), path, arguments), loader=loader)
 
 
 def derive_package_from_model(model: Model, path: Path, arguments: dict[str, str] | None = None) -> RobotPackage:
-    """The package of a model that is loaded already.
+    """Derive the package of a loaded model.
 
-    Its plugins say what drives it and what commands its joints; without any, its wheels and its position interfaces do.
+    The simulator plugins of the model determine its drive and the nodes that command its joints; without plugins, its
+    wheels and its position interfaces do.
     """
     mapping = map_plugins(model)
     root_link = model.roots[0].name if model.roots else "base_link"
@@ -91,7 +92,7 @@ def derive_package_from_model(model: Model, path: Path, arguments: dict[str, str
 
 
 def _add_trajectory_node(model: Model, mapping: PluginMapping) -> tuple[PluginMapping, tuple[str, ...]]:
-    """A group of the joints whose interfaces say that they take positions, unless something commands them already."""
+    """Add a trajectory node for the joints that take positions and that no other node commands."""
     commanded = {joint for group in mapping.command_groups for joint in group.joints}
     if mapping.drive is not None:
         commanded.update((*mapping.drive.wheel_joints, *mapping.drive.steering_joints))
@@ -114,7 +115,7 @@ def _add_trajectory_node(model: Model, mapping: PluginMapping) -> tuple[PluginMa
 
 
 def _rename_ground_truth_odometry(nodes: dict[str, RobotNodeConfig], findings: list[str]) -> dict[str, RobotNodeConfig]:
-    """Truth under another name than the wheels' odometry, if both would be told as ``odom``."""
+    """Rename the topic of ground-truth odometry where the odometry of the wheels is published as ``odom`` too."""
     if "odometry" not in nodes or "odometry_truth" not in nodes:
         return nodes
     node_config = nodes["odometry_truth"]
@@ -130,7 +131,7 @@ def _rename_ground_truth_odometry(nodes: dict[str, RobotNodeConfig], findings: l
 def _find_unsupported_nodes(
     model: Model, nodes: dict[str, RobotNodeConfig], drive: DriveConfig | None
 ) -> dict[str, str]:
-    """Return the nodes that command joints in a way that their interfaces do not offer, and why: they stay down."""
+    """Return the reasons, by node, why nodes are not started: the interfaces of their joints offer no such commands."""
     reasons: dict[str, str] = {}
     for name, node_config in nodes.items():
         if name in ("joint_states", "robot_state", "odometry", "arbiter"):
@@ -146,7 +147,7 @@ def _find_unsupported_nodes(
 
 
 def find_groups_file(description: Path) -> Path | None:
-    """The file beside a description that says its groups: of ``arm.v2.urdf`` for ``arm.v2``, else for ``arm``."""
+    """Return the file of joint groups beside a description: for ``arm.v2.urdf`` that of ``arm.v2`` or of ``arm``."""
     parts = description.name.split(".")
     names = (".".join(parts[:count]) for count in range(max(1, len(parts) - 1), 0, -1))
     candidates = (description.with_name(name + suffix) for name in names for suffix in _GROUPS_FILE_SUFFIXES)
@@ -159,18 +160,19 @@ _TRAJECTORY_PARAMETERS: dict[str, Any] = {"lead": 0.01, "path_tolerance": 0.1, "
 def derive_arm_nodes(
     model: Model, groups_file: Path | None, mapping: PluginMapping
 ) -> tuple[dict[str, RobotNodeConfig], dict[str, JointServoGains]]:
-    """Nodes by name, and the gains of joints that the file states.
+    """Derive the nodes of arms, by name, and return them with the servo gains that the file of joint groups states.
 
-    The first group's trajectories are followed by ``arm``, further ones' by nodes of the groups' names; ``move_group``
-    plans for the first.  Where the description's plugins command a group's joints already, theirs are taken.
+    Node ``arm`` follows trajectories of the first group, nodes with the names of the groups those of the others;
+    ``move_group`` plans for the first. Where a plugin of the description already commands the joints of a group, its
+    node is used.
 
     Args:
-        model: The robot.
-        groups_file: The file; None where there is none.
-        mapping: Nodes that the description's plugins become.
+        model: Description of the robot.
+        groups_file: File of joint groups; None where there is none.
+        mapping: Nodes of the description's plugins.
 
     Raises:
-        ConfigError, DescriptionError: as `load_groups`.
+        ConfigError, DescriptionError: As `load_groups`.
     """
     if groups_file is None:
         return {}, {}

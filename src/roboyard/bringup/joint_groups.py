@@ -1,6 +1,4 @@
-"""Joint groups of a robot: declared by a file that its package names or that lies beside its description, or
-guessed.
-"""
+"""Joint groups of a robot: from the file that its package names or that lies beside its description, or inferred."""
 
 from __future__ import annotations
 
@@ -20,16 +18,16 @@ from roboyard.manipulation import Groups, guess_groups, load_groups
 def load_joint_groups(
     robot: str, base_folder: Path | None = None, arguments: Mapping[str, str] | None = None, *, repair: bool = False
 ) -> Groups:
-    """The groups of a robot by name, of its YAML, or of a bare description.
+    """Load the joint groups of a robot.
 
     Args:
         robot: As for `load_robot`.
-        base_folder: Folder of the file that mentions it.
-        arguments: Values for ``<xacro:arg>``, beside those of the package.
-        repair: Mend what can be mended in the description.
+        base_folder: Folder that a relative path starts from, before the working directory.
+        arguments: Values for ``<xacro:arg>``; they override those of the package.
+        repair: Repair what can be repaired in the description.
 
     Raises:
-        UnknownNameError, InputError, ConfigError, DescriptionError: as `load_robot`, `load_model` and `load_groups`.
+        UnknownNameError, InputError, ConfigError, DescriptionError: As `load_robot`, `load_model` and `load_groups`.
     """
     package = load_robot(robot, base_folder, dict(arguments or {}), repair=repair, use_calibration=False)
     return RobotJoints.from_package(package, package.load_model(arguments, repair=repair)).groups
@@ -37,11 +35,11 @@ def load_joint_groups(
 
 @dataclass(frozen=True)
 class RobotJoints:
-    """What is known of a robot's joints beside its description.
+    """Joints of a robot: its description with servo gains and start positions, and its joint groups.
 
     Attributes:
-        model: The description, its joints' servos with the gains that are stated.
-        declared_groups: Groups that its file declares; None without such a file.
+        model: Description of the robot, with the stated servo gains and start positions.
+        declared_groups: Groups of its file of joint groups; None without such a file.
     """
 
     model: Model
@@ -49,10 +47,12 @@ class RobotJoints:
 
     @classmethod
     def from_package(cls, package: RobotPackage, model: Model) -> RobotJoints:
-        """Of a package whose description is loaded; its own gains count before those of its groups' file.
+        """Create it for a package with a loaded description.
+
+        Servo gains of the robot's file override those of its file of joint groups.
 
         Raises:
-            ConfigError, DescriptionError: as `load_groups`.
+            ConfigError, DescriptionError: As `load_groups`.
         """
         path = package.companion_file("joint_groups") or find_groups_file(package.description)
         if path is None:
@@ -64,17 +64,17 @@ class RobotJoints:
 
     @property
     def groups(self) -> Groups:
-        """Those that are stated, or guessed ones."""
+        """Joint groups of the file, or inferred ones without a file."""
         return self.declared_groups if self.declared_groups is not None else guess_groups(self.model)
 
     @property
     def acceleration_limits(self) -> JointRates:
-        """What joints can do that descriptions do not tell."""
+        """Acceleration limits of the joints, which descriptions do not state."""
         return JointRates() if self.declared_groups is None else JointRates(self.declared_groups.acceleration)
 
     @property
     def links_off_ground(self) -> frozenset[str]:
-        """Links of its arms and grippers, not meant to touch the ground; none where no file says groups."""
+        """Links of its arms and grippers, which do not touch the ground; none without a file of joint groups."""
         if self.declared_groups is None:
             return frozenset()
         joints = {name for group in self.declared_groups.groups.values() for name in group.joints}
@@ -86,7 +86,7 @@ class RobotJoints:
 
 
 def _with_start_poses(model: Model, groups: Groups) -> Model:
-    """The model whose groups begin in the poses that they say, where no interface says where a joint begins."""
+    """Return the model with the start poses of its groups, for joints whose interfaces state no initial position."""
     groups_with_start = [group for group in groups.groups.values() if group.start is not None]
     start_positions = {
         name: value

@@ -19,15 +19,15 @@ if TYPE_CHECKING:
 def load_legged_robot(
     robot: str, base_folder: Path | None = None, arguments: Mapping[str, str] | None = None
 ) -> Walker:
-    """The legs of a robot by name, or of its YAML.
+    """Load the legs of a robot.
 
     Args:
         robot: As for `load_robot`.
-        base_folder: Folder of the file that mentions it.
-        arguments: Values for ``<xacro:arg>``, beside those of the package.
+        base_folder: Folder that a relative path starts from, before the working directory.
+        arguments: Values for ``<xacro:arg>``; they override those of the package.
 
     Raises:
-        UnknownNameError, InputError, ConfigError, DescriptionError: as `load_robot`, `load_model` and `load_walker`;
+        UnknownNameError, InputError, ConfigError, DescriptionError: As `load_robot`, `load_model` and `load_walker`;
             InputError where the robot has no legs.
     """
     return load_legged_robot_and_model(robot, base_folder, arguments)[0]
@@ -36,7 +36,7 @@ def load_legged_robot(
 def load_legged_robot_and_model(
     robot: str, base_folder: Path | None = None, arguments: Mapping[str, str] | None = None
 ) -> tuple[Walker, Model]:
-    """The legs of a robot, and its description; see `load_legged_robot`."""
+    """Load the legs of a robot and return them with its description; see `load_legged_robot`."""
     package = load_robot(robot, base_folder, dict(arguments or {}), use_calibration=False)
     model = package.load_model(arguments)
     legged_robot = create_legged_robot(package, model)
@@ -46,7 +46,7 @@ def load_legged_robot_and_model(
 
 
 def create_legged_robot(package: RobotPackage, model: Model) -> Walker | None:
-    """The legs of a package whose description is loaded; None without. Raises ConfigError."""
+    """Create the legs of a package with a loaded description; None if the robot has none. Raises ConfigError."""
     path = package.companion_file("legs")
     return None if path is None else load_walker(path, model)
 

@@ -57,7 +57,7 @@ def _read_source(module: str) -> str | None:
 
 @lru_cache(maxsize=256)
 def _imported_names(module: str) -> dict[str, tuple[str, str]]:
-    """What a module imports with ``from``: by the name it has there, the module it comes from and its name in that."""
+    """Return the names that a module imports with ``from``: by local name, the source module and the name in that."""
     try:
         tree = ast.parse(_read_source(module) or "")
     except (SyntaxError, ValueError):

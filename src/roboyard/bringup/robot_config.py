@@ -21,58 +21,68 @@ if TYPE_CHECKING:
     from roboyard.description import Model, ModelLoader
 
 _DEFAULT_COMMAND_CHAIN = ("arbiter", "velocity_smoother", "collision_monitor")
-"""What commands pass on their way to the drive of a robot that does not say."""
+"""Command chain of a robot whose file states none."""
 
 
 @dataclass(frozen=True)
 class RobotNodeConfig:
-    """A node that a robot offers."""
+    """Configuration of a node that a robot offers."""
 
-    type: str = parameter(doc="name of `roboyard list`, `module:Class` or `file.py:Class`")
-    parameters: dict[str, Any] = parameter(factory=dict, doc="its declared parameters")
-    remap: dict[str, str] = parameter(factory=dict, doc="other names of its topics and services")
+    type: str = parameter(doc="Registered name (`roboyard list nodes`), `module:Class` or `file.py:Class`.")
+    parameters: dict[str, Any] = parameter(factory=dict, doc="Its parameters.")
+    remap: dict[str, str] = parameter(factory=dict, doc="Other names of its topics and services.")
 
     def with_overrides(self, parameters: Mapping[str, Any], remap: Mapping[str, str]) -> RobotNodeConfig:
-        """The node with some parameters and names changed; nested parameters are joined."""
+        """Return the node with some parameters and topic names changed; nested parameters are merged."""
         return replace(self, parameters=_merge_parameters(self.parameters, parameters), remap={**self.remap, **remap})
 
 
 _NEVER_INHERITED = ("description", "summary", "extends", "xacro_args", "nodes")
-"""What a file says for itself, whatever it is like."""
+"""Keys that a robot's file does not take from the file that it extends."""
 
 
 @dataclass(frozen=True)
 class RobotConfig:
-    """What `<robot>.yaml` may say."""
+    """Content of a robot's YAML file."""
 
-    description: Path = parameter(doc="URDF, xacro, SDF or MJCF, beside this file")
-    summary: str = parameter("", doc="one line for `roboyard list`")
+    description: Path = parameter(doc="Description: URDF, xacro, SDF or MJCF; a path relative to this file.")
+    summary: str = parameter("", doc="One line for `roboyard list`.")
     extends: Path | None = parameter(
-        None, doc="another robot's file: what is not said here is as there, and its nodes are offered too"
+        None,
+        doc="File of another robot: its values apply to keys that this file does not state; its nodes are offered too.",
     )
-    xacro_args: dict[str, str] = parameter(factory=dict, doc="xacro arguments")
-    base_frame: str = parameter("base_link", doc="the frame that odometry moves")
-    footprint: tuple[tuple[float, float], ...] = parameter((), unit="m", doc="outline on the ground in base_frame")
+    xacro_args: dict[str, str] = parameter(factory=dict, doc="Arguments of the xacro description.")
+    base_frame: str = parameter("base_link", doc="Frame that odometry moves.")
+    footprint: tuple[tuple[float, float], ...] = parameter(
+        (),
+        unit="m",
+        doc="Corners (x, y) of its outline in base_frame; default: hull of its shapes.",
+    )
     drive: AnyDriveConfig | None = parameter(
-        None, doc="its drive: joints and geometry, which its drive and odometry nodes take from here"
+        None, doc="Drive: joints and geometry, the defaults of its drive and odometry nodes."
     )
-    limits: DriveLimits = parameter(DriveLimits(), doc="what its drive can do, for drive nodes, planners and operators")
+    limits: DriveLimits = parameter(
+        DriveLimits(), doc="Limits of its drive, the defaults of drive nodes, planners and smoothers."
+    )
     gains: dict[str, dict[str, float]] = parameter(
-        factory=dict, doc="gains of joints' servos: {elbow: {pos_kp: 50, pos_ki: 0, pos_kd: 2}}, as in ros2_control"
+        factory=dict,
+        doc="Gains of joint servos, named as in ros2_control: {elbow: {pos_kp: 50, pos_ki: 0, pos_kd: 2}}.",
     )
-    topics: dict[str, str] = parameter(factory=dict, doc="where its standard topics are if elsewhere: {cmd_vel: /cmd}")
+    topics: dict[str, str] = parameter(factory=dict, doc="Other names of its standard topics: {cmd_vel: /cmd}.")
     joint_groups: Path | None = parameter(
-        None, doc="groups of joints, tools, named poses: a YAML or SRDF, beside this file"
+        None, doc="File of joint groups, tools and named poses: YAML or SRDF, relative to this file."
     )
-    legs: Path | None = parameter(None, doc="its legs, their stance and rest: a YAML beside this file")
-    servos: Path | None = parameter(None, doc="servos of the real robot's joints: a YAML beside this file")
-    nodes: dict[str, RobotNodeConfig] = parameter(factory=dict, doc="what it offers, by name")
+    legs: Path | None = parameter(None, doc="File of its legs and their stance and rest poses: YAML.")
+    servos: Path | None = parameter(None, doc="File of the servos of the real robot: YAML.")
+    nodes: dict[str, RobotNodeConfig] = parameter(factory=dict, doc="Nodes that it offers, by name.")
     command_chain: tuple[str, ...] = parameter(
         (),
-        doc="nodes that pass velocity commands on, in this order, as far as they run; none: "
+        doc="Nodes that pass velocity commands on, in this order, as far as they run; default: "
         + ", ".join(_DEFAULT_COMMAND_CHAIN),
     )
-    autostart: tuple[str, ...] = parameter((), doc="what comes up unless the scenario says otherwise, in this order")
+    autostart: tuple[str, ...] = parameter(
+        (), doc="Nodes that every run starts, in this order, unless the scenario selects others."
+    )
 
     def __post_init__(self) -> None:
         if self.extends is None:
@@ -92,29 +102,35 @@ class RobotConfig:
         return None if self.drive is None else self.drive.base_motion
 
     def merge_onto(self, base_config: RobotConfig, stated_keys: Collection[str]) -> RobotConfig:
-        """This file, with all but what is ``said`` in it as in ``other``, and with the nodes of both, joined."""
+        """Return this configuration with the values of another one for all keys that its file does not state.
+
+        Nodes of both are offered; parameters of nodes of the same name and type are merged.
+
+        Args:
+            base_config: The configuration that this one extends.
+            stated_keys: Keys that the file of this one states."""
         inherited = {
             key_field.name: getattr(base_config, key_field.name)
             for key_field in fields(self)
             if key_field.name not in _NEVER_INHERITED and key_field.name not in stated_keys
         }
         nodes = {**base_config.nodes, **self.nodes}
-        for name, own_node in self.nodes.items():
-            if (base_node := base_config.nodes.get(name)) is not None and base_node.type == own_node.type:
-                nodes[name] = base_node.with_overrides(own_node.parameters, own_node.remap)
+        for name, node in self.nodes.items():
+            if (base_node := base_config.nodes.get(name)) is not None and base_node.type == node.type:
+                nodes[name] = base_node.with_overrides(node.parameters, node.remap)
         return replace(self, extends=None, nodes=nodes, **inherited)
 
 
 @dataclass(frozen=True)
 class RobotPackage:
-    """A robot ready to be put into a world: where its description lies and which nodes it offers.
+    """A robot that can be added to a run: its description, its configuration and the nodes that it offers.
 
     Attributes:
-        name: Of the robot's kind.
-        config: What its YAML says, or what ``bringup`` derived from the description.
-        source: The YAML file, or the description itself.
-        findings: What was guessed, for people to read.
-        loader: Reads the description once for everyone who works with this package; None: every `load_model` reads it.
+        name: Name of this kind of robot.
+        config: Configuration: content of its YAML file, or derived from its description.
+        source: Path of the YAML file, or of the description where there is none.
+        findings: Assumptions that were made, for people to read.
+        loader: Loader that reads the description once for all users of this package; None: every `load_model` reads it.
         node_registry: Registered node classes; the robot also offers those that command no joints.
         is_installed: Whether an installed package brings the robot, into whose folder the user does not write.
         calibrated_parameters: Parameters of nodes that come from the drive's stored calibration, by node.
@@ -135,7 +151,7 @@ class RobotPackage:
         return self.source.parent / self.config.description
 
     def load_model(self, arguments: Mapping[str, str] | None = None, *, repair: bool = False) -> Model:
-        """Its description, read; ``arguments`` for xacro go before those of the package. Raises DescriptionError."""
+        """Load its description; xacro ``arguments`` override those of the package. Raises DescriptionError."""
         from roboyard.description import ModelLoader
 
         model_loader = self.loader or ModelLoader(self.description)
@@ -147,7 +163,7 @@ class RobotPackage:
         return {"drive_limits": self.config.limits} | {key: value for key, value in stated.items() if value is not None}
 
     def companion_file(self, key: str) -> Path | None:
-        """The file that its YAML names under ``key``, beside it; None where it names none. Raises ConfigError."""
+        """Return the path of a file that its YAML file names under a key; None without. Raises ConfigError."""
         relative_path: Path | None = getattr(self.config, key)
         if relative_path is None:
             return None
@@ -159,10 +175,10 @@ class RobotPackage:
         return path
 
     def select_nodes(self, nodes: str | tuple[str, ...] = "default") -> tuple[str, ...]:
-        """Names of the nodes meant by "default", "all", "none" or a list of names.
+        """Return the names of the nodes that "default", "all", "none" or a list of names selects.
 
         Raises:
-            UnknownNameError: the robot does not offer one.
+            UnknownNameError: The robot does not offer one of them.
         """
         if nodes == "default":
             return self.config.autostart
@@ -195,9 +211,9 @@ class RobotPackage:
         )
 
     def command_chain_remaps(self, active_nodes: Collection[str]) -> dict[str, dict[str, str]]:
-        """By which names of topics the nodes of the chain that are up hand commands on, each to the next.
+        """Return topic remaps, by node, with which the running nodes of the command chain pass velocity commands on.
 
-        The first takes ``cmd_vel``, the last gives ``cmd_vel_out``.
+        The first node subscribes to ``cmd_vel``, the last one publishes ``cmd_vel_out``.
         """
         chain = [name for name in self.config.command_chain or _DEFAULT_COMMAND_CHAIN if name in active_nodes]
         remaps = {name: {"cmd_vel_in": "cmd_vel"} for name in chain}
@@ -208,10 +224,10 @@ class RobotPackage:
     def with_overrides(
         self, parameters: Mapping[str, Mapping[str, Any]], remap: Mapping[str, Mapping[str, str]]
     ) -> RobotPackage:
-        """The package with some nodes' parameters and names changed.
+        """Return the package with some parameters and topic names of its nodes changed.
 
         Raises:
-            UnknownNameError: it offers no such node.
+            UnknownNameError: It offers no such node.
         """
         nodes = dict(self.config.nodes)
         for name in [*parameters, *remap]:

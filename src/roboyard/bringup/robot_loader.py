@@ -42,7 +42,7 @@ def load_robot(
         package = load_robot_file(path)
     else:
         package = derive_package(path, arguments or {}, repair=repair)
-    package = replace(package, is_installed=ROBOTS.holds(path))
+    package = replace(package, is_installed=ROBOTS.has_path(path))
     return apply_calibration(package) if use_calibration else package
 
 

@@ -57,19 +57,19 @@ def create_node(
     base_folder: Path | None = None,
     location: str = "",
 ) -> Node:
-    """A node, not on any bus yet.
+    """Create a node that is not on a bus yet.
 
     Args:
         node_type: Registered name, ``module:Class`` or ``file.py:Class``.
-        parameters: Its declared parameters; numbers may carry a unit ("500 mm").
-        resources: What there is to hand out by name; the node gets those that it declares.
-        defaults: Instead of defaults, for parameters that the node declares.
-        base_folder: Folder that paths are relative to.
-        location: The node's place in a file, for errors.
+        parameters: Values of its parameters; numbers may have a unit ("500 mm").
+        resources: Available resources by name; the node gets those that it declares.
+        defaults: Other defaults for parameters that the node declares.
+        base_folder: Folder that relative paths start from.
+        location: Location of the node in a file, for errors.
 
     Raises:
-        UnknownNameError: no such node class.
-        ConfigError: an unknown parameter, a bad value, or a resource that nobody has.
+        UnknownNameError: There is no such node class.
+        ConfigError: A parameter is unknown, a value is invalid, or a resource is missing.
     """
     node_class = resolve_node_class(node_type, base_folder)
     keys = node_class.config_class.keys()
@@ -175,15 +175,15 @@ class RobotBringup(ABC):
 
     @property
     def frame_prefix(self) -> str:
-        """What its frame ids begin with: "" in the root namespace, else "name/"."""
+        """Prefix of its frame ids: "" in the root namespace, else "name/"."""
         return f"{self.namespace.strip('/')}/" if self.namespace else ""
 
     def start_nodes(self, *names: str) -> Self:
-        """Start nodes that the robot's package offers; those that are up already stay as they are.
+        """Start nodes that the robot's package offers; nodes that run already stay unchanged.
 
         Raises:
-            UnknownNameError: it offers no such node, or the node's class is not there.
-            ConfigError: a parameter or resource is not right, or a node belongs between two that are up already.
+            UnknownNameError: It offers no such node, or there is no such node class.
+            ConfigError: A parameter or resource is invalid, or a node belongs between two nodes that run already.
         """
         current_remaps, remaps = (
             self.package.command_chain_remaps(self.nodes),
@@ -222,13 +222,13 @@ class RobotBringup(ABC):
         """Start a node in the robot's namespace.
 
         Args:
-            node_or_type: A node, or a registered name, ``module:Class`` or ``file.py:Class``; then it gets the robot's
-                resources (``hardware``, ``description``) as far as it declares them.
-            name: On the bus.
-            parameters: Of a node that is made here.
-            remap: Other names of topics and services, beside those of the robot's package.
-            namespace: Instead of the robot's.
-            location: Its place in a file, for errors.
+            node_or_type: A node, or its registered name, ``module:Class`` or ``file.py:Class``; then it gets those of
+                the robot's resources that it declares.
+            name: Name on the bus.
+            parameters: Parameters of a node that is created here.
+            remap: Other names of topics and services, in addition to those of the robot's package.
+            namespace: Namespace, if not the robot's.
+            location: Location in a file, for errors.
         """
         node = (
             node_or_type

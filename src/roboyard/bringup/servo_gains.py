@@ -15,14 +15,14 @@ _MODE_OF_PREFIX = {"pos_": "position", "vel_": "velocity"}
 def pid_gains(
     mode: str, p: float | None, i: float | None, d: float | None, clamp: float | None = None
 ) -> JointServoGains:
-    """A controller's gains on a joint's effort; what it does not state is zero.
+    """Return the gains of a controller that moves a joint by efforts; gains that it does not state are zero.
 
     Args:
-        mode: "position" or "velocity": what they control.
+        mode: Controlled quantity: "position" or "velocity".
         p: Effort per unit of error.
         i: Effort per unit of error and second.
         d: Effort per unit of the error's rate.
-        clamp: Largest effort of the integral; None: as the joint allows.
+        clamp: Largest effort of the integral; None: the joint's own limit.
     """
     key_prefix = next(prefix for prefix, prefix_mode in _MODE_OF_PREFIX.items() if prefix_mode == mode)
     gains = {f"{key_prefix}kp": p or 0.0, f"{key_prefix}ki": i or 0.0}
@@ -34,11 +34,11 @@ def pid_gains(
 
 
 def with_servo_gains(model: Model, gains: Mapping[str, JointServoGains]) -> Model:
-    """The model whose joints have these gains, and take set-points of what they control.
+    """Return the model with servo gains; its joints accept set-points of the controlled quantities.
 
     Args:
-        model: As described.
-        gains: By joint; unknown joints count for nothing.
+        model: Description of the robot.
+        gains: Gains by joint; those of unknown joints are ignored.
     """
     if not gains:
         return model

@@ -24,11 +24,11 @@ class Wheel:
     """A wheel in the model's frame.
 
     Attributes:
-        joint: That turns it.
-        x: Of its middle [m].
-        y: Of its middle [m].
-        radius: Of its shape [m]; None where that is neither cylinder nor sphere.
-        rolls_forward: Whether it rolls forward when it turns positively.
+        joint: Joint that turns it.
+        x: Position of its center [m].
+        y: Position of its center [m].
+        radius: Radius of its shape [m]; None where that is neither cylinder nor sphere.
+        rolls_forward: Whether it rolls forward when its joint turns in the positive direction.
     """
 
     joint: str
@@ -39,12 +39,13 @@ class Wheel:
 
 
 def infer_drive(model: Model) -> tuple[DifferentialDriveConfig, str] | None:
-    """Infer the drive that the model's bare wheels make, and say in a finding from what; None without two sides.
+    """Infer a differential drive from the wheels of a model; return it with a finding, or None without two sides.
 
-    Wheels are joints that turn without end about a sideways axis: commanded ones if any are, else all.
+    Wheels are links on continuous joints with a lateral axis: on those that take velocities if there are any, else on
+    all.
 
     Raises:
-        DescriptionError: they turn backwards, or some of them are steered and others are not.
+        DescriptionError: Wheels turn backward, or some of them are steered and others are not.
     """
     velocity_commanded = {i.joint for i in model.interfaces if any(mode == "velocity" for mode, _, _ in i.commands)}
     wheels = [
@@ -81,7 +82,7 @@ def infer_drive(model: Model) -> tuple[DifferentialDriveConfig, str] | None:
 
 
 def _reject_steered_wheels(model: Model) -> None:
-    """Raises DescriptionError where some wheels hang on joints that steer: it turns by these, not by wheel speeds."""
+    """Raise DescriptionError where joints steer some of the wheels: the robot turns by these, not by wheel speeds."""
     position_commanded = {i.joint for i in model.interfaces if any(mode == "position" for mode, _, _ in i.commands)}
     steering_joints = {
         joint.child: joint.name
@@ -102,18 +103,18 @@ def _reject_steered_wheels(model: Model) -> None:
 
 
 def axle_offset(model: Model, wheels: Sequence[Wheel], base_frame: str | None) -> float:
-    """How far the middle of ``wheels`` lies ahead of the base frame [m], by default the model's root."""
+    """Return the position of the wheels' center ahead of the base frame [m], by default the model's root."""
     base = next((link for link in model.links if link.name == base_frame), model.roots[0])
     return round(float(np.mean([wheel.x for wheel in wheels])) - base.T_model_link.x, 9)
 
 
 def wheels_on(model: Model, joints: Sequence[str]) -> list[Wheel]:
-    """The wheels on ``joints``, all of which are the model's."""
+    """Return the wheels on joints of the model, in the order of the joints."""
     return [wheel_on(model, model.joint(name)) for name in joints]
 
 
 def wheel_on(model: Model, joint: Joint) -> Wheel:
-    """The wheel that ``joint`` turns."""
+    """Return the wheel that a joint turns."""
     link = model.link(joint.child)
     center, radius = link.T_model_link @ joint.T_child_joint, None
     for collision in link.collisions:
@@ -124,7 +125,7 @@ def wheel_on(model: Model, joint: Joint) -> Wheel:
 
 
 def has_rollers(model: Model, joint: str) -> bool:
-    """Whether the wheel on ``joint`` has rollers: links of their own, or friction that is weak along one direction."""
+    """Return whether the wheel on a joint has rollers: as links, or as friction that is low along one direction."""
     wheel_link = model.joint(joint).child
     rigid_links, roller_links = {wheel_link}, set[str]()
     for one in model.joints:  # parents come before children
@@ -145,7 +146,7 @@ def has_rollers(model: Model, joint: str) -> bool:
 
 
 def joint_axis(model: Model, joint: Joint) -> NDArray[np.float64]:
-    """(3,) the joint's first axis in the model's frame."""
+    """Return the joint's first axis (3,) in the model's frame."""
     if not joint.axes:
         return np.zeros(3)
     T_model_joint = model.link(joint.child).T_model_link @ joint.T_child_joint

@@ -26,7 +26,7 @@ _RAMP_PARAMETERS = {
 
 
 class DriveLimits(Config):
-    """Speeds and accelerations that a robot's drive can reach; None where nobody knows."""
+    """Speeds and accelerations that a robot's drive can reach; None where the robot's file states none."""
 
     speed: float | None = parameter(None, unit="m/s", low=0.0, doc="Largest speed forward.")
     reverse_speed: float | None = parameter(

@@ -1,4 +1,4 @@
-"""Controllers that drive: differential, mecanum, and those that steer."""
+"""Mappers of drive controllers: differential, mecanum and steering."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ _MAX_STEERING_ANGLE = 1.55  # of a steered wheel [rad]; at a right angle there i
 
 
 def map_differential_drive_controller(reader: ControllerReader) -> PluginMapping:
-    """diff_drive_controller of both ROS generations.
+    """Map diff_drive_controller of ROS 1 and ROS 2.
 
     Raises:
-        DescriptionError: it names joints that are not there, or its numbers make no sense.
+        DescriptionError: It names unknown joints, or its numbers are invalid.
     """
     left = reader.joints("left_wheel_names", "left_wheel")
     right = reader.joints("right_wheel_names", "right_wheel")
@@ -60,10 +60,10 @@ def map_differential_drive_controller(reader: ControllerReader) -> PluginMapping
 
 
 def map_mecanum_drive_controller(reader: ControllerReader) -> PluginMapping:
-    """mecanum_drive_controller, and the kin of it that robot makers ship.
+    """Map mecanum_drive_controller, and similar controllers of robot manufacturers.
 
     Raises:
-        DescriptionError: as ``differential``.
+        DescriptionError: As `map_differential_drive_controller`.
     """
     corners = [
         reader.joints(
@@ -114,10 +114,10 @@ def map_mecanum_drive_controller(reader: ControllerReader) -> PluginMapping:
 
 
 def map_steering_controller(reader: ControllerReader) -> PluginMapping:
-    """Ackermann, bicycle, tricycle and steer-drive controllers: as a car of one or two wheels an axle.
+    """Map Ackermann, bicycle, tricycle and steer-drive controllers: as a car with one or two wheels on each axle.
 
     Raises:
-        DescriptionError: as ``differential``.
+        DescriptionError: As `map_differential_drive_controller`.
     """
     front_steering = reader.flag("front_steering", default=True)
     front, rear = reader.joints("front_wheels_names"), reader.joints("rear_wheels_names")
@@ -213,7 +213,7 @@ def _lateral_distance(wheels: list[Wheel]) -> float:
 
 
 def _read_steering_limit(reader: ControllerReader, steering_joints: tuple[str, ...]) -> float:
-    """Largest steering angle [rad]: what the file and the joints allow."""
+    """Return the largest steering angle [rad] that the file and the joints allow."""
     bounds = [_MAX_STEERING_ANGLE]
     for name in steering_joints:
         limits = reader.model.joint(name).axes[0].limits if reader.model.joint(name).axes else None
@@ -242,7 +242,7 @@ def _read_odometry_output(reader: ControllerReader) -> OdometryOutput:
 
 
 def _read_drive_limits(reader: ControllerReader) -> DriveLimits:
-    """Limits; those whose ``has_…_limits`` says no do not count."""
+    """Read the limits; those that ``has_…_limits`` switches off are ignored."""
 
     def bound(axis: str, quantity: str, sign: int = 1) -> float | None:
         is_limited = reader.flag(f"{axis}.has_{quantity}_limits", default=True)
@@ -271,7 +271,7 @@ def _read_drive_limits(reader: ControllerReader) -> DriveLimits:
 
 
 def _with_command_timeout(reader: ControllerReader, mapping: PluginMapping) -> PluginMapping:
-    """The part with the time after which a command no longer holds, and what there is to say."""
+    """Return the mapping with the controller's command timeout and its findings."""
     timeout = reader.number("cmd_vel_timeout", "reference_timeout")
     if timeout is not None and reader.controller.class_name == "TricycleController":
         timeout /= 1000.0  # the one controller that counts it in milliseconds

@@ -24,12 +24,12 @@ _CLASS_NAME_PATTERN = re.compile(r"controller|broadcaster", re.I)
 
 
 class InvalidControllerFileError(Exception):
-    """The file is no YAML, or too much of it; the text says which."""
+    """A file is no YAML file, or too large; the message says which."""
 
 
 @dataclass(frozen=True, slots=True)
 class ConfigValue:
-    """A value and its line."""
+    """A value and the line of its file."""
 
     value: Any
     line: int
@@ -37,15 +37,15 @@ class ConfigValue:
 
 @dataclass(slots=True)
 class ControllerConfig:
-    """One controller.
+    """Configuration of one controller.
 
     Attributes:
-        name: Which is also the name of its node.
-        type: As ``diff_drive_controller/DiffDriveController``.
-        file: Where it is configured.
-        line: Of its type.
-        ros1: Whether it is written for ros_control of ROS 1.
-        settings: By name; levels are joined by dots.
+        name: Name, also of its node.
+        type: Type, such as ``diff_drive_controller/DiffDriveController``.
+        file: File that configures it.
+        line: Line of its type.
+        ros1: Whether the file is written for ros_control of ROS 1.
+        settings: Settings by name; dots join nested names.
     """
 
     name: str
@@ -57,12 +57,12 @@ class ControllerConfig:
 
     @property
     def class_name(self) -> str:
-        """The class alone."""
+        """Class of the controller, without the package."""
         return self.type.rpartition("/")[2]
 
     @property
     def package(self) -> str:
-        """Who brings the class."""
+        """Package of the controller's class."""
         return self.type.partition("/")[0]
 
     @property
@@ -72,12 +72,12 @@ class ControllerConfig:
 
 
 def read_controllers(files: list[Path]) -> list[ControllerConfig]:
-    """The controllers of ``files``, in the order of their types; later files overrule earlier ones.
+    """Read the controllers of files, in the order of their types; later files override earlier ones.
 
-    A type stands among the controller manager's parameters or among the controller's own.
+    The controller manager's parameters or the controller's own state its type.
 
     Raises:
-        UnreadableError: a file is no YAML, or too much of it.
+        InvalidControllerFileError: A file is no YAML file, or too large.
     """
     values = [(file, path, setting) for file in files for path, setting in flatten_yaml(file)]
     ros2_files = {file for file, path, _ in values if "ros__parameters" in path}
@@ -101,10 +101,10 @@ def read_controllers(files: list[Path]) -> list[ControllerConfig]:
 
 
 def flatten_yaml(file: Path) -> Iterator[tuple[list[str], ConfigValue]]:
-    """Every value of a YAML file: the names that lead to it, the value (lists stay lists) and its line.
+    """Yield every value of a YAML file: its key path, the value (lists stay lists) and its line.
 
     Raises:
-        UnreadableError: the file is no YAML, or too much of it.
+        InvalidControllerFileError: The file is no YAML file, or too large.
     """
     try:
         data = file.read_bytes()
@@ -178,7 +178,7 @@ _DRIVE_WORDS = ("drive", "steer", "tricycle", "wheel")
 
 @dataclass(frozen=True)
 class DiscoveredControllers:
-    """Controllers, whether their files were guessed, and what there is to say."""
+    """Controllers of a model, whether their files were inferred, and findings."""
 
     controllers: tuple[ControllerConfig, ...] = ()
     guessed: bool = False
@@ -186,11 +186,11 @@ class DiscoveredControllers:
 
 
 def find_controllers(model: Model) -> DiscoveredControllers:
-    """The controllers that belong to ``model``.
+    """Find the controllers of a model.
 
-    Files that a plugin's ``<parameters>`` name count alone.  Without any, a robot that says which commands its joints
-    take gets the file of its own package's ``config`` folder, or of a package for its control beside it, whose
-    controllers fit its joints best.
+    If ``<parameters>`` of a plugin name files, only these are read. Otherwise, for a model whose interfaces state the
+    commands of its joints, that file is read whose controllers match its joints best, of those in the ``config`` folder
+    of its package or of a package for its control beside that.
     """
     named_files, findings = _files_named_by_plugins(model)
     if named_files:
@@ -243,7 +243,7 @@ def _files_named_by_plugins(model: Model) -> tuple[list[Path], list[str]]:
 
 
 def _to_package_uri(text: str) -> str:
-    """``$(find-pkg-share name)/path`` and ``$(find name)/path`` as package://name/path."""
+    """Return ``$(find-pkg-share name)/path`` and ``$(find name)/path`` as package://name/path."""
     for substitution in ("$(find-pkg-share ", "$(find "):
         if text.startswith(substitution) and ")" in text:
             name, _, relative_path = text[len(substitution) :].partition(")")
@@ -252,7 +252,7 @@ def _to_package_uri(text: str) -> str:
 
 
 def _candidate_files(source: Path) -> Iterator[Path]:
-    """YAML files that may configure controllers, those of the robot's own package first; in a fixed order."""
+    """Return YAML files that may configure controllers, those of the robot's package first; in a fixed order."""
     num_files = 0
     for folder in find_bringup_packages(source):
         for subfolder in ("config", "control", "params", "cfg", "bringup/config"):
@@ -265,7 +265,7 @@ def _candidate_files(source: Path) -> Iterator[Path]:
 
 
 def _score_joints(model: Model, controllers: tuple[ControllerConfig, ...]) -> int:
-    """How many of the model's joints the controllers name; 0 if one of theirs is not there. Drives count more."""
+    """Return how many joints of the model the controllers name; 0 if one names an unknown joint. Drives count more."""
     joints = {joint.name for joint in model.joints}
     score = 0
     for controller in controllers:

@@ -1,4 +1,4 @@
-"""Controllers of joints: trajectories, groups that follow commands, grippers, and those that only tell."""
+"""Mappers of joint controllers: trajectories, command groups, grippers and broadcasters."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _MODES = ("position", "velocity", "effort")
 
 
 def map_trajectory_controller(reader: ControllerReader) -> PluginMapping:
-    """joint_trajectory_controller: topic and action under its own name, with its tolerances."""
+    """Map joint_trajectory_controller: topic and action under its own name, with its tolerances."""
     joints = reader.joints("joints")
     if not joints:
         reader.add_finding("left out: it names no joints")
@@ -52,9 +52,9 @@ def map_trajectory_controller(reader: ControllerReader) -> PluginMapping:
 
 
 def map_command_controller(reader: ControllerReader, *, hold_position: bool = True) -> PluginMapping:
-    """Forward command controllers and the groups and single joints of both ROS generations.
+    """Map forward command controllers, and those of joint groups and single joints of ROS 1 and ROS 2.
 
-    With ``hold_position`` those of positions hold their joints from the start on, as ROS's do.
+    Position controllers with ``hold_position`` hold their joints from the start, as in ROS.
     """
     joints = reader.joints("joints", "joint")
     if not joints:
@@ -81,7 +81,7 @@ def map_command_controller(reader: ControllerReader, *, hold_position: bool = Tr
 
 
 def map_unitree_controller(reader: ControllerReader) -> PluginMapping:
-    """Unitree's joint controller: the joint's position by a topic, held with its gains; limp until it is told one."""
+    """Map Unitree's joint controller: a topic commands the joint's position, with the controller's gains."""
     reader.add_finding(
         "its topic takes positions (std_msgs/Float64), not Unitree's MotorCmd; joint_states tells the rest"
     )
@@ -89,7 +89,7 @@ def map_unitree_controller(reader: ControllerReader) -> PluginMapping:
 
 
 def map_gripper_controller(reader: ControllerReader) -> PluginMapping:
-    """Gripper controllers: their action, with its tolerance and its judgement of fingers that stand still."""
+    """Map gripper controllers: their action, with its tolerance and its detection of stalled fingers."""
     joints = reader.joints("joint", "joints")
     if not joints:
         reader.add_finding("left out: it names no joint")
@@ -114,7 +114,7 @@ def map_gripper_controller(reader: ControllerReader) -> PluginMapping:
 
 
 def map_joint_state_broadcaster(reader: ControllerReader) -> PluginMapping:
-    """Joint state broadcasters: ours tells all joints, always."""
+    """Map joint state broadcasters: node joint_states publishes all joints."""
     rate = reader.number("publish_rate", "state_publish_rate")
     reader.mark_ignored("joints", "interfaces", "extra_joints", "use_local_topics", "use_urdf_to_filter", "frame_id")
     reader.nested("map_interface_to_joint_state")
@@ -122,7 +122,7 @@ def map_joint_state_broadcaster(reader: ControllerReader) -> PluginMapping:
 
 
 def map_sensor_broadcaster(reader: ControllerReader) -> PluginMapping:
-    """Broadcasters of sensors: the description's own sensors tell."""
+    """Map sensor broadcasters: the sensors of the description publish their measurements."""
     name = reader.text("sensor_name", "name")
     sensor_names = {sensor.name for sensor in reader.model.sensors}
     if name is not None and name not in sensor_names:
@@ -132,7 +132,7 @@ def map_sensor_broadcaster(reader: ControllerReader) -> PluginMapping:
 
 
 def _requested_modes(reader: ControllerReader) -> list[str]:
-    """Command modes, by the settings and by the type's name."""
+    """Return the command modes that the settings or the name of the type state."""
     interfaces = reader.get("command_interfaces")
     interface_names = interfaces.value if interfaces is not None and isinstance(interfaces.value, list) else []
     interface_name = reader.text("interface_name")
@@ -143,7 +143,7 @@ def _requested_modes(reader: ControllerReader) -> list[str]:
 
 
 def _read_gains(reader: ControllerReader, joints: tuple[str, ...], mode: str) -> dict[str, JointServoGains]:
-    """Gains of a controller that moves its joints by efforts; those of others are said not to count."""
+    """Read the gains of a controller that moves its joints by efforts; add a finding for unused gains of others."""
     reader.mark_ignored("pid", "gains", "stop_trajectory_duration", "open_loop_control", "type")
     stated_gains = {joint: {**reader.nested(f"gains.{joint}"), **reader.nested(f"{joint}.pid")} for joint in joints}
     if len(joints) == 1:

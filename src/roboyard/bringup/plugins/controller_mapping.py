@@ -1,4 +1,4 @@
-"""The table: which controller becomes which nodes."""
+"""Table of controller mappers, and the mappings of all controllers of a model."""
 
 from __future__ import annotations
 
@@ -43,12 +43,12 @@ CONTROLLER_MAPPERS: dict[str, Callable[[ControllerReader], PluginMapping]] = {
 
 
 def map_controllers(model: Model) -> list[tuple[str, PluginMapping]]:
-    """What each controller of the robot's becomes, and where it stands, drives first.
+    """Map each controller of a model, drives first; return the mappings with their locations.
 
-    The first part holds general findings.
+    The first mapping has general findings.
 
     Raises:
-        DescriptionError: a file that a plugin names configures joints that are not there, or impossible numbers.
+        DescriptionError: A file that a plugin names configures unknown joints, or invalid numbers.
     """
     discovered = find_controllers(model)
     mappings = [("", "", PluginMapping(findings=discovered.findings))] if discovered.findings else []
@@ -71,7 +71,7 @@ def map_controllers(model: Model) -> list[tuple[str, PluginMapping]]:
 
 
 def _activate_first_of_each_joint(mappings: list[tuple[str, str, PluginMapping]]) -> list[tuple[str, PluginMapping]]:
-    """Of controllers that want the same joints the first comes up; the others are offered."""
+    """Activate the first of the controllers that command the same joint; the robot offers the others."""
     controller_of_joint: dict[str, str] = {}
     activated = []
     for name, location, mapping in mappings:

@@ -21,11 +21,11 @@ _IMPLICIT_SETTINGS = {
 
 
 class ControllerReader:
-    """The settings of one controller.
+    """Reader of the settings of one controller.
 
     Args:
-        model: Whose joints it moves.
-        controller: Which.
+        model: Model whose joints the controller moves.
+        controller: The controller.
     """
 
     def __init__(self, model: Model, controller: ControllerConfig) -> None:
@@ -36,20 +36,20 @@ class ControllerReader:
         self._joints = {joint.name for joint in model.joints}
 
     def get(self, *names: str) -> ConfigValue | None:
-        """The first of these settings that is there."""
+        """Return the first of these settings that is stated."""
         self._used_settings.update(names)
         return next((one for name in names if (one := self.controller.settings.get(name)) is not None), None)
 
     def text(self, *names: str) -> str | None:
-        """As a text."""
+        """Return a setting as text."""
         found = self.get(*names)
         return str(found.value).strip() if found is not None and found.value not in (None, "") else None
 
     def number(self, *names: str) -> float | None:
-        """As a number; None for none, and for nan, which ROS writes for "no limit".
+        """Return a setting as a number; None if it is not stated, or nan, which ROS writes for "no limit".
 
         Raises:
-            DescriptionError: it is none.
+            DescriptionError: It is no number.
         """
         found = self.get(*names)
         if found is None or found.value is None:
@@ -61,15 +61,15 @@ class ControllerReader:
         return float(found.value) if math.isfinite(found.value) else None
 
     def flag(self, name: str, *, default: bool) -> bool:
-        """As yes or no."""
+        """Return a setting as a boolean."""
         found = self.get(name)
         return default if found is None else found.value in (True, "true", "True", 1.0)
 
     def joints(self, *names: str) -> tuple[str, ...]:
-        """Names of joints, one or a list.
+        """Return a setting as names of joints, one or a list.
 
         Raises:
-            DescriptionError: there is none of a name.
+            DescriptionError: There is no joint of a name.
         """
         found = self.get(*names)
         values = [] if found is None else found.value if isinstance(found.value, list) else [found.value]
@@ -83,22 +83,22 @@ class ControllerReader:
         return tuple(dict.fromkeys(map(str, values)))
 
     def nested(self, name: str) -> dict[str, Any]:
-        """Every setting under ``name``."""
+        """Return all settings below a name."""
         prefix = name + "."
         found = {key: one.value for key, one in self.controller.settings.items() if key.startswith(prefix)}
         self._used_settings.update(found)
         return {key.removeprefix(prefix): value for key, value in found.items()}
 
     def mark_ignored(self, *names: str) -> None:
-        """Settings that need no word."""
+        """Mark settings as used that need no finding."""
         self._used_settings.update(names)
 
     def add_finding(self, text: str) -> None:
-        """Say something about the controller."""
+        """Add a finding about the controller."""
         self._findings.append(text)
 
     def findings(self) -> tuple[str, ...]:
-        """Everything said, and the settings that nobody asked for."""
+        """Return all findings, and one about the settings that no mapper read."""
         unused_settings = [
             key for key in self.controller.settings if key not in self._used_settings | _IMPLICIT_SETTINGS
         ]
@@ -110,7 +110,7 @@ class ControllerReader:
         return tuple(f"{self.location}: {note}" for note in texts)
 
     def to_plugin(self, *elements: tuple[str, Any]) -> Plugin:
-        """The same said as a plugin: elements of these tags and texts; those of None are left out."""
+        """Return an equal plugin with elements of these tags and texts; those with None are left out."""
         line = self.controller.line
         children = tuple(XmlElement(tag, str(value), line=line) for tag, value in elements if value is not None)
         return Plugin(self.controller.name, "", XmlElement("plugin", children=children, line=line))

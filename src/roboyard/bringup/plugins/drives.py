@@ -25,19 +25,19 @@ LEFT_WHEEL_TAGS = ("left_joint", "leftJoint", "left_front_joint", "leftFrontJoin
 RIGHT_WHEEL_TAGS = tuple(tag.replace("left", "right") for tag in LEFT_WHEEL_TAGS)
 
 _DEFAULT_WHEEL_RADIUS = 0.2
-"""What Gazebo's drives take where nobody says [m]."""
+"""Wheel radius that Gazebo's drives use where the description states none [m]."""
 
 
 def names_wheels_of_two_sides(reader: PluginReader) -> bool:
-    """Whether a plugin nobody knows still says which joints are left and right."""
+    """Return whether an unknown plugin names joints on the left and on the right."""
     return reader.has(*LEFT_WHEEL_TAGS) and reader.has(*RIGHT_WHEEL_TAGS)
 
 
 def map_differential_drive(reader: PluginReader) -> PluginMapping:
-    """The drive's nodes.
+    """Map differential and skid-steer drive plugins.
 
     Raises:
-        DescriptionError: it names joints that are not there, or its numbers make no sense.
+        DescriptionError: A plugin names unknown joints, or its numbers are invalid.
     """
     odometry, limits = read_odometry_output(reader, _root_link_name(reader)), read_drive_limits(reader)
     drive = read_drive_geometry(reader, odometry)
@@ -75,10 +75,10 @@ def differential_drive_mapping(
 
 
 def read_drive_geometry(reader: PluginReader, odometry: OdometryOutput) -> DifferentialDriveConfig:
-    """The wheels: what the plugin says, the rest from their places and shapes.
+    """Read the drive: what the plugin states, and the rest from the positions and shapes of the wheels.
 
     Raises:
-        DescriptionError: it names joints that are not there, or its numbers make no sense.
+        DescriptionError: The plugin names unknown joints, or its numbers are invalid.
     """
     left, right = reader.joints(*LEFT_WHEEL_TAGS), reader.joints(*RIGHT_WHEEL_TAGS)
     if not left or not right:
@@ -103,10 +103,10 @@ def read_drive_geometry(reader: PluginReader, odometry: OdometryOutput) -> Diffe
 
 
 def read_wheel_radius(reader: PluginReader, shape_radii: list[float | None]) -> float:
-    """The wheels' radius [m]: stated, or of their shape, or Gazebo's default.
+    """Read the radius of the wheels [m]: stated, or of their shape, or Gazebo's default.
 
     Raises:
-        DescriptionError: it is not positive.
+        DescriptionError: It is not positive.
     """
     radius = reader.number("wheel_radius", "wheelRadius")
     diameter = reader.number("wheel_diameter", "wheelDiameter")
@@ -127,16 +127,16 @@ def _root_link_name(reader: PluginReader) -> str:
 
 
 _COMMAND_TIMEOUT = 60.0
-"""How long a command holds [s]: the arbiter's longest; Gazebo holds it for ever."""
+"""Time for which a command is valid [s]: the longest of the arbiter; Gazebo keeps a command for ever."""
 
 
 def map_mecanum_drive(reader: PluginReader) -> PluginMapping:
-    """Gazebo's MecanumDrive: four wheels that turn, and push the body along their rollers.
+    """Map Gazebo's MecanumDrive: four wheels that turn, and push the body along their rollers.
 
-    Where the wheels have no rollers, neither links nor friction along one direction, the body is driven in the plane.
+    Where the description models no rollers, as links or as friction, the simulation moves the body in the plane.
 
     Raises:
-        DescriptionError: it names joints that are not there, or its numbers make no sense.
+        DescriptionError: The plugin names unknown joints, or its numbers are invalid.
     """
     joints = tuple(
         joint
@@ -195,7 +195,7 @@ def map_mecanum_drive(reader: PluginReader) -> PluginMapping:
 
 
 def map_velocity_control(reader: PluginReader) -> PluginMapping:
-    """Gazebo's VelocityControl: the body takes all six velocities, and holds them."""
+    """Map Gazebo's VelocityControl: the body accepts all six velocities, and keeps them."""
     parameters: dict[str, Any] = {}
     for name in ("initial_linear", "initial_angular"):
         values = reader.numbers(name)
@@ -219,7 +219,7 @@ def map_velocity_control(reader: PluginReader) -> PluginMapping:
 
 
 def map_planar_move(reader: PluginReader) -> PluginMapping:
-    """gazebo_ros's planar move: the body takes velocities in the plane; its odometry is the truth."""
+    """Map gazebo_ros's planar move: the body accepts velocities in the plane; its odometry is the ground truth."""
     odometry = read_odometry_output(reader, _root_link_name(reader))
     reader.add_finding("it has no wheels to count: its odometry is the simulation's truth, no estimate")
     nodes = {

@@ -1,4 +1,4 @@
-"""Joint plugins: state publisher, position, velocity and force commands, trajectories."""
+"""Mappers of joint plugins: states, position, velocity and force commands, trajectories."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _SERVO_GAINS_REASON = "the joint's servo has gains and limits of its own, or tho
 
 
 def map_joint_state_publisher(reader: PluginReader) -> PluginMapping:
-    """Joint state publishers: ours tells all joints, always."""
+    """Map joint state publishers: node joint_states publishes all joints."""
     named = {child.text.strip() for child in reader.find_all("joint_name", "joint")}
     missing = sorted(named - {joint.name for joint in reader.model.joints})
     if missing:
@@ -33,7 +33,7 @@ def map_joint_state_publisher(reader: PluginReader) -> PluginMapping:
 
 
 def map_position_controller(reader: PluginReader) -> PluginMapping:
-    """Gazebo's JointPositionController: set-points of one or more joints from one topic."""
+    """Map Gazebo's JointPositionController: one topic commands the positions of one or more joints."""
     reader.mark_ignored(_COMMAND_LIMIT_TAGS, "the joint's own effort limit holds")
     uses_velocity = reader.flag("use_velocity_commands", default=False)
     if uses_velocity:
@@ -43,7 +43,7 @@ def map_position_controller(reader: PluginReader) -> PluginMapping:
 
 
 def map_velocity_controller(reader: PluginReader) -> PluginMapping:
-    """Gazebo's JointController: speeds of one or more joints from one topic."""
+    """Map Gazebo's JointController: one topic commands the speeds of one or more joints."""
     reader.mark_ignored(_COMMAND_LIMIT_TAGS, "the joint's own effort limit holds")
     uses_force = reader.flag("use_force_commands", default=False)
     if not uses_force:
@@ -52,7 +52,7 @@ def map_velocity_controller(reader: PluginReader) -> PluginMapping:
 
 
 def map_joint_force(reader: PluginReader) -> PluginMapping:
-    """Gazebo's ApplyJointForce: the effort of a joint from a topic."""
+    """Map Gazebo's ApplyJointForce: a topic commands the effort of a joint."""
     return _map_joint_commands(reader, "effort", "cmd_force", "initial_force", has_gains=False)
 
 
@@ -82,7 +82,7 @@ def _map_joint_commands(
 
 
 def _read_gains(reader: PluginReader, mode: str, joints: tuple[str, ...]) -> dict[str, JointServoGains]:
-    """The gains of a plugin's controller, where it states any that make sense."""
+    """Read the gains of a plugin's controller, where it states valid ones."""
     p, i, d, i_max, i_min = (reader.number(tag) for tag in _GAIN_TAGS)
     if not (p or i or d):
         return {}
@@ -95,7 +95,7 @@ def _read_gains(reader: PluginReader, mode: str, joints: tuple[str, ...]) -> dic
 
 
 def map_trajectory_controller(reader: PluginReader) -> PluginMapping:
-    """Trajectories for the joints it names, or for all that take positions."""
+    """Map joint trajectory plugins: trajectories of the joints that they name, or of all that take positions."""
     named = reader.joints("joint_name")
     initial = reader.numbers("initial_position")
     gain_tags = [f"{quantity}_{gain}" for quantity in ("position", "velocity") for gain in
@@ -123,7 +123,7 @@ def map_trajectory_controller(reader: PluginReader) -> PluginMapping:
 def trajectory_node_config(
     joints: tuple[str, ...], mode: str = "position", topic: str = "", initial: tuple[float, ...] = ()
 ) -> RobotNodeConfig:
-    """A trajectory node for a group, which follows whichever of its joints are named, as Gazebo's do."""
+    """Return a trajectory node for a group; as in Gazebo, a trajectory may name some of its joints."""
     parameters: dict[str, Any] = {"joints": list(joints), "mode": mode, "allow_partial_joints_goal": True}
     if initial:
         parameters["initial"] = list(initial)

@@ -29,7 +29,7 @@ PLUGIN_MAPPERS: dict[str, Callable[[PluginReader], PluginMapping]] = {
     "odometry-publisher": odometry.map_odometry_publisher,
     "p3d": odometry.map_p3d,
 }
-"""By the plugin's canonical name."""
+"""Mappers by canonical name of the plugin."""
 
 IMPLICIT_PLUGINS = {
     # the simulation itself
@@ -48,16 +48,16 @@ IMPLICIT_PLUGINS = {
     "control", "gz-ros2-control-system", "ign-ros2-control-system", "gazebo-ros2-control", "gz-ros2-control",
     "ign-ros2-control", "init", "factory", "state", "api-plugin",
 }  # fmt: skip
-"""What has nothing left to map, because another part of the house does it anyway."""
+"""Plugins that need no mapping, because other parts of Roboyard do the same."""
 
 _NODE_OF_MODE = {"position": "joint_position", "velocity": "joint_velocity", "effort": "joint_effort"}
 
 
 def map_plugins(model: Model) -> PluginMapping:
-    """Everything that the model's plugins ask of us, as one part.
+    """Map all plugins of a model, and combine their mappings.
 
     Raises:
-        DescriptionError: a plugin names joints that are not there, or its numbers make no sense.
+        DescriptionError: A plugin names unknown joints, or its numbers are invalid.
     """
     combined = PluginMapping()
     for plugin in model.plugins:
@@ -84,14 +84,14 @@ def map_plugins(model: Model) -> PluginMapping:
 
 
 def _is_unread_sensor(model: Model, plugin: Plugin) -> bool:
-    """Whether it would be a sensor of its own, with no <sensor> around it, and the reader made none of it."""
+    """Return whether a plugin is a sensor without a <sensor> element, and the reader of sensors did not read it."""
     was_read = any(sensor.name == plugin.name for sensor in model.sensors)
     names_body = any(plugin.element.find(tag) is not None for tag in ("bodyName", "body_name"))
     return plugin.link is None and names_body and not was_read
 
 
 def _combine(combined: PluginMapping, added: PluginMapping, location: str) -> PluginMapping:
-    """Two parts as one; of several drives the first drives."""
+    """Combine two mappings; of several drives the first is used."""
     findings = (*combined.findings, *added.findings)
     if combined.is_drive and added.is_drive:
         return replace(combined, findings=(*findings, f"{location}: left out, there is a drive already"))
@@ -116,7 +116,7 @@ def _combine(combined: PluginMapping, added: PluginMapping, location: str) -> Pl
 
 
 def _joint_command_nodes(groups: tuple[JointCommandGroup, ...]) -> dict[str, RobotNodeConfig]:
-    """One node for all joints of a mode: each by its own topic, and all by one."""
+    """Return one node for all joints of a command mode, with a topic for each joint and one for all."""
     nodes: dict[str, RobotNodeConfig] = {}
     for mode, name in _NODE_OF_MODE.items():
         joints_and_topics = [(joint, topic) for group in groups if group.mode == mode

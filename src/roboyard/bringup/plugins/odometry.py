@@ -23,14 +23,14 @@ COVARIANCE_TAGS = ("covariance_x", "covariance_y", "covariance_yaw", "covariance
 
 @dataclass(frozen=True, slots=True)
 class OdometryOutput:
-    """Frames, rate and topics.
+    """Frames, rate and topics of the odometry of a drive plugin.
 
     Attributes:
-        parameters: Of an odometry node, but for the geometry.
-        topics: Where cmd_vel and odom lie, if elsewhere.
-        base_frame: If the plugin names one.
-        rate: [Hz], if it says one.
-        is_published: Whether it publishes odometry at all.
+        parameters: Parameters of an odometry node, without the geometry.
+        topics: Topics of commands and odometry that differ from cmd_vel and odom.
+        base_frame: Base frame, if the plugin names one.
+        rate: Rate [Hz], if the plugin states one.
+        is_published: Whether the plugin publishes odometry.
     """
 
     parameters: dict[str, Any]
@@ -41,7 +41,7 @@ class OdometryOutput:
 
 
 def read_odometry_output(reader: PluginReader, default_frame: str) -> OdometryOutput:
-    """What the drive plugins of all generations say about topics, frames and rate."""
+    """Read topics, frames and rate of a drive plugin, of any generation of Gazebo."""
     command = reader.remapped_topic("cmd_vel") or reader.topic("topic", "command_topic", "commandTopic", "sub_topic")
     topic = reader.remapped_topic("odom") or reader.topic("odom_topic", "odometry_topic", "odometryTopic")
     frame = reader.text("frame_id", "odometry_frame", "odometryFrame")
@@ -70,7 +70,7 @@ def read_odometry_output(reader: PluginReader, default_frame: str) -> OdometryOu
 
 
 def map_odometry_publisher(reader: PluginReader) -> PluginMapping:
-    """Gazebo's OdometryPublisher: the true pose under the name of odometry."""
+    """Map Gazebo's OdometryPublisher, which publishes the ground-truth pose as odometry."""
     root = reader.model.roots[0].name if reader.model.roots else "base_link"
     frame = reader.text("robot_base_frame") or root
     parameters: dict[str, Any] = {"base_frame": frame, "rate": _read_rate(reader, 50.0)}
@@ -90,7 +90,7 @@ def map_odometry_publisher(reader: PluginReader) -> PluginMapping:
 
 
 def map_p3d(reader: PluginReader) -> PluginMapping:
-    """Gazebo Classic's p3d: the true pose of a link in the world."""
+    """Map Gazebo Classic's p3d, which publishes the ground-truth pose of a link."""
     body = reader.text("bodyName", "body_name")
     roots = [link.name for link in reader.model.roots]
     if body and body not in roots:

@@ -12,7 +12,7 @@ from roboyard.control.drive_config import AnyDriveConfig, DriveLimits
 
 @dataclass(frozen=True)
 class JointCommandGroup:
-    """Joints that take set-points from topics, in one mode."""
+    """Joints that take set-points of one command mode from topics."""
 
     mode: str
     joints: tuple[str, ...]
@@ -22,20 +22,20 @@ class JointCommandGroup:
 
 @dataclass(frozen=True)
 class PluginMapping:
-    """Nodes, and what goes with them.
+    """Nodes that a plugin or controller becomes, and what belongs to them.
 
     Attributes:
-        nodes: By name, in the order in which they come up.
-        is_drive: Whether they move the robot (there can be one such part).
+        nodes: Nodes by name, in the order in which they are started.
+        is_drive: Whether they move the robot; a robot has at most one such mapping.
         command_groups: Joints for the joint command nodes.
-        topics: Where standard topics lie.
+        topics: Other names of standard topics.
         drive: Joints and geometry of the drive; None where a plugin states none, as those that only steer.
-        limits: Of the drive.
-        base_frame: That odometry moves.
-        gains: Of joints' servos.
-        min_joint_state_rate: At which joints must be read at least [Hz].
-        inactive_nodes: Nodes that are offered, but do not come up by themselves.
-        findings: What was guessed or left out.
+        limits: Limits of the drive.
+        base_frame: Frame that odometry moves.
+        gains: Gains of joint servos.
+        min_joint_state_rate: Smallest rate of joint states [Hz].
+        inactive_nodes: Nodes that the robot offers, but does not start by itself.
+        findings: Assumptions, and settings that are ignored.
     """
 
     nodes: dict[str, RobotNodeConfig] = field(default_factory=dict)
@@ -52,10 +52,10 @@ class PluginMapping:
 
 
 def read_drive_limits(reader: PluginReader) -> DriveLimits:
-    """The limits of Gazebo's drive plugins.
+    """Read the limits of a drive plugin of Gazebo.
 
-    ``max_velocity`` and its kin hold for both forward and turning, as in Gazebo; the more special ones go before.
-    Minima are those of the signed values: the way backwards, and braking.
+    As in Gazebo, ``max_velocity`` and similar parameters limit both driving and turning, and more specific ones
+    override them. Minima limit signed values: the speed backward, and braking.
     """
 
     def bound(*tags: str) -> float | None:

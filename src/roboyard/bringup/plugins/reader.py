@@ -1,4 +1,4 @@
-"""One name for each simulator plugin, whichever generation and spelling a file uses.
+"""Reader of a simulator plugin's settings, which records unused ones; canonical names of plugins and topics.
 
 Gazebo Classic says ``libgazebo_ros_diff_drive.so`` or ``libDiffDrivePlugin.so``, Ignition
 ``libignition-gazebo-diff-drive-system.so`` or ``ignition-gazebo6-diff-drive-system``, Gazebo Sim
@@ -36,9 +36,9 @@ _LEADING_DIGIT = re.compile(r"(^|/)(?=[0-9])")
 
 
 def to_topic_name(text: str) -> str:
-    """``text`` as a name that ROS allows; "" if nothing of it is left.
+    """Return a topic's name as ROS allows it; "" if nothing remains.
 
-    Simulators allow any sign in a topic, and parts that begin with a digit.
+    Simulators allow any character in a topic, and parts that begin with a digit.
     """
     absolute = "/" if text.strip().startswith("/") else ""
     parts = [
@@ -50,7 +50,7 @@ def to_topic_name(text: str) -> str:
 
 
 def canonical_plugin_name(plugin: Plugin) -> str:
-    """The plugin's name in lower case with hyphens, e.g. ``diff-drive``; else its bare file name."""
+    """Return the plugin's name in lower case with hyphens, such as ``diff-drive``; else its file name."""
     file = plugin.filename.replace("\\", "/").rsplit("/", 1)[-1]
     for pattern, text in (
         (_GZ_SIM_FILE, file),
@@ -73,17 +73,17 @@ _MAX_SHOWN_LENGTH = 60
 
 
 def plugin_location(model: Model, plugin: Plugin) -> str:
-    """File, line and name of a plugin, for messages."""
+    """Return file, line and name of a plugin, for messages."""
     return f"{plugin.element.file or model.source or model.name}:{plugin.element.line}, plugin {plugin.name}"
 
 
 class PluginReader:
-    """The parameters of one plugin.
+    """Reader of the parameters of one plugin.
 
     Args:
-        model: Whose.
-        plugin: Which.
-        location: Its place, where that is not a line of the description.
+        model: Model that has the plugin.
+        plugin: The plugin.
+        location: Its location, where that is not a line of the description.
 
     Attributes:
         location: File, line and name, for messages.
@@ -98,36 +98,36 @@ class PluginReader:
 
     # -- values --------------------------------------------------------------------------------------------------------
     def has(self, *tags: str) -> bool:
-        """Whether one of the parameters is given."""
+        """Return whether one of the parameters is stated."""
         return any(self.plugin.element.find(tag) is not None for tag in tags)
 
     def find_all(self, *tags: str) -> list[XmlElement]:
-        """Every element with one of these tags, tag by tag."""
+        """Return all elements with one of these tags, tag by tag."""
         self._used_tags.update(tags)
         return [child for tag in tags for child in self.plugin.element.find_all(tag)]
 
     def text(self, *tags: str) -> str | None:
-        """The first of these parameters that says something."""
+        """Return the first of these parameters with a text."""
         return next((child.text.strip() for child in self.find_all(*tags) if child.text.strip()), None)
 
     def number(self, *tags: str) -> float | None:
-        """A parameter as a number.
+        """Return a parameter as a number.
 
         Raises:
-            DescriptionError: it is none, or not finite.
+            DescriptionError: It is no number, or not finite.
         """
         text = self.text(*tags)
         return None if text is None else self._parse_number(tags[0], text)
 
     def numbers(self, *tags: str) -> tuple[float, ...]:
-        """All numbers of a repeated or listed parameter."""
+        """Return all numbers of a repeated or listed parameter."""
         return tuple(self._parse_number(tags[0], part) for child in self.find_all(*tags) for part in child.text.split())
 
     def flag(self, *tags: str, default: bool) -> bool:
-        """A parameter as yes or no.
+        """Return a parameter as a boolean.
 
         Raises:
-            DescriptionError: it is neither.
+            DescriptionError: It is neither true nor false.
         """
         text = self.text(*tags)
         if text is None:
@@ -139,15 +139,15 @@ class PluginReader:
         return text.lower() in _TRUE
 
     def joints(self, *tags: str) -> tuple[str, ...]:
-        """Names of joints.
+        """Return names of joints.
 
         Raises:
-            DescriptionError: there is none of a name.
+            DescriptionError: There is no joint of a name.
         """
         return tuple(dict.fromkeys(self._resolve_joint(child.text.strip()) for child in self.find_all(*tags)))
 
     def _resolve_joint(self, name: str) -> str:
-        """The joint that a plugin calls ``name``: in a nested model, whose names got its prefix, by the name's end."""
+        """Return the joint of a name; in a nested model, which prefixes the names of joints, by the end of the name."""
         nested = [joint for joint in self._joints if joint.endswith(f"::{name}")]
         if name not in self._joints and len(nested) != 1:
             raise DescriptionError(
@@ -158,12 +158,12 @@ class PluginReader:
         return name if name in self._joints else nested[0]
 
     def topic(self, *tags: str) -> str | None:
-        """A parameter that names a topic, as ROS allows it."""
+        """Return the name of a topic as ROS allows it."""
         text = self.text(*tags)
         return None if text is None else to_topic_name(text) or None
 
     def remapped_topic(self, name: str) -> str | None:
-        """Where ``<ros><remapping>name:=…`` puts a topic."""
+        """Return the name that ``<ros><remapping>name:=…`` gives a topic."""
         for ros in self.find_all("ros"):
             for one in (*ros.find_all("remapping"), *ros.find_all("argument")):
                 source, arrow, target = one.text.strip().partition(":=")
@@ -173,18 +173,18 @@ class PluginReader:
 
     # -- what is left --------------------------------------------------------------------------------------------------
     def add_finding(self, text: str) -> None:
-        """Say something about the plugin."""
+        """Add a finding about the plugin."""
         self._findings.append(text)
 
     def mark_ignored(self, tags: Sequence[str], reason: str) -> None:
-        """Parameters that are known and not followed; said if they are given."""
-        given_tags = [tag for tag in tags if self.plugin.element.find(tag) is not None]
+        """Mark parameters as known but not followed, with a finding if they are stated."""
+        stated_tags = [tag for tag in tags if self.plugin.element.find(tag) is not None]
         self._used_tags.update(tags)
-        if given_tags:
-            self._findings.append(f"{_list_tags(given_tags)} not followed: {reason}")
+        if stated_tags:
+            self._findings.append(f"{_list_tags(stated_tags)} not followed: {reason}")
 
     def findings(self) -> tuple[str, ...]:
-        """Everything said, and the parameters that nobody asked for."""
+        """Return all findings, and one about the parameters that no mapper read."""
         self._report_namespace()
         unused_tags = list(dict.fromkeys(c.tag for c in self.plugin.element.children if c.tag not in self._used_tags))
         texts = [

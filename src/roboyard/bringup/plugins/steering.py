@@ -1,4 +1,4 @@
-"""Ackermann steering plugins."""
+"""Mappers of Ackermann steering plugins."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ _RIGHT_WHEEL_TAGS = ("right_joint", "front_right_joint", "rear_right_joint")
 
 
 def map_ackermann_steering(reader: PluginReader) -> PluginMapping:
-    """Gazebo's AckermannSteering and gazebo_ros's ackermann drive.
+    """Map Gazebo's AckermannSteering and gazebo_ros's ackermann drive.
 
     Raises:
-        DescriptionError: it names joints that are not there, or its numbers make no sense.
+        DescriptionError: A plugin names unknown joints, or its numbers are invalid.
     """
     model = reader.model
     left, right = reader.joints(*_LEFT_WHEEL_TAGS), reader.joints(*_RIGHT_WHEEL_TAGS)
@@ -80,7 +80,7 @@ def map_ackermann_steering(reader: PluginReader) -> PluginMapping:
 
 
 def _map_steering_only(reader: PluginReader, steering_joints: tuple[tuple[str, ...], tuple[str, ...]]) -> PluginMapping:
-    """It turns the steered wheels as it is told an angle, and leaves driving to others."""
+    """Map a plugin that steers the wheels by a commanded angle, and drives none."""
     left, right = steering_joints
     _, kingpin_width = _measure_kingpins(reader.model, left, right)
     lengths = {
@@ -97,7 +97,7 @@ def _map_steering_only(reader: PluginReader, steering_joints: tuple[tuple[str, .
 
 
 def _measure_kingpins(model: Model, left: Sequence[str], right: Sequence[str]) -> tuple[float, float]:
-    """How far ahead of the model's origin the steering axes are, and how far apart the sides [m]."""
+    """Return the position of the steering axes ahead of the model's origin, and the distance between the sides [m]."""
     left_poses, right_poses = (
         [model.link(model.joint(name).child).T_model_link @ model.joint(name).T_child_joint for name in side]
         for side in (left, right)
@@ -147,7 +147,7 @@ def _read_lengths(
 
 
 def _read_steering_limit(reader: PluginReader) -> float:
-    """Largest steering angle [rad]."""
+    """Read the largest steering angle [rad]."""
     limit = reader.number("steering_limit", "max_steer")
     reader.mark_ignored(["max_steering_angle"], "of the wheel in the driver's hand")
     if limit is None:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 def list_entries(
     kind: Annotated[
         RegistryKind | None,
-        typer.Argument(metavar="[KIND]", help=f"{', '.join(RegistryKind)}."),
+        typer.Argument(metavar="[KIND]", help="What to list; default: robots, worlds, scenarios and live runs."),
     ] = None,
     name: Annotated[
         str | None, typer.Argument(metavar="[NAME]", help="Of a node: show its topics and parameters.")

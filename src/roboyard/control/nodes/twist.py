@@ -1,4 +1,4 @@
-"""Bases of the drive nodes: take velocity commands, drop bad ones, and end those that nobody repeats."""
+"""Bases of the drive nodes: take velocity commands, drop bad ones, and end those that are not repeated."""
 
 from __future__ import annotations
 
@@ -87,12 +87,12 @@ class VelocityControllerNode(DriveCommandNode[VelocityControllerConfigT]):
     ``configure`` and ``move``.
     """
 
-    state_fields: tuple[str, ...] = (*DriveCommandNode.state_fields, "_wanted", "_state")
+    state_fields: tuple[str, ...] = (*DriveCommandNode.state_fields, "_target", "_state")
 
     def setup(self) -> None:
         """Check the robot and start the control loop."""
         self._is_ready = False
-        self._wanted = STANDSTILL
+        self._target = STANDSTILL
         self._state = AT_REST
         self._configure(self.config)
         self._is_ready = True
@@ -114,7 +114,7 @@ class VelocityControllerNode(DriveCommandNode[VelocityControllerConfigT]):
         """Follow the command from the next step on."""
         if self._command_ns < 0:
             self.report_health("ok", "driving")
-        self._wanted = PlanarTwist(*velocities)
+        self._target = PlanarTwist(*velocities)
 
     def close(self) -> None:
         """Leave the robot standing."""
@@ -128,13 +128,13 @@ class VelocityControllerNode(DriveCommandNode[VelocityControllerConfigT]):
 
     def _tick(self) -> None:
         if self.is_command_old(self.config.timeout):
-            self._wanted = STANDSTILL
+            self._target = STANDSTILL
             self.report_health("ok", "standing: no command")
-        self._state = self._limits.step(self._state, self._wanted, 1.0 / self.config.rate)
+        self._state = self._limits.step(self._state, self._target, 1.0 / self.config.rate)
         self.move(twist_of(self._state))
 
 
-def check_modes(hardware: Hardware, joints: tuple[str, ...], mode: CommandMode, where: str) -> None:
+def check_modes(hardware: Hardware, joints: tuple[str, ...], mode: CommandMode, location: str) -> None:
     """Check that all joints take commands of a mode.
 
     Raises:
@@ -146,6 +146,6 @@ def check_modes(hardware: Hardware, joints: tuple[str, ...], mode: CommandMode, 
         if mode not in modes:
             raise ConfigError(
                 f"joint '{joint}' takes no {mode} commands",
-                location=where,
+                location=location,
                 valid=f"it takes: {', '.join(modes) or 'none'}",
             )

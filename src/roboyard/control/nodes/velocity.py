@@ -33,13 +33,13 @@ class VelocityNode(DriveCommandNode[VelocityNodeConfig]):
     base: VelocityBase = resource(VelocityBase)
 
     def setup(self) -> None:
-        """Begin as told."""
+        """Set the velocity of the start, and listen."""
         if any(self.config.initial_linear) or any(self.config.initial_angular):
             (vx, vy, vz), (wx, wy, wz) = self.config.initial_linear, self.config.initial_angular
             self.base.set_velocity((vx, vy, vz), (wx, wy, wz))
         self.listen()
         if self.config.timeout > 0.0:
-            self.timer(period=min(self.config.timeout, 0.1), callback=self._look)
+            self.timer(period=min(self.config.timeout, 0.1), callback=self._check_age)
 
     def close(self) -> None:
         """Let the body go."""
@@ -55,6 +55,6 @@ class VelocityNode(DriveCommandNode[VelocityNodeConfig]):
         vx, vy, vz, wx, wy, wz = velocities
         self.base.set_velocity((vx, vy, vz), (wx, wy, wz))
 
-    def _look(self) -> None:
+    def _check_age(self) -> None:
         if self.is_command_old(self.config.timeout):
             self.base.set_velocity((0.0, 0.0, 0.0), (0.0, 0.0, 0.0))
