@@ -20,7 +20,7 @@ from roboyard.control.drive_config import (
     PlanarBaseConfig,
 )
 from roboyard.control.nodes import AckermannNode, DriveNode, MecanumNode, VelocityNode
-from roboyard.control.nodes.twist import DriveCommandNode
+from roboyard.control.nodes.velocity import DriveCommandNode
 from roboyard.errors import ConfigError
 from roboyard.localization.nodes import AckermannOdometryNode, MecanumOdometryNode, OdometryNode
 
@@ -90,7 +90,7 @@ def test_node_of_another_type_of_drive_is_refused() -> None:
         OdometryNode(drive_geometry=MECANUM)
 
 
-def test_all_drive_nodes_share_one_base(harness: BusHarness) -> None:
+def test_all_drive_nodes_have_one_base(harness: BusHarness) -> None:
     assert all(issubclass(one, DriveCommandNode) for one in (DriveNode, MecanumNode, AckermannNode, VelocityNode))
 
 

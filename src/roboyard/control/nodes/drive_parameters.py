@@ -29,7 +29,10 @@ class DriveParameterNode(Node[DriveParameterConfigT]):
 
     @classmethod
     def _robot_parameters(cls, arguments: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the parameters that the resources among the constructor's arguments state."""
+        """Return the parameters that the resources among the constructor's arguments state.
+
+        A resource of a wrong class states none; the constructor refuses it.
+        """
         keys = cls.config_class.keys()
         parameters: dict[str, Any] = {}
         for name in ("drive_geometry", "drive_limits"):

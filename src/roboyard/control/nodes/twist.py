@@ -1,66 +1,19 @@
-"""Bases of the drive nodes: take velocity commands, drop bad ones, and end those that are not repeated."""
+"""Base of the nodes that drive wheels: velocity commands go through limits and ramps at a fixed rate."""
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 from typing_extensions import TypeVar
 
-from roboyard.bus import resource
 from roboyard.config import Config, parameter
-from roboyard.control.drive_config import DriveLimits
 from roboyard.control.kinematics import STANDSTILL, PlanarTwist
-from roboyard.control.nodes.drive_parameters import DriveParameterNode
+from roboyard.control.nodes.velocity import DriveCommandNode
 from roboyard.control.planar_ramps import AT_REST, PlanarLimits, twist_of
 from roboyard.control.ramps import RampConfig
 from roboyard.description.model import CommandMode
 from roboyard.errors import ConfigError
 from roboyard.hardware.interface import Hardware
-from roboyard.messages import msg
-
-DriveNodeConfigT = TypeVar("DriveNodeConfigT", bound=Config, default=Config, covariant=True)
-
-
-class DriveCommandNode(DriveParameterNode[DriveNodeConfigT]):
-    """Base of all nodes that drive a robot.
-
-    in: cmd_vel_out (geometry_msgs/Twist, body frame)
-
-    It drops a command that is not finite. Subclasses call `listen` in ``setup``, and fill in ``on_twist`` and
-    ``velocities``.
-    """
-
-    drive_limits: DriveLimits | None = resource(DriveLimits, optional=True)
-
-    state_fields: tuple[str, ...] = ("_command_ns",)
-
-    def listen(self) -> None:
-        """Subscribe to commands."""
-        self._command_ns = -1  # of the newest command; -1: none, or too old
-        self.subscribe("cmd_vel_out", msg.Twist, self._on_command)
-
-    def velocities(self, command: Any) -> tuple[float, ...]:
-        """Return the velocities of a geometry_msgs/Twist that the drive follows."""
-        return command.linear.x, command.linear.y, command.angular.z
-
-    def on_twist(self, *velocities: float) -> None:
-        """Take the velocities of a new command."""
-
-    def is_command_old(self, timeout: float) -> bool:
-        """Return whether the newest command is older than a time [s]; once, until the next command comes."""
-        if self._command_ns < 0 or self.now_ns - self._command_ns <= timeout * 1e9:
-            return False
-        self._command_ns = -1
-        return True
-
-    def _on_command(self, command: Any) -> None:
-        velocities = self.velocities(command)
-        if not all(map(math.isfinite, velocities)):
-            self.log.error(f"dropped a command that is not finite: {velocities}", throttle=5.0)
-            return
-        self.on_twist(*velocities)
-        self._command_ns = self.now_ns
 
 
 class VelocityControllerConfig(Config):

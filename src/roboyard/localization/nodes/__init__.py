@@ -7,8 +7,7 @@ from roboyard.config.lazy import lazy_exports
 if TYPE_CHECKING:
     from roboyard.localization.nodes.amcl import AmclNode
     from roboyard.localization.nodes.kalman import EkfNode, UkfNode
-    from roboyard.localization.nodes.odometry import OdometryNode
-    from roboyard.localization.nodes.planar import AckermannOdometryNode, MecanumOdometryNode
+    from roboyard.localization.nodes.odometry import AckermannOdometryNode, MecanumOdometryNode, OdometryNode
     from roboyard.localization.nodes.static_transform import StaticTransformNode
     from roboyard.localization.nodes.truth_localization import TruthLocalizationNode
     from roboyard.localization.nodes.truth_odometry import TruthOdometryNode
@@ -28,8 +27,7 @@ __all__ = [
 __getattr__, __dir__ = lazy_exports(__name__, {
     "amcl": ("AmclNode",),
     "kalman": ("EkfNode", "UkfNode"),
-    "odometry": ("OdometryNode",),
-    "planar": ("AckermannOdometryNode", "MecanumOdometryNode"),
+    "odometry": ("AckermannOdometryNode", "MecanumOdometryNode", "OdometryNode"),
     "static_transform": ("StaticTransformNode",),
     "truth_localization": ("TruthLocalizationNode",),
     "truth_odometry": ("TruthOdometryNode",),

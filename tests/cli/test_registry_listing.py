@@ -6,7 +6,7 @@ import pytest
 from tests.cli.conftest import Command
 
 from roboyard.bringup.catalog import DEVICES, NODES, OBJECTS, ROBOTS, SCENARIOS, WORLD_SOURCES, WORLDS
-from roboyard.cli.registry_listing import RegistryKind
+from roboyard.cli.commands.catalog import RegistryKind
 from roboyard.navigation.controllers.choice import CONTROLLERS
 from roboyard.navigation.planning.choice import PLANNERS
 
