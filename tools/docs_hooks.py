@@ -1,17 +1,23 @@
-"""Hooks of the documentation's build: pages of all nodes, made from their classes.
+"""Hooks of the documentation's build: pages of all nodes, made from their classes; and the table of all metrics.
 
 Each room that has nodes gets the page ``reference/nodes/ROOM.md``; ``reference/nodes/index.md`` lists all nodes. They
 are made whenever the pages are built, so they say what the classes declare.
+
+The table of metrics is part of ``docs/reference/metrics.md``; ``python tools/docs_hooks.py`` writes it there anew.
 """
 
 import re
 from collections.abc import Iterable
+from pathlib import Path
 
 from roboyard.bringup import catalog
 from roboyard.bringup.node_documentation import NodeDescription, describe_node
 from roboyard.config import SchemaRow
+from roboyard.evaluation.plugin import robot_metrics
 
 FOLDER = "reference/nodes"
+METRICS_PAGE = Path(__file__).resolve().parents[1] / "docs" / "reference" / "metrics.md"
+METRICS_HEADER = "| metric | unit | better | meaning |"
 INTERFACE_NAMES = {"in": "Subscribes to", "out": "Publishes", "action": "Action", "service": "Service"}
 RUNTIME_MARK = "*(runtime)*"
 INTRODUCTION = """Every node that a scenario or a robot may name, by room. `roboyard list nodes NAME` shows the same for
@@ -89,3 +95,24 @@ def on_files(files, config):
     for path, text in make_node_pages().items():
         files.append(File.generated(config, path, content=text))
     return files
+
+
+def make_metric_table() -> list[str]:
+    """Return the lines of the table of all metrics of a robot, as their collectors declare them."""
+    rows = (
+        (f"`{metric.name}`", "share" if metric.unit == "ratio" else metric.unit, metric.better, metric.doc)
+        for metric in robot_metrics()
+    )
+    return [METRICS_HEADER, "| --- | --- | --- | --- |", *map(_make_row, rows)]
+
+
+def with_metric_table(page: str) -> str:
+    """Return the text of the page of metrics with its table as the collectors declare it."""
+    lines = page.splitlines()
+    start = lines.index(METRICS_HEADER)
+    end = next((i for i in range(start, len(lines)) if not lines[i].startswith("|")), len(lines))
+    return "\n".join([*lines[:start], *make_metric_table(), *lines[end:]]) + "\n"
+
+
+if __name__ == "__main__":
+    METRICS_PAGE.write_text(with_metric_table(METRICS_PAGE.read_text("utf-8")), "utf-8")

@@ -8,14 +8,18 @@ from typing import Any
 import pytest
 from tests.harness.collectors import CollectorFeed
 
-from roboyard.evaluation.plugin import MessageHandler, MetricCollector, MetricValue
+from roboyard.evaluation.collector import MessageHandler, Metric, MetricCollector, MetricValue, RobotContext
 from roboyard.geometry import SE3
 
 
 class Log(MetricCollector):
     """Keeps what it takes."""
 
-    metric_names = ("n_messages", "end")
+    metrics = (Metric("n_messages", "count", "Messages so far."), Metric("end", "s", "End of the run."))
+
+    @classmethod
+    def create(cls, robot: RobotContext) -> Log:
+        return cls()
 
     def __init__(self) -> None:
         self.rows: list[tuple[str, Any, int]] = []
@@ -30,7 +34,7 @@ class Log(MetricCollector):
     def on_person_added(self, name: str) -> Mapping[str, MessageHandler]:
         return {f"/{name}/state": self._handler(f"/{name}/state")}
 
-    def values(self) -> dict[str, MetricValue]:
+    def values(self) -> dict[str, MetricValue | None]:
         return {"n_messages": len(self.rows), "end": self.end}
 
     def finish(self, time_ns: int) -> None:

@@ -22,7 +22,7 @@ def test_report_shows_goals_and_joints_of_an_arm(tmp_path: Path) -> None:
             assert harness.send_goal("/move_action", action.MoveGroup, goal, timeout=30.0).succeeded
         folder = run.report(tmp_path / "out").parent
     text = (folder / "report.html").read_text()
-    assert "The arm" in text
+    assert "Motion of the arm" in text
     assert "Commanded and true speeds" not in text
     with open_recording(folder / "recording.mcap") as recording:
         found = read_arm_motion_trace(recording, "")

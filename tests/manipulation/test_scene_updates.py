@@ -20,6 +20,7 @@ from roboyard.description import Capsule
 from roboyard.errors import ConfigError, InputError
 from roboyard.geometry import SE3
 from roboyard.manipulation.collision import box_obstacle
+from roboyard.manipulation.evaluation.motion import JointGroupGroundTruth
 from roboyard.manipulation.gripped import between_fingers, gripped, touched_by
 from roboyard.manipulation.nodes import MoveGroupNode
 from roboyard.manipulation.people import PartsOfBody, PeopleSettings, person_at
@@ -27,7 +28,6 @@ from roboyard.manipulation.scene import PlanningScene
 from roboyard.messages import msg
 from roboyard.messages.convert import make_header, pose_to_msg
 from roboyard.record import open_recording
-from roboyard.scenarios.ground_truth import SimulatedArmGroundTruth
 from roboyard.scenarios.nodes.actors import PedestrianNode
 from roboyard.scenarios.run import Run
 from roboyard.scenarios.run_options import RunOptions, SnapshotRequest
@@ -203,7 +203,7 @@ def test_person_in_the_way_stops_the_arm_until_gone(cell: SceneCell) -> None:
 class TrueTool(Node):
     """Publishes where an arm's tool really is, as a person sees who walks up to it."""
 
-    arm: SimulatedArmGroundTruth = resource(SimulatedArmGroundTruth)
+    arm: JointGroupGroundTruth = resource(JointGroupGroundTruth)
 
     def setup(self) -> None:
         self.odometry = self.publisher("/tip", msg.Odometry)

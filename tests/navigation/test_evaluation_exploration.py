@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
-from tests.harness.collectors import CollectorFeed
+from tests.harness.collectors import CollectorFeed, KnownWorld
 
+from roboyard.evaluation.collector import RobotContext
 from roboyard.evaluation.robot_trace import read_robot_trace
 from roboyard.evaluation.topics import RobotTopics
 from roboyard.geometry import SE2
@@ -45,12 +45,13 @@ def make_plan(resolution: float) -> FloorPlan:
 class ExplorationFeed(CollectorFeed[ExplorationMetrics]):
     """The truth about a robot, its exploration and its map."""
 
-    def __init__(self, known_plan: Callable[[float], FloorPlan] | None = make_plan) -> None:
-        super().__init__(ExplorationMetrics("/truth/odom", "/exploration", "/map", known_plan))
+    def __init__(self, *, with_truth: bool = True) -> None:
+        truth = KnownWorld(lambda resolution, _: make_plan(resolution)) if with_truth else None
+        super().__init__(ExplorationMetrics(RobotContext("rover", RobotTopics.for_robot("rover"), truth=truth)))
 
     def place(self, second: float, in_map: SE2) -> None:
         """The robot is truly there."""
-        self.send("/truth/odom", make_truth(second, in_map), second)
+        self.send("/truth/rover/odom", make_truth(second, in_map), second)
 
     def send_status(self, second: float, phase: str) -> None:
         """The explorer publishes its status."""
@@ -115,8 +116,8 @@ def test_second_exploration_replaces_a_failed_one() -> None:
 
 
 def test_coverage_without_floor_plan_is_not_measured() -> None:
-    assert set(ExplorationFeed().collector.values().values()) == {None}
-    feed = ExplorationFeed(known_plan=None)
+    assert ExplorationFeed().collector.values() == {}
+    feed = ExplorationFeed(with_truth=False)
     feed.place(0.0, START)
     feed.send_status(1.0, "explore")
     feed.send_map(2.0, 3.0)
@@ -156,4 +157,4 @@ def test_report_shows_the_growth_of_the_map(tmp_path: Path) -> None:
         assert draw(story, found) == draw(story, found), "the same run gives the same page"
     assert unknown is not None
     assert not len(unknown.coverage)
-    assert "free ground" in coverage_figure(story, unknown)
+    assert "free area" in coverage_figure(story, unknown)

@@ -72,3 +72,8 @@ def test_navigation_has_all_pages(pages: dict[str, str]) -> None:
 
 def test_only_code_is_markup(hooks: ModuleType) -> None:
     assert hooks._escape("feet/<leg> and ``a<b``, `c*d`, 2*3") == r"feet/\<leg> and ``a<b``, `c*d`, 2\*3"
+
+
+def test_page_of_metrics_holds_what_collectors_declare(hooks: ModuleType) -> None:
+    page = hooks.METRICS_PAGE.read_text("utf-8")
+    assert page == hooks.with_metric_table(page), "write it anew: python tools/docs_hooks.py"

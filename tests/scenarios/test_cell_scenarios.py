@@ -38,7 +38,7 @@ def test_coexistence_is_measured_and_reported(tmp_path: Path) -> None:
     assert found["limit_violations"] == 0
     assert 0.0 < found["concurrent_activity"] <= 1.0 - max(found["robot_idle"], found["human_idle"]) + 1e-9
     page = (tmp_path / "run" / "report.html").read_text()
-    assert "Working together" in page
+    assert "Work of robot and people" in page
     approaches = found["robots"]["arm"]["approaches"]
     assert approaches
     assert page.count("data:image/jpeg") == min(len(approaches), 24)

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from tests.harness.scenarios import ScenarioBuilder
 from tests.scenarios.test_evaluator import circle, odometry
 
+from roboyard.evaluation.collector import RobotContext
 from roboyard.evaluation.message_checks import find_nonfinite_number
 from roboyard.evaluation.topics import RobotTopics
 from roboyard.geometry import SE2
@@ -36,7 +37,7 @@ def evaluation_of(
 ) -> Evaluator:
     """Truth and odometry at 50 Hz; ``add_bad_message(evaluation, k, time_ns)`` says what else there is in a step."""
     found = Evaluator(None if reports is None else reports.append)
-    found.add_robot("a", TOPICS)
+    found.add_robot(RobotContext("a", TOPICS))
     for k in range(steps):
         time_ns, truth = k * STEP_NS, circle(k * 0.02)
         found.process(TOPICS.truth, odometry(time_ns, truth, 1.0), time_ns)
@@ -82,7 +83,7 @@ def test_wrong_stamp_changes_no_metric_and_is_counted(at: int, stamp_s: float, e
 
 def test_criterion_fails_for_a_span_with_wrong_stamps() -> None:
     found = Evaluator()
-    found.add_robot("a", TOPICS)
+    found.add_robot(RobotContext("a", TOPICS))
     for k in range(300):
         time_ns = k * STEP_NS
         found.process(TOPICS.truth, odometry(time_ns, circle(k * 0.02)), time_ns)
@@ -107,13 +108,13 @@ def test_odometry_from_the_future_is_not_measured() -> None:
     assert collector.count == 50
     assert collector.values()["odom_rmse"] == pytest.approx(0.0, abs=1e-9)
     found = Evaluator()
-    found.add_robot("a", TOPICS)
+    found.add_robot(RobotContext("a", TOPICS))
     for k in range(50):
         found.process(TOPICS.truth, odometry(k * STEP_NS, circle(k * 0.02)), k * STEP_NS)
         found.process(TOPICS.odometry, odometry(k * STEP_NS + 10**9, circle(k * 0.02)), k * STEP_NS)
     verdict = Criterion("odom_rmse < 0.5").evaluate(found.flat_metrics({}), "knows", found.rejection_reasons())
     assert (verdict.passed, found.rejected_messages()[0]["count"]) == (False, 50)
-    assert verdict.reason.startswith("not measured: odom_rmse; odom_rmse: messages on /odom stamped in the future")
+    assert verdict.reason.startswith("no value: odom_rmse; odom_rmse: messages on /odom stamped in the future")
 
 
 def with_number(message: Any, path: str, value: float) -> Any:
@@ -215,7 +216,7 @@ def test_rejections_are_saved_and_restored() -> None:
     complete = evaluation_of(add_bad_message)
     first = evaluation_of(add_bad_message, steps=60)
     second = Evaluator()
-    second.add_robot("a", TOPICS)
+    second.add_robot(RobotContext("a", TOPICS))
     second.load_state(first.save_state())
     for k in range(60, 150):
         time_ns, truth = k * STEP_NS, circle(k * 0.02)

@@ -63,7 +63,7 @@ def test_report_of_a_walk_agrees_with_the_metrics(tmp_path: Path) -> None:
         run.run_for(2.6)
         folder = run.report(tmp_path / "out").parent
     page = (folder / "report.html").read_text()
-    for text in ("How it walked", "cost of transport", "Stability margin over time", "Power and energy", "m63"):
+    for text in ("Gait and motors", "cost of transport", "Stability margin over time", "Power and energy", "m63"):
         assert text in page
     document = json.loads((folder / "metrics.json").read_text())
     robot_document = document["robots"]["akrobat"]

@@ -5,26 +5,39 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping, Sequence
-from contextlib import closing
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Self
 
+from roboyard.evaluation.collector import MessageHandler, Metric, MetricCollector, MetricValue, RobotContext
 from roboyard.evaluation.figures import BAD, COMMAND, GOOD, MUTED, TRUTH, figure_style, new_figure, render_svg
-from roboyard.evaluation.plugin import MessageHandler, MetricCollector, MetricValue
+from roboyard.evaluation.plugin import PageSection, RunPlugin
 from roboyard.evaluation.section import ReportSection, ReportTable, SectionContext
 from roboyard.evaluation.topics import OBJECT_POSES_TOPIC
-from roboyard.record import Recording
-from roboyard.scenarios.report.scene_images import SceneImageRenderer
 
 
 class BehaviorTreeMetrics(MetricCollector):
-    """What a tree mission tells of its root.
+    """Reads the status of the root of the behavior tree that a tree executor runs.
 
-    ``tree_status``: where it stands; ``tree_done``: whether it has succeeded; ``tree_time``: from its first tick to
-    its end [s].
+    Args:
+        topic: Of the status (std_msgs/String).
     """
 
-    metric_names = ("tree_status", "tree_done", "tree_time")
+    metrics = (
+        Metric(
+            "tree_status",
+            "text",
+            "Status of the root of the robot's [behavior tree](../rooms/behavior.md); no value, as of the next two, "
+            "without a tree.",
+        ),
+        Metric("tree_done", "boolean", "Whether the tree has succeeded.", "higher"),
+        Metric("tree_time", "s", "Time from the tree's first tick to its end; no value while it runs.", "lower"),
+    )
+    position = 190
+
+    @classmethod
+    def create(cls, robot: RobotContext) -> Self:
+        """Return the collector of any robot."""
+        return cls(f"{robot.namespace}/mission/status")
 
     def __init__(self, topic: str) -> None:
         self._topic = topic
@@ -32,7 +45,7 @@ class BehaviorTreeMetrics(MetricCollector):
         self._start_ns = self._end_ns = 0
 
     def subscriptions(self) -> Mapping[str, MessageHandler]:
-        """What it tells."""
+        """Return the topic of the status."""
         return {self._topic: self._on_status}
 
     def _on_status(self, message: Any, time_ns: int) -> None:
@@ -41,61 +54,83 @@ class BehaviorTreeMetrics(MetricCollector):
         self._status = str(message.data)
         self._end_ns = time_ns
 
-    def values(self) -> dict[str, MetricValue]:
-        """The numbers; None where there is no tree, and of time while it runs."""
+    def values(self) -> dict[str, MetricValue | None]:
+        """Return the metrics; none without a tree."""
         status = self._status
         if status is None:
-            return dict.fromkeys(self.metric_names)
+            return {}
         duration = None if status == "RUNNING" else (self._end_ns - self._start_ns) * 1e-9
         return {"tree_status": status, "tree_done": status == "SUCCESS", "tree_time": duration}
 
 
 _TASK_PLACE_TOLERANCE = 0.2
-"""A thing that has been brought somewhere is as near to where it belongs [m]."""
+"""An object that was brought to its target is no farther from it [m]."""
 _MIN_REST_TIME_NS = 500_000_000
 _MIN_DISPLACEMENT = 1e-3
-"""Less is no motion [m]."""
+"""A smaller displacement is no motion [m]."""
 
 
 class TaskMetrics(MetricCollector):
-    """What a goal mission tells of its tasks.
+    """Judges the tasks of a task executor by its events and the true positions of objects.
 
-    ``tasks_over``: whether all are; ``tasks_done``: how many were reached; ``tasks_impossible``: how many were given up
-    as impossible.  ``tasks_incorrect``: reached though a thing is truly not where the file says that it ends (nor lay
-    there
-    until somebody took it out of the world), or given up though the file says that it is possible and all such things
-    are there, or the other way round;
-    ``task_failures``: actions that failed; ``plan_invalidations``: plans that the world made void; ``task_replans``:
-    plans
-    after the first of a task; ``unrecovered_failures``: failed actions whose task did not end rightly all the same;
-    ``failures_recovered``: the share of the others.
+    Args:
+        topic: Of the events (std_msgs/String with JSON).
     """
 
-    metric_names = (
-        "tasks_over",
-        "tasks_done",
-        "tasks_impossible",
-        "tasks_incorrect",
-        "task_failures",
-        "plan_invalidations",
-        "task_replans",
-        "unrecovered_failures",
-        "failures_recovered",
+    metrics = (
+        Metric(
+            "tasks_over",
+            "boolean",
+            "Whether all [tasks](../rooms/goals.md) are reached or known to be impossible; no value, as of the next "
+            "eight, without tasks.",
+            "higher",
+        ),
+        Metric("tasks_done", "count", "Tasks that were reached.", "higher"),
+        Metric("tasks_impossible", "count", "Tasks that were given up as impossible."),
+        Metric(
+            "tasks_incorrect",
+            "count",
+            "Tasks that were reported as reached though an object is not truly where the file says that it `ends` "
+            "(nor was until it was removed from the world), or given up though they are possible by the file and the "
+            "objects are there, or reached though they are impossible.",
+            "lower",
+        ),
+        Metric("task_failures", "count", "Actions of plans that failed.", "lower"),
+        Metric("plan_invalidations", "count", "Plans that a change of the world made invalid.", "lower"),
+        Metric("task_replans", "count", "Plans after the first one of each task.", "lower"),
+        Metric(
+            "unrecovered_failures",
+            "count",
+            "Failed actions of tasks that did not end correctly afterwards.",
+            "lower",
+        ),
+        Metric(
+            "failures_recovered",
+            "ratio",
+            "Share of the failed actions whose task ended correctly; no value without failures.",
+            "higher",
+        ),
     )
+    position = 180
+
+    @classmethod
+    def create(cls, robot: RobotContext) -> Self:
+        """Return the collector of any robot."""
+        return cls(f"{robot.namespace}/tasks")
 
     def __init__(self, topic: str) -> None:
         self._topic = topic
         self._n_tasks = 0
         self._outcomes: dict[int, tuple[str, bool]] = {}
         self._object_positions: dict[str, tuple[float, float, float]] = {}
-        self._last_motion_ns: dict[str, int] = {}  # when each moved last
-        self._removed_positions: dict[str, tuple[float, float, float]] = {}  # where things lay that are gone
+        self._last_motion_ns: dict[str, int] = {}
+        self._removed_positions: dict[str, tuple[float, float, float]] = {}
         self._failures_by_task: dict[int, int] = {}
         self._plans_by_task: dict[int, int] = {}
         self._plan_invalidations = 0
 
     def subscriptions(self) -> Mapping[str, MessageHandler]:
-        """What it tells, and where things truly are."""
+        """Return the topics of events and of true object poses."""
         return {self._topic: self._on_task, OBJECT_POSES_TOPIC: self._on_objects}
 
     def _on_objects(self, message: Any, time_ns: int) -> None:
@@ -134,10 +169,10 @@ class TaskMetrics(MetricCollector):
             for name, target in target_positions.items()
         )
 
-    def values(self) -> dict[str, MetricValue]:
-        """The numbers; None where nobody pursues tasks."""
+    def values(self) -> dict[str, MetricValue | None]:
+        """Return the metrics; none without tasks."""
         if not self._n_tasks:
-            return dict.fromkeys(self.metric_names)
+            return {}
         correct_tasks = {task for task, (_, is_correct) in self._outcomes.items() if is_correct}
         failures = sum(self._failures_by_task.values())
         recovered = sum(count for task, count in self._failures_by_task.items() if task in correct_tasks)
@@ -155,18 +190,18 @@ class TaskMetrics(MetricCollector):
 
 
 CYCLE_TASK = "cycle"
-"""The task that a robot's work is counted by."""
+"""The task of a robot's work cycles."""
 WORK_PLACE_TOLERANCE = 0.03
-"""A thing that was brought somewhere is truly as near to where it was to be [m]."""
+"""An object that was brought to its target is truly no farther from it [m]."""
 MIN_IDLE_TIME = 0.5
-"""A shorter rest is no idleness: somebody plans, or changes over [s]."""
+"""A shorter rest is no idle time: the actor plans or changes tasks [s]."""
 _SETTLING_TIME_NS = 400_000_000
 _MIN_MOTION_SPEED = 0.01
-"""Faster joints move [rad/s or m/s]."""
+"""A joint with a larger speed moves [rad/s or m/s]."""
 _IDLE_STATES = ("idle", "setup")
 
 Intervals = list[list[float]]
-"""[from, to] in order [s]."""
+"""Starts and ends in order [s]."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,24 +230,52 @@ class WorkItem:
 
     @property
     def is_successful(self) -> bool:
-        """Whether it was done, and truly so."""
+        """Whether it was reported as done, and the ground truth agrees."""
         return self.end_time is not None and self.is_done and self.is_object_in_place
 
 
 class WorkMetrics(MetricCollector):
-    """What missions tell of work (roboyard_msgs/WorkEvent), against where things truly are, and who moved when.
+    """Judges work by its events (roboyard_msgs/WorkEvent), true object positions, and who moved when.
 
-    ``cycles``: pieces of the robot's work that were done, and truly so; ``cycle_time``: what one took in the mean [s];
-    ``throughput``: of them an hour; ``work_ended``: pieces of anybody's work that came to an end; ``work_done``: the
-    share of them that was done, and truly so; ``work_incorrect``: said to be done though the thing was not there;
-    ``robot_idle``, ``human_idle``: the share of time in which the robot did not move, and in which people stood idle,
-    rests below 0.5 s not counted; ``concurrent_activity``: in which both were active.
+    Rests shorter than 0.5 s are no idle time.
+
+    Args:
+        namespace: Of the robot, "" or "/name".
     """
 
-    metric_names = (
-        "cycles", "cycle_time", "throughput", "work_ended", "work_done", "work_incorrect", "robot_idle", "human_idle",
-        "concurrent_activity",
-    )  # fmt: skip
+    metrics = (
+        Metric(
+            "cycles",
+            "count",
+            "Items of the robot's work (task `cycle` of [/work](../systems/cell.md#what-is-measured)) that were done,"
+            " with the part truly at its target; no value, as of the next eight, without work.",
+            "higher",
+        ),
+        Metric("cycle_time", "s", "Mean duration of a cycle; no value without cycles.", "lower"),
+        Metric("throughput", "1/h", "Rate of cycles.", "higher"),
+        Metric("work_ended", "count", "Items of the work of robots and people that ended."),
+        Metric("work_done", "ratio", "Share of these that was done, with the object truly at its target.", "higher"),
+        Metric(
+            "work_incorrect",
+            "count",
+            "Items that were reported as done though the object was more than 3 cm from its target.",
+            "lower",
+        ),
+        Metric("robot_idle", "ratio", "Share of the time in which no joint of the robot moved.", "lower"),
+        Metric(
+            "human_idle",
+            "ratio",
+            "Share of the time in which people were idle, in the mean; no value, as of the next, without people.",
+            "lower",
+        ),
+        Metric("concurrent_activity", "ratio", "Share of the time in which robot and people were active.", "higher"),
+    )
+    position = 200
+
+    @classmethod
+    def create(cls, robot: RobotContext) -> Self:
+        """Return the collector of any robot."""
+        return cls(robot.namespace)
 
     def __init__(self, namespace: str) -> None:
         self._topics = ("/work", f"{namespace}/joint_states")
@@ -224,12 +287,12 @@ class WorkMetrics(MetricCollector):
         self._person_states: dict[str, str] = {}
 
     def subscriptions(self) -> Mapping[str, MessageHandler]:
-        """Work, joints, and where things truly are."""
+        """Return the topics of work events, joint states and true object poses."""
         work, joints = self._topics
         return {work: self._on_work, joints: self._on_joints, OBJECT_POSES_TOPIC: self._on_objects}
 
     def on_person_added(self, name: str) -> Mapping[str, MessageHandler]:
-        """What somebody does."""
+        """Return the topic of the person's state."""
         self.active_intervals[name] = []
         return {f"/{name}/state": lambda message, time_ns: self._on_person(name, message, time_ns)}
 
@@ -279,7 +342,7 @@ class WorkMetrics(MetricCollector):
         }
 
     def _check_placed_objects(self, time_ns: int) -> None:
-        """Look where things are that were set down long enough ago."""
+        """Compare positions of objects that were released long enough ago with their targets."""
         while self._pending_checks and self._pending_checks[0][0] + _SETTLING_TIME_NS <= time_ns:
             index = self._pending_checks.pop(0)[1]
             item = self.items[index]
@@ -288,14 +351,14 @@ class WorkMetrics(MetricCollector):
             self.items[index] = replace(item, is_object_in_place=is_in_place)
 
     def finish(self, time_ns: int) -> None:
-        """See `Collector.finish`."""
+        """Check the objects that were released last, and note the end of the run [ns]."""
         self._check_placed_objects(time_ns + _SETTLING_TIME_NS)
         self.end_time = time_ns * 1e-9
 
-    def values(self) -> dict[str, MetricValue]:
-        """The numbers; None where nobody tells of work."""
+    def values(self) -> dict[str, MetricValue | None]:
+        """Return the metrics; none without work."""
         if not self.items:
-            return dict.fromkeys(self.metric_names)
+            return {}
         cycles = [item for item in self.items if item.task == CYCLE_TASK and item.is_successful]
         finished_items = [item for item in self.items if item.end_time is not None]
         robot_active = self.active_intervals[""]
@@ -324,7 +387,7 @@ class WorkMetrics(MetricCollector):
 
 
 def _extend_intervals(intervals: Intervals, start: float, end: float) -> None:
-    """Add a span that is not before the others; one that follows soon goes on with the last."""
+    """Add an interval that does not start before the others; with a short gap it extends the last one."""
     if intervals and start - intervals[-1][1] < MIN_IDLE_TIME:
         intervals[-1][1] = max(intervals[-1][1], end)
     else:
@@ -332,7 +395,7 @@ def _extend_intervals(intervals: Intervals, start: float, end: float) -> None:
 
 
 def merge_intervals(intervals: Sequence[Sequence[float]]) -> Intervals:
-    """Times in which any of some spans is, in order."""
+    """Return the union of intervals, in order."""
     merged: Intervals = []
     for start, end in sorted((interval[0], interval[1]) for interval in intervals):
         if merged and start <= merged[-1][1]:
@@ -343,7 +406,7 @@ def merge_intervals(intervals: Sequence[Sequence[float]]) -> Intervals:
 
 
 def intersect_intervals(first: Intervals, second: Intervals) -> Intervals:
-    """Times that are in both, each in order and without overlaps."""
+    """Return the intersection of two lists of intervals, each in order and without overlaps."""
     common, i, j = [], 0, 0
     while i < len(first) and j < len(second):
         start, end = max(first[i][0], second[j][0]), min(first[i][1], second[j][1])
@@ -357,62 +420,42 @@ def intersect_intervals(first: Intervals, second: Intervals) -> Intervals:
 
 
 def total_duration(intervals: Intervals) -> float:
-    """How long they last together [s]."""
+    """Return the sum of the intervals' lengths [s]."""
     return sum(end - start for start, end in intervals)
 
 
 _WIDTH = 8.6
 _MAX_SCENE_IMAGES = 24
-"""Of the closest approaches."""
+"""Largest number of approaches that are rendered: those of the smallest distance."""
 
 
 def work_section(context: SectionContext) -> ReportSection | None:
-    """Of one robot; None if nobody told of work.
+    """Show the work of one robot and of people; None without work.
 
     Raises:
-        RecordingError: the recording is damaged.
+        RecordingError: The recording is damaged.
     """
-    people = tuple(
-        topic.split("/")[2]
-        for topic in context.recording.topics
-        if topic.startswith("/truth/") and topic.endswith("/body")
-    )
-    if "/work" not in context.recording.topics:
+    work = context.collector(WorkMetrics)
+    if work is None or not work.items:
         return None
-    work = _evaluate_work(context.recording, context.namespace, people)
-    if not work.items:
-        return None
+    people = context.people
     approaches = sorted(context.document.get("approaches", []), key=lambda item: item["distance"])
     figures = [_activity_figure(work, context.trace.robot, people)]
     if any(item.task == CYCLE_TASK and item.end_time is not None for item in work.items):
         figures.append(_cycle_times_figure(work))
     return ReportSection(
-        "Working together",
+        "Work of robot and people",
         tuple(figures),
-        _scene_images(context, people, approaches[:_MAX_SCENE_IMAGES]),
+        _scene_images(context, approaches[:_MAX_SCENE_IMAGES]),
         _approach_table(approaches) if approaches else None,
-        "Above: when robot and people moved, and pieces of work by colour: done, or failed (also where a part was not "
-        "where it was to be). Pictures and table: the nearest moment of each time that somebody was nearer than 0.5 m, "
-        "nearest first; what should have been kept is the protective separation distance at that moment.",
+        "Above: when robot and people moved, and their work by color: done, or failed (also where a part was not at "
+        "its target). Images and table: the moment of the smallest distance of each time that a person was nearer than "
+        "0.5 m, smallest first; Sp is the protective separation distance at that moment.",
     )
 
 
-def _evaluate_work(recording: Recording, namespace: str, people: tuple[str, ...]) -> WorkMetrics:
-    """The run's work, judged again from its recording."""
-    metrics = WorkMetrics(namespace)
-    handlers: dict[str, Any] = dict(metrics.subscriptions())
-    for name in people:
-        handlers |= metrics.on_person_added(name)
-    last_ns = 0
-    for item in recording.messages([topic for topic in handlers if topic in recording.topics]):
-        handlers[item.topic](item.message, item.time_ns)
-        last_ns = item.time_ns
-    metrics.finish(last_ns)
-    return metrics
-
-
 def _activity_figure(work: WorkMetrics, robot: str, people: tuple[str, ...]) -> str:
-    """Who moved when, and who did which work when."""
+    """Draw when each actor moved, and when it did which work."""
     actors = [("", robot), *((name, name) for name in people)]
     with figure_style():
         figure, axes = new_figure(_WIDTH, 0.6 + 0.75 * len(actors))
@@ -434,11 +477,11 @@ def _activity_figure(work: WorkMetrics, robot: str, people: tuple[str, ...]) -> 
         axes.set_xlim(0.0, max(work.end_time, 1e-3))
         axes.grid(visible=False, axis="y")
         axes.set_xlabel("simulated time [s]")
-        return render_svg(figure, "When robot and people moved, and when they worked")
+        return render_svg(figure, "Times in which robot and people moved, and times of their work")
 
 
 def _cycle_times_figure(work: WorkMetrics) -> str:
-    """What each cycle took."""
+    """Draw the duration of each cycle."""
     cycles = [item for item in work.items if item.task == CYCLE_TASK and item.end_time is not None]
     durations = [(item.end_time or 0.0) - item.start_time for item in cycles]
     with figure_style():
@@ -450,30 +493,26 @@ def _cycle_times_figure(work: WorkMetrics) -> str:
         axes.legend(loc="lower right", bbox_to_anchor=(1.0, 1.0), borderaxespad=0.1)
         axes.set_xticks(range(1, len(cycles) + 1, 1 + len(cycles) // 20))
         axes.set_xlabel("cycle")
-        axes.set_ylabel("takes [s]")
-        return render_svg(figure, "What each cycle took")
+        axes.set_ylabel("duration [s]")
+        return render_svg(figure, "Duration of each cycle")
 
 
-def _scene_images(
-    context: SectionContext, people: tuple[str, ...], approaches: list[dict[str, Any]]
-) -> tuple[tuple[str, str], ...]:
-    if context.simulation is None or not approaches:
+def _scene_images(context: SectionContext, approaches: list[dict[str, Any]]) -> tuple[tuple[str, str], ...]:
+    render_moment = context.render_moment
+    if render_moment is None:
         return ()
-    renderer = SceneImageRenderer(context.simulation, context.recording, context.trace.robot, context.namespace, people)
-    with closing(renderer):
-        return tuple(
-            (
-                renderer.render_moment(approach["time"], approach["person"], approach["body_part"]),
-                f"{approach['time']:.1f} s: {approach['link']} {max(approach['distance'], 0.0):.2f} m "
-                f"from {approach['person']}'s "
-                f"{approach['body_part'].replace('_', ' ')}",
-            )
-            for approach in approaches
+    return tuple(
+        (
+            render_moment(approach["time"], approach["person"], approach["body_part"]),
+            f"{approach['time']:.1f} s: {approach['link']} {max(approach['distance'], 0.0):.2f} m "
+            f"from {approach['person']}'s {approach['body_part'].replace('_', ' ')}",
         )
+        for approach in approaches
+    )
 
 
 def _approach_table(approaches: list[dict[str, Any]]) -> ReportTable:
-    header = ("time [s]", "who", "part", "robot's part", "distance [m]", "robot [m/s]", "should be [m]", "force [N]")
+    header = ("time [s]", "person", "body part", "link", "distance [m]", "link [m/s]", "Sp [m]", "force [N]")
     rows = tuple(
         (
             f"{approach['time']:.1f}",
@@ -487,4 +526,7 @@ def _approach_table(approaches: list[dict[str, Any]]) -> ReportTable:
         )
         for approach in approaches
     )
-    return ReportTable(header, rows, frozenset(header) - {"who", "part", "robot's part"})
+    return ReportTable(header, rows, frozenset(header) - {"person", "body part", "link"})
+
+
+PLUGIN = RunPlugin("behavior", (TaskMetrics, BehaviorTreeMetrics, WorkMetrics), (PageSection(work_section, 10),))

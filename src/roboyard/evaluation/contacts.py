@@ -1,24 +1,37 @@
-"""Contact episodes of a robot."""
+"""Metrics of a robot's contacts with its surroundings."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Self
 
-from roboyard.evaluation.plugin import MessageHandler, MetricCollector, MetricValue
+from roboyard.evaluation.collector import MessageHandler, Metric, MetricCollector, MetricValue, RobotContext
 
 _EPISODE_GAP_NS = 200_000_000
-"""Two touches of the same pair closer in time than this are one episode: a bouncing body is not many accidents."""
+"""Contacts of the same pair with a shorter gap are one episode: a bouncing body is one accident, not many [ns]."""
 
 
 class ContactMetrics(MetricCollector):
-    """Episodes of contact from the truth's contacts, published whenever the set of touching pairs changes.
+    """Counts contact episodes in the true contacts, which are published when the set of touching pairs changes.
 
-    ``contacts``: number of episodes, an episode being one pair of bodies touching until they are apart for 0.2 s.
-    ``contact_time`` [s]: time during which anything touched.  ``first_contact`` [s]: when, None if never.
+    Args:
+        topic: Of the robot's true contacts (ros_gz_interfaces/Contacts).
     """
 
-    metric_names = ("contacts", "contact_time", "first_contact")
+    metrics = (
+        Metric(
+            "contacts", "count", "Contact episodes: a pair of shapes that touches until it is apart for 0.2 s; the "
+            "ground does not count.", "lower", "contacts",
+        ),
+        Metric("contact_time", "s", "Time during which the robot touched anything.", "lower"),
+        Metric("first_contact", "s", "Time of the first contact; no value if there was none.", "higher"),
+    )  # fmt: skip
+    position = 100
+
+    @classmethod
+    def create(cls, robot: RobotContext) -> Self:
+        """Return the collector of any robot."""
+        return cls(robot.topics.contacts)
 
     def __init__(self, topic: str) -> None:
         self._topic = topic
@@ -29,7 +42,7 @@ class ContactMetrics(MetricCollector):
         self._contact_time = 0.0
 
     def subscriptions(self) -> Mapping[str, MessageHandler]:
-        """The truth's contacts."""
+        """Return the topic of the true contacts."""
         return {self._topic: self._on_contacts}
 
     def _on_contacts(self, message: Any, time_ns: int) -> None:
@@ -45,12 +58,12 @@ class ContactMetrics(MetricCollector):
         self._contact_pairs, self._since_ns = pairs, time_ns
 
     def finish(self, time_ns: int) -> None:
-        """Count what still touches at the end [ns]."""
+        """Count the contacts that last until the end [ns]."""
         if self._contact_pairs:
             self._contact_time += (time_ns - self._since_ns) * 1e-9
             self._since_ns = time_ns
 
     def values(self) -> dict[str, MetricValue]:
-        """Nothing heard means that nothing touched: contacts are published when they change."""
-        first = self.episodes[0][0] * 1e-9 if self.episodes else None
-        return {"contacts": len(self.episodes), "contact_time": self._contact_time, "first_contact": first}
+        """Return the counts; without any message nothing has touched."""
+        values: dict[str, MetricValue] = {"contacts": len(self.episodes), "contact_time": self._contact_time}
+        return values | ({"first_contact": self.episodes[0][0] * 1e-9} if self.episodes else {})

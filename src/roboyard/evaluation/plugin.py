@@ -1,70 +1,144 @@
-"""The interface of metric collectors, and what they are given of the ground truth."""
+"""What a package contributes to the evaluation of a run: metric collectors, report sections, resources of robots.
+
+A package offers one `RunPlugin` by an entry point of the group ``roboyard.run_plugins``.  Roboyard's own rooms do the
+same, so that a run knows no domain by name.
+"""
 
 from __future__ import annotations
 
-import copy
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final
 
-import numpy as np
-from numpy.typing import NDArray
+from roboyard.config.registry import Registry
+from roboyard.errors import ConfigError
+from roboyard.evaluation.collector import Metric, MetricCollector, ResourceFactory
+from roboyard.evaluation.section import SectionBuilder
 
-from roboyard.grids.floor_plan import FloorPlan
-
-DepthErrorProvider = Callable[[], tuple[float, float, float] | None]
-"""Median errors of depth as measured and without the camera's own errors [m], and the share of pixels that have one, of
-those that could; None where there is no depth camera, or nobody ever looked through it."""
-
-FootprintPolygon = tuple[tuple[float, float], ...]
-
-FloorPlanProvider = Callable[[float], FloorPlan]
-"""The true floor plan, at the height at which the robot's lidar looks, with cells of a side [m]."""
-SurfaceVoxelProvider = Callable[
-    [NDArray[np.float64], tuple[int, int, int], float, float], tuple[NDArray[np.bool_], NDArray[np.bool_]]
-]
-"""Voxels that true surfaces touch and cross: of a box by its lowest corner [m], its voxels along x, y, z, their edge
-[m] and the tolerance [m]."""
-
-MetricValue = float | int | bool | str | None
-"""A metric; None: it was not measured."""
-
-MessageHandler = Callable[[Any, int], None]
-"""Takes a message and the time it was published at [ns]."""
+RUN_METRICS: Final = (
+    Metric("sim_time", "s", "Simulated time at the end of the run.", shown="simulated"),
+    Metric("wall_time", "s", "Wall time that simulating took, without building the run and writing its report."),
+    Metric("real_time_factor", "", "Simulated time of the run divided by wall time.", "higher", "real-time factor"),
+    Metric("messages", "count", "Messages that were published.", shown="messages"),
+    Metric("frames_missed", "count", "Images of all cameras that were due and never came.", "lower"),
+)
+"""Metrics of a run as a whole."""
 
 
-class MetricCollector(ABC):
-    """Listens to some topics of one robot and gives metrics.
-
-    It never publishes and keeps no more than it needs: a run of hours costs no more memory than one of seconds.
+@dataclass(frozen=True, slots=True)
+class PageSection:
+    """A section of the report's page.
 
     Attributes:
-        names: Metrics it gives, in the order of ``result``.
-        truth_of: Topics whose messages are compared by their stamps, each with the topic of the truth.
+        build: Builds it for one robot.
+        position: Order on the page: sections with lower numbers come first.
     """
 
-    metric_names: tuple[str, ...] = ()
-    truth_topics: Mapping[str, str] = {}
+    build: SectionBuilder
+    position: int = 1000
 
-    @abstractmethod
-    def subscriptions(self) -> Mapping[str, MessageHandler]:
-        """What it listens to: absolute topic names with what takes their messages."""
 
-    def on_person_added(self, name: str) -> Mapping[str, MessageHandler]:
-        """Somebody is there from now on; what is to be listened to for that."""
-        return {}
+@dataclass(frozen=True, slots=True)
+class RunPlugin:
+    """What one package contributes to every run.
 
-    @abstractmethod
-    def values(self) -> dict[str, MetricValue]:
-        """The metrics so far."""
+    Attributes:
+        name: Of the plug-in, for messages.
+        collectors: Classes of which each robot gets one collector, if it has something to measure.
+        sections: Sections of the report.
+        resources: What collectors and sections may ask a `RobotContext` for, by name.
+    """
 
-    def save_state(self) -> dict[str, Any]:
-        """All it knows, as plain data; one whose attributes are no plain data overrides this and `load`."""
-        return copy.deepcopy(vars(self))
+    name: str
+    collectors: tuple[type[MetricCollector], ...] = ()
+    sections: tuple[PageSection, ...] = ()
+    resources: Mapping[str, ResourceFactory] = field(default_factory=dict)
 
-    def load_state(self, state: dict[str, Any]) -> None:
-        """Counterpart of `save`."""
-        vars(self).update(copy.deepcopy(state))
 
-    def finish(self, time_ns: int) -> None:  # noqa: B027 - most have nothing to conclude
-        """The run ended at this time [ns]."""
+RUN_PLUGINS: Registry[RunPlugin] = Registry("run plug-in", group="roboyard.run_plugins")
+
+
+def run_plugins() -> tuple[RunPlugin, ...]:
+    """Return the plug-ins of all installed packages, in the order of their names.
+
+    Raises:
+        ConfigError: A package does not offer what its entry point says.
+    """
+    plugins = []
+    for name in RUN_PLUGINS.names():
+        plugin = RUN_PLUGINS[name]
+        if not isinstance(plugin, RunPlugin):
+            raise ConfigError(
+                f"is no run plug-in but {type(plugin).__name__}",
+                location=f"entry point {name} of {RUN_PLUGINS.group}",
+                valid="an object of the class RunPlugin",
+            )
+        plugins.append(plugin)
+    return tuple(plugins)
+
+
+def collector_classes() -> tuple[type[MetricCollector], ...]:
+    """Return the collector classes of all plug-ins, in the order of their positions.
+
+    Raises:
+        ConfigError: Two of them declare a metric of the same name, or one overrides a metric that nobody declares.
+    """
+    owned = [(collector, plugin.name) for plugin in run_plugins() for collector in plugin.collectors]
+    owners = {metric.name: "the run" for metric in RUN_METRICS}
+    for collector, plugin_name in owned:
+        for metric in collector.metrics:
+            if metric.name in owners:
+                raise ConfigError(
+                    f"metric {metric.name!r} of {collector.__name__} is declared by {owners[metric.name]} already",
+                    location=f"run plug-in {plugin_name}",
+                    valid="a name that no other metric has, or `overrides`",
+                )
+            owners[metric.name] = f"run plug-in {plugin_name}"
+    for collector, plugin_name in owned:
+        for name in collector.overrides:
+            if name not in owners:
+                raise ConfigError(
+                    f"{collector.__name__} overrides {name!r}, which no collector declares",
+                    location=f"run plug-in {plugin_name}",
+                    valid=", ".join(owners),
+                )
+    return tuple(collector for collector, _ in sorted(owned, key=lambda item: item[0].position))
+
+
+def page_sections() -> tuple[PageSection, ...]:
+    """Return the report sections of all plug-ins, in their order on the page.
+
+    Raises:
+        ConfigError: A package does not offer what its entry point says.
+    """
+    sections = (section for plugin in run_plugins() for section in plugin.sections)
+    return tuple(sorted(sections, key=lambda section: section.position))
+
+
+def robot_resources() -> dict[str, ResourceFactory]:
+    """Return what plug-ins offer collectors and sections of each robot, by name.
+
+    Raises:
+        ConfigError: Two plug-ins offer a resource of the same name.
+    """
+    resources: dict[str, ResourceFactory] = {}
+    for plugin in run_plugins():
+        for name, factory in plugin.resources.items():
+            if name in resources:
+                raise ConfigError(
+                    f"the resource {name!r} is offered twice",
+                    location=f"run plug-in {plugin.name}",
+                    valid="another name",
+                )
+            resources[name] = factory
+    return resources
+
+
+def shown_metrics() -> tuple[Metric, ...]:
+    """Return the metrics that the terminal's summary and the report's tiles show, those of the run first."""
+    return tuple(metric for metric in (*RUN_METRICS, *robot_metrics()) if metric.shown)
+
+
+def robot_metrics() -> tuple[Metric, ...]:
+    """Return the metrics of each robot, in the order of metrics.json.  Raises ConfigError as `collector_classes`."""
+    return tuple(metric for collector in collector_classes() for metric in collector.metrics)

@@ -6,17 +6,30 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 OBJECT_POSES_TOPIC, PLACE_POSES_TOPIC = "/truth/objects", "/truth/places"
-"""Topics: things that are moved; marks, as places drawn on the floor, or on carriers that a plugin calls so."""
+"""Topics of the true poses of objects that can be moved, and of places: marked on the floor or on a moving carrier."""
+EXTERNAL_REQUEST_TOPIC, EXTERNAL_RESPONSE_TOPIC = "/external/requests", "/external/responses"
+"""Topics of service calls to nodes that run externally, and of their responses, as `roboyard.bus` publishes them."""
 
 
 @dataclass(frozen=True, slots=True)
 class RobotTopics:
-    """Where a robot's truth and its own opinion are published, and what it is told to do (absolute names).
+    """Absolute names of the topics of one robot.
 
-    ``command`` is what anybody wants of it, ``drive`` what arbitration lets through; ``filtered`` is fused odometry,
-    ``located`` where a localisation in a map says it is; ``map`` and ``path`` come from a SLAM node, ``navigation``
-    is how the navigator says its drives go, ``exploration`` how an explorer says it stands, ``octree`` its map
-    of space, ``jog`` what drives single joints of its arm.
+    Attributes:
+        truth: Its true odometry.
+        contacts: Its true contacts.
+        odometry: Odometry of its wheels or legs.
+        command: Velocity commands before arbitration.
+        drive: Velocity commands after arbitration.
+        filtered_odometry: Odometry fused from several sensors.
+        localization: Its pose in a map.
+        map: Occupancy map of a SLAM node.
+        path: Path of a SLAM node.
+        navigation: Status of the navigator.
+        namespace: Of its topics, "" or "/name".
+        exploration: Status of the explorer.
+        octree: Octree map.
+        jog: Velocity commands of single joints of its arm.
     """
 
     truth: str
@@ -36,12 +49,12 @@ class RobotTopics:
 
     @classmethod
     def for_robot(cls, robot: str, namespace: str = "", remappings: Mapping[str, str] | None = None) -> RobotTopics:
-        """The standard names: truth goes by the robot's name, the rest by its namespace.
+        """Return the standard names: the ground truth by the robot's name, the others in its namespace.
 
         Args:
             robot: Name in the run.
             namespace: "" or "/name".
-            moved: Topics that lie elsewhere: {"odom": "base/odom"}.
+            remappings: Topics with other names: {"odom": "base/odom"}.
         """
 
         def resolve(name: str) -> str:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 from bisect import insort
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, ClassVar, Self
 
-from roboyard.evaluation.plugin import MessageHandler, MetricCollector, MetricValue
+from roboyard.evaluation.collector import MessageHandler, Metric, MetricCollector, MetricValue, RobotContext
+from roboyard.evaluation.plugin import RunPlugin
 from roboyard.geometry import SE2, wrap_angle
 from roboyard.messages.convert.poses import pose_to_xy_yaw
 from roboyard.messages.time import to_nanoseconds
@@ -17,20 +18,39 @@ PlanarPose = tuple[float, float, float]
 
 
 class OdometryMetrics(MetricCollector):
-    """Error of an odometry topic against the truth, both aligned at the first common moment.
+    """Measures the error of an odometry topic against the ground truth, both aligned at the first common moment.
 
-    With T_world_odom fixed so that the first odometry pose falls on the true one, each later message has a position
-    error [m] and a heading error [rad] against the truth interpolated linearly at its stamp.
+    T_world_odom is fixed so that the first odometry pose coincides with the true one.  Each later message has a
+    position error [m] and a heading error [rad] against the truth interpolated linearly at its stamp.
 
-    ``odom_rmse``, ``odom_max_error``, ``odom_final_error`` [m]; ``odom_heading_rmse``, ``odom_final_heading_error``
-    [rad]; with another ``prefix`` accordingly.
+    Args:
+        truth_topic: Of the robot's true nav_msgs/Odometry.
+        odometry_topic: Of the nav_msgs/Odometry to judge.
     """
 
-    def __init__(self, truth_topic: str, odometry_topic: str, prefix: str = "odom") -> None:
+    metrics: ClassVar[tuple[Metric, ...]] = (
+        Metric(
+            "odom_rmse",
+            "m",
+            "Root mean square of the position error of `odom`, aligned with the truth at the start; no value, as of "
+            "the next four, without odometry.",
+            "lower",
+            "odometry RMSE",
+        ),
+        Metric("odom_max_error", "m", "Largest position error of `odom`.", "lower"),
+        Metric("odom_final_error", "m", "Position error of `odom` at the end.", "lower", "final odometry error"),
+        Metric("odom_heading_rmse", "rad", "Root mean square of the heading error of `odom`.", "lower"),
+        Metric("odom_final_heading_error", "rad", "Heading error of `odom` at the end.", "lower"),
+    )
+    position = 20
+
+    @classmethod
+    def create(cls, robot: RobotContext) -> Self:
+        """Return the collector of any robot."""
+        return cls(robot.topics.truth, robot.topics.odometry)
+
+    def __init__(self, truth_topic: str, odometry_topic: str) -> None:
         self._truth_topic, self._odometry_topic = truth_topic, odometry_topic
-        self.metric_names = tuple(
-            f"{prefix}_{name}" for name in ("rmse", "max_error", "final_error", "heading_rmse", "final_heading_error")
-        )
         self.truth_topics = {odometry_topic: truth_topic}
         self._pending: list[tuple[int, PlanarPose]] = []  # by their stamps
         self._previous_truth: tuple[int, PlanarPose] | None = None
@@ -40,7 +60,7 @@ class OdometryMetrics(MetricCollector):
         self.error = self.heading_error = self.max_error = 0.0
 
     def subscriptions(self) -> Mapping[str, MessageHandler]:
-        """Truth and odometry."""
+        """Return the topics of true odometry and of the odometry to judge."""
         return {self._truth_topic: self._on_truth, self._odometry_topic: self._on_odometry}
 
     def _on_odometry(self, message: Any, time_ns: int) -> None:
@@ -88,9 +108,9 @@ class OdometryMetrics(MetricCollector):
         self.count += 1
 
     def values(self) -> dict[str, MetricValue]:
-        """All None while nothing could be compared."""
+        """Return the errors; none while no message could be compared."""
         if not self.count:
-            return dict.fromkeys(self.metric_names)
+            return {}
         values = (
             math.sqrt(self._squared_error_sum / self.count),
             self.max_error,
@@ -98,11 +118,40 @@ class OdometryMetrics(MetricCollector):
             math.sqrt(self._squared_heading_error_sum / self.count),
             self.heading_error,
         )
-        return dict(zip(self.metric_names, values, strict=True))
+        return dict(zip(self.metric_names(), values, strict=True))
+
+
+class FilteredOdometryMetrics(OdometryMetrics):
+    """Measures the error of the odometry that a Kalman filter estimates from several sensors."""
+
+    metrics = (
+        Metric(
+            "filtered_rmse",
+            "m",
+            "Root mean square of the position error of `odometry/filtered`, the estimate of a Kalman filter; no "
+            "value, as of the next four, without such a filter.",
+            "lower",
+        ),
+        Metric("filtered_max_error", "m", "Largest position error of `odometry/filtered`.", "lower"),
+        Metric("filtered_final_error", "m", "Position error of `odometry/filtered` at the end.", "lower"),
+        Metric(
+            "filtered_heading_rmse",
+            "rad",
+            "Root mean square of the heading error of `odometry/filtered`.",
+            "lower",
+        ),
+        Metric("filtered_final_heading_error", "rad", "Heading error of `odometry/filtered` at the end.", "lower"),
+    )
+    position = 30
+
+    @classmethod
+    def create(cls, robot: RobotContext) -> Self:
+        """Return the collector of any robot."""
+        return cls(robot.topics.truth, robot.topics.filtered_odometry)
 
 
 def _interpolate_pose(first: PlanarPose, second: PlanarPose, ratio: float) -> PlanarPose:
-    """Linear in position and heading, the short way round."""
+    """Interpolate position and heading linearly, the heading along the shorter arc."""
     return (
         first[0] + ratio * (second[0] - first[0]),
         first[1] + ratio * (second[1] - first[1]),
@@ -111,7 +160,7 @@ def _interpolate_pose(first: PlanarPose, second: PlanarPose, ratio: float) -> Pl
 
 
 _LOCALIZED_TOLERANCE = 0.25
-"""Nearer than this it counts as found [m]."""
+"""A robot whose position error is smaller counts as localized [m]."""
 
 
 def _add_to_histogram(histogram: dict[int, int], value: float) -> None:
@@ -130,18 +179,41 @@ def _histogram_median(histogram: dict[int, int]) -> float:
 
 
 class LocalizationMetrics(OdometryMetrics):
-    """Error of poses in the map against the truth at their stamps; the map's frame is taken for the world's.
+    """Measures the error of poses in a map against the truth at their stamps; map and world are one frame.
 
-    ``localization_median_error``, ``localization_rmse``, ``localization_max_error``, ``localization_final_error`` [m],
-    ``localization_heading_median_error`` [rad], ``localized_since``: time [s] since when the error is below 0.25 m.
+    Args:
+        truth_topic: Of the robot's true nav_msgs/Odometry.
+        pose_topic: Of the geometry_msgs/PoseWithCovarianceStamped to judge.
     """
+
+    metrics = (
+        Metric(
+            "localization_median_error",
+            "m",
+            "Median error of `amcl_pose` against the true position, with the map's frame as the world's; no value, as"
+            " of the next five, without localization.",
+            "lower",
+        ),
+        Metric("localization_rmse", "m", "Root mean square of the position error of `amcl_pose`.", "lower"),
+        Metric("localization_max_error", "m", "Largest position error of `amcl_pose`.", "lower"),
+        Metric("localization_final_error", "m", "Position error of the last `amcl_pose`.", "lower"),
+        Metric("localization_heading_median_error", "rad", "Median of the heading error of `amcl_pose`.", "lower"),
+        Metric(
+            "localized_since",
+            "s",
+            "Time since when the position error has been below 0.25 m; no value if it is not.",
+            "lower",
+        ),
+    )
+    position = 40
+
+    @classmethod
+    def create(cls, robot: RobotContext) -> Self:
+        """Return the collector of any robot."""
+        return cls(robot.topics.truth, robot.topics.localization)
 
     def __init__(self, truth_topic: str, pose_topic: str) -> None:
         super().__init__(truth_topic, pose_topic)
-        self.metric_names = (
-            "localization_median_error", "localization_rmse", "localization_max_error", "localization_final_error",
-            "localization_heading_median_error", "localized_since",
-        )  # fmt: skip
         self._error_histogram: dict[int, int] = {}
         self._heading_histogram: dict[int, int] = {}
         self._localized_since_ns: int | None = None
@@ -165,15 +237,19 @@ class LocalizationMetrics(OdometryMetrics):
         super()._on_odometry(message, time_ns)
 
     def values(self) -> dict[str, MetricValue]:
-        """All None while nothing could be compared."""
+        """Return the errors; none while no message could be compared."""
         if not self.count:
-            return dict.fromkeys(self.metric_names)
-        values: tuple[MetricValue, ...] = (
+            return {}
+        values = (
             _histogram_median(self._error_histogram),
             math.sqrt(self._squared_error_sum / self.count),
             self.max_error,
             self.error,
             _histogram_median(self._heading_histogram),
-            None if self._localized_since_ns is None else self._localized_since_ns * 1e-9,
         )
-        return dict(zip(self.metric_names, values, strict=True))
+        named_values: dict[str, MetricValue] = dict(zip(self.metric_names()[:-1], values, strict=True))
+        since_ns = self._localized_since_ns
+        return named_values | ({} if since_ns is None else {"localized_since": since_ns * 1e-9})
+
+
+PLUGIN = RunPlugin("localization", (OdometryMetrics, FilteredOdometryMetrics, LocalizationMetrics))

@@ -7,12 +7,13 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import lru_cache
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from roboyard.compute import expect_kernels
+from roboyard.evaluation.collector import MessageHandler, Metric, MetricCollector, MetricValue, RobotContext
 from roboyard.evaluation.figures import (
     BAD,
     COMMAND,
@@ -25,7 +26,7 @@ from roboyard.evaluation.figures import (
     new_figure,
     render_svg,
 )
-from roboyard.evaluation.plugin import MessageHandler, MetricCollector, MetricValue
+from roboyard.evaluation.plugin import PageSection, RunPlugin
 from roboyard.evaluation.section import ReportSection, ReportTable, SectionContext
 from roboyard.geometry import SE3
 from roboyard.geometry.arrays import Array
@@ -42,23 +43,24 @@ from roboyard.simulation.people.skeleton import segment
 
 LineSegments = list[list[list[float]]]
 APPROACH_DISTANCE = 0.5
-"""Nearer than this is an approach, that ends `_APART` farther off [m]."""
+"""A smaller distance is an approach [m]."""
 _APPROACH_HYSTERESIS = 0.2
+"""An approach ends where the distance is larger by so much [m]."""
 _MAX_CONTACT_GAP = 0.05
-"""A force on somebody is the robot's if it is so near [m]."""
+"""A force on a person is the robot's if its distance is smaller [m]."""
 _MAX_SAMPLE_INTERVAL = 0.25
-"""No judgement holds for longer [s]."""
+"""Largest time that one sample counts for [s]."""
 _CONTACT_RELEASE_TIME = 0.2
-"""Touches closer in time than this are one [s]."""
+"""Contacts with a shorter gap are one [s]."""
 _COMMAND_TIMEOUT = 0.1
-"""A robot that was told to move within this time is not told to stand [s]."""
+"""A robot without a motion command for so long is commanded to stand still [s]."""
 _GUIDING_TIMEOUT_NS = 200_000_000
-"""The switch of who guides the arm holds so long without another word [ns]."""
+"""Hand guiding ends so long after the last message that enables it [ns]."""
 BODY_GROUPS: Mapping[str, str] = {
     "head": "head", "neck": "head", "chest": "trunk", "abdomen": "trunk", "pelvis": "trunk", "upper_arm": "arms",
     "forearm": "arms", "hand": "hands", "thigh": "legs", "shank": "legs", "foot": "legs",
 }  # fmt: skip
-"""Which of five each part of a body is of."""
+"""Group of each segment of a body."""
 
 
 @lru_cache(maxsize=64)
@@ -68,20 +70,20 @@ def _body_groups(parts: tuple[str, ...]) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True)
 class PersonApproach:
-    """The nearest moment while somebody and the robot were near each other.
+    """The moment of the smallest distance while a person and the robot were near each other.
 
     Attributes:
-        time: When [s].
-        person: Who.
-        body_part: Theirs.
-        part: The robot's link.
+        time: Of the moment [s].
+        person: Name of the person.
+        body_part: Part of the person's body.
+        link: Link of the robot.
         distance: Between them [m]; 0 or less where they touched.
-        robot_speed: Of the robot's part [m/s].
-        coming: How fast the person's part came towards it [m/s].
-        protective: The distance that should have been kept [m].
-        robot: (n) middle lines of the robot's parts then, two ends each, in the base of its arm [m].
-        body: (b) middle lines of theirs, likewise.
-        force: The largest force while they were near [N].
+        robot_speed: Of the link [m/s].
+        approach_speed: Speed of the body part towards the link [m/s].
+        protective_distance: Protective separation distance [m].
+        robot_segments: (n) axes of the capsules of the robot's links, two ends each, in the base of its arm [m].
+        body_segments: (b) axes of the capsules of the body, likewise.
+        force: Largest force during the whole approach [N].
     """
 
     time: float
@@ -99,7 +101,7 @@ class PersonApproach:
 
 @dataclass(slots=True)
 class _PersonContact:
-    """A touch of one part of somebody: since when, until when, whether the robot moved towards it, and too hard."""
+    """A contact with one body part: start, last time [ns], whether the robot approached, and exceeded a limit."""
 
     start_ns: int
     last_ns: int
@@ -108,29 +110,59 @@ class _PersonContact:
 
 
 class CollaborativeSafetyMetrics(MetricCollector):
-    """Looks at the truth about people, as often as it is told, and at the truth about the arm at that moment.
+    """Judges an arm beside people by the true bodies, as often as they are published, and the true state of the arm.
 
-    ``min_separation`` [m]: least distance between any part of a robot with an arm and anybody, 0 where they touch;
-    ``min_separation_head``, ``_trunk``, ``_arms``, ``_hands``, ``_legs``: of parts of bodies. ``ssm_violation_s``
-    [s]: time in which a part of the robot was faster than 20 mm/s and nearer than the protective separation distance
-    to a part of somebody; left out are hand-overs, who guides the arm by hand, and an arm that is told to stand and
-    pushed; ``handover_s`` [s]: these hand-overs. The distance is reckoned with what the guard says of itself, or the
-    usual rules where there is none. ``protective_stops``: the guard's. ``max_force_n`` [N] and ``max_pressure``
-    [N/m²]: largest by the robot on anybody, and ``person_touches``: how often it touched somebody.
-    ``limit_ratio``: of touches by a robot that moved towards the person by itself the largest force or pressure, as a
-    share of the limit of their region; ``limit_exceeded``: how many of them exceeded it. ``approaches`` counts how
-    often somebody came near.
+    The protective separation distance is computed with the parameters that the safety node publishes, or with the
+    default ones where there is no such node.
 
     Args:
         namespace: Of the robot, "" or "/name".
-        arm: The truth about it; without, nothing is measured.
+        arm_truth: The ground truth of the arm; without it only protective stops are counted.
     """
 
-    metric_names = (
-        "ssm_violation_s", "handover_s", "protective_stops", "max_force_n", "max_pressure", "limit_ratio",
-        "limit_exceeded", "person_touches", "approaches",
-        *(f"min_separation_{group}" for group in dict.fromkeys(BODY_GROUPS.values())),
-    )  # fmt: skip
+    metrics = (
+        Metric(
+            "ssm_violation_s",
+            "s",
+            "Time in which a link of the arm was faster than 20 mm/s and nearer to a person than the protective "
+            "separation distance ([computed like the safety node](../rooms/safety.md#beside-people)); without "
+            "hand-overs, without the person who guides the arm by hand, and without an arm that is commanded to stand"
+            " still and pushed; no value, as of the other metrics of people, without people beside an arm.",
+            "lower",
+        ),
+        Metric("handover_s", "s", "Duration of hand-overs."),
+        Metric("protective_stops", "count", "Protective stops of the safety node.", "lower"),
+        Metric("max_force_n", "N", "Largest contact force between the arm and a person.", "lower"),
+        Metric("max_pressure", "N/m²", "Largest contact force divided by the area of contact.", "lower"),
+        Metric(
+            "limit_ratio",
+            "",
+            "Largest force or pressure divided by the limit of the body region, in contacts in which the arm moved "
+            "towards the person by itself.",
+            "lower",
+        ),
+        Metric(
+            "limit_exceeded",
+            "count",
+            "Contacts in which the arm moved towards the person by itself and exceeded the region's limit of pressure"
+            " or of force (of an impact; after 0.5 s of a clamping).",
+            "lower",
+        ),
+        Metric("person_touches", "count", "Contacts between the arm and people.", "lower"),
+        Metric("approaches", "count", "How often a person came nearer than 0.5 m."),
+        Metric("min_separation_head", "m", "Least distance of the arm from heads and necks of people.", "higher"),
+        Metric("min_separation_trunk", "m", "Least distance of the arm from trunks of people.", "higher"),
+        Metric("min_separation_arms", "m", "Least distance of the arm from arms of people.", "higher"),
+        Metric("min_separation_hands", "m", "Least distance of the arm from hands of people.", "higher"),
+        Metric("min_separation_legs", "m", "Least distance of the arm from legs of people.", "higher"),
+    )
+    overrides = ("min_separation",)
+    position = 120
+
+    @classmethod
+    def create(cls, robot: RobotContext) -> Self:
+        """Return the collector of any robot."""
+        return cls(robot.namespace, robot.resource("arm_truth"))
 
     def __init__(self, namespace: str, arm_truth: ArmGroundTruth | None) -> None:
         self._namespace, self._arm_truth = namespace, arm_truth
@@ -154,7 +186,7 @@ class CollaborativeSafetyMetrics(MetricCollector):
         self.approaches: list[PersonApproach] = []
 
     def save_state(self) -> dict[str, Any]:
-        """All but the arm, as plain data."""
+        """Return everything but the arm, as plain data."""
         attributes = {key: value for key, value in vars(self).items() if key != "_arm_truth"}
         rows = {
             "_separation_rules": asdict(self._separation_rules),
@@ -166,7 +198,7 @@ class CollaborativeSafetyMetrics(MetricCollector):
         return copy.deepcopy(attributes | rows)
 
     def load_state(self, state: dict[str, Any]) -> None:
-        """Counterpart of `save`."""
+        """Restore what `save_state` returned."""
         attributes = copy.deepcopy(state)
         self._separation_rules = SeparationRules(**attributes.pop("_separation_rules"))
         self._contacts = {tuple(key): _PersonContact(**contact) for key, contact in attributes.pop("_contacts")}
@@ -178,7 +210,7 @@ class CollaborativeSafetyMetrics(MetricCollector):
         vars(self).update(attributes)
 
     def subscriptions(self) -> Mapping[str, MessageHandler]:
-        """The guard, and the flag of hand-overs; people come by `on_body`."""
+        """Return the topics of the safety node, of hand-overs and of motion commands."""
         return {
             f"{self._namespace}/collaborative_safety/state": self._on_guard,
             f"{self._namespace}/handover": self._on_handover,
@@ -188,7 +220,7 @@ class CollaborativeSafetyMetrics(MetricCollector):
         }
 
     def on_person_added(self, name: str) -> Mapping[str, MessageHandler]:
-        """Somebody's body, as it truly is."""
+        """Return the topic of the person's true body."""
         if self._arm_truth is not None and self._arm_truth.joint_names():
             expect_kernels(fill_closeness, fill_nearness, compute_all_frames)
         return {f"/truth/{name}/body": self.on_body}
@@ -209,13 +241,13 @@ class CollaborativeSafetyMetrics(MetricCollector):
 
     def _on_guard(self, message: Any, time_ns: int) -> None:
         self._protective_stops = int(message.stop_count)
-        # the truth sees every part, so that nothing intrudes unseen
+        # the ground truth has every body part, so that nothing can intrude unseen
         self._separation_rules = SeparationRules(reaction_time=message.reaction_time, person_speed=message.person_speed)
         self._joint_deceleration = np.array(message.deceleration, dtype=np.float64)
 
     # -- people --------------------------------------------------------------------------------------------------------
     def on_body(self, message: Any, time_ns: int) -> None:
-        """Judge one person, a roboyard_msgs/PersonBody, as they and the robot are now."""
+        """Judge one person, a roboyard_msgs/PersonBody, against the robot's state of this moment."""
         motion = None if self._arm_truth is None else self._arm_truth.state()
         if motion is None:
             return
@@ -283,7 +315,7 @@ class CollaborativeSafetyMetrics(MetricCollector):
             self._current_approaches[name] = replace(nearest, force=force)
 
     def _is_pushed(self, time_ns: int) -> bool:
-        """Whether somebody touches the arm while it is told to stand."""
+        """Return whether a person touches the arm while it is commanded to stand still."""
         is_touched = any(
             time_ns - contact.last_ns <= _CONTACT_RELEASE_TIME * 1e9 for contact in self._contacts.values()
         )
@@ -301,7 +333,7 @@ class CollaborativeSafetyMetrics(MetricCollector):
             self._min_separation[group] = min(self._min_separation.get(group, math.inf), distance)
 
     def _accumulate_violation_time(self, person: str, time_ns: int, is_violation: bool) -> None:
-        """Add the time since the last judgement of anybody, as far as somebody was too near to a robot that moved."""
+        """Add the time since the last sample of any person as far as a person was too near to the moving robot."""
         start_ns = max(self._last_sample_ns, time_ns - round(_MAX_SAMPLE_INTERVAL * 1e9))
         if time_ns > start_ns:
             violation_until_ns = max(self._violation_until_ns.values(), default=0)
@@ -310,9 +342,7 @@ class CollaborativeSafetyMetrics(MetricCollector):
             else:
                 self._violation_time += max(min(violation_until_ns, time_ns) - start_ns, 0) * 1e-9
         self._last_sample_ns = max(self._last_sample_ns, time_ns)
-        self._was_handover = (
-            self._is_handover
-        )  # from now until the next judgement, as the robot's motion is that of now
+        self._was_handover = self._is_handover  # holds until the next sample, as the robot's motion does
         self._violation_until_ns[person] = time_ns + round(_MAX_SAMPLE_INTERVAL * 1e9) if is_violation else 0
 
     def _measure_contact_forces(
@@ -323,14 +353,14 @@ class CollaborativeSafetyMetrics(MetricCollector):
         is_robot_approaching: NDArray[np.bool_],
         capsules: LinkCapsules,
     ) -> float:
-        """The largest force of the robot on somebody since the last message, counted and judged [N].
+        """Count and judge the contact forces since the last message, and return the largest [N].
 
         Args:
-            message: Their body.
-            time_ns: When [ns].
-            gap: (n, b) between the parts [m].
-            own: (n, b) whether the robot's part moved towards theirs by itself.
-            capsules: The robot's parts.
+            message: The body.
+            time_ns: Of the message [ns].
+            distance: (n, b) between links and body parts [m].
+            is_robot_approaching: (n, b) whether the link moved towards the body part by itself.
+            capsules: Of the robot's links.
         """
         max_force = 0.0
         if not any(message.contact_regions):
@@ -360,27 +390,28 @@ class CollaborativeSafetyMetrics(MetricCollector):
         return max_force
 
     def finish(self, time_ns: int) -> None:
-        """Who is near at the end has come near too."""
+        """Count the approaches that last until the end."""
         self.approaches += self._current_approaches.values()
         self._current_approaches = {}
 
     def separation_over_time(self) -> dict[str, Any] | None:
-        """What the report shows beside figures, as plain data; None where nobody was seen.
-
-        ``separation``: least distance from each group of parts of bodies in spans of ``span`` [s].
-        """
+        """Return the least distance to each body group in intervals of `span` [s]; None without people."""
         if not self._min_separation:
             return None
         return {"span": self._separation_over_time.bin_duration, "separation": self._separation_over_time.to_json()}
 
-    # -- what it comes to ----------------------------------------------------------------------------------------------
-    def values(self) -> dict[str, MetricValue]:
-        """None where nobody was seen; ``min_separation`` is left to others then."""
-        parts: dict[str, MetricValue] = {
-            f"min_separation_{group}": self._min_separation.get(group) for group in dict.fromkeys(BODY_GROUPS.values())
-        }
+    def details(self) -> dict[str, Any]:
+        """Return the approaches, and the separation over time under `people`, where there were any."""
+        separation = self.separation_over_time()
+        approaches = {"approaches": [asdict(approach) for approach in self.approaches]} if self.approaches else {}
+        return approaches | ({} if separation is None else {"people": separation})
+
+    # -- results -------------------------------------------------------------------------------------------------------
+    def values(self) -> dict[str, MetricValue | None]:
+        """Return the metrics; without people only the count of protective stops, where there is a safety node."""
+        parts = {f"min_separation_{group}": distance for group, distance in self._min_separation.items()}
         if not self._min_separation:
-            return {**dict.fromkeys(self.metric_names), **parts, "protective_stops": self._protective_stops}
+            return {"protective_stops": self._protective_stops}
         return {
             "min_separation": min(self._min_separation.values()),
             "ssm_violation_s": self._violation_time,
@@ -397,23 +428,23 @@ class CollaborativeSafetyMetrics(MetricCollector):
 
 
 MAX_BINS = 300
-"""Spans; when they are full, each two become one."""
+"""Largest number of intervals; when they are full, each two become one."""
 
 
 @dataclass(slots=True)
 class BinnedMinimum:
-    """The least values of several figures in spans of equal length.
+    """Minima of several values in intervals of equal length.
 
     Attributes:
-        span: Length of each [s].
-        rows: By figure, the least in each span; infinite where it was not told.
+        bin_duration: Length of an interval [s].
+        minima: By name of the value, its minimum in each interval; infinite without a sample.
     """
 
     bin_duration: float = 0.5
     minima: dict[str, list[float]] = field(default_factory=dict)
 
     def add(self, time: float, values: Mapping[str, float]) -> None:
-        """Take figures of a moment [s]."""
+        """Take values of a moment [s]."""
         while time >= MAX_BINS * self.bin_duration:
             self.bin_duration *= 2.0
             self.minima = {
@@ -426,7 +457,7 @@ class BinnedMinimum:
             row[index] = min(row[index], value)
 
     def to_json(self) -> dict[str, list[float | None]]:
-        """By figure, as JSON has it: to a millimetre, None where it was not told."""
+        """Return the minima by name, to a millimeter; None without a sample."""
         return {
             name: [round(value, 3) if math.isfinite(value) else None for value in row]
             for name, row in self.minima.items()
@@ -435,18 +466,18 @@ class BinnedMinimum:
 
 _WIDTH = 8.6
 _MAX_DRAWN_APPROACHES = 8
-"""Of approaches, the nearest ones."""
+"""Largest number of approaches that are drawn: those of the smallest distance."""
 _BODY_GROUP_COLORS = {"head": BAD, "trunk": TRUTH, "arms": COMMAND, "hands": GOOD, "legs": ODOMETRY}
 _MAX_DRAWN_DISTANCE = 3.0
-"""Farther away nothing is drawn [m]."""
+"""Largest distance of the axes [m]."""
 
 
 def collaborative_safety_section(context: SectionContext) -> ReportSection | None:
-    """Of one robot; None where nobody was near its arm. RecordingError for a damaged recording."""
+    """Show separation, safety node and approaches; None without people near the arm.  Raises RecordingError."""
     separation = context.document.get("people")
     if not separation:
         return None
-    # where people work their approaches are pictured with that
+    # where people work, the section about work shows the approaches
     recorded_approaches = () if "/work" in context.recording.topics else context.document.get("approaches", ())
     approaches = sorted(recorded_approaches, key=lambda approach: float(approach["distance"]))
     figures = [separation_figure(separation)]
@@ -457,24 +488,24 @@ def collaborative_safety_section(context: SectionContext) -> ReportSection | Non
         figures.append(approaches_figure(approaches[:_MAX_DRAWN_APPROACHES]))
     header = (
         "time [s]",
-        "who",
-        "part",
-        "robot's part",
+        "person",
+        "body part",
+        "link",
         "distance [m]",
         "Sp [m]",
-        "robot [m/s]",
-        "coming [m/s]",
+        "link [m/s]",
+        "approach [m/s]",
         "force [N]",
     )
     rows = tuple(
         _approach_row(approach) for approach in sorted(approaches, key=lambda approach: float(approach["time"]))
     )
     return ReportSection(
-        "Beside people",
+        "People beside the arm",
         tuple(figures),
-        table=ReportTable(header, rows, frozenset(header) - {"who", "part", "robot's part"}) if rows else None,
-        note="Distances are true ones, between capsules that hold the parts. Sp is the protective separation distance; "
-        "each row is the nearest moment of one approach.",
+        table=ReportTable(header, rows, frozenset(header) - {"person", "body part", "link"}) if rows else None,
+        note="Distances are true ones between capsules around links and body parts. Sp is the protective separation "
+        "distance. Each row is the moment of the smallest distance of one approach.",
     )
 
 
@@ -493,7 +524,7 @@ def _approach_row(approach: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def read_guard_states(recording: Recording, namespace: str) -> Array:
-    """(k, 5) what a guard told: time [s], separation and Sp of the tightest pair [m], pace, whether stopped."""
+    """Read states (k, 5) of a safety node: time [s], distance and Sp of the tightest pair [m], scaling, stopped."""
     topic = f"{namespace}/collaborative_safety/state"
     items = recording.messages([topic]) if topic in recording.topics else []
     rows = [
@@ -505,7 +536,7 @@ def read_guard_states(recording: Recording, namespace: str) -> Array:
 
 
 def separation_figure(separation: Mapping[str, Any]) -> str:
-    """Least distance from each group of parts of bodies over time."""
+    """Draw the least distance to each body group over time."""
     with figure_style():
         figure, axes = new_figure(_WIDTH, 2.2)
         for name, row in separation["separation"].items():
@@ -521,17 +552,17 @@ def separation_figure(separation: Mapping[str, Any]) -> str:
         axes.set_ylabel("separation [m]")
         axes.set_xlabel("simulated time [s]")
         axes.legend(loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=5, handlelength=1.2)
-        return render_svg(figure, "Least distance between the robot and parts of people over time")
+        return render_svg(figure, "Least distance between the arm and body parts over time")
 
 
 def guard_figure(guard: Array) -> str:
-    """Separation against Sp of the tightest pair, and the pace below; stops are shaded."""
+    """Draw distance and Sp of the tightest pair above and the speed scaling below; stops are shaded."""
     with figure_style():
         figure, (above, below) = new_figure(_WIDTH, 3.0, rows=2)
         time = guard[:, 0]
         above.plot(time, np.minimum(guard[:, 1], _MAX_DRAWN_DISTANCE), color=TRUTH, lw=1.2, label="separation")
         above.plot(
-            time, np.minimum(guard[:, 2], _MAX_DRAWN_DISTANCE), color=BAD, lw=1.2, label="Sp at the present speeds"
+            time, np.minimum(guard[:, 2], _MAX_DRAWN_DISTANCE), color=BAD, lw=1.2, label="Sp at the current speeds"
         )
         below.plot(time, guard[:, 3], color=COMMAND, lw=1.2)
         ends = np.append(time[1:], time[-1])
@@ -540,15 +571,15 @@ def guard_figure(guard: Array) -> str:
                 axes.axvspan(start, end, color=BAD, alpha=0.12, lw=0)
         above.set_ylabel("tightest pair [m]")
         above.set_ylim(0.0, None)
-        below.set_ylabel("pace")
+        below.set_ylabel("speed scaling")
         below.set_ylim(-0.05, 1.05)
         below.set_xlabel("simulated time [s]; shaded: protective stops")
         above.legend(loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=2, handlelength=1.2)
-        return render_svg(figure, "What the guard of the arm saw, and the pace that it allowed")
+        return render_svg(figure, "Distance and protective distance by the safety node, and its speed scaling")
 
 
 def approaches_figure(approaches: Sequence[Mapping[str, Any]]) -> str:
-    """The nearest moment of each approach from the side: the robot's parts, and theirs, the nearest pair marked."""
+    """Draw the moment of the smallest distance of each approach from the side."""
     with figure_style():
         columns = min(len(approaches), 4)
         rows = -(-len(approaches) // columns)
@@ -557,11 +588,11 @@ def approaches_figure(approaches: Sequence[Mapping[str, Any]]) -> str:
             axes.set_visible(False)
         for axes, approach in zip(np.ravel(panels), approaches, strict=False):
             _draw_approach(axes, approach)
-        return render_svg(figure, "The nearest moments of people and robot, from the side")
+        return render_svg(figure, "Moments of the smallest distance between people and arm, from the side")
 
 
 def _draw_approach(axes: Any, approach: Mapping[str, Any]) -> None:
-    """Seen across the line from the robot's base to the person."""
+    """Draw it in the vertical plane through the robot's base and the person."""
     body, robot = np.array(approach["body_segments"]), np.array(approach["robot_segments"])
     body_center = body.reshape(-1, 3)[:, :2].mean(axis=0)
     direction = body_center / max(float(np.linalg.norm(body_center)), 1e-6)
@@ -576,14 +607,14 @@ def _draw_approach(axes: Any, approach: Mapping[str, Any]) -> None:
 
 
 class ArmState(NamedTuple):
-    """How an arm truly stands and moves.
+    """The true state of an arm.
 
     Attributes:
-        chain: Joints of its first group.
-        capsules: Its parts.
-        T_base_world: The world in the base of the chain.
-        q: (n,) positions [rad or m].
-        velocity: (n,) speeds [rad/s or m/s].
+        chain: Of its first joint group.
+        capsules: Around its links.
+        T_base_world: Transform from the world to the base of the chain.
+        q: (n,) joint positions [rad or m].
+        velocity: (n,) joint velocities [rad/s or m/s].
     """
 
     chain: Chain
@@ -594,19 +625,22 @@ class ArmState(NamedTuple):
 
 
 class ArmGroundTruth(Protocol):
-    """The truth about a robot's arm."""
+    """The ground truth of a robot's arm: the resource `arm_truth` of robots with one."""
 
     def tip_poses(self, group: str) -> tuple[SE3, SE3]:
-        """True poses in the world of the robot's root link, and of the tip of a group of its joints."""
+        """Return the true poses of the robot's root link and of the tip of a joint group in the world."""
 
     def joint_limits(self, joints: Sequence[str]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Limits (n,) of velocity [rad/s or m/s] and acceleration [rad/s² or m/s²] of joints."""
+        """Return limits (n,) of velocity [rad/s or m/s] and acceleration [rad/s² or m/s²] of joints."""
 
     def root_link(self) -> str:
-        """Name of the robot's root link."""
+        """Return the name of the robot's root link."""
 
     def joint_names(self) -> tuple[str, ...]:
-        """Names of the joints of its first group; none where it has no groups."""
+        """Return the names of the joints of its first group; none where it has no groups."""
 
     def state(self) -> ArmState | None:
-        """How it stands and moves at the moment; None where it has no groups."""
+        """Return its state of this moment; None where it has no groups."""
+
+
+PLUGIN = RunPlugin("safety", (CollaborativeSafetyMetrics,), (PageSection(collaborative_safety_section, 40),))

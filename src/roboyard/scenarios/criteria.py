@@ -138,7 +138,7 @@ class Criterion:
     ) -> CriterionResult:
         """Evaluate over ``metrics``.
 
-        A metric that was not measured (None) fails the criterion with that reason, and so does one of ``rejections``.
+        A metric without a value fails the criterion with that reason, and so does one of ``rejections``.
 
         Args:
             metrics: By name.
@@ -150,7 +150,7 @@ class Criterion:
         missing = [key for key, value in values if value is None]
         if missing:
             return CriterionResult(
-                name, self.text, False, values, "; ".join([f"not measured: {', '.join(missing)}", *reasons])
+                name, self.text, False, values, "; ".join([f"no value: {', '.join(missing)}", *reasons])
             )
         if reasons:
             return CriterionResult(name, self.text, False, values, "; ".join(reasons))

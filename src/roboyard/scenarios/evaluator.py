@@ -1,104 +1,39 @@
-"""All metric collectors of a run, fed from the bus or from a recording."""
+"""The metric collectors of all robots of a run, fed from the bus or from a recording."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar
 
-from roboyard.behavior.evaluation import BehaviorTreeMetrics, TaskMetrics, WorkMetrics
 from roboyard.bus import Topic
 from roboyard.errors import RoboyardError
-from roboyard.evaluation.contacts import ContactMetrics
+from roboyard.evaluation.collector import MessageHandler, MetricCollector, MetricValue, RobotContext
 from roboyard.evaluation.message_checks import MessageChecker
-from roboyard.evaluation.plugin import (
-    DepthErrorProvider,
-    FloorPlanProvider,
-    FootprintPolygon,
-    MessageHandler,
-    MetricCollector,
-    MetricValue,
-    SurfaceVoxelProvider,
-)
-from roboyard.evaluation.topics import RobotTopics
-from roboyard.localization.evaluation import LocalizationMetrics, OdometryMetrics
-from roboyard.manipulation.evaluation.motion import ArmGoalMetrics, JointJogMetrics
-from roboyard.manipulation.evaluation.pick_place import FaultRecoveryMetrics, PickPlaceMetrics
-from roboyard.mapping.evaluation.metrics import OccupancyMapMetrics, OctreeMapMetrics
-from roboyard.navigation.evaluation.exploration import ExplorationMetrics
-from roboyard.navigation.evaluation.homing import HomingMetrics
-from roboyard.navigation.evaluation.navigation import NavigationMetrics
-from roboyard.safety.evaluation import ArmGroundTruth, CollaborativeSafetyMetrics
-from roboyard.simulation.evaluation import DepthCameraMetrics, MotionMetrics, SeparationMetrics
-from roboyard.walking.evaluation.gait import GaitMetrics, LegModel
-from roboyard.walking.evaluation.step_plan import StepPlanMetrics
+from roboyard.evaluation.plugin import RUN_METRICS, collector_classes, robot_metrics, robot_resources
 
-COLLECTORS: list[
-    Callable[
-        [
-            RobotTopics,
-            FloorPlanProvider | None,
-            FootprintPolygon,
-            SurfaceVoxelProvider | None,
-            LegModel | None,
-            DepthErrorProvider | None,
-            ArmGroundTruth | None,
-        ],
-        MetricCollector,
-    ]
-] = [
-    lambda topics, *_: MotionMetrics(topics.truth),
-    lambda topics, *_: OdometryMetrics(topics.truth, topics.odometry),
-    lambda topics, *_: OdometryMetrics(topics.truth, topics.filtered_odometry, "filtered"),
-    lambda topics, *_: LocalizationMetrics(topics.truth, topics.localization),
-    lambda topics, plan, *_: OccupancyMapMetrics(topics.truth, topics.map, topics.path, plan),
-    lambda topics, _, __, surfaces, *___: OctreeMapMetrics(topics.octree, surfaces),
-    lambda *given: DepthCameraMetrics(given[-2]),
-    lambda topics, plan, outline, *_: NavigationMetrics(
-        topics.truth, topics.navigation, plan, outline, topics.namespace
-    ),
-    lambda topics, plan, *_: ExplorationMetrics(topics.truth, topics.exploration, topics.map, plan),
-    lambda topics, *_: ContactMetrics(topics.contacts),
-    lambda topics, _, outline, *__: SeparationMetrics(topics.truth, outline),
-    lambda topics, *given: CollaborativeSafetyMetrics(topics.namespace, given[-1]),
-    lambda topics, *_: HomingMetrics(topics.truth, topics.namespace),
-    lambda topics, *given: ArmGoalMetrics(topics.namespace, given[-1]),
-    lambda topics, *given: JointJogMetrics(topics.jog, topics.namespace, given[-1]),
-    lambda topics, *_: PickPlaceMetrics(topics.namespace, topics.truth, topics.contacts),
-    lambda topics, *_: FaultRecoveryMetrics(topics.namespace, topics.truth, topics.contacts),
-    lambda topics, *_: TaskMetrics(f"{topics.namespace}/tasks"),
-    lambda topics, *_: BehaviorTreeMetrics(f"{topics.namespace}/mission/status"),
-    lambda topics, *_: WorkMetrics(topics.namespace),
-    lambda *given: GaitMetrics(given[0].truth, given[0].namespace, given[-3]),
-    lambda *given: StepPlanMetrics(given[0].truth, given[0].namespace, given[-3]),
-]
-"""What is made for every robot."""
-
-RUN_METRICS = ("sim_time", "wall_time", "real_time_factor", "messages", "frames_missed")
-"""Metrics of the run as a whole; they cannot depend on a robot."""
-
-
-def robot_metric_names() -> tuple[str, ...]:
-    """Metrics of each robot."""
-    topics = RobotTopics.for_robot("robot")
-    names = (name for make in COLLECTORS for name in make(topics, None, (), None, None, None, None).metric_names)
-    return tuple(dict.fromkeys(names))
+CollectorT = TypeVar("CollectorT", bound=MetricCollector)
 
 
 def metric_names(robots: tuple[str, ...]) -> tuple[str, ...]:
-    """What criteria may use: the run's metrics, the first robot's by bare names, everybody's as `robot.metric`."""
-    robot_names = robot_metric_names() if robots else ()
-    return (*RUN_METRICS, *robot_names, *(f"{robot}.{name}" for robot in robots for name in robot_names))
+    """Return the names that criteria may use: metrics of the run, of the first robot, and of each as `robot.metric`.
+
+    Raises:
+        ConfigError: A run plug-in of an installed package is wrong.
+    """
+    robot_names = tuple(metric.name for metric in robot_metrics()) if robots else ()
+    by_robot = (f"{robot}.{name}" for robot in robots for name in robot_names)
+    return (*(metric.name for metric in RUN_METRICS), *robot_names, *by_robot)
 
 
 _MESSAGE_ERRORS = (RoboyardError, ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
-"""What a collector raises for messages that make no sense: foreign nodes may publish anything."""
+"""What a collector raises for invalid messages: nodes of users may publish anything."""
 
 
 @dataclass(frozen=True, slots=True)
 class _CollectorSubscription:
-    """What takes the messages of a topic, for which collector of which robot."""
+    """A handler of the messages of a topic, with its collector and its robot."""
 
     robot: str
     collector: MetricCollector
@@ -106,70 +41,59 @@ class _CollectorSubscription:
 
 
 class Evaluator:
-    """Listens to a run; give ``tap`` to ``bus.add_message_observer``.
+    """Evaluates the messages of a run or of a recording.
 
-    Messages are only looked at, as they are published: nothing in the run can notice.  Those that metrics cannot be
+    On a bus, `on_published` is an observer of messages, which the run cannot notice.  Messages that metrics cannot be
     computed from are counted and left out, see `MessageChecker`.
 
     Args:
-        report: Called with one line for the first rejected message of each topic and reason.
+        warn: Called with one line for the first rejected message of each topic and reason.
+
+    Attributes:
+        robots: Collectors by robot; the first is the main robot.
+        messages: Number of messages so far.
+        checker: Rejects messages.
     """
 
     def __init__(self, warn: Callable[[str], None] | None = None) -> None:
         self.robots: dict[str, tuple[MetricCollector, ...]] = {}
         self.messages = 0
         self.checker = MessageChecker(warn)
+        self._contexts: dict[str, RobotContext] = {}
         self._person_names: list[str] = []
         self._subscriptions: dict[str, list[_CollectorSubscription]] = {}
         self._unmeasured: dict[tuple[str, str], str] = {}
 
-    def add_robot(
-        self,
-        robot: str,
-        topics: RobotTopics,
-        floor_plan: FloorPlanProvider | None = None,
-        footprint: FootprintPolygon = (),
-        surface_voxels: SurfaceVoxelProvider | None = None,
-        depth_error: DepthErrorProvider | None = None,
-        arm_truth: ArmGroundTruth | None = None,
-        leg_model: LegModel | None = None,
-    ) -> None:
-        """Collect for one more robot, from now on.
+    def add_robot(self, robot: RobotContext) -> None:
+        """Evaluate one more robot from now on.
 
         Args:
-            robot: Its name.
-            topics: Where to listen.
-            plan: Gives the true floor plan.
-            outline: Its corners [m].
-            surfaces: Gives the true surfaces.
-            sight: Looks through its depth camera.
-            arm: The truth about its arm.
-            legs: Those that it walks on, and its motors.
+            robot: What is known of it; its resources are completed by those of the run plug-ins.
+
+        Raises:
+            ConfigError: A run plug-in of an installed package is wrong.
         """
-        collectors = tuple(
-            create_collector(topics, floor_plan, footprint, surface_voxels, leg_model, depth_error, arm_truth)
-            for create_collector in COLLECTORS
-        )
-        subscriptions = [(robot, collector, collector.subscriptions()) for collector in collectors]
+        context = replace(robot, resources={**robot_resources(), **robot.resources})
+        created = (collector_class.create(context) for collector_class in collector_classes())
+        collectors = tuple(collector for collector in created if collector is not None)
+        subscriptions = [(robot.name, collector, collector.subscriptions()) for collector in collectors]
         for collector in collectors:
             self.checker.check_stamps(collector.truth_topics)
-        for separation in (item for item in collectors if isinstance(item, SeparationMetrics)):
-            for name, other_collectors in self.robots.items():
-                for other in (item for item in other_collectors if isinstance(item, SeparationMetrics)):
-                    subscriptions += [
-                        (robot, separation, separation.on_robot_added(other)),
-                        (name, other, other.on_robot_added(separation)),
-                    ]
-        self.robots[robot] = collectors
+        for name, other_collectors in self.robots.items():
+            subscriptions += [
+                (robot.name, collector, collector.on_robot_added(self._contexts[name])) for collector in collectors
+            ]
+            subscriptions += [(name, collector, collector.on_robot_added(context)) for collector in other_collectors]
+        self.robots[robot.name], self._contexts[robot.name] = collectors, context
         subscriptions += [
-            (robot, collector, collector.on_person_added(name))
+            (robot.name, collector, collector.on_person_added(name))
             for name in self._person_names
             for collector in collectors
         ]
         self._subscribe(subscriptions)
 
     def add_person(self, name: str) -> None:
-        """Somebody is there from now on."""
+        """Evaluate one more person from now on."""
         self._person_names.append(name)
         self._subscribe(
             [
@@ -185,11 +109,11 @@ class Evaluator:
                 self._subscriptions.setdefault(name, []).append(_CollectorSubscription(robot, collector, handler))
 
     def on_published(self, topic: Topic, message: Any, node: str, time_ns: int) -> None:
-        """See one message."""
+        """Take a message when it is published."""
         self.process(topic.name, message, time_ns)
 
     def process(self, topic: str, message: Any, time_ns: int) -> None:
-        """See one message, live or from a recording."""
+        """Take a message, live or from a recording."""
         self.messages += 1
         subscriptions = self._subscriptions.get(topic)
         if subscriptions is None:
@@ -211,14 +135,14 @@ class Evaluator:
                 )
 
     def save_state(self) -> dict[str, Any]:
-        """What all collectors know so far, as plain data."""
+        """Return the state of all collectors as plain data."""
         robots = {
             robot: [collector.save_state() for collector in collectors] for robot, collectors in self.robots.items()
         }
         return {"messages": self.messages, "robots": robots, "checker": self.checker.save_state()}
 
     def load_state(self, state: dict[str, Any]) -> None:
-        """Counterpart of `save`, for the same robots."""
+        """Restore what `save_state` returned, for the same robots."""
         self.messages = state["messages"]
         self.checker.load_state(state["checker"])
         for robot, collector_states in state["robots"].items():
@@ -226,55 +150,63 @@ class Evaluator:
                 collector.load_state(collector_state)
 
     def finish(self, time_ns: int) -> None:
-        """The run ended at this time [ns]."""
+        """Conclude: the run ended at this time [ns]."""
         for collectors in self.robots.values():
             for collector in collectors:
                 collector.finish(time_ns)
 
-    def person_approaches(self, robot: str) -> list[dict[str, Any]]:
-        """The nearest moment of each time that somebody was near a robot; see `people.Approach`."""
-        return [
-            asdict(approach)
-            for collector in self.robots[robot]
-            if isinstance(collector, CollaborativeSafetyMetrics)
-            for approach in collector.approaches
-        ]
+    def context(self, robot: str) -> RobotContext:
+        """Return what collectors are given of a robot, with the resources of all run plug-ins."""
+        return self._contexts[robot]
+
+    def collector(self, robot: str, collector_class: type[CollectorT]) -> CollectorT | None:
+        """Return the collector of a class of a robot; None where the robot has none."""
+        return next((item for item in self.robots[robot] if isinstance(item, collector_class)), None)
+
+    def details(self, robot: str) -> dict[str, Any]:
+        """Return what metrics.json holds of a robot beside its metrics, as the collectors give it."""
+        return {key: value for collector in self.robots[robot] for key, value in collector.details().items()}
 
     def metrics_by_robot(self, names: Collection[str] | None = None) -> dict[str, dict[str, MetricValue]]:
-        """Each robot's metrics; with ``names``, only what their collectors give.
+        """Return each robot's metrics; with ``names`` only those of their collectors.
 
-        None where a metric would not be a finite number, or cannot be computed; `rejection_reasons` says why.
+        A metric that has no meaning in this run is left out, and so is one that would not be a finite number or cannot
+        be computed: `rejection_reasons` says why.
         """
         requested = None if names is None else {name.rpartition(".")[2] for name in names}
         return {
             robot: {
                 name: value
                 for collector in collectors
-                if requested is None or not requested.isdisjoint(collector.metric_names)
+                if requested is None or not requested.isdisjoint(collector.metric_names())
                 for name, value in self._collector_values(robot, collector).items()
             }
             for robot, collectors in self.robots.items()
         }
 
     def _collector_values(self, robot: str, collector: MetricCollector) -> dict[str, MetricValue]:
-        """What a collector gives, without what is no number."""
-        for name in collector.metric_names:
+        """Return a collector's values that are finite numbers, booleans or texts."""
+        names = collector.metric_names()
+        for name in names:
             self._unmeasured.pop((robot, name), None)
         try:
             values = collector.values()
         except _MESSAGE_ERRORS as error:
-            values = dict.fromkeys(collector.metric_names)
-            self._unmeasured.update(dict.fromkeys(((robot, name) for name in values), _error_text(error)))
+            self._unmeasured.update(dict.fromkeys(((robot, name) for name in names), _error_text(error)))
+            return {}
+        found: dict[str, MetricValue] = {}
         for name, value in values.items():
             if isinstance(value, float) and not math.isfinite(value):
-                values[name] = None
                 self._unmeasured[(robot, name)] = f"its value is {value}"
-        return values
+            elif value is not None:
+                found[name] = value
+        return found
 
     def rejection_reasons(self) -> dict[str, str]:
-        """Why criteria must not use metrics, by the names that criteria use; see `MessageChecker.rejection_reasons`.
+        """Return why criteria must not use metrics, by the names that criteria use.
 
-        It speaks also of metrics that could not be computed when they were last asked for.
+        These are the reasons of `MessageChecker.rejection_reasons`, and of metrics that could not be computed when
+        their values were last asked for.
         """
         by_robot: dict[str, dict[str, str]] = {}
         for (robot, name), reason in self._unmeasured.items():
@@ -287,20 +219,13 @@ class Evaluator:
         }
 
     def rejected_messages(self) -> list[dict[str, Any]]:
-        """The messages that no metric was computed from, as metrics.json has it: a row for each topic and reason."""
+        """Return the rejected messages as metrics.json has them: a row for each topic and reason."""
         return [row.to_dict() for row in self.checker.rejections]
-
-    def separation_over_time(self, robot: str) -> dict[str, Any] | None:
-        """How a robot's arm and people were near each other, see `People.story`; None where nobody was."""
-        collectors = self.robots.get(robot, ())
-        return next(
-            (item.separation_over_time() for item in collectors if isinstance(item, CollaborativeSafetyMetrics)), None
-        )
 
     def flat_metrics(
         self, run_metrics: Mapping[str, MetricValue], names: Collection[str] | None = None
     ) -> dict[str, MetricValue]:
-        """All metrics under the names that criteria use; with ``names``, not many more than those."""
+        """Return all metrics under the names that criteria use; with ``names`` only those of their collectors."""
         robots = self.metrics_by_robot(names)
         first_robot = next(iter(robots.values()), {})
         by_full_name = {
@@ -310,10 +235,10 @@ class Evaluator:
 
 
 def _metric_names_by_robot(subscriptions: Sequence[_CollectorSubscription]) -> dict[str, list[str]]:
-    """Names of the metrics that listeners contribute to, by robot."""
+    """Return the names of the metrics of the subscribed collectors, by robot."""
     names_by_robot: dict[str, list[str]] = {}
     for subscription in subscriptions:
-        names_by_robot.setdefault(subscription.robot, []).extend(subscription.collector.metric_names)
+        names_by_robot.setdefault(subscription.robot, []).extend(subscription.collector.metric_names())
     return names_by_robot
 
 

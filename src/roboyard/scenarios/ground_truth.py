@@ -1,105 +1,30 @@
-"""The ground truth of a simulation that metrics compare with: arm, floor plan, surfaces, depth images."""
+"""The ground truth of a simulation that metrics compare with: floor plan, surfaces, links, joints, depth images."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from roboyard.compute import expect_kernels
 from roboyard.description.sensors import DepthNoise, Noise
-from roboyard.errors import InputError
+from roboyard.errors import InputError, UnknownNameError
 from roboyard.geometry import SE2, SE3, CameraModel
 from roboyard.grids import FREE, OCCUPIED, UNKNOWN, GridGeometry, OccupancyGrid
 from roboyard.grids.floor_plan import FloorPlan
 from roboyard.grids.regions import label_components
-from roboyard.kinematics import Chain
-from roboyard.safety.capsules import LinkCapsules
-from roboyard.safety.evaluation import ArmState
 from roboyard.simulation import Simulation
 from roboyard.simulation.assembly import Placement
 from roboyard.simulation.floor_plan import floor_plan
+from roboyard.simulation.naming import SEPARATOR
+from roboyard.simulation.render.bodies import moving_bodies
 from roboyard.simulation.sensors.cameras.camera import Camera, CameraReading, Shot, develop
 from roboyard.simulation.sensors.cameras.studio import Studio
 from roboyard.simulation.surface_voxels import surface_voxels, voxelise
 from roboyard.simulation.truth import link_pose
-
-if TYPE_CHECKING:
-    from roboyard.scenarios.robot_handle import RobotHandle
-    from roboyard.simulation import Simulation
-
-
-class SimulatedArmGroundTruth:
-    """Looks at a robot as it stands at the moment.
-
-    Args:
-        simulation: Where it stands.
-        robot: Its groups are read when they are asked for.
-    """
-
-    def __init__(self, simulation: Simulation, robot: RobotHandle) -> None:
-        self._simulation, self._robot = simulation, robot
-        self._placement: Placement | None = None  # as the world was compiled last, and where its joints are in it
-        self._joint_addresses = np.zeros(0, int), np.zeros(0, int)
-
-    def root_link(self) -> str:
-        """Name of its root link."""
-        return self._robot.groups.root
-
-    def joint_names(self) -> tuple[str, ...]:
-        """Names of the joints of its first group, in their order; none where it has no groups."""
-        groups = self._robot.groups
-        return groups.chain().joints if groups.groups else ()
-
-    def tip_poses(self, group: str) -> tuple[SE3, SE3]:
-        """True poses in the world of its root link, and of the tip of a group. Raises UnknownNameError."""
-        groups = self._robot.groups
-        link_placements, data = self._simulation.placement(self._robot.name).links, self._simulation.data
-        tip_frame = groups.group(group).tip
-        frame = next((candidate for candidate in groups.model.frames if candidate.name == tip_frame), None)
-        link, T_link_tip = (tip_frame, SE3.identity()) if frame is None else (frame.link, frame.T_link_frame)
-        return link_pose(data, link_placements[groups.root]), link_pose(data, link_placements[link]) @ T_link_tip
-
-    def state(self) -> ArmState | None:
-        """How its first group stands and moves; None where it has no groups."""
-        if not self._robot.groups.groups:
-            return None
-        chain, capsules = self._chain_and_capsules
-        placement, data = self._simulation.placement(self._robot.name), self._simulation.data
-        if placement is not self._placement:
-            placements = {joint.name: joint for joint in placement.joints}
-            joints = [placements[name] for name in chain.joints]
-            self._placement = placement
-            self._joint_addresses = (
-                np.array([joint.qpos for joint in joints], int),
-                np.array([joint.dof for joint in joints], int),
-            )
-        q, velocity = data.qpos[self._joint_addresses[0]], data.qvel[self._joint_addresses[1]]
-        return ArmState(chain, capsules, link_pose(data, placement.links[chain.base]).inverse(), q, velocity)
-
-    @cached_property
-    def _chain_and_capsules(self) -> tuple[Chain, LinkCapsules]:
-        chain = self._robot.groups.chain()
-        return chain, LinkCapsules.of(self._robot.groups.model, chain)
-
-    def joint_limits(self, joints: Sequence[str]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Limits (n,) of velocity and acceleration of joints; infinite where nobody states one."""
-        from roboyard.manipulation.timing import JointLimits
-
-        groups = self._robot.groups
-        limits_by_joint: dict[str, tuple[float, float]] = {}
-        for name in groups.groups:
-            limits = JointLimits.of(groups.chain(name))
-            limits_by_joint |= dict(
-                zip(limits.joints, zip(limits.velocity, limits.acceleration, strict=True), strict=True)
-            )
-        rows = [limits_by_joint.get(name, (np.inf, np.inf)) for name in joints]
-        velocity, acceleration = np.array(rows, dtype=np.float64).reshape(-1, 2).T
-        return velocity, acceleration
 
 
 def ground_truth_map(
@@ -111,20 +36,20 @@ def ground_truth_map(
     margin: float = 0.5,
     interior_points: Iterable[tuple[float, float]] = (),
 ) -> OccupancyGrid:
-    """What stands still in a world, cut at a height, in the world's frame.
+    """Return what stands still in a world as an occupancy map in the world's frame.
 
     Args:
         simulation: The world; what can move is left out.
-        height: Of the cut [m]; that of the laser.
-        also: Heights of further cuts within the first one's bounds [m]: what a robot would bump into that lies between.
+        height: Of the cut, that of the lidar [m].
+        extra_heights: Of further cuts within the bounds of the first one: obstacles at the height of the robot [m].
         resolution: Side of a cell [m].
         margin: Free space around everything [m].
-        inside: Places (x, y) [m]; what they are connected with is free, the rest unknown. Without any of them in
-            a free cell, all that is not solid is free.
+        interior_points: Points (x, y) [m]; the space that is connected with them is free, the rest unknown.  If none of
+            them lies in a free cell, everything that is not occupied is free.
 
     Raises:
-        ConfigError: a resolution that is not positive, or too many cells.
-        InputError: nothing stands there at that height.
+        ConfigError: The resolution is not positive, or there are too many cells.
+        InputError: Nothing stands in the world at that height.
     """
     expect_kernels(label_components)
     plan = floor_plan(simulation.model, height=height, resolution=resolution, margin=margin)
@@ -144,50 +69,118 @@ def ground_truth_map(
     return OccupancyGrid(cells.astype(np.int8), geometry)
 
 
-class WorldGroundTruth:
-    """Looks at a world as it stands at the moment.
+class SimulatedGroundTruth:
+    """The true state of a simulated world of this moment: a `GroundTruthProvider` for all robots of a run.
 
     Args:
         simulation: The world.
-        robots: Names of what is left out, as they are then.
+        robots: Names of the robots, as they are when the truth is asked for.
     """
 
     def __init__(self, simulation: Simulation, robots: Collection[str]) -> None:
         self._simulation, self._robots = simulation, robots
+        self._joints: dict[tuple[str, tuple[str, ...]], _JointAddresses] = {}
+        self._movable_bodies: tuple[Any, dict[str, NDArray[np.int64]]] = (None, {})
 
-    def floor_plan(self, height: float, resolution: float) -> FloorPlan:
-        """A level cut at a height [m], with cells of a side [m]."""
+    def floor_plan(self, height: float, resolution: float, excluded_models: Collection[str] = ()) -> FloorPlan:
+        """Return the level cut of the world without robots; see `GroundTruthProvider.floor_plan`."""
         model, data = self._simulation.model, self._simulation.data
-        return floor_plan(model, data, height=height, resolution=resolution, moving=True, without=tuple(self._robots))
+        excluded = (*self._robots, *excluded_models)
+        return floor_plan(model, data, height=height, resolution=resolution, moving=True, without=excluded)
+
+    def model_placements(self) -> dict[str, tuple[float, ...]]:
+        """Return where the models that are no robots are; see `GroundTruthProvider.model_placements`."""
+        positions = self._simulation.data.xpos.round(2)
+        return {
+            name: tuple(positions[bodies].ravel().tolist())
+            for name, bodies in self._bodies_by_model().items()
+            if name not in self._robots
+        }
+
+    def _bodies_by_model(self) -> dict[str, NDArray[np.int64]]:
+        """Return the indices of the movable bodies of each model, read again when the world was compiled anew."""
+        model, bodies_by_model = self._movable_bodies
+        if model is not self._simulation.model:
+            model = self._simulation.model
+            is_movable = moving_bodies(model)
+            bodies: dict[str, list[int]] = {name: [] for name in self._simulation.models}
+            for body in range(1, model.nbody):
+                owner = model.body(body).name.split(SEPARATOR)[0]
+                if is_movable[body] and owner in bodies:
+                    bodies[owner].append(body)
+            bodies_by_model = {name: np.array(indices, np.int64) for name, indices in bodies.items()}
+            self._movable_bodies = model, bodies_by_model
+        return bodies_by_model
 
     def surface_voxels(
         self, min_corner: NDArray[np.float64], shape: tuple[int, int, int], resolution: float, tolerance: float
     ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-        """Voxels that surfaces touch and cross, see `surface_voxels`."""
+        """Return voxels that surfaces touch and cross; see `GroundTruthProvider.surface_voxels`."""
         expect_kernels(voxelise)
         scene = self._simulation.scene()
         return surface_voxels(
             scene.model, scene.data, min_corner, shape, resolution, tolerance=tolerance, without=tuple(self._robots)
         )
 
+    def link_pose(self, robot: str, link: str) -> SE3:
+        """Return T_world_link.  Raises UnknownNameError where the robot has no such link."""
+        links = self._simulation.placement(robot).links
+        if link not in links:
+            raise UnknownNameError(f"robot {robot} has no link {link!r}", valid=", ".join(links))
+        return link_pose(self._simulation.data, links[link])
+
+    def joint_state(self, robot: str, joints: Sequence[str]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return positions and velocities of joints; see `GroundTruthProvider.joint_state`."""
+        placement, key = self._simulation.placement(robot), (robot, tuple(joints))
+        addresses = self._joints.get(key)
+        if addresses is None or addresses.placement is not placement:
+            by_name = {joint.name: joint for joint in placement.joints}
+            found = [by_name[name] for name in joints]
+            addresses = self._joints[key] = _JointAddresses(
+                placement, np.array([joint.qpos for joint in found], int), np.array([joint.dof for joint in found], int)
+            )
+        data = self._simulation.data
+        return data.qpos[addresses.qpos], data.qvel[addresses.dof]
+
+    def depth_error(self, robot: str) -> tuple[float, float, float] | None:
+        """Return errors of the first depth camera; see `GroundTruthProvider.depth_error`."""
+        if not self._simulation.looks.used or robot not in self._simulation.models:
+            return None
+        for comparison in compare_depth_images(self._simulation, robot):
+            return (
+                comparison.median_error(comparison.measured),
+                comparison.median_error(comparison.ideal),
+                comparison.coverage(comparison.measured),
+            )
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class _JointAddresses:
+    """Where positions and velocities of joints are in a world as it was compiled."""
+
+    placement: Placement
+    qpos: NDArray[np.int64]
+    dof: NDArray[np.int64]
+
 
 _MAX_CAMERAS = 4
-"""Cameras that are looked through."""
+"""Largest number of cameras that are compared."""
 _IMAGE_KINDS = frozenset(("image", "depth"))
 
 
 @dataclass(frozen=True, slots=True)
 class DepthComparison:
-    """What one depth camera saw at the end of a run.
+    """Depth images of one camera of one moment.
 
     Attributes:
-        robot: Whose.
-        camera: Its name.
-        colour: (h, w, 3); None: it has none.
-        truth: (h, w) depth by exact rays [m], not a number where nothing is within its range.
-        ideal: The same by the camera without its errors.
-        measured: The same as it measures it.
-        far: Its range [m].
+        robot: Name of the robot.
+        camera: Name of the camera.
+        color: (h, w, 3) color image; None: the camera has none.
+        truth: (h, w) depth by exact rays [m]; nan where nothing is in range.
+        ideal: The same by the camera without its noise.
+        measured: The same by the camera.
+        max_range: Of the camera [m].
     """
 
     robot: str
@@ -199,18 +192,18 @@ class DepthComparison:
     max_range: float
 
     def median_error(self, depth: NDArray[np.float64]) -> float:
-        """Median distance from the truth where both are known [m]; not a number if nowhere."""
+        """Return the median error of a depth image where it has depth and truth [m]; nan if nowhere."""
         is_known = np.isfinite(depth) & np.isfinite(self.truth)
         return float(np.median(np.abs(depth - self.truth)[is_known])) if is_known.any() else float("nan")
 
     def coverage(self, depth: NDArray[np.float64]) -> float:
-        """Share of the pixels with a true depth that have one."""
+        """Return the share of the pixels with a true depth that have a depth."""
         is_in_range = np.isfinite(self.truth)
         return float(np.isfinite(depth)[is_in_range].mean()) if is_in_range.any() else 0.0
 
     @property
     def summary(self) -> str:
-        """Its figures, in a line."""
+        """Errors and coverage in one line."""
         ideal, measured = self.median_error(self.ideal), self.median_error(self.measured)
         return (
             f"{self.robot}, {self.camera}: median error {1e3 * ideal:.2f} mm ideal, {1e3 * measured:.1f} mm measured; "
@@ -218,21 +211,8 @@ class DepthComparison:
         )
 
 
-def measure_depth_error(simulation: Simulation, robot: str) -> tuple[float, float, float] | None:
-    """Of a robot's first depth camera, see `roboyard.simulation.evaluation.Sight`."""
-    if not simulation.looks.used or robot not in simulation.models:
-        return None
-    for comparison in compare_depth_images(simulation, robot):
-        return (
-            comparison.median_error(comparison.measured),
-            comparison.median_error(comparison.ideal),
-            comparison.coverage(comparison.measured),
-        )
-    return None
-
-
 def compare_depth_images(simulation: Simulation, robot: str | None = None) -> list[DepthComparison]:
-    """Of each depth camera, or of one robot's, at this instant; at most a few."""
+    """Compare the images of all depth cameras, or of one robot's, of this moment; of four cameras at most."""
     cameras = [
         (sensor, sensor.spec.depth)
         for name in (simulation.models if robot is None else (robot,))

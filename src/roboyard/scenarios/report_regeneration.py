@@ -11,7 +11,7 @@ from roboyard.bringup.robot_loader import load_robot
 from roboyard.config import load, read_yaml
 from roboyard.description import World, load_world
 from roboyard.errors import InputError, RoboyardError
-from roboyard.evaluation.plugin import MetricValue
+from roboyard.evaluation.collector import MetricValue, RobotContext
 from roboyard.evaluation.topics import RobotTopics
 from roboyard.record import open_recording
 from roboyard.scenarios.criteria import CriterionResult
@@ -22,7 +22,6 @@ from roboyard.scenarios.result import RunMeasurements, ScenarioHeader, build_met
 from roboyard.scenarios.robot_handle import robot_namespace
 from roboyard.scenarios.run_folder import RunFolder
 from roboyard.scenarios.schema import ScenarioConfig, ScenarioRobotConfig
-from roboyard.walking.evaluation.gait import LegModel
 
 _PROVENANCE_KEYS = ("versions", "lock", "cpu_class", "cpu", "renderer")
 
@@ -74,15 +73,15 @@ def _robot_topics(config: ScenarioRobotConfig) -> dict[str, str]:
         return {}
 
 
-def _load_legged_robot(config: ScenarioRobotConfig) -> LegModel | None:
-    """Legs and motors of a robot; None if it has none, or its files are gone."""
+def _robot_context(name: str, config: ScenarioRobotConfig, topics: RobotTopics) -> RobotContext:
+    """Return what is known of a robot without a simulation; without its description if its files are gone."""
     try:
         package = load_robot(config.model, arguments=config.xacro_args, repair=config.repair, use_calibration=False)
         model = package.load_model(config.xacro_args, repair=config.repair)
-        legs = create_legged_robot(package, model)
+        legged_robot = create_legged_robot(package, model)
     except RoboyardError:
-        return None
-    return None if legs is None else LegModel.from_model(legs, model)
+        return RobotContext(name, topics)
+    return RobotContext(name, topics, model, resources={"legged_robot": lambda _: legged_robot})
 
 
 def _build_document(folder: RunFolder, config: ScenarioConfig) -> dict[str, Any]:
@@ -91,14 +90,11 @@ def _build_document(folder: RunFolder, config: ScenarioConfig) -> dict[str, Any]
     evaluation = Evaluator()
     namespaces: dict[str, str] = {}
     topics: dict[str, dict[str, str]] = {}
-    legged_robots: dict[str, LegModel | None] = {}
     for index, (name, robot_config) in enumerate(config.robots.items()):
         namespaces[name] = robot_namespace(robot_config.namespace, name, is_first=index == 0)
         topics[name] = _robot_topics(robot_config)
-        legged_robots[name] = _load_legged_robot(robot_config)
-        evaluation.add_robot(
-            name, RobotTopics.for_robot(name, namespaces[name], topics[name]), leg_model=legged_robots[name]
-        )
+        robot_topics = RobotTopics.for_robot(name, namespaces[name], topics[name])
+        evaluation.add_robot(_robot_context(name, robot_config, robot_topics))
     fault_log: list[tuple[int, str]] = []
     with open_recording(folder.recording) as recording:
         for recorded in recording.messages():
@@ -108,10 +104,7 @@ def _build_document(folder: RunFolder, config: ScenarioConfig) -> dict[str, Any]
         end_ns, count = recording.end_ns, recording.count
     evaluation.finish(end_ns)
     results = [CriterionResult(name, text, None, (), "killed") for name, text in config.criteria.items()]
-    totals: dict[str, MetricValue] = {
-        "sim_time": end_ns * 1e-9, "wall_time": None, "real_time_factor": None, "messages": count,
-        "frames_missed": None,
-    }  # fmt: skip
+    totals: dict[str, MetricValue] = {"sim_time": end_ns * 1e-9, "messages": count}
     measurements = RunMeasurements(
         totals=totals,
         n_recorded=count,
@@ -122,7 +115,7 @@ def _build_document(folder: RunFolder, config: ScenarioConfig) -> dict[str, Any]
                 "topics": topics[name],
                 "findings": [],
                 "metrics": metrics,
-                **({} if (legs := legged_robots[name]) is None else {"motors": legs.motors.to_dict()}),
+                **evaluation.details(name),
             }
             for name, metrics in evaluation.metrics_by_robot().items()
         },

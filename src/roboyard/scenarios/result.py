@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from roboyard.bus import Graph
-from roboyard.evaluation.plugin import MetricValue
+from roboyard.evaluation.collector import MetricValue
 from roboyard.scenarios.criteria import CriterionResult
 from roboyard.scenarios.provenance import collect_provenance
 from roboyard.scenarios.run_folder import RunFolder
@@ -61,9 +61,7 @@ class RunMeasurements:
     @classmethod
     def before_start(cls) -> RunMeasurements:
         """Measurements of a run that ended while it was being built: it has no robots and no messages."""
-        totals: dict[str, MetricValue] = {
-            "sim_time": 0.0, "wall_time": 0.0, "real_time_factor": None, "messages": 0, "frames_missed": 0,
-        }  # fmt: skip
+        totals: dict[str, MetricValue] = {"sim_time": 0.0, "wall_time": 0.0, "messages": 0, "frames_missed": 0}
         return cls(totals=totals, costs=cost_tables(None, 0.0), provenance=collect_provenance("none").to_dict())
 
 
@@ -173,7 +171,7 @@ def flatten_metrics(document: Mapping[str, Any]) -> dict[str, MetricValue]:
     """All metrics of a document under the names that criteria use."""
     robots = document.get("robots", {})
     flat: dict[str, MetricValue] = {
-        key: value for key, value in document.items() if value is None or isinstance(value, bool | int | float)
+        key: value for key, value in document.items() if isinstance(value, bool | int | float)
     }
     for name, robot in robots.items():
         flat.update({f"{name}.{key}": value for key, value in robot["metrics"].items()})

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import cached_property
 from typing import Any, Protocol
 
@@ -13,15 +13,15 @@ from roboyard.bringup.robot_nodes import RobotBringup
 from roboyard.bus import Bus, GoalFuture, Node
 from roboyard.description import LidarSpec
 from roboyard.errors import InputError
+from roboyard.evaluation.collector import GroundTruthProvider, RobotContext
 from roboyard.evaluation.topics import RobotTopics
 from roboyard.geometry import SE2
 from roboyard.hardware import Hardware
 from roboyard.manipulation import Groups
 from roboyard.messages import action, message_type
 from roboyard.messages.convert import pose_stamped_to_msg
-from roboyard.scenarios.ground_truth import SimulatedArmGroundTruth
+from roboyard.scenarios.evaluator import Evaluator
 from roboyard.simulation import Simulation, Truth
-from roboyard.walking.evaluation.gait import LegModel
 from roboyard.walking.walker import Walker
 
 _TWIST_RATE = 20.0
@@ -33,6 +33,8 @@ class RobotHost(Protocol):
 
     bus: Bus
     simulation: Simulation
+    ground_truth: GroundTruthProvider
+    evaluation: Evaluator
 
     def resources(self) -> dict[str, Any]:
         """Resources of all nodes of the run, by name."""
@@ -92,9 +94,19 @@ class RobotHandle(RobotBringup):
         return min((pose.z for pose in poses), default=_DEFAULT_LIDAR_HEIGHT)
 
     @property
-    def arm_truth(self) -> SimulatedArmGroundTruth:
-        """Where its tools really are; for judging."""
-        return SimulatedArmGroundTruth(self._run.simulation, self)
+    def arm_truth(self) -> Any:
+        """The ground truth of its arm, a `roboyard.safety.evaluation.ArmGroundTruth`; for evaluation only."""
+        return self._run.evaluation.context(self.name).resource("arm_truth")
+
+    @property
+    def evaluation_context(self) -> RobotContext:
+        """What metric collectors are given of it."""
+        resources: dict[str, Callable[[RobotContext], Any]] = {
+            "joint_groups": lambda _: self.groups, "legged_robot": lambda _: self._legs
+        }  # fmt: skip
+        return RobotContext(
+            self.name, self.topics, self.model, self.footprint, self.lidar_height, self._run.ground_truth, resources
+        )
 
     @cached_property
     def groups(self) -> Groups:
@@ -106,11 +118,6 @@ class RobotHandle(RobotBringup):
         base = self._run.simulation.base(self.name)
         offered = {"hardware": self.hardware, "truth_topic": self.topics.truth, **self._run.resources()}
         return offered if base is None else {**offered, "base": base}
-
-    @property
-    def legged_robot(self) -> LegModel | None:
-        """Its legs and motors, for what walking is judged by; None without."""
-        return None if self._legs is None else LegModel.from_model(self._legs, self.model)
 
     @property
     def _legs(self) -> Walker | None:

@@ -33,12 +33,12 @@ from roboyard.compute.wall_clock import wall_seconds
 from roboyard.description import Model, World, load_model, load_world
 from roboyard.description.extent import PoseLike, to_world_pose
 from roboyard.errors import InputError, RoboyardError, RunError, UnknownNameError
-from roboyard.evaluation.plugin import MetricValue
+from roboyard.evaluation.collector import GroundTruthProvider, MetricValue
 from roboyard.geometry import SE2, SE3
 from roboyard.grids.terrain import Terrain
 from roboyard.record import Recorder
 from roboyard.scenarios.evaluator import Evaluator
-from roboyard.scenarios.ground_truth import WorldGroundTruth, measure_depth_error
+from roboyard.scenarios.ground_truth import SimulatedGroundTruth
 from roboyard.scenarios.nodes.ground_truth import GroundTruthMapNode
 from roboyard.scenarios.provenance import collect_provenance
 from roboyard.scenarios.result import (
@@ -87,6 +87,7 @@ class Run:
         people: Who is there, by name.
         terrain: Uneven ground that a scenario has laid; None without.
         objects: Names of what a scenario has laid out.
+        ground_truth: The true state of its world, for evaluation only.
         evaluation: Its metrics so far.
         events: What happened to it from outside: faults that began and ended, things that came and went.
         folder: Where the recording lies; None if nothing is recorded.
@@ -126,6 +127,7 @@ class Run:
         self.terrain: Terrain | None = None
         self.devices: dict[str, FurnitureNode] = {}
         self.people: dict[str, PersonNode] = {}
+        self.ground_truth: GroundTruthProvider = SimulatedGroundTruth(self.simulation, self.robots)
         self.evaluation = Evaluator(self.bus.log.warn)
         self.wall_seconds, self.start_ns, self._bridges = 0.0, 0, ExitStack()
         self.events: list[dict[str, Any]] = []
@@ -246,21 +248,7 @@ class Run:
 
     def _start_robot(self, robot: RobotHandle, nodes: Sequence[str]) -> RobotHandle:
         self.robots[robot.name] = self.all_robots[robot.name] = robot
-        world_truth = WorldGroundTruth(self.simulation, self.robots)
-        floor_plan, depth_comparison = (
-            partial(world_truth.floor_plan, robot.lidar_height),
-            partial(measure_depth_error, self.simulation, robot.name),
-        )
-        robot_truth = robot.arm_truth, robot.legged_robot
-        self.evaluation.add_robot(
-            robot.name,
-            robot.topics,
-            floor_plan,
-            robot.footprint,
-            world_truth.surface_voxels,
-            depth_comparison,
-            *robot_truth,
-        )
+        self.evaluation.add_robot(robot.evaluation_context)
         robot.start_nodes(*nodes)
         for finding in robot.package.findings:
             self.bus.log.info(f"{robot.name}: {finding}")
@@ -410,13 +398,13 @@ class Run:
 
     # -- results -------------------------------------------------------------------------------------------------------
     def totals(self) -> dict[str, MetricValue]:
-        """Metrics of the run as a whole so far."""
+        """Return the metrics of the run as a whole so far; no real-time factor before time has passed."""
         wall = self.wall_seconds
         frame_counts = [counts for cameras in self.simulation_node.frames().values() for counts in cameras.values()]
         return {
             "sim_time": self.time,
             "wall_time": wall,
-            "real_time_factor": (self.time - self.start_ns * 1e-9) / wall if wall > 0.0 else None,
+            **({"real_time_factor": (self.time - self.start_ns * 1e-9) / wall} if wall > 0.0 else {}),
             "messages": self.evaluation.messages,
             "frames_missed": sum(counts.missed for counts in frame_counts),
         }
@@ -440,17 +428,13 @@ class Run:
     def _measure_robot(
         self, robot: RobotHandle, metrics: Mapping[str, MetricValue], frames: Mapping[str, Any]
     ) -> dict[str, Any]:
-        approaches = self.evaluation.person_approaches(robot.name)
-        separation = self.evaluation.separation_over_time(robot.name)
         return {
             "model": robot.package.name,
             "namespace": robot.namespace,
             "topics": dict(robot.package.config.topics),
             "findings": list(robot.package.findings),
             "metrics": metrics,
-            **({"approaches": approaches} if approaches else {}),
-            **({} if robot.legged_robot is None else {"motors": robot.legged_robot.motors.to_dict()}),
-            **({} if separation is None else {"people": separation}),
+            **self.evaluation.details(robot.name),
             "cameras": {camera: frame_counts_to_dict(counts) for camera, counts in frames.items()},
         }
 

@@ -1,39 +1,55 @@
-"""Metrics of the true motion, the distance from other robots, and the depth camera."""
+"""Metrics of a robot's true motion, its distance from other robots, and the errors of its depth camera."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
-from roboyard.evaluation.plugin import (
-    DepthErrorProvider,
+from roboyard.evaluation.collector import (
     FootprintPolygon,
+    GroundTruthProvider,
     MessageHandler,
+    Metric,
     MetricCollector,
     MetricValue,
+    RobotContext,
 )
+from roboyard.evaluation.contacts import ContactMetrics
+from roboyard.evaluation.plugin import RunPlugin
 from roboyard.geometry import SE2, polygons, wrap_angle
 from roboyard.messages.convert.poses import pose_to_xy_yaw
 
 _MIN_MOVING_SPEED = 0.02
-"""Speed from which a robot counts as moving [m/s]; below it the path would add up the jitter of standing still."""
+"""Speed from which a robot counts as moving [m/s]; below it the path would sum up the jitter of standing still."""
 
 
 class MotionMetrics(MetricCollector):
-    """Path, speeds and tilt from the truth's odometry (frame world, twist in the body's frame).
+    """Measures path, speeds and tilt by the true odometry (pose in the world, twist in the body's frame).
 
-    ``path_length`` [m] along the ground, ``turned`` [rad] sum of all turning, ``max_speed`` [m/s], ``mean_speed`` [m/s]
-    over the time in motion, ``moving_time`` [s], ``max_tilt`` [rad] from the vertical, ``final_x``, ``final_y`` [m]
-    and ``final_yaw`` [rad] in the world.
+    Args:
+        truth_topic: Of the robot's true nav_msgs/Odometry.
     """
 
-    metric_names = (
-        "path_length", "total_rotation", "max_speed", "mean_speed", "moving_time", "max_tilt",
-        "final_x", "final_y", "final_yaw",
-    )  # fmt: skip
+    metrics = (
+        Metric("path_length", "m", "Length of the true path along the ground.", shown="path"),
+        Metric("total_rotation", "rad", "Sum of all true rotation about the vertical, in either direction."),
+        Metric("max_speed", "m/s", "Largest true speed along the ground."),
+        Metric("mean_speed", "m/s", "Mean true speed while the robot moved."),
+        Metric("moving_time", "s", "Time in which the robot moved at 2 cm/s or faster."),
+        Metric("max_tilt", "rad", "Largest angle between the robot's and the world's vertical.", "lower"),
+        Metric("final_x", "m", "True x coordinate in the world at the end."),
+        Metric("final_y", "m", "True y coordinate in the world at the end."),
+        Metric("final_yaw", "rad", "True heading in the world at the end."),
+    )
+    position = 10
+
+    @classmethod
+    def create(cls, robot: RobotContext) -> Self:
+        """Return the collector of any robot."""
+        return cls(robot.topics.truth)
 
     def __init__(self, truth_topic: str) -> None:
         self._topic = truth_topic
@@ -44,7 +60,7 @@ class MotionMetrics(MetricCollector):
         self.path_length = self.total_rotation = self.max_speed = 0.0
 
     def subscriptions(self) -> Mapping[str, MessageHandler]:
-        """The truth."""
+        """Return the topic of the true odometry."""
         return {self._topic: self._on_truth}
 
     def _on_truth(self, message: Any, time_ns: int) -> None:
@@ -64,9 +80,9 @@ class MotionMetrics(MetricCollector):
         self._last_pose, self._last_ns = planar_pose, time_ns
 
     def values(self) -> dict[str, MetricValue]:
-        """All None while nothing was heard."""
+        """Return all metrics; none before the first message."""
         if self._last_pose is None:
-            return dict.fromkeys(self.metric_names)
+            return {}
         x, y, yaw = self._last_pose
         moving_time = self._moving_ns * 1e-9
         return {
@@ -83,14 +99,29 @@ class MotionMetrics(MetricCollector):
 
 
 class SeparationMetrics(MetricCollector):
-    """``min_separation`` [m]: least true distance between the robot's outline and anybody else's; None where nobody is.
+    """Measures the least true distance between the outlines of a robot and of all other robots.
 
     Args:
-        truth_topic: Of the robot's nav_msgs/Odometry.
-        outline: Its corners [m].
+        truth_topic: Of the robot's true nav_msgs/Odometry.
+        footprint: Its outline [m].
     """
 
-    metric_names = ("min_separation",)
+    metrics = (
+        Metric(
+            "min_separation",
+            "m",
+            "Least distance of the robot's outline from that of another robot, or of an arm from people; no value in "
+            "a run without others.",
+            "higher",
+            "least separation",
+        ),
+    )
+    position = 110
+
+    @classmethod
+    def create(cls, robot: RobotContext) -> Self | None:
+        """Return the collector of a robot whose outline is known."""
+        return cls(robot.topics.truth, robot.footprint) if len(robot.footprint) >= 3 else None
 
     def __init__(self, truth_topic: str, footprint: FootprintPolygon) -> None:
         self._topic = truth_topic
@@ -99,15 +130,16 @@ class SeparationMetrics(MetricCollector):
         self._other_poses: dict[str, tuple[float, float, float]] = {}
         self._min_distance = math.inf
 
-    def on_robot_added(self, other: SeparationMetrics) -> Mapping[str, MessageHandler]:
-        """Look at another robot as well, from now on; what is to be listened to for that."""
-        if len(self._footprint) < 3 or len(other._footprint) < 3:
+    def on_robot_added(self, other: RobotContext) -> Mapping[str, MessageHandler]:
+        """Return the topic of the other robot's true odometry; nothing if its outline is unknown."""
+        if len(other.footprint) < 3:
             return {}
-        self._other_footprints[other._topic] = other._footprint
-        return {other._topic: lambda message, _: self._on_other(other._topic, message)}
+        topic = other.topics.truth
+        self._other_footprints[topic] = other.footprint
+        return {topic: lambda message, _: self._on_other(topic, message)}
 
     def subscriptions(self) -> Mapping[str, MessageHandler]:
-        """The robot's own truth."""
+        """Return the topic of the robot's own true odometry."""
         return {self._topic: self._on_truth}
 
     def _on_other(self, topic: str, message: Any) -> None:
@@ -124,8 +156,8 @@ class SeparationMetrics(MetricCollector):
                 )
 
     def values(self) -> dict[str, MetricValue]:
-        """None until somebody else was seen."""
-        return {"min_separation": self._min_distance if math.isfinite(self._min_distance) else None}
+        """Return the distance; nothing until another robot's pose is known."""
+        return {"min_separation": self._min_distance} if math.isfinite(self._min_distance) else {}
 
 
 def _polygon_distance(
@@ -134,44 +166,64 @@ def _polygon_distance(
     other_footprint: FootprintPolygon,
     other_pose: tuple[float, ...],
 ) -> float:
-    """Between two outlines that do not cross: from a corner of one to the other's border."""
+    """Return the distance of two outlines that do not cross: from a corner of one to the other's border [m]."""
     a, b = SE2(*pose) @ np.array(footprint), SE2(*other_pose) @ np.array(other_footprint)
     return float(min(polygons.distance(a, b).min(), polygons.distance(b, a).min()))
 
 
 class DepthCameraMetrics(MetricCollector):
-    """What the robot's first depth camera says at the end of the run, against exact rays through the same lens.
-
-    ``depth_error``: median distance of measured depth from the truth [m]; ``depth_error_ideal``: the same without the
-    camera's noise, which is the renderer's own; ``depth_coverage``: share of the pixels with something within the
-    camera's range that were measured.
+    """Compares the image of the robot's first depth camera at the end of the run with exact rays.
 
     Args:
-        sight: Looks through it.
+        truth: The ground truth.
+        robot: Name of the robot.
     """
 
-    metric_names = ("depth_error", "depth_error_ideal", "depth_coverage")
+    metrics = (
+        Metric(
+            "depth_error",
+            "m",
+            "Median error of the depth that the first depth camera measures at the end of the run; no value, as of "
+            "the next two, where nobody looked through one.",
+            "lower",
+        ),
+        Metric("depth_error_ideal", "m", "The same error without the camera's noise: that of the renderer.", "lower"),
+        Metric(
+            "depth_coverage",
+            "ratio",
+            "Share of the pixels with a surface in the camera's range that have a depth.",
+            "higher",
+        ),
+    )
+    position = 70
 
-    def __init__(self, depth_error: DepthErrorProvider | None) -> None:
-        self._depth_error = depth_error
-        self._values: dict[str, MetricValue] = dict.fromkeys(self.metric_names)
+    @classmethod
+    def create(cls, robot: RobotContext) -> Self | None:
+        """Return the collector of a robot whose ground truth is known."""
+        return None if robot.truth is None else cls(robot.truth, robot.name)
+
+    def __init__(self, truth: GroundTruthProvider, robot: str) -> None:
+        self._truth, self._robot = truth, robot
+        self._values: dict[str, MetricValue] = {}
 
     def subscriptions(self) -> Mapping[str, MessageHandler]:
-        """Nothing: it looks itself."""
+        """Return nothing: the ground truth renders the images."""
         return {}
 
     def finish(self, time_ns: int) -> None:
-        """Look through the camera."""
-        errors = None if self._depth_error is None else self._depth_error()
+        """Compare the camera's image of this moment."""
+        errors = self._truth.depth_error(self._robot)
         if errors is not None:
-            self._values = dict(
-                zip(self.metric_names, (value if math.isfinite(value) else None for value in errors), strict=True)
-            )
+            named_errors = zip(self.metric_names(), errors, strict=True)
+            self._values = {name: value for name, value in named_errors if math.isfinite(value)}
 
     def values(self) -> dict[str, MetricValue]:
-        """All None before the end, and where nobody ever looked through such a camera."""
+        """Return the errors; nothing before the end, and where nobody looked through such a camera."""
         return dict(self._values)
 
     def save_state(self) -> dict[str, Any]:
-        """Nothing: what it finds is of the end."""
+        """Return nothing: everything is measured at the end."""
         return {}
+
+
+PLUGIN = RunPlugin("simulation", (MotionMetrics, ContactMetrics, SeparationMetrics, DepthCameraMetrics))

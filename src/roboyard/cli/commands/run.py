@@ -243,13 +243,6 @@ def report(
     print_line(f"report  {page}")
 
 
-_MAIN_METRICS = (
-    ("path_length", "drove", "m"),
-    ("odom_rmse", "odometry error", "m rms"),
-    ("odom_final_error", "at the end", "m"),
-)
-
-
 def print_run_result(document: Mapping[str, Any], files: Mapping[str, Path]) -> None:
     """Verdict, main numbers, and where everything lies."""
     print_criteria(document)
@@ -278,17 +271,11 @@ def print_criteria(document: Mapping[str, Any]) -> None:
 
 
 def print_metrics(document: Mapping[str, Any]) -> None:
-    """Time, pace, and the main robot's main metrics."""
-    parts = [f"{document['sim_time']:.4g} s simulated"]
-    if document.get("real_time_factor"):
-        parts.append(f"{document['real_time_factor']:.3g} × real time")
-    parts.append(f"{document['messages']:,} messages")
-    for key, label, unit in _MAIN_METRICS:
-        if isinstance(document.get(key), (int, float)):
-            parts.append(f"{label} {document[key]:.3g} {unit}")
-    if document.get("contacts") is not None:
-        parts.append(f"contacts {document['contacts']}")
-    print_line("  " + ", ".join(parts))
+    """Print the metrics of the run, and those of the main robot, that are declared as shown."""
+    from roboyard.evaluation.plugin import shown_metrics
+
+    found = [(metric, document[metric.name]) for metric in shown_metrics() if document.get(metric.name) is not None]
+    print_line("  " + ", ".join(f"{metric.shown} {metric.format_value(value)}" for metric, value in found))
 
 
 _ENDINGS = {"done": "criteria not held", "failed": "failed", "killed": "killed"}

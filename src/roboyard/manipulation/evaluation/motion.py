@@ -3,56 +3,167 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
 from roboyard.control.trajectories import Trajectory, WayPoint
 from roboyard.errors import RoboyardError
+from roboyard.evaluation.collector import (
+    GroundTruthProvider,
+    MessageHandler,
+    Metric,
+    MetricCollector,
+    MetricValue,
+    RobotContext,
+)
 from roboyard.evaluation.figures import BAD, COMMAND, GOOD, MUTED, PANEL, TRUTH, figure_style, new_figure, render_svg
-from roboyard.evaluation.plugin import MessageHandler, MetricCollector, MetricValue
 from roboyard.evaluation.section import ReportSection, SectionContext
+from roboyard.geometry import SE3
 from roboyard.geometry.arrays import Array
 from roboyard.manipulation.nodes.motion_messages import sampled
 from roboyard.messages.convert import pose_to_se3
 from roboyard.messages.time import to_seconds
 from roboyard.record import Recording
-from roboyard.safety.evaluation import ArmGroundTruth
+from roboyard.safety.capsules import LinkCapsules
+from roboyard.safety.evaluation import ArmGroundTruth, ArmState
+
+if TYPE_CHECKING:
+    from roboyard.kinematics import Chain
+    from roboyard.manipulation import Groups
 
 _FINAL_STATES = ("succeeded", "aborted", "canceled")
 _LIMIT_CHECK_INTERVAL = 0.001
-"""Between moments at which limits are looked after [s]."""
+"""Time between the samples of a planned motion that are compared with the limits [s]."""
 _LIMIT_TOLERANCE = 1e-6
 
 
-class ArmGoalMetrics(MetricCollector):
-    """Goals of the move node, from its status, against the truth; a frame but the robot's own is taken for the world's.
+class JointGroupGroundTruth:
+    """The ground truth of a robot's arm, from the true poses of its links and the true state of its joints.
 
-    ``arm_goals``: asked for; ``arm_reached``; ``arm_failed``: refused or given up; ``pose_error_mean`` and
-    ``pose_error_max`` [m], ``orientation_error_max`` [rad]: true pose of the tool against the planned one when a
-    motion has
-    succeeded; ``arm_time`` [s]: from goals to their ends; ``arm_length``: of the planned ways, in the space of the
-    joints; ``collision_checks``: states that were looked at for collisions, a plan; ``arm_replans``: since something
-    came
-    into the way; ``limit_violations``: moments of the planned motions, 1 ms apart, at which a set-point is faster or
-    changes faster than a joint may.
+    Args:
+        truth: Of the world.
+        robot: Name of the robot.
+        groups: Gives the robot's joint groups; called when they are needed for the first time.
     """
 
-    metric_names = (
-        "arm_goals",
-        "arm_reached",
-        "arm_failed",
-        "pose_error_mean",
-        "pose_error_max",
-        "orientation_error_max",
-        "arm_time",
-        "arm_length",
-        "collision_checks",
-        "arm_replans",
-        "limit_violations",
+    def __init__(self, truth: GroundTruthProvider, robot: str, groups: Callable[[], Groups]) -> None:
+        self._truth, self._robot, self._find_groups = truth, robot, groups
+
+    @classmethod
+    def create(cls, robot: RobotContext) -> Self | None:
+        """Return that of a robot; None without ground truth, or where its joint groups are unknown."""
+        if robot.truth is None or "joint_groups" not in robot.resources:
+            return None
+        return cls(robot.truth, robot.name, lambda: robot.resource("joint_groups"))
+
+    @cached_property
+    def _groups(self) -> Groups:
+        return self._find_groups()
+
+    @cached_property
+    def _chain_and_capsules(self) -> tuple[Chain, LinkCapsules]:
+        chain = self._groups.chain()
+        return chain, LinkCapsules.of(self._groups.model, chain)
+
+    def root_link(self) -> str:
+        """Return the name of the robot's root link."""
+        return self._groups.root
+
+    def joint_names(self) -> tuple[str, ...]:
+        """Return the names of the joints of its first group; none where it has no groups."""
+        return self._groups.chain().joints if self._groups.groups else ()
+
+    def tip_poses(self, group: str) -> tuple[SE3, SE3]:
+        """Return T_world_root and T_world_tip of a joint group.  Raises UnknownNameError."""
+        tip_frame = self._groups.group(group).tip
+        frame = next((candidate for candidate in self._groups.model.frames if candidate.name == tip_frame), None)
+        link, T_link_tip = (tip_frame, SE3.identity()) if frame is None else (frame.link, frame.T_link_frame)
+        T_world_root = self._truth.link_pose(self._robot, self._groups.root)
+        return T_world_root, self._truth.link_pose(self._robot, link) @ T_link_tip
+
+    def state(self) -> ArmState | None:
+        """Return the state of its first group of this moment; None where it has no groups."""
+        if not self._groups.groups:
+            return None
+        chain, capsules = self._chain_and_capsules
+        q, velocity = self._truth.joint_state(self._robot, chain.joints)
+        T_base_world = self._truth.link_pose(self._robot, chain.base).inverse()
+        return ArmState(chain, capsules, T_base_world, q, velocity)
+
+    def joint_limits(self, joints: Sequence[str]) -> tuple[Array, Array]:
+        """Return limits (n,) of velocity and acceleration of joints; infinite where none is declared."""
+        from roboyard.manipulation.timing import JointLimits
+
+        limits_by_joint: dict[str, tuple[float, float]] = {}
+        for name in self._groups.groups:
+            limits = JointLimits.of(self._groups.chain(name))
+            rows = zip(limits.velocity, limits.acceleration, strict=True)
+            limits_by_joint |= dict(zip(limits.joints, rows, strict=True))
+        limit_rows = [limits_by_joint.get(name, (np.inf, np.inf)) for name in joints]
+        velocity, acceleration = np.array(limit_rows, dtype=np.float64).reshape(-1, 2).T
+        return velocity, acceleration
+
+
+class ArmGoalMetrics(MetricCollector):
+    """Judges the goals of a motion planning node by its status and the ground truth.
+
+    Goals in a frame other than the robot's root link are taken as poses in the world.
+
+    Args:
+        namespace: Of the robot, "" or "/name".
+        arm_truth: The ground truth of the arm; without it there are no errors of the pose.
+    """
+
+    metrics = (
+        Metric(
+            "arm_goals",
+            "count",
+            "Goals of the motion planning node that ended or were refused; no value, as of the next ten, of a robot "
+            "without an arm.",
+        ),
+        Metric("arm_reached", "count", "Goals that the arm reached.", "higher"),
+        Metric("arm_failed", "count", "Goals that were refused or given up.", "lower"),
+        Metric(
+            "pose_error_mean",
+            "m",
+            "Mean distance of the tool's true position from the planned one at the end of motions that succeeded; no "
+            "value, as of the next two, until one has.",
+            "lower",
+        ),
+        Metric("pose_error_max", "m", "Largest such distance.", "lower"),
+        Metric(
+            "orientation_error_max",
+            "rad",
+            "Largest angle between the tool's true and planned orientation.",
+            "lower",
+        ),
+        Metric("arm_time", "s", "Time from each goal to its end, of all goals together.", "lower"),
+        Metric("arm_length", "rad", "Length of the planned motions in joint space (m for prismatic joints).", "lower"),
+        Metric(
+            "collision_checks",
+            "count",
+            "States that were checked for collisions, in the mean of all plans.",
+            "lower",
+        ),
+        Metric("arm_replans", "count", "Plans that were made anew because an obstacle came into the way.", "lower"),
+        Metric(
+            "limit_violations",
+            "count",
+            "Moments of the planned motions, 1 ms apart, at which a joint exceeds its limit of velocity or "
+            "acceleration; no value without motions.",
+            "lower",
+        ),
     )
+    position = 140
+
+    @classmethod
+    def create(cls, robot: RobotContext) -> Self:
+        """Return the collector of any robot."""
+        return cls(robot.namespace, robot.resource("arm_truth"))
 
     def __init__(self, namespace: str, arm_truth: ArmGroundTruth | None) -> None:
         self._topics = (f"{namespace}/move_group/status", f"{namespace}/display_planned_path")
@@ -61,13 +172,15 @@ class ArmGoalMetrics(MetricCollector):
         self._counts = {"arm_goals": 0, "arm_reached": 0, "arm_failed": 0}
         self._errors: list[tuple[float, float]] = []
         self._motion_time = self._path_length = 0.0
+        self._has_messages = False
         self._n_collision_checks = self._n_plans = self._n_replans = self._n_limit_violations = self._n_trajectories = 0
 
     def subscriptions(self) -> Mapping[str, MessageHandler]:
-        """The move node's status, and the motions it shows."""
+        """Return the topics of the node's status and of the motions that it plans."""
         return dict(zip(self._topics, (self._on_status, self._on_planned_path), strict=True))
 
     def _on_status(self, message: Any, time_ns: int) -> None:
+        self._has_messages = True
         if message.state == "rejected":
             self._counts["arm_goals"] += 1
             self._counts["arm_failed"] += 1
@@ -101,8 +214,10 @@ class ArmGoalMetrics(MetricCollector):
             self._n_trajectories += 1
             self._n_limit_violations += _count_limit_violations(trajectory.joint_trajectory, self._arm_truth)
 
-    def values(self) -> dict[str, MetricValue]:
-        """Errors are None until a goal was reached, the rest is 0 without goals."""
+    def values(self) -> dict[str, MetricValue | None]:
+        """Return the metrics; none of a robot without an arm."""
+        if not self._has_messages and (self._arm_truth is None or not self._arm_truth.joint_names()):
+            return {}
         errors = np.array(self._errors).reshape(-1, 2)
         has_errors = len(errors) > 0
         return {
@@ -118,12 +233,12 @@ class ArmGoalMetrics(MetricCollector):
         }
 
     def save_state(self) -> dict[str, Any]:
-        """All but the truth, which the run has."""
+        """Return everything but the ground truth, as plain data."""
         return copy.deepcopy({key: value for key, value in vars(self).items() if key != "_arm_truth"})
 
 
 def _count_limit_violations(trajectory: Any, arm_truth: ArmGroundTruth) -> int:
-    """At how many moments a trajectory_msgs/JointTrajectory breaks a limit."""
+    """Return the number of moments at which a trajectory_msgs/JointTrajectory exceeds a limit."""
     points = [
         WayPoint(
             to_seconds(point.time_from_start),
@@ -146,16 +261,16 @@ def _count_limit_violations(trajectory: Any, arm_truth: ArmGroundTruth) -> int:
 
 
 _COMMAND_TIMEOUT = 0.5
-"""A commanded speed holds for so long unless a newer one comes: the default of nodes that move joints [s]."""
+"""A commanded speed holds for so long unless a newer one comes: the default of the nodes that move joints [s]."""
 _STANDSTILL_SPEED = 0.005
-"""What is slower stands [rad/s or m/s]."""
+"""A slower joint stands still [rad/s or m/s]."""
 _SETTLING_TIME = 0.2
-"""So long after a joint should stand a jog is judged [s]."""
+"""A jog is judged so long after its joint should stand still [s]."""
 
 
 @dataclass(slots=True)
 class _JointJog:
-    """A joint that is driven: from where, how far by now, how fast it is told to be, and since when."""
+    """A jog under way: start, commanded displacement so far, speed, time of the last command and of the last motion."""
 
     start_position: float
     commanded_displacement: float
@@ -165,18 +280,42 @@ class _JointJog:
 
 
 class JointJogMetrics(MetricCollector):
-    """Joints driven by number and speed, against the integral of what was commanded, as they are measured.
+    """Compares the measured displacement of jogged joints with the integral of their commanded speeds.
 
-    A speed holds until the next one, or until it is too old.  What a joint is behind while it gets faster it gains
-    while it slows down, so that the integral is where a joint ends that was driven at one speed from rest to rest.
+    A speed holds until the next one, or until it is too old.  A joint catches up while it decelerates what it lags
+    behind while it accelerates, so that it should end at the integral if it is driven from rest to rest.
 
-    ``jogs``: how many; ``jog_error_max`` [rad or m]: farthest that a joint ended from there; ``jog_stop_max`` [s]:
-    longest time from the last command to standstill.
+    Args:
+        topic: Of the commands: number of the joint and speed.
+        namespace: Of the robot, "" or "/name".
+        arm_truth: Knows the joints by number; without it nothing is measured.
     """
 
-    metric_names = ("jogs", "jog_error_max", "jog_stop_max")
+    metrics = (
+        Metric(
+            "jogs",
+            "count",
+            "Jogs: times that a joint was driven at a speed for a while, by its number; no value, as of the next two,"
+            " of a robot without an arm.",
+        ),
+        Metric(
+            "jog_error_max",
+            "rad",
+            "Largest distance of a joint from the integral of its commanded speeds (m for a prismatic joint); no "
+            "value without jogs.",
+            "lower",
+        ),
+        Metric("jog_stop_max", "s", "Longest time from the last command of a jog to standstill.", "lower"),
+    )
+    position = 150
 
-    def __init__(self, topic: str, namespace: str, arm_truth: ArmGroundTruth | None) -> None:
+    @classmethod
+    def create(cls, robot: RobotContext) -> Self | None:
+        """Return the collector of a robot with an arm."""
+        arm_truth = robot.resource("arm_truth")
+        return None if arm_truth is None else cls(robot.topics.jog, robot.namespace, arm_truth)
+
+    def __init__(self, topic: str, namespace: str, arm_truth: ArmGroundTruth) -> None:
         self._topics = (topic, f"{namespace}/joint_states")
         self._arm_truth = arm_truth
         self._active_jogs: dict[str, _JointJog] = {}
@@ -185,11 +324,11 @@ class JointJogMetrics(MetricCollector):
         self._stopping_times: list[float] = []
 
     def subscriptions(self) -> Mapping[str, MessageHandler]:
-        """Commands, and where joints are."""
+        """Return the topics of commands and of joint states."""
         return dict(zip(self._topics, (self._on_command, self._on_joints), strict=True))
 
     def _on_command(self, message: Any, time_ns: int) -> None:
-        joints = () if self._arm_truth is None else self._arm_truth.joint_names()
+        joints = self._arm_truth.joint_names()
         if not 1 <= message.id <= len(joints) or joints[message.id - 1] not in self._positions:
             return
         name = joints[message.id - 1]
@@ -217,8 +356,10 @@ class JointJogMetrics(MetricCollector):
                 self._stopping_times.append(max(0.0, (jog.last_motion_ns - jog.command_ns) * 1e-9))
                 del self._active_jogs[name]
 
-    def values(self) -> dict[str, MetricValue]:
-        """How far off, and how long it took to stop, at worst; None until a jog has ended."""
+    def values(self) -> dict[str, MetricValue | None]:
+        """Return the metrics; none of a robot without an arm."""
+        if not self._arm_truth.joint_names():
+            return {}
         return {
             "jogs": len(self._errors),
             "jog_error_max": max(self._errors, default=None),
@@ -226,7 +367,7 @@ class JointJogMetrics(MetricCollector):
         }
 
     def save_state(self) -> dict[str, Any]:
-        """All but the truth, which the run has; jogs as plain data."""
+        """Return everything but the ground truth, as plain data."""
         attributes = copy.deepcopy(
             {key: value for key, value in vars(self).items() if key not in ("_arm_truth", "_active_jogs")}
         )
@@ -237,34 +378,34 @@ class JointJogMetrics(MetricCollector):
         return attributes | {"jogs": jogs}
 
     def load_state(self, state: dict[str, Any]) -> None:
-        """Counterpart of `save`."""
+        """Restore what `save_state` returned."""
         super().load_state({key: item for key, item in state.items() if key != "jogs"})
         self._active_jogs = {name: _JointJog(*values) for name, values in state["jogs"].items()}
 
 
 _MIN_PANEL_HEIGHT = 0.2
-"""No panel of places is lower [m]."""
+"""Smallest height of a panel of goals [m]."""
 _WIDTH = 8.6
 _OUTCOME_COLORS = {"succeeded": GOOD, "aborted": BAD, "canceled": BAD, "rejected": BAD}
 _STATE_COLORS = {"planning": COMMAND, "executing": GOOD, "stopping": BAD, "waiting": BAD}
 _MAX_SAMPLES = 2000
 _WORLD_FRAMES = ("map", "odom", "world")
-"""Frames in which a robot drives about."""
+"""Frames that do not move with the robot."""
 
 
 @dataclass(frozen=True, slots=True)
 class ArmMotionTrace:
-    """What a mover of arms told, and how the joints moved.
+    """The motion of an arm over time.
 
     Attributes:
-        states: From when [s] the mover was in which state.
-        goals: (n, 3) places of the tool that goals ended at [m].
-        ends: (n) how each ended.
+        states: Times [s] with the state of the motion planning node from then on.
+        goals: (n, 3) positions of the tool at the goals [m].
+        outcomes: (n) final states of the goals.
         joints: (m) names.
-        time: (k,) [s].
+        time: (k,) of joint states [s].
         positions: (k, m) of the joints [rad or m].
-        planned: Motions as they were planned: times (p,) [s] and joints (p, m), for each that was begun.
-        room: (r, 2) times [s] and how far the arm was from everything that its mover knew [m].
+        planned_motions: Planned motions that were executed: times (p,) [s] and joint positions (p, m) of each.
+        clearance: (r, 2) times [s] and distances of the arm from all known obstacles [m].
         frame: Of the goals.
     """
 
@@ -280,26 +421,30 @@ class ArmMotionTrace:
 
 
 def arm_section(context: SectionContext) -> ReportSection | None:
-    """Goals of the tool, and the joints over time; None if nobody asked the robot's arm for anything."""
+    """Show the goals of the tool and the joints over time; None if the robot's arm was given no goal."""
     trace = read_arm_motion_trace(context.recording, context.namespace)
     if trace is None:
         return None
     note = (
-        f"Above: where motions to goals ended, in order, in {trace.frame}. Below: joints; shaded: what the mover of "
-        "the arm did. Clearance is the distance from everything that it knew of."
+        f"Above: goals of the tool in their order, in {trace.frame}. Below: joints; shaded: the state of the motion "
+        "planning node. The clearance is the distance from all obstacles that this node knows."
     )
     figures = [goals_figure(trace)] if len(trace.goals) else []
     figures.append(joints_figure(trace))
     if len(trace.clearance):
         figures.append(clearance_figure(trace))
-    return ReportSection("The arm", tuple(figures), note=note)
+    return ReportSection("Motion of the arm", tuple(figures), note=note)
 
 
 def read_arm_motion_trace(recording: Recording, namespace: str) -> ArmMotionTrace | None:
-    """Of the robot in this namespace ("" or "/name"); None if nobody asked its arm for anything.
+    """Read the motion of the arm of the robot in a namespace; None if it was given no goal.
+
+    Args:
+        recording: Open.
+        namespace: Of the robot, "" or "/name".
 
     Raises:
-        RecordingError: it is damaged.
+        RecordingError: The recording is damaged.
     """
     status, states_topic = f"{namespace}/move_group/status", f"{namespace}/joint_states"
     if status not in recording.topics or states_topic not in recording.topics:
@@ -345,7 +490,7 @@ def read_arm_motion_trace(recording: Recording, namespace: str) -> ArmMotionTrac
 def _read_planned_motions(
     recording: Recording, namespace: str, states: list[tuple[float, str]], joints: tuple[str, ...]
 ) -> tuple[tuple[Array, Array], ...]:
-    """Motions that were shown and then begun, until the mover did something else."""
+    """Return planned motions that were then executed, up to the next state of the motion planning node."""
     topic = f"{namespace}/display_planned_path"
     motions = []
     for item in recording.messages([topic] if topic in recording.topics else []):
@@ -370,7 +515,7 @@ def _read_clearance(recording: Recording, topic: str) -> Array:
 
 
 def goals_figure(trace: ArmMotionTrace) -> str:
-    """Places of the tool from above and from the side, in the order in which they were asked for [m]."""
+    """Draw the goals of the tool from above and from the side, in their order [m]."""
     with figure_style():
         figure, (above, side) = new_figure(_WIDTH, 3.6, columns=2, share_axes=False)
         for axes, (i, j), names in ((above, (0, 1), ("x", "y")), (side, (0, 2), ("x", "z"))):
@@ -383,17 +528,17 @@ def goals_figure(trace: ArmMotionTrace) -> str:
             if trace.frame.rpartition("/")[2] not in _WORLD_FRAMES:
                 axes.plot(0.0, 0.0, "+", color=TRUTH, ms=9, label="root of the robot")
             low, high = axes.get_ylim()
-            if high - low < _MIN_PANEL_HEIGHT:  # all in a line: the panel would be one, too
+            if high - low < _MIN_PANEL_HEIGHT:  # all at one height: the panel would have none
                 axes.set_ylim((low + high - _MIN_PANEL_HEIGHT) / 2.0, (low + high + _MIN_PANEL_HEIGHT) / 2.0)
             axes.set_aspect("equal", adjustable="box")
             axes.set_xlabel(f"{names[0]} [m]")
             axes.set_ylabel(f"{names[1]} [m]")
         side.legend(loc="upper left", bbox_to_anchor=(0.0, 1.12), ncols=3, handlelength=1.2)
-        return render_svg(figure, "Places of the tool that were asked for, from above and from the side")
+        return render_svg(figure, "Goals of the tool, from above and from the side")
 
 
 def joints_figure(trace: ArmMotionTrace) -> str:
-    """Joints over time, and what the mover did."""
+    """Draw joints over time, with the states of the motion planning node."""
     with figure_style():
         rows = len(trace.joints)
         figure, panels = new_figure(_WIDTH, 0.5 + 0.95 * rows, rows=rows)
@@ -408,19 +553,19 @@ def joints_figure(trace: ArmMotionTrace) -> str:
                     labeled.add(state)
                     axes.axvspan(start, state_end, color=_STATE_COLORS[state], alpha=0.14, lw=0, label=label)
             for j, (times, points) in enumerate(trace.planned_motions):
-                axes.plot(times, points[:, k], color=COMMAND, lw=4.0, alpha=0.3, label=None if j else "as planned")
-            axes.plot(trace.time, trace.positions[:, k], color=TRUTH, lw=1.2, label="as it moved")
+                axes.plot(times, points[:, k], color=COMMAND, lw=4.0, alpha=0.3, label=None if j else "planned")
+            axes.plot(trace.time, trace.positions[:, k], color=TRUTH, lw=1.2, label="measured")
             axes.set_ylabel(name, rotation=0, ha="right", va="center")
             axes.set_xlim(0.0, end)
             if k + 1 < rows:
                 axes.tick_params(labelbottom=False)
         panels[0].legend(loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=6, handlelength=1.0)
         panels[-1].set_xlabel("simulated time [s]; positions [rad or m]")
-        return render_svg(figure, "Joints over time, and what the mover of the arm did")
+        return render_svg(figure, "Joints over time, with the states of the motion planning node")
 
 
 def clearance_figure(trace: ArmMotionTrace) -> str:
-    """How far the arm was from everything in the world that its mover knew of, while it moved."""
+    """Draw the distance of the moving arm from all obstacles that the motion planning node knows."""
     with figure_style():
         figure, axes = new_figure(_WIDTH, 1.6)
         time, clearance = trace.clearance.T

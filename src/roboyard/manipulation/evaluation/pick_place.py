@@ -7,12 +7,12 @@ import copy
 import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
+from roboyard.evaluation.collector import MessageHandler, Metric, MetricCollector, MetricValue, RobotContext
 from roboyard.evaluation.figures import BAD, COMMAND, GOOD, MUTED, figure_style, new_figure, render_svg
-from roboyard.evaluation.plugin import MessageHandler, MetricCollector, MetricValue
 from roboyard.evaluation.section import ReportSection, ReportTable, SectionContext
 from roboyard.evaluation.topics import OBJECT_POSES_TOPIC, PLACE_POSES_TOPIC
 from roboyard.geometry import SE3
@@ -29,19 +29,20 @@ _NOT_ATTEMPTED_CAUSES = (
     "hand_full",
     "nothing_loaded",
 )
-"""Causes for which nothing was gone for."""
+"""Error codes of skills that ended before anything was attempted."""
 _PLACE_SETTLING_NS = 600_000_000
-"""After it has been put down a thing is judged where it lies then [ns]."""
+"""A placed object is judged so long after it was released [ns]."""
 _PLACE_SEARCH_RADIUS = 0.03
-"""A thing or mark belongs to a place that is named if it is as near [m]."""
+"""A reported position belongs to a place with a smaller distance [m]."""
 _UPRIGHT_MIN_COSINE = math.cos(math.radians(10.0))
+"""Smallest cosine of the tilt of a standing object."""
 _PLACE_TOLERANCE = 0.01
-"""What stands farther from where it should has not been placed [m]."""
+"""An object with a larger distance from its target is not placed [m]."""
 _MIN_LIFT = 0.015
-"""What was picked is higher by more than when the skill began [m]."""
+"""An object counts as picked if it is higher than at the start of the skill by more [m]."""
 _EPISODE_GAP_NS = 200_000_000
 _FLOOR_HEIGHT = 0.02
-"""What is no higher stands on the floor [m]."""
+"""An object whose origin is not higher stands or lies on the floor [m]."""
 
 
 @dataclass(slots=True)
@@ -49,17 +50,17 @@ class PickPlaceAttempt:
     """One pick or place.
 
     Attributes:
-        time: When it ended [s].
-        skill: pick or place.
-        seconds: How long it took [s].
-        done: What the skill says.
-        cause: Why not.
+        time: Of its end [s].
+        skill: "pick" or "place".
+        duration: Of the skill [s].
+        is_done: Whether the skill reports success.
+        cause: Error code of the skill; "" without.
         text: The same in a sentence.
-        bay: Where the thing came from or went to; 0: unknown.
-        thing: Which it truly was; empty: unknown.
-        error: From where it should stand to where it stands, in the plane [m]; None: not measured.
-        stands: Whether it stands upright there.
-        risen: Of a pick: whether something is truly up.
+        bay: Bay of the object on the robot; 0: unknown.
+        object_name: The object's true name; "": unknown.
+        error: Distance of the object from its target, in the plane [m]; None: not measured.
+        is_upright: Whether the object stands upright there.
+        is_lifted: Of a pick: whether an object is truly lifted.
     """
 
     time: float
@@ -76,7 +77,7 @@ class PickPlaceAttempt:
 
     @property
     def is_successful(self) -> bool:
-        """Done, and in truth so."""
+        """Whether the skill reports success and the ground truth agrees."""
         return (
             self.is_done
             and self.is_upright
@@ -86,30 +87,58 @@ class PickPlaceAttempt:
 
 
 class PickPlaceMetrics(MetricCollector):
-    """Picks and places from the events of skills; where things stand, by the truth.
+    """Judges picks and places by the events of skills and the true poses of objects.
 
-    ``picks``, ``places``: that something was gone for, or brought; not those that found nothing in view or were
-    cancelled.  ``picks_succeeded``, ``places_succeeded``: that were done; what was picked is truly up, what was
-    placed stands
-    upright, within 10 mm of where it should.  ``place_error_mean_mm``, ``place_error_p95_mm``: from the middle between
-    two discs, or the place that was asked for, to the thing's true middle, 0.6 s after it was put down; where a mark
-    moves, from where it is then.
-    ``objects_per_hour``: placed, from the first skill's begin to the last place's end.  ``recoveries``: things that
-    went wrong and were mended.  ``collisions``: times that the robot touched anything with anything but its fingers, or
-    with its fingers what cannot be moved; what stands upright on its root link, in a bay, touches that rightly.
+    Args:
+        namespace: Of the robot, "" or "/name".
+        truth_topic: Of its true nav_msgs/Odometry.
+        contacts_topic: Of its true contacts.
     """
 
-    metric_names = (
-        "pick_attempts",
-        "picks_succeeded",
-        "place_attempts",
-        "places_succeeded",
-        "place_error_mean_mm",
-        "place_error_p95_mm",
-        "objects_per_hour",
-        "recoveries",
-        "collisions",
+    metrics = (
+        Metric(
+            "pick_attempts",
+            "count",
+            "Picks that were attempted: not those that saw no object or were canceled; no value, as of all metrics of"
+            " skills, of a robot without skills.",
+        ),
+        Metric("picks_succeeded", "count", "Picks that succeeded, with an object truly lifted.", "higher"),
+        Metric("place_attempts", "count", "Places that were attempted."),
+        Metric(
+            "places_succeeded",
+            "count",
+            "Places after which the object stands upright, within 10 mm of its target.",
+            "higher",
+        ),
+        Metric(
+            "place_error_mean_mm",
+            "mm",
+            "Mean distance from the middle between two discs, or the requested target, to the object's true position "
+            "0.6 s after it was released; on a moving carrier, from where the target is then.",
+            "lower",
+        ),
+        Metric("place_error_p95_mm", "mm", "95th percentile of these distances.", "lower"),
+        Metric(
+            "objects_per_hour",
+            "1/h",
+            "Rate of places that succeeded, from the start of the first skill to the end of the last place.",
+            "higher",
+        ),
+        Metric(
+            "collisions",
+            "count",
+            "Contacts of the robot with anything, but for its fingers with objects and for objects that stand upright"
+            " in a bay.",
+            "lower",
+        ),
     )
+    overrides = ("recoveries",)
+    position = 160
+
+    @classmethod
+    def create(cls, robot: RobotContext) -> Self:
+        """Return the collector of any robot."""
+        return cls(robot.namespace, robot.topics.truth, robot.topics.contacts)
 
     def __init__(self, namespace: str, truth_topic: str, contacts_topic: str) -> None:
         self._topics = (
@@ -120,12 +149,11 @@ class PickPlaceMetrics(MetricCollector):
             contacts_topic,
         )
         self.attempts: list[PickPlaceAttempt] = []
-        self._pending_checks: list[
-            tuple[int, int, str, tuple[float, float]]
-        ] = []  # row, when to judge, which mark, where else
+        # index of the attempt, time of the check [ns], name of the place or "", reported position
+        self._pending_checks: list[tuple[int, int, str, tuple[float, float]]] = []
         self._start_times: dict[int, float] = {}
-        self._heights_before_pick: dict[str, float] = {}  # heights when the last pick began
-        self._object_poses: dict[str, tuple[float, float, float, float]] = {}  # x, y, z, cosine of its tilt
+        self._heights_before_pick: dict[str, float] = {}  # at the start of the last pick
+        self._object_poses: dict[str, tuple[float, float, float, float]] = {}  # x, y, z, cosine of the tilt
         self._root_link = ""
         self._place_positions: dict[str, tuple[float, float]] = {}
         self._root_pose = (SE3.identity().translation.tolist(), SE3.identity().rotation.tolist())
@@ -137,7 +165,7 @@ class PickPlaceMetrics(MetricCollector):
         self._has_events = False
 
     def subscriptions(self) -> Mapping[str, MessageHandler]:
-        """Events of skills, truth of things, robot and contacts."""
+        """Return the topics of skill events and of true objects, places, odometry and contacts."""
         handlers = (self._on_event, self._on_objects, self._on_places, self._on_truth, self._on_contacts)
         return dict(zip(self._topics, handlers, strict=True))
 
@@ -155,7 +183,7 @@ class PickPlaceMetrics(MetricCollector):
         }
 
     def _on_truth(self, message: Any, time_ns: int) -> None:
-        if self._has_events:  # else nobody needs it
+        if self._has_events:  # else it is not needed
             self._root_link = str(message.child_frame_id).rpartition("/")[2]
             pose = pose_to_se3(message.pose.pose)
             self._root_pose = (pose.translation.tolist(), pose.rotation.tolist())
@@ -203,7 +231,7 @@ class PickPlaceMetrics(MetricCollector):
                 )
 
     def _target_place(self, reported_position: Any) -> tuple[str, tuple[float, float]]:
-        """Where the thing should stand in the world: on the mark that is meant, else exactly where it was said."""
+        """Return the place that is meant, or "", and the reported position in the world [m]."""
         T_world_root = SE3(self._root_pose[1], self._root_pose[0])
         x, y, _ = (float(value) for value in T_world_root @ vector_to_array(reported_position))
         distances = {name: math.hypot(u - x, v - y) for name, (u, v) in self._place_positions.items()}
@@ -255,13 +283,13 @@ class PickPlaceMetrics(MetricCollector):
         return not (is_in_bay or "finger" in robot_collision)
 
     def finish(self, time_ns: int) -> None:
-        """What was put down last is judged where it stands now."""
+        """Judge the object that was placed last where it stands now."""
         self._check_placed_objects(time_ns + _PLACE_SETTLING_NS)
 
-    def values(self) -> dict[str, MetricValue]:
-        """None where nobody told of any skill; then ``recoveries`` are the navigator's."""
+    def values(self) -> dict[str, MetricValue | None]:
+        """Return the metrics; none of a robot without skills, whose recoveries are the navigator's."""
         if not self._has_events:
-            return dict.fromkeys(name for name in self.metric_names if name != "recoveries")
+            return {}
         picks = [attempt for attempt in self.attempts if attempt.skill == "pick"]
         places = [attempt for attempt in self.attempts if attempt.skill == "place"]
         successful_places = [attempt for attempt in places if attempt.is_successful]
@@ -280,53 +308,97 @@ class PickPlaceMetrics(MetricCollector):
         }
 
     def save_state(self) -> dict[str, Any]:
-        """All but the names of topics; rows as plain data."""
+        """Return everything but the names of topics, as plain data."""
         saved = {key: value for key, value in vars(self).items() if key not in ("_topics", "attempts")}
         return copy.deepcopy({**saved, "rows": [asdict(row) for row in self.attempts]})
 
     def load_state(self, state: dict[str, Any]) -> None:
-        """Counterpart of `save`."""
+        """Restore what `save_state` returned."""
         attributes = copy.deepcopy(state)
         self.attempts = [PickPlaceAttempt(**row) for row in attributes.pop("rows")]
         vars(self).update(attributes)
 
 
 _FAULT_SETTLING_NS = 1_200_000_000
-"""So long after a fault its doings move things, not the robot [ns]."""
-_UPRIGHT_MIN_COSINE, _LYING_MAX_COSINE = math.cos(math.radians(10.0)), 0.5
-"""Cosine of the tilt of what stands, at least, and of what lies, at most."""
-"""What is no higher stands or lies on the floor [m]."""
-"""So near to the middle of a place or bay a thing stands on it [m]."""
+"""Motions of objects count as caused by a fault for so long after its start [ns]."""
+_LYING_MAX_COSINE = 0.5
+"""Largest cosine of the tilt of a lying object."""
 _UNMOVED_TOLERANCE = 0.015
-"""So near to where it was before a thing is where it was, or was put back [m]."""
+"""An object with a smaller distance from its initial position stands there still or again [m]."""
 _MIN_DISPLACEMENT = 0.02
-"""What is so much farther along the floor a fifth of a second later was put there by others [m]."""
+"""An object that moves farther along the floor within 0.2 s was moved by others than the robot [m]."""
 _MOTIONLESS_TOLERANCE = 5e-4
-"""What moves less in a fifth of a second stands still [m]."""
+"""An object that moves less within 0.2 s stands still [m]."""
 _MAX_IDLE_RESTS = 3
-"""After so many rests between which nothing was done nothing more is expected."""
+"""A loop that rests so often with no skill done in between has come to rest."""
 ObjectPose = tuple[float, float, float, float]
-"""x, y, z [m], cosine of the tilt."""
+"""x, y, z [m] and cosine of the tilt."""
 
 
 class FaultRecoveryMetrics(MetricCollector):
-    """Things, by the truth, and skills, by what they said, in the end and after faults.
+    """Judges the final state of objects, by the ground truth, and of skills, by their events, also after faults.
 
-    ``objects_placed``: that stand upright on a place, or where one was. ``objects_safe``: on a place, in a bay, or
-    where they stood before. ``objects_lying``: that lie on the floor. ``objects_held``: that are off the floor and in
-    no bay. ``objects_astray``: all others that are still there. ``objects_fallen``: times that one fell over which no
-    fault had laid down. ``fallen_object_contacts``: times that the robot touched one that lay. ``recovery_time``:
-    from the
-    last begin of a fault to the next pick, stow, unstow or place that was done. ``max_skill_silence``: longest time
-    without a word from skills under way. ``at_rest``: whether the outermost skill has ended, or the loop rests for
-    the third time since anything was done; ``end_cause``: the cause of that. ``causes``: all that skills stated
-    since the first fault, or from the start where there is none.
+    Args:
+        namespace: Of the robot, "" or "/name".
+        truth_topic: Of its true nav_msgs/Odometry.
+        contacts_topic: Of its true contacts.
     """
 
-    metric_names = (
-        "objects_placed", "objects_safe", "objects_lying", "objects_held", "objects_astray", "objects_fallen",
-        "fallen_object_contacts", "recovery_time", "max_skill_silence", "at_rest", "end_cause", "failure_causes",
-    )  # fmt: skip
+    metrics = (
+        Metric(
+            "objects_placed",
+            "count",
+            "Objects that stand upright at the end on a place, or where a removed place was.",
+            "higher",
+        ),
+        Metric(
+            "objects_safe",
+            "count",
+            "Objects that stand at the end on a place, in a bay, or where they stood before or were put by others.",
+            "higher",
+        ),
+        Metric("objects_lying", "count", "Objects that lie on the floor at the end.", "lower"),
+        Metric("objects_held", "count", "Objects that are off the floor and in no bay at the end."),
+        Metric("objects_astray", "count", "All other objects that are still there at the end.", "lower"),
+        Metric(
+            "objects_fallen",
+            "count",
+            "How often an object that stood or was held upright fell over, later than 1.2 s after the start of a "
+            "fault.",
+            "lower",
+        ),
+        Metric(
+            "fallen_object_contacts",
+            "count",
+            "How often the robot touched a lying object, later than 1.2 s after its fall.",
+            "lower",
+        ),
+        Metric(
+            "recovery_time",
+            "s",
+            "Time from the start of the last fault to the next pick, stow, unstow or place that succeeded.",
+            "lower",
+        ),
+        Metric("max_skill_silence", "s", "Longest time without an event of the skills under way.", "lower"),
+        Metric(
+            "at_rest",
+            "boolean",
+            "Whether the outermost skill has ended, or the loop rests for the third time since a skill succeeded.",
+            "higher",
+        ),
+        Metric("end_cause", "text", "Error code of the outermost skill's end; `rests`: the loop rests."),
+        Metric(
+            "failure_causes",
+            "text",
+            "All error codes of skills since the first fault, or since the start without a fault.",
+        ),
+    )
+    position = 170
+
+    @classmethod
+    def create(cls, robot: RobotContext) -> Self:
+        """Return the collector of any robot."""
+        return cls(robot.namespace, robot.topics.truth, robot.topics.contacts)
 
     def __init__(self, namespace: str, truth_topic: str, contacts_topic: str) -> None:
         self._topics = (
@@ -339,7 +411,7 @@ class FaultRecoveryMetrics(MetricCollector):
         )
         self._object_poses: dict[str, ObjectPose] = {}
         self._initial_poses: dict[str, ObjectPose] = {}
-        self._lying_since_ns: dict[str, int] = {}  # since when [ns]
+        self._lying_since_ns: dict[str, int] = {}
         self._place_positions: dict[str, tuple[float, float]] = {}
         self._bay_positions: dict[int, tuple[float, float]] = {}
         self._root_pose = (SE3.identity().translation.tolist(), SE3.identity().rotation.tolist())
@@ -354,15 +426,15 @@ class FaultRecoveryMetrics(MetricCollector):
         self._n_fallen = self._n_lying_touched = self._n_rests = 0
 
     def subscriptions(self) -> Mapping[str, MessageHandler]:
-        """Events of skills, true places of things and robot, contacts, and what the node of faults logs."""
+        """Return the topics of skill events, of true objects, places, odometry and contacts, and of the log."""
         handlers = (
             self._on_event, self._on_objects, self._on_places, self._on_log, self._on_truth, self._on_contacts,
         )  # fmt: skip
         return dict(zip(self._topics, handlers, strict=True))
 
-    # -- the truth -----------------------------------------------------------------------------------------------------
+    # -- ground truth --------------------------------------------------------------------------------------------------
     def _on_truth(self, message: Any, time_ns: int) -> None:
-        if self._has_events:  # else nobody needs it
+        if self._has_events:  # else it is not needed
             pose = pose_to_se3(message.pose.pose)
             self._root_pose = (pose.translation.tolist(), pose.rotation.tolist())
 
@@ -373,7 +445,7 @@ class FaultRecoveryMetrics(MetricCollector):
             self._fault_ns, self._recovery_time = time_ns, None
 
     def _on_places(self, message: Any, time_ns: int) -> None:
-        for transform in message.transforms:  # one that is gone is still where the hand was bound for
+        for transform in message.transforms:  # a removed place was still a target
             self._place_positions[str(transform.child_frame_id)] = (
                 transform.transform.translation.x,
                 transform.transform.translation.y,
@@ -397,7 +469,7 @@ class FaultRecoveryMetrics(MetricCollector):
                 and previous is not None
                 and _horizontal_distance(previous, object_pose) + abs(previous[2] - z) < _MOTIONLESS_TOLERANCE
             ):
-                self._lying_since_ns.pop(name, None)  # what is carried as it lay has not got up, however it is turned
+                self._lying_since_ns.pop(name, None)  # an object that is carried has not been stood up
             elif _is_lying(object_pose) and name not in self._lying_since_ns:
                 self._lying_since_ns[name] = time_ns
                 self._n_fallen += not is_fault_recent
@@ -409,7 +481,7 @@ class FaultRecoveryMetrics(MetricCollector):
                 self._n_lying_touched += time_ns - self._last_touch_ns > _FAULT_SETTLING_NS
                 self._last_touch_ns = time_ns
 
-    # -- the skills ----------------------------------------------------------------------------------------------------
+    # -- skills --------------------------------------------------------------------------------------------------------
     def _on_event(self, message: Any, time_ns: int) -> None:
         self._has_events = True
         self.finish(time_ns)
@@ -436,15 +508,15 @@ class FaultRecoveryMetrics(MetricCollector):
             self._recovery_time = (time_ns - self._fault_ns) * 1e-9
 
     def finish(self, time_ns: int) -> None:
-        """Silence up to now counts."""
+        """Count the silence until now."""
         if self._last_event_ns is not None and not self._at_rest:
             self._max_silence = max(self._max_silence, (time_ns - self._last_event_ns) * 1e-9)
 
-    # -- what came of it -----------------------------------------------------------------------------------------------
-    def values(self) -> dict[str, MetricValue]:
-        """None where nobody told of any skill."""
+    # -- results -------------------------------------------------------------------------------------------------------
+    def values(self) -> dict[str, MetricValue | None]:
+        """Return the metrics; none of a robot without skills."""
         if not self._has_events:
-            return dict.fromkeys(self.metric_names)
+            return {}
         states = [self._classify_object(name, pose) for name, pose in self._object_poses.items()]
         return {
             "objects_placed": states.count("placed"),
@@ -489,52 +561,37 @@ def _horizontal_distance(first: ObjectPose, second: ObjectPose) -> float:
 
 
 _MAX_CAMERA_IMAGES = 6
-"""Of what was seen: the first ones, and those from before what went wrong."""
+"""Largest number of camera images: those before failed attempts, and the first ones."""
 _CAMERA_TOPIC = "discs/image/compressed"
 
 
 def pick_place_section(context: SectionContext) -> ReportSection | None:
-    """Of one robot; None if its skills told nothing.
+    """Show picks and places of one robot; None if it attempted none.
 
     Raises:
-        RecordingError: the recording is damaged.
+        RecordingError: The recording is damaged.
     """
-    if f"{context.namespace}/skills/events" not in context.recording.topics:
-        return None
-    metrics = _evaluate_attempts(context)
-    if not metrics.attempts:
+    metrics = context.collector(PickPlaceMetrics)
+    if metrics is None or not metrics.attempts:
         return None
     rows = tuple(_attempt_row(number, attempt) for number, attempt in enumerate(metrics.attempts, 1))
-    header = ("#", "end [s]", "what", "takes [s]", "bay", "thing", "error [mm]", "", "why not")
+    header = ("#", "end [s]", "skill", "duration [s]", "bay", "object", "error [mm]", "result", "cause")
     errors = [1e3 * attempt.error for attempt in metrics.attempts if attempt.is_done and attempt.error is not None]
     return ReportSection(
         "Picks and places",
         (_place_errors_figure(metrics.attempts),) if errors else (),
         _camera_images(context.recording, context.namespace, metrics.attempts),
-        ReportTable(header, rows, frozenset(("#", "end [s]", "takes [s]", "bay", "error [mm]"))),
-        "Errors are true ones: from the middle between the two discs to where the thing stands 0.6 s after it was put "
-        "down. Pictures are what the wrist camera saw, with what was found drawn in.",
+        ReportTable(header, rows, frozenset(("#", "end [s]", "duration [s]", "bay", "error [mm]"))),
+        "Errors are true ones: from the middle between the two discs to where the object stands 0.6 s after it was "
+        "released. The images are those of the wrist camera with the detections drawn in.",
     )
-
-
-def _evaluate_attempts(context: SectionContext) -> PickPlaceMetrics:
-    """The run's picks and places, judged again from its recording."""
-    topics = context.topics
-    metrics = PickPlaceMetrics(topics.namespace, topics.truth, topics.contacts)
-    handlers = {name: handler for name, handler in metrics.subscriptions().items() if name in context.recording.topics}
-    last_ns = 0
-    for item in context.recording.messages(list(handlers)):
-        handlers[item.topic](item.message, item.time_ns)
-        last_ns = item.time_ns
-    metrics.finish(last_ns)
-    return metrics
 
 
 def _attempt_row(number: int, attempt: PickPlaceAttempt) -> tuple[str, ...]:
     error = "" if attempt.error is None else f"{1e3 * attempt.error:.2f}"
     outcomes = (
-        ("done", attempt.is_successful), ("not done", not attempt.is_done), ("nothing is up", not attempt.is_lifted),
-        ("fell over", not attempt.is_upright), ("beside it", True),
+        ("done", attempt.is_successful), ("failed", not attempt.is_done), ("nothing lifted", not attempt.is_lifted),
+        ("fell over", not attempt.is_upright), ("off target", True),
     )  # fmt: skip
     outcome = next(text for text, is_true in outcomes if is_true)
     reason = f"{attempt.cause}: {attempt.text}" if attempt.cause and attempt.text else attempt.cause
@@ -553,14 +610,14 @@ def _attempt_row(number: int, attempt: PickPlaceAttempt) -> tuple[str, ...]:
 
 
 def _place_errors_figure(attempts: list[PickPlaceAttempt]) -> str:
-    """Errors of places in their order, and how often which."""
+    """Draw the errors of places in their order, and their distribution."""
     errors = np.array([1e3 * attempt.error for attempt in attempts if attempt.is_done and attempt.error is not None])
     with figure_style():
         figure, (axes, counts) = new_figure(8.6, 2.6, columns=2, share_axes=False)
         axes.plot(np.arange(1, len(errors) + 1), errors, "o", ms=4, color=COMMAND)
         axes.axhline(float(errors.mean()), color=GOOD, lw=1.0, label=f"mean {errors.mean():.2f} mm")
         p95 = float(np.percentile(errors, 95))
-        axes.axhline(p95, color=BAD, lw=1.0, label=f"19 of 20 below {p95:.2f} mm")
+        axes.axhline(p95, color=BAD, lw=1.0, label=f"95 % below {p95:.2f} mm")
         axes.set_ylim(0.0, None)
         axes.set_xlabel("place")
         axes.set_ylabel("error [mm]")
@@ -568,13 +625,13 @@ def _place_errors_figure(attempts: list[PickPlaceAttempt]) -> str:
         counts.hist(errors, bins=min(20, max(5, len(errors) // 2)), color=MUTED)
         counts.set_xlabel("error [mm]")
         counts.set_ylabel("places")
-        return render_svg(figure, "Errors of the places in their order, and how many have which")
+        return render_svg(figure, "Errors of the places in their order, and their distribution")
 
 
 def _camera_images(
     recording: Recording, namespace: str, attempts: list[PickPlaceAttempt]
 ) -> tuple[tuple[str, str], ...]:
-    """The first looks, and the last ones before each of what failed."""
+    """Return the last image before each failed attempt, and the first images."""
     topic = f"{namespace}/{_CAMERA_TOPIC}"
     if topic not in recording.topics:
         return ()
@@ -587,7 +644,7 @@ def _camera_images(
     images = []
     for item in recording.messages([topic]):
         if item.time_ns in selected_times:
-            suffix = ", before what was not done" if item.time_ns in before else ""
+            suffix = ", before a failed attempt" if item.time_ns in before else ""
             images.append((_image_source(item.message), f"{item.time_ns * 1e-9:.1f} s{suffix}"))
     return tuple(images)
 

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any, Final, Self
 
 import numpy as np
 
 from roboyard.compute import expect_kernels
 from roboyard.errors import InputError, RoboyardError
-from roboyard.evaluation.plugin import (
-    FloorPlanProvider,
+from roboyard.evaluation.collector import (
+    GroundTruthProvider,
     MessageHandler,
+    Metric,
     MetricCollector,
     MetricValue,
-    SurfaceVoxelProvider,
+    RobotContext,
 )
+from roboyard.evaluation.plugin import RunPlugin
 from roboyard.geometry import SE2
 from roboyard.grids import GridGeometry
 from roboyard.mapping import Trajectory, absolute_error, relative_error
@@ -31,27 +33,60 @@ _MAX_EXTRAPOLATION_NS = 100_000_000
 
 
 class OccupancyMapMetrics(MetricCollector):
-    """The last map and way that a SLAM node published, against floor plan and truth.
+    """Compares the last map and path that a SLAM node published with the true floor plan and the true track.
 
-    ``map_ate`` [m]: root mean square of the way's distance from the truth after laying the one over the other;
-    ``map_rpe`` [m]: of the error of its motions over a second; ``map_wall_error`` [m]: mean distance of the map's walls
-    from true surfaces at its lidar's height; ``map_iou_occupied``, ``map_iou_free``: overlap of occupied places, within
-    one cell, and of free ones; ``map_coverage``: share of the true room that the map knows.  See
-    `roboyard.mapping.comparison`.
+    See `roboyard.mapping.comparison`.
+
+    Args:
+        robot: Its truth, its map and its path are read; without ground truth only the path is judged.
     """
 
-    metric_names = ("map_ate", "map_rpe", "map_wall_error", "map_iou_occupied", "map_iou_free", "map_coverage")
+    metrics = (
+        Metric(
+            "map_ate",
+            "m",
+            "Absolute trajectory error: root mean square of the distance between the mapped path and the true track "
+            "after alignment; no value, as of the next five, of a robot that does not map.",
+            "lower",
+        ),
+        Metric(
+            "map_rpe",
+            "m",
+            "Relative pose error: root mean square of the error of motions over one second.",
+            "lower",
+        ),
+        Metric(
+            "map_wall_error",
+            "m",
+            "Mean distance of the map's walls from true surfaces at the lidar's height.",
+            "lower",
+        ),
+        Metric(
+            "map_iou_occupied",
+            "ratio",
+            "Overlap of the map's and the true occupied area, within one cell.",
+            "higher",
+        ),
+        Metric("map_iou_free", "ratio", "Overlap of the map's and the true free area.", "higher"),
+        Metric("map_coverage", "ratio", "Share of the true free area that the map knows.", "higher"),
+    )
+    position = 50
 
-    def __init__(self, truth_topic: str, map_topic: str, path_topic: str, floor_plan: FloorPlanProvider | None) -> None:
-        self._topics = (truth_topic, map_topic, path_topic)
-        self._floor_plan = floor_plan
+    @classmethod
+    def create(cls, robot: RobotContext) -> Self:
+        """Return the collector of any robot."""
+        return cls(robot)
+
+    def __init__(self, robot: RobotContext) -> None:
+        self._topics = (robot.topics.truth, robot.topics.map, robot.topics.path)
+        self._robot = robot
         self._times: array[int] = array("q")
         self._poses: array[float] = array("d")
         self._map: Any = None
         self._path: Any = None
 
     def subscriptions(self) -> Mapping[str, MessageHandler]:
-        """Truth, map and way."""
+        """Return the topics of true odometry, map and path."""
         return dict(zip(self._topics, (self._on_truth, self._on_map, self._on_path), strict=True))
 
     def _on_truth(self, message: Any, time_ns: int) -> None:
@@ -67,8 +102,8 @@ class OccupancyMapMetrics(MetricCollector):
         self._path = message
 
     def values(self) -> dict[str, MetricValue]:
-        """All None while no way was published; those of the map also where nobody knows the floor plan."""
-        values: dict[str, MetricValue] = dict.fromkeys(self.metric_names)
+        """Return the errors; none without a path, and none of the map without ground truth."""
+        values: dict[str, MetricValue] = {}
         if self._path is None or not self._path.poses or not self._times:
             return values
         rows = [(to_nanoseconds(item.header.stamp), pose_to_xy_yaw(item.pose)) for item in self._path.poses]
@@ -88,10 +123,10 @@ class OccupancyMapMetrics(MetricCollector):
         from roboyard.mapping.comparison import compare
         from roboyard.mapping.nodes.map_messages import map_from_msg
 
-        if self._map is None or self._floor_plan is None:
+        if self._map is None or self._robot.truth is None:
             return {}
         try:
-            plan = self._floor_plan(_MAP_RESOLUTION)
+            plan = self._robot.truth.floor_plan(self._robot.lidar_height, _MAP_RESOLUTION)
             geometry = GridGeometry(plan.resolution, plan.occupied.shape, SE2(*plan.origin, 0.0))
             comparison = compare(map_from_msg(self._map), plan.occupied, geometry, T_world_map)
         except RoboyardError:
@@ -104,12 +139,12 @@ class OccupancyMapMetrics(MetricCollector):
         }
 
     def save_state(self) -> dict[str, Any]:
-        """All it knows, as plain data."""
+        """Return map, path and true track as plain data."""
         times, poses = np.array(self._times, dtype=np.int64), np.array(self._poses)
         return {"times": times, "poses": poses, "map": self._map, "path": self._path}
 
     def load_state(self, state: dict[str, Any]) -> None:
-        """Counterpart of `save`."""
+        """Restore what `save_state` returned."""
         self._times, self._poses = array("q", state["times"].tolist()), array("d", state["poses"].tolist())
         self._map, self._path = state["map"], state["path"]
 
@@ -119,60 +154,92 @@ VOXEL_TOLERANCE: Final = 0.02
 
 
 class OctreeMapMetrics(MetricCollector):
-    """The last full octree that was published, against the true surfaces of the world, robots left out.
+    """Compares the last full octree that was published with the true surfaces of the world without its robots.
 
-    ``octree_iou``: of the voxels that the map knows, those occupied in map and truth by those occupied in either;
-    ``octree_precision``: share of the map's occupied voxels that a surface touches; ``octree_recall``: share of the
-    true ones it has, of all that it looked at.  What the map does not know does not count: no camera saw it.  The map's
-    frame is taken for the world's.  See `roboyard.mapping.octree.agreement`.
+    Voxels that the map does not know do not count: no camera saw them.  Map and world are one frame.  See
+    `roboyard.mapping.octree.agreement`.
+
+    Args:
+        topic: Of the octomap_msgs/Octomap.
+        truth: The ground truth.
     """
 
-    metric_names = ("octree_iou", "octree_precision", "octree_recall")
+    metrics = (
+        Metric(
+            "octree_iou",
+            "ratio",
+            "Of the voxels that the last `octomap_full` knows: those occupied in map and truth, divided by those "
+            "occupied in either; surfaces that cameras see, without robots, with the map's frame as the world's "
+            "([exactly](../rooms/octree.md#judged-against-the-world)); no value, as of the next two, without such a "
+            "map.",
+            "higher",
+        ),
+        Metric(
+            "octree_precision",
+            "ratio",
+            "Share of the map's occupied voxels that a true surface touches.",
+            "higher",
+        ),
+        Metric(
+            "octree_recall",
+            "ratio",
+            "Share of the truly occupied voxels that the map has, of those it observed.",
+            "higher",
+        ),
+    )
+    position = 60
 
-    def __init__(self, topic: str, surface_voxels: SurfaceVoxelProvider | None) -> None:
-        self._topic, self._surface_voxels = topic, surface_voxels
+    @classmethod
+    def create(cls, robot: RobotContext) -> Self | None:
+        """Return the collector of a robot whose ground truth is known."""
+        return None if robot.truth is None else cls(robot.topics.octree, robot.truth)
+
+    def __init__(self, topic: str, truth: GroundTruthProvider) -> None:
+        self._topic, self._truth = topic, truth
         self._message: Any = None
-        self._values: dict[str, MetricValue] | None = None
+        self._values: dict[str, MetricValue | None] | None = None
 
     def subscriptions(self) -> Mapping[str, MessageHandler]:
-        """The map."""
+        """Return the topic of the map."""
         return {self._topic: self._on_map}
 
     def _on_map(self, message: Any, time_ns: int) -> None:
         expect_kernels(spread, read_full)  # of the comparison at the end
         self._message, self._values = message, None
 
-    def values(self) -> dict[str, MetricValue]:
-        """All None while no map was published that can be read, or where nobody knows the world."""
+    def values(self) -> dict[str, MetricValue | None]:
+        """Return the agreement; nothing while no map was published that can be read."""
         if self._values is None:
             self._values = self._compare()
         return dict(self._values)
 
-    def _compare(self) -> dict[str, MetricValue]:
+    def _compare(self) -> dict[str, MetricValue | None]:
         from roboyard.mapping.nodes.octree_messages import octree_from_msg
         from roboyard.mapping.octree.agreement import agreement, dense
         from roboyard.mapping.octree.blocks import ORIGIN
 
-        unknown: dict[str, MetricValue] = dict.fromkeys(self.metric_names)
-        if self._message is None or self._surface_voxels is None:
-            return unknown
+        if self._message is None:
+            return {}
         try:
             leaves = octree_from_msg(self._message)
             state, min_index = dense(leaves)
             voxel_size = leaves.resolution
             corner = np.asarray((min_index - ORIGIN) * voxel_size, dtype=np.float64)
-            touched_voxels, crossed_voxels = self._surface_voxels(
+            touched_voxels, crossed_voxels = self._truth.surface_voxels(
                 corner, state.shape, voxel_size, VOXEL_TOLERANCE * voxel_size
             )
         except RoboyardError:
-            return unknown
+            return {}
         comparison = agreement(state, touched_voxels, crossed_voxels)
-        return dict(zip(self.metric_names, (comparison.iou, comparison.precision, comparison.recall), strict=True))
+        return dict(zip(self.metric_names(), (comparison.iou, comparison.precision, comparison.recall), strict=True))
 
     def save_state(self) -> dict[str, Any]:
-        """All it knows, as plain data."""
+        """Return the last map."""
         return {"message": self._message}
 
     def load_state(self, state: dict[str, Any]) -> None:
-        """Counterpart of `save`."""
+        """Restore what `save_state` returned."""
         self._message, self._values = state["message"], None
+
+
+PLUGIN = RunPlugin("mapping", (OccupancyMapMetrics, OctreeMapMetrics))

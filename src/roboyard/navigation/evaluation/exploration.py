@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from roboyard.compute import expect_kernels
 from roboyard.errors import RoboyardError
+from roboyard.evaluation.collector import MessageHandler, Metric, MetricCollector, MetricValue, RobotContext
 from roboyard.evaluation.figures import (
     COMMAND,
     MUTED,
@@ -23,7 +24,6 @@ from roboyard.evaluation.figures import (
     new_figure,
     render_svg,
 )
-from roboyard.evaluation.plugin import FloorPlanProvider, MessageHandler, MetricCollector, MetricValue
 from roboyard.evaluation.robot_trace import RobotTrace, configure_time_axis
 from roboyard.evaluation.section import ReportSection, SectionContext
 from roboyard.evaluation.topics import RobotTopics
@@ -31,6 +31,7 @@ from roboyard.geometry import SE2
 from roboyard.geometry.arrays import Array
 from roboyard.grids import OCCUPIED_THRESHOLD, GridGeometry, OccupancyGrid
 from roboyard.grids.distance_field import squared_distance_transform
+from roboyard.grids.floor_plan import FloorPlan
 from roboyard.grids.regions import label_components
 from roboyard.messages.convert.poses import pose_to_xy_yaw
 from roboyard.record import Recording
@@ -40,22 +41,50 @@ _FINAL_PHASES = ("done", "failed", "canceled")
 
 
 class ExplorationMetrics(MetricCollector):
-    """The last exploration that an explorer told of, against floor plan and truth.
+    """Judges the last exploration that an explorer published the status of, by floor plan and true track.
 
-    ``coverage``: share of the floor that the robot could truly come to stand on (a disc of the size that it reckons
-    with, from where it set out, at its lidar's height) that its map knows; ``explored``: whether it says that it is
-    done; ``exploration_time`` [s] until it was over, or so far; ``return_error`` [m]: distance between where it set out
-    and where it was at the end.  Coverage is reckoned when it is over, or the run.
+    The floor that counts for the coverage is where a disc of the explorer's radius could come to stand from the start,
+    cut at the lidar's height.  The coverage is computed when the exploration or the run is over.
+
+    Args:
+        robot: The robot; without ground truth there is no coverage.
     """
 
-    metric_names = ("coverage", "explored", "exploration_time", "return_error")
+    metrics = (
+        Metric(
+            "coverage",
+            "ratio",
+            "Share of the floor that the robot can reach that its map knows at the end; no value, as of the next "
+            "three, of a robot that does not explore.",
+            "higher",
+            "floor explored",
+        ),
+        Metric(
+            "explored",
+            "boolean",
+            "Whether the explorer reports that nothing is left and the robot is back.",
+            "higher",
+        ),
+        Metric("exploration_time", "s", "Duration of the exploration until it was over, or so far.", "lower"),
+        Metric(
+            "return_error",
+            "m",
+            "Distance between the true poses at its start and its end.",
+            "lower",
+            "return error",
+        ),
+    )
+    position = 90
 
-    def __init__(
-        self, truth_topic: str, status_topic: str, map_topic: str, floor_plan: FloorPlanProvider | None
-    ) -> None:
-        self._topics = (truth_topic, status_topic, map_topic)
-        self._floor_plan = floor_plan
-        if floor_plan is not None:
+    @classmethod
+    def create(cls, robot: RobotContext) -> Self:
+        """Return the collector of any robot."""
+        return cls(robot)
+
+    def __init__(self, robot: RobotContext) -> None:
+        self._topics = (robot.topics.truth, robot.topics.exploration, robot.topics.map)
+        self._robot = robot
+        if robot.truth is not None:
             expect_kernels(squared_distance_transform, label_components)  # of the coverage at the end
         self._true_pose: tuple[float, float, float] | None = None
         self._map: Any = None
@@ -66,7 +95,7 @@ class ExplorationMetrics(MetricCollector):
         self._is_run_finished = False
 
     def subscriptions(self) -> Mapping[str, MessageHandler]:
-        """Truth, status and map."""
+        """Return the topics of true odometry, status and map."""
         return dict(zip(self._topics, (self._on_truth, self._on_status, self._on_map), strict=True))
 
     def _on_truth(self, message: Any, time_ns: int) -> None:
@@ -86,12 +115,12 @@ class ExplorationMetrics(MetricCollector):
             self._end_pose, self._last_ns = self._true_pose, time_ns
 
     def finish(self, time_ns: int) -> None:
-        """The run ended at this time [ns]."""
+        """Compute the coverage, too, from now on."""
         self._is_run_finished = True
 
     def values(self) -> dict[str, MetricValue]:
-        """All None while nobody explores; ``coverage`` also where nobody knows the floor plan."""
-        values: dict[str, MetricValue] = dict.fromkeys(self.metric_names)
+        """Return the metrics; none while no explorer publishes, and no coverage without ground truth."""
+        values: dict[str, MetricValue] = {}
         if self._status is None or self._start_pose is None or self._true_pose is None:
             return values
         current_pose = self._end_pose or self._true_pose
@@ -99,48 +128,50 @@ class ExplorationMetrics(MetricCollector):
         values["exploration_time"] = (self._last_ns - self._start_ns) * 1e-9
         values["return_error"] = SE2(*self._start_pose).distance(SE2(*current_pose))
         if self._is_run_finished or self._end_pose is not None:
-            values["coverage"] = self._compute_coverage(SE2(*self._start_pose))
+            coverage = self._compute_coverage(SE2(*self._start_pose))
+            values |= {} if coverage is None else {"coverage": coverage}
         return values
 
     def save_state(self) -> dict[str, Any]:
-        """All it knows, as plain data."""
-        return {key: value for key, value in vars(self).items() if key not in ("_floor_plan", "_topics")}
+        """Return everything but the robot, as plain data."""
+        return {key: value for key, value in vars(self).items() if key not in ("_robot", "_topics")}
 
     def _compute_coverage(self, T_world_base: SE2) -> float | None:
         from roboyard.mapping.nodes.map_messages import map_from_msg
         from roboyard.navigation.exploration import coverage
 
-        if self._map is None or self._floor_plan is None:
+        if self._map is None or self._robot.truth is None:
             return None
         try:
-            return coverage(
-                map_from_msg(self._map), *reachable_floor_in_map(self._floor_plan, self._status, T_world_base)
-            )
+            plan = self._robot.truth.floor_plan(self._robot.lidar_height, _COVERAGE_RESOLUTION)
+            return coverage(map_from_msg(self._map), *reachable_floor_in_map(plan, self._status, T_world_base))
         except RoboyardError:
             return None
 
 
 def estimate_T_world_map(status: Any, T_world_base: SE2) -> SE2:
-    """Where the robot's map lies in the world.
+    """Return the true pose of the robot's map in the world.
 
     Args:
-        status: A roboyard_msgs/ExplorationStatus: it says where in its map the robot set out.
-        T_world_base: Where it truly did.
+        status: A roboyard_msgs/ExplorationStatus, which has the robot's pose in the map at the start.
+        T_world_base: True pose at the start.
     """
     return T_world_base @ SE2(*pose_to_xy_yaw(status.start)).inverse()
 
 
-def reachable_floor_in_map(
-    floor_plan: FloorPlanProvider, status: Any, T_world_base: SE2
-) -> tuple[NDArray[np.bool_], GridGeometry]:
-    """The floor that the robot could truly come to stand on (rows, columns), and where it lies in the robot's map.
+def reachable_floor_in_map(plan: FloorPlan, status: Any, T_world_base: SE2) -> tuple[NDArray[np.bool_], GridGeometry]:
+    """Return the floor that the robot can reach (rows, columns), and that grid's geometry in the robot's map.
+
+    Args:
+        plan: True level cut of the world.
+        status: A roboyard_msgs/ExplorationStatus.
+        T_world_base: True pose at the start.
 
     Raises:
-        RoboyardError: there is no floor plan, or no room for the robot where it set out.
+        RoboyardError: The robot does not fit in where it started.
     """
     from roboyard.navigation.exploration import reachable_floor
 
-    plan = floor_plan(_COVERAGE_RESOLUTION)
     geometry = GridGeometry(plan.resolution, plan.occupied.shape, SE2(*plan.origin, 0.0))
     floor = reachable_floor(plan.occupied, geometry, np.array(T_world_base.xy), round(float(status.radius), 6))
     T_map_floor = estimate_T_world_map(status, T_world_base).inverse() @ geometry.T_map_grid
@@ -150,14 +181,14 @@ def reachable_floor_in_map(
 _WIDTH = 8.6
 _N_SNAPSHOTS = 4
 _MAX_COVERAGE_SAMPLES = 80
-"""Maps that coverage is reckoned for."""
+"""Largest number of maps that the coverage is computed for."""
 _DRAWN_CELL_SIZE = 0.1
-"""Edge of a drawn cell [m]: finer ones would only make the page larger."""
+"""Edge of a drawn cell; finer ones would only make the page larger [m]."""
 
 
 @dataclass(frozen=True, slots=True)
 class MapSnapshot:
-    """What was known at one moment: time [s], the map, and frontiers (n, 2) in the map [m]."""
+    """A moment of an exploration: time [s], the map, and its frontiers (n, 2) in the map [m]."""
 
     time: float
     grid: OccupancyGrid
@@ -166,15 +197,15 @@ class MapSnapshot:
 
 @dataclass(frozen=True, slots=True)
 class ExplorationTrace:
-    """How a place was explored.
+    """An exploration over time.
 
     Attributes:
-        T_world_map: Where the robot's map truly lies.
-        pictures: Some moments, the last one at the end.
+        T_world_map: True pose of the robot's map.
+        snapshots: Some moments, the last one at the end.
         time: (n,) of maps [s].
-        coverage: (n,) share of the floor the robot can come to that the map knew; empty where nobody knows the floor.
-        known: (m, 2) time [s] and free ground that the explorer says is known [m²].
-        goals: (k,) when it set out for another place [s].
+        coverage: (n,) share of the reachable floor that the map knew; empty without a floor plan.
+        known_area: (m, 2) time [s] and known free area by the explorer's status [m²].
+        goal_times: (k,) times at which the robot set out for another goal [s].
     """
 
     T_world_map: SE2
@@ -186,25 +217,25 @@ class ExplorationTrace:
 
 
 def exploration_section(context: SectionContext) -> ReportSection | None:
-    """The map as it grew, and coverage over time; None if the robot did not explore."""
-    exploration = read_exploration_trace(context.recording, context.trace, context.topics, context.floor_plan)
+    """Show the growing map and the coverage over time; None if the robot did not explore."""
+    exploration = read_exploration_trace(context.recording, context.trace, context.robot.topics, context.floor_plan)
     if exploration is None:
         return None
     note = (
-        "The map as it grew, with its frontiers (dots) and the true way so far. Below: the share of the floor that a "
-        "robot of its size can come to which the map knew; ticks: it set out for another place."
+        "The growing map with its frontiers (dots) and the true path so far. Below: the share of the floor within "
+        "reach of a robot of this size that the map knew; ticks: the robot set out for another goal."
     )
     figures = (map_figure(context.trace, exploration), coverage_figure(context.trace, exploration))
-    return ReportSection("Explored", figures, note=note)
+    return ReportSection("Exploration", figures, note=note)
 
 
 def read_exploration_trace(
-    recording: Recording, trace: RobotTrace, topics: RobotTopics, floor_plan: FloorPlanProvider | None
+    recording: Recording, trace: RobotTrace, topics: RobotTopics, floor_plan: Callable[[float], FloorPlan] | None
 ) -> ExplorationTrace | None:
-    """Of one robot; None if it did not explore, or its maps were not recorded.
+    """Read the exploration of one robot; None if it did not explore, or its maps were not recorded.
 
     Raises:
-        RecordingError: it is damaged.
+        RecordingError: The recording is damaged.
     """
     from roboyard.mapping.nodes.map_messages import map_from_msg
     from roboyard.navigation.exploration import coverage
@@ -222,9 +253,9 @@ def read_exploration_trace(
     coverages: list[float] = []
     if floor_plan is not None:
         try:
-            floor = reachable_floor_in_map(floor_plan, status, start_pose)
+            floor = reachable_floor_in_map(floor_plan(_COVERAGE_RESOLUTION), status, start_pose)
             coverages = [coverage(map_from_msg(message), *floor) for _, message in sampled_maps]
-        except RoboyardError:  # no room where it set out: then there is no share either
+        except RoboyardError:  # the robot does not fit in where it started
             coverages = []
     ends = np.linspace(start_time, statuses[-1][0], _N_SNAPSHOTS + 1)[1:]
     snapshot_maps = [maps[int(np.searchsorted([time for time, _ in maps], end, side="right")) - 1] for end in ends]
@@ -251,7 +282,7 @@ def _frontiers(recording: Recording, topic: str, end: float) -> Array:
 
 
 def map_figure(trace: RobotTrace, exploration: ExplorationTrace) -> str:
-    """What the map knew at some moments, the frontiers then, and the true way so far [m]."""
+    """Draw the map at some moments with its frontiers and the true path so far [m]."""
     with figure_style():
         corners = np.vstack([_known_corners(snapshot.grid) for snapshot in exploration.snapshots])
         world = exploration.T_world_map @ corners
@@ -273,11 +304,11 @@ def map_figure(trace: RobotTrace, exploration: ExplorationTrace) -> str:
             axes.set_aspect("equal", adjustable="box")
             axes.set_xlim(left, right)
             axes.set_ylim(low, high)
-        return render_svg(figure, "What the map knew, and its frontiers, as the run went on")
+        return render_svg(figure, "The map and its frontiers at four moments of the run")
 
 
 def coverage_figure(trace: RobotTrace, exploration: ExplorationTrace) -> str:
-    """How much was known over time."""
+    """Draw the coverage, or the known area where there is no floor plan, over time."""
     with figure_style():
         figure, axes = new_figure(_WIDTH, 2.2)
         if len(exploration.coverage):
@@ -287,11 +318,11 @@ def coverage_figure(trace: RobotTrace, exploration: ExplorationTrace) -> str:
         else:
             axes.plot(*exploration.known_area.T, color=TRUTH)
             axes.set_ylim(bottom=0.0)
-            axes.set_ylabel("free ground [m²]")
+            axes.set_ylabel("known free area [m²]")
         for time in exploration.goal_times:
             axes.axvline(time, ymax=0.05, color=COMMAND, lw=1.2)
         configure_time_axis(axes, [trace])
-        return render_svg(figure, "How much was known over time")
+        return render_svg(figure, "Explored share of the floor over time")
 
 
 def _known_corners(grid: OccupancyGrid) -> Array:
@@ -303,7 +334,7 @@ def _known_corners(grid: OccupancyGrid) -> Array:
 
 
 def _coarse_cells(grid: OccupancyGrid, T_world_map: SE2) -> tuple[Array, Array, NDArray[np.bool_], NDArray[np.bool_]]:
-    """Middles of coarse cells in the world, and whether they are free, and occupied."""
+    """Return centers of coarse cells in the world, and which of them are free and which occupied."""
     factor = max(round(_DRAWN_CELL_SIZE / grid.geometry.resolution), 1)
     rows, columns = (-(-count // factor) for count in grid.cells.shape)
     padded = np.full((rows * factor, columns * factor), -1, dtype=np.int8)

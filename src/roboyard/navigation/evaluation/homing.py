@@ -1,15 +1,16 @@
-"""Metrics and report section of the way home after the operator's link was lost."""
+"""Metrics and report section of the return home after the operator's link was lost."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
+from roboyard.evaluation.collector import MessageHandler, Metric, MetricCollector, MetricValue, RobotContext
 from roboyard.evaluation.figures import (
     BAD,
     COMMAND,
@@ -24,7 +25,6 @@ from roboyard.evaluation.figures import (
     new_figure,
     render_svg,
 )
-from roboyard.evaluation.plugin import MessageHandler, MetricCollector, MetricValue
 from roboyard.evaluation.robot_trace import RobotTrace, configure_time_axis, plan_extent, plan_figure_height
 from roboyard.evaluation.section import ReportSection, SectionContext
 from roboyard.grids.floor_plan import TopDownMap
@@ -34,21 +34,57 @@ _ACTIVE_GOAL_STATES = (1, 2, 3)
 """Accepted, executing, canceling (action_msgs/GoalStatus)."""
 _CONNECTED_LINK_STATES = ("connected", "recovering")
 HOME_TOLERANCE = 0.3
-"""So near home the robot counts as returned [m]."""
+"""A robot that is no farther from home counts as returned [m]."""
 
 
 class HomingMetrics(MetricCollector):
-    """What the tracker says of itself, beside the truth and what navigator and arbiter say.
+    """Judges a homing tracker by its status and orders, the ground truth, the navigator and the arbiter.
 
-    ``blackouts``: how often the link was lost, short relapses left out.  ``returned``: at the end of the last silence,
-    or now while it lasts, the robot is through with its way home and truly within 0.3 m of where the operator had
-    begun.  ``home_error`` [m]: how far it then is.  ``homing_time`` [s]:
-    from the loss to the last point.  ``cancel_latency`` [s]: longest time from an operator's message, with which the
-    arbiter gave him the drive or which was a heartbeat, to the end of the goal that was under way.
-    ``waypoints_skipped``: stored points that were not reached.
+    Home is where the operator was first heard, or the pose that the tracker's parameter `home_pose` gives; the
+    tracker's orders tell.
+
+    Args:
+        truth_topic: Of the robot's true nav_msgs/Odometry.
+        namespace: Of the robot, "" or "/name".
     """
 
-    metric_names = ("link_losses", "returned", "home_error", "homing_time", "cancel_latency", "waypoints_skipped")
+    metrics = (
+        Metric(
+            "link_losses",
+            "count",
+            "How often the operator's link was lost, without short relapses; no value, as of the next five, of a "
+            "robot without a homing tracker.",
+        ),
+        Metric(
+            "returned",
+            "boolean",
+            "Whether the robot had finished its return and was truly within 0.3 m of home when the operator was heard"
+            " again, or at the end; no value if the link was never lost.",
+            "higher",
+        ),
+        Metric("home_error", "m", "True distance from home at that time.", "lower", "distance from home"),
+        Metric(
+            "homing_time",
+            "s",
+            "Time from the loss of the link to the last point; no value if the robot did not finish its return.",
+            "lower",
+        ),
+        Metric(
+            "cancel_latency",
+            "s",
+            "Longest time from a message of the operator to the end of the goal that the robot was under way to; no "
+            "value if there was none.",
+            "lower",
+            "cancel latency",
+        ),
+        Metric("waypoints_skipped", "count", "Stored points that were not reached.", "lower", "waypoints skipped"),
+    )
+    position = 130
+
+    @classmethod
+    def create(cls, robot: RobotContext) -> Self:
+        """Return the collector of any robot."""
+        return cls(robot.topics.truth, robot.namespace)
 
     def __init__(self, truth_topic: str, namespace: str = "") -> None:
         self._truth_topic, self._namespace = truth_topic, namespace
@@ -64,7 +100,7 @@ class HomingMetrics(MetricCollector):
         self._max_cancel_latency: float | None = None
 
     def subscriptions(self) -> Mapping[str, MessageHandler]:
-        """Truth, the tracker, and who drives."""
+        """Return the topics of true odometry, tracker, navigator, arbiter and operator."""
         prefix = f"{self._namespace}/"
         return {
             self._truth_topic: self._on_truth,
@@ -76,8 +112,8 @@ class HomingMetrics(MetricCollector):
         }
 
     def _on_truth(self, message: Any, time_ns: int) -> None:
-        position = message.pose.pose.position
-        self._position = position.x, position.y
+        pose = message.pose.pose
+        self._position = pose.position.x, pose.position.y
 
     def _on_status(self, status: Any, time_ns: int) -> None:
         previous_link_state, self._link_state = self._link_state, status.link
@@ -92,7 +128,7 @@ class HomingMetrics(MetricCollector):
         self._phase, self._outage_and_skip_counts = status.phase, (status.outages, status.skipped)
 
     def _homing_outcome(self) -> tuple[bool, float] | None:
-        """Whether the robot is through with its way home, and how far from home it is [m]."""
+        """Return whether the robot has finished its return, and its distance from home [m]; None without a home."""
         if self._home_position is None or self._position is None:
             return None
         return self._phase == "home", math.dist(self._home_position, self._position)
@@ -114,36 +150,27 @@ class HomingMetrics(MetricCollector):
             self._takeover_request_ns = None
 
     def finish(self, time_ns: int) -> None:
-        """An operator who was not obeyed waited until the end [ns]."""
+        """Count the wait of an operator whose goal was not canceled until the end [ns]."""
         if self._takeover_request_ns is not None:
             self._max_cancel_latency = max(
                 self._max_cancel_latency or 0.0, (time_ns - self._takeover_request_ns) * 1e-9
             )
 
-    def values(self) -> dict[str, MetricValue]:
-        """All None of a robot without a tracker."""
+    def values(self) -> dict[str, MetricValue | None]:
+        """Return the metrics; none of a robot without a tracker."""
         if self._outage_and_skip_counts is None:
-            return dict.fromkeys(self.metric_names)
+            return {}
         is_finished, error = (self._homing_outcome() if self._link_state == "lost" else self._last_outcome) or (
             False,
             None,
         )
         returned = None if error is None else is_finished and error <= HOME_TOLERANCE
         homing_time = self._homing_time if is_finished else None
-        return dict(
-            zip(
-                self.metric_names,
-                (
-                    self._outage_and_skip_counts[0],
-                    returned,
-                    error,
-                    homing_time,
-                    self._max_cancel_latency,
-                    self._outage_and_skip_counts[1],
-                ),
-                strict=True,
-            )
-        )
+        link_losses, waypoints_skipped = self._outage_and_skip_counts
+        return {
+            "link_losses": link_losses, "returned": returned, "home_error": error, "homing_time": homing_time,
+            "cancel_latency": self._max_cancel_latency, "waypoints_skipped": waypoints_skipped,
+        }  # fmt: skip
 
 
 _WIDTH = 8.6
@@ -153,13 +180,18 @@ _PHASE_COLORS = {"driven": GOOD, "mission": COMMAND, "returning": TRUTH, "waitin
 
 @dataclass(frozen=True, slots=True)
 class HomingTrace:
-    """What the tracker told: ``points`` (n, 2) [m] of the longest trail, and from when on [s] link and phase were."""
+    """The tracker's status over time.
+
+    Attributes:
+        points: (n, 2) points of the longest stored trail [m].
+        state_changes: Times [s] with the state of the link and the phase from then on.
+    """
 
     points: NDArray[np.float64]
     state_changes: tuple[tuple[float, str, str], ...]
 
     def link_lost_intervals(self, end: float) -> list[tuple[float, float]]:
-        """From when to when the link was lost [s]."""
+        """Return start and end of each time without a link [s]."""
         change_ends = [*(time for time, _, _ in self.state_changes[1:]), end]
         intervals = [
             (time, interval_end)
@@ -176,23 +208,27 @@ class HomingTrace:
 
 
 def homing_section(context: SectionContext) -> ReportSection | None:
-    """The way back and the link over time; None if the robot has no tracker, or its link was never lost."""
+    """Show the return and the link over time; None if the robot has no tracker, or its link was never lost."""
     homing = read_homing_trace(context.recording, context.namespace)
     if homing is None or not len(context.trace.truth):
         return None
     note = (
-        "Points stored while the operator drove, as far as the trail was longest. Link: connected; lost after the "
-        "time-out; recovering until the operator was heard long enough."
+        "The points are those of the longest stored trail. The link is connected, lost after the timeout, and "
+        "recovering until the operator was heard long enough."
     )
     figures = (homing_figure(context.trace, homing, context.top_down_map), link_figure(context.trace, homing))
-    return ReportSection("Home without the operator", figures, note=note)
+    return ReportSection("Return home without the operator", figures, note=note)
 
 
 def read_homing_trace(recording: Recording, namespace: str) -> HomingTrace | None:
-    """Of the robot in this namespace ("" or "/name"); None if it has no tracker, or its link was never lost.
+    """Read the homing of the robot in a namespace; None if it has no tracker, or its link was never lost.
+
+    Args:
+        recording: Open.
+        namespace: Of the robot, "" or "/name".
 
     Raises:
-        RecordingError: it is damaged.
+        RecordingError: The recording is damaged.
     """
     status, trail = f"{namespace}/homing/status", f"{namespace}/homing/trail"
     if status not in recording.topics:
@@ -208,30 +244,30 @@ def read_homing_trace(recording: Recording, namespace: str) -> HomingTrace | Non
 
 
 def homing_figure(trace: RobotTrace, homing: HomingTrace, top_down_map: TopDownMap | None) -> str:
-    """The way driven by hand and the way without the operator, over the floor plan, with the points stored [m]."""
+    """Draw the path with and without the operator and the stored points over the floor plan [m]."""
     truth = trace.truth
     with figure_style():
         extent = plan_extent([trace], top_down_map)
         figure, axes = new_figure(_WIDTH, plan_figure_height(extent))
         draw_top_down_map(axes, top_down_map)
         samples = decimate(len(truth))
-        axes.plot(truth.x[samples], truth.y[samples], color=GOOD, lw=1.6, label="operator heard")
+        axes.plot(truth.x[samples], truth.y[samples], color=GOOD, lw=1.6, label="link connected")
         for number, (start, end) in enumerate(homing.link_lost_intervals(float(truth.time[-1]))):
             is_link_lost = (truth.time >= start) & (truth.time <= end)
             axes.plot(
                 truth.x[is_link_lost], truth.y[is_link_lost], color=BAD, lw=2.4, label=None if number else "link lost"
             )
         x, y = homing.points[:, 0], homing.points[:, 1]
-        axes.plot(x, y, "o", ms=5, mfc=PANEL, mec=TRUTH, mew=1.4, label=f"{len(x)} points stored")
+        axes.plot(x, y, "o", ms=5, mfc=PANEL, mec=TRUTH, mew=1.4, label=f"{len(x)} stored points")
         if len(x):
             axes.plot(x[0], y[0], "s", ms=8, mfc=PANEL, mec=GOOD, mew=2, label="home")
         configure_plan_axes(axes, extent)
         axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.17), ncols=5, handlelength=1.8)
-        return render_svg(figure, "Driven by hand, and home without the operator")
+        return render_svg(figure, "Path with the operator, and return without")
 
 
 def link_figure(trace: RobotTrace, homing: HomingTrace) -> str:
-    """Link and phase over time."""
+    """Draw link and phase over time."""
     with figure_style():
         figure, (above, below) = new_figure(_WIDTH, 1.7, rows=2)
         end = float(trace.truth.time[-1])

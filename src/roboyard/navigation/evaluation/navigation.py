@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import math
 from array import array
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Collection, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from roboyard.bus import GoalStatus
-from roboyard.bus.external_inputs import EXTERNAL_REQUEST_TOPIC, EXTERNAL_RESPONSE_TOPIC
-from roboyard.errors import MessageError, RoboyardError
-from roboyard.evaluation.plugin import FloorPlanProvider, FootprintPolygon, MessageHandler, MetricCollector, MetricValue
+from roboyard.errors import InputError, MessageError, RoboyardError
+from roboyard.evaluation.collector import MessageHandler, Metric, MetricCollector, MetricValue, RobotContext
+from roboyard.evaluation.topics import EXTERNAL_REQUEST_TOPIC, EXTERNAL_RESPONSE_TOPIC
 from roboyard.geometry import SE2, wrap_angle
-from roboyard.messages import deserialize, message_type, to_nanoseconds
+from roboyard.messages import deserialize, message_type, msg, to_nanoseconds
 from roboyard.messages.convert.poses import pose_to_xy_yaw
 from roboyard.messages.convert.uuids import uuid_from_msg
 
@@ -29,40 +28,77 @@ _CLEARANCE_RESOLUTION = 0.02
 _FINAL_STATES = ("succeeded", "aborted", "canceled")
 _POSE_ACTIONS = ("navigate_to_pose", "approach_pose", "navigate_through_poses", "move_base")
 _MIN_POSE_SPACING = 0.03
-"""Between poses at which the clearance is looked at [m]."""
+"""Distance between poses at which the clearance is computed; a rotation by 1 rad counts as 0.3 m [m]."""
 
 
 class NavigationMetrics(MetricCollector):
-    """Goals of the navigator, from its status, against the truth; the map's frame is taken for the world's.
+    """Judges the goals of a navigator, by its status and the ground truth; map and world are one frame.
 
-    Where the navigator was left out, goals are those that were asked outside.
+    Where an external program takes the navigator's place, its goals are read from the calls of its actions.
 
-    ``goals``: asked for; ``goals_reached``; ``goals_failed``: refused or given up; ``final_error`` [m] and
-    ``final_heading_error`` [rad]: true pose against the goal when the last drive ended; ``time`` [s]: from
-    goals to their ends; ``shortest_path`` [m]: of the shortest ways that the true floor plan leaves the robot to the
-    goals it reached; ``path_driven`` [m]: that it drove on them; ``min_clearance`` [m]: least distance of its outline
-    from what stood at its lidar's height when the run ended; ``replans``; ``recoveries``; ``cause``: one word for why
-    the last goal that failed did, empty if none did.
+    Args:
+        robot: The robot; without ground truth there is no clearance and no shortest path.
     """
 
-    metric_names = (
-        "navigation_goals", "goals_reached", "goals_failed", "final_error", "final_heading_error", "navigation_time",
-        "shortest_path", "path_driven", "min_clearance", "replans", "recoveries",
-    )  # fmt: skip
+    metrics = (
+        Metric(
+            "navigation_goals",
+            "count",
+            "Goals that the navigator was given; no value, as of all metrics of navigation, if it was given none.",
+        ),
+        Metric("goals_reached", "count", "Goals that were reached.", "higher"),
+        Metric(
+            "goals_failed",
+            "count",
+            "Goals that the navigator refused or gave up; not those that a newer goal replaced or a client canceled.",
+            "lower",
+        ),
+        Metric(
+            "navigation_failure",
+            "text",
+            "Error code of the last goal that failed, as `no_path`; empty if none failed.",
+        ),
+        Metric("final_error", "m", "Distance of the true position from the goal when the last goal ended.", "lower"),
+        Metric("final_heading_error", "rad", "Error of the true heading when the last goal ended.", "lower"),
+        Metric("navigation_time", "s", "Time from each goal to its end, of all goals together.", "lower"),
+        Metric(
+            "shortest_path",
+            "m",
+            "Length of the shortest paths to the goals that were reached, for a robot of this outline in the true "
+            "floor plan.",
+        ),
+        Metric("path_driven", "m", "Length of the true paths to the goals that were reached.", "lower"),
+        Metric(
+            "min_clearance",
+            "m",
+            "Least distance of the robot's outline from what stood at its lidar's height at that moment and stands "
+            "there at the end of the run, to 2 cm.",
+            "higher",
+        ),
+        Metric("replans", "count", "Paths that were planned anew under way.", "lower"),
+        Metric(
+            "recoveries",
+            "count",
+            "Recovery actions of the navigator, or of skills that resolved a failure.",
+            "lower",
+        ),
+    )
+    position = 80
 
-    def __init__(
-        self,
-        truth_topic: str,
-        status_topic: str,
-        floor_plan: FloorPlanProvider | None,
-        footprint: FootprintPolygon,
-        namespace: str = "",
-    ) -> None:
-        self._topics = (truth_topic, status_topic)
-        self._external_navigator = ExternalNavigatorAdapter(namespace, _POSE_ACTIONS, self._on_status)
-        self._floor_plan, self._footprint = floor_plan, footprint
+    @classmethod
+    def create(cls, robot: RobotContext) -> Self:
+        """Return the collector of any robot."""
+        return cls(robot)
+
+    def __init__(self, robot: RobotContext) -> None:
+        self._robot = robot
+        self._topics = (robot.topics.truth, robot.topics.navigation)
+        self._external_navigator = ExternalNavigatorAdapter(robot.namespace, _POSE_ACTIONS, self._on_status)
         self.failure_cause = ""
-        self._counts = {"navigation_goals": 0, "goals_reached": 0, "goals_failed": 0, "replans": 0, "recoveries": 0}
+        self._counts = {
+            "navigation_goals": 0, "goals_reached": 0, "goals_failed": 0, "replans": 0,
+            "recoveries": 0,
+        }  # fmt: skip
         self._navigation_time = self._path_driven = 0.0
         self._true_pose: PlanarPose | None = None
         self._start_pose: PlanarPose | None = None
@@ -73,7 +109,7 @@ class NavigationMetrics(MetricCollector):
         self._track: array[float] = array("d")
 
     def subscriptions(self) -> Mapping[str, MessageHandler]:
-        """Truth, the navigator's status, and what is asked of somebody else's."""
+        """Return the topics of true odometry, of the navigator's status, and of calls of an external navigator."""
         subscriptions = dict(zip(self._topics, (self._on_truth, self._on_status), strict=True))
         return {**subscriptions, **self._external_navigator.handlers()}
 
@@ -117,12 +153,12 @@ class NavigationMetrics(MetricCollector):
             self.failure_cause = message.error_code or "preempted"
         self._start_pose = None
 
-    def values(self) -> dict[str, MetricValue]:
-        """All None where nothing was asked of a navigator."""
+    def values(self) -> dict[str, MetricValue | None]:
+        """Return the metrics; none if the navigator was given no goal."""
         if not self._counts["navigation_goals"]:
-            return dict.fromkeys((*self.metric_names, "navigation_failure"))
+            return {}
         position_error, heading_error = self._final_errors or (None, None)
-        values: dict[str, MetricValue] = {
+        values: dict[str, MetricValue | None] = {
             **self._counts,
             "final_error": position_error,
             "final_heading_error": heading_error,
@@ -130,30 +166,46 @@ class NavigationMetrics(MetricCollector):
             "navigation_time": self._navigation_time,
             "path_driven": self._path_driven,
         }
-        return dict.fromkeys(self.metric_names) | values | (self._compare_floor_plan() if self._is_run_finished else {})
+        return values | (self._compare_floor_plan() if self._is_run_finished else {})
 
     def finish(self, time_ns: int) -> None:
-        """From now on the floor plan is looked at, too: that takes long."""
+        """Compare with the floor plan, too, from now on: that takes seconds."""
         self._is_run_finished = True
 
-    def _compare_floor_plan(self) -> dict[str, MetricValue]:
+    def _compare_floor_plan(self) -> dict[str, MetricValue | None]:
         from roboyard.navigation import Footprint
 
-        if self._floor_plan is None or len(self._footprint) < 3 or not self._track:
+        if self._robot.truth is None or len(self._robot.footprint) < 3 or not self._track:
             return {}
         try:
-            footprint = Footprint(np.array(self._footprint))
-            costmap, distances = _floor_plan_costmap(self._floor_plan, footprint)
+            footprint = Footprint(np.array(self._robot.footprint))
+            costmap, distances = self._floor_plan_costmap(footprint)
+            min_clearance = _min_clearance(costmap, distances, footprint, np.array(self._track).reshape(-1, 3))
         except RoboyardError:
             return {}
-        return {
-            "min_clearance": _min_clearance(costmap, distances, footprint, np.array(self._track).reshape(-1, 3)),
-            "shortest_path": _shortest_path_length(costmap, self._reached_goals),
-        }
+        return {"min_clearance": min_clearance, "shortest_path": _shortest_path_length(costmap, self._reached_goals)}
+
+    def _floor_plan_costmap(
+        self, footprint: Footprint, excluded_models: Collection[str] = ()
+    ) -> tuple[Costmap, NDArray[np.float64]]:
+        """Return the floor plan as a costmap without costs, and each cell's distance to the next occupied one [m]."""
+        from scipy import ndimage
+
+        from roboyard.grids import GridGeometry
+        from roboyard.navigation import Costmap
+        from roboyard.navigation.costmap import FREE, INSCRIBED, LETHAL
+
+        if self._robot.truth is None:
+            raise InputError("no ground truth", valid="a simulated run")
+        plan = self._robot.truth.floor_plan(self._robot.lidar_height, _CLEARANCE_RESOLUTION, excluded_models)
+        distances = ndimage.distance_transform_edt(~plan.occupied) * plan.resolution
+        cells = np.where(plan.occupied, LETHAL, np.where(distances <= footprint.inscribed_radius, INSCRIBED, FREE))
+        geometry = GridGeometry(plan.resolution, plan.occupied.shape, SE2(*plan.origin, 0.0))
+        return Costmap(cells.astype(np.uint8), geometry), distances
 
     def save_state(self) -> dict[str, Any]:
-        """All it knows, as plain data."""
-        excluded = ("_floor_plan", "_footprint", "_topics", "_track", "_external_navigator")
+        """Return everything but the robot, as plain data."""
+        excluded = ("_robot", "_topics", "_track", "_external_navigator")
         return {
             "track": np.array(self._track),
             "external_navigator": self._external_navigator.save_state(),
@@ -161,7 +213,7 @@ class NavigationMetrics(MetricCollector):
         }
 
     def load_state(self, state: dict[str, Any]) -> None:
-        """Counterpart of `save`."""
+        """Restore what `save_state` returned."""
         self._track = array("d", state["track"].tolist())
         self._external_navigator.load_state(state["external_navigator"])
         vars(self).update({name: value for name, value in state.items() if name not in ("track", "external_navigator")})
@@ -169,21 +221,6 @@ class NavigationMetrics(MetricCollector):
 
 def _pose_change(pose: PlanarPose, previous: PlanarPose) -> float:
     return math.hypot(pose[0] - previous[0], pose[1] - previous[1]) + 0.3 * abs(wrap_angle(pose[2] - previous[2]))
-
-
-def _floor_plan_costmap(floor_plan: FloorPlanProvider, footprint: Footprint) -> tuple[Costmap, NDArray[np.float64]]:
-    """The floor plan as a costmap without costs, and each cell's distance to what stands there [m]."""
-    from scipy import ndimage
-
-    from roboyard.grids import GridGeometry
-    from roboyard.navigation import Costmap
-    from roboyard.navigation.costmap import FREE, INSCRIBED, LETHAL
-
-    plan = floor_plan(_CLEARANCE_RESOLUTION)
-    distances = ndimage.distance_transform_edt(~plan.occupied) * plan.resolution
-    cells = np.where(plan.occupied, LETHAL, np.where(distances <= footprint.inscribed_radius, INSCRIBED, FREE))
-    geometry = GridGeometry(plan.resolution, plan.occupied.shape, SE2(*plan.origin, 0.0))
-    return Costmap(cells.astype(np.uint8), geometry), distances
 
 
 def _min_clearance(
@@ -200,7 +237,7 @@ def _min_clearance(
 
 
 def _shortest_path_length(costmap: Costmap, reached_goals: list[tuple[PlanarPose, PlanarPose]]) -> float | None:
-    """Sum of the shortest ways; None if one of them cannot be found in the plan."""
+    """Return the length of all shortest paths together; None if one of them does not exist in the plan [m]."""
     from roboyard.navigation import NavigationError, Traversal, WavePlanner
 
     planner = WavePlanner(Traversal(cost_weight=0.0))
@@ -214,19 +251,18 @@ def _shortest_path_length(costmap: Costmap, reached_goals: list[tuple[PlanarPose
 
 
 _STATUS_TYPE: Final = "roboyard_msgs/msg/NavigationStatus"
-_FINAL_STATE_NAMES: Final = {GoalStatus.SUCCEEDED: "succeeded", GoalStatus.CANCELED: "canceled"}
 _ACTION_SERVICES: Final = ("send_goal", "get_result")
 
 
 class ExternalNavigatorAdapter:
-    """Listens to calls of a robot's actions that bring it somewhere, and their answers.
+    """Derives a navigator's status from the calls of its actions and their responses.
 
-    Replans and recoveries of somebody else's navigator are not known: they count as none.
+    Replans and recoveries of an external navigator are unknown and count as none.
 
     Args:
-        namespace: The robot's, "" or "/name".
-        tasks: Names of the actions.
-        tell: Called with each change, a roboyard_msgs/NavigationStatus, and its time [ns].
+        namespace: Of the robot, "" or "/name".
+        actions: Names of the actions.
+        on_status: Called with each change, a roboyard_msgs/NavigationStatus, and its time [ns].
     """
 
     def __init__(self, namespace: str, actions: Sequence[str], on_status: MessageHandler) -> None:
@@ -234,15 +270,13 @@ class ExternalNavigatorAdapter:
             f"{namespace}/{task}/_action/{part}": (task, part) for task in actions for part in _ACTION_SERVICES
         }
         self._on_status = on_status
-        self._pending_calls: dict[
-            int, tuple[str, str, bytes, int]
-        ] = {}  # service, type, request, end [ns] by the number
-        self._active_goals: dict[
-            bytes, tuple[str, str, bytes, int]
-        ] = {}  # task, type, request, begin [ns] by the goal's id
+        # service, type, request and deadline [ns] by the number of the call
+        self._pending_calls: dict[int, tuple[str, str, bytes, int]] = {}
+        # action, type, request and start [ns] by the id of the goal
+        self._active_goals: dict[bytes, tuple[str, str, bytes, int]] = {}
 
     def handlers(self) -> Mapping[str, MessageHandler]:
-        """Both sides of the calls."""
+        """Return the topics of calls and of responses."""
         return {EXTERNAL_REQUEST_TOPIC: self._on_request, EXTERNAL_RESPONSE_TOPIC: self._on_response}
 
     def _on_request(self, call: Any, time_ns: int) -> None:
@@ -260,7 +294,7 @@ class ExternalNavigatorAdapter:
             return
         service, type_name, data, deadline_ns = pending_call
         if 0 < deadline_ns <= time_ns:
-            return  # too late: whoever asked has been told that nobody answered
+            return  # too late: the caller was told that nobody responded
         task, part = self._action_services[service]
         request = deserialize(data, f"{type_name}_Request")
         try:
@@ -281,17 +315,19 @@ class ExternalNavigatorAdapter:
         if active_goal is None:
             return
         task, type_name, data, start_ns = active_goal
-        state = "aborted" if result is None else _FINAL_STATE_NAMES.get(result.status, "aborted")
+        status = msg.GoalStatus
+        states = {status.STATUS_SUCCEEDED: "succeeded", status.STATUS_CANCELED: "canceled"}
+        state = "aborted" if result is None else states.get(result.status, "aborted")
         cause = "" if state != "aborted" else "unanswered" if result is None else "aborted"
         request = deserialize(data, f"{type_name}_Request")
         self._on_status(_navigation_status(task, state, request, (time_ns - start_ns) * 1e-9, cause), time_ns)
 
     def save_state(self) -> dict[str, Any]:
-        """All it knows, as plain data."""
+        """Return the calls and goals that have not ended, as plain data."""
         return {"pending_calls": dict(self._pending_calls), "active_goals": dict(self._active_goals)}
 
     def load_state(self, state: dict[str, Any]) -> None:
-        """Counterpart of `save`."""
+        """Restore what `save_state` returned."""
         self._pending_calls, self._active_goals = dict(state["pending_calls"]), dict(state["active_goals"])
 
 
@@ -302,7 +338,7 @@ def _navigation_status(task: str, state: str, request: Any, elapsed: float = 0.0
 
 
 def _goal_pose(goal: Any) -> Any:
-    """The pose that a goal ends at (geometry_msgs/Pose): each action names it otherwise."""
+    """Return the last pose of a goal (geometry_msgs/Pose); its field has another name in each action."""
     for name in ("pose", "target_pose"):
         if hasattr(goal, name):
             return getattr(goal, name).pose

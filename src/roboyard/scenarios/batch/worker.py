@@ -13,7 +13,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from roboyard.errors import InputError, RoboyardError, RunError
-from roboyard.evaluation.plugin import MetricValue
+from roboyard.evaluation.collector import MetricValue
 from roboyard.scenarios.batch.sampling import ScalarValue
 from roboyard.scenarios.execution import run_scenario
 from roboyard.scenarios.loading import LoadedScenario, load_scenario

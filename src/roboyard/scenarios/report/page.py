@@ -8,37 +8,16 @@ from pathlib import Path
 from typing import Any
 
 from roboyard import __version__
+from roboyard.evaluation.plugin import RUN_METRICS, shown_metrics
 from roboyard.evaluation.robot_trace import RobotTrace
 from roboyard.evaluation.section import ReportSection
 from roboyard.grids.floor_plan import TopDownMap
-from roboyard.scenarios.evaluator import RUN_METRICS
 from roboyard.scenarios.ground_truth import DepthComparison
 from roboyard.scenarios.provenance import compare_with_lock
 
 _MAX_LOG_LINES = 60
 _MAX_CALLBACK_ROWS = 7
 """Callbacks of a node that have rows of their own."""
-_TILES = (
-    ("sim_time", "simulated time", "{:.1f} s"),
-    ("real_time_factor", "× real time", "{:.1f}"),
-    ("path_length", "driven", "{:.2f} m"),
-    ("odom_rmse", "odometry RMSE", "{:.3f} m"),
-    ("odom_final_error", "odometry error at the end", "{:.3f} m"),
-    ("contacts", "contacts", "{:d}"),
-    ("home_error", "from home, after the link was lost", "{:.2f} m"),
-    ("cancel_latency", "from operator heard to goal cancelled", "{:.3f} s"),
-    ("waypoints_skipped", "points skipped on the way home", "{:d}"),
-    ("min_separation", "nearest to anybody", "{:.2f} m"),
-    ("coverage", "of the floor seen", "{:.1%}"),
-    ("return_error", "from where it set out", "{:.2f} m"),
-    ("speed", "under way on its legs", "{:.3f} m/s"),
-    ("cost_of_transport", "cost of transport", "{:.2f}"),
-    ("min_stability_margin", "least stability margin", "{:.3f} m"),
-    ("min_tilt", "least turn until it tips", "{:.2f} rad"),
-    ("foot_slips", "slips of feet", "{:d}"),
-    ("falls", "falls", "{:d}"),
-    ("messages", "messages", "{:,d}"),
-)
 
 
 def render_page(
@@ -85,9 +64,9 @@ def render_page(
         seed=document["seed"],
         error=document.get("error"),
         tiles=[
-            {"label": label, "value": number_format.format(document[name])}
-            for name, label, number_format in _TILES
-            if document.get(name) is not None
+            {"label": metric.shown, "value": metric.format_value(document[metric.name])}
+            for metric in shown_metrics()
+            if document.get(metric.name) is not None
         ],
         criteria=[_criterion_row(name, result) for name, result in document["criteria"].items()],
         figures={
@@ -239,7 +218,8 @@ def _metric_rows(document: Mapping[str, Any]) -> list[dict[str, Any]]:
     rows = [{"name": name, "values": [format_metric(robot.get(name)) for robot in robots]} for name in names]
     width = max(1, len(robots))
     rows.extend(
-        {"name": name, "values": [format_metric(document.get(name)), *[""] * (width - 1)]} for name in RUN_METRICS
+        {"name": metric.name, "values": [format_metric(document.get(metric.name)), *[""] * (width - 1)]}
+        for metric in RUN_METRICS
     )
     return rows
 

@@ -2,23 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from roboyard.description import World
 from roboyard.errors import RecordingError, RoboyardError
-from roboyard.evaluation.plugin import FloorPlanProvider
+from roboyard.evaluation.collector import MetricCollector, RobotContext
+from roboyard.evaluation.message_checks import MessageChecker
+from roboyard.evaluation.plugin import page_sections, robot_resources
 from roboyard.evaluation.robot_trace import RobotTrace, read_robot_trace
 from roboyard.evaluation.section import ReportSection, SectionBuilder, SectionContext
 from roboyard.evaluation.topics import RobotTopics
-from roboyard.grids.floor_plan import TopDownMap
+from roboyard.grids.floor_plan import FloorPlan, TopDownMap
 from roboyard.record import Recording, open_recording
 from roboyard.scenarios.ground_truth import compare_depth_images
+from roboyard.scenarios.report.scene_images import SceneImageRenderer
 from roboyard.scenarios.run_folder import RunFolder
 from roboyard.scenarios.world.free_space import top_down_map
 from roboyard.simulation import Simulation
 from roboyard.simulation.floor_plan import floor_plan
+
+CollectorT = TypeVar("CollectorT", bound=MetricCollector)
 
 _WARN_LEVEL = 30
 """Level of rcl_interfaces/Log from which the report shows a line."""
@@ -73,34 +80,104 @@ def _sections(
     world: World | Simulation | None,
     log: list[tuple[float, str, str, str]],
 ) -> list[ReportSection]:
-    """What the parts of the report have to show of each robot; what cannot be drawn is said in ``log``."""
-    from roboyard.scenarios.report.sections import SECTION_BUILDERS
-
+    """Build the sections of all robots in the order of the page; one that fails leaves a line in ``log``."""
     sections: list[ReportSection] = []
-    plan = _floor_plan_source(world)
+    people = recorded_people(recording)
     for trace, robot in zip(traces, robots.values(), strict=True):
         topics = RobotTopics.for_robot(trace.robot, robot["namespace"], robot["topics"])
-        context = SectionContext(
-            recording, trace, topics, top_down, plan, robot, world if isinstance(world, Simulation) else None
-        )
-        for section in filter(
-            None, (_build_section(build_section, context, log) for build_section in SECTION_BUILDERS)
-        ):
+        context = RobotContext(trace.robot, topics, resources=robot_resources())
+        with _moment_renderer(world, recording, context, people) as render_moment:
+            section_context = SectionContext(
+                context, recording, trace, robot, RecordedCollectors(context, recording, people), top_down,
+                _floor_plan_source(world), render_moment, people,
+            )  # fmt: skip
+            built = [_build_section(section.build, section_context, log) for section in page_sections()]
+        for section in filter(None, built):
             title = f"{section.title}: {trace.robot}" if len(traces) > 1 else section.title
             sections.append(replace(section, title=title))
     return sections
 
 
+def recorded_people(recording: Recording) -> tuple[str, ...]:
+    """Return the names of the people whose true bodies were recorded."""
+    topics = (topic for topic in recording.topics if topic.startswith("/truth/") and topic.endswith("/body"))
+    return tuple(topic.split("/")[2] for topic in topics)
+
+
+@contextmanager
+def _moment_renderer(
+    world: World | Simulation | None, recording: Recording, robot: RobotContext, people: tuple[str, ...]
+) -> Iterator[Callable[[float, str, str], str] | None]:
+    """Give what renders a moment beside a robot, made when it is needed; None without a simulation."""
+    if not isinstance(world, Simulation):
+        yield None
+        return
+    renderers: list[SceneImageRenderer] = []
+
+    def render_moment(time: float, person: str, body_part: str) -> str:
+        if not renderers:
+            renderers.append(SceneImageRenderer(world, recording, robot.name, robot.namespace, people))
+        return renderers[0].render_moment(time, person, body_part)
+
+    try:
+        yield render_moment
+    finally:
+        for renderer in renderers:
+            renderer.close()
+
+
+class RecordedCollectors:
+    """Collectors of one robot that are evaluated over its recording, each once: a `CollectorLookup`.
+
+    Args:
+        robot: What is known of the robot without its simulation.
+        recording: Open.
+        people: Names of the people in it.
+    """
+
+    def __init__(self, robot: RobotContext, recording: Recording, people: tuple[str, ...]) -> None:
+        self._robot, self._recording, self._people = robot, recording, people
+        self._collectors: dict[type[MetricCollector], MetricCollector | None] = {}
+
+    def __call__(self, collector_class: type[CollectorT]) -> CollectorT | None:
+        """Return the collector of a class; None where the robot has none.
+
+        Raises:
+            RecordingError: The recording is damaged.
+        """
+        if collector_class not in self._collectors:
+            self._collectors[collector_class] = self._evaluate(collector_class)
+        collector = self._collectors[collector_class]
+        return collector if isinstance(collector, collector_class) else None
+
+    def _evaluate(self, collector_class: type[MetricCollector]) -> MetricCollector | None:
+        collector = collector_class.create(self._robot)
+        if collector is None:
+            return None
+        handlers = dict(collector.subscriptions())
+        for person in self._people:
+            handlers |= collector.on_person_added(person)
+        checker = MessageChecker()
+        checker.check_stamps(collector.truth_topics)
+        topics = [topic for topic in handlers if topic in self._recording.topics]
+        for item in self._recording.messages(topics) if topics else ():
+            if checker.find_problem(item.topic, item.message, item.time_ns) is None:
+                handlers[item.topic](item.message, item.time_ns)
+        collector.finish(self._recording.end_ns)
+        return collector
+
+
 def _build_section(
     build: SectionBuilder, context: SectionContext, log: list[tuple[float, str, str, str]]
 ) -> ReportSection | None:
-    """A part of the report; None, and a line in ``log``, where messages of foreign nodes cannot be drawn."""
+    """Build a section; None, and a line in ``log``, where messages of a user's node cannot be drawn."""
     try:
         return build(context)
     except RecordingError:
         raise
     except (RoboyardError, ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
-        log.append((0.0, "warn", "report", f"a part of the report of {context.trace.robot} cannot be drawn: {error}"))
+        text = f"a section of the report of {context.trace.robot} cannot be built: {error}"
+        log.append((0.0, "warn", "report", text))
         return None
 
 
@@ -113,8 +190,8 @@ def _top_down_map(world: World | Simulation | None) -> TopDownMap | None:
         return None
 
 
-def _floor_plan_source(world: World | Simulation | None) -> FloorPlanProvider | None:
-    """Cuts of what stands still in the world."""
+def _floor_plan_source(world: World | Simulation | None) -> Callable[[float], FloorPlan] | None:
+    """Return what cuts the fixed obstacles of the world, by the side of a cell [m]; None without a world."""
     if world is None:
         return None
     source = world.model if isinstance(world, Simulation) else world

@@ -1,1 +1,12 @@
 """Metrics and report sections of walking."""
+
+from roboyard.evaluation.plugin import PageSection, RunPlugin
+from roboyard.walking.evaluation.gait import GaitMetrics, LegModel, gait_section
+from roboyard.walking.evaluation.step_plan import StepPlanMetrics, step_plan_section
+
+PLUGIN = RunPlugin(
+    "walking",
+    (GaitMetrics, StepPlanMetrics),
+    (PageSection(step_plan_section, 70), PageSection(gait_section, 80)),
+    {"leg_model": LegModel.create},
+)

@@ -7,7 +7,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from roboyard.compute import expect_kernels
 from roboyard.description import Model
 from roboyard.errors import InputError
+from roboyard.evaluation.collector import MessageHandler, Metric, MetricCollector, MetricValue, RobotContext
 from roboyard.evaluation.figures import (
     BAD,
     COMMAND,
@@ -28,7 +29,6 @@ from roboyard.evaluation.figures import (
     new_figure,
     render_svg,
 )
-from roboyard.evaluation.plugin import MessageHandler, MetricCollector, MetricValue
 from roboyard.evaluation.section import ReportSection, ReportTable, SectionContext
 from roboyard.geometry import wrap_angle
 from roboyard.geometry.arrays import Array, Flags
@@ -44,49 +44,107 @@ from roboyard.walking.evaluation.kernels import (
 from roboyard.walking.walker import Walker
 
 _FALL_TILT = 0.7
-"""A body tilted by more has fallen [rad]."""
+"""A body with a larger tilt has fallen [rad]."""
 _COLLAPSE_HEIGHT_RATIO = 1.0 / 3.0
-"""A body that is lower above the feet that touch than this share of its stance's height has fallen."""
+"""A body whose height above the feet in contact is a smaller share of that of its stance has fallen."""
 _MAX_SLIP = 0.01
-"""A foot that goes further on the ground while it stands has slipped [m]."""
+"""A foot that moves farther while it is in contact has slipped [m]."""
 _SPEED_DELAY_NS = 2_000_000_000
-"""Speed is judged from so long after it set out [ns]."""
+"""The speed is measured from so long after the start of the motion [ns]."""
 
 
 @dataclass(frozen=True, eq=False)
 class LegModel:
-    """What walking is judged with: the legs, and what moves them."""
+    """Legs and motors of a robot, by which its walking is judged: the resource `leg_model` of robots with legs."""
 
     legged_robot: Walker
     motors: MotorModel
 
     @classmethod
     def from_model(cls, legged_robot: Walker, model: Model) -> LegModel:
-        """Of a robot's description."""
+        """Return that of a robot's description."""
         return cls(legged_robot, MotorModel.from_model(legged_robot, model))
+
+    @classmethod
+    def create(cls, robot: RobotContext) -> LegModel | None:
+        """Return that of a robot; None without legs, or where its description is unknown."""
+        legged_robot = robot.resource("legged_robot")
+        return None if legged_robot is None or robot.model is None else cls.from_model(legged_robot, robot.model)
 
 
 class GaitMetrics(MetricCollector):
-    """By truth, joint states, the feet's contacts and what the gait node says of itself.
+    """Judges walking by the true odometry, joint states, contacts of the feet and the state of the gait node.
 
-    From when its legs first carry it until they last do: ``distance`` [m] between where it was and is, ``speed`` [m/s]
-    on the way from two seconds after it set out, ``heading_error`` [rad] beside what its legs did of the turning
-    wanted, ``cost_of_transport`` energy of the motors by weight and distance, ``motor_saturation`` share of the
-    joints' samples at all the effort there is, ``slips`` feet that went more than 10 mm while they stood,
-    ``min_stability_margin`` [m] from above, ``min_tilt`` [rad] until it tips over in space.  ``falls``: how often it
-    tilted by more than 0.7 rad, or sank while it walked below a third of its stance's height above the feet that touch;
-    ``body_contacts``: how often its belly came to touch something while it walked.  ``body_height`` [m] at the end.
-    ``movements`` that it played to their end.
+    Distance, heading error, energy and saturation are measured from the first to the last moment at which the robot
+    is commanded to move.
+
+    Args:
+        truth_topic: Of the robot's true nav_msgs/Odometry.
+        namespace: Of the robot, "" or "/name".
+        leg_model: Its legs and motors.
     """
 
-    metric_names = (
-        "distance", "speed", "heading_error", "cost_of_transport", "motor_saturation", "foot_slips",
-        "min_stability_margin", "min_tilt", "falls", "body_contacts", "body_height", "movements",
-    )  # fmt: skip
+    metrics = (
+        Metric(
+            "distance",
+            "m",
+            "Distance from the position at the first moment at which the legs moved the robot to that at the last; no"
+            " value, as of the next four, before it moved.",
+        ),
+        Metric("speed", "m/s", "Mean speed on this way, from two seconds after the start.", "higher", "walking speed"),
+        Metric("heading_error", "rad", "Difference between the true and the commanded rotation.", "lower"),
+        Metric(
+            "cost_of_transport",
+            "",
+            "Energy of the motors, work and heat of their windings, divided by weight and distance.",
+            "lower",
+            "cost of transport",
+        ),
+        Metric("motor_saturation", "ratio", "Share of the joints' samples at the largest possible effort.", "lower"),
+        Metric(
+            "foot_slips",
+            "count",
+            "How often a foot moved more than 10 mm while it was in contact; no value, as of the next six, without "
+            "legs.",
+            "lower",
+            "foot slips",
+        ),
+        Metric(
+            "min_stability_margin",
+            "m",
+            "Least distance of the body's center to the edge of the polygon of its feet, seen from above.",
+            "higher",
+            "stability margin",
+        ),
+        Metric(
+            "min_tilt",
+            "rad",
+            "Least angle by which the robot would have to turn about an edge between its feet to tip over.",
+            "higher",
+            "angle until it tips over",
+        ),
+        Metric(
+            "falls",
+            "count",
+            "How often the robot tilted by more than 0.7 rad, or sank while walking below a third of its stance's "
+            "height above the feet in contact.",
+            "lower",
+            "falls",
+        ),
+        Metric("body_contacts", "count", "How often the body came into contact with anything while walking.", "lower"),
+        Metric("body_height", "m", "Height of the base at the end."),
+        Metric("movements", "count", "Movement files that were played to their end."),
+    )
+    position = 210
 
-    def __init__(self, truth_topic: str, namespace: str, leg_model: LegModel | None) -> None:
-        if leg_model is not None:
-            expect_kernels(detect_foot_slips, motor_power_and_saturation)
+    @classmethod
+    def create(cls, robot: RobotContext) -> Self | None:
+        """Return the collector of a robot with legs."""
+        leg_model = robot.resource("leg_model")
+        return None if leg_model is None else cls(robot.topics.truth, robot.namespace, leg_model)
+
+    def __init__(self, truth_topic: str, namespace: str, leg_model: LegModel) -> None:
+        expect_kernels(detect_foot_slips, motor_power_and_saturation)
         self._topic, self._namespace, self._leg_model = truth_topic, namespace, leg_model
         self._is_walking = False
         self._body_pose: tuple[float, float, float, float, float, float, float] | None = None
@@ -103,12 +161,10 @@ class GaitMetrics(MetricCollector):
         self._n_body_contacts, self._is_body_in_contact = 0, False
         self._joint_names: list[str] = []
         self._joint_indices = np.zeros(0, np.int64)
-        self._foot_contact = feet_in_air(0 if leg_model is None else len(leg_model.legged_robot.legs))
+        self._foot_contact = feet_in_air(len(leg_model.legged_robot.legs))
 
     def subscriptions(self) -> Mapping[str, MessageHandler]:
-        """Nothing, without legs."""
-        if self._leg_model is None:
-            return {}
+        """Return the topics of true odometry, joint states, gait state and contacts."""
         prefix = f"{self._namespace}/"
         feet = {
             f"{prefix}feet/{leg.name}": partial(self._on_foot, i)
@@ -165,7 +221,7 @@ class GaitMetrics(MetricCollector):
 
     def _on_joints(self, message: Any, time_ns: int) -> None:
         leg_model = self._leg_model
-        if leg_model is None or self._body_pose is None:
+        if self._body_pose is None:
             return
         if message.name != self._joint_names:
             self._joint_names = list(message.name)
@@ -195,16 +251,19 @@ class GaitMetrics(MetricCollector):
             self._has_collapsed = height < _COLLAPSE_HEIGHT_RATIO * leg_model.legged_robot.stance_height
 
     def save_state(self) -> dict[str, Any]:
-        """All it knows; legs are no data."""
+        """Return everything but the legs, as plain data."""
         return copy.deepcopy({name: value for name, value in vars(self).items() if name != "_leg_model"})
 
-    def values(self) -> dict[str, MetricValue]:
-        """All None of a robot without legs."""
-        if self._leg_model is None or self._body_pose is None:
-            return dict.fromkeys(self.metric_names)
+    def details(self) -> dict[str, Any]:
+        """Return the parameters of the motors."""
+        return {"motors": self._leg_model.motors.to_dict()}
+
+    def values(self) -> dict[str, MetricValue | None]:
+        """Return the metrics; none before the first pose."""
+        if self._body_pose is None:
+            return {}
         margin, tilt = (value if math.isfinite(value) else None for value in (self._min_margin, self._min_tilt))
-        values: dict[str, MetricValue] = dict.fromkeys(self.metric_names)
-        values |= {
+        values: dict[str, MetricValue | None] = {
             "foot_slips": self._n_slips,
             "min_stability_margin": margin,
             "min_tilt": tilt,
@@ -238,11 +297,11 @@ class MotorModel:
     """Motors by their torque-speed lines, leg after leg.
 
     Attributes:
-        mass: Of the robot that they move [kg].
+        mass: Of the robot [kg].
         legs: (l) names.
         joints: (3 l) names.
-        stall: (3 l) efforts at rest [N m].
-        no_load: (3 l) speeds at which they have none left [rad/s]; inf: they always have all.
+        stall_torque: (3 l) torques at rest [N m].
+        no_load_speed: (3 l) speeds at which no torque is left [rad/s]; inf: the torque does not depend on the speed.
     """
 
     mass: float
@@ -253,7 +312,7 @@ class MotorModel:
 
     @classmethod
     def from_model(cls, legged_robot: Walker, model: Model) -> MotorModel:
-        """Of a robot's description."""
+        """Return the motors of a robot's description."""
         interface_parameters = {interface.joint: dict(interface.parameters) for interface in model.interfaces}
         effort_limits = {joint.name: joint.axes[0].limits.effort for joint in model.joints if joint.axes}
         stall_torque = np.array(
@@ -267,22 +326,22 @@ class MotorModel:
         )
 
     def heat(self, effort: Array) -> Array:
-        """(…, 3 l) what efforts (…, 3 l) [N m] turn into heat of the copper [W].
+        """Return the heat of the windings (…, 3 l) at torques (…, 3 l) [N m], in W.
 
-        ``effort² no_load / stall``: it follows from the torque-speed line alone, as a motor turns all that it takes
-        into heat while it is stalled, which is its voltage times its stall current.  0 without such a line.
+        It is effort² no_load_speed / stall_torque, which follows from the torque-speed line alone: a stalled motor
+        turns all its power, voltage times stall current, into heat.  0 without such a line.
         """
         heat: Array = effort**2 * self._heat_coefficient
         return heat
 
     @cached_property
     def parameters(self) -> MotorParameters:
-        """What kernels take."""
+        """The same as arguments of kernels."""
         return MotorParameters(self.stall_torque, self.no_load_speed, self._heat_coefficient)
 
     @cached_property
     def _heat_coefficient(self) -> Array:
-        """(3 l) heat by the square of the effort."""
+        """(3 l) heat divided by the square of the torque [W/(N m)²]."""
         is_limited = np.isfinite(self.no_load_speed) & np.isfinite(self.stall_torque)
         coefficients: Array = np.where(is_limited, self.no_load_speed, 0.0) / np.where(
             is_limited, self.stall_torque, 1.0
@@ -290,18 +349,18 @@ class MotorModel:
         return coefficients
 
     def power(self, effort: Array, speed: Array) -> Array:
-        """(…, 3 l) work and heat [W] at efforts [N m] and speeds [rad/s] (…, 3 l); nothing is given back."""
+        """Return work and heat (…, 3 l) at torques [N m] and speeds [rad/s] (…, 3 l), in W; no power is recovered."""
         return np.maximum(effort * speed + self.heat(effort), 0.0)
 
     def is_saturated(self, effort: Array, speed: Array) -> NDArray[np.bool_]:
-        """(…, 3 l) which motors give all that they have at their speed."""
+        """Return (…, 3 l) which motors give the largest torque possible at their speed."""
         speed_along_effort = np.maximum(speed * np.sign(effort), 0.0)
         max_effort = self.stall_torque * np.maximum(1.0 - speed_along_effort / self.no_load_speed, 0.0)
         is_saturated: NDArray[np.bool_] = np.abs(effort) >= SATURATION_RATIO * max_effort
         return is_saturated
 
     def to_dict(self) -> dict[str, Any]:
-        """As plain data; None for what has no end."""
+        """Return them as plain data; None for infinite values."""
 
         def none_if_infinite(values: Array) -> list[float | None]:
             return [value if math.isfinite(value) else None for value in values.tolist()]
@@ -313,7 +372,7 @@ class MotorModel:
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> MotorModel:
-        """Counterpart of `to_dict`."""
+        """Return the motors that `to_dict` returned as plain data."""
 
         def infinite_if_none(values: list[float | None]) -> Array:
             return np.array([math.inf if value is None else value for value in values])
@@ -325,25 +384,25 @@ class MotorModel:
 
 
 _N_DRAWN_CYCLES = 5.0
-"""Cycles of the gait that the diagram shows."""
+"""Gait cycles that the diagram shows."""
 _MIN_WINDOW, _MAX_WINDOW = 4.0, 90.0
-"""And how much time, at least and at most [s]."""
+"""Shortest and longest time that the diagram shows [s]."""
 
 
 @dataclass(frozen=True, slots=True)
 class GaitTrace:
-    """What the gait node told.
+    """States of the gait node over time.
 
     Attributes:
         legs: (l) names.
         time: (n) [s].
-        down: (n, l) feet that are on the ground by the gait.
-        touching: (n, l) feet that feel something; None: feet feel nothing.
-        margin: (n) of stability, from above [m].
-        tilt: (n) until it tips over, in space [rad].
-        going: (n) it was on its way.
-        walking: (n) its feet carried it, on its way or not.
-        names: (n) of the gait.
+        in_stance: (n, l) feet that are on the ground by the gait.
+        in_contact: (n, l) feet in contact; None: they have no contact sensors.
+        margin: (n) stability margin, seen from above [m].
+        tilt: (n) angle until the robot tips over [rad].
+        is_moving: (n) whether the robot was commanded to move.
+        is_walking: (n) whether its feet carried it.
+        gait_names: (n) names of the gait.
     """
 
     legs: tuple[str, ...]
@@ -359,7 +418,7 @@ class GaitTrace:
 
 @dataclass(frozen=True, slots=True)
 class EffortTrace:
-    """What the motors did: time (k) [s], efforts and speeds (k, 3 l) [N m, rad/s], leg after leg."""
+    """Motors over time: time (k) [s], torques and speeds (k, 3 l) [N m, rad/s], leg after leg."""
 
     time: Array
     effort: Array
@@ -368,7 +427,7 @@ class EffortTrace:
 
 @dataclass(frozen=True, slots=True)
 class BodyTrace:
-    """Where the body truly was: time (k) [s], height (k) [m], roll and pitch (k) [rad]."""
+    """True pose of the body over time: time (k) [s], height (k) [m], roll and pitch (k) [rad]."""
 
     time: Array
     height: Array
@@ -377,39 +436,39 @@ class BodyTrace:
 
 
 def gait_section(context: SectionContext) -> ReportSection | None:
-    """How a robot on legs walked; None for others."""
+    """Show gait, stability and motors of a walking robot; None for others."""
     gait = read_gait_trace(context.recording, f"{context.namespace}/gait/state")
     if gait is None:
         return None
     figures = [gait_figure(gait, gait_window(gait)), margin_figure(gait)]
-    body = read_body_trace(context.recording, context.topics.truth)
+    body = read_body_trace(context.recording, context.robot.topics.truth)
     if body is not None:
         figures.append(body_figure(body))
     note = (
-        "Feet: bars, on the ground by the gait while it walks; line below, by their contacts. Margin: least distance "
-        "of the body's middle to the edge of the feet that are down, while they carry it, from above; "
-        "below, the angle by which it would turn about such an edge, with feet at their heights, until it tips over."
+        "Feet: bars show when they are on the ground by the gait, the thin bars below by their contacts. Margin: least "
+        "distance of the body's center to the edge of the polygon of the feet on the ground, seen from above; below it "
+        "the angle by which the robot would have to turn about such an edge to tip over."
     )
     motors = MotorModel.from_dict(context.document["motors"]) if "motors" in context.document else None
     efforts = read_effort_trace(context.recording, f"{context.namespace}/joint_states", motors) if motors else None
     if motors is None or efforts is None:
-        return ReportSection("How it walked", tuple(figures), note=note)
+        return ReportSection("Gait and motors", tuple(figures), note=note)
     figures += [torque_figure(efforts, motors), power_figure(efforts, motors)]
     note += (
-        " Torques: band, from the least to the greatest of all legs; line, their root mean square. Energy: what motors "
-        "take, work τ ω and heat of their copper, τ² ω₀ / τ₀ by the torque-speed line from stall torque τ₀ to no-load "
-        "speed ω₀; nothing is given back, so it is more than work and heat together where legs drive motors; "
-        "idle electronics are left out. Cost of transport: energy by weight and way."
+        " Torques: the band is the range of all legs, the line their root mean square. Energy: work τ ω and heat of "
+        "the windings τ² ω₀ / τ₀ by the torque-speed line from stall torque τ₀ to no-load speed ω₀; no energy is "
+        "recovered, so it is more than the sum of work and heat where legs drive motors; electronics are left out. "
+        "Cost of transport: energy divided by weight and distance."
     )
-    return ReportSection("How it walked", tuple(figures), table=motor_table(efforts, motors), note=note)
+    return ReportSection("Gait and motors", tuple(figures), table=motor_table(efforts, motors), note=note)
 
 
 # -- reading -----------------------------------------------------------------------------------------------------------
 def read_gait_trace(recording: Recording, topic: str) -> GaitTrace | None:
-    """What a gait node told on a topic; None if there is none.
+    """Read the states that a gait node published on a topic; None if there are none.
 
     Raises:
-        RecordingError: it is damaged.
+        RecordingError: The recording is damaged.
     """
     if topic not in recording.topics:
         return None
@@ -419,7 +478,7 @@ def read_gait_trace(recording: Recording, topic: str) -> GaitTrace | None:
     states = [state for _, state in states_by_time]
     measured_contacts = [np.asarray(state.in_contact, bool) for state in states]
     legs = tuple(states[0].legs)
-    # feet tell for the first time after the first state
+    # the first contacts come after the first state
     in_contact = [contacts if len(contacts) else np.zeros(len(legs), bool) for contacts in measured_contacts]
     twists = [state.twist for state in states]
     walking = np.array([state.phase == "walking" for state in states])
@@ -438,7 +497,7 @@ def read_gait_trace(recording: Recording, topic: str) -> GaitTrace | None:
 
 
 def read_effort_trace(recording: Recording, topic: str, motors: MotorModel) -> EffortTrace | None:
-    """Of the motors' joints; None if they were not told. Raises RecordingError."""
+    """Read torques and speeds of the motors' joints; None if they were not recorded.  Raises RecordingError."""
     if topic not in recording.topics:
         return None
     times, effort, speed = [], [], []
@@ -457,7 +516,7 @@ def read_effort_trace(recording: Recording, topic: str, motors: MotorModel) -> E
 
 
 def read_body_trace(recording: Recording, topic: str) -> BodyTrace | None:
-    """Where the body truly was; None if that was not recorded. Raises RecordingError."""
+    """Read the true pose of the body; None if it was not recorded.  Raises RecordingError."""
     if topic not in recording.topics:
         return None
     rows = []
@@ -472,9 +531,9 @@ def read_body_trace(recording: Recording, topic: str) -> BodyTrace | None:
     return BodyTrace(time, height, roll, pitch)
 
 
-# -- reckoning ---------------------------------------------------------------------------------------------------------
+# -- computing ---------------------------------------------------------------------------------------------------------
 def gait_window(gait: GaitTrace) -> tuple[float, float]:
-    """From when to when [s] the diagram shows the gait: some cycles in the middle of its way."""
+    """Return start and end of the time that the diagram shows: some cycles in the middle of the motion [s]."""
     start, end = float(gait.time[0]), float(gait.time[-1])
     moving_times = gait.time[gait.is_moving]
     if not len(moving_times):
@@ -492,7 +551,7 @@ def gait_window(gait: GaitTrace) -> tuple[float, float]:
 
 
 def motor_table(efforts: EffortTrace, motors: MotorModel) -> ReportTable:
-    """What each motor gave and took over the whole recording."""
+    """Tabulate torque, power, energy and saturation of each motor over the whole recording."""
     time = float(efforts.time[-1] - efforts.time[0])
     power = motors.power(efforts.effort, efforts.speed)
     energy: Array = np.asarray(np.trapezoid(power, efforts.time, axis=0))
@@ -517,7 +576,7 @@ def motor_table(efforts: EffortTrace, motors: MotorModel) -> ReportTable:
         )
     )  # fmt: skip
     header = (
-        "leg", "joint", "torque rms [N m]", "peak [N m]", "saturated [%]", "fastest [rad/s]", "power [W]",
+        "leg", "joint", "torque rms [N m]", "peak [N m]", "saturated [%]", "max. speed [rad/s]", "power [W]",
         "energy [J]", "work [J]", "heat [J]",
     )  # fmt: skip
     return ReportTable(header, tuple(rows), frozenset(header[2:]))
@@ -528,7 +587,7 @@ _JOINTS = ("first", "second", "third")
 
 
 def gait_figure(gait: GaitTrace, window: tuple[float, float]) -> str:
-    """Bars for each foot while it is on the ground: by the gait, and by its contacts."""
+    """Draw for each foot when it was on the ground: by the gait, and by its contacts."""
     start, end = window
     is_in_window = (gait.time >= start) & (gait.time <= end)
     time = gait.time[is_in_window]
@@ -555,11 +614,11 @@ def gait_figure(gait: GaitTrace, window: tuple[float, float]) -> str:
         axes.grid(visible=False, axis="y")
         axes.set_xlabel("simulated time [s]")
         axes.legend(loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=2, handlelength=1.4)
-        return render_svg(figure, "When each foot was on the ground, by the gait and by its contacts")
+        return render_svg(figure, "Times of each foot on the ground, by the gait and by its contacts")
 
 
 def margin_figure(gait: GaitTrace) -> str:
-    """The stability margin while the feet carried the robot [mm], and the angle until it tips over [deg]."""
+    """Draw the stability margin while walking [mm], and the angle until the robot tips over [deg]."""
     with figure_style():
         figure, (above, below) = new_figure(_WIDTH, 3.4, rows=2)
         samples = decimate(len(gait.time))
@@ -580,7 +639,7 @@ def margin_figure(gait: GaitTrace) -> str:
 
 
 def body_figure(body: BodyTrace) -> str:
-    """Height [mm] and tilt [deg] of the body."""
+    """Draw height [mm] and tilt [deg] of the body."""
     with figure_style():
         figure, (above, below) = new_figure(_WIDTH, 3.2, rows=2)
         samples = decimate(len(body.time))
@@ -596,7 +655,7 @@ def body_figure(body: BodyTrace) -> str:
 
 
 def torque_figure(efforts: EffortTrace, motors: MotorModel) -> str:
-    """Torques of all legs' first, second and third joints [N m]."""
+    """Draw torques of all legs' first, second and third joints [N m]."""
     with figure_style():
         figure, panels = new_figure(_WIDTH, 4.6, rows=3)
         time, reduce_blocks = _split_into_blocks(efforts.time)
@@ -620,7 +679,7 @@ def torque_figure(efforts: EffortTrace, motors: MotorModel) -> str:
 
 
 def power_figure(efforts: EffortTrace, motors: MotorModel) -> str:
-    """What all motors took [W], of it heat, and their energy so far [J]."""
+    """Draw the power of all motors [W] with its share of heat, and their energy so far [J]."""
     with figure_style():
         figure, (above, below) = new_figure(_WIDTH, 3.4, rows=2)
         power = motors.power(efforts.effort, efforts.speed).sum(axis=1)
@@ -646,7 +705,7 @@ def _draw_bars(
     axes: Any, time: NDArray[np.float64], is_active: NDArray[np.bool_], center: float, height: float, color: str,
     label: str | None,
 ) -> None:  # fmt: skip
-    """Bars where ``on`` holds, each up to the next sample."""
+    """Draw bars where ``is_active`` holds, each up to the next sample."""
     edges = np.flatnonzero(np.diff(np.concatenate([[False], is_active, [False]]).astype(int)))
     last = len(time) - 1
     spans = [
@@ -658,7 +717,7 @@ def _draw_bars(
 
 
 def _split_into_blocks(time: NDArray[np.float64], max_blocks: int = 700) -> tuple[NDArray[np.float64], Any]:
-    """Times of blocks of samples, and what gathers values in them: long runs stay small on the page."""
+    """Return times of blocks of samples, and a function that reduces values in them, so that the page stays small."""
     size = max(1, -(-len(time) // max_blocks))
     starts = np.arange(0, len(time), size)
 

@@ -1,4 +1,4 @@
-"""Kernels of the gait's metrics: one sample of all joints."""
+"""Kernels of the metrics of gaits: one sample of all joints."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from roboyard.walking.leg_kernels import LegRows, place_feet, sample_rows
 Mask = NDArray[np.bool_]
 
 SATURATION_RATIO = 0.99
-"""A motor that gives this share of what it has is at its limit."""
+"""A motor whose torque is this share of the largest possible one is saturated."""
 
 
 class MotorParameters(NamedTuple):
     """Motors as kernels take them.
 
     Attributes:
-        stall: (n) efforts at rest [N m].
-        no_load: (n) speeds at which they have none left [rad/s].
-        warmth: (n) heat by the square of the effort [W/(N m)²].
+        stall_torque: (n) torques at rest [N m].
+        no_load_speed: (n) speeds at which no torque is left [rad/s].
+        heat_coefficient: (n) heat divided by the square of the torque [W/(N m)²].
     """
 
     stall_torque: Array
@@ -33,13 +33,13 @@ class MotorParameters(NamedTuple):
 
 
 class FootContactState(NamedTuple):
-    """Feet that stand, changed in place.
+    """State of all feet, changed in place.
 
     Attributes:
-        touching: (l) which touch something.
-        standing: (l) which did at the sample before.
-        slipped: (l) which have gone too far since they came down.
-        start: (l, 2) where they came down in the world [m].
+        in_contact: (l) which are in contact.
+        was_in_contact: (l) which were at the previous sample.
+        has_slipped: (l) which have slipped since their touchdown.
+        touchdown: (l, 2) positions of their touchdowns in the world [m].
     """
 
     in_contact: Mask
@@ -49,7 +49,7 @@ class FootContactState(NamedTuple):
 
 
 def feet_in_air(n_legs: int) -> FootContactState:
-    """Of so many feet in the air."""
+    """Return the state of feet without contact."""
     none = np.zeros(n_legs, np.bool_)
     return FootContactState(none, none.copy(), none.copy(), np.zeros((n_legs, 2)))
 
@@ -63,11 +63,11 @@ def _motor_examples() -> list[tuple[object, ...]]:
 def motor_power_and_saturation(
     motors: MotorParameters, indices: NDArray[np.int64], effort: Array, speed: Array
 ) -> tuple[float, int]:
-    """Work and heat of all motors [W], of which nothing is given back, and how many give all that they have.
+    """Return work and heat of all motors without recovery [W], and how many of them are saturated.
 
     Args:
-        motors: All.
-        where: (n) their places in what follows.
+        motors: Their parameters.
+        indices: (n) of their joints in the arrays that follow.
         effort: Of joints [N m].
         speed: Of joints [rad/s].
     """
@@ -96,18 +96,18 @@ def detect_foot_slips(
     feet: FootContactState,
     max_slip: float,
 ) -> tuple[int, float]:
-    """Watch how far feet go while they stand.
+    """Detect feet that move while they are in contact.
 
     Args:
-        legs: All.
-        where: (3 l) places of their joints.
+        legs: Kinematics of all legs.
+        indices: (3 l) of their joints in ``position``.
         position: Of joints [rad].
         pose: Of the body in the world: x, y, z [m], quaternion w, x, y, z.
-        feet: Which touch, and what is known of them; changed.
-        most: How far one may go [m].
+        feet: State of the feet; changed.
+        max_slip: Largest displacement in contact [m].
 
     Returns:
-        How many have just gone further; how high the body is above those that touch [m], nan without.
+        Number of feet that have just exceeded it, and height of the body above the feet in contact [m]; nan without.
     """
     n_feet = len(feet.in_contact)
     q, positions = np.empty((n_feet, 3)), np.empty((n_feet, 3))

@@ -5,10 +5,11 @@ from __future__ import annotations
 import copy
 import math
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
+from roboyard.evaluation.collector import MessageHandler, Metric, MetricCollector, MetricValue, RobotContext
 from roboyard.evaluation.figures import (
     BAD,
     COMMAND,
@@ -21,7 +22,6 @@ from roboyard.evaluation.figures import (
     new_figure,
     render_svg,
 )
-from roboyard.evaluation.plugin import MessageHandler, MetricCollector, MetricValue
 from roboyard.evaluation.section import ReportSection, SectionContext
 from roboyard.geometry import SE3
 from roboyard.geometry.arrays import Array
@@ -30,28 +30,63 @@ from roboyard.record import Recording
 from roboyard.walking.evaluation.gait import LegModel
 
 _TOUCHDOWN_TOLERANCE = 0.02
-"""A foot comes down well no farther from its place in the plan, seen from above [m]."""
+"""An accurate touchdown is no farther from its foothold in the plan, seen from above [m]."""
 _GOAL_TOLERANCE = 0.05
-"""A body that stands so near to its goal is there [m]."""
+"""A body that stands no farther from its goal has reached it [m]."""
 
 
 class StepPlanMetrics(MetricCollector):
-    """By truth and joint states, of what the steps node tells.
+    """Judges the execution of step plans by the true odometry, joint states and the events of the free gait node.
 
-    ``step_plans`` that were walked, of which ``step_replans`` took over while it walked; ``plan_cost`` [s] of the last;
-    ``touchdowns``, and ``touchdown_accuracy`` of them where the foot truly was no farther from its place in the plan
-    than
-    20 mm, seen from above; ``touchdown_error_p95`` and ``touchdown_error_max`` [m]; ``touchdowns_early`` and
-    ``touchdowns_late``; ``footholds_lost`` where a foot found no ground; ``goal_distance`` [m] of the body's middle,
-    seen from above; ``at_goal``: it stands no farther than 50 mm from it.
+    Args:
+        truth_topic: Of the robot's true nav_msgs/Odometry.
+        namespace: Of the robot, "" or "/name".
+        leg_model: Its legs and motors.
     """
 
-    metric_names = (
-        "step_plans", "step_replans", "plan_cost", "touchdowns", "touchdown_accuracy", "touchdown_error_p95",
-        "touchdown_error_max", "touchdowns_early", "touchdowns_late", "footholds_lost", "goal_distance", "at_goal",
-    )  # fmt: skip
+    metrics = (
+        Metric(
+            "step_plans",
+            "count",
+            "Step plans that were executed; no value, as of all metrics of step plans, without legs.",
+        ),
+        Metric("step_replans", "count", "Step plans that replaced another one under way."),
+        Metric(
+            "plan_cost",
+            "s",
+            "Cost of the last plan: its duration, longer the nearer it is to tipping and the poorer the ground.",
+            "lower",
+        ),
+        Metric("touchdowns", "count", "Touchdowns of planned steps."),
+        Metric(
+            "touchdown_accuracy",
+            "ratio",
+            "Share of the touchdowns with the foot truly no farther than 20 mm from its foothold in the plan, seen "
+            "from above.",
+            "higher",
+        ),
+        Metric("touchdown_error_p95", "m", "95th percentile of these distances.", "lower"),
+        Metric("touchdown_error_max", "m", "Largest of these distances.", "lower"),
+        Metric("touchdowns_early", "count", "Touchdowns before the planned time.", "lower"),
+        Metric("touchdowns_late", "count", "Touchdowns below the planned foothold.", "lower"),
+        Metric("footholds_lost", "count", "Footholds at which a foot found no ground.", "lower"),
+        Metric(
+            "goal_distance",
+            "m",
+            "True distance of the body's center from the plan's goal, seen from above.",
+            "lower",
+        ),
+        Metric("at_goal", "boolean", "Whether the robot stands no farther than 50 mm from the goal.", "higher"),
+    )
+    position = 220
 
-    def __init__(self, truth_topic: str, namespace: str, leg_model: LegModel | None) -> None:
+    @classmethod
+    def create(cls, robot: RobotContext) -> Self | None:
+        """Return the collector of a robot with legs."""
+        leg_model = robot.resource("leg_model")
+        return None if leg_model is None else cls(robot.topics.truth, robot.namespace, leg_model)
+
+    def __init__(self, truth_topic: str, namespace: str, leg_model: LegModel) -> None:
         self._topic, self._namespace, self._leg_model = truth_topic, namespace, leg_model
         self._body_pose: tuple[tuple[float, ...], tuple[float, ...]] | None = None
         self._goal_position: tuple[float, float] | None = None
@@ -63,9 +98,7 @@ class StepPlanMetrics(MetricCollector):
         self._is_standing = False
 
     def subscriptions(self) -> Mapping[str, MessageHandler]:
-        """Nothing, without legs."""
-        if self._leg_model is None:
-            return {}
+        """Return the topics of true odometry, joint states, gait state, plans and touchdowns."""
         prefix = f"{self._namespace}/"
         return {
             self._topic: self._on_truth, f"{prefix}joint_states": self._on_joints, f"{prefix}steps/plan": self._on_plan,
@@ -82,13 +115,13 @@ class StepPlanMetrics(MetricCollector):
         self._plan_cost, self._goal_position = float(message.cost), (message.goal.x, message.goal.y)
 
     def _on_touchdown(self, message: Any, time_ns: int) -> None:
-        legs = [] if self._leg_model is None else [leg.name for leg in self._leg_model.legged_robot.legs]
+        legs = [leg.name for leg in self._leg_model.legged_robot.legs]
         self._touchdown_counts[message.kind] = self._touchdown_counts.get(message.kind, 0) + 1
         if message.leg in legs and message.kind != "none":
             self._pending_touchdowns.append((legs.index(message.leg), message.planned.x, message.planned.y))
 
     def _on_joints(self, message: Any, time_ns: int) -> None:
-        if not self._pending_touchdowns or self._leg_model is None or self._body_pose is None:
+        if not self._pending_touchdowns or self._body_pose is None:
             return
         legged_robot, names = self._leg_model.legged_robot, list(message.name)
         q = np.array([message.position[names.index(joint)] for joint in legged_robot.joints]).reshape(-1, 3)
@@ -110,11 +143,11 @@ class StepPlanMetrics(MetricCollector):
         )
 
     def save_state(self) -> dict[str, Any]:
-        """All it knows; legs are no data."""
+        """Return everything but the legs, as plain data."""
         return copy.deepcopy({name: value for name, value in vars(self).items() if name != "_leg_model"})
 
-    def values(self) -> dict[str, MetricValue]:
-        """All None of a robot that walked no plan, but for ``at_goal`` and the counts."""
+    def values(self) -> dict[str, MetricValue | None]:
+        """Return the metrics; of a robot that executed no plan the counts and ``at_goal``."""
         errors, goal_distance = np.array(self._touchdown_errors), self._goal_distance()
         has_touchdowns = len(errors) > 0
         return {
@@ -137,14 +170,14 @@ class StepPlanMetrics(MetricCollector):
 
 
 _WIDTH = 8.6
-_TOUCHDOWN_TOLERANCE_MM = 20.0
-"""So near to its place a foot comes down well [mm]."""
+_TOUCHDOWN_TOLERANCE_MM = 1e3 * _TOUCHDOWN_TOLERANCE
+"""The same in mm."""
 _PLOT_MARGIN = 0.35
-"""Round all that is drawn [m]."""
+"""Margin around everything that is drawn [m]."""
 
 
 def step_plan_section(context: SectionContext) -> ReportSection | None:
-    """How a robot walked planned steps; None for others."""
+    """Show the execution of step plans; None for a robot without any."""
     topics = [f"{context.namespace}/steps/plan", f"{context.namespace}/steps/touchdown"]
     plans, touchdowns = (_read_messages(context.recording, topic) for topic in topics)
     if not plans:
@@ -158,10 +191,10 @@ def step_plan_section(context: SectionContext) -> ReportSection | None:
     if touchdowns:
         figures.append(_touchdown_errors_figure(touchdowns))
     note = (
-        f"Plans that were walked: {len(plans)}, to {plans[-1][1].goal.x:.2f}, {plans[-1][1].goal.y:.2f} m. Rings: "
-        "where feet should stand by the plans; dots: where they came down, as the robot knows it. Grey: low ground."
+        f"Plans that were executed: {len(plans)}, to ({plans[-1][1].goal.x:.2f}, {plans[-1][1].goal.y:.2f}) m. Rings: "
+        "planned footholds; dots: touchdowns by the robot's own estimate. Gray: low ground."
     )
-    return ReportSection("The steps it planned", tuple(figures), note=note)
+    return ReportSection("Step plans", tuple(figures), note=note)
 
 
 def _read_messages(recording: Recording, topic: str) -> list[tuple[float, Any]]:
@@ -171,10 +204,10 @@ def _read_messages(recording: Recording, topic: str) -> list[tuple[float, Any]]:
 
 
 def _read_body_track(context: SectionContext) -> Array:
-    """(n, 2) where its body truly was."""
+    """Return true positions (n, 2) of the body [m]."""
     positions = [
         (m.pose.pose.position.x, m.pose.pose.position.y)
-        for _, m in _read_messages(context.recording, context.topics.truth)
+        for _, m in _read_messages(context.recording, context.robot.topics.truth)
     ]
     return np.array(positions).reshape(-1, 2)
 
@@ -201,11 +234,11 @@ def _footholds_figure(
             depth = np.clip(level - np.nan_to_num(heights, nan=level - 1.0), 0.0, 0.1) / 0.1
             cell_x, cell_y = x + (np.arange(columns) + 0.5) * cell_size, y + (np.arange(rows) + 0.5) * cell_size
             axes.contourf(cell_x, cell_y, depth, levels=[0.5, 2.0], colors=[WALL], alpha=0.25)
-        axes.plot(*body.T, color=COMMAND, lw=1.0, label="body by the last plan")
+        axes.plot(*body.T, color=COMMAND, lw=1.0, label="body, last plan")
         samples = decimate(len(track))
-        axes.plot(*track[samples].T, color=TRUTH, lw=1.4, label="body, truly")
-        axes.plot(*planned.T, "o", ms=7, mfc="none", mec=MUTED, mew=0.9, label="footholds by the last plan")
-        axes.plot(*touchdown_points.T, ".", ms=5, color=ODOMETRY, label="where feet came down")
+        axes.plot(*track[samples].T, color=TRUTH, lw=1.4, label="body, true")
+        axes.plot(*planned.T, "o", ms=7, mfc="none", mec=MUTED, mew=0.9, label="footholds, last plan")
+        axes.plot(*touchdown_points.T, ".", ms=5, color=ODOMETRY, label="touchdowns")
         axes.plot(last.goal.x, last.goal.y, "*", ms=11, color=BAD, label="goal")
         axes.set_xlim(low[0], high[0])
         axes.set_ylim(low[1], high[1])
@@ -213,7 +246,7 @@ def _footholds_figure(
         axes.set_xlabel("x [m]")
         axes.set_ylabel("y [m]")
         axes.legend(loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=3, handlelength=1.4)
-        return render_svg(figure, "Planned and found footholds and the body's way, from above")
+        return render_svg(figure, "Footholds, touchdowns and path of the body, seen from above")
 
 
 def _touchdown_errors_figure(touchdowns: list[tuple[float, Any]]) -> str:
@@ -232,7 +265,7 @@ def _touchdown_errors_figure(touchdowns: list[tuple[float, Any]]) -> str:
                 axes.plot(times[is_kind], errors[is_kind], ".", ms=6, color=color, label=kind)
         axes.axhline(_TOUCHDOWN_TOLERANCE_MM, color=BAD, lw=0.9, ls=(0, (4, 2)))
         axes.set_ylim(bottom=0.0)
-        axes.set_ylabel("off [mm]")
+        axes.set_ylabel("error [mm]")
         axes.set_xlabel("simulated time [s]")
         axes.legend(loc="lower right", bbox_to_anchor=(1.0, 1.0), ncols=4, borderaxespad=0.1)
-        return render_svg(figure, "How far feet came down from their places, as the robot knows it")
+        return render_svg(figure, "Distance of touchdowns from their footholds by the robot's own estimate")
