@@ -29,6 +29,8 @@ _FINAL_STATES = ("succeeded", "aborted", "canceled")
 _POSE_ACTIONS = ("navigate_to_pose", "approach_pose", "navigate_through_poses", "move_base")
 _MIN_POSE_SPACING = 0.03
 """Distance between poses at which the clearance is computed; a rotation by 1 rad counts as 0.3 m [m]."""
+_PREEMPTED = "preempted"
+"""Error code of goals that a newer goal replaced; navigators may leave it out."""
 
 
 class NavigationMetrics(MetricCollector):
@@ -53,6 +55,7 @@ class NavigationMetrics(MetricCollector):
             "Goals that the navigator refused or gave up; not those that a newer goal replaced or a client canceled.",
             "lower",
         ),
+        Metric("goals_preempted", "count", "Goals that a newer goal replaced while the robot was under way to them."),
         Metric(
             "navigation_failure",
             "text",
@@ -96,7 +99,7 @@ class NavigationMetrics(MetricCollector):
         self._external_navigator = ExternalNavigatorAdapter(robot.namespace, _POSE_ACTIONS, self._on_status)
         self.failure_cause = ""
         self._counts = {
-            "navigation_goals": 0, "goals_reached": 0, "goals_failed": 0, "replans": 0,
+            "navigation_goals": 0, "goals_reached": 0, "goals_failed": 0, "goals_preempted": 0, "replans": 0,
             "recoveries": 0,
         }  # fmt: skip
         self._navigation_time = self._path_driven = 0.0
@@ -148,9 +151,11 @@ class NavigationMetrics(MetricCollector):
             self._path_driven += self._distance_since_start
             if self._start_pose is not None:
                 self._reached_goals.append((self._start_pose, goal))
+        elif message.state == "aborted" and message.error_code in ("", _PREEMPTED):
+            self._counts["goals_preempted"] += 1
         elif message.state == "aborted":
             self._counts["goals_failed"] += 1
-            self.failure_cause = message.error_code or "preempted"
+            self.failure_cause = message.error_code
         self._start_pose = None
 
     def values(self) -> dict[str, MetricValue | None]:
