@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 
 import numpy as np
+import pytest
 from tests.harness.collectors import CollectorFeed, KnownWorld
 
 from roboyard.evaluation.collector import RobotContext
@@ -83,3 +84,28 @@ def test_robot_without_goals_has_no_metrics_of_navigation() -> None:
     feed = NavigationFeed()
     feed.place(0.0)
     assert feed.collector.values() == {}
+
+
+def test_box_that_stands_on_the_track_while_the_robot_passes_leaves_no_clearance() -> None:
+    feed = NavigationFeed()
+    feed.world.placements["box"] = (BOX_X, 0.0, 0.2)
+    feed.send_status("started")
+    assert feed.drive()["min_clearance"] == 0.0
+
+
+@pytest.mark.parametrize("placement", [None, (5.0, 0.0, 0.2)], ids=["absent", "elsewhere"])
+def test_clearance_is_from_what_stood_there_when_the_robot_passed(placement: tuple[float, ...] | None) -> None:
+    feed = NavigationFeed()
+    if placement is not None:
+        feed.world.placements["box"] = placement
+    feed.send_status("started")
+    feed.drive()
+    feed.world.placements["box"] = (BOX_X, 0.0, 0.2)  # the run ends with the box on the track
+    assert feed["min_clearance"] == pytest.approx(0.8, abs=0.03), "the wall is nearest"
+    feed.place(1.0)
+    assert feed["min_clearance"] == pytest.approx(0.6, abs=0.03), "the robot saw the box from there"
+    state = feed.collector.save_state()
+    restored = NavigationFeed()
+    restored.world.placements = feed.world.placements
+    restored.collector.load_state(state)
+    assert restored["min_clearance"] == feed["min_clearance"]

@@ -110,6 +110,7 @@ class NavigationMetrics(MetricCollector):
         self._final_errors: tuple[float, float] | None = None
         self._reached_goals: list[tuple[PlanarPose, PlanarPose]] = []
         self._track: array[float] = array("d")
+        self._placements: list[tuple[int, dict[str, tuple[float, ...]]]] = []  # of other models, from which pose on
 
     def subscriptions(self) -> Mapping[str, MessageHandler]:
         """Return the topics of true odometry, of the navigator's status, and of calls of an external navigator."""
@@ -123,6 +124,10 @@ class NavigationMetrics(MetricCollector):
         self._true_pose = pose
         track = self._track
         if len(track) < 3 or _pose_change(pose, (track[-3], track[-2], track[-1])) > _MIN_POSE_SPACING:
+            if self._robot.truth is not None:
+                placements = dict(self._robot.truth.model_placements())
+                if not self._placements or self._placements[-1][1] != placements:
+                    self._placements.append((len(track) // 3, placements))
             track.extend(pose)
 
     def _on_status(self, message: Any, time_ns: int) -> None:
@@ -184,8 +189,8 @@ class NavigationMetrics(MetricCollector):
             return {}
         try:
             footprint = Footprint(np.array(self._robot.footprint))
-            costmap, distances = self._floor_plan_costmap(footprint)
-            min_clearance = _min_clearance(costmap, distances, footprint, np.array(self._track).reshape(-1, 3))
+            costmap, _ = self._floor_plan_costmap(footprint)
+            min_clearance = self._min_clearance(footprint)
         except RoboyardError:
             return {}
         return {"min_clearance": min_clearance, "shortest_path": _shortest_path_length(costmap, self._reached_goals)}
@@ -207,6 +212,28 @@ class NavigationMetrics(MetricCollector):
         cells = np.where(plan.occupied, LETHAL, np.where(distances <= footprint.inscribed_radius, INSCRIBED, FREE))
         geometry = GridGeometry(plan.resolution, plan.occupied.shape, SE2(*plan.origin, 0.0))
         return Costmap(cells.astype(np.uint8), geometry), distances
+
+    def _min_clearance(self, footprint: Footprint) -> float | None:
+        """Return the least distance from what stood where it stands now, of each part of the track.
+
+        A model that has come, gone or moved since the robot passed is left out of the plan for that part.
+        """
+        if self._robot.truth is None:
+            return None
+        track = np.array(self._track).reshape(-1, 3)
+        final_placements = self._robot.truth.model_placements()
+        poses_by_exclusion: dict[frozenset[str], list[NDArray[np.float64]]] = {}
+        ends = [*(start for start, _ in self._placements[1:]), len(track)]
+        for (start, placements), end in zip(self._placements, ends, strict=True):
+            changed = frozenset(
+                name for name, placement in final_placements.items() if placements.get(name) != placement
+            )
+            poses_by_exclusion.setdefault(changed, []).append(track[start:end])
+        clearances = []
+        for excluded_models, parts in poses_by_exclusion.items():
+            costmap, distances = self._floor_plan_costmap(footprint, excluded_models)
+            clearances.append(_min_clearance(costmap, distances, footprint, np.concatenate(parts)))
+        return min((clearance for clearance in clearances if clearance is not None), default=None)
 
     def save_state(self) -> dict[str, Any]:
         """Return everything but the robot, as plain data."""
