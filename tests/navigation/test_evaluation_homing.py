@@ -82,3 +82,39 @@ def test_cancel_latency_is_from_operator_message_to_goal_end(feed: HomingFeed) -
 
 def test_robot_without_tracker_has_no_homing_metrics() -> None:
     assert HomingMetrics("/truth/rover/odom").values() == {}
+
+
+def send_order(feed: HomingFeed, x: float, *, frame: str = "map", is_home: bool = True) -> None:
+    """The tracker orders the robot to a point on the x axis."""
+    order = msg.HomingOrder(id=1, is_active=True, is_home=is_home)
+    order.pose.header.frame_id = f"rover/{frame}"
+    order.pose.pose.position.x = x
+    feed.send("/rover/homing/order", order)
+
+
+def send_trail(feed: HomingFeed, *xs: float) -> None:
+    """The tracker publishes the points that it stored, on the x axis."""
+    path = msg.Path(poses=[msg.PoseStamped() for _ in xs])
+    for pose, x in zip(path.poses, xs, strict=True):
+        pose.pose.position.x = x
+    feed.send("/rover/homing/trail", path)
+
+
+@pytest.mark.parametrize(("frame", "target"), [("map", 5.0), ("odom", 4.0)])
+def test_home_pose_is_the_home_that_the_robot_is_judged_by(feed: HomingFeed, frame: str, target: float) -> None:
+    """Odometry starts where the robot stood, at x = 1 m."""
+    send_trail(feed, 1.02, 5.0, 8.0)
+    send_order(feed, target, frame=frame)
+    feed.place(30, 5.1)
+    feed.send_status(30, "lost", "home", outages=1)
+    assert feed.result()["home_error"] == pytest.approx(0.1)
+    assert feed.result()["returned"] is True
+
+
+def test_home_of_a_trail_is_where_its_first_point_was_stored(feed: HomingFeed) -> None:
+    send_trail(feed, 1.02, 5.0, 8.0)
+    send_order(feed, 5.0, is_home=False)
+    send_order(feed, 1.02)
+    feed.place(30, 1.1)
+    feed.send_status(30, "lost", "home", outages=1)
+    assert feed.result()["home_error"] == pytest.approx(0.1), "by the truth, not by the robot's own estimate"

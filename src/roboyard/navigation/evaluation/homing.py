@@ -27,7 +27,9 @@ from roboyard.evaluation.figures import (
 )
 from roboyard.evaluation.robot_trace import RobotTrace, configure_time_axis, plan_extent, plan_figure_height
 from roboyard.evaluation.section import ReportSection, SectionContext
+from roboyard.geometry import SE2
 from roboyard.grids.floor_plan import TopDownMap
+from roboyard.messages.convert.poses import pose_to_xy_yaw
 from roboyard.record import Recording
 
 _ACTIVE_GOAL_STATES = (1, 2, 3)
@@ -35,6 +37,8 @@ _ACTIVE_GOAL_STATES = (1, 2, 3)
 _CONNECTED_LINK_STATES = ("connected", "recovering")
 HOME_TOLERANCE = 0.3
 """A robot that is no farther from home counts as returned [m]."""
+_SAME_POINT_TOLERANCE = 1e-3
+"""Two points with a smaller distance are one [m]."""
 
 
 class HomingMetrics(MetricCollector):
@@ -89,7 +93,10 @@ class HomingMetrics(MetricCollector):
     def __init__(self, truth_topic: str, namespace: str = "") -> None:
         self._truth_topic, self._namespace = truth_topic, namespace
         self._position: tuple[float, float] | None = None
+        self._initial_pose: tuple[float, float, float] | None = None
         self._home_position: tuple[float, float] | None = None
+        self._first_trail_position: tuple[float, float] | None = None
+        self._has_home_pose = False
         self._link_state = self._phase = ""
         self._outage_and_skip_counts: tuple[int, int] | None = None
         self._link_lost_ns = 0
@@ -105,6 +112,8 @@ class HomingMetrics(MetricCollector):
         return {
             self._truth_topic: self._on_truth,
             f"{prefix}homing/status": self._on_status,
+            f"{prefix}homing/trail": self._on_trail,
+            f"{prefix}homing/order": self._on_order,
             f"{prefix}navigate_to_pose/_action/status": self._on_goals,
             f"{prefix}arbiter/owner": self._on_owner,
             f"{prefix}teleop/heartbeat": self._on_operator_message,
@@ -113,7 +122,29 @@ class HomingMetrics(MetricCollector):
 
     def _on_truth(self, message: Any, time_ns: int) -> None:
         pose = message.pose.pose
+        if self._initial_pose is None:
+            self._initial_pose = pose_to_xy_yaw(pose)
         self._position = pose.position.x, pose.position.y
+
+    def _on_trail(self, trail: Any, time_ns: int) -> None:
+        if trail.poses:
+            position = trail.poses[0].pose.position
+            self._first_trail_position = position.x, position.y
+
+    def _on_order(self, order: Any, time_ns: int) -> None:
+        """Take home from an order whose target is home but not the first stored point: it is the given pose."""
+        if not (order.is_active and order.is_home):
+            return
+        target = order.pose.pose.position
+        trail_start = self._first_trail_position
+        if trail_start is None or math.dist(trail_start, (target.x, target.y)) > _SAME_POINT_TOLERANCE:
+            self._has_home_pose = True
+        if not self._has_home_pose:
+            return
+        x, y = target.x, target.y
+        if order.pose.header.frame_id.rpartition("/")[2] == "odom" and self._initial_pose is not None:
+            x, y = (SE2(*self._initial_pose) @ np.array((x, y))).tolist()  # odometry starts where the robot stood
+        self._home_position = x, y
 
     def _on_status(self, status: Any, time_ns: int) -> None:
         previous_link_state, self._link_state = self._link_state, status.link
