@@ -51,7 +51,12 @@ def compare_metrics(old: Mapping[str, Any], new: Mapping[str, Any], renames: Ren
 
 
 def _differences(old: Any, new: Any, renames: Renames, at: str, path: str) -> Iterator[tuple[str, Any, Any]]:
-    """Path by the new names, old value, new value; ``at`` is the path by the old names."""
+    """Path by the new names, old value, new value; ``at`` is the path by the old names.
+
+    A metric without a value is null or absent: older runs have null, newer ones leave it out.
+    """
+    if (old is None and new is ABSENT) or (old is ABSENT and new is None):
+        return
     if at and (renames.excludes("metrics", at) or renames.excludes("metrics", path)):
         return
     by_name = _named(old), _named(new)

@@ -325,6 +325,10 @@ def test_metrics_and_results_are_compared_under_renames(tool: ModuleType) -> Non
         "exclude": {"metrics": list(read_renames(tool.RENAMES).excluded["metrics"])},
     }  # fmt: skip
     assert not compare_metrics(old, new, parse_renames(table))
+    for without_value in ({**old, "odom_rmse": None}, old):  # null and absent both say that there is no value
+        assert not compare_metrics(without_value, {**new, "odom_rmse": None}, parse_renames(table))
+        assert not compare_metrics({**without_value, "odom_rmse": None}, new, parse_renames(table))
+    assert compare_metrics({**old, "odom_rmse": 1.0}, {**new, "odom_rmse": None}, parse_renames(table))
     worse = json.loads(json.dumps(new))
     worse["path_length"], worse["success"], worse["criteria"]["drives"]["passed"] = 1.5, False, False
     found = compare_metrics(old, worse, parse_renames(table))

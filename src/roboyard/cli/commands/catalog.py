@@ -39,6 +39,7 @@ class RegistryKind(enum.StrEnum):
     TERRAINS = "terrains"
     TREE_NODES = "tree-nodes"
     WORLD_SOURCES = "world-sources"
+    METRICS = "metrics"
     RUNS = "runs"
 
 
@@ -62,6 +63,9 @@ def list_entries(
     if name is not None:
         _print_node(kind, name, json)
         return
+    if kind is RegistryKind.METRICS and not json:
+        _print_metrics()
+        return
     kinds = [kind] if kind else list(SHOWN_WITHOUT_KIND)
     found = {each.value: list_entries_of(each) for each in kinds}
     if json:
@@ -76,6 +80,15 @@ def list_entries(
         )
         if not entries:
             print_line("none")
+
+
+def _print_metrics() -> None:
+    from roboyard.cli.terminal import print_table
+
+    rows = [
+        (entry["name"], entry["of"], entry["unit"], entry["summary"]) for entry in list_entries_of(RegistryKind.METRICS)
+    ]
+    print_table(("metric", "of", "unit", "meaning"), rows)
 
 
 def _print_node(kind: RegistryKind | None, name: str, as_json: bool) -> None:
@@ -111,6 +124,8 @@ def list_entries_of(kind: RegistryKind) -> list[Entry]:
         ConfigError: An installed package does not offer what its entry point says.
     """
     match kind:
+        case RegistryKind.METRICS:
+            return _metric_entries()
         case RegistryKind.ROBOTS | RegistryKind.WORLDS | RegistryKind.DEVICES | RegistryKind.OBJECTS:
             return _file_entries(kind)
         case RegistryKind.SCENARIOS:
@@ -154,6 +169,19 @@ def list_entries_of(kind: RegistryKind) -> list[Entry]:
             from roboyard.bus.socket import live_runs
 
             return [{"name": run.name, "summary": f"pid {run.pid}", "pid": run.pid} for run in live_runs()]
+
+
+def _metric_entries() -> list[Entry]:
+    from roboyard.evaluation.plugin import RUN_METRICS, robot_metrics
+
+    metrics = [*(("run", metric) for metric in RUN_METRICS), *(("robot", metric) for metric in robot_metrics())]
+    return [
+        {
+            "name": metric.name, "summary": re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", metric.doc), "of": owner,
+            "unit": metric.unit, "better": metric.better,
+        }
+        for owner, metric in metrics
+    ]  # fmt: skip
 
 
 def _file_entries(kind: RegistryKind) -> list[Entry]:
