@@ -5,6 +5,7 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
+from tests.harness.models import free_box
 
 from roboyard.errors import InputError
 from roboyard.evaluation.robot_trace import read_robot_trace
@@ -93,3 +94,33 @@ def test_folders_without_a_run_are_refused(tmp_path: Path) -> None:
     (tmp_path / "metrics.json").write_text("{")
     with pytest.raises(InputError, match="cannot be read"):
         regenerate_report(tmp_path)
+
+
+BOX = free_box("box", (0.4, 0.8, 0.4))
+"""An object that a robot can push."""
+
+
+def test_report_shows_an_object_that_came_during_the_run(tmp_path: Path) -> None:
+    pages = {}
+    for name in ("with", "without"):
+        with Run("empty") as run:
+            run.add_robot("rover").drive(0.5)
+            run.run_for(0.3)
+            if name == "with":
+                run.add_object(BOX, "box", (2.0, 1.0, 0.0))
+            run.run_for(0.3)
+            pages[name] = run.report(tmp_path / name).read_text("utf-8")
+    assert "movable object, at the end" in pages["with"]
+    assert "movable object" not in pages["without"]
+
+
+def test_map_from_above_has_movable_objects_where_they_are() -> None:
+    with Run("empty", record=False) as run:
+        run.add_robot("rover")
+        assert not top_down_map(run.simulation, actors=("rover",)).movable_obstacles.any(), "robots are left out"
+        run.add_object(BOX, "box", (2.0, 1.0, 0.0))
+        run.run_for(0.1)
+        found = top_down_map(run.simulation, actors=("rover",))
+        assert top_down_map(run.simulation).movable_obstacles is None
+    assert found.bounds == pytest.approx((1.8, 0.6, 2.2, 1.4), abs=0.06)
+    assert found.is_empty, "nothing is fixed"

@@ -10,7 +10,7 @@ from typing import Any
 
 from roboyard.grids.floor_plan import TopDownMap
 
-# Colours that no figure uses otherwise, and the CSS variable each stands for.
+# Colors that no figure uses otherwise, and the CSS variable that replaces each.
 INK, MUTED, GRID = "#010101", "#020202", "#030303"
 TRUTH, ODOMETRY, COMMAND, BAD, GOOD = "#040404", "#050505", "#060606", "#070707", "#080808"
 WALL, LOW_OBSTACLE, SCAN, PANEL = "#090909", "#0a0a0a", "#0b0b0b", "#0c0c0c"
@@ -51,7 +51,7 @@ _MATPLOTLIB_SETTINGS: dict[str, Any] = {
 
 @contextmanager
 def figure_style() -> Iterator[None]:
-    """Figures made inside look like the report's."""
+    """Give figures that are made inside the style of the report."""
     import matplotlib as mpl
 
     with mpl.rc_context(_MATPLOTLIB_SETTINGS):
@@ -61,7 +61,7 @@ def figure_style() -> Iterator[None]:
 def new_figure(
     width: float, height: float, rows: int = 1, columns: int = 1, *, share_axes: bool = True
 ) -> tuple[Any, Any]:
-    """A figure [inch] and its axes, without any window system; rows share x axes, and columns both if ``alike``."""
+    """Return a figure [inch] and its axes; rows share the x axes, and columns both axes if ``share_axes``."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(width, height), layout="constrained")
@@ -71,13 +71,13 @@ def new_figure(
 
 
 def ensure_axis_range(axes: Any, low: float, high: float) -> None:
-    """Show at least from ``low`` to ``high``: rounding errors are not blown up to a figure's height."""
+    """Show at least the range from ``low`` to ``high``, so that rounding errors do not fill the figure."""
     limits = axes.get_ylim()
     axes.set_ylim(min(limits[0], low), max(limits[1], high))
 
 
 def render_svg(figure: Any, label: str) -> str:
-    """The figure as an inline SVG element that scales with the page; ``label`` is what screen readers say."""
+    """Return the figure as an inline SVG element that scales with the page; screen readers read ``label``."""
     out = io.BytesIO()
     figure.savefig(out, format="svg", metadata={"Date": None, "Creator": None}, transparent=True)
     text = out.getvalue().decode()
@@ -85,7 +85,7 @@ def render_svg(figure: Any, label: str) -> str:
     for color, variable in _CSS_VARIABLES.items():
         text = text.replace(color, f"var(--{variable})")
     text = text.replace("'DejaVu Sans'", "system-ui, 'DejaVu Sans', sans-serif")
-    # a tenth of a point is as fine as anybody can see
+    # more than a tenth of a point cannot be seen
     text = re.sub(r' d="[^"]*"', lambda path: re.sub(r"(\d+\.\d)\d+", r"\1", path[0]), text)
     text = re.sub(r"<metadata>.*?</metadata>\s*", "", text, flags=re.DOTALL)
     text = re.sub(r'(<svg [^>]*?)width="[^"]*" height="[^"]*"', r"\1", text, count=1)
@@ -95,12 +95,12 @@ def render_svg(figure: Any, label: str) -> str:
 
 
 def decimate(n: int, max_samples: int = 1500) -> slice:
-    """Every k-th of ``n`` samples, so that no more than ``most`` are left."""
+    """Return the slice of every k-th of ``n`` samples that leaves no more than ``max_samples``."""
     return slice(None, None, max(1, -(-n // max_samples)))
 
 
 def draw_top_down_map(axes: Any, top_down_map: TopDownMap | None) -> None:
-    """What stands there, under what follows."""
+    """Draw the obstacles of the world below everything else; movable ones are outlined and named in the legend."""
     if top_down_map is None:
         return
     x, y = top_down_map.cell_centers
@@ -110,10 +110,17 @@ def draw_top_down_map(axes: Any, top_down_map: TopDownMap | None) -> None:
     ):
         if solid.any() and min(solid.shape) > 1:
             axes.contourf(x, y, solid.astype(float), levels=[0.5, 1.5], colors=[color], alpha=alpha, zorder=1)
+    movable = top_down_map.movable_obstacles
+    if movable is not None and movable.any() and min(movable.shape) > 1:
+        axes.contour(x, y, movable.astype(float), levels=[0.5], colors=[MUTED], linewidths=1.2, zorder=1)
+        axes.contourf(x, y, movable.astype(float), levels=[0.5, 1.5], colors=[LOW_OBSTACLE], alpha=0.3, zorder=1)
+        axes.plot(
+            [], [], "s", ms=8, mfc=LOW_OBSTACLE, mec=MUTED, mew=1.2, alpha=0.6, label="movable object, at the end"
+        )
 
 
 def configure_plan_axes(axes: Any, extent: tuple[float, float, float, float]) -> None:
-    """Axes of a plan that shows this much."""
+    """Set up the axes of a plan of an extent (x0, y0, x1, y1) [m]."""
     axes.set_aspect("equal", adjustable="box")
     axes.set_xlim(extent[0], extent[2])
     axes.set_ylim(extent[1], extent[3])

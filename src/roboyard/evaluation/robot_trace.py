@@ -276,7 +276,7 @@ def track_figure(traces: list[RobotTrace], top_down_map: TopDownMap | None) -> s
                     label="contact" if not index else None,
                 )
         configure_plan_axes(axes, extent)
-        figure.legend(loc="outside lower center", ncols=5, handlelength=1.8)
+        figure.legend(loc="outside lower center", ncols=6, handlelength=1.8)
         return render_svg(figure, "True way and odometry over the floor plan")
 
 

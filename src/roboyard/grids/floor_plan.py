@@ -39,36 +39,41 @@ class TopDownMap:
     """Level cuts of a world.
 
     Attributes:
-        low: (rows, columns) what stands on the ground; row 0 has the lowest y.
-        tall: (rows, columns) what is higher than a robot.
+        low_obstacles: (rows, columns) fixed obstacles at the height of a robot's base; row 0 has the lowest y.
+        tall_obstacles: (rows, columns) fixed obstacles that are higher than a robot.
         origin: (x, y) of the outer corner of cell (0, 0) [m].
         resolution: Edge of a cell [m].
+        movable_obstacles: (rows, columns) obstacles that can move or came during the run, at their present poses;
+            None: unknown.
     """
 
     low_obstacles: NDArray[np.bool_]
     tall_obstacles: NDArray[np.bool_]
     origin: tuple[float, float]
     resolution: float
+    movable_obstacles: NDArray[np.bool_] | None = None
 
     @property
     def is_empty(self) -> bool:
-        """Whether nothing stands there."""
+        """Whether there is no fixed obstacle."""
         return not (self.low_obstacles.any() or self.tall_obstacles.any())
 
     @property
     def cell_centers(self) -> tuple[NDArray[np.floating], NDArray[np.floating]]:
-        """x of the columns' and y of the rows' middles [m]."""
+        """x of the columns' and y of the rows' centers [m]."""
         rows, columns = self.low_obstacles.shape
         x, y = self.origin
         return x + (np.arange(columns) + 0.5) * self.resolution, y + (np.arange(rows) + 0.5) * self.resolution
 
     @property
     def bounds(self) -> tuple[float, float, float, float] | None:
-        """Rectangle (x0, y0, x1, y1) [m] that holds everything; None if nothing stands there."""
-        if self.is_empty:
-            return None
+        """Rectangle (x0, y0, x1, y1) around all obstacles [m]; None if there are none."""
         x, y = self.cell_centers
         occupied = self.low_obstacles | self.tall_obstacles
+        if self.movable_obstacles is not None:
+            occupied = occupied | self.movable_obstacles
+        if not occupied.any():
+            return None
         columns, rows = np.flatnonzero(occupied.any(axis=0)), np.flatnonzero(occupied.any(axis=1))
         half = self.resolution / 2.0
         return (

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -52,10 +52,11 @@ def write_report(folder: RunFolder, world: World | Simulation | None = None) -> 
     traces: list[RobotTrace] = []
     log: list[tuple[float, str, str, str]] = []
     sections: list[ReportSection] = []
-    top_down = _top_down_map(world)
+    top_down = None
     if folder.recording.is_file():
         try:
             with open_recording(folder.recording) as recording:
+                top_down = _top_down_map(world, (*document["robots"], *recorded_people(recording)))
                 traces = [
                     read_robot_trace(recording, name, robot["namespace"], robot["topics"])
                     for name, robot in document["robots"].items()
@@ -181,11 +182,12 @@ def _build_section(
         return None
 
 
-def _top_down_map(world: World | Simulation | None) -> TopDownMap | None:
+def _top_down_map(world: World | Simulation | None, actors: Collection[str]) -> TopDownMap | None:
+    """Return the world from above, of a simulation also what can move or came during the run; None without a world."""
     if world is None:
         return None
     try:
-        return top_down_map(world)
+        return top_down_map(world, actors=actors if isinstance(world, Simulation) else None)
     except RoboyardError:  # a world that cannot be seen from above is no reason to have no report
         return None
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from functools import reduce
 
 import numpy as np
@@ -13,26 +14,35 @@ from roboyard.simulation import Simulation
 from roboyard.simulation.floor_plan import floor_plan
 
 _LOW_CUTS, _TALL_CUTS = (0.05, 0.15), (0.3, 0.6)
-"""Heights of the cuts [m]: what a robot would touch, and what it cannot look over."""
+"""Heights of the cuts: what a robot would touch, and what its sensors cannot see over [m]."""
 _RESOLUTION = 0.05
 _MAX_CELLS = 600_000
-"""Larger worlds are cut more coarsely, so that no page and no search gets slow."""
+"""Worlds with more cells are cut with larger ones, so that pages and searches stay quick."""
 _MARGIN = 0.5
 
 
-def top_down_map(world: World | Simulation) -> TopDownMap:
-    """What stands still in a world, seen from above.
+def top_down_map(world: World | Simulation, *, actors: Collection[str] | None = None) -> TopDownMap:
+    """Return the fixed obstacles of a world, seen from above, and on request those that can move.
 
     Args:
         world: As described, or as simulated already (which is quicker).
+        actors: Names of robots and people of a simulation; then the map has everything else that can move or came
+            during the run, where it is now.  None: only fixed obstacles.
 
     Raises:
-        DescriptionError: it cannot be built.
+        DescriptionError: The world cannot be built.
     """
-    model = (world if isinstance(world, Simulation) else Simulation(world)).model
-    extents = [
-        floor_plan(model, height=height, resolution=0.5, margin=_MARGIN).extent for height in (*_LOW_CUTS, *_TALL_CUTS)
-    ]
+    simulation = world if isinstance(world, Simulation) else Simulation(world)
+    model, data = simulation.model, simulation.data
+    heights = (*_LOW_CUTS, *_TALL_CUTS)
+    extents = [floor_plan(model, height=height, resolution=0.5, margin=_MARGIN).extent for height in heights]
+    if actors is not None:
+        extents += [
+            floor_plan(
+                model, data, height=height, resolution=0.5, margin=_MARGIN, moving=True, without=tuple(actors)
+            ).extent
+            for height in heights
+        ]
     low_x, high_x = min(e[0] for e in extents), max(e[1] for e in extents)
     low_y, high_y = min(e[2] for e in extents), max(e[3] for e in extents)
     area = (high_x - low_x) * (high_y - low_y)
@@ -43,4 +53,14 @@ def top_down_map(world: World | Simulation) -> TopDownMap:
         plans = [floor_plan(model, height=height, resolution=resolution, bounds=bounds).occupied for height in heights]
         return reduce(np.logical_or, plans)
 
-    return TopDownMap(cut_at(_LOW_CUTS), cut_at(_TALL_CUTS), (low_x, low_y), resolution)
+    low_obstacles, tall_obstacles = cut_at(_LOW_CUTS), cut_at(_TALL_CUTS)
+    movable_obstacles = None
+    if actors is not None:
+        cuts = (
+            floor_plan(
+                model, data, height=height, resolution=resolution, bounds=bounds, moving=True, without=tuple(actors)
+            ).occupied
+            for height in heights
+        )
+        movable_obstacles = reduce(np.logical_or, cuts) & ~(low_obstacles | tall_obstacles)
+    return TopDownMap(low_obstacles, tall_obstacles, (low_x, low_y), resolution, movable_obstacles)
