@@ -27,7 +27,7 @@ MessageHandler: TypeAlias = Callable[[Any, int], None]
 """Takes a message and the time it was published at [ns]."""
 
 ResourceFactory: TypeAlias = Callable[["RobotContext"], Any]
-"""Makes a resource of a robot when a collector or a section asks for it; None where the robot has nothing of it."""
+"""Makes a resource of a robot when a collector or a section needs it; None where the robot has no such resource."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +104,7 @@ class GroundTruthProvider(Protocol):
 
         Returns:
             Median error of depth as measured and of depth without the camera's own noise [m], and the share of the
-            pixels in range that have a depth; None where the robot has no depth camera, or nobody looked through it.
+            pixels in range that have a depth; None without a depth camera, or if no image of the run was rendered.
         """
 
 
@@ -196,7 +196,7 @@ class RobotContext:
         return self.topics.namespace
 
     def resource(self, name: str) -> Any:
-        """Return a resource, made when it is first asked for; None where nobody offers it for this robot."""
+        """Return a resource, made at the first call; None where no plug-in offers it for this robot."""
         if name not in self._created:
             factory = self.resources.get(name)
             self._created[name] = None if factory is None else factory(self)

@@ -1,4 +1,4 @@
-"""Messages that metrics cannot be computed from: found before a collector gets them, counted and reported once."""
+"""Detection of messages that metrics cannot be computed from, before a collector gets them."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from roboyard.messages.time import to_nanoseconds
 
 RejectionReason = Literal["not finite", "stamped in the future", "stamped too early", "malformed"]
 _MAX_CLOCK_OFFSET_NS: Final = 1_000_000
-"""A stamp may be so far ahead of the run's clock: other programs compute times in floating point [ns]."""
+"""Largest lead of a stamp over the run's clock: other programs compute times in floating point [ns]."""
 _MAX_GAP_NS: Final = 1_000_000_000
-"""A metric is not measured over a part of the run if only rejected messages came for longer than this [ns]."""
+"""A metric is invalid if only rejected messages came for a longer time [ns]."""
 
 
 @dataclass(slots=True)
@@ -25,12 +25,12 @@ class RejectedMessages:
 
     Attributes:
         topic: Their topic.
-        reason: Why they were rejected, in a word or three.
-        text: The first of them in a sentence.
-        count: How many there were.
+        reason: Why they were rejected, in at most three words.
+        text: What is wrong with the first of them, in a sentence.
+        count: Their number.
         first_ns: Time of the first [ns].
         last_ns: Time of the last [ns].
-        robots: Names of the metrics that rest on them, by robot.
+        metrics_by_robot: Names of the metrics that use them, by robot.
     """
 
     topic: str
@@ -42,7 +42,7 @@ class RejectedMessages:
     metrics_by_robot: dict[str, list[str]] = field(default_factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
-        """As metrics.json has it."""
+        """Return them as metrics.json has them."""
         return {
             "topic": self.topic, "reason": self.reason, "text": self.text, "count": self.count,
             "first": self.first_ns * 1e-9, "last": self.last_ns * 1e-9, "metrics": self.metrics_by_robot,
@@ -50,14 +50,14 @@ class RejectedMessages:
 
 
 class MessageChecker:
-    """Decides which messages metrics are computed from, and keeps account of the others.
+    """Decides which messages metrics are computed from, and counts the others.
 
     A message is rejected if a number that metrics use is not finite.  On topics whose stamps are compared with those of
-    the truth it is also rejected if its stamp is in the future of the run's clock, before that of the message before
-    it, or before that of the newest truth.
+    the ground truth it is also rejected if its stamp is ahead of the run's clock, before that of the previous message,
+    or before that of the newest ground truth.
 
     Args:
-        report: Called with one line for the first message of each topic and reason.
+        warn: Called with one line for the first rejected message of each topic and reason.
     """
 
     def __init__(self, warn: Callable[[str], None] | None = None) -> None:
@@ -67,25 +67,25 @@ class MessageChecker:
         self._last_stamp_ns: dict[str, int] = {}
         self._rejections: dict[tuple[str, str], RejectedMessages] = {}
         self._rejected_since_ns: dict[str, int] = {}
-        self._longest_gaps: dict[str, tuple[int, int]] = {}
+        self._max_gaps: dict[str, tuple[int, int]] = {}
 
     @property
     def rejections(self) -> list[RejectedMessages]:
-        """Everything that was rejected, in the order in which it first happened."""
+        """All rejected messages, in the order of the first ones."""
         return list(self._rejections.values())
 
     def check_stamps(self, truth_topics: Mapping[str, str]) -> None:
-        """From now on look at the stamps of topics, each of which is held against a topic with the truth."""
+        """Check the stamps of topics from now on, each against those of a topic of the ground truth."""
         self._truth_topics.update(truth_topics)
         self._truth_topics.update(dict.fromkeys(truth_topics.values(), ""))
 
     def find_problem(self, topic: str, message: Any, time_ns: int) -> tuple[RejectionReason, str] | None:
-        """Why a message cannot be used; None if it can.
+        """Return reason and text of why a message cannot be used; None if it can.
 
         Args:
             topic: Its topic.
             message: The message.
-            time_ns: When it was published, by the run's clock [ns].
+            time_ns: Time of its publication by the run's clock [ns].
         """
         number_name = find_nonfinite_number(message)
         if number_name:
@@ -98,29 +98,29 @@ class MessageChecker:
             return "stamped in the future", f"its stamp is {(stamp_ns - time_ns) * 1e-9:.4g} s ahead of the clock"
         if stamp_ns < self._last_stamp_ns.get(topic, stamp_ns):
             lag = (self._last_stamp_ns[topic] - stamp_ns) * 1e-9
-            return "stamped too early", f"its stamp is {lag:.4g} s before that of the message before it"
+            return "stamped too early", f"its stamp is {lag:.4g} s before that of the previous message"
         if self._first_stamp_ns.get(truth_topic, stamp_ns) <= stamp_ns < self._last_stamp_ns.get(truth_topic, stamp_ns):
             lag = (self._last_stamp_ns[truth_topic] - stamp_ns) * 1e-9
-            return "stamped too early", f"its stamp is {lag:.4g} s before the newest truth, which it is compared with"
+            return "stamped too early", f"its stamp is {lag:.4g} s before that of the newest ground truth"
         self._first_stamp_ns.setdefault(topic, stamp_ns)
         self._last_stamp_ns[topic] = stamp_ns
         return None
 
     def accept(self, topic: str) -> None:
-        """A message of this topic was used: what follows is another part of the run."""
+        """Note that a message of a topic was used, which ends a gap of rejected ones."""
         self._rejected_since_ns.pop(topic, None)
 
     def reject(
         self, topic: str, reason: RejectionReason, text: str, time_ns: int, metrics_by_robot: Mapping[str, list[str]]
     ) -> None:
-        """A message of this topic was not used.
+        """Count a message that was not used.
 
         Args:
             topic: Its topic.
-            reason: Why, in a word or three.
+            reason: Why, in at most three words.
             text: The same in a sentence.
-            time_ns: When it was published [ns].
-            robots: Names of the metrics that rest on the topic, by robot.
+            time_ns: Time of its publication [ns].
+            metrics_by_robot: Names of the metrics that use the topic, by robot.
         """
         rejection = self._rejections.get((topic, reason))
         if rejection is None:
@@ -133,19 +133,19 @@ class MessageChecker:
             metrics = rejection.metrics_by_robot.setdefault(robot, [])
             metrics += [name for name in names if name not in metrics]
         start_ns = self._rejected_since_ns.setdefault(topic, time_ns)
-        gap = self._longest_gaps.get(topic)
+        gap = self._max_gaps.get(topic)
         if gap is None or time_ns - start_ns > gap[1] - gap[0]:
-            self._longest_gaps[topic] = start_ns, time_ns
+            self._max_gaps[topic] = start_ns, time_ns
 
     def rejection_reasons(self) -> dict[str, dict[str, str]]:
-        """By robot and metric, why a criterion must not rest on the metric.
+        """Return by robot and metric why a criterion must not use the metric.
 
-        That is so if it uses a topic with numbers that are not finite, or with messages that nothing can be read from,
-        or if for more than a second, or ever, only messages came that had to be rejected.
+        That is so if the metric uses a topic with numbers that are not finite or with malformed messages, or a topic
+        on which only rejected messages came, for more than a second or in the whole run.
         """
         reasons: dict[str, dict[str, str]] = {}
         for rejection in self._rejections.values():
-            start, end = self._longest_gaps[rejection.topic]
+            start, end = self._max_gaps[rejection.topic]
             if rejection.reason in ("not finite", "malformed"):
                 text = f"messages on {rejection.topic} rejected ({rejection.count}): {rejection.text}"
             elif rejection.topic not in self._last_stamp_ns:
@@ -161,28 +161,29 @@ class MessageChecker:
         return reasons
 
     def save_state(self) -> dict[str, Any]:
-        """All it knows, as plain data."""
+        """Return all counts and times as plain data."""
         return {
             "first": dict(self._first_stamp_ns),
             "newest": dict(self._last_stamp_ns),
             "since": dict(self._rejected_since_ns),
-            "gaps": dict(self._longest_gaps),
+            "gaps": dict(self._max_gaps),
             "rows": [asdict(row) for row in self._rejections.values()],
         }
 
     def load_state(self, state: Mapping[str, Any]) -> None:
-        """Counterpart of `save`."""
+        """Restore what `save_state` returned."""
         self._first_stamp_ns, self._last_stamp_ns = dict(state["first"]), dict(state["newest"])
         self._rejected_since_ns = dict(state["since"])
-        self._longest_gaps = {topic: (int(gap[0]), int(gap[1])) for topic, gap in state["gaps"].items()}
+        self._max_gaps = {topic: (int(gap[0]), int(gap[1])) for topic, gap in state["gaps"].items()}
         rows = [RejectedMessages(**row) for row in state["rows"]]
         self._rejections = {(row.topic, row.reason): row for row in rows}
 
 
 def find_nonfinite_number(message: Any) -> str:
-    """Which number of a message that metrics use is not finite; "" if all are, or the type is none of those checked.
+    """Return the name of a number that metrics use and that is not finite; "" if there is none.
 
-    Covariances are not looked at, nor velocities and efforts of joint states, which many drivers leave undefined.
+    Only the types in the table below are checked.  Covariances are not, nor are velocities and efforts of joint states,
+    which many drivers leave undefined.
     """
     check = _CHECKS.get(message.__class__.__name__)
     if check is None:
@@ -251,4 +252,4 @@ _CHECKS: Final[Mapping[str, Callable[[Any], str]]] = {
     "Twist": _check_twist,
     "IDAndFloat": lambda message: "" if math.isfinite(message.value) else "the value",
 }
-"""What is looked at, by the class of messages."""
+"""Checks by class of message."""

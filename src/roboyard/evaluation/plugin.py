@@ -81,7 +81,7 @@ def collector_classes() -> tuple[type[MetricCollector], ...]:
     """Return the collector classes of all plug-ins, in the order of their positions.
 
     Raises:
-        ConfigError: Two of them declare a metric of the same name, or one overrides a metric that nobody declares.
+        ConfigError: Two of them declare a metric of the same name, or one overrides a metric that none declares.
     """
     owned = [(collector, plugin.name) for plugin in run_plugins() for collector in plugin.collectors]
     owners = {metric.name: "the run" for metric in RUN_METRICS}

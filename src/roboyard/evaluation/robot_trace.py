@@ -1,4 +1,4 @@
-"""What a recording tells of one robot as arrays, and the figures of it: track, odometry error, speed, scan."""
+"""One robot's messages of a recording as arrays, and their figures: track, odometry error, speed, scan."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class ScanTrace:
 
 @dataclass(frozen=True, slots=True)
 class ContactMark:
-    """A contact episode's begin: time [s], place of the robot [m], and who touched what."""
+    """The start of a contact episode: time [s], position of the robot [m], and the names of the shapes in contact."""
 
     time: float
     x: float
@@ -80,15 +80,15 @@ class ContactMark:
 
 @dataclass(frozen=True, slots=True)
 class RobotTrace:
-    """All that the report draws of one robot.
+    """What the report draws of every robot.
 
     Attributes:
         robot: Its name.
         truth: True motion, in the world.
-        odometry: What it thought, aligned with the truth at the first common moment.
+        odometry: Its odometry, aligned with the truth at the first common moment.
         commands: (n, 3) time [s], v [m/s], w [rad/s] as sent to the drive.
-        touches: Contact episodes.
-        scan: A scan from the middle of the run.
+        contacts: Starts of contact episodes.
+        scan: A scan from the middle of the run; None without.
     """
 
     robot: str
@@ -100,12 +100,12 @@ class RobotTrace:
 
     @property
     def has_moved(self) -> bool:
-        """Whether it was told to drive, or moved from where it stood."""
+        """Whether it was commanded to drive, or its pose changed."""
         return len(self.commands) > 0 or bool(np.ptp(self.truth.x) + np.ptp(self.truth.y) > 1e-3)
 
     @property
     def errors(self) -> tuple[Array, Array, Array]:
-        """Time [s], position error [m] and heading error [rad] of odometry against truth."""
+        """Time [s], position error [m] and heading error [rad] of odometry against ground truth."""
         truth, odometry = self.truth, self.odometry
         if not len(truth) or not len(odometry):
             empty = np.zeros(0)
@@ -122,16 +122,16 @@ class RobotTrace:
 def read_robot_trace(
     recording: Recording, robot: str, namespace: str, topics: dict[str, str] | None = None
 ) -> RobotTrace:
-    """Read what concerns ``robot``; topics that are not in the recording give empty arrays.
+    """Read the trace of a robot; topics that are not in the recording give empty arrays.
 
     Args:
         recording: Open.
-        robot: Its name in the run.
-        namespace: "" or "/name".
-        topics: Standard names that lie elsewhere, e.g. {"odom": "/base/odom"}.
+        robot: Name of the robot in the run.
+        namespace: Of its topics, "" or "/name".
+        topics: Topics with other names than the standard ones: {"odom": "/base/odom"}.
 
     Raises:
-        RecordingError: it is damaged.
+        RecordingError: The recording is damaged.
     """
     robot_topics = RobotTopics.for_robot(robot, namespace, topics)
     command_topic = next((name for name in (robot_topics.drive, robot_topics.command) if name in recording.topics), "")
@@ -161,7 +161,7 @@ def read_robot_trace(
 
 
 class _OdometryReader:
-    """Gathers nav_msgs/Odometry."""
+    """Collects poses and velocities of nav_msgs/Odometry."""
 
     def __init__(self) -> None:
         self.rows: list[tuple[float, float, float, float, float, float]] = []
@@ -177,14 +177,14 @@ class _OdometryReader:
 
 
 def _align_odometry(odometry: PoseTrace, truth: PoseTrace) -> PoseTrace:
-    """The odometry in the world: its first pose laid on the true pose of that moment."""
+    """Return the odometry in the world, its first pose aligned with the true pose of that moment."""
     if not len(odometry) or not len(truth):
         return odometry
     start = SE2(float(odometry.x[0]), float(odometry.y[0]), wrap_angle(float(odometry.yaw[0])))
     T_world_odom = truth.pose(float(odometry.time[0])) @ start.inverse()
     points = T_world_odom @ np.column_stack([odometry.x, odometry.y])
-    full_turns = np.round((T_world_odom.theta + odometry.yaw[0] - truth.yaw[0]) / (2 * pi)) * 2 * pi
-    yaw = odometry.yaw + T_world_odom.theta - full_turns
+    offset = np.round((T_world_odom.theta + odometry.yaw[0] - truth.yaw[0]) / (2 * pi)) * 2 * pi
+    yaw = odometry.yaw + T_world_odom.theta - offset
     return PoseTrace(odometry.time, points[:, 0], points[:, 1], yaw, odometry.v, odometry.w)
 
 
@@ -195,7 +195,7 @@ def _contact_mark(episode: tuple[int, str, str], truth: PoseTrace) -> ContactMar
 
 
 def _read_scan(recording: Recording, namespace: str, truth: PoseTrace) -> ScanTrace | None:
-    """The planar scan nearest to the middle of the run, seen from where the robot truly was."""
+    """Return the planar scan nearest to the middle of the run, from the true pose of that moment."""
     scan_topics = [
         name
         for name, topic in recording.topics.items()
@@ -203,8 +203,8 @@ def _read_scan(recording: Recording, namespace: str, truth: PoseTrace) -> ScanTr
     ]
     if not scan_topics or not len(truth):
         return None
-    middle_ns = int(0.5e9 * (truth.time[0] + truth.time[-1]))
-    item = next(iter(recording.messages([scan_topics[0]], start_ns=middle_ns)), None)
+    midpoint_ns = int(0.5e9 * (truth.time[0] + truth.time[-1]))
+    item = next(iter(recording.messages([scan_topics[0]], start_ns=midpoint_ns)), None)
     item = item or next(iter(recording.messages([scan_topics[0]])), None)
     if item is None:
         return None
@@ -217,7 +217,7 @@ def _read_scan(recording: Recording, namespace: str, truth: PoseTrace) -> ScanTr
 
 
 def _sensor_pose(recording: Recording, frame: str) -> SE2:
-    """T_base_sensor by following fixed transforms up to their root; the base's own pose is the root's."""
+    """Return T_base_sensor by following fixed transforms up to their root, whose pose is that of the base."""
     parents: dict[str, tuple[str, SE2]] = {}
     if "/tf_static" not in recording.topics:
         return SE2()
@@ -237,11 +237,11 @@ def _sensor_pose(recording: Recording, frame: str) -> SE2:
 
 _WIDTH = 8.6
 _MIN_ERROR_RANGE, _MIN_HEADING_RANGE = 1e-3, 0.02
-"""Shown of errors, however small they are [m, deg]."""
+"""Smallest ranges of the error axes [m, deg]."""
 
 
 def track_figure(traces: list[RobotTrace], top_down_map: TopDownMap | None) -> str:
-    """True way and odometry seen from above [m]."""
+    """Draw true path and odometry, seen from above [m]."""
     with figure_style():
         moving_traces = [trace for trace in traces if len(trace.truth)]
         extent = plan_extent(moving_traces, top_down_map)
@@ -277,11 +277,11 @@ def track_figure(traces: list[RobotTrace], top_down_map: TopDownMap | None) -> s
                 )
         configure_plan_axes(axes, extent)
         figure.legend(loc="outside lower center", ncols=6, handlelength=1.8)
-        return render_svg(figure, "True way and odometry over the floor plan")
+        return render_svg(figure, "True path and odometry over the floor plan")
 
 
 def error_figure(traces: list[RobotTrace]) -> str:
-    """Position [m] and heading error [deg] of odometry over time."""
+    """Draw position [m] and heading error [deg] of odometry over time."""
     with figure_style():
         figure, (above, below) = new_figure(_WIDTH, 3.6, rows=2)
         for index, trace in enumerate(traces):
@@ -302,7 +302,7 @@ def error_figure(traces: list[RobotTrace]) -> str:
 
 
 def speed_figure(trace: RobotTrace) -> str:
-    """What the drive was told, and what the robot truly did."""
+    """Draw commanded and true speeds over time."""
     with figure_style():
         figure, (above, below) = new_figure(_WIDTH, 3.9, rows=2)
         truth, commands = trace.truth, trace.commands
@@ -322,15 +322,15 @@ def speed_figure(trace: RobotTrace) -> str:
         for contact in trace.contacts:
             above.axvline(contact.time, color=BAD, lw=1.0)
             below.axvline(contact.time, color=BAD, lw=1.0)
-        above.set_ylabel("forward [m/s]")
-        below.set_ylabel("turn [rad/s]")
+        above.set_ylabel("linear [m/s]")
+        below.set_ylabel("angular [rad/s]")
         above.legend(loc="lower right", ncols=2, bbox_to_anchor=(1.0, 1.0), borderaxespad=0.1)
         configure_time_axis(below, [trace])
         return render_svg(figure, "Commanded and true speeds over time")
 
 
 def scan_figure(trace: RobotTrace, top_down_map: TopDownMap | None) -> str:
-    """One scan where it hit the world."""
+    """Draw one scan over the floor plan."""
     scan = trace.scan
     if scan is None:
         return ""
@@ -350,7 +350,7 @@ def scan_figure(trace: RobotTrace, top_down_map: TopDownMap | None) -> str:
 
 
 def _draw_heading_arrows(axes: Any, trace: RobotTrace) -> None:
-    """Show which way it went, every few metres."""
+    """Draw arrows in the direction of motion, every few meters."""
     truth = trace.truth
     steps = np.hypot(np.diff(truth.x), np.diff(truth.y))
     distance = np.concatenate([[0.0], np.cumsum(steps)])
@@ -368,7 +368,7 @@ def _draw_heading_arrows(axes: Any, trace: RobotTrace) -> None:
 
 
 def plan_extent(traces: list[RobotTrace], top_down_map: TopDownMap | None) -> tuple[float, float, float, float]:
-    """What to show: the floor plan's frame if there is one, and all that the robots did."""
+    """Return the extent (x0, y0, x1, y1) of a plan of all tracks and the floor plan, if there is one [m]."""
     xs = [value for trace in traces for value in (trace.truth.x.min(), trace.truth.x.max()) if len(trace.truth)]
     ys = [value for trace in traces for value in (trace.truth.y.min(), trace.truth.y.max()) if len(trace.truth)]
     if top_down_map is not None and top_down_map.bounds is not None:
@@ -381,13 +381,13 @@ def plan_extent(traces: list[RobotTrace], top_down_map: TopDownMap | None) -> tu
 
 
 def plan_figure_height(extent: tuple[float, float, float, float]) -> float:
-    """Of a figure that shows this much [inch]."""
+    """Return the height of a plan of an extent [inch]."""
     ratio = (extent[3] - extent[1]) / (extent[2] - extent[0])
     return float(min(max(_WIDTH * ratio * 0.94 + 0.9, 1.6), 8.0))
 
 
 def configure_time_axis(axes: Any, traces: list[RobotTrace]) -> None:
-    """The whole run's time along x."""
+    """Set up the x axis for the whole run's time."""
     end = max((float(trace.truth.time[-1]) for trace in traces if len(trace.truth)), default=1.0)
     axes.set_xlim(0.0, max(end, 1e-3))
     axes.set_xlabel("simulated time [s]")

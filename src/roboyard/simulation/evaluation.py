@@ -184,7 +184,7 @@ class DepthCameraMetrics(MetricCollector):
             "depth_error",
             "m",
             "Median error of the depth that the first depth camera measures at the end of the run; no value, as of "
-            "the next two, where nobody looked through one.",
+            "the next two, without such a camera or a rendered image.",
             "lower",
         ),
         Metric("depth_error_ideal", "m", "The same error without the camera's noise: that of the renderer.", "lower"),
@@ -218,7 +218,7 @@ class DepthCameraMetrics(MetricCollector):
             self._values = {name: value for name, value in named_errors if math.isfinite(value)}
 
     def values(self) -> dict[str, MetricValue]:
-        """Return the errors; nothing before the end, and where nobody looked through such a camera."""
+        """Return the errors; nothing before the end, and without such a camera or a rendered image."""
         return dict(self._values)
 
     def save_state(self) -> dict[str, Any]:

@@ -283,7 +283,7 @@ class PickPlaceMetrics(MetricCollector):
         return not (is_in_bay or "finger" in robot_collision)
 
     def finish(self, time_ns: int) -> None:
-        """Judge the object that was placed last where it stands now."""
+        """Judge the object that was placed last by its present pose."""
         self._check_placed_objects(time_ns + _PLACE_SETTLING_NS)
 
     def values(self) -> dict[str, MetricValue | None]:

@@ -44,8 +44,8 @@ _SAME_POINT_TOLERANCE = 1e-3
 class HomingMetrics(MetricCollector):
     """Judges a homing tracker by its status and orders, the ground truth, the navigator and the arbiter.
 
-    Home is where the operator was first heard, or the pose that the tracker's parameter `home_pose` gives; the
-    tracker's orders tell.
+    Home is the robot's pose at the operator's first message, or the tracker's parameter `home_pose`; the target of the
+    tracker's last order says which.
 
     Args:
         truth_topic: Of the robot's true nav_msgs/Odometry.

@@ -214,7 +214,7 @@ class NavigationMetrics(MetricCollector):
         return Costmap(cells.astype(np.uint8), geometry), distances
 
     def _min_clearance(self, footprint: Footprint) -> float | None:
-        """Return the least distance from what stood where it stands now, of each part of the track.
+        """Return the least distance of the track from obstacles at their present poses [m]; None without any.
 
         A model that has come, gone or moved since the robot passed is left out of the plan for that part.
         """

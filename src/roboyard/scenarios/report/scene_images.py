@@ -19,18 +19,18 @@ from roboyard.simulation.render.rays import RayRenderer
 
 _IMAGE_SIZE = (420, 300)
 _CAMERA_DISTANCE, _CAMERA_HEIGHT = 1.9, 0.7
-"""How far from what is looked at the camera stands, and how high above it [m]."""
+"""Distance of the camera from its target along the ground, and its height above it [m]."""
 
 
 class SceneImageRenderer:
-    """Draws moments of a run.
+    """Renders moments of a run.
 
     Args:
-        simulation: Of the run; its models are those that are drawn, its state is left alone.
-        recording: Where joints, bodies and things were.
-        robot: Whose joints move.
-        namespace: Of its topics.
-        people: Names.
+        simulation: Of the run; its models are rendered, its state stays as it is.
+        recording: Has the poses of joints, bodies and objects.
+        robot: Name of the robot whose joints move.
+        namespace: Of the robot's topics.
+        people: Names of the people.
     """
 
     def __init__(
@@ -45,16 +45,16 @@ class SceneImageRenderer:
             messages.append(item.message)
 
     def close(self) -> None:
-        """Draw no more."""
+        """Release the renderer."""
         if self._renderer is not None:
             self._renderer.close()
             self._renderer = None
 
-    def render_moment(self, time: float, person: str, part: str) -> str:
-        """A moment [s], seen from beside somebody's part of the body, as a source of ``<img>``."""
+    def render_moment(self, time: float, person: str, body_part: str) -> str:
+        """Return the scene at a time [s], seen from beside a person's body part, as the source of an ``<img>``."""
         from PIL import Image
 
-        target = self._pose_scene(time, person, part)
+        target = self._pose_scene(time, person, body_part)
         sideways = np.array([-target[1], target[0], 0.0])
         sideways = sideways / max(float(np.linalg.norm(sideways)), 1e-6)
         camera = look_at(target + _CAMERA_DISTANCE * sideways + np.array([0.0, 0.0, _CAMERA_HEIGHT]), target, fov_y=0.9)
@@ -66,7 +66,7 @@ class SceneImageRenderer:
         return "data:image/jpeg;base64," + base64.b64encode(out.getvalue()).decode()
 
     def _pose_scene(self, time: float, person: str, part: str) -> np.ndarray:
-        """Everything as it was; (3,) where the part was."""
+        """Pose everything as it was, and return the position (3,) of the body part [m]."""
         for topic in self._replay.topics:
             message = self._message_at(topic, time)
             if message is not None:
@@ -86,7 +86,7 @@ _DEPTH_COLORMAP = "turbo"
 
 
 def depth_comparison_image(comparisons: list[DepthComparison]) -> str:
-    """All of them in rows, as the source of an ``<img>``."""
+    """Return depth comparisons in rows, as the source of an ``<img>``."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(8.6, 1.75 * len(comparisons)), layout="constrained")
