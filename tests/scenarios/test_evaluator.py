@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import roboyard as ry
+from roboyard.errors import InputError
 from roboyard.evaluation.collector import RobotContext
 from roboyard.evaluation.contacts import ContactMetrics
 from roboyard.evaluation.plugin import robot_metrics
@@ -170,6 +171,20 @@ def test_documented_keys_are_those_of_metrics_json() -> None:
     assert documented - metrics == {*document} - metrics, "keys that are no metrics of robots"
     assert metrics <= documented
     assert set(document["robots"]["rover"]["metrics"]) < metrics
+
+
+def test_state_of_other_collectors_is_refused() -> None:
+    evaluation = Evaluator()
+    evaluation.add_robot(RobotContext("a", RobotTopics.for_robot("a")))
+    state = evaluation.save_state()
+    evaluation.load_state(state)
+    key = next(iter(state["robots"]["a"]))
+    removed = state["robots"]["a"].pop(key)
+    with pytest.raises(InputError, match=f"the snapshot has no state of the metric collector {key} of a"):
+        evaluation.load_state(state)
+    state["robots"]["a"] |= {key: removed, "user.Brakes": {}}
+    with pytest.raises(InputError, match=r"the snapshot has the state of the metric collector user.Brakes of a"):
+        evaluation.load_state(state)
 
 
 SQUARE = ((0.2, 0.2), (-0.2, 0.2), (-0.2, -0.2), (0.2, -0.2))

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 from roboyard.bus import Topic
-from roboyard.errors import RoboyardError
+from roboyard.errors import InputError, RoboyardError
 from roboyard.evaluation.collector import MessageHandler, MetricCollector, MetricValue, RobotContext
 from roboyard.evaluation.message_checks import MessageChecker
 from roboyard.evaluation.plugin import RUN_METRICS, collector_classes, robot_metrics, robot_resources
@@ -137,17 +137,29 @@ class Evaluator:
     def save_state(self) -> dict[str, Any]:
         """Return the state of all collectors as plain data."""
         robots = {
-            robot: [collector.save_state() for collector in collectors] for robot, collectors in self.robots.items()
+            robot: {_collector_key(collector): collector.save_state() for collector in collectors}
+            for robot, collectors in self.robots.items()
         }
         return {"messages": self.messages, "robots": robots, "checker": self.checker.save_state()}
 
     def load_state(self, state: dict[str, Any]) -> None:
-        """Restore what `save_state` returned, for the same robots."""
+        """Restore what `save_state` returned, for the same robots.
+
+        Raises:
+            InputError: The state is of other collectors: other run plug-ins were installed when it was saved.
+        """
         self.messages = state["messages"]
         self.checker.load_state(state["checker"])
         for robot, collector_states in state["robots"].items():
-            for collector, collector_state in zip(self.robots[robot], collector_states, strict=True):
-                collector.load_state(collector_state)
+            collectors = {_collector_key(collector): collector for collector in self.robots[robot]}
+            for key in sorted(collectors.keys() ^ collector_states.keys()):
+                side = "no state" if key in collectors else "the state"
+                raise InputError(
+                    f"the snapshot has {side} of the metric collector {key} of {robot}",
+                    valid="one that was saved with the packages that are installed now",
+                )
+            for key, collector in collectors.items():
+                collector.load_state(collector_states[key])
 
     def finish(self, time_ns: int) -> None:
         """Conclude: the run ended at this time [ns]."""
@@ -232,6 +244,10 @@ class Evaluator:
             f"{robot}.{name}": value for robot, metrics in robots.items() for name, value in metrics.items()
         }
         return {**run_metrics, **first_robot, **by_full_name}
+
+
+def _collector_key(collector: MetricCollector) -> str:
+    return f"{type(collector).__module__}.{type(collector).__qualname__}"
 
 
 def _metric_names_by_robot(subscriptions: Sequence[_CollectorSubscription]) -> dict[str, list[str]]:
