@@ -127,14 +127,14 @@ def test_blocked_wheel_turns_the_rover(write: Any, tmp_path: Path) -> None:
         ("{time: 1, type: joint_degraded, joint: knee, effort_scale: 2}", "faulty.yaml:6", "above 1"),
         ("{time: 1, type: power_loss, robot: rovre}", "faulty.yaml:6, faults[0].robot", "did you mean 'rover'"),
         ("{time: 1, type: message_loss, topic: /scna}", "faulty.yaml:6, faults[0].topic", "did you mean '/scan'"),
-        ("{time: 1, type: message_loss, topic: /truth/rover/odom}", "faults[0].topic", "is the truth"),
+        ("{time: 1, type: message_loss, topic: /truth/rover/odom}", "faults[0].topic", "is ground truth"),
         ("{time: 1, type: message_loss, topic: /scan, probability: 1.5}", "faulty.yaml:6", "above 1"),
         ("{time: 1, type: low_friction_area, pose: [0, 0], size: [1, 1]}", "faulty.yaml:6", "has 2 elements"),
         ("{time: 1, type: low_friction_area, pose: [0, 0, 0], size: [0, 1]}", "faulty.yaml:6", "below"),
         ("{time: 1, duration: 0, type: power_loss}", "faulty.yaml:6", "below"),
         ("{time: .nan, type: power_loss}", "faulty.yaml:6", "nan"),
         ("{time: 1, type: remove, name: ghost}", "faulty.yaml:6, faults[0].name", "nothing is called 'ghost'"),
-        ("{time: 1, type: meteor}", "faulty.yaml:6", "must be one of: spawn"),
+        ("{time: 1, type: meteor}", "faulty.yaml:6", "must be one of: call_service"),
     ],
 )
 def test_invalid_faults_are_refused_with_line_and_choices(write: Any, fault: str, place: str, message: str) -> None:

@@ -8,8 +8,8 @@ import pytest
 from roboyard.bringup.catalog import ROBOTS, SCENARIOS, WORLDS
 from roboyard.errors import ConfigError, InputError, UnknownNameError
 from roboyard.scenarios import load_scenario
+from roboyard.scenarios.faults.world_faults import RemoveFault, SpawnFault
 from roboyard.scenarios.resolve import resolve_scenario
-from roboyard.scenarios.schema import RemoveFault, SpawnFault
 
 GOOD = """\
 world: arena
@@ -82,7 +82,7 @@ def test_overrides_change_the_scenario(write) -> None:  # type: ignore[no-untype
         (("duration: 2 min\n", ""), "mine.yaml:1", "'duration' is missing"),
         (("90 deg]", "90 kg]"), "mine.yaml:3", "is a mass, expected an angle"),
         (("[0, 0, 0.1, 0, 0, 0]", "[0, 0]"), "mine.yaml:4", "robots.second.pose"),
-        (("type: spawn", "type: explode"), "mine.yaml:7", "must be one of: spawn, remove"),
+        (("type: spawn", "type: explode"), "mine.yaml:7", "must be one of: call_service, .* spawn, teleport"),
         (("name: box_0", ""), "mine.yaml:8", "name"),
         (("drive: {linear: 0.5", "drvie: {linear: 0.5"), "mine.yaml:5", "unknown key 'drvie'.*mean 'drive'"),
         (("duration: 2 s}}]", "duration: 2 kg}}]"), "mine.yaml:5", "is a mass, expected a time"),

@@ -12,7 +12,7 @@ from numbers import Integral, Real
 from pathlib import Path
 from typing import Annotated, Any, Literal, NoReturn, Union, get_args, get_origin, get_type_hints
 
-from roboyard.config.parameter import UNCONSTRAINED, ValueConstraint, parameter_info, yaml_key
+from roboyard.config.parameter import UNCONSTRAINED, RegisteredType, ValueConstraint, parameter_info, yaml_key
 from roboyard.config.units import UnitError, parse_quantity
 from roboyard.config.wording import LIST_TYPES, describe_expected, describe_range, describe_value, did_you_mean
 from roboyard.config.yaml_tree import YamlNode
@@ -41,6 +41,9 @@ def convert(node: YamlNode, annotation: Any, constraint: ValueConstraint = UNCON
     if annotation is Any or annotation is object:
         return node.to_data()
     if origin is Annotated:
+        registered_type = RegisteredType.of(arguments[1:])
+        if registered_type is not None:
+            return _convert_registered(node, arguments[0], registered_type, path)
         return convert(
             node, arguments[0], next((a for a in arguments[1:] if isinstance(a, ValueConstraint)), constraint), path
         )
@@ -239,6 +242,26 @@ def _convert_dataclass(node: YamlNode, cls: type, path: str) -> Any:
             allowed = f"keys here: {', '.join(keys)}" if keys else "no keys are allowed here"
             raise_config_error(f"unknown key {key!r}{did_you_mean(key, keys)}", child, path, allowed, at_key=True)
     return _make_dataclass(node, node.value, cls, path, "")
+
+
+def _convert_registered(node: YamlNode, base: type, registered_type: RegisteredType, path: str) -> Any:
+    """Make the dataclass whose registered name one of the keys gives."""
+    if isinstance(node.value, base):
+        return node.value
+    if not isinstance(node.value, dict):
+        _raise_mismatch(node, base, UNCONSTRAINED, path)
+    registry, key = registered_type.registry, registered_type.key
+    child = node.value.get(key)
+    if child is None:
+        raise_config_error(f"key {key!r} is missing", node, path, f"it must be one of: {', '.join(registry.names())}")
+    name, inner_path = child.value, f"{path}.{key}" if path else key
+    if not isinstance(name, str) or name not in registry:
+        _convert_choice(child, {choice: choice for choice in registry.names()}, inner_path)
+    try:
+        cls = registry[name]
+    except ConfigError as error:
+        raise_config_error(f"{name!r}: {error}", child, inner_path)
+    return _convert_dataclass(node, cls, path)
 
 
 def _make_dataclass(node: YamlNode, children: dict[str, YamlNode], cls: type, path: str, prefix: str) -> Any:

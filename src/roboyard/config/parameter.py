@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import MISSING, dataclass
-from typing import Any
+from typing import Any, Protocol
 
 from roboyard.config.units import check_unit
 
@@ -39,6 +39,40 @@ class ValueConstraint:
 
 
 UNCONSTRAINED = ValueConstraint()
+
+
+class ClassRegistry(Protocol):
+    """Configuration classes by name; `Registry` is one."""
+
+    def names(self) -> tuple[str, ...]:
+        """Return all names, sorted."""
+
+    def __contains__(self, name: str) -> bool:
+        """Return whether a class is registered under this name."""
+
+    def __getitem__(self, name: str) -> type[Any]:
+        """Return the class of a name. Raises ConfigError if its package does not offer it."""
+
+
+@dataclass(frozen=True, slots=True)
+class RegisteredType:
+    """Marks an annotation whose mappings name their class by a key: ``Annotated[FaultConfig, RegisteredType(FAULTS)]``.
+
+    Each class of the registry is a dataclass whose fields are declared with `parameter`; one of them, a text, is the
+    key and holds the name under which the class is registered.
+
+    Attributes:
+        registry: The classes by name.
+        key: Key of the mapping that names the class.
+    """
+
+    registry: ClassRegistry
+    key: str = "type"
+
+    @staticmethod
+    def of(metadata: Collection[Any]) -> RegisteredType | None:
+        """Return the mark among the metadata of an ``Annotated`` type; None if there is none."""
+        return next((mark for mark in metadata if isinstance(mark, RegisteredType)), None)
 
 
 @dataclass(frozen=True, slots=True)

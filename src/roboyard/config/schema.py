@@ -16,7 +16,7 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin
 import yaml
 
 from roboyard.config.conversion import configuration_keys, type_hints
-from roboyard.config.parameter import UNCONSTRAINED, ValueConstraint, parameter_info, yaml_key
+from roboyard.config.parameter import UNCONSTRAINED, RegisteredType, ValueConstraint, parameter_info, yaml_key
 from roboyard.config.units import describe_quantity, quantity_pattern
 from roboyard.config.wording import LIST_TYPES, describe_expected, union_members
 from roboyard.config.yaml_tree import parse_scalar
@@ -126,7 +126,10 @@ def _nested_dataclasses(hint: Any) -> Iterator[tuple[str, type]]:
     """Iterate over the dataclasses within an annotation, each with its suffix of the key path."""
     for member in union_members(hint):
         origin, arguments = get_origin(member), get_args(member)
-        if isinstance(member, type) and dataclasses.is_dataclass(member):
+        registered_type = RegisteredType.of(arguments) if origin is Annotated else None
+        if registered_type is not None:
+            yield from (("", registered_type.registry[name]) for name in registered_type.registry.names())
+        elif isinstance(member, type) and dataclasses.is_dataclass(member):
             yield "", member
         elif origin is dict:
             yield from ((f".<name>{suffix}", cls) for suffix, cls in _nested_dataclasses(arguments[1]))
@@ -184,6 +187,7 @@ class _JsonSchemaWriter:
     def __init__(self) -> None:
         self.definitions: dict[str, Any] = {}
         self.references: dict[type, str] = {}
+        self.registered_references: dict[tuple[type, str], str] = {}
 
     def schema(self, annotation: Any, constraint: ValueConstraint) -> dict[str, Any]:
         """The schema of a type; its cases are those of `conversion.convert`."""
@@ -191,6 +195,10 @@ class _JsonSchemaWriter:
         if annotation is Any or annotation is object:
             return {}
         if origin is Annotated:
+            registered_type = RegisteredType.of(arguments[1:])
+            if registered_type is not None:
+                names = registered_type.registry.names()
+                return {"anyOf": [{"$ref": self._registered_reference(registered_type, name)} for name in names]}
             return self.schema(
                 arguments[0], next((a for a in arguments[1:] if isinstance(a, ValueConstraint)), constraint)
             )
@@ -274,6 +282,19 @@ class _JsonSchemaWriter:
             self.definitions[name] = {}  # a place for it, while the classes within it are looked at
             self.definitions[name] = self.object_schema(cls)
         return self.references[cls]
+
+    def _registered_reference(self, registered_type: RegisteredType, name: str) -> str:
+        """The reference of a registered class, whose key for the name allows this name only."""
+        cls = registered_type.registry[name]
+        definition = cls.__name__ if cls.__name__ not in self.definitions else f"{cls.__name__}.{name}"
+        if (cls, name) not in self.registered_references:
+            self.registered_references[cls, name] = f"#/$defs/{definition}"
+            self.definitions[definition] = {}
+            schema = self.object_schema(cls)
+            schema["properties"][registered_type.key] |= {"enum": [name]}
+            schema["properties"][registered_type.key].pop("type", None)
+            self.definitions[definition] = schema
+        return self.registered_references[cls, name]
 
     def object_schema(self, cls: type) -> dict[str, Any]:
         """The schema of a class's mapping, flattened configurations included."""

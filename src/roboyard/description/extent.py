@@ -5,10 +5,12 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterator, Sequence
+from typing import Annotated
 
 import numpy as np
 from numpy.typing import NDArray
 
+from roboyard.config import ValueConstraint
 from roboyard.description import Collision, Geometry, Mesh, Model, Polyline
 from roboyard.description.meshes.files import load_mesh
 from roboyard.description.shapes import bounding_half_extents
@@ -17,6 +19,14 @@ from roboyard.geometry import SE2, SE3
 
 PoseLike = Sequence[float] | SE2 | SE3
 """(x, y, yaw) or ``SE2``: standing on the ground; (x, y, z, roll, pitch, yaw) or ``SE3``: as it is [m, rad]."""
+Pose = (
+    Annotated[tuple[float, float, float], ValueConstraint(units=("m", "m", "rad"))]
+    | Annotated[
+        tuple[float, float, float, float, float, float], ValueConstraint(units=("m", "m", "m", "rad", "rad", "rad"))
+    ]
+)
+"""The same in a file, with units."""
+POSE_FORMAT = "[x, y, yaw] or [x, y, z, roll, pitch, yaw]"
 
 FootprintPolygon = tuple[tuple[float, float], ...]
 """Corners (x, y) of a robot's footprint in its base frame [m]; empty where nobody knows them."""

@@ -5,16 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from roboyard.bringup.catalog import find_file
 from roboyard.bringup.robot_nodes import create_node
 from roboyard.bus import Node
 from roboyard.config import parameter
 from roboyard.errors import InputError
-
-if TYPE_CHECKING:
-    from roboyard.scenarios.robot_handle import RobotHandle
+from roboyard.scenarios.run_builder import RobotBuilder
 
 MISSION = "mission"
 """The key of a scenario, and the node's name."""
@@ -30,7 +28,7 @@ class MissionConfig:
     remap: dict[str, str] = parameter(factory=dict, doc="its topics: {map: floor_map}")
 
 
-def add_mission(robot: RobotHandle, config: str | MissionConfig, base_folder: Path | None = None) -> None:
+def add_mission(robot: RobotBuilder, config: str | MissionConfig, base_folder: Path | None = None) -> None:
     """Have a robot run a tree, or pursue tasks. Raises as `create_mission_node`."""
     node, remap = create_mission_node(config, robot.resources(), base_folder)
     robot.add_node(node, MISSION, remap=remap)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from roboyard.compute import expect_kernels
 from roboyard.config import parameter
@@ -15,6 +15,7 @@ from roboyard.errors import ConfigError, InputError
 from roboyard.geometry import SE2, SE3
 from roboyard.scenarios.missions import MISSION, MissionConfig, create_mission_node
 from roboyard.scenarios.nodes.actors import PersonScheduleNode, PersonTask
+from roboyard.scenarios.run_builder import RunBuilder
 from roboyard.simulation.nodes import CrowdNode, PersonNode
 from roboyard.simulation.people import Physique, make_body
 from roboyard.simulation.people.body import SHIRT
@@ -23,9 +24,6 @@ from roboyard.simulation.people.library import find_clip
 from roboyard.simulation.people.limbs import stretch
 from roboyard.simulation.people.skeleton import place_parts
 from roboyard.simulation.people.ways import Ways
-
-if TYPE_CHECKING:
-    from roboyard.scenarios.run import Run
 
 _DEFAULT_HEIGHT = 1.75
 
@@ -88,7 +86,7 @@ def _look_up_clip(scenario_clips: Mapping[str, Clip], base: Path | None, name: s
     return scenario_clips[name] if name in scenario_clips else find_clip(name, base)
 
 
-def add_person(run: Run, name: str, config: PersonConfig) -> PersonNode:
+def add_person(run: RunBuilder, name: str, config: PersonConfig) -> PersonNode:
     """Put somebody into a run.
 
     Raises:
@@ -112,8 +110,7 @@ def add_person(run: Run, name: str, config: PersonConfig) -> PersonNode:
         simulation=run.simulation, body=body, ways=walking_map, clips=clips, place=SE2(x, y, yaw), model=name,
         rate=config.rate, body_rate=config.body_publish_rate, pace=config.speed_factor,
     )  # fmt: skip
-    run.people[name] = run.bus.add(node, name)
-    run.evaluation.add_person(name)
+    run.add_person_node(name, node)
     if config.mission is not None:
         mission, remap = create_mission_node(config.mission, run.resources(), run.base_folder)
         run.bus.add(mission, MISSION, namespace=f"/{name}", remap=remap)
@@ -123,7 +120,7 @@ def add_person(run: Run, name: str, config: PersonConfig) -> PersonNode:
     return node
 
 
-def add_crowd(run: Run, people: Mapping[str, PersonConfig]) -> None:
+def add_crowd(run: RunBuilder, people: Mapping[str, PersonConfig]) -> None:
     """Have those who stroll walk, as one crowd; nothing if nobody does."""
     patrols = {name: entry.patrol for name, entry in people.items() if entry.patrol}
     if patrols:

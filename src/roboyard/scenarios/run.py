@@ -297,6 +297,12 @@ class Run:
 
         return people.add_person(self, name, person or people.PersonConfig(**settings))
 
+    def add_person_node(self, name: str, node: PersonNode) -> PersonNode:
+        """Start the node of a person whose body is in the simulation, and evaluate the person from now on."""
+        self.people[name] = self.bus.add(node, name)
+        self.evaluation.add_person(name)
+        return node
+
     def _start_device(self, name: str, model: Model, initial_command: float = 0.0) -> Node:
         device = furniture_of(model)
         node = FurnitureNode(simulation=self.simulation, furniture=device, model=name, start=initial_command)

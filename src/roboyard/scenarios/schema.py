@@ -12,9 +12,10 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from roboyard.config import parameter
+from roboyard.description.extent import POSE_FORMAT, Pose
 from roboyard.errors import ConfigError
 from roboyard.grids.terrain import TerrainConfig
-from roboyard.scenarios.faults.schema import POSE_FORMAT, FaultConfig, Pose, RemoveFault, SpawnFault
+from roboyard.scenarios.faults.schema import FaultEntry
 from roboyard.scenarios.missions import MissionConfig
 from roboyard.scenarios.operator import OperatorScript, ScriptStep
 from roboyard.scenarios.people import PersonConfig
@@ -29,12 +30,10 @@ __all__ = [
     "PersonConfig",
     "Pose",
     "RecordConfig",
-    "RemoveFault",
     "ScenarioConfig",
     "ScenarioNodeConfig",
     "ScenarioOption",
     "ScenarioRobotConfig",
-    "SpawnFault",
     "TerrainConfig",
     "VariantsEntry",
     "VideoConfig",
@@ -149,7 +148,7 @@ class ScenarioConfig:
         None, doc="a behaviour tree (XML) or tasks (YAML) for the main robot, in place of the node `mission`"
     )
     nodes: dict[str, ScenarioNodeConfig] = parameter(factory=dict, doc="further nodes")
-    faults: tuple[FaultConfig, ...] = parameter((), doc="what happens when")
+    faults: tuple[FaultEntry, ...] = parameter((), doc="faults, each with its time and type")
     criteria: dict[str, str] = parameter(factory=dict, doc="expressions over the metrics; all must hold")
     comparison_metrics: tuple[str, ...] = parameter((), doc="metrics that `roboyard compare` sets side by side first")
     stop_when: str | None = parameter(None, doc="expression over the metrics that ends the run early")

@@ -1,255 +1,216 @@
-"""The faults that a scenario may list, as frozen dataclasses.
+"""Base classes of the faults that a scenario may list, and their registry.
 
-Every fault has a time.  Those that last have a duration; without one they last to the end of the run.
+A fault type is a frozen dataclass that derives from `FaultConfig` (it occurs at a time), `TriggeredFault` (also at an
+event of the robot's skills) or `LastingFault` (it has a duration) and says by `create_effect` what it does in a run.
+It is registered by name as an entry point of the group ``roboyard.faults``; `type` in a scenario gives this name.
 """
 
 from __future__ import annotations
 
 import re
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
-from typing import Annotated, Literal
+from typing import Annotated, Any, ClassVar
 
-from roboyard.config import ValueConstraint, parameter
+import numpy as np
+
+from roboyard.config import RegisteredType, did_you_mean, parameter
+from roboyard.config.registry import Registry
 from roboyard.errors import ConfigError
+from roboyard.scenarios.run_builder import RunBuilder
 
-Pose = (
-    Annotated[tuple[float, float, float], ValueConstraint(units=("m", "m", "rad"))]
-    | Annotated[
-        tuple[float, float, float, float, float, float], ValueConstraint(units=("m", "m", "m", "rad", "rad", "rad"))
-    ]
-)
-POSE_FORMAT = "[x, y, yaw] or [x, y, z, roll, pitch, yaw]"
 _TRIGGER_PATTERN = re.compile(r"\w+(\.\w+)?")
-_TRIGGER_DOC = "SKILL or SKILL.PHASE: when the robot's skills next tell that, at `time` or after"
-_ROBOT_DOC = "whose; default: the first robot"
 
 
-@dataclass(frozen=True)
-class SpawnFault:
-    """At a time a model appears."""
-
-    time: float = parameter(unit="s", low=0.0, high=1e6, doc="simulated time")
-    type: Literal["spawn"] = "spawn"
-    model: str = parameter("box", doc="a path to a description, or `box`, `cylinder`, `sphere`")
-    pose: Pose = parameter((0.0, 0.0, 0.0), doc=f"{POSE_FORMAT} in m and rad")
-    name: str | None = parameter(None, doc="autostart: the model's")
-    size: tuple[float, float, float] = parameter((0.4, 0.4, 0.4), unit="m", low=1e-3, doc="of the named shapes")
-    pose_noise: tuple[float, float, float] = parameter(
-        (0.0, 0.0, 0.0), low=0.0, high=1000.0, doc="x, y, yaw: by how much the pose differs from seed to seed, at most"
-    )
+class FaultKeyError(ConfigError):
+    """A value of a fault does not fit the run; ``location`` is the key of the fault that holds it."""
 
 
-@dataclass(frozen=True)
-class RemoveFault:
-    """At a time a model disappears."""
+class FaultEffect:
+    """What one fault of a run does when it begins and when it ends.
 
-    time: float = parameter(unit="s", low=0.0, high=1e6, doc="simulated time")
-    type: Literal["remove"] = "remove"
-    name: str = parameter("", doc="of a spawned model or a robot")
+    Args:
+        description: One clause that says what happens, for the log, diagnostics and metrics.json.
 
-    def __post_init__(self) -> None:
-        if not self.name:
-            raise ConfigError("key 'name' is missing", valid="the name of a spawned model or a robot")
+    Attributes:
+        description: As given.
+    """
+
+    def __init__(self, description: str) -> None:
+        self.description = description
+
+    def begin(self) -> str | None:
+        """Apply the fault; return a description that only this moment gives, else None."""
+        return None
+
+    def end(self) -> None:
+        """Revert the fault; faults without a duration never end."""
+
+    def on_trigger(self, event: Any) -> None:
+        """Receive the skill event (roboyard_msgs/SkillEvent) for which the fault waited, before it begins."""
+
+    def save_state(self) -> dict[str, Any]:
+        """Return the state of the effect that no other part of a snapshot holds, as plain data."""
+        return {}
+
+    def load_state(self, state: dict[str, Any]) -> None:
+        """Restore what `save_state` returned.
+
+        The effects of a run are restored in the order in which their faults began.
+        """
+
+
+class ActionEffect(FaultEffect):
+    """An effect that consists of one action and does not end.
+
+    Args:
+        description: As of `FaultEffect`.
+        action: Function that `begin` calls.
+    """
+
+    def __init__(self, description: str, action: Callable[[], object]) -> None:
+        super().__init__(description)
+        self._action = action
+
+    def begin(self) -> str | None:
+        """Execute the action."""
+        self._action()
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class FaultContext:
+    """What a fault is given to create its effect.
+
+    Attributes:
+        run: The run with all its robots and nodes.
+        name: Unique name of the fault in the run: ``sensor_dropout_3``.
+        number: Number of the fault in the run.
+        model_names: Names of the run's models and of those that earlier faults of the scenario add.
+    """
+
+    run: RunBuilder
+    name: str
+    number: int
+    model_names: tuple[str, ...]
+
+    def random(self) -> np.random.Generator:
+        """Return the random generator of this fault, seeded by the run."""
+        return self.run.bus.random(f"/faults/{self.name}")
 
 
 @dataclass(frozen=True, kw_only=True)
-class TeleportFault:
-    """At a time a robot is carried elsewhere, which no wheel of it feels."""
+class FaultConfig(ABC):
+    """A fault that occurs at a time.
 
-    time: float = parameter(unit="s", low=0.0, high=1e6, doc="simulated time")
-    type: Literal["teleport"]
-    pose: Annotated[tuple[float, float, float], ValueConstraint(units=("m", "m", "rad"))] = parameter(
-        doc="[x, y, yaw] where it is put"
-    )
-    robot: str | None = parameter(None, doc=_ROBOT_DOC)
+    Attributes:
+        is_momentary: Whether the log and metrics.json say that it occurred, instead of started and finished.
+    """
+
+    is_momentary: ClassVar[bool] = True
+    time: float = parameter(unit="s", low=0.0, high=1e6, doc="simulated time at which it occurs or starts")
+    type: str = parameter(doc="name of the type of fault")
+
+    @abstractmethod
+    def create_effect(self, context: FaultContext) -> FaultEffect:
+        """Return what the fault does in a run.
+
+        Raises:
+            FaultKeyError: The run has no robot, sensor, topic, … of the name that the fault gives, or it cannot fail
+                in this way.
+        """
+
+    def added_models(self, number: int) -> tuple[str, ...]:
+        """Return the names of the models that the fault adds to the run."""
+        return ()
+
+
+FAULTS: Registry[type[FaultConfig]] = Registry("fault", group="roboyard.faults", base=lambda: FaultConfig)
+"""Types of faults by the name that scenarios give as `type`."""
+
+FaultEntry = Annotated[FaultConfig, RegisteredType(FAULTS)]
+"""Annotation of a fault in a scenario: a mapping whose key `type` names its class."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class FootholdCollapseFault:
-    """At a time the square of the terrain is gone on which a robot is about to set a foot, by its plan of steps."""
+class TriggeredFault(FaultConfig):
+    """A fault that occurs at a time, or when the robot's skills reach a phase."""
 
-    time: float = parameter(unit="s", low=0.0, high=1e6, doc="simulated time")
-    type: Literal["foothold_collapse"]
-    lead_time: float = parameter(
-        0.5, unit="s", low=0.0, high=1e3, doc="of feet that rise no sooner than this, by the plan"
+    trigger: str | None = parameter(
+        None, doc="SKILL or SKILL.PHASE: it waits until the robot's skills report this, at `time` or later"
     )
-    robot: str | None = parameter(None, doc=_ROBOT_DOC)
-
-
-@dataclass(frozen=True, kw_only=True)
-class TriggeredFault:
-    """What happens at a time, or when a robot's skills come to something."""
-
-    time: float = parameter(unit="s", low=0.0, high=1e6, doc="simulated time at which it happens or begins")
-    trigger: str | None = parameter(None, doc=_TRIGGER_DOC)
-    occurrence: int = parameter(1, low=1, high=1_000_000, doc="of these moments, counted from `time` on")
-    trigger_delay: float = parameter(0.0, unit="s", low=0.0, high=1e6, doc="after that moment")
+    occurrence: int = parameter(
+        1, low=1, high=1_000_000, doc="which of these reports triggers it, counted from `time` on"
+    )
+    trigger_delay: float = parameter(0.0, unit="s", low=0.0, high=1e6, doc="delay after the report")
 
     def __post_init__(self) -> None:
         if self.trigger is not None and not _TRIGGER_PATTERN.fullmatch(self.trigger):
             raise ConfigError(
                 f"trigger {self.trigger!r}",
-                valid="SKILL (when it begins) or SKILL.PHASE, as skills tell them: grasp.low",
+                valid="SKILL (when it begins) or SKILL.PHASE, as the skills report them: grasp.low",
             )
         if self.trigger is None and (self.occurrence != 1 or self.trigger_delay > 0.0):
-            raise ConfigError(
-                "occurrence or trigger_delay of no moment", valid="with 'trigger', which says what is counted"
-            )
+            raise ConfigError("occurrence or trigger_delay without a trigger", valid="with the key 'trigger'")
 
 
 @dataclass(frozen=True, kw_only=True)
 class LastingFault(TriggeredFault):
-    """A fault that begins and, unless it lasts to the end, ends."""
+    """A fault that starts and, unless it lasts until the end of the run, finishes."""
 
-    duration: float | None = parameter(None, unit="s", low=1e-9, high=1e6, doc="how long; default: to the end")
-
-
-@dataclass(frozen=True, kw_only=True)
-class ObjectFault(TriggeredFault):
-    """Somebody meddles with what an arm goes for."""
-
-    type: Literal[
-        "knock_over", "remove_object", "drop_object", "cover_place", "remove_place", "push_objects_together",
-        "occupy_place",
-    ]  # fmt: skip
-    object: str | None = parameter(
-        None, doc="autostart: nearest to where the skill is at; of `drop_object` to the hand"
-    )
-    robot: str | None = parameter(None, doc=_ROBOT_DOC)
-
-
-@dataclass(frozen=True, kw_only=True)
-class DeviceCommandFault(TriggeredFault):
-    """Furniture gets a command: a belt runs, a door opens."""
-
-    type: Literal["device_command"]
-    name: str = parameter(doc="of the furniture")
-    value: float = parameter(
-        low=-100.0, high=100.0, doc="m/s of a belt, rad/s of a turntable, how far a door is open (0 to 1)"
+    is_momentary: ClassVar[bool] = False
+    duration: float | None = parameter(
+        None, unit="s", low=1e-9, high=1e6, doc="how long it lasts; default: until the end of the run"
     )
 
 
 @dataclass(frozen=True, kw_only=True)
-class ServiceCallFault(TriggeredFault):
-    """Somebody calls a service that takes nothing (std_srvs/Trigger), as an emergency stop."""
+class RobotFault(FaultConfig):
+    """A fault of one robot."""
 
-    type: Literal["call_service"]
-    service: str = parameter("arm/stop", doc="its name in the robot's namespace")
-    robot: str | None = parameter(None, doc=_ROBOT_DOC)
+    robot: str | None = parameter(None, doc="name of the robot; default: the first robot")
 
+    def find_model(self, run: RunBuilder) -> str:
+        """Return the name of the robot, or of another model of the run that has joints or sensors.
 
-@dataclass(frozen=True, kw_only=True)
-class SensorOutputFault(LastingFault):
-    """A sensor says nothing, the same again and again, or of a depth camera that it could measure nothing."""
+        Raises:
+            ConfigError: The run has no robot, or no model of this name.
+        """
+        if self.robot is None:
+            if not run.robots:
+                raise ConfigError("the scenario has no robot for this fault", valid="a robot, named by key 'robot'")
+            return next(iter(run.robots))
+        models = {key: handle.model for key, handle in run.simulation.models.items()}
+        if self.robot not in models:
+            others = [name for name, model in models.items() if name not in run.robots and model.joints]
+            raise unknown_value_error("robot", "robot", self.robot, [*run.robots, *others])
+        return self.robot
 
-    type: Literal["sensor_dropout", "sensor_frozen", "depth_dropout"]
-    sensor: str = parameter(doc="its name in the robot's description")
-    robot: str | None = parameter(None, doc=_ROBOT_DOC)
+    def find_robot(self, run: RunBuilder, missing: str) -> str:
+        """Return the name of the robot; a model that is not a robot is an error.
 
-
-@dataclass(frozen=True, kw_only=True)
-class LowLightFault(LastingFault):
-    """A camera's pictures are darker: the lamps are off. Depth, which brings its own light, is as ever."""
-
-    type: Literal["low_light"]
-    sensor: str = parameter(doc="its name in the robot's description")
-    brightness: float = parameter(0.0, low=0.0, high=1.0, doc="what is left, as a share")
-    robot: str | None = parameter(None, doc=_ROBOT_DOC)
-
-
-@dataclass(frozen=True, kw_only=True)
-class SensorDelayFault(LastingFault):
-    """A sensor's readings come late."""
-
-    type: Literal["sensor_delay"]
-    sensor: str = parameter(doc="its name in the robot's description")
-    delay: float = parameter(unit="s", low=1e-9, high=3600.0, doc="how late")
-    robot: str | None = parameter(None, doc=_ROBOT_DOC)
+        Args:
+            run: The run.
+            missing: What such a model lacks, for the error: "feet".
+        """
+        name = self.find_model(run)
+        if name not in run.robots:
+            raise FaultKeyError(f"{name} has no {missing}", location="robot", valid=", ".join(run.robots))
+        return name
 
 
-@dataclass(frozen=True, kw_only=True)
-class SensorNoiseFault(LastingFault):
-    """A sensor has more noise than it is made with."""
+def unknown_value_error(kind: str, key: str, value: str, names: Collection[str]) -> FaultKeyError:
+    """Return the error for a name that the run does not have, with the most similar name and all names.
 
-    type: Literal["sensor_noise"]
-    sensor: str = parameter(doc="its name in the robot's description")
-    stddev: float = parameter(low=0.0, high=1e6, doc="of white noise, in the unit of what it measures")
-    robot: str | None = parameter(None, doc=_ROBOT_DOC)
-
-
-@dataclass(frozen=True, kw_only=True)
-class JointLockedFault(LastingFault):
-    """A wheel or joint cannot move."""
-
-    type: Literal["joint_locked"]
-    joint: str = parameter(doc="its name in the robot's description")
-    robot: str | None = parameter(None, doc=_ROBOT_DOC)
-
-
-@dataclass(frozen=True, kw_only=True)
-class JointDegradedFault(LastingFault):
-    """A wheel's or joint's motor has only a share of its effort left."""
-
-    type: Literal["joint_degraded"]
-    joint: str = parameter(doc="its name in the robot's description")
-    effort_scale: float = parameter(0.3, low=0.0, high=1.0, doc="what is left, as a share of its limit")
-    robot: str | None = parameter(None, doc=_ROBOT_DOC)
-
-
-@dataclass(frozen=True, kw_only=True)
-class PowerLossFault(LastingFault):
-    """No motor of a robot has any effort, joints with brakes are held, and its sensors are silent."""
-
-    type: Literal["power_loss"]
-    robot: str | None = parameter(None, doc=_ROBOT_DOC)
-
-
-@dataclass(frozen=True, kw_only=True)
-class LowFrictionFault(LastingFault):
-    """A rectangle of the ground has another friction."""
-
-    type: Literal["low_friction_area"]
-    pose: Annotated[tuple[float, float, float], ValueConstraint(units=("m", "m", "rad"))] = parameter(
-        doc="[x, y, yaw] of its middle"
+    Args:
+        kind: What the name should be of: "robot".
+        key: Key of the fault that holds it.
+        value: The unknown name.
+        names: All names of this kind.
+    """
+    return FaultKeyError(
+        f"no {kind} {value!r}{did_you_mean(value, names)}",
+        location=key,
+        valid=f"there are: {', '.join(names) or 'none'}",
     )
-    size: tuple[float, float] = parameter(unit="m", low=1e-3, high=1e4, doc="[length, width]")
-    friction: float = parameter(0.1, low=0.0, high=10.0, doc="Coulomb's coefficient of the ground there")
-
-
-@dataclass(frozen=True, kw_only=True)
-class MessageLossFault(LastingFault):
-    """Some of the messages of a topic do not reach their subscribers."""
-
-    type: Literal["message_loss"]
-    topic: str = parameter(doc="e.g. /scan")
-    probability: float = parameter(1.0, low=0.0, high=1.0, doc="of the messages that get lost")
-
-
-@dataclass(frozen=True, kw_only=True)
-class MessageDelayFault(LastingFault):
-    """The messages of a topic reach their subscribers late."""
-
-    type: Literal["message_delay"]
-    topic: str = parameter(doc="e.g. /scan")
-    delay: float = parameter(unit="s", low=1e-9, high=3600.0, doc="how late")
-
-
-FaultConfig = (
-    SpawnFault
-    | RemoveFault
-    | DeviceCommandFault
-    | TeleportFault
-    | FootholdCollapseFault
-    | ObjectFault
-    | ServiceCallFault
-    | SensorOutputFault
-    | LowLightFault
-    | SensorDelayFault
-    | SensorNoiseFault
-    | JointLockedFault
-    | JointDegradedFault
-    | PowerLossFault
-    | LowFrictionFault
-    | MessageLossFault
-    | MessageDelayFault
-)

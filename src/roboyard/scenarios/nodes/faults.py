@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -14,31 +14,36 @@ from roboyard.config import loads, parameter, parse_yaml
 from roboyard.errors import ConfigError, RoboyardError, UnknownNameError
 from roboyard.messages import msg, service_type
 from roboyard.scenarios.faults.injection import ScheduledFault
-from roboyard.scenarios.faults.schedule import END_PREFIX, MOMENTARY_FAULTS, fault_event, fault_schedule, log_line
-from roboyard.scenarios.faults.schema import FaultConfig
+from roboyard.scenarios.faults.schedule import END_PREFIX, fault_event, fault_schedule, fault_times, log_line
+from roboyard.scenarios.faults.schema import FaultConfig, FaultEntry, TriggeredFault
 
 
 class FaultScheduleNode(Node):
-    """Begins and ends faults at their times, or when skills come to what they wait for; says so in log and diagnostics.
+    """Begins and ends faults at their times, or when skills reach what they wait for; reports them in log and
+    diagnostics.
 
-    ``events`` is the list of what happened so far: time [s], the scenario's word for it, whether it ``started``,
-    ``finished`` or just ``occurred``, and what it was in words.
+    ``events`` lists what happened so far: time [s], type of the fault, whether it ``started``, ``finished`` or, if it
+    is momentary, ``occurred``, and a description.
     """
 
     faults: tuple[ScheduledFault, ...] = resource(tuple)
     events: list[dict[str, Any]] = resource(list)
 
     def setup(self) -> None:
-        """Wait for the first one."""
+        """Schedule the first fault."""
         self._by_name = {fault.name: fault for fault in self.faults}
-        timed = [fault for fault in self.faults if not fault.trigger]
-        order = fault_schedule((fault.start_ns, fault.end_ns) for fault in timed)
+        timed = [fault for fault in self.faults if fault.trigger is None]
+        order = fault_schedule(fault_times(fault.config) for fault in timed)
         self._schedule = [(time_ns, timed[number].name, is_start) for time_ns, number, is_start in order]
         self._schedule_index = 0
-        self._trigger_counts = {fault.name: fault.occurrence for fault in self.faults if fault.trigger}
+        self._trigger_counts = {
+            fault.name: config.occurrence
+            for fault in self.faults
+            if isinstance(config := fault.config, TriggeredFault) and config.trigger is not None
+        }
         self._active_faults: list[str] = []
         self._next_event: ScheduledEvent | None = None
-        for topic in sorted({fault.events_topic for fault in self.faults if fault.trigger}):
+        for topic in sorted({fault.events_topic for fault in self.faults if fault.events_topic}):
             self.subscribe(topic, msg.SkillEvent, partial(self._on_skill_event, topic))
         if self.faults:
             self.report_health("ok", "no fault is under way")
@@ -50,22 +55,28 @@ class FaultScheduleNode(Node):
             return
         for name in list(self._trigger_counts):
             fault = self._by_name[name]
-            if fault.events_topic == topic and fault.trigger in triggers and self.now_ns >= fault.start_ns:
-                self._trigger_counts[name] -= 1
-                if self._trigger_counts[name] > 0:
-                    continue
-                del self._trigger_counts[name]
-                fault.on_event(event)
-                start_ns = self.now_ns + fault.trigger_delay_ns
-                duration_ns = None if fault.end_ns is None else fault.end_ns - fault.start_ns
-                ends = [] if duration_ns is None else [(start_ns + duration_ns, name, False)]
-                upcoming = sorted(
-                    [*self._schedule[self._schedule_index :], (start_ns, name, True), *ends], key=_schedule_order
-                )
-                self._schedule = [*self._schedule[: self._schedule_index], *upcoming]
-                self._schedule_next_event()
-                if not fault.trigger_delay_ns:
-                    self._run_due_faults()
+            config = fault.config
+            if not isinstance(config, TriggeredFault) or fault.events_topic != topic or config.trigger not in triggers:
+                continue
+            if self.now_ns < fault.start_ns:
+                continue
+            self._trigger_counts[name] -= 1
+            if self._trigger_counts[name] > 0:
+                continue
+            del self._trigger_counts[name]
+            fault.effect.on_trigger(event)
+            delay_ns = round(config.trigger_delay * 1e9)
+            start_ns, duration_ns = self.now_ns + delay_ns, fault.duration_ns
+            ends = [] if duration_ns is None else [(start_ns + duration_ns, name, False)]
+            self._add_to_schedule([(start_ns, name, True), *ends])
+            self._schedule_next_event()
+            if not delay_ns:
+                self._run_due_faults()
+
+    def _add_to_schedule(self, items: list[tuple[int, str, bool]]) -> None:
+        """Add items behind those that have happened; at one instant faults end before others begin."""
+        upcoming = sorted([*self._schedule[self._schedule_index :], *items], key=lambda item: (item[0], item[2]))
+        self._schedule = [*self._schedule[: self._schedule_index], *upcoming]
 
     def _schedule_next_event(self) -> None:
         if self._next_event is not None:
@@ -84,20 +95,24 @@ class FaultScheduleNode(Node):
             _, name, is_start = self._schedule[self._schedule_index]
             self._schedule_index += 1
             fault = self._by_name[name]
-            self._report_event(fault, is_start, (fault.apply if is_start else fault.revert)())
+            if is_start:
+                self._report_event(fault, is_start, fault.effect.begin() or fault.effect.description)
+            else:
+                fault.effect.end()
+                self._report_event(fault, is_start, fault.effect.description)
         self._schedule_next_event()
 
-    def _report_event(self, fault: ScheduledFault, is_start: bool, outcome: str | None) -> None:
-        text = log_line(outcome or fault.description, fault.trigger)
-        self.events.append(fault_event(self.now, fault.fault_type, is_start, text))
-        if fault.fault_type in MOMENTARY_FAULTS:
+    def _report_event(self, fault: ScheduledFault, is_start: bool, description: str) -> None:
+        text = log_line(description, fault.trigger)
+        self.events.append(fault_event(self.now, fault.config, is_start, text))
+        if fault.config.is_momentary:
             self.log.info(text)
             return
         self.log.warn(text if is_start else f"{END_PREFIX}{text}")
         self._active_faults = (
-            [*self._active_faults, fault.description]
+            [*self._active_faults, fault.effect.description]
             if is_start
-            else [other for other in self._active_faults if other != fault.description]
+            else [other for other in self._active_faults if other != fault.effect.description]
         )
         level = self.health.level if self.health else ""
         if self._active_faults:
@@ -107,30 +122,26 @@ class FaultScheduleNode(Node):
         if self.health is not None and self.health.level == level:  # changes of level are published at once anyway
             self.bus.publish_health_change()
 
+    def _started_faults(self) -> Iterator[str]:
+        """Iterate over the names of the faults that have begun, in this order."""
+        for _, name, is_start in self._schedule[: self._schedule_index]:
+            if is_start:
+                yield name
+
     def save_state(self) -> dict[str, Any]:
-        """How far the agenda is, and the generators of what disturbs topics."""
-        random_states = {
-            fault.name: copy.deepcopy(impairment.rng.bit_generator.state)
-            for fault in self._by_name.values()
-            if (impairment := fault.impairment)
-        }
-        dropped_counts = {
-            fault.name: fault.impairment.dropped_count for fault in self._by_name.values() if fault.impairment
-        }
-        schedule = [list(item) for item in self._schedule]
+        """Return how far the schedule is, and the states of the effects."""
         fault_state = {
-            "schedule": schedule,
+            "schedule": [list(item) for item in self._schedule],
             "trigger_counts": self._trigger_counts,
             "schedule_index": self._schedule_index,
             "active_faults": self._active_faults,
             "events": self.events,
-            "random_states": random_states,
-            "dropped_counts": dropped_counts,
+            "effects": {name: fault.effect.save_state() for name, fault in self._by_name.items()},
         }
         return {**super().save_state(), **copy.deepcopy(fault_state)}
 
     def load_state(self, saved: dict[str, Any]) -> None:
-        """Take it back.  Faults of robots are in the simulation's state; topics are disturbed again from here."""
+        """Restore what `save_state` returned; faults that the simulation applies are part of its own state."""
         super().load_state(saved)
         self._schedule = [(int(time_ns), str(name), bool(is_start)) for time_ns, name, is_start in saved["schedule"]]
         self._schedule_index, self._active_faults, self._trigger_counts = (
@@ -139,40 +150,26 @@ class FaultScheduleNode(Node):
             dict(saved["trigger_counts"]),
         )
         self.events[:] = saved["events"]
-        for fault in self._by_name.values():
-            if fault.impairment is not None:
-                fault.revert()
-        for _, name, is_start in self._schedule[: self._schedule_index]:
-            fault = self._by_name[name]
-            if fault.impairment is not None:
-                (fault.apply if is_start else fault.revert)()
-        for fault in self._by_name.values():
-            if fault.impairment is not None:
-                fault.impairment.rng.bit_generator.state = saved["random_states"][fault.name]
-                fault.impairment.dropped_count = saved["dropped_counts"][fault.name]
+        for name in dict.fromkeys((*self._started_faults(), *self._by_name)):
+            self._by_name[name].effect.load_state(saved["effects"][name])
         self._schedule_next_event()
 
 
-def _schedule_order(item: tuple[int, str, bool]) -> tuple[int, bool]:
-    """At one instant what ends goes before what begins."""
-    return item[0], item[2]
-
-
 FIRST_NUMBER = 1_000
-"""Number of the first: a scenario's own faults are numbered from zero."""
+"""Number of the first requested fault; the scenario's own faults are numbered from zero."""
 CreateFault = Callable[[FaultConfig, int], ScheduledFault]
-"""A fault's deed, by the fault and its number."""
+"""Function that creates a fault of the run from its configuration and its number."""
 
 
 @dataclass(frozen=True)
 class _FaultRequest:
     """One fault, as an entry of a scenario."""
 
-    fault: FaultConfig = parameter(doc="what happens")
+    fault: FaultEntry = parameter(doc="the fault")
 
 
 class FaultServiceNode(FaultScheduleNode):
-    """Lets faults happen when it is asked to; those that last end by themselves, or when it is asked to.
+    """Injects faults on request; those that last end by themselves or on request.
 
     services: /inject_fault (roboyard_msgs/InjectFault), /end_fault (roboyard_msgs/EndFault)
     """
@@ -180,7 +177,7 @@ class FaultServiceNode(FaultScheduleNode):
     create_fault: CreateFault = resource()
 
     def setup(self) -> None:
-        """Serve."""
+        """Offer the services."""
         super().setup()
         self._requests: list[str] = []
         self.service("/inject_fault", service_type("roboyard_msgs/srv/InjectFault"), self._on_inject)
@@ -192,8 +189,8 @@ class FaultServiceNode(FaultScheduleNode):
             fault = self._create_from_request(str(request.fault), len(self._requests))
             self._requests.append(f"{self.now!r} {request.fault}")
             self._add_to_schedule([(fault.start_ns, fault.name, True)])
-            if fault.end_ns is not None:
-                self._add_to_schedule([(fault.end_ns, fault.name, False)])
+            if fault.duration_ns is not None:
+                self._add_to_schedule([(fault.start_ns + fault.duration_ns, fault.name, False)])
             self._run_due_faults()
         except RoboyardError as error:
             response.message = str(error)
@@ -203,29 +200,30 @@ class FaultServiceNode(FaultScheduleNode):
 
     def _on_end(self, request: Any) -> Any:
         response = service_type("roboyard_msgs/srv/EndFault").Response()
-        fault = self._by_name.get(str(request.name))
-        if fault is None or fault.fault_type in MOMENTARY_FAULTS or fault.description not in self._active_faults:
-            active_names = [name for name, other in self._by_name.items() if other.description in self._active_faults]
+        name = str(request.name)
+        fault = self._by_name.get(name)
+        active_faults = [
+            other
+            for other in self._by_name.values()
+            if not other.config.is_momentary and other.effect.description in self._active_faults
+        ]
+        if fault not in active_faults:
+            active_names = [other.name for other in active_faults]
             response.message = str(
                 UnknownNameError(f"no fault {request.name!r}", valid=", ".join(active_names) or "none")
             )
             return response
-        self._schedule = [item for item in self._schedule if item[1] != fault.name or item[0] <= self.now_ns]
-        self._add_to_schedule([(self.now_ns, fault.name, False)])
+        self._schedule = [item for item in self._schedule if item[1] != name or item[0] <= self.now_ns]
+        self._add_to_schedule([(self.now_ns, name, False)])
         self._run_due_faults()
         response.success = True
         return response
 
-    def _add_to_schedule(self, items: list[tuple[int, str, bool]]) -> None:
-        """Into the agenda, behind what is past."""
-        upcoming = sorted([*self._schedule[self._schedule_index :], *items], key=lambda item: (item[0], item[2]))
-        self._schedule = [*self._schedule[: self._schedule_index], *upcoming]
-
     def _create_from_request(self, text: str, number: int, start_time: float | None = None) -> ScheduledFault:
-        """The deed of an entry that was asked for, now or ``at`` [s].
+        """Create the fault of a request, which begins now or at ``start_time`` [s].
 
         Raises:
-            ConfigError: it is none, or nothing in the run can fail so.
+            ConfigError: The request is no fault, or nothing in the run can fail in this way.
         """
         if "trigger" in _parse_request(text) or "time" in _parse_request(text):
             raise ConfigError("'time' or 'trigger' of a fault that is to begin now", valid="an entry without them")
@@ -236,11 +234,11 @@ class FaultServiceNode(FaultScheduleNode):
         return fault
 
     def save_state(self) -> dict[str, Any]:
-        """The agenda, and what was asked for."""
+        """Return the state of the schedule, and the requests so far."""
         return {**super().save_state(), "requests": list(self._requests)}
 
     def load_state(self, saved: dict[str, Any]) -> None:
-        """Take it back."""
+        """Restore what `save_state` returned."""
         self._requests = list(saved["requests"])
         for number, line in enumerate(self._requests):
             start_time, _, text = line.partition(" ")
@@ -249,10 +247,10 @@ class FaultServiceNode(FaultScheduleNode):
 
 
 def _parse_request(text: str) -> dict[str, Any]:
-    """The keys of an entry.
+    """Return the keys of a request.
 
     Raises:
-        ConfigError: it is no mapping on one line.
+        ConfigError: The request is no mapping on one line.
     """
     stripped = text.strip()
     if not (stripped.startswith("{") and stripped.endswith("}")) or "\n" in stripped:

@@ -12,11 +12,10 @@ import numpy as np
 from roboyard.bringup.catalog import OBJECTS
 from roboyard.config import parameter
 from roboyard.description import Model, World, load_model
-from roboyard.description.extent import to_world_pose
+from roboyard.description.extent import POSE_FORMAT, Pose, to_world_pose
 from roboyard.description.model import PlacedModel
 from roboyard.errors import ConfigError, InputError, RoboyardError
 from roboyard.geometry import SE2
-from roboyard.scenarios.faults.schema import POSE_FORMAT, Pose
 from roboyard.scenarios.world.appearance import AppearanceConfig, apply_appearance
 from roboyard.simulation.randomness import generator
 
