@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 
 from roboyard.errors import InputError, UnknownNameError
-from roboyard.grids.terrain import TERRAIN_TYPES, Terrain, generate_terrain
+from roboyard.grids.terrain import TERRAINS, Terrain, generate_terrain
 
 
 def build_terrain(kind: str, seed: int = 0, **settings: float) -> Terrain:
     return generate_terrain(kind, (2.0, 1.0), np.random.default_rng(seed), corner=(0.5, -0.5), **settings)
 
 
-@pytest.mark.parametrize("kind", TERRAIN_TYPES)
+@pytest.mark.parametrize("kind", TERRAINS.names())
 def test_terrain_repeats_by_seed_and_stays_within_its_height_range(kind: str) -> None:
     first, second = build_terrain(kind, 3, height_range=0.2), build_terrain(kind, 3, height_range=0.2)
     assert (first.heights == second.heights).all()
@@ -22,7 +22,7 @@ def test_terrain_repeats_by_seed_and_stays_within_its_height_range(kind: str) ->
     assert first.height_at([[0.4, 0.0], [2.6, 0.0], [1.0, 0.6]]).tolist() == [0.0, 0.0, 0.0]
 
 
-@pytest.mark.parametrize("kind", [kind for kind, (_, smooth) in TERRAIN_TYPES.items() if not smooth])
+@pytest.mark.parametrize("kind", [kind for kind in TERRAINS.names() if not TERRAINS[kind].smooth])
 def test_level_rectangles_cover_terrain_once(kind: str) -> None:
     terrain = build_terrain(kind, 1, fraction=0.4)
     rng = np.random.default_rng(2)

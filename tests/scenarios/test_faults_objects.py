@@ -216,11 +216,11 @@ def test_object_faults_go_on_from_states(write, tmp_path):
 @pytest.mark.parametrize(("fault", "says"), [
     ("{time: 0, trigger: grasp..low, type: drop_object}", "SKILL.PHASE"),
     ("{time: 1, type: drop_object, object: three}", "there are: one, two, place"),
-    ("{time: 1, type: drop_object, robot: two}", "two has no hand"),
+    ("{time: 1, type: drop_object, robot: two}", "two has no gripper"),
     ("{time: 1, type: depth_dropout, sensor: finger_left}", "measures no depth"),
     ("{time: 1, type: low_light, sensor: finger_left}", "sees no colours"),
-    ("{time: 1, type: call_service}", "nobody serves /arm/stop"),
-    ("{time: 1, type: drop_object, occurrence: 2}", "which says what is counted"),
+    ("{time: 1, type: call_service}", "no node serves /arm/stop"),
+    ("{time: 1, type: drop_object, occurrence: 2}", "occurrence or trigger_delay without a trigger"),
 ])  # fmt: skip
 def test_invalid_object_faults_are_refused(write, fault, says):
     with pytest.raises(ConfigError, match=says):

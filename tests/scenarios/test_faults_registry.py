@@ -74,9 +74,7 @@ def scenario(**fault: object) -> ScenarioBuilder:
 @pytest.mark.usefixtures("pallets")
 def test_fault_of_another_package_begins_and_ends(tmp_path: Path) -> None:
     """A pallet stops the rover; one that has disappeared before the rover arrives does not."""
-    blocked = run_scenario(
-        scenario(kind="pallet", time=0.2, x="80 cm").load(tmp_path), serve=False, keep_files=False
-    )
+    blocked = run_scenario(scenario(kind="pallet", time=0.2, x="80 cm").load(tmp_path), serve=False, keep_files=False)
     freed = run_scenario(
         scenario(kind="pallet", time=0.2, duration=0.5, x=0.8).load(tmp_path), serve=False, keep_files=False
     )

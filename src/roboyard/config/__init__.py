@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from roboyard.config.atomic_file import FileReplacement, atomic_path, write_atomic
     from roboyard.config.configuration import Config, ParameterDescriptor
     from roboyard.config.loading import apply_override, check, convert_value, load, loads
-    from roboyard.config.parameter import RegisteredType, ValueConstraint, parameter
+    from roboyard.config.parameter import RegisteredName, RegisteredType, ValueConstraint, parameter
     from roboyard.config.schema import SchemaRow, dump, dumps, json_schema, schema_rows, schema_table
     from roboyard.config.units import UnitError, parse_quantity
     from roboyard.config.wording import did_you_mean
@@ -22,6 +22,7 @@ __all__ = [
     "Config",
     "FileReplacement",
     "ParameterDescriptor",
+    "RegisteredName",
     "RegisteredType",
     "SchemaRow",
     "UnitError",
@@ -51,7 +52,7 @@ __getattr__, __dir__ = lazy_exports(__name__, {
     "atomic_file": ("FileReplacement", "atomic_path", "write_atomic"),
     "configuration": ("Config", "ParameterDescriptor"),
     "loading": ("apply_override", "check", "convert_value", "load", "loads"),
-    "parameter": ("RegisteredType", "ValueConstraint", "parameter"),
+    "parameter": ("RegisteredName", "RegisteredType", "ValueConstraint", "parameter"),
     "schema": ("SchemaRow", "dump", "dumps", "json_schema", "schema_rows", "schema_table"),
     "units": ("UnitError", "parse_quantity"),
     "wording": ("did_you_mean",),

@@ -12,7 +12,14 @@ from numbers import Integral, Real
 from pathlib import Path
 from typing import Annotated, Any, Literal, NoReturn, Union, get_args, get_origin, get_type_hints
 
-from roboyard.config.parameter import UNCONSTRAINED, RegisteredType, ValueConstraint, parameter_info, yaml_key
+from roboyard.config.parameter import (
+    UNCONSTRAINED,
+    RegisteredName,
+    RegisteredType,
+    ValueConstraint,
+    parameter_info,
+    yaml_key,
+)
 from roboyard.config.units import UnitError, parse_quantity
 from roboyard.config.wording import LIST_TYPES, describe_expected, describe_range, describe_value, did_you_mean
 from roboyard.config.yaml_tree import YamlNode
@@ -41,6 +48,9 @@ def convert(node: YamlNode, annotation: Any, constraint: ValueConstraint = UNCON
     if annotation is Any or annotation is object:
         return node.to_data()
     if origin is Annotated:
+        registered_name = RegisteredName.of(arguments[1:])
+        if registered_name is not None:
+            return _convert_registered_name(node, registered_name, path)
         registered_type = RegisteredType.of(arguments[1:])
         if registered_type is not None:
             return _convert_registered(node, arguments[0], registered_type, path)
@@ -242,6 +252,14 @@ def _convert_dataclass(node: YamlNode, cls: type, path: str) -> Any:
             allowed = f"keys here: {', '.join(keys)}" if keys else "no keys are allowed here"
             raise_config_error(f"unknown key {key!r}{did_you_mean(key, keys)}", child, path, allowed, at_key=True)
     return _make_dataclass(node, node.value, cls, path, "")
+
+
+def _convert_registered_name(node: YamlNode, registered_name: RegisteredName, path: str) -> str:
+    registry, name = registered_name.registry, node.value
+    if isinstance(name, str) and name in registry:
+        return name
+    choice: str = _convert_choice(node, {choice: choice for choice in registry.names()}, path)
+    return choice
 
 
 def _convert_registered(node: YamlNode, base: type, registered_type: RegisteredType, path: str) -> Any:

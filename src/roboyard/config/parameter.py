@@ -41,17 +41,37 @@ class ValueConstraint:
 UNCONSTRAINED = ValueConstraint()
 
 
-class ClassRegistry(Protocol):
-    """Configuration classes by name; `Registry` is one."""
+class NameRegistry(Protocol):
+    """Names that stand for something; `Registry` is one."""
 
     def names(self) -> tuple[str, ...]:
         """Return all names, sorted."""
 
     def __contains__(self, name: str) -> bool:
-        """Return whether a class is registered under this name."""
+        """Return whether something is registered under this name."""
+
+
+class ClassRegistry(NameRegistry, Protocol):
+    """Configuration classes by name; `Registry` is one."""
 
     def __getitem__(self, name: str) -> type[Any]:
         """Return the class of a name. Raises ConfigError if its package does not offer it."""
+
+
+@dataclass(frozen=True, slots=True)
+class RegisteredName:
+    """Marks a text that must be a registered name: ``Annotated[str, RegisteredName(TERRAINS)]``.
+
+    Attributes:
+        registry: What the names stand for.
+    """
+
+    registry: NameRegistry
+
+    @staticmethod
+    def of(metadata: Collection[Any]) -> RegisteredName | None:
+        """Return the mark among the metadata of an ``Annotated`` type; None if there is none."""
+        return next((mark for mark in metadata if isinstance(mark, RegisteredName)), None)
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,14 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin
 import yaml
 
 from roboyard.config.conversion import configuration_keys, type_hints
-from roboyard.config.parameter import UNCONSTRAINED, RegisteredType, ValueConstraint, parameter_info, yaml_key
+from roboyard.config.parameter import (
+    UNCONSTRAINED,
+    RegisteredName,
+    RegisteredType,
+    ValueConstraint,
+    parameter_info,
+    yaml_key,
+)
 from roboyard.config.units import describe_quantity, quantity_pattern
 from roboyard.config.wording import LIST_TYPES, describe_expected, union_members
 from roboyard.config.yaml_tree import parse_scalar
@@ -195,6 +202,9 @@ class _JsonSchemaWriter:
         if annotation is Any or annotation is object:
             return {}
         if origin is Annotated:
+            registered_name = RegisteredName.of(arguments[1:])
+            if registered_name is not None:
+                return {"enum": list(registered_name.registry.names())}
             registered_type = RegisteredType.of(arguments[1:])
             if registered_type is not None:
                 names = registered_type.registry.names()

@@ -9,7 +9,7 @@ from enum import Enum
 from pathlib import Path
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
-from roboyard.config.parameter import UNCONSTRAINED, ValueConstraint
+from roboyard.config.parameter import UNCONSTRAINED, RegisteredName, ValueConstraint
 from roboyard.config.yaml_tree import YamlNode
 from roboyard.errors import similar_names
 
@@ -37,6 +37,9 @@ def describe_expected(annotation: Any, constraint: ValueConstraint = UNCONSTRAIN
     """Describe a valid value of this type in a file: 'a number in m, 0.1 to 5 m'."""
     origin, arguments = get_origin(annotation), get_args(annotation)
     if origin is Annotated:
+        registered_name = RegisteredName.of(arguments[1:])
+        if registered_name is not None:
+            return f"one of: {', '.join(registered_name.registry.names())}"
         return describe_expected(
             arguments[0], next((a for a in arguments[1:] if isinstance(a, ValueConstraint)), constraint)
         )

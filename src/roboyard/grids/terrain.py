@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final, Literal
+from typing import Annotated, Final
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from roboyard.config import parameter
-from roboyard.config.wording import did_you_mean as did_you_mean
-from roboyard.errors import InputError, UnknownNameError
+from roboyard.config import RegisteredName, parameter
+from roboyard.config.registry import Registry
+from roboyard.errors import ConfigError, InputError
 from roboyard.geometry.arrays import Array, as_points
 
 
@@ -100,6 +100,21 @@ HeightGenerator = Callable[[int, int, float, float, np.random.Generator], Array]
 """Function that makes heights from rows, columns, height range [m], a fraction from 0 to 1 and a random generator.
 """
 
+
+@dataclass(frozen=True, slots=True)
+class TerrainGenerator:
+    """Generator of one type of terrain; a package registers one under the name that scenarios give as `type`.
+
+    Attributes:
+        make_heights: Function that makes (rows, columns) heights of level squares [m], or (rows + 1, columns + 1)
+            heights of their corners for a smooth terrain.
+        smooth: Whether the ground is interpolated between the heights.
+    """
+
+    make_heights: HeightGenerator
+    smooth: bool = False
+
+
 MAX_CELLS: Final = 250_000
 """Maximum number of squares of a terrain."""
 _HILL_WIDTH: Final = 1.5
@@ -167,17 +182,21 @@ def _stones(rows: int, columns: int, height_range: float, fraction: float, rng: 
     return np.where(rng.random((rows, columns)) < fraction, 0.0, -height_range)
 
 
-TERRAIN_TYPES: Final[dict[str, tuple[HeightGenerator, bool]]] = {
-    "flat": (_flat, False),
-    "rough": (_rough, True),
-    "blocks": (_blocks, False),
-    "stairs": (_stairs, False),
-    "ditch": (_ditch, False),
-    "wall": (_wall, False),
-    "stones": (_stones, False),
-    "slope": (_slope, True),
-}
-"""Height generator, and whether the terrain is smooth, by terrain type."""
+TERRAINS: Registry[TerrainGenerator] = Registry(
+    "terrain",
+    group="roboyard.terrains",
+    built_in={
+        "flat": TerrainGenerator(_flat),
+        "rough": TerrainGenerator(_rough, smooth=True),
+        "blocks": TerrainGenerator(_blocks),
+        "stairs": TerrainGenerator(_stairs),
+        "ditch": TerrainGenerator(_ditch),
+        "wall": TerrainGenerator(_wall),
+        "stones": TerrainGenerator(_stones),
+        "slope": TerrainGenerator(_slope, smooth=True),
+    },
+)
+"""Generators of terrain by the name that scenarios give as `type`."""
 
 
 def generate_terrain(
@@ -197,7 +216,7 @@ def generate_terrain(
             whose heights are drawn uniformly from 0 to ``height_range``; "stairs": up and down along x, one step per
             square, each ``height_range`` high; "ditch", "wall": across the whole width, ``height_range`` deep or high;
             "stones": squares at height 0 in a pit ``height_range`` deep; "slope": up to ``height_range`` and down again
-            along x.
+            along x; or the name of another registered `TerrainGenerator`.
         size: Size along x and y [m], rounded to whole squares, at least one.
         rng: Random generator.
         corner: Corner at minimum x and y [m].
@@ -208,13 +227,14 @@ def generate_terrain(
 
     Raises:
         UnknownNameError: The terrain type is unknown.
+        ConfigError: The package that registers the terrain type offers no `TerrainGenerator`.
         InputError: A size, edge length or height range is not positive, the fraction is not within 0 to 1, or there are
             too many squares.
     """
-    if terrain_type not in TERRAIN_TYPES:
-        raise UnknownNameError(
-            f"unknown terrain {terrain_type!r}{did_you_mean(terrain_type, TERRAIN_TYPES)}",
-            valid=", ".join(TERRAIN_TYPES),
+    generator = TERRAINS[terrain_type]
+    if not isinstance(generator, TerrainGenerator):
+        raise ConfigError(
+            f"terrain {terrain_type!r} is {generator!r}", location=TERRAINS.group, valid="a TerrainGenerator"
         )
     if not (min(*size, cell_size) > 0.0 and height_range >= 0.0 and 0.0 <= fraction <= 1.0):
         values = f"size {size}, cell_size {cell_size:g} m, height_range {height_range:g} m, fraction {fraction:g}"
@@ -222,24 +242,29 @@ def generate_terrain(
     columns, rows = (max(round(length / cell_size), 1) for length in size)
     if rows * columns > MAX_CELLS:
         raise InputError(f"the terrain has {columns} x {rows} squares", valid=f"at most {MAX_CELLS}")
-    generate, smooth = TERRAIN_TYPES[terrain_type]
-    return Terrain(generate(rows, columns, height_range, fraction, rng), cell_size, corner, smooth)
+    return Terrain(
+        generator.make_heights(rows, columns, height_range, fraction, rng), cell_size, corner, generator.smooth
+    )
 
 
 @dataclass(frozen=True)
 class TerrainConfig:
-    """Uneven ground, made by its seed."""
+    """Uneven ground that a seed generates."""
 
-    type: Literal["flat", "rough", "blocks", "stairs", "ditch", "wall", "stones", "slope"] = parameter(doc="what it is")
-    origin: tuple[float, float] = parameter((0.6, -1.0), unit="m", doc="its corner of the least x and y")
-    size: tuple[float, float] = parameter((2.0, 2.0), unit="m", doc="along x and y")
-    cell_size: float = parameter(0.2, unit="m", low=0.01, high=10.0, doc="edge of its squares")
-    height_range: float = parameter(0.1, unit="m", low=0.0, high=10.0, doc="how high or deep; of each step of stairs")
-    fraction: float = parameter(0.2, low=0.0, high=1.0, doc="of stones; or of the length: ditch, wall, level top")
-    seed: int | None = parameter(None, low=0, high=2**63 - 1, doc="autostart: the scenario's")
+    type: Annotated[str, RegisteredName(TERRAINS)] = parameter(doc="name of its generator")
+    origin: tuple[float, float] = parameter((0.6, -1.0), unit="m", doc="corner at minimum x and y")
+    size: tuple[float, float] = parameter((2.0, 2.0), unit="m", doc="size along x and y")
+    cell_size: float = parameter(0.2, unit="m", low=0.01, high=10.0, doc="edge length of a square")
+    height_range: float = parameter(
+        0.1, unit="m", low=0.0, high=10.0, doc="height or depth; of stairs the height of each step"
+    )
+    fraction: float = parameter(
+        0.2, low=0.0, high=1.0, doc="fraction of the squares that are stones, or of the length: ditch, wall, level top"
+    )
+    seed: int | None = parameter(None, low=0, high=2**63 - 1, doc="seed of the generator; default: the scenario's seed")
 
     def generate(self, seed: int) -> Terrain:
-        """The ground; ``seed`` where it says none itself. Raises InputError."""
+        """Generate the terrain; ``seed`` is used if the configuration has none. Raises InputError."""
         rng = np.random.default_rng([0x6E04, seed if self.seed is None else self.seed])
         return generate_terrain(
             self.type,

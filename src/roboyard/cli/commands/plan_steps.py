@@ -486,22 +486,24 @@ def _load_ground(
     kind: str, origin: str | None, size: str | None, options: dict[str, float | None], seed: int
 ) -> TerrainConfig | HeightMapFile:
     from roboyard.config import load, yaml_from_data
-    from roboyard.grids.terrain import TERRAIN_TYPES, TerrainConfig
+    from roboyard.grids.terrain import TERRAINS, TerrainConfig
     from roboyard.walking.steps.plan_file import HeightMapFile
 
     settings: dict[str, Any] = {name: value for name, value in options.items() if value is not None}
-    if kind in TERRAIN_TYPES:
+    if kind in TERRAINS:
         if origin is not None:
             settings["origin"] = _parse_numbers("--origin", origin, (2,))
         if size is not None:
             settings["size"] = _parse_numbers("--size", size, (2,))
         return load(TerrainConfig, yaml_from_data({"type": kind, "seed": seed, **settings}))
     if not Path(kind).suffix:
-        raise InputError(f"no ground {kind!r}", valid=f"{', '.join(TERRAIN_TYPES)}, or a file of heights: .npy, .png")
+        raise InputError(
+            f"no ground {kind!r}", valid=f"{', '.join(TERRAINS.names())}, or a file of heights: .npy, .png"
+        )
     for option, value in (("--size", size), ("--fraction", options["fraction"])):
         if value is not None:
             raise InputError(
-                f"{option} with a file of heights", valid=f"{option} with a kind: {', '.join(TERRAIN_TYPES)}"
+                f"{option} with a file of heights", valid=f"{option} with a kind: {', '.join(TERRAINS.names())}"
             )
     if origin is not None:
         settings["origin"] = _parse_numbers("--origin", origin, (2,))

@@ -158,7 +158,7 @@ def show_terrain(
     from roboyard.config import load, yaml_from_data
     from roboyard.errors import InputError
     from roboyard.evaluation.terrain_figure import draw_terrain
-    from roboyard.grids.terrain import TERRAIN_TYPES, TerrainConfig
+    from roboyard.grids.terrain import TERRAINS, TerrainConfig
     from roboyard.scenarios.loading import load_scenario
 
     if out is not None and out.suffix.lower() not in (".png", ".svg"):
@@ -171,8 +171,8 @@ def show_terrain(
         entry, number = scenario.terrain, scenario.seed if seed is None else seed
         if entry is None:
             raise InputError(f"scenario {kind} has no terrain", valid="a scenario with the key terrain")
-    elif kind not in TERRAIN_TYPES:
-        raise InputError(f"no terrain {kind!r}", valid=f"{', '.join(TERRAIN_TYPES)}, or a scenario with one")
+    elif kind not in TERRAINS:
+        raise InputError(f"no terrain {kind!r}", valid=f"{', '.join(TERRAINS.names())}, or a scenario with one")
     settings = (asdict(entry) if entry is not None else {"type": kind}) | overrides
     entry = load(TerrainConfig, yaml_from_data({key: value for key, value in settings.items() if value is not None}))
     ground = entry.generate(number)

@@ -6,38 +6,42 @@ import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated
 
 import numpy as np
 from numpy.typing import NDArray
 
 from roboyard.compute.kernel_folders import cache_root
-from roboyard.config import ValueConstraint, atomic_path, parameter
+from roboyard.config import RegisteredName, ValueConstraint, atomic_path, parameter
+from roboyard.config.registry import Registry
 from roboyard.description import Model, World
 from roboyard.description.model import Light, Link
 from roboyard.errors import ConfigError
 from roboyard.simulation.randomness import generator
 
 FLOOR_VISUAL = "floor"
-"""The visual whose surface ``appearance.floor`` is."""
+"""Name of the visuals that ``appearance.floor`` textures."""
 _LightRange = Annotated[tuple[float, float], ValueConstraint(low=0.0, high=100.0)]
 
-FloorTexture = Literal["plain", "wood", "terrazzo", "tiles", "carpet"]
 _IMAGE_SIZE = 1024
-"""Of the pictures [px]."""
+"""Edge length of the images [px]."""
 _RGB = NDArray[np.float64]
+TextureRenderer = Callable[[np.random.Generator], _RGB | None]
+"""Function that renders (h, w, 3) colors from 0 to 255 of a floor, or None for a floor without a texture."""
 
 
-def render_floor_texture(texture: FloorTexture) -> NDArray[np.uint8] | None:
-    """(h, w, 3) of a floor; None: a plain one.  Always the same."""
-    renderer = _TEXTURE_RENDERERS.get(texture)
-    if renderer is None:
-        return None
-    return np.clip(np.round(renderer(np.random.default_rng([0xF1, len(texture)]))), 0, 255).astype(np.uint8)
+def render_floor_texture(texture: str) -> NDArray[np.uint8] | None:
+    """Return the (h, w, 3) image of a floor, always the same; None for a floor without a texture.
+
+    Raises:
+        UnknownNameError: There is no such texture.
+    """
+    image = FLOOR_TEXTURES[texture](np.random.default_rng([0xF1, len(texture)]))
+    return None if image is None else np.clip(np.round(image), 0, 255).astype(np.uint8)
 
 
-def floor_texture_file(texture: FloorTexture) -> Path | None:
-    """The picture as a PNG in the cache; None: a plain floor."""
+def floor_texture_file(texture: str) -> Path | None:
+    """Return the image as a PNG file in the cache; None for a floor without a texture."""
     pixels = render_floor_texture(texture)
     if pixels is None:
         return None
@@ -53,7 +57,7 @@ def floor_texture_file(texture: FloorTexture) -> Path | None:
 
 
 def _smooth_noise(rng: np.random.Generator, rows: int, columns: int) -> NDArray[np.float64]:
-    """Noise of ``rows`` x ``columns`` waves over the picture, between -1 and 1."""
+    """Return noise of ``rows`` x ``columns`` waves over the image, from -1 to 1."""
     from scipy.ndimage import zoom
 
     grid = rng.uniform(-1.0, 1.0, (rows + 1, columns + 1))
@@ -62,7 +66,7 @@ def _smooth_noise(rng: np.random.Generator, rows: int, columns: int) -> NDArray[
 
 
 def _wood(rng: np.random.Generator) -> _RGB:
-    """Boards of 8 to a picture with grain along them."""
+    """Render eight boards with the grain along them."""
     plank = np.arange(_IMAGE_SIZE) // (_IMAGE_SIZE // 8)
     tone = rng.uniform(-14.0, 14.0, 8)[plank][:, None]
     wood_grain = 12.0 * _smooth_noise(rng, 256, 6) + 7.0 * _smooth_noise(rng, 64, 3)
@@ -71,7 +75,7 @@ def _wood(rng: np.random.Generator) -> _RGB:
 
 
 def _terrazzo(rng: np.random.Generator) -> _RGB:
-    """Chips of 1 to 6 mm, light and dark, in grey."""
+    """Render light and dark chips of 1 to 6 mm in gray."""
     image = np.full((_IMAGE_SIZE, _IMAGE_SIZE, 3), 138.0) + 4.0 * _smooth_noise(rng, 128, 128)[..., None]
     rows, columns = np.mgrid[0:_IMAGE_SIZE, 0:_IMAGE_SIZE]
     for _ in range(2500):
@@ -84,7 +88,7 @@ def _terrazzo(rng: np.random.Generator) -> _RGB:
 
 
 def _tiles(rng: np.random.Generator) -> _RGB:
-    """Square tiles, 10 to a side, with light joints."""
+    """Render square tiles, 10 to a side, with light joints."""
     tone = np.kron(rng.uniform(-10.0, 10.0, (11, 11)), np.ones((100, 100)))[:_IMAGE_SIZE, :_IMAGE_SIZE]
     tile_offset = np.arange(_IMAGE_SIZE) % 100
     joint = (tile_offset < 3)[:, None] | (tile_offset < 3)[None, :]
@@ -93,28 +97,33 @@ def _tiles(rng: np.random.Generator) -> _RGB:
 
 
 def _carpet(rng: np.random.Generator) -> _RGB:
-    """Short pile in blue grey, uneven."""
+    """Render uneven short pile in blue gray."""
     pile = rng.normal(0.0, 11.0, (_IMAGE_SIZE, _IMAGE_SIZE)) + 8.0 * _smooth_noise(rng, 16, 16)
     return np.array([92.0, 104.0, 124.0]) + pile[..., None]
 
 
-_TEXTURE_RENDERERS: dict[str, Callable[[np.random.Generator], _RGB]] = {
-    "wood": _wood,
-    "terrazzo": _terrazzo,
-    "tiles": _tiles,
-    "carpet": _carpet,
-}
+def _plain(_: np.random.Generator) -> None:
+    """No texture: the floor keeps its own color."""
+
+
+FLOOR_TEXTURES: Registry[TextureRenderer] = Registry(
+    "floor texture",
+    group="roboyard.floor_textures",
+    built_in={"plain": _plain, "wood": _wood, "terrazzo": _terrazzo, "tiles": _tiles, "carpet": _carpet},
+)
+"""Renderers of floor textures by the name that scenarios give as `appearance.floor`."""
+FloorTexture = Annotated[str, RegisteredName(FLOOR_TEXTURES)]
 
 
 @dataclass(frozen=True)
 class AppearanceConfig:
-    """Light and floor."""
+    """Light and floor of a world."""
 
     light_scale: float | _LightRange = parameter(
-        1.0, low=0.0, high=100.0, doc="times the world's own; [from, to]: drawn by the seed"
+        1.0, low=0.0, high=100.0, doc="factor on the world's light; [from, to]: drawn by the seed"
     )
     floor: FloorTexture | tuple[FloorTexture, ...] | None = parameter(
-        None, doc="of the visual `floor`: plain, wood, terrazzo, tiles or carpet; a list: drawn by the seed"
+        None, doc="texture of the visual `floor`; a list: one of them is drawn by the seed"
     )
 
 
