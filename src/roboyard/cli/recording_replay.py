@@ -15,15 +15,13 @@ from roboyard.cli.arguments import parse_yaml_value
 from roboyard.cli.source import absolute_name, unknown_name_error, validate_new_name
 from roboyard.errors import InputError
 from roboyard.record import Recorder, RecordingPlayer, TopicSelection, open_recording
-from roboyard.scenarios.run_control import RunControl, handle_interrupts
+from roboyard.scenarios.run_control import RunControl, handle_interrupts, run_in_slices
 
 if TYPE_CHECKING:
     from roboyard.cli.run_display import RunDisplay
     from roboyard.record import Recording
 
 _NO_END_NS = 1 << 62
-_SLICE_NS = 100_000_000
-"""How often the display is told [ns of recorded time]."""
 
 
 class RecordingReplay:
@@ -142,34 +140,17 @@ class RecordingReplay:
             NodeError: a node failed.
             RecordingError: ``out`` exists or cannot be written.
         """
-        executor, control, end_ns = self.bus.executor, self.control, self._last_ns
         self.bus.log_sinks.append(display.log)
         with ExitStack() as stack:
-            stack.enter_context(handle_interrupts(control))
+            stack.enter_context(handle_interrupts(self.control))
             if out is not None:
                 stack.enter_context(Recorder(self.bus, out))
             stack.callback(SocketServer(self.bus, self.name).close)
             display.start(self.bus)
-            while not self._player.is_finished and not control.is_stopping:
-                step = control.take_step_request()
-                if step is not None:
-                    self._step(step)
-                    continue
-                target_ns = min(self.bus.now_ns + _SLICE_NS, end_ns)
-                executor.run_until(target_ns, control.has_request)
-                if self.bus.now_ns < target_ns and not control.has_request():
-                    return  # another process said so through the socket
+            for _ in run_in_slices(
+                self.bus.executor, self.control, self._last_ns, is_finished=lambda: self._player.is_finished
+            ):
                 display.tick()
-
-    def _step(self, seconds: float) -> None:
-        """So much recorded time, or one instant if that is 0; paused before and after."""
-        executor = self.bus.executor
-        if seconds <= 0.0:
-            executor.step()
-            return
-        executor.paused = False
-        executor.run_until(min(self.bus.now_ns + round(seconds * 1e9), self._last_ns))
-        executor.paused = True
 
     def __enter__(self) -> RecordingReplay:
         return self

@@ -42,7 +42,7 @@ from roboyard.scenarios.result import (
     build_metrics_document,
 )
 from roboyard.scenarios.run import Run
-from roboyard.scenarios.run_control import RunControl, handle_interrupts
+from roboyard.scenarios.run_control import RunControl, handle_interrupts, run_in_slices
 from roboyard.scenarios.run_folder import RunFolder, create_numbered_folder, prepare_folder
 from roboyard.scenarios.run_options import RunObserver, RunOptions, RunProgress
 from roboyard.scenarios.snapshot import restore_snapshot, save_snapshot
@@ -320,10 +320,6 @@ def _report_first_call(observer: RunObserver, call: FirstCall) -> None:
         observer.on_stage(f"waited {call.seconds:.1f} s for the kernel {name} to be compiled; once only")
 
 
-_PROGRESS_PERIOD_NS = 100_000_000
-"""How often progress is reported and the stop condition is evaluated [ns of simulated time]."""
-
-
 _OFFLOAD_TIMEOUT_NS = 10_000_000_000
 """How long a snapshot waits for offloaded work [ns of simulated time]."""
 
@@ -360,24 +356,14 @@ def execute(
     observer, save = observer or RunObserver(), save or _refuse_snapshot
     end_ns = round(duration * 1e9)
     try:
-        while run.bus.now_ns < end_ns and not control.is_stopping:
-            if (request := control.take_snapshot_request()) is not None:
-                _finish_offloaded_work(run, control, end_ns)
-                _save_snapshot(run, save, *request)
-                continue
-            step_duration = control.take_step_request()
-            if step_duration is not None:
-                _run_step(run, step_duration, end_ns)
-            else:
-                target_ns = min((run.bus.now_ns // _PROGRESS_PERIOD_NS + 1) * _PROGRESS_PERIOD_NS, end_ns)
-                run.advance_to(target_ns, control.has_request)
-                if run.bus.now_ns < target_ns and not control.has_request():
-                    control.stop()  # another process said so through the socket
+        _save_requested_snapshots(run, control, save, end_ns)
+        for _ in run_in_slices(run.bus.executor, control, end_ns, advance=run.advance_to):
             observer.on_progress(RunProgress(run.time, duration, run.wall_seconds))
             if stop_condition is not None:
                 metrics = run.evaluation.flat_metrics(run.totals(), stop_condition.metric_names)
                 if stop_condition.evaluate(metrics).passed:
                     break
+            _save_requested_snapshots(run, control, save, end_ns)
         while (request := control.take_snapshot_request()) is not None:
             _save_snapshot(run, save, *request)
     except KeyboardInterrupt:
@@ -387,6 +373,15 @@ def execute(
     except (Exception, SystemExit) as error:  # noqa: BLE001 - what was recorded is saved first, then it is raised again
         return RunEnd("failed", describe_exception(error), "".join(traceback.format_exception(error)), error)
     return RunEnd("interrupted" if control.is_stopping else "done")
+
+
+def _save_requested_snapshots(run: Run, control: RunControl, save: Callable[[Path], None], end_ns: int) -> None:
+    """Save the snapshots that are due, each at an instant at which no offloaded work is under way."""
+    while (
+        run.bus.now_ns < end_ns and not control.is_stopping and (request := control.take_snapshot_request()) is not None
+    ):
+        _finish_offloaded_work(run, control, end_ns)
+        _save_snapshot(run, save, *request)
 
 
 def _finish_offloaded_work(run: Run, control: RunControl, end_ns: int) -> None:
@@ -406,19 +401,6 @@ def _save_snapshot(run: Run, save: Callable[[Path], None], path: Path, is_requir
         if is_required:
             raise
         run.bus.log.error(f"the state was not saved: {error}")
-
-
-def _run_step(run: Run, duration: float, end_ns: int) -> None:
-    """Run one step of a paused run: ``duration`` of simulated time, or one instant if that is 0."""
-    executor = run.bus.executor
-    if duration <= 0.0:
-        executor.step()
-        return
-    paused, executor.paused = executor.paused, False
-    try:
-        run.advance_to(min(run.bus.now_ns + round(duration * 1e9), end_ns))
-    finally:
-        executor.paused = paused
 
 
 def close_run(run: Run, end: RunEnd) -> RunEnd:

@@ -29,13 +29,12 @@ from roboyard.hardware.dynamixel.thread import ServoThread
 from roboyard.hardware.nodes import ServoBusNode
 from roboyard.record import Recorder
 from roboyard.scenarios.provenance import collect_provenance
-from roboyard.scenarios.run_control import RunControl, handle_interrupts
+from roboyard.scenarios.run_control import PROGRESS_PERIOD_NS, RunControl, handle_interrupts
 from roboyard.scenarios.run_folder import RunFolder
 from roboyard.walking.walker import Walker
 
 _EMULATION_REPLY_TIMEOUT = 0.5
 """How long an emulated servo's answer is waited for [s]."""
-_PROGRESS_PERIOD_NS = 100_000_000
 _ENDLESS_NS = 10**18
 
 
@@ -209,14 +208,14 @@ def run_on_hardware(
 
 
 def _run_until_stopped(bus: Bus, end_ns: int, control: RunControl, on_progress: Callable[[], None] | None) -> None:
-    """Run in one go, for every new beginning would lose some time against the wall's."""
+    """Run without slices: each call of the executor restarts its pacing and would lose a little wall time."""
     due_ns = 0
 
     def is_over() -> bool:
         nonlocal due_ns
         if on_progress is not None and bus.now_ns >= due_ns:
             on_progress()
-            due_ns = bus.now_ns + _PROGRESS_PERIOD_NS
+            due_ns = bus.now_ns + PROGRESS_PERIOD_NS
         return control.is_stopping
 
     bus.executor.run_until(end_ns, is_over)

@@ -1,5 +1,5 @@
-"""Control of a run from any thread: pause, resume, single steps, real-time factor, snapshots, stop; Ctrl-C and
-SIGTERM.
+"""Control of a run from any thread: pause, resume, single steps, real-time factor, snapshots, stop; the clock loop that
+follows it; Ctrl-C and SIGTERM.
 """
 
 from __future__ import annotations
@@ -7,12 +7,16 @@ from __future__ import annotations
 import signal
 import threading
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
+from typing import Final
 
 from roboyard.bus import Bus, Executor
+
+PROGRESS_PERIOD_NS: Final = 100_000_000
+"""Period at which a clock loop reports its progress [ns of the clock]."""
 
 
 class RunControl:
@@ -109,6 +113,52 @@ class RunControl:
     def take_step_request(self) -> float | None:
         """The step to take next [s], None if none is wanted; the runner calls it."""
         return self._step_requests.popleft() if self._step_requests else None
+
+
+def run_in_slices(
+    executor: Executor,
+    control: RunControl,
+    end_ns: int,
+    *,
+    advance: Callable[[int, Callable[[], bool]], object] | None = None,
+    is_finished: Callable[[], bool] | None = None,
+) -> Iterator[None]:
+    """Run the clock to its end, and yield every 0.1 s of the clock, after every step of a paused run, and at requests.
+
+    It ends early when ``control`` or another process, through the socket, stops the run.
+
+    Args:
+        executor: Executor whose clock runs.
+        control: Control whose requests it follows; requests for snapshots are left to the caller.
+        end_ns: Time at which it ends [ns].
+        advance: Function that runs the clock to a time [ns] or until a condition holds; None: the executor's.
+        is_finished: Condition that ends it; None: the clock has reached ``end_ns``.
+    """
+    run_until = advance or executor.run_until
+    while not (executor.now_ns >= end_ns if is_finished is None else is_finished()) and not control.is_stopping:
+        step_duration = control.take_step_request()
+        if step_duration is not None:
+            _run_step(executor, step_duration, end_ns, run_until)
+        else:
+            target_ns = min((executor.now_ns // PROGRESS_PERIOD_NS + 1) * PROGRESS_PERIOD_NS, end_ns)
+            run_until(target_ns, control.has_request)
+            if executor.now_ns < target_ns and not control.has_request():
+                control.stop()  # another process stopped the executor through the socket
+        yield
+
+
+def _run_step(
+    executor: Executor, duration: float, end_ns: int, run_until: Callable[[int, Callable[[], bool]], object]
+) -> None:
+    """Run one step of a paused run: ``duration`` [s], or one instant if that is 0."""
+    if duration <= 0.0:
+        executor.step()
+        return
+    paused, executor.paused = executor.paused, False
+    try:
+        run_until(min(executor.now_ns + round(duration * 1e9), end_ns), lambda: False)
+    finally:
+        executor.paused = paused
 
 
 @contextmanager
