@@ -8,7 +8,7 @@ from tests.harness.scenarios import ScenarioBuilder
 from tests.harness.workers import InlinePool
 
 from roboyard.errors import ConfigError, InputError
-from roboyard.scenarios import compare_variants, load_scenario, run_batch
+from roboyard.scenarios import BatchOptions, compare_and_report, load_scenario, run_and_report
 from roboyard.scenarios.batch.comparison import VariantComparison
 from roboyard.scenarios.batch.runner import summarize_batch
 from roboyard.scenarios.batch.worker import TrialJob, TrialResult
@@ -36,15 +36,13 @@ def scenario(tmp_path: Path) -> str:
 
 def test_compared_variants_equal_their_single_batches(scenario: str, tmp_path: Path) -> None:
     vary = ["duration=0.2,0.6"]
-    found = compare_variants(scenario, vary, 2, seed=3, out=tmp_path / "both", keep="none", pool=paper_pool())
+    found = compare_and_report(
+        scenario, vary, BatchOptions(runs=2, first_seed=3, folder=tmp_path / "both", keep="none"), pool=paper_pool()
+    )
     assert list(found.batches) == ["duration=0.2", "duration=0.6"]
-    alone = run_batch(
+    alone = run_and_report(
         scenario,
-        2,
-        seed=3,
-        out=tmp_path / "one",
-        overrides=["duration=0.6"],
-        keep="none",
+        BatchOptions(runs=2, first_seed=3, folder=tmp_path / "one", overrides=("duration=0.6",), keep="none"),
         pool=paper_pool(),
     )
     both = [r.metrics["path_length"] for r in found.batches["duration=0.6"].results]
@@ -58,32 +56,34 @@ def test_compared_variants_equal_their_single_batches(scenario: str, tmp_path: P
     assert "duration=0.2" in page
     assert "34.2% to 100.0%" in page  # Wilson's interval of 2 of 2
     assert "<svg" in page
-    repeated = compare_variants(scenario, vary, 2, seed=3, out=tmp_path / "both", keep="none", pool=paper_pool())
+    repeated = compare_and_report(
+        scenario, vary, BatchOptions(runs=2, first_seed=3, folder=tmp_path / "both", keep="none"), pool=paper_pool()
+    )
     assert all(batch.resumed_count == 2 for batch in repeated.batches.values())
 
 
 def test_metrics_of_all_criteria_are_compared(scenario: str, tmp_path: Path) -> None:
     vary = ["criteria.drives=path_length > 0,final_x > -9"]
-    found = compare_variants(scenario, vary, 1, base=tmp_path, keep="none", pool=paper_pool())
+    found = compare_and_report(
+        scenario, vary, BatchOptions(runs=1, runs_folder=tmp_path, keep="none"), pool=paper_pool()
+    )
     assert found.compared_metrics == ("cycles", "path_length", "final_x")
     page = (found.folder / "comparison.html").read_text()
-    assert (
-        page.index("Side by side") < page.index("<code>path_length</code>") < page.index("All else that was measured")
-    )
+    assert page.index("Compared metrics") < page.index("<code>path_length</code>") < page.index("Other metrics")
     with pytest.raises(ConfigError, match=r"cycle.*comparison_metrics|comparison_metrics.*cycle"):
-        compare_variants(
+        compare_and_report(
             scenario,
             ["duration=0.1,0.2"],
-            1,
-            overrides=["comparison_metrics=[cycle]"],
-            base=tmp_path,
+            BatchOptions(runs=1, overrides=("comparison_metrics=[cycle]",), runs_folder=tmp_path),
             pool=paper_pool(),
         )
 
 
 def test_several_varied_keys_give_all_combinations(scenario: str, tmp_path: Path) -> None:
     vary = ["duration=0.1,0.2", "robots.rover.pose=[0, 0, 0],[1, 0, 0]"]
-    found = compare_variants(scenario, vary, 1, base=tmp_path, keep="none", pool=paper_pool())
+    found = compare_and_report(
+        scenario, vary, BatchOptions(runs=1, runs_folder=tmp_path, keep="none"), pool=paper_pool()
+    )
     assert len(found.batches) == 4
     assert "duration=0.2, robots.rover.pose=[1, 0, 0]" in found.batches
 
@@ -107,5 +107,5 @@ def test_shares_are_pooled_over_runs() -> None:
 @pytest.mark.parametrize("vary", [["duration=0.2"], ["duration"], ["duration="], ["=1,2"], ["duration=1,1"]])
 def test_invalid_variations_are_refused(scenario: str, tmp_path: Path, vary: list[str]) -> None:
     with pytest.raises(InputError, match="--vary"):
-        compare_variants(scenario, vary, 1, out=tmp_path / "none", pool=paper_pool())
+        compare_and_report(scenario, vary, BatchOptions(runs=1, folder=tmp_path / "none"), pool=paper_pool())
     assert not (tmp_path / "none").exists()

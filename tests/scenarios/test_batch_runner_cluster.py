@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from tests.harness.scenarios import ScenarioBuilder
 
-from roboyard.scenarios import run_batch
+from roboyard.scenarios import BatchObserver, BatchOptions, run_and_report
 from roboyard.scenarios.batch.worker import TrialResult
 
 pytestmark = pytest.mark.slow
@@ -83,8 +83,8 @@ def read_files(folder: Path) -> dict[str, bytes]:
 
 
 def test_cluster_gives_the_same_recordings(scenario: str, tmp_path: Path, nodes: Nodes) -> None:
-    here = run_batch(scenario, 5, out=tmp_path / "here", workers=1, keep="all")
-    there = run_batch(scenario, 5, out=tmp_path / "there", cluster=nodes.address, keep="all")
+    here = run_and_report(scenario, BatchOptions(runs=5, folder=tmp_path / "here", workers=1, keep="all"))
+    there = run_and_report(scenario, BatchOptions(runs=5, folder=tmp_path / "there", cluster=nodes.address, keep="all"))
     assert [r.reason for r in here.results] == [""] * 5
     assert len(read_files(here.folder)) == 10
     assert read_files(here.folder) == read_files(there.folder)
@@ -101,7 +101,9 @@ def test_cluster_gives_the_same_recordings(scenario: str, tmp_path: Path, nodes:
 
 def test_run_of_a_killed_cluster_worker_is_repeated_once(scenario: str, tmp_path: Path, nodes: Nodes) -> None:
     vary = ["nodes.mark.parameters.dies=never,once,always"]
-    found = run_batch(scenario, 1, out=tmp_path / "out", cluster=nodes.address, vary=vary, design="grid")
+    found = run_and_report(
+        scenario, BatchOptions(runs=1, folder=tmp_path / "out", cluster=nodes.address, vary=tuple(vary), design="grid")
+    )
     states = {r.varied_values["nodes.mark.parameters.dies"]: r.state for r in found.results}
     assert states == {"never": "done", "once": "done", "always": "lost"}
     assert all("worker of the cluster ended" in r.reason for r in found.failures)
@@ -113,19 +115,16 @@ def test_runs_of_a_killed_cluster_node_go_to_others(scenario: str, tmp_path: Pat
     marks, out = tmp_path / "marks", tmp_path / "out"
     killed: list[int] = []
 
-    def kill_second_node(result: TrialResult, done: int, total: int) -> None:
-        if not killed and sum(path.name.startswith("node-") for path in marks.iterdir()) == 2:
-            killed.append(nodes.workers[1].all_processes["raylet"][0].process.pid)
-            os.kill(killed[0], signal.SIGKILL)
+    class NodeKiller(BatchObserver):
+        def on_result(self, result: TrialResult, finished: int, total: int) -> None:
+            if not killed and sum(path.name.startswith("node-") for path in marks.iterdir()) == 2:
+                killed.append(nodes.workers[1].all_processes["raylet"][0].process.pid)
+                os.kill(killed[0], signal.SIGKILL)
 
-    found = run_batch(
+    found = run_and_report(
         scenario,
-        8,
-        out=out,
-        cluster=nodes.address,
-        keep="none",
-        overrides=["duration=2"],
-        progress=kill_second_node,
+        BatchOptions(runs=8, folder=out, cluster=nodes.address, keep="none", overrides=("duration=2",)),
+        NodeKiller(),
     )
     assert killed
     assert [r.state for r in found.results] == ["done"] * 8

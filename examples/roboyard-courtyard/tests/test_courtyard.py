@@ -10,6 +10,7 @@ import roboyard as ry
 from roboyard.bringup.catalog import NODES, ROBOTS, SCENARIOS, WORLDS
 from roboyard.scenarios import check_scenario, load_scenario, run_batch, run_scenario
 from roboyard.scenarios.run_options import RunOptions
+from roboyard.scenarios import BatchOptions, RunOptions, check_scenario, load_scenario, run_and_report, run_scenario
 
 
 def test_all_parts_are_found_by_name() -> None:
@@ -50,5 +51,5 @@ def test_it_rambles() -> None:
 
 
 def test_wherever_it_starts(tmp_path: Path) -> None:
-    batch = run_batch("courtyard-ramble", 3, workers=1, out=tmp_path / "batch", keep="none")
+    batch = run_and_report("courtyard-ramble", BatchOptions(runs=3, workers=1, folder=tmp_path / "batch", keep="none"))
     assert batch.success_rate.successes == 3

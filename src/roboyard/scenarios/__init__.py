@@ -1,7 +1,7 @@
 """Scenarios: world, robots, events and success criteria of a run; execution, evaluation, report and batches.
 
-`Run` builds a run from Python; `load_scenario` and `run_scenario` do it from a file; `run_batch` does it many times,
-`compare_variants` in several variants.
+`Run` builds a run from Python; `load_scenario` and `run_scenario` do it from a file; `run_and_report` does it many
+times, `compare_and_report` in several variants, and both write a page about it.
 """
 
 from typing import TYPE_CHECKING
@@ -11,7 +11,9 @@ from roboyard.config.lazy import lazy_exports
 if TYPE_CHECKING:
     from roboyard.scenarios.assembly import CheckReport, build_run, check_scenario
     from roboyard.scenarios.batch.comparison import VariantComparison, compare_variants
-    from roboyard.scenarios.batch.runner import BatchResult, run_batch
+    from roboyard.scenarios.batch.options import BatchOptions
+    from roboyard.scenarios.batch.reporting import compare_and_report, run_and_report, run_suite_and_report
+    from roboyard.scenarios.batch.runner import BatchObserver, BatchResult, run_batch
     from roboyard.scenarios.execution import run_scenario
     from roboyard.scenarios.loading import LoadedScenario, load_scenario, scenario_from_config
     from roboyard.scenarios.report_regeneration import regenerate_report
@@ -24,6 +26,8 @@ if TYPE_CHECKING:
     from roboyard.scenarios.schema import ScenarioConfig
 
 __all__ = [
+    "BatchObserver",
+    "BatchOptions",
     "BatchResult",
     "CheckReport",
     "LoadedScenario",
@@ -40,17 +44,22 @@ __all__ = [
     "VariantComparison",
     "build_run",
     "check_scenario",
+    "compare_and_report",
     "compare_variants",
     "load_scenario",
     "regenerate_report",
     "resolve_scenario",
+    "run_and_report",
     "run_batch",
     "run_scenario",
+    "run_suite_and_report",
     "scenario_from_config",
 ]
 
 __getattr__, __dir__ = lazy_exports(__name__, {
-    "batch.runner": ("BatchResult", "run_batch"),
+    "batch.options": ("BatchOptions",),
+    "batch.reporting": ("compare_and_report", "run_and_report", "run_suite_and_report"),
+    "batch.runner": ("BatchObserver", "BatchResult", "run_batch"),
     "assembly": ("CheckReport", "build_run", "check_scenario"),
     "execution": ("run_scenario",),
     "batch.comparison": ("VariantComparison", "compare_variants"),

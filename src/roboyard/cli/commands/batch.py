@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -15,12 +15,9 @@ from roboyard.cli.terminal import format_count, print_json, print_line, print_ta
 from roboyard.errors import InputError, UnknownNameError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from roboyard.scenarios import BatchResult, VariantComparison
+    from roboyard.scenarios import BatchOptions, BatchResult, VariantComparison
     from roboyard.scenarios.batch.statistics import BaselineComparison
     from roboyard.scenarios.batch.suite import SuiteResult
-    from roboyard.scenarios.batch.worker import TrialResult
 
 
 _BOOKKEEPING_METRICS = ("smoke", "success", "recorded", "messages", "sim_time", "wall_time")
@@ -83,9 +80,8 @@ def batch(
     Exit code 0: every run succeeded, and nothing got significantly worse than in the baseline; 1: it is not so; 2: the
     input was wrong.
     """
-    from roboyard.cli.run_display import BatchDisplay
-    from roboyard.cli.terminal import print_json
-    from roboyard.scenarios import run_batch
+    from roboyard.cli.batch_observers import DisplayedBatch
+    from roboyard.scenarios import BatchOptions, run_and_report
     from roboyard.scenarios.batch.export import ensure_writable, validate_export_path, write_junit
     from roboyard.scenarios.batch.export import export_results as write_table
 
@@ -93,31 +89,19 @@ def batch(
         validate_export_path(path)
     if junit is not None:
         ensure_writable(junit, "--junit")
+    options = BatchOptions(
+        runs=runs, first_seed=seed, overrides=tuple(settings or ()), smoke=smoke, vary=tuple(vary or ()), design=design,
+        workers=workers, cluster=cluster, folder=out, keep=retained_recordings, video=video, baseline=baseline,
+    )  # fmt: skip
     if len(scenarios) > 1 or scenarios == ["all"]:
         single_scenario_options = {"--vary": vary, "--design": design, "--set": settings, "--export": export}
-        options = {"smoke": smoke, "keep": retained_recordings, "video": video, "seed": seed}
-        raise typer.Exit(
-            run_suite_command(
-                scenarios,
-                runs,
-                workers,
-                cluster,
-                baseline,
-                out,
-                junit,
-                single_scenario_options=single_scenario_options,
-                quiet=quiet,
-                json=json,
-                **options,
-            )
-        )
+        for option, value in single_scenario_options.items():
+            if value:
+                raise InputError(f"{option} with several scenarios", valid="one scenario, or without it")
+        raise typer.Exit(run_suite_command(scenarios, options, junit, quiet=quiet, json=json))
     (scenario,) = scenarios
     with BatchDisplay(scenario, runs, quiet=quiet or json) as display:
-        result = run_batch(
-            scenario, runs, workers=workers, seed=seed, out=out, overrides=settings or (), vary=vary or (),
-            design=design, smoke=smoke, keep=retained_recordings, video=video, baseline_path=baseline, cluster=cluster,
-            on_opened=display.set_folder, progress=display.add_result, announce=display.show_phase,
-        )  # fmt: skip
+        result = run_and_report(scenario, options, DisplayedBatch(display))
     for path in export or ():
         write_table(result.results, path)
     if junit is not None:
@@ -168,12 +152,15 @@ def _print_batch(result: BatchResult) -> None:
 def _print_baseline_comparison(found: BaselineComparison) -> None:
     from roboyard.cli.terminal import format_count, print_line, print_table
 
-    print_line(f"\nbeside {found.baseline}, in {format_count(found.after.total, 'run')} of the same seeds:")
-    print_line(f"  {found.before.successes} succeeded then, {found.after.successes} now (McNemar's p = {found.p:.2g})")
+    n_pairs = format_count(found.after.total, "run")
+    print_line(f"\ncompared with the baseline {found.baseline}, {n_pairs} with the same seeds:")
+    print_line(
+        f"  {found.before.successes} succeeded before, {found.after.successes} now (McNemar's p = {found.p:.2g})"
+    )
     if found.newly_failed:
-        print_line(f"  broken: {'; '.join(found.newly_failed)}")
+        print_line(f"  newly failed: {'; '.join(found.newly_failed)}")
     if found.newly_passed:
-        print_line(f"  mended: {'; '.join(found.newly_passed)}")
+        print_line(f"  newly passed: {'; '.join(found.newly_passed)}")
     for note in found.notes:
         print_line(f"  note: {note}")
     changed = [change for change in found.changes if change.kind != "unchanged"]
@@ -183,7 +170,7 @@ def _print_baseline_comparison(found: BaselineComparison) -> None:
         rows = [
             (
                 c.name,
-                {"other": "changed"}.get(c.kind, c.kind),
+                c.kind,
                 f"{c.before:.4g}",
                 f"{c.after:.4g}",
                 f"{c.difference:+.3g}",
@@ -197,48 +184,22 @@ def _print_baseline_comparison(found: BaselineComparison) -> None:
 
 
 def run_suite_command(
-    names: Sequence[str],
-    runs: int,
-    workers: int | None,
-    cluster: str | None,
-    baseline: Path | None,
-    out: Path | None,
-    junit: Path | None,
-    *,
-    single_scenario_options: Mapping[str, object],
-    quiet: bool,
-    json: bool,
-    **options: Any,
+    names: Sequence[str], options: BatchOptions, junit: Path | None, *, quiet: bool, json: bool
 ) -> int:
-    """Run these, or ["all"], show what came of it, and give the exit code.
+    """Run several scenarios, or all for ["all"], print the result, and return the exit code.
 
     Raises:
-        InputError: an option is given that only makes sense for one scenario (``alone``), or a name twice.
-        UnknownNameError: a name is not that of an installed scenario.
+        InputError: A name is given twice.
+        UnknownNameError: A name is not that of an installed scenario.
     """
+    from roboyard.cli.batch_observers import DisplayedBatches
+    from roboyard.scenarios import run_suite_and_report
     from roboyard.scenarios.batch.export import write_junit
-    from roboyard.scenarios.batch.suite import run_suite
 
-    for option, value in single_scenario_options.items():
-        if value:
-            raise InputError(f"{option} with several scenarios", valid="one scenario, or without it")
     selected_names = None if list(names) == ["all"] else _check_names(names)
     with ExitStack() as stack:
-
-        def open_display(name: str) -> tuple[Callable[[Path, int], None], Callable[..., None]]:
-            stack.close()
-            display = stack.enter_context(BatchDisplay(name, runs, quiet=quiet or json))
-            return display.set_folder, display.add_result
-
-        result = run_suite(
-            runs,
-            only=selected_names,
-            workers=workers,
-            cluster=cluster,
-            baseline_path=baseline,
-            out=out,
-            progress=open_display,
-            **options,
+        result = run_suite_and_report(
+            options, selected_names, DisplayedBatches(options.runs, stack, quiet=quiet or json)
         )
     if junit is not None:
         write_junit(list(result.batches.values()), junit)
@@ -305,22 +266,18 @@ def compare(
 
     Exit code 0: it ran, whatever came of it; 2: the input was wrong.
     """
-    from contextlib import ExitStack
+    from roboyard.cli.batch_observers import DisplayedBatches
+    from roboyard.scenarios import BatchOptions, compare_and_report
 
-    from roboyard.cli.run_display import BatchDisplay
-    from roboyard.cli.terminal import print_json
-    from roboyard.scenarios import compare_variants
-
+    options = BatchOptions(
+        runs=runs, first_seed=seed, overrides=tuple(settings or ()), smoke=smoke, workers=workers, folder=out,
+        keep=retained_recordings,
+    )  # fmt: skip
     with ExitStack() as stack:
-
-        def open_display(variant: str) -> Callable[[TrialResult, int, int], None]:
-            stack.close()
-            return stack.enter_context(BatchDisplay(f"{scenario}, {variant}", runs, quiet=quiet or json)).add_result
-
-        result = compare_variants(
-            scenario, vary, runs, overrides=settings or (), out=out, progress=open_display, workers=workers, seed=seed,
-            smoke=smoke, keep=retained_recordings,
-        )  # fmt: skip
+        displays = DisplayedBatches(runs, stack, quiet=quiet or json)
+        result = compare_and_report(
+            scenario, vary, options, lambda variant: displays.create_batch_observer(f"{scenario}, {variant}")
+        )
     if json:
         print_json({**result.to_dict(), "folder": result.folder})
     else:

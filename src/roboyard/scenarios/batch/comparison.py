@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 from pathlib import Path
 from typing import Any, Final
 
+from roboyard.compute import Pool
 from roboyard.errors import InputError
-from roboyard.scenarios.batch.runner import BatchResult, run_batch
+from roboyard.scenarios.batch.options import BatchOptions
+from roboyard.scenarios.batch.runner import BatchObserver, BatchResult, run_batch
 from roboyard.scenarios.batch.sampling import split_list
 from roboyard.scenarios.batch.statistics import Proportion, wilson_interval
 from roboyard.scenarios.batch.worker import TrialResult
@@ -19,25 +21,26 @@ from roboyard.scenarios.resolve import read_criteria
 from roboyard.scenarios.run_folder import RunFolder, create_numbered_folder
 
 SUMMARY: Final = "comparison.json"
+REPORT: Final = "comparison.html"
 _SUCCESS_METRICS: Final = (
     ("picks_succeeded", "pick_attempts"),
     ("places_succeeded", "place_attempts"),
     ("goals_reached", "navigation_goals"),
     ("arm_reached", "arm_goals"),
 )
-"""Metrics that count what went well, and of how many."""
+"""Metrics that count successes, each with the metric that counts the attempts."""
 
 
 @dataclass(frozen=True, slots=True)
 class VariantComparison:
-    """What came of each way.
+    """Results of the same seeds under several variants of a scenario.
 
     Attributes:
-        scenario: Its name.
-        summary: One line on it.
-        folder: Where the batches and the page lie.
-        batches: By what was varied: "method=own".
-        asked: Metrics that the scenario wants to be compared, and those that criteria of any way ask for.
+        scenario: Name of the scenario.
+        summary: One line on the scenario.
+        folder: Folder of the batches and of the page.
+        batches: Batch of each variant, by what varies: "method=own".
+        compared_metrics: Metrics that the scenario wants to be compared, and those of the criteria of any variant.
     """
 
     scenario: str
@@ -47,7 +50,7 @@ class VariantComparison:
     compared_metrics: tuple[str, ...]
 
     def success_rates(self) -> dict[str, dict[str, Proportion]]:
-        """Of what was tried in all runs of a way, how much went well: by name, by way; runs' success first."""
+        """Return success rates over all runs of a variant, by name and variant; first that of the runs themselves."""
         rates_by_name = {"success": {name: batch.success_rate for name, batch in self.batches.items()}}
         for success_metric, attempt_metric in _SUCCESS_METRICS:
             rates = {
@@ -59,7 +62,7 @@ class VariantComparison:
         return rates_by_name
 
     def to_dict(self) -> dict[str, Any]:
-        """As plain data, for JSON."""
+        """Return the comparison as plain data, for JSON."""
         rates_by_name = {
             name: {
                 variant: {"successes": r.successes, "total": r.total, "low": r.low, "high": r.high}
@@ -74,71 +77,62 @@ class VariantComparison:
 def compare_variants(
     scenario: str,
     vary: Sequence[str],
-    runs: int,
+    options: BatchOptions,
+    create_observer: Callable[[str], BatchObserver] | None = None,
     *,
-    overrides: Sequence[str] = (),
-    out: str | Path | None = None,
-    base: str | Path = "runs",
-    progress: Callable[[str], Callable[[TrialResult, int, int], None]] | None = None,
-    **batch_options: Any,
+    pool: Pool | None = None,
 ) -> VariantComparison:
-    """Run a batch for each combination of the values that are varied, and write a page with all of them.
+    """Run a batch for each combination of the values that vary, and write comparison.json into their folder.
 
-    Batches lie in folders called by what was varied; a comparison that was stopped goes on where it was when ``out``
-    names its folder again.
+    The folders of the batches are named by what varies; a comparison that was stopped continues if ``options.folder``
+    names its folder again.  `batch.reporting` also writes the pages.
 
     Args:
-        scenario: Name or path.
-        varied: ``key.path=value,value``: an option's name, or any key that `--set` takes.
-        runs: Of each, with the same seeds.
-        overrides: ``key.path=value`` for all.
-        out: Folder; None: a new one, ``<base>/<scenario>-comparison-<NNN>``.
-        base: Where new folders are made.
-        progress: Called with the name of each batch, gives what `run_batch` tells.
-        batch: Further arguments of `run_batch`.
+        scenario: Name or path of the scenario.
+        vary: ``key.path=value,value``: name of an option, or any key that `--set` accepts.
+        options: Options of each batch; ``folder`` is the folder of all of them.
+        create_observer: Function that returns the observer of a batch, by the name of its variant.
+        pool: Workers to use instead of ``options.workers`` and ``options.cluster``; closed by whoever created them.
 
     Raises:
-        InputError: nothing or one value is varied, a value is not right, or as `run_batch` says.
+        InputError: There are fewer than two variants, a value is not valid, or as for `run_batch`.
     """
-    from roboyard.scenarios.report.batch_pages import comparison_page
-
     variants = {", ".join(assignments): assignments for assignments in product(*(_assignments(text) for text in vary))}
     if len(variants) < 2:
         raise InputError(
             "there is nothing to compare", location="--vary", valid="at least two values: method=own,thesis"
         )
-    specs = {
-        name: load_scenario(scenario, overrides=(*overrides, *variant_overrides))
-        for name, variant_overrides in variants.items()
-    }
-    spec = next(iter(specs.values()))
-    folder = Path(out) if out is not None else create_numbered_folder(f"{spec.name}-comparison", base).path
+    loaded_variants = [
+        load_scenario(scenario, overrides=(*options.overrides, *assignments)) for assignments in variants.values()
+    ]
+    loaded = loaded_variants[0]
+    folder = options.folder or create_numbered_folder(f"{loaded.name}-comparison", options.runs_folder).path
     batches = {
         name: run_batch(
-            scenario, runs, overrides=(*overrides, *variant_overrides), out=folder / _folder_name(name),
-            progress=progress(name) if progress is not None else None, **batch_options,
+            scenario,
+            replace(options, overrides=(*options.overrides, *assignments), folder=folder / _folder_name(name)),
+            None if create_observer is None else create_observer(name),
+            pool=pool,
         )
-        for name, variant_overrides in variants.items()
-    }  # fmt: skip
-    criteria = [criterion for one in specs.values() for criterion in read_criteria(one)[0].values()]
-    compared_metrics = tuple(
-        dict.fromkeys(
-            (*spec.config.comparison_metrics, *(name for criterion in criteria for name in criterion.metric_names))
-        )
+        for name, assignments in variants.items()
+    }
+    criteria = [criterion for one in loaded_variants for criterion in read_criteria(one)[0].values()]
+    compared_metrics = dict.fromkeys(
+        (*loaded.config.comparison_metrics, *(name for criterion in criteria for name in criterion.metric_names))
     )
-    comparison = VariantComparison(spec.name, spec.config.summary, folder, batches, compared_metrics)
-    run_folder = RunFolder(folder)
-    run_folder.write_json(folder / SUMMARY, comparison.to_dict())
-    run_folder.write_text(folder / "comparison.html", comparison_page(comparison))
+    comparison = VariantComparison(loaded.name, loaded.config.summary, folder, batches, tuple(compared_metrics))
+    RunFolder(folder).write_json(folder / SUMMARY, comparison.to_dict())
     return comparison
 
 
 def _assignments(text: str) -> list[str]:
-    """``key=a,b`` as key=a and key=b; commas in brackets part nothing."""
+    """Return ``key=a,b`` as key=a and key=b; commas within brackets do not separate values."""
     key, equals, values = text.partition("=")
     parts = split_list(values)
     if not equals or not key or not parts or len(set(parts)) != len(parts):
-        raise InputError(f"{text!r} varies nothing", location="--vary", valid="key=value,value with different values")
+        raise InputError(
+            f"{text!r} has no values to compare", location="--vary", valid="key=value,value with different values"
+        )
     return [f"{key}={part}" for part in parts]
 
 

@@ -32,11 +32,6 @@ class BatchFolder:
         self.path = path
         self._header = header
 
-    @property
-    def report(self) -> Path:
-        """The page."""
-        return self.path / REPORT
-
     def results(self) -> list[TrialResult]:
         """What is known of runs that have ended, in the order in which they did."""
         return list(read_results(self.path / RESULTS))
@@ -62,10 +57,6 @@ class BatchFolder:
             "results": [asdict(result) for result in results],
         }
         RunFolder(self.path).write_json(self.path / SUMMARY, {"format": FORMAT, **document})
-
-    def write_report(self, page: str) -> None:
-        """Write the page."""
-        RunFolder(self.path).write_text(self.report, page)
 
 
 def open_batch_folder(name: str, out: str | Path | None, base: str | Path, header: Mapping[str, Any]) -> BatchFolder:

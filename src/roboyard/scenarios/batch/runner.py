@@ -1,16 +1,16 @@
-"""Runs a scenario with many seeds on worker processes: resumable, with a summary and a report."""
+"""Runs a scenario with many seeds on worker processes; a batch that was stopped continues where it was."""
 
 from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from contextlib import ExitStack, suppress
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 from roboyard.bringup.catalog import SCENARIOS
 from roboyard.compute import (
@@ -22,12 +22,13 @@ from roboyard.compute import (
     monitor_compilation,
     wait_for_kernels,
 )
-from roboyard.config.wording import did_you_mean
 from roboyard.errors import InputError, RoboyardError
 from roboyard.scenarios.assembly import build_run
-from roboyard.scenarios.batch.folder import BatchFolder, open_batch_folder
-from roboyard.scenarios.batch.sampling import Design, Trial, parse_distributions, plan_trials
+from roboyard.scenarios.batch.folder import REPORT, BatchFolder, open_batch_folder
+from roboyard.scenarios.batch.options import BatchOptions
+from roboyard.scenarios.batch.sampling import Trial, parse_distributions, plan_trials
 from roboyard.scenarios.batch.statistics import (
+    Baseline,
     BaselineComparison,
     MetricSummary,
     Proportion,
@@ -53,25 +54,26 @@ from roboyard.scenarios.resolve import read_criteria, resolve_scenario
 _JOBS_PER_WORKER = 2
 """Jobs waiting per worker: enough that none is idle, few enough that stopping is quick."""
 
-BatchProgress = Callable[[TrialResult, int, int], None]
-
 
 @dataclass(frozen=True, slots=True)
 class BatchResult:
-    """What a batch came to.
+    """Result of a batch.
 
     Attributes:
-        scenario: Its name.
-        folder: Where results, report and kept runs lie.
-        results: One a run, in order of seeds.
-        success: Share of successes with its interval.
-        spreads: How each metric varied over the runs that measured it.
-        resumed: How many results were there before.
-        against: What has changed since a baseline, if there is one.
-        report: The page about it; None: it was not written.
-        source: The scenario as it was given.
-        overrides: For all runs.
-        smoke: Whether they are of the smoke variant.
+        scenario: Name of the scenario.
+        folder: Folder of the results, the page and the runs that were kept.
+        results: Results of the trials, ordered by seed.
+        success_rate: Fraction of successful runs with its confidence interval.
+        metric_summaries: How each metric varied over the runs that measured it.
+        resumed_count: Number of results that were there before, when the batch was continued.
+        baseline_comparison: Changes since the baseline; None without a baseline.
+        source: Scenario as it was given: a name or a path.
+        overrides: Overrides of all runs.
+        smoke: Whether the runs are of the smoke variant.
+        summary: One line on the scenario.
+        preferred_directions: Metrics of the scenario's criteria, of which small (-1) or large (+1) values are better,
+            or neither (0).
+        comparison_metrics: Further metrics that the scenario wants to be shown first.
     """
 
     scenario: str
@@ -81,25 +83,32 @@ class BatchResult:
     metric_summaries: dict[str, MetricSummary] = field(default_factory=dict)
     resumed_count: int = 0
     baseline_comparison: BaselineComparison | None = None
-    report: Path | None = None
     source: str = ""
     overrides: tuple[str, ...] = ()
     smoke: bool = False
+    summary: str = ""
+    preferred_directions: Mapping[str, int] = field(default_factory=dict)
+    comparison_metrics: tuple[str, ...] = ()
+
+    @property
+    def report(self) -> Path | None:
+        """Path of the page about the batch; None if no page was written."""
+        path = self.folder / REPORT
+        return path if path.is_file() else None
 
     @property
     def failures(self) -> tuple[TrialResult, ...]:
-        """Runs that did not succeed, with their reasons."""
+        """Results of the runs that did not succeed."""
         return tuple(result for result in self.results if not result.success)
 
     @property
     def exit_code(self) -> int:
-        """0 if every run succeeded, and nothing got worse than in the baseline."""
-        return (
-            1 if self.failures or (self.baseline_comparison is not None and self.baseline_comparison.regressions) else 0
-        )
+        """0 if every run succeeded and nothing is significantly worse than in the baseline, else 1."""
+        has_regressed = self.baseline_comparison is not None and bool(self.baseline_comparison.regressions)
+        return 1 if self.failures or has_regressed else 0
 
     def to_dict(self) -> dict[str, Any]:
-        """As plain data, for JSON."""
+        """Return the result as plain data, for JSON."""
         return {
             "scenario": self.scenario,
             "runs": self.success_rate.total,
@@ -121,153 +130,198 @@ class BatchResult:
         }
 
 
-def run_batch(
-    scenario: str,
-    runs: int,
-    *,
-    workers: int | None = None,
-    seed: int | None = None,
-    out: str | Path | None = None,
-    base: str | Path = "runs",
-    overrides: Sequence[str] = (),
-    vary: Sequence[str] = (),
-    design: Design | None = None,
-    smoke: bool = False,
-    keep: str = "failed",
-    video: bool = False,
-    baseline_path: str | Path | None = None,
-    cluster: str | None = None,
-    pool: Pool | None = None,
-    on_opened: Callable[[Path, int], None] | None = None,
-    progress: BatchProgress | None = None,
-    announce: Callable[[str], None] | None = None,
-) -> BatchResult:
-    """Run a scenario with seeds ``seed``, ``seed`` + 1, …
+class BatchObserver:
+    """Is told what happens in a batch; every method does nothing unless a derived class overrides it."""
 
-    A batch that was stopped or killed goes on where it was when ``out`` names its folder again: finished runs are
-    not run twice, not even those whose film was being drawn.
+    def on_opened(self, folder: Path, runs: int) -> None:
+        """The batch has its folder, and this number of runs is planned."""
+
+    def on_stage(self, text: str) -> None:
+        """Something is done before the first run: "compiling kernels: 7 of 23 (…), about 12 s left; once only"."""
+
+    def on_result(self, result: TrialResult, finished: int, total: int) -> None:
+        """A run has ended; ``finished`` of ``total`` runs have a result now."""
+
+    def on_summary(self, batch: BatchResult) -> None:
+        """batch.json was written: at the end, and when the batch is stopped or fails."""
+
+
+def run_batch(
+    scenario: str, options: BatchOptions, observer: BatchObserver | None = None, *, pool: Pool | None = None
+) -> BatchResult:
+    """Run a scenario with many seeds and write batch.json into its folder; `batch.reporting` also writes a page.
 
     Args:
-        scenario: Name or path.
-        runs: How many; with a grid, how many at each of its points.
-        workers: Processes; None: one a core.
-        seed: First seed; None: the scenario's.
-        out: Folder; None: a new one, ``<base>/<scenario>-batch-<NNN>``.
-        base: Where new folders are made.
-        overrides: ``key.path=value``.
-        vary: ``key.path=distribution``, drawn for each run; see `read_distribution`.
-        design: How runs lie among what is varied: "random" (None), "lhs" or "grid"; see `plan_trials`.
-        smoke: Run the smoke variant.
-        keep: Whose recordings stay: "failed", "all" or "none".
-        video: Make a film of every failed run that is kept.
-        against: Folder or batch.json of a batch that this one is compared with.
-        cluster: Run on a Ray cluster, at this address; see `RayPool`.
-        pool: Workers of another kind behind the same interface; closed by whoever made them.
-        opened: Called with the folder and the number of runs before the first begins.
-        progress: Called with each result, the number done and the number wanted.
-        announce: Called with what is done before the first run: "compiling kernels: 7 of 23 (…), about 12 s left; once
-            only".
+        scenario: Name or path of the scenario.
+        options: How it is run.
+        observer: Is told what happens.
+        pool: Workers to use instead of ``options.workers`` and ``options.cluster``; closed by whoever created them.
 
     Raises:
-        InputError: no runs are asked for, the scenario or what is varied is not right, ``out`` holds another batch,
-            the baseline is none, or there is no cluster.
-        RunError: the folder cannot be written.
+        InputError: The scenario or what varies is not valid, the folder holds another batch, the baseline is none, or
+            there is no cluster.
+        RunError: The folder cannot be written.
     """
-    if isinstance(runs, bool) or not isinstance(runs, int) or runs < 1:
-        raise InputError(f"{runs!r} runs", location="--runs", valid="at least 1")
-    if keep not in ("failed", "all", "none"):
-        raise InputError(f"keep {keep!r}{did_you_mean(keep, ['failed', 'all', 'none'])}", valid="failed, all, none")
-    spec = load_scenario(scenario, overrides=tuple(overrides), smoke=smoke)
-    first_seed = spec.config.seed if seed is None else seed
-    distributions = parse_distributions(vary)
-    if design is not None and not distributions:
-        raise InputError(f"design {design} of nothing", location="--design", valid="with --vary key=distribution")
-    trials = plan_trials(distributions, design or "random", first_seed, runs)
-    _check_trials(scenario, trials, tuple(overrides), smoke)
-    baseline = None if baseline_path is None else read_baseline(baseline_path, spec.name, smoke, trials, overrides)
-    lock = collect_provenance().lock
-    header: dict[str, Any] = {"scenario": spec.name, "overrides": list(overrides), "smoke": smoke, "lock": lock}
-    if distributions:
-        header |= {"vary": list(vary), "design": design or "random"}
-    if distributions and design in ("lhs", "grid"):  # each part of these designs depends on the whole
-        header["points"] = [first_seed, runs]
+    plan = _plan_batch(scenario, options)
+    observer = observer or BatchObserver()
     with ExitStack() as stack:
-        if pool is None and cluster is not None:  # before there is a folder: nobody may answer there
-            pool = stack.enter_context(RayPool(cluster, workers))
-        folder = open_batch_folder(spec.name, out, base, header)
-        if on_opened is not None:
-            on_opened(folder.path, len(trials))
-        jobs = {
-            trial_key(trial.seed, trial.parsed_values): TrialJob(
-                _worker_scenario(scenario),
-                trial.seed,
-                (*overrides, *trial.assignments),
-                smoke,
-                str(folder.path / trial.name),
-                keep,
-                video,
-                trial.parsed_values,
-                lock,
-            )
-            for trial in trials
-        }
-        finished = {result.key: result for result in folder.results() if result.is_finished}
-        finished = {key: result for key, result in finished.items() if key in jobs}
-        log = stack.enter_context(folder.log())
-
-        def store_result(key: str, result: TrialResult) -> None:
-            log.write(json.dumps(asdict(result)) + "\n")
-            log.flush()
-            finished[key] = result
-
-        def write_summary() -> BatchResult:
-            ordered_results = [finished[key] for key in jobs if key in finished]
-            comparison = (
-                None
-                if baseline is None
-                else compare_to_baseline(baseline, ordered_results, _preferred_directions(spec))
-            )
-            batch_result = replace(
-                summarize_batch(spec.name, folder.path, ordered_results, resumed),
-                baseline_comparison=comparison,
-                report=folder.report,
-                source=scenario,
-                overrides=tuple(overrides),
-                smoke=smoke,
-            )
-            _write_folder(folder, batch_result, spec)
-            return batch_result
-
-        for key, job in jobs.items():  # what was under way when the batch was stopped, however far it had come
-            if key not in finished and (recovered := recover_result(job)) is not None:
-                store_result(key, recovered)
-        resumed = len(finished)
-        open_jobs = {key: job for key, job in jobs.items() if key not in finished}
-        for job in open_jobs.values():
+        if pool is None and options.cluster is not None:  # before there is a folder: the cluster may not answer
+            pool = stack.enter_context(RayPool(options.cluster, options.workers))
+        folder = open_batch_folder(plan.loaded.name, options.folder, options.runs_folder, plan.header())
+        observer.on_opened(folder.path, len(plan.trials))
+        state = _BatchState(plan, folder, stack.enter_context(folder.log()), observer)
+        state.recover_results(announce=False)  # of runs that were under way when the batch was stopped
+        state.resumed_count = len(state.finished)
+        for job in state.open_jobs().values():
             shutil.rmtree(job.folder, ignore_errors=True)
         try:
             with ExitStack() as pool_stack:
+                open_jobs = state.open_jobs()
                 if pool is None and open_jobs:
-                    count = max(1, min(workers or count_usable_cores(), len(open_jobs)))
+                    count = max(1, min(options.workers or count_usable_cores(), len(open_jobs)))
                     pool = pool_stack.enter_context(ProcessPool(count, preload=("roboyard.scenarios.batch.worker",)))
-                    _compile_kernels(next(iter(open_jobs.values())), announce or (lambda _: None))
+                    _compile_kernels(next(iter(open_jobs.values())), observer.on_stage)
                 for key, result in _run_trials(open_jobs, pool):
-                    store_result(key, result)
-                    if progress is not None:
-                        progress(result, len(finished), len(jobs))
+                    state.add_result(key, result, announce=True)
         except BaseException:
-            for key, job in open_jobs.items():
-                if key not in finished and (recovered := recover_result(job)) is not None:
-                    store_result(key, recovered)
-                    if progress is not None:
-                        progress(recovered, len(finished), len(jobs))
-            write_summary()
+            state.recover_results(announce=True)
+            state.write_summary()
             raise
-        return write_summary()
+        return state.write_summary()
+
+
+@dataclass(frozen=True, slots=True)
+class _BatchPlan:
+    """What a batch is going to run.
+
+    Attributes:
+        scenario: Scenario as it was given.
+        loaded: The scenario with the overrides of all runs.
+        options: Options of the batch.
+        first_seed: Seed of the first run.
+        trials: Seed and varied values of each run.
+        baseline: Stored batch with which this one is compared.
+        lock: Hash of the installed packages' versions.
+    """
+
+    scenario: str
+    loaded: LoadedScenario
+    options: BatchOptions
+    first_seed: int
+    trials: tuple[Trial, ...]
+    baseline: Baseline | None
+    lock: str
+
+    def header(self) -> dict[str, Any]:
+        """Return what makes it this batch: a folder with another header cannot be continued."""
+        options = self.options
+        header: dict[str, Any] = {
+            "scenario": self.loaded.name, "overrides": list(options.overrides), "smoke": options.smoke,
+            "lock": self.lock,
+        }  # fmt: skip
+        if options.vary:
+            header |= {"vary": list(options.vary), "design": options.design or "random"}
+        if options.vary and options.design in ("lhs", "grid"):  # each part of these designs depends on the whole
+            header["points"] = [self.first_seed, options.runs]
+        return header
+
+    def jobs(self, folder: Path) -> dict[str, TrialJob]:
+        """Return a job for each trial, by the key of the trial."""
+        options, scenario = self.options, _worker_scenario(self.scenario)
+        return {
+            trial_key(trial.seed, trial.parsed_values): TrialJob(
+                scenario,
+                trial.seed,
+                (*options.overrides, *trial.assignments),
+                options.smoke,
+                str(folder / trial.name),
+                options.keep,
+                options.video,
+                trial.parsed_values,
+                self.lock,
+            )
+            for trial in self.trials
+        }
+
+
+def _plan_batch(scenario: str, options: BatchOptions) -> _BatchPlan:
+    loaded = load_scenario(scenario, overrides=options.overrides, smoke=options.smoke)
+    first_seed = loaded.config.seed if options.first_seed is None else options.first_seed
+    distributions = parse_distributions(options.vary)
+    if options.design is not None and not distributions:
+        raise InputError(
+            f"design {options.design} without --vary", location="--design", valid="with --vary key=distribution"
+        )
+    trials = tuple(plan_trials(distributions, options.design or "random", first_seed, options.runs))
+    _check_trials(scenario, trials, options)
+    baseline = (
+        None
+        if options.baseline is None
+        else read_baseline(options.baseline, loaded.name, options.smoke, trials, options.overrides)
+    )
+    return _BatchPlan(scenario, loaded, options, first_seed, trials, baseline, collect_provenance().lock)
+
+
+class _BatchState:
+    """Results of a batch that is under way, in memory and in its folder.
+
+    Args:
+        plan: What is run.
+        folder: Folder of the batch.
+        log: File to which each result is appended.
+        observer: Is told of results and summaries.
+    """
+
+    def __init__(self, plan: _BatchPlan, folder: BatchFolder, log: TextIO, observer: BatchObserver) -> None:
+        self._plan, self._folder, self._log, self._observer = plan, folder, log, observer
+        self._jobs = plan.jobs(folder.path)
+        self.finished = {
+            result.key: result for result in folder.results() if result.is_finished and result.key in self._jobs
+        }
+        self.resumed_count = 0
+
+    def open_jobs(self) -> dict[str, TrialJob]:
+        """Return the jobs without a result."""
+        return {key: job for key, job in self._jobs.items() if key not in self.finished}
+
+    def add_result(self, key: str, result: TrialResult, *, announce: bool) -> None:
+        """Store a result, and tell the observer."""
+        self._log.write(json.dumps(asdict(result)) + "\n")
+        self._log.flush()
+        self.finished[key] = result
+        if announce:
+            self._observer.on_result(result, len(self.finished), len(self._jobs))
+
+    def recover_results(self, *, announce: bool) -> None:
+        """Store the results of runs that ended without the batch being told."""
+        for key, job in self.open_jobs().items():
+            result = recover_result(job)
+            if result is not None:
+                self.add_result(key, result, announce=announce)
+
+    def write_summary(self) -> BatchResult:
+        """Write batch.json, tell the observer, and return the result."""
+        plan = self._plan
+        results = [self.finished[key] for key in self._jobs if key in self.finished]
+        directions = _preferred_directions(plan.loaded)
+        comparison = None if plan.baseline is None else compare_to_baseline(plan.baseline, results, directions)
+        batch = replace(
+            summarize_batch(plan.loaded.name, self._folder.path, results, self.resumed_count),
+            baseline_comparison=comparison,
+            source=plan.scenario,
+            overrides=plan.options.overrides,
+            smoke=plan.options.smoke,
+            summary=plan.loaded.config.summary,
+            preferred_directions=directions,
+            comparison_metrics=plan.loaded.config.comparison_metrics,
+        )
+        self._folder.write(list(batch.results), batch.to_dict())
+        self._observer.on_summary(batch)
+        return batch
 
 
 def summarize_batch(scenario: str, folder: Path, results: Sequence[TrialResult], resumed_count: int = 0) -> BatchResult:
-    """Rates and spreads of results."""
+    """Return success rate and metric summaries of results."""
     ordered = tuple(sorted(results, key=lambda result: result.seed))
     success_rate = wilson_interval(sum(result.success for result in ordered), len(ordered))
     names = dict.fromkeys(name for result in ordered for name in result.metrics)
@@ -279,18 +333,9 @@ def summarize_batch(scenario: str, folder: Path, results: Sequence[TrialResult],
     return BatchResult(scenario, folder, ordered, success_rate, metric_summaries, resumed_count)
 
 
-def _write_folder(folder: BatchFolder, batch_result: BatchResult, spec: LoadedScenario) -> None:
-    from roboyard.scenarios.report.batch_pages import batch_page
-
-    folder.write(list(batch_result.results), batch_result.to_dict())
-    folder.write_report(
-        batch_page(batch_result, spec.config.summary, _preferred_directions(spec), spec.config.comparison_metrics)
-    )
-
-
-def _preferred_directions(spec: LoadedScenario) -> dict[str, int]:
-    """Metrics that criteria ask for: wanted small (-1), great (+1), or it cannot be said (0)."""
-    criteria = list(read_criteria(spec)[0].values())
+def _preferred_directions(loaded: LoadedScenario) -> dict[str, int]:
+    """Return the metrics of the criteria: whether small (-1) or large (+1) values are better, or neither (0)."""
+    criteria = list(read_criteria(loaded)[0].values())
     directions = {name: 0 for criterion in criteria for name in criterion.metric_names}
     for criterion in criteria:
         directions |= criterion.preferred_directions()
@@ -298,12 +343,12 @@ def _preferred_directions(spec: LoadedScenario) -> dict[str, int]:
 
 
 def _worker_scenario(scenario: str) -> str:
-    """How workers find it, whatever folder they work in: installed ones by name, files by their whole path."""
+    """Return how workers in any folder find the scenario: an installed one by name, a file by its absolute path."""
     return scenario if scenario in SCENARIOS else str(SCENARIOS.resolve(scenario).resolve())
 
 
-def _check_trials(scenario: str, trials: Sequence[Trial], overrides: tuple[str, ...], smoke: bool) -> None:
-    """Read the scenario with the least and the greatest of each number drawn, and with each text: before any run."""
+def _check_trials(scenario: str, trials: Sequence[Trial], options: BatchOptions) -> None:
+    """Load the scenario with the smallest and largest value of each varied number, and with each text."""
     for key in dict.fromkeys(key for trial in trials for key, _ in trial.varied_values):
         texts = dict.fromkeys(value for trial in trials for name, value in trial.varied_values if name == key)
         numbers = {
@@ -311,26 +356,26 @@ def _check_trials(scenario: str, trials: Sequence[Trial], overrides: tuple[str, 
         }
         extremes = {min(numbers, key=numbers.__getitem__), max(numbers, key=numbers.__getitem__)} if numbers else set()
         for text in (*extremes, *(text for text in texts if text not in numbers)):
-            load_scenario(scenario, overrides=(*overrides, f"{key}={text}"), smoke=smoke)
+            load_scenario(scenario, overrides=(*options.overrides, f"{key}={text}"), smoke=options.smoke)
 
 
 def _compile_kernels(job: TrialJob, announce: Callable[[str], None]) -> None:
     """Compile the kernels that the runs call, on all cores, while the workers start.
 
-    A worker by itself would compile them one after the other, while the others wait for it.  Where compiled code
-    cannot be kept, each worker has to.  A run that cannot be assembled says so as a result.
+    A single worker would compile them one after the other, while the others wait for it.  Where compiled code cannot be
+    stored, each worker has to compile it.  A run that cannot be built reports this as its result.
     """
     if not can_write_cache():
         return
     report = partial(report_compilation, announce)
     with monitor_compilation(report=report), suppress(Exception, SystemExit):
-        spec = load_scenario(job.scenario, overrides=(*job.overrides, "record.camera_rate=0"), smoke=job.smoke)
-        with build_run(resolve_scenario(spec.with_seed(job.seed)), record=False):
+        loaded = load_scenario(job.scenario, overrides=(*job.overrides, "record.camera_rate=0"), smoke=job.smoke)
+        with build_run(resolve_scenario(loaded.with_seed(job.seed)), record=False):
             wait_for_kernels(report=report)
 
 
 def _run_trials(jobs: dict[str, TrialJob], pool: Pool | None) -> Iterator[tuple[str, TrialResult]]:
-    """Results as they come, with a bounded number of jobs on their way."""
+    """Iterate over results in the order of their arrival; the number of submitted jobs is bounded."""
     if pool is None:
         return
     waiting = iter(jobs)
@@ -352,6 +397,6 @@ def _collect_result(job: TrialJob, future: Future[Any], *, is_remote: bool) -> T
             trial_result: TrialResult = future.result()
             return trial_result
         result, archive = future.result()
-    except RoboyardError as error:  # the worker died; if the run had not ended it is tried again on resuming
+    except RoboyardError as error:  # the worker died; a run that had not ended is repeated on resuming
         return recover_result(job) or TrialResult(job.seed, "lost", False, str(error), varied_values=job.varied_values)
     return unpack_archive(job, result, archive)

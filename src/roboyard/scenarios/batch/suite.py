@@ -1,17 +1,18 @@
-"""A batch of every installed scenario, on the same workers, with one page about all of them."""
+"""A batch of each of several scenarios, or of all installed ones, on the same workers."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
 from roboyard.bringup.catalog import SCENARIOS
 from roboyard.compute import Pool, ProcessPool, RayPool
 from roboyard.errors import InputError
-from roboyard.scenarios.batch.runner import BatchProgress, BatchResult, run_batch
+from roboyard.scenarios.batch.options import BatchOptions
+from roboyard.scenarios.batch.runner import BatchObserver, BatchResult, run_batch
 from roboyard.scenarios.run_folder import RunFolder, create_numbered_folder, make_write_error
 
 ALL: Final = "all"
@@ -21,39 +22,42 @@ REPORT: Final = "report.html"
 
 @dataclass(frozen=True, slots=True)
 class SuiteResult:
-    """What came of all scenarios.
+    """Results of the batches of several scenarios.
 
     Attributes:
-        folder: Where the page and a batch's folder for each scenario lie.
-        batches: By scenario.
-        refused: Why scenarios could not begin, by name.
-        abouts: One line on each scenario.
-        report: The page.
+        folder: Folder of the page and of a batch's folder for each scenario.
+        batches: Result of each batch that has ended, by the name of its scenario.
+        start_errors: Why scenarios could not begin, by name.
+        summaries: One line on each scenario of the suite, by name.
     """
 
     folder: Path
     batches: dict[str, BatchResult]
     start_errors: dict[str, str]
     summaries: dict[str, str]
-    report: Path
+
+    @property
+    def report(self) -> Path:
+        """Path of the page about the suite."""
+        return self.folder / REPORT
 
     @property
     def runs(self) -> int:
-        """Of all scenarios."""
+        """Number of runs of all scenarios."""
         return sum(batch.success_rate.total for batch in self.batches.values())
 
     @property
     def successes(self) -> int:
-        """Of all scenarios."""
+        """Number of successful runs of all scenarios."""
         return sum(batch.success_rate.successes for batch in self.batches.values())
 
     @property
     def exit_code(self) -> int:
-        """0 if every run of every scenario succeeded, and nothing got worse than in a baseline."""
+        """0 if every run of every scenario succeeded and nothing is significantly worse than in a baseline, else 1."""
         return 1 if self.start_errors or any(batch.exit_code for batch in self.batches.values()) else 0
 
     def to_dict(self) -> dict[str, Any]:
-        """As plain data, for JSON."""
+        """Return the result as plain data, for JSON."""
         return {
             "scenarios": {name: batch.to_dict() for name, batch in self.batches.items()},
             "start_errors": dict(self.start_errors),
@@ -62,84 +66,79 @@ class SuiteResult:
         }
 
 
-def run_suite(
-    runs: int,
-    *,
-    only: Sequence[str] | None = None,
-    workers: int | None = None,
-    out: str | Path | None = None,
-    base: str | Path = "runs",
-    baseline_path: str | Path | None = None,
-    cluster: str | None = None,
-    pool: Pool | None = None,
-    progress: Callable[[str], tuple[Callable[[Path, int], None], BatchProgress]] | None = None,
-    **batch_options: Any,
-) -> SuiteResult:
-    """Run a batch of every installed scenario.
+class SuiteObserver:
+    """Is told what happens in a suite; every method does nothing unless a derived class overrides it."""
 
-    It goes on where it was when ``out`` names its folder again.  A scenario that cannot begin does not keep the others
-    from it.
+    def create_batch_observer(self, scenario: str) -> BatchObserver:
+        """Return the observer of a scenario's batch, before the batch begins."""
+        return BatchObserver()
+
+    def on_summary(self, suite: SuiteResult) -> None:
+        """suite.json was written: after each batch, and when the suite is stopped or fails."""
+
+
+def run_suite(
+    options: BatchOptions,
+    names: Sequence[str] | None = None,
+    observer: SuiteObserver | None = None,
+    *,
+    pool: Pool | None = None,
+) -> SuiteResult:
+    """Run a batch of several scenarios and write suite.json into their folder; `batch.reporting` also writes pages.
+
+    A suite that was stopped continues if ``options.folder`` names its folder again.  A scenario that cannot begin does
+    not keep the others from running.
 
     Args:
-        runs: Of each scenario.
-        only: Some scenarios; None: all.
-        workers: Processes; None: one a core.
-        out: Folder; None: a new one, ``<base>/all-batch-<NNN>``.
-        base: Where new folders are made.
-        against: Folder of such a suite: each scenario that it has is compared with its batch there.
-        cluster: Run on a Ray cluster, at this address.
-        pool: Workers of another kind; closed by whoever made them.
-        progress: Called with each scenario's name, gives what `run_batch` calls as ``opened`` and ``progress``.
-        batch: Further arguments of `run_batch`.
+        options: Options of each batch; ``folder`` is the folder of all of them, ``baseline`` the folder of a suite.
+        names: Names of installed scenarios; None: all.
+        observer: Is told what happens.
+        pool: Workers to use instead of ``options.workers`` and ``options.cluster``; closed by whoever created them.
 
     Raises:
-        InputError: there are no runs, no scenarios, no such baseline, or ``out`` holds something else.
-        RunError: the folder cannot be written.
+        InputError: There is no such baseline or cluster, or the folder holds something else.
+        RunError: The folder cannot be written.
     """
-    from roboyard.scenarios.report.batch_pages import suite_page
-
-    if isinstance(runs, bool) or not isinstance(runs, int) or runs < 1:
-        raise InputError(f"{runs!r} runs", location="--runs", valid="at least 1")
-    names = sorted(SCENARIOS) if only is None else list(only)
-    if baseline_path is not None and not (Path(baseline_path) / SUMMARY).is_file():
+    observer = observer or SuiteObserver()
+    installed = SCENARIOS
+    scenario_names = sorted(installed) if names is None else list(names)
+    if options.baseline is not None and not (options.baseline / SUMMARY).is_file():
         raise InputError(
-            f"{baseline_path} is no suite", location="--baseline", valid="the folder of a `roboyard batch all`"
+            f"{options.baseline} is no suite", location="--baseline", valid="the folder of a `roboyard batch all`"
         )
     with ExitStack() as stack:
-        if pool is None and cluster is not None:
-            pool = stack.enter_context(RayPool(cluster, workers))
-        folder = _open_suite_folder(out, base)
+        if pool is None and options.cluster is not None:
+            pool = stack.enter_context(RayPool(options.cluster, options.workers))
+        folder = _open_suite_folder(options.folder, options.runs_folder)
         if pool is None:
-            pool = stack.enter_context(ProcessPool(workers, preload=("roboyard.scenarios.batch.worker",)))
-        batches: dict[str, BatchResult] = {}
-        start_errors: dict[str, str] = {}
-        summaries = {name: SCENARIOS[name].summary if name in SCENARIOS else "" for name in names}
-
-        def write_summary() -> SuiteResult:
-            suite_result = SuiteResult(folder, batches, start_errors, summaries, folder / REPORT)
-            RunFolder(folder).write_json(folder / SUMMARY, suite_result.to_dict())
-            RunFolder(folder).write_text(suite_result.report, suite_page(suite_result))
-            return suite_result
-
-        for name in names:
-            on_opened, on_progress = (None, None) if progress is None else progress(name)
-            baseline = None if baseline_path is None else Path(baseline_path) / name
+            pool = stack.enter_context(ProcessPool(options.workers, preload=("roboyard.scenarios.batch.worker",)))
+        summaries = {name: installed[name].summary if name in installed else "" for name in scenario_names}
+        suite = SuiteResult(folder, {}, {}, summaries)
+        for name in scenario_names:
+            baseline = None if options.baseline is None else options.baseline / name
+            batch_options = replace(
+                options,
+                folder=folder / name,
+                baseline=baseline if baseline is not None and baseline.is_dir() else None,
+            )
             try:
-                batches[name] = run_batch(
-                    name, runs, out=folder / name, pool=pool, on_opened=on_opened, progress=on_progress,
-                    baseline_path=baseline if baseline is not None and baseline.is_dir() else None, **batch_options,
-                )  # fmt: skip
+                suite.batches[name] = run_batch(name, batch_options, observer.create_batch_observer(name), pool=pool)
             except InputError as error:
-                start_errors[name] = str(error)
+                suite.start_errors[name] = str(error)
             except BaseException:
-                write_summary()
+                _write_summary(suite, observer)
                 raise
-            write_summary()  # after each: whatever ends it, the page tells what there is
-        return write_summary()
+            _write_summary(suite, observer)  # after each, so that the files are complete whatever ends the suite
+        return suite
 
 
-def _open_suite_folder(out: str | Path | None, base: str | Path) -> Path:
-    folder = Path(out) if out is not None else create_numbered_folder(f"{ALL}-batch", base).path
+def _write_summary(suite: SuiteResult, observer: SuiteObserver) -> None:
+    RunFolder(suite.folder).write_json(suite.folder / SUMMARY, suite.to_dict())
+    observer.on_summary(suite)
+
+
+def _open_suite_folder(out: Path | None, runs_folder: Path) -> Path:
+    folder = out or create_numbered_folder(f"{ALL}-batch", runs_folder).path
     if folder.is_dir() and any(folder.iterdir()) and not (folder / SUMMARY).is_file():
         raise InputError(f"{folder} holds something else than a suite", valid="a new folder, or that of the suite")
     try:

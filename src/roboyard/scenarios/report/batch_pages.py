@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 import shlex
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
 
@@ -25,67 +25,46 @@ from roboyard.evaluation.figures import (
     new_figure,
     render_svg,
 )
-from roboyard.scenarios.batch.statistics import wilson_interval
+from roboyard.scenarios.batch.comparison import VariantComparison
+from roboyard.scenarios.batch.runner import BatchResult
+from roboyard.scenarios.batch.statistics import BaselineComparison, MetricChange, wilson_interval
+from roboyard.scenarios.batch.suite import SuiteResult
+from roboyard.scenarios.batch.worker import TrialResult
 from roboyard.scenarios.provenance import collect_provenance
 from roboyard.scenarios.report.page import format_metric, page_style
 from roboyard.scenarios.run_folder import REPORT, VIDEO
 
-if TYPE_CHECKING:
-    from roboyard.scenarios.batch.comparison import VariantComparison
-    from roboyard.scenarios.batch.runner import BatchResult
-    from roboyard.scenarios.batch.statistics import BaselineComparison, MetricChange
-    from roboyard.scenarios.batch.suite import SuiteResult
-    from roboyard.scenarios.batch.worker import TrialResult
-
-
 _MAX_LISTED_RUNS: Final = 30
-"""Runs of one reason that are named."""
+"""Largest number of runs that are listed for one reason."""
 _MAX_CHANGES: Final = 20
-_CHANGE_LABELS: Final = {
-    "regressed": ("regressed", "bad"),
-    "improved": ("improved", "good"),
-    "changed": ("changed", "warn"),
-}
+_CHANGE_CLASSES: Final = {"regressed": "bad", "improved": "good", "changed": "warn", "unchanged": ""}
 
 
-def batch_page(
-    batch: BatchResult,
-    summary: str = "",
-    preferred_directions: Mapping[str, int] | None = None,
-    comparison_metrics: Sequence[str] = (),
-) -> str:
-    """One self-contained HTML page; reports and films of runs are linked where they were kept.
-
-    Args:
-        found: The batch.
-        about: One line on the scenario.
-        senses: Metrics of criteria, wanted small (-1), great (+1) or neither (0).
-        compared: Further metrics that are shown.
-    """
-    import jinja2
-
-    preferred_directions = preferred_directions or {}
-    template = Path(__file__).with_name("batch.html").read_text("utf-8")
-    environment = jinja2.Environment(autoescape=True, trim_blocks=True, undefined=jinja2.StrictUndefined)
+def batch_page(batch: BatchResult) -> str:
+    """Return one self-contained HTML page; reports and videos of runs are linked where they were kept."""
     rate = batch.success_rate
-    status, cls = ("no runs", "warn") if not rate.total else (f"{rate.successes} of {rate.total} succeeded", "good")
+    status, status_class = (
+        ("no runs", "warn") if not rate.total else (f"{rate.successes} of {rate.total} succeeded", "good")
+    )
     if batch.failures:
-        cls = "bad" if not rate.successes else "warn"
-    if batch.baseline_comparison is not None and batch.baseline_comparison.regressions:
-        status, cls = f"{status}; worse than the baseline", "bad"
-    return environment.from_string(template).render(
-        css=page_style(),
+        status_class = "bad" if not rate.successes else "warn"
+    comparison = batch.baseline_comparison
+    if comparison is not None and comparison.regressions:
+        status, status_class = f"{status}; worse than the baseline", "bad"
+    displayed_metrics = list(dict.fromkeys((*batch.preferred_directions, *batch.comparison_metrics)))
+    return _render(
+        "batch.html",
         title=batch.scenario,
         runs=rate.total,
-        verdict=status,
-        cls=cls,
-        about=summary,
+        status=status,
+        status_class=status_class,
+        summary=batch.summary,
         tiles=_tiles(batch),
-        against=None if batch.baseline_comparison is None else _baseline_section(batch.baseline_comparison),
-        varied=success_figure(batch.results),
-        reasons=_failure_reasons(batch),
-        worst=_worst_runs(batch, preferred_directions),
-        figure=metric_histograms(batch.results, list(dict.fromkeys((*preferred_directions, *comparison_metrics)))),
+        baseline=None if comparison is None else _baseline_section(comparison),
+        success_figure=success_figure(batch.results),
+        failure_reasons=_failure_reasons(batch),
+        worst_runs=_worst_runs(batch),
+        histograms=metric_histograms(batch.results, displayed_metrics),
         metrics=[
             {
                 "name": name,
@@ -98,23 +77,32 @@ def batch_page(
                 ],
             }
             for name, metric in sorted(
-                batch.metric_summaries.items(), key=lambda item: (item[0] not in preferred_directions, "." in item[0])
+                batch.metric_summaries.items(),
+                key=lambda item: (item[0] not in batch.preferred_directions, "." in item[0]),
             )
         ],
-        version=__version__,
     )
+
+
+def _render(template_name: str, **values: Any) -> str:
+    """Return a template of this folder, filled in; a value that the template misses is an error."""
+    import jinja2
+
+    template = Path(__file__).with_name(template_name).read_text("utf-8")
+    environment = jinja2.Environment(autoescape=True, trim_blocks=True, undefined=jinja2.StrictUndefined)
+    return environment.from_string(template).render(css=page_style(), version=__version__, **values)
 
 
 def _tiles(batch: BatchResult) -> list[dict[str, str]]:
     rate, lost = batch.success_rate, sum(not result.is_finished for result in batch.results)
     tiles = [
         {"value": f"{rate.value:.1%}" if rate.total else "–", "label": "succeeded"},
-        {"value": f"{rate.low:.1%} to {rate.high:.1%}", "label": "95 % interval of the true share (Wilson)"},
+        {"value": f"{rate.low:.1%} to {rate.high:.1%}", "label": "95 % interval of the true success rate (Wilson)"},
         {"value": str(rate.total), "label": "runs"},
     ]
     if lost:
-        tiles.append({"value": str(lost), "label": "lost with their workers"})
-    for name, label in (("sim_time", "simulated time a run"), ("real_time_factor", "× real time, median")):
+        tiles.append({"value": str(lost), "label": "lost because their workers died"})
+    for name, label in (("sim_time", "simulated time per run"), ("real_time_factor", "× real time, median")):
         if name in batch.metric_summaries:
             unit = " s" if name == "sim_time" else ""
             tiles.append({"value": f"{batch.metric_summaries[name].median:.1f}{unit}", "label": label})
@@ -123,30 +111,29 @@ def _tiles(batch: BatchResult) -> list[dict[str, str]]:
 
 def _baseline_section(comparison: BaselineComparison) -> dict[str, Any]:
     if comparison.p >= 1.0 and not comparison.newly_failed:
-        chance_note = "No run ended otherwise than before."
+        chance_note = "No run has another outcome than before."
     else:
-        chance_note = f"By chance alone, as much or more would change with probability {comparison.p:.2g}."
+        chance_note = f"A change this large would occur by chance with probability {comparison.p:.2g}."
     changed = [change for change in comparison.changes if change.kind != "unchanged"]
     return {
-        "before": f"{comparison.before.successes} succeeded",
-        "after": f"{comparison.after.successes}",
+        "before": comparison.before.successes,
+        "after": comparison.after.successes,
         "pairs": comparison.after.total,
-        "odds": chance_note,
+        "chance_note": chance_note,
         "newly_failed": " · ".join(comparison.newly_failed),
         "newly_passed": " · ".join(comparison.newly_passed),
         "changes": [_change_row(change) for change in changed[:_MAX_CHANGES]],
-        "others": len(comparison.changes) - min(len(changed), _MAX_CHANGES),
+        "unchanged": len(comparison.changes) - min(len(changed), _MAX_CHANGES),
         "notes": "; ".join(comparison.notes),
         "path": comparison.baseline.name,
     }
 
 
 def _change_row(change: MetricChange) -> dict[str, str]:
-    word, cls = _CHANGE_LABELS[change.kind]
     return {
         "name": change.name,
-        "word": word,
-        "cls": cls,
+        "kind": change.kind,
+        "kind_class": _CHANGE_CLASSES[change.kind],
         "before": format_metric(change.before),
         "after": format_metric(change.after),
         "difference": format_metric(change.difference),
@@ -157,7 +144,7 @@ def _change_row(change: MetricChange) -> dict[str, str]:
 
 
 def _run_link(batch: BatchResult, result: TrialResult) -> dict[str, str]:
-    """How a run is called, and where its report and film lie as seen from the page."""
+    """Return the label of a run, and the paths of its report and video relative to the page."""
 
     def link(name: str) -> str:
         path = Path(result.folder) / name
@@ -165,11 +152,11 @@ def _run_link(batch: BatchResult, result: TrialResult) -> dict[str, str]:
             return ""
         return Path(os.path.relpath(path, batch.folder)).as_posix()
 
-    return {"label": result.label, "link": link(REPORT), "film": link(VIDEO)}
+    return {"label": result.label, "link": link(REPORT), "video": link(VIDEO)}
 
 
 def _failure_reasons(batch: BatchResult) -> list[dict[str, Any]]:
-    """Failures by their reason, the most frequent first."""
+    """Return the failed runs by their reason, the most frequent first."""
     groups: dict[str, list[TrialResult]] = {}
     for result in batch.failures:
         groups.setdefault(result.reason or result.state, []).append(result)
@@ -184,23 +171,23 @@ def _failure_reasons(batch: BatchResult) -> list[dict[str, Any]]:
     ]
 
 
-def _worst_runs(batch: BatchResult, preferred_directions: Mapping[str, int]) -> list[dict[str, Any]]:
-    """For each metric that has a good side, the run farthest on the other."""
+def _worst_runs(batch: BatchResult) -> list[dict[str, Any]]:
+    """Return the run with the worst value of each metric of which small or large values are better."""
     rows = []
-    for name, preferred_direction in preferred_directions.items():
+    for name, preferred_direction in batch.preferred_directions.items():
         values = [(v, r) for r in batch.results if (v := r.metric(name)) is not None]
         if not preferred_direction or name not in batch.metric_summaries or len({value for value, _ in values}) < 2:
             continue
         value, result = min(values, key=lambda pair: preferred_direction * pair[0])
-        word, cls = ("succeeded", "good") if result.success else ("did not succeed", "bad")
+        status, status_class = ("succeeded", "good") if result.success else ("failed", "bad")
         rows.append(
             {
                 "name": name,
                 "value": format_metric(value),
                 "median": format_metric(batch.metric_summaries[name].median),
                 "run": _run_link(batch, result),
-                "word": word,
-                "cls": cls,
+                "status": status,
+                "status_class": status_class,
                 "command": _run_command(batch, result),
             }
         )
@@ -208,6 +195,7 @@ def _worst_runs(batch: BatchResult, preferred_directions: Mapping[str, int]) -> 
 
 
 def _run_command(batch: BatchResult, result: TrialResult) -> str:
+    """Return the command that repeats a run."""
     overrides = [*batch.overrides, *(f"{key}={value}" for key, value in result.varied_values.items())]
     settings = [word for override in overrides for word in ("--set", override)]
     smoke = ["--smoke"] if batch.smoke else []
@@ -218,13 +206,13 @@ def _run_command(batch: BatchResult, result: TrialResult) -> str:
 
 _BATCH_COLUMNS: Final = 3
 _MAX_BINS: Final = 6
-"""Parts that numbers which are drawn freely are put into."""
+"""Bins of values that are drawn from a continuous distribution."""
 _MAX_PANELS: Final = 12
 _MIN_RUNS_PER_BIN: Final = 4
 
 
 def success_figure(results: Sequence[TrialResult]) -> str:
-    """For each key that was varied, the share of successes over its values; "" if nothing was."""
+    """Return a figure of the success rate over the values of each varied key; "" if nothing was varied."""
     keys = list(dict.fromkeys(key for result in results for key in result.varied_values))[:_MAX_PANELS]
     if not keys:
         return ""
@@ -248,11 +236,11 @@ def success_figure(results: Sequence[TrialResult]) -> str:
             panel.set_title(key.rpartition(".")[2], fontsize=9.5)
             panel.set_ylim(-0.08, 1.08)
             panel.set_yticks([0.0, 0.5, 1.0], ["0", "50 %", "100 %"])
-        return render_svg(figure, "Share of runs that succeeded over each key that was varied")
+        return render_svg(figure, "Success rate over the values of each varied key")
 
 
 def metric_histograms(results: Sequence[TrialResult], names: Sequence[str]) -> str:
-    """A histogram for each metric named that differs between runs; "" if none does."""
+    """Return a histogram of each of the metrics that differs between runs; "" if none does."""
     values_by_metric: dict[str, tuple[np.ndarray, np.ndarray]] = {}
     for name in names:
         pairs = [(v, r.success) for r in results if (v := r.metric(name)) is not None]
@@ -269,11 +257,11 @@ def metric_histograms(results: Sequence[TrialResult], names: Sequence[str]) -> s
             panel.axvline(float(np.median(values)), color=INK, lw=1.2)
             panel.set_title(name, fontsize=9.5)
             panel.yaxis.get_major_locator().set_params(integer=True)
-        return render_svg(figure, "How many runs measured what, one panel a metric")
+        return render_svg(figure, "Histogram of each metric over the runs")
 
 
 def _make_panels(count: int, height: float) -> tuple[Any, list[Any]]:
-    """A figure of so many panels, each with a quantity of its own."""
+    """Create a figure with this number of panels, whose axes are independent."""
     from matplotlib.figure import Figure
 
     rows = -(-count // _BATCH_COLUMNS)
@@ -303,40 +291,35 @@ def _plot_success_rate(panel: Any, x: float, succeeded: np.ndarray) -> None:
 
 _VARIANT_COLORS: Final = (TRUTH, ODOMETRY, COMMAND, SCAN, GOOD, MUTED)
 _COMPARISON_COLUMNS: Final = 3
-"""Figures side by side."""
+"""Panels of a figure in one row."""
 
 
 def comparison_page(comparison: VariantComparison) -> str:
-    """One self-contained HTML page; reports of single runs are linked where they were kept."""
-    import jinja2
-
-    template = Path(__file__).with_name("comparison.html").read_text("utf-8")
-    environment = jinja2.Environment(autoescape=True, trim_blocks=True, undefined=jinja2.StrictUndefined)
+    """Return one self-contained HTML page; reports of single runs are linked where they were kept."""
     variants = list(comparison.batches)
-    return environment.from_string(template).render(
-        css=page_style(),
+    return _render(
+        "comparison.html",
         title=comparison.scenario,
-        about=comparison.summary,
-        ways=variants,
+        summary=comparison.summary,
+        variants=variants,
         runs=max(len(batch.results) for batch in comparison.batches.values()),
-        shares=[
+        success_rates=[
             {"name": name, "values": [_rate_cell(rates[variant]) for variant in variants]}
             for name, rates in comparison.success_rates().items()
         ],
         figure=_comparison_figure(comparison),
-        asked=[_metric_row(comparison, name) for name in comparison.compared_metrics],
-        metrics=_other_metrics(comparison),
+        compared_metrics=[_metric_row(comparison, name) for name in comparison.compared_metrics],
+        other_metrics=_other_metrics(comparison),
         seeds=_seed_rows(comparison),
-        version=__version__,
     )
 
 
 def _rate_cell(rate: Any) -> dict[str, str]:
     if not rate.total:
-        return {"value": "–", "of": "", "interval": ""}
+        return {"value": "–", "count": "", "interval": ""}
     return {
         "value": f"{rate.value:.1%}",
-        "of": f"{rate.successes} of {rate.total}",
+        "count": f"{rate.successes} of {rate.total}",
         "interval": f"{rate.low:.1%} to {rate.high:.1%}",
     }
 
@@ -346,7 +329,7 @@ def _metric_values(comparison: VariantComparison, variant: str, name: str) -> li
 
 
 def _comparison_figure(comparison: VariantComparison) -> str:
-    """Each metric that criteria ask for: a dot a run, a line at the mean."""
+    """Return a figure of the compared metrics: a dot for each run, a line at the mean of each variant."""
     displayed_metrics = [
         name
         for name in comparison.compared_metrics
@@ -375,11 +358,11 @@ def _comparison_figure(comparison: VariantComparison) -> str:
             panel.set_ylim(min(0.0, panel.get_ylim()[0]), None)
         for panel in panels[len(displayed_metrics) :]:
             panel.set_visible(False)
-        return render_svg(figure, "Each run's metrics that the criteria ask for, one column a way")
+        return render_svg(figure, "Compared metrics of each run, one column per variant")
 
 
 def _other_metrics(comparison: VariantComparison) -> list[dict[str, Any]]:
-    """What else the runs of any way measured; what is the same everywhere and always is left out."""
+    """Return the other metrics of the runs, without those that are equal in all runs of all variants."""
     names = dict.fromkeys(name for batch in comparison.batches.values() for name in batch.metric_summaries)
     rows = []
     for name in names:
@@ -394,7 +377,7 @@ def _other_metrics(comparison: VariantComparison) -> list[dict[str, Any]]:
 
 
 def _metric_row(comparison: VariantComparison, name: str) -> dict[str, Any]:
-    """Mean and extremes of a metric, for each way."""
+    """Return mean and extremes of a metric for each variant."""
     summaries = [batch.metric_summaries.get(name) for batch in comparison.batches.values()]
     values = [
         None
@@ -411,7 +394,7 @@ def _metric_row(comparison: VariantComparison, name: str) -> dict[str, Any]:
 
 
 def _seed_rows(comparison: VariantComparison) -> list[dict[str, Any]]:
-    """For each seed how each way ended, with a link to what was kept."""
+    """Return for each seed the outcome under each variant, with a link to the report if it was kept."""
     seeds = sorted({result.seed for batch in comparison.batches.values() for result in batch.results})
     rows = []
     for seed in seeds:
@@ -419,7 +402,7 @@ def _seed_rows(comparison: VariantComparison) -> list[dict[str, Any]]:
         for batch in comparison.batches.values():
             result = next((candidate for candidate in batch.results if candidate.seed == seed), None)
             if result is None:
-                cells.append({"word": "not run", "cls": "warn", "link": "", "why": ""})
+                cells.append({"status": "not run", "status_class": "warn", "link": "", "reason": ""})
                 continue
             report = Path(result.folder) / "report.html"
             link = (
@@ -427,60 +410,56 @@ def _seed_rows(comparison: VariantComparison) -> list[dict[str, Any]]:
                 if result.folder and report.is_file()
                 else ""
             )
-            word, cls = ("passed", "good") if result.success else ("not passed", "bad")
-            cells.append({"word": word, "cls": cls, "link": link, "why": result.reason})
+            status, status_class = ("succeeded", "good") if result.success else ("failed", "bad")
+            cells.append({"status": status, "status_class": status_class, "link": link, "reason": result.reason})
         rows.append({"seed": seed, "cells": cells})
     return rows
 
 
 def suite_page(suite: SuiteResult) -> str:
-    """One self-contained HTML page; scenarios' pages are linked."""
-    import jinja2
-
-    template = Path(__file__).with_name("suite.html").read_text("utf-8")
-    environment = jinja2.Environment(autoescape=True, trim_blocks=True, undefined=jinja2.StrictUndefined)
+    """Return one self-contained HTML page; the pages of the scenarios' batches are linked."""
     n_remaining = len(suite.summaries) - len(suite.batches) - len(suite.start_errors)
     smoke = any(batch.smoke for batch in suite.batches.values())
-    return environment.from_string(template).render(
-        css=page_style(),
-        verdict=f"{suite.successes} of {suite.runs} runs succeeded"
-        + (f"; {n_remaining} scenarios to come" if n_remaining else ""),
-        cls="bad" if suite.exit_code else "warn" if n_remaining else "good",
-        about="Smoke variants, 5 simulated seconds at most" if smoke else "Whole scenarios",
+    remaining = f"; {n_remaining} scenarios not yet run" if n_remaining else ""
+    return _render(
+        "suite.html",
+        status=f"{suite.successes} of {suite.runs} runs succeeded{remaining}",
+        status_class="bad" if suite.exit_code else "warn" if n_remaining else "good",
+        summary="Smoke variants of at most 5 simulated seconds" if smoke else "Full scenarios",
         rows=[_scenario_row(suite, name) for name in suite.summaries],
-        version=__version__,
         machine=collect_provenance().cpu,
     )
 
 
 def _scenario_row(suite: SuiteResult, name: str) -> dict[str, Any]:
-    row: dict[str, Any] = {"name": name, "about": suite.summaries[name], "link": "", "interval": "", "wall": ""}
+    row: dict[str, Any] = {"name": name, "summary": suite.summaries[name], "link": "", "interval": "", "wall": ""}
     batch = suite.batches.get(name)
     if batch is None:
-        reasons = [suite.start_errors[name]] if name in suite.start_errors else []
+        has_failed = name in suite.start_errors
         return {
             **row,
-            "share": "not begun" if reasons else "to come",
-            "cls": "bad" if reasons else "warn",
-            "wrong": reasons,
+            "success_rate": "could not start" if has_failed else "not yet run",
+            "status_class": "bad" if has_failed else "warn",
+            "problems": [suite.start_errors[name]] if has_failed else [],
         }
     rate, wall = batch.success_rate, batch.metric_summaries.get("wall_time")
     return {
         **row,
         "link": "" if batch.report is None else Path(os.path.relpath(batch.report, suite.folder)).as_posix(),
-        "share": f"{rate.successes} of {rate.total}",
-        "cls": "bad" if batch.exit_code else "good",
+        "success_rate": f"{rate.successes} of {rate.total}",
+        "status_class": "bad" if batch.exit_code else "good",
         "interval": f"{rate.low:.0%} to {rate.high:.0%}",
         "wall": "" if wall is None else f"{wall.median:.1f} s",
-        "wrong": _problems(batch),
+        "problems": _problems(batch),
     }
 
 
 def _problems(batch: BatchResult) -> list[str]:
+    """Return the reasons of failed runs with their numbers, and what is worse than in the baseline."""
     reasons = Counter(result.reason or result.state for result in batch.failures)
     regressions = (
         []
         if batch.baseline_comparison is None
-        else [f"worse than before: {name}" for name in batch.baseline_comparison.regressions]
+        else [f"regressed: {name}" for name in batch.baseline_comparison.regressions]
     )
     return [f"{count} ×: {reason}" for reason, count in reasons.most_common()] + regressions

@@ -17,7 +17,7 @@ from roboyard.scenarios.provenance import compare_with_lock
 
 _MAX_LOG_LINES = 60
 _MAX_CALLBACK_ROWS = 7
-"""Callbacks of a node that have rows of their own."""
+"""Largest number of callbacks of a node that have their own rows."""
 
 
 def render_page(
@@ -31,17 +31,17 @@ def render_page(
     scenario: str = "",
     video: str | None = None,
 ) -> str:
-    """The page.
+    """Return the page of a run.
 
     Args:
-        document: What metrics.json says.
-        stories: One a robot, the main one first.
-        floor: The world from above.
-        sections: What only some robots have to show.
-        looks: What depth cameras saw at the end.
+        document: Content of metrics.json.
+        traces: Recorded data of each robot, the main robot first.
+        top_down: Map of the world from above.
+        sections: Sections of the report that only some robots have.
+        depth_comparisons: Depth images at the end of the run, compared with the ground truth.
         log: Warnings and errors: time [s], level, node, text.
-        scenario: The scenario as run, as text.
-        video: File beside the report.
+        scenario: Resolved scenario as text.
+        video: Name of the video file beside the report.
     """
     import jinja2
 
@@ -56,9 +56,9 @@ def render_page(
     return environment.from_string(template).render(
         css=page_style(),
         title=document["scenario"] + (" (smoke)" if document.get("smoke") else ""),
-        verdict=status,
-        verdict_class=status_class,
-        about=document.get("summary", ""),
+        status=status,
+        status_class=status_class,
+        summary=document.get("summary", ""),
         world=Path(document.get("world", "")).name,
         robots=list(document["robots"]),
         seed=document["seed"],
@@ -85,11 +85,11 @@ def render_page(
             for row in document.get("rejected", ())
         ],
         cameras=depth_comparison_image(list(depth_comparisons)) if depth_comparisons else "",
-        looks=[comparison.summary for comparison in depth_comparisons],
-        main=main_trace.robot if main_trace and len(traces) > 1 else "",
+        depth_summaries=[comparison.summary for comparison in depth_comparisons],
+        main_robot=main_trace.robot if main_trace and len(traces) > 1 else "",
         scan_time=f"{main_trace.scan.time:.1f}" if main_trace and main_trace.scan else "",
-        touches=[
-            {"time": f"{t.time:.2f}", "x": f"{t.x:.2f}", "y": f"{t.y:.2f}", "what": t.description}
+        contacts=[
+            {"time": f"{t.time:.2f}", "x": f"{t.x:.2f}", "y": f"{t.y:.2f}", "description": t.description}
             for trace in traces
             for t in trace.contacts
         ],
@@ -99,11 +99,11 @@ def render_page(
                 "level": level,
                 "node": node,
                 "text": text,
-                "cls": "warn" if level == "warn" else "bad",
+                "level_class": "warn" if level == "warn" else "bad",
             }
             for t, level, node, text in log[:_MAX_LOG_LINES]
         ],
-        log_more=max(0, len(log) - _MAX_LOG_LINES),
+        n_more_log_lines=max(0, len(log) - _MAX_LOG_LINES),
         nodes=_node_rows(document),
         topics=[_topic_row(topic) for topic in document.get("topics", ())],
         metric_columns=list(document["robots"]) or ["run"],
@@ -116,7 +116,7 @@ def render_page(
 
 
 def page_style() -> str:
-    """The style sheet of all pages: light and dark, and the colours that figures name."""
+    """Return the style sheet of all pages, light and dark, with the colors that the figures use."""
     return Path(__file__).with_name("page.css").read_text("utf-8")
 
 
@@ -132,14 +132,16 @@ def _run_status(document: Mapping[str, Any]) -> tuple[str, str]:
 
 
 def _criterion_row(name: str, result: Mapping[str, Any]) -> dict[str, str]:
-    word, cls = {True: ("held", "good"), False: ("not held", "bad"), None: ("not judged", "warn")}[result["passed"]]
+    status, status_class = {True: ("passed", "good"), False: ("failed", "bad"), None: ("not evaluated", "warn")}[
+        result["passed"]
+    ]
     values = ", ".join(f"{key} = {format_metric(value)}" for key, value in result["values"].items())
-    return {"name": name, "expression": result["expression"], "word": word, "cls": cls, "values": values,
-            "reason": result["reason"]}  # fmt: skip
+    return {"name": name, "expression": result["expression"], "status": status, "status_class": status_class,
+            "values": values, "reason": result["reason"]}  # fmt: skip
 
 
 def _node_rows(document: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Busiest first, then what no node spends; offloaded work is listed with its node."""
+    """Return the nodes, the busiest first, each with its offloaded work, then the time that no node needed."""
     offloaded_rows: dict[str, list[dict[str, Any]]] = {}
     for job in document.get("offloads", ()):
         row = _callback_row(f"offloaded {job['function']}", job["count"], job["mean"], job["max"], job["latency"])
@@ -174,7 +176,7 @@ def _node_rows(document: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def _other_callbacks(callbacks: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """One row for all of them; those that cannot keep up have rows of their own."""
+    """Return one row for all of these callbacks, and a row for each of them that cannot keep up."""
     slow = [c for c in callbacks if c["deadline"] and c["mean"] > c["deadline"]]
     others = [c for c in callbacks if c not in slow]
     rows = [_metered_row(c) for c in slow]
@@ -190,14 +192,14 @@ def _metered_row(c: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _callback_row(trigger: str, count: int, mean: float, max_time: float, deadline: float) -> dict[str, Any]:
-    flag, cls = "", ""
+    flag, flag_class = "", ""
     if deadline and mean > deadline:
-        flag, cls = "cannot keep up", "bad"
+        flag, flag_class = "cannot keep up", "bad"
     elif deadline and max_time > deadline:
-        flag, cls = "once too long", "warn"
+        flag, flag_class = "late calls", "warn"
     return {
         "trigger": trigger, "count": count, "mean": f"{1e6 * mean:.1f}", "max": f"{1e3 * max_time:.2f}",
-        "deadline": f"{1e3 * deadline:.1f}" if deadline else "", "flag": flag, "cls": cls,
+        "deadline": f"{1e3 * deadline:.1f}" if deadline else "", "flag": flag, "flag_class": flag_class,
     }  # fmt: skip
 
 
@@ -233,11 +235,11 @@ def _provenance_rows(document: Mapping[str, Any]) -> list[tuple[str, str]]:
         if key in provenance
     ]
     difference = compare_with_lock(provenance.get("versions", {}))
-    return [*rows, ("not as tested", difference)] if difference else rows
+    return [*rows, ("differs from the tested versions", difference)] if difference else rows
 
 
 def format_metric(value: Any) -> str:
-    """A metric's value as people read it."""
+    """Return a metric's value as text for people."""
     if value is None:
         return "–"
     if isinstance(value, bool) or not isinstance(value, int | float):

@@ -33,20 +33,17 @@ _LEVELS = {30: "warn", 40: "error", 50: "fatal"}
 
 
 def write_report(folder: RunFolder, world: World | Simulation | None = None) -> Path:
-    """Write report.html from what lies in the folder; what is missing there is missing in the report.
+    """Write report.html from the files of a run folder and return its path; the report omits what is missing there.
 
     Args:
-        folder: With metrics.json, and whatever else there is.
-        world: For the floor plan; None: none is drawn.
-
-    Returns:
-        Its path.
+        folder: Run folder with metrics.json and whatever other files there are.
+        world: World of the floor plan; None: the report has no floor plan.
 
     Raises:
-        InputError: the folder holds no metrics, or they are damaged.
-        RunError: the report cannot be written.
+        InputError: The folder holds no metrics, or they are damaged.
+        RunError: The report cannot be written.
     """
-    from roboyard.scenarios.report.page import render_page  # not before the run that is told of
+    from roboyard.scenarios.report.page import render_page  # imported after the run, which needs no Jinja
 
     document = folder.read_metrics()
     traces: list[RobotTrace] = []
