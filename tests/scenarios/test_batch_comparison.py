@@ -69,7 +69,7 @@ def test_metrics_of_all_criteria_are_compared(scenario: str, tmp_path: Path) -> 
     )
     assert found.compared_metrics == ("cycles", "path_length", "final_x")
     page = (found.folder / "comparison.html").read_text()
-    assert page.index("Compared metrics") < page.index("<code>path_length</code>") < page.index("Other metrics")
+    assert page.index("Compared metrics") < page.index("<code>path_length</code>") < page.index("<h2>Runs</h2>")
     with pytest.raises(ConfigError, match=r"cycle.*comparison_metrics|comparison_metrics.*cycle"):
         compare_and_report(
             scenario,
