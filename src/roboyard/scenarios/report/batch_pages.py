@@ -97,7 +97,7 @@ def _tiles(batch: BatchResult) -> list[dict[str, str]]:
     rate, lost = batch.success_rate, sum(not result.is_finished for result in batch.results)
     tiles = [
         {"value": f"{rate.value:.1%}" if rate.total else "–", "label": "succeeded"},
-        {"value": f"{rate.low:.1%} to {rate.high:.1%}", "label": "95 % interval of the true success rate (Wilson)"},
+        {"value": f"{100.0 * rate.low:.1f}–{100.0 * rate.high:.1f} %", "label": "95 % interval of the true success rate (Wilson)"},
         {"value": str(rate.total), "label": "runs"},
     ]
     if lost:
@@ -355,7 +355,8 @@ def _comparison_figure(comparison: VariantComparison) -> str:
                 range(len(comparison.batches)), [variant.partition("=")[2] for variant in comparison.batches]
             )
             panel.tick_params(axis="x", labelbottom=True)
-            panel.set_ylim(min(0.0, panel.get_ylim()[0]), None)
+            panel.margins(y=0.08)  # dots at the limits are complete
+            panel.set_ylim(min(0.0, panel.get_ylim()[0]), panel.get_ylim()[1])
         for panel in panels[len(displayed_metrics) :]:
             panel.set_visible(False)
         return render_svg(figure, "Compared metrics of each run, one column per variant")
