@@ -11,6 +11,7 @@ import pytest
 from tests.harness.scenarios import ScenarioBuilder, recording_digest
 from tests.harness.workers import InlinePool
 
+from roboyard.config import schema_table
 from roboyard.errors import InputError, RunError
 from roboyard.scenarios import BatchObserver, BatchOptions, load_scenario, run_and_report, run_scenario
 from roboyard.scenarios.batch.runner import summarize_batch
@@ -321,3 +322,8 @@ def test_run_that_keeps_nothing_leaves_folders_unchanged(
         result = run_trial(TrialJob(scenario, 1, (), False, folder, "none"))
         assert (result.state == "done") == (scenario == "scenario.yaml")
         assert [path.name for path in tmp_path.iterdir()] == ["scenario.yaml"]
+
+
+def test_reference_page_lists_the_options_of_batches() -> None:
+    page = Path(__file__).parents[2] / "docs" / "reference" / "batches.md"
+    assert schema_table(BatchOptions) in page.read_text("utf-8")
