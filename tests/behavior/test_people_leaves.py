@@ -97,7 +97,7 @@ def test_person_walks_at_the_given_velocity_or_pace(
 
 def test_mission_combined_with_other_plans_is_refused(tmp_path: Path) -> None:
     with Run("empty", record=False) as run:
-        with pytest.raises(ConfigError, match="several of schedule, patrol and mission"):
+        with pytest.raises(ConfigError, match="only one of schedule, patrol and mission"):
             run.add_person("anna", mission="tree.xml", patrol=((0.0, 0.0), (1.0, 0.0)))
         with pytest.raises(InputError, match=r"nowhere\.xml"):
             run.add_person("ben", mission="nowhere.xml")

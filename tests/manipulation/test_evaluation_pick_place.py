@@ -185,7 +185,7 @@ def test_supply_lays_placed_things_out_anew(tmp_path: Path) -> None:
 
 def test_supply_without_things_is_refused(tmp_path: Path) -> None:
     (tmp_path / "it.yaml").write_text(SUPPLIED.replace("objects: [object]", "objects: [nothing]"))
-    with pytest.raises(NodeError, match="nothing that can be moved"):
+    with pytest.raises(NodeError, match="no movable object"):
         build_run(resolve_scenario(load_scenario(tmp_path / "it.yaml")), record=False)
 
 

@@ -39,7 +39,7 @@ class PalletEffect(FaultEffect):
         super().__init__(f"a pallet at {x:g} m")
         self.run, self.name, self.x = context.run, context.name, x
 
-    def begin(self) -> None:
+    def start(self) -> None:
         link = Link("link", SE3.identity(), collisions=(Collision("c", Box((0.4, 1.2, 0.5)), SE3.identity()),))
         self.run.add_object(Model("pallet", (link,), static=True), self.name, (self.x, 0.0, 0.0))
 
@@ -72,7 +72,7 @@ def scenario(**fault: object) -> ScenarioBuilder:
 
 
 @pytest.mark.usefixtures("pallets")
-def test_fault_of_another_package_begins_and_ends(tmp_path: Path) -> None:
+def test_fault_of_another_package_starts_and_ends(tmp_path: Path) -> None:
     """A pallet stops the rover; one that has disappeared before the rover arrives does not."""
     blocked = run_scenario(scenario(kind="pallet", time=0.2, x="80 cm").load(tmp_path), serve=False, keep_files=False)
     freed = run_scenario(

@@ -80,7 +80,7 @@ def test_things_return_at_the_end_of_the_belt(fed):
     ("old", "new", "message"),
     [
         ("belt: belt", "belt: bell", "'bell' is no belt of this run.*belt, back"),
-        ("objects: [object]", "objects: [nothing]", "nothing that can be moved"),
+        ("objects: [object]", "objects: [nothing]", "no movable object"),
         ("spacing: [0.06, 0.12]", "spacing: [0.12, 0.06]", "spacing"),
         ("initial_command: 0.1}", "initial_command: .nan}", "initial_command"),
     ],

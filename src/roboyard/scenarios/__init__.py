@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from roboyard.scenarios.assembly import CheckReport, build_run, check_scenario
     from roboyard.scenarios.batch.comparison import VariantComparison, compare_variants
     from roboyard.scenarios.batch.options import BatchOptions
-    from roboyard.scenarios.batch.reporting import compare_and_report, run_and_report, run_suite_and_report
+    from roboyard.scenarios.batch.page_writer import compare_and_report, run_and_report, run_suite_and_report
     from roboyard.scenarios.batch.runner import BatchObserver, BatchResult, run_batch
     from roboyard.scenarios.execution import run_scenario
     from roboyard.scenarios.loading import LoadedScenario, load_scenario, scenario_from_config
@@ -58,7 +58,7 @@ __all__ = [
 
 __getattr__, __dir__ = lazy_exports(__name__, {
     "batch.options": ("BatchOptions",),
-    "batch.reporting": ("compare_and_report", "run_and_report", "run_suite_and_report"),
+    "batch.page_writer": ("compare_and_report", "run_and_report", "run_suite_and_report"),
     "batch.runner": ("BatchObserver", "BatchResult", "run_batch"),
     "assembly": ("CheckReport", "build_run", "check_scenario"),
     "execution": ("run_scenario",),

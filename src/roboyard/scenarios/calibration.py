@@ -29,17 +29,17 @@ from roboyard.scenarios.run_folder import make_write_error
 
 MIN_TURNS = 4
 _SPEED_FRACTIONS = (0.3, 0.9)
-"""Least and largest share of the drive's speeds that moves take."""
+"""Smallest and largest fraction of the drive's speed limits that maneuvers use."""
 
 
 @dataclass(frozen=True, slots=True)
 class Maneuver:
-    """From rest to rest at one twist.
+    """A motion at one twist, from rest to rest.
 
     Attributes:
         kind: "straight", "spot" or "arc".
-        v: [m/s].
-        w: [rad/s].
+        v: Linear velocity [m/s].
+        w: Angular velocity [rad/s].
         seconds: How long the twist is held.
     """
 
@@ -49,24 +49,24 @@ class Maneuver:
     duration: float
 
     def reversed_maneuver(self) -> Maneuver:
-        """The same the other way."""
+        """Return the maneuver in the opposite direction."""
         return Maneuver(self.kind, -self.linear, -self.angular, self.duration)
 
 
 def plan_maneuvers(
     n_turns: int, max_speed: float, max_angular_speed: float, max_distance: float, seed: int
 ) -> tuple[Maneuver, ...]:
-    """``turns`` turns, half of them on the spot, and as many straights; every second move takes back the one before.
+    """Plan rotations, half of them in place, and as many straight lines; every second maneuver reverses the one before.
 
     Args:
-        turns: At least four; made even.
-        speed: Largest [m/s].
-        turn_rate: Largest [rad/s].
-        room: How far moves may lead away [m].
-        seed: Of the speeds, which differ from move to move.
+        n_turns: Number of rotations, at least four; made even.
+        speed: Largest linear velocity [m/s].
+        turn_rate: Largest angular velocity [rad/s].
+        room: Largest distance of maneuvers from the start [m].
+        seed: Seed of the speeds, which differ between maneuvers.
 
     Raises:
-        InputError: fewer turns than can be fitted.
+        InputError: There are too few rotations for the fit.
     """
     if n_turns < MIN_TURNS:
         raise InputError(f"{n_turns} turns", valid=f"at least {MIN_TURNS}")
@@ -98,25 +98,25 @@ def plan_maneuvers(
 
 
 _SAMPLE_PERIOD = 0.05
-"""Between two looks at the truth [s]; in between the way counts as an arc."""
+"""Period of the ground truth samples [s]; the path between two samples counts as an arc."""
 _CLEARANCE_FACTOR = 1.5
-"""How far moves may lead away from the start, in reaches of the robot, and at least this many metres."""
+"""Largest distance of maneuvers from the start, in bounding radii of the robot, and its least value [m]."""
 _REST_SPEED, _REST_TIMEOUT = 2e-3, 10.0
-"""Slower than this it rests [m/s, rad/s]; how long that is waited for [s]."""
+"""Speed below which the robot is at rest [m/s, rad/s], and how long this is waited for [s]."""
 _MIN_MANEUVERS = 6
 
 
 @dataclass(frozen=True, slots=True)
 class ManeuverData:
-    """Moves as they were driven, (n,) each.
+    """Maneuvers as they were executed, arrays of (n,).
 
     Attributes:
-        moves: What was asked for.
-        left: Angle that the left wheels turned by their encoders [rad].
-        right: The right ones.
-        way: Real way of the axle's middle along its heading [m].
-        turn: Real turn [rad].
-        dropped: How many were left out since the robot touched something.
+        moves: Commanded maneuvers.
+        left: Rotation of the left wheels by their encoders [rad].
+        right: Rotation of the right wheels by their encoders [rad].
+        way: True distance of the axle's middle along its heading [m].
+        turn: True rotation [rad].
+        dropped: Number of maneuvers that were excluded because the robot touched something.
     """
 
     maneuvers: tuple[Maneuver, ...]
@@ -129,15 +129,15 @@ class ManeuverData:
 
 @dataclass(frozen=True, slots=True)
 class DriveCalibrationResult:
-    """A calibration and what it rests on.
+    """A calibration and its data.
 
     Attributes:
         package: The robot, uncalibrated.
         nominal: Its drive as described, with k = 1.
-        driven: The moves.
-        fit: The regression.
-        world: Where.
-        seed: Of moves and noise.
+        driven: Executed maneuvers.
+        fit: Regression.
+        world: World of the maneuvers.
+        seed: Seed of maneuvers and noise.
     """
 
     package: RobotPackage
@@ -149,7 +149,7 @@ class DriveCalibrationResult:
 
     @property
     def estimates(self) -> dict[str, Estimate]:
-        """What was found, by name."""
+        """Return the estimated parameters by name."""
         fit = self.fit
         return {
             "wheel_radius": fit.wheel_radius,
@@ -161,7 +161,7 @@ class DriveCalibrationResult:
 
     @property
     def calibration(self) -> DriveCalibration:
-        """As it is stored."""
+        """Return the calibration as it is stored."""
         drive = self.fit.drive
         return DriveCalibration(
             robot=self.package.name,
@@ -178,7 +178,7 @@ class DriveCalibrationResult:
         )
 
     def rotation_errors(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """(n,) turns by odometry less real ones [rad], uncalibrated and calibrated."""
+        """Return (n,) rotations by odometry minus true ones [rad], uncalibrated and calibrated."""
         data, nominal = self.data, self.nominal_drive
         pairs = zip(data.left_angles.tolist(), data.right_angles.tolist(), strict=True)
         odometry_rotations = np.array([nominal.travel(left, right)[1] for left, right in pairs])
@@ -193,18 +193,18 @@ def calibrate_drive(
     n_turns: int = 24,
     progress: Callable[[int, int], None] | None = None,
 ) -> DriveCalibrationResult:
-    """Calibrate the two-sided drive of a robot.
+    """Calibrate the differential drive of a robot in simulation.
 
     Args:
         package: The robot.
-        world: Where to drive: a flat floor with room.
-        seed: Of the moves' speeds and the encoders' noise.
-        turns: How many turns; as many straights are driven too.
-        progress: Called with the number of moves done and of all.
+        world: World of the maneuvers: a flat floor with free space.
+        seed: Seed of the maneuvers' speeds and of the encoders' noise.
+        n_turns: Number of rotations; as many straight lines are driven, too.
+        progress: Function that receives the number of finished maneuvers and of all.
 
     Raises:
-        InputError and its kinds: the robot has no two-sided drive, the world no room.
-        RunError: it does not move as told, or touches something most of the time.
+        InputError and its kinds: The robot has no differential drive, or the world has no free space.
+        RunError: The robot does not follow the commands, or touches something most of the time.
     """
     drive = find_differential_drive(package)
     nominal = DifferentialDrive(wheel_radius=drive.wheel_radius, track=drive.track, axle_x=drive.axle_x)
@@ -251,7 +251,7 @@ def find_differential_drive(package: RobotPackage) -> DifferentialDriveConfig:
 
 
 def _spawn_robot(run: Run, package: RobotPackage) -> RobotHandle:
-    """The robot where it has room, at rest."""
+    """Add the robot at a free pose, and wait until it is at rest."""
     from roboyard.scenarios.world.free_space import top_down_map
 
     model = package.load_model()
@@ -291,7 +291,7 @@ def _execute_maneuvers(
 
 
 def _execute_maneuver(run: Run, robot: RobotHandle, maneuver: Maneuver, axle_x: float) -> tuple[float, float]:
-    """Drive a move from rest to rest; gives its real way [m] and turn [rad]."""
+    """Execute a maneuver from rest to rest; return the true distance [m] and rotation [rad]."""
     x, y, yaw = _axle_pose(robot, axle_x)
     distance = rotation = 0.0
     end, deadline = run.time + maneuver.duration, run.time + maneuver.duration + _REST_TIMEOUT
@@ -319,7 +319,7 @@ def _execute_maneuver(run: Run, robot: RobotHandle, maneuver: Maneuver, axle_x: 
 
 
 def _axle_pose(robot: RobotHandle, axle_x: float) -> tuple[float, float, float]:
-    """True place and heading of the axle's middle."""
+    """Return the true position and heading of the axle's middle."""
     pose = robot.truth.pose
     return pose.x + axle_x * math.cos(pose.yaw), pose.y + axle_x * math.sin(pose.yaw), pose.yaw
 
@@ -341,10 +341,10 @@ _COLORS = {"spot": "#0072b2", "arc": "#d55e00", "straight": "#009e73"}  # safe f
 
 
 def write_calibration(result: DriveCalibrationResult, folder: Path) -> dict[str, Path]:
-    """Write page, picture, table of the moves and the calibration itself; gives their paths by name.
+    """Write page, figure, table of the maneuvers and the calibration; return their paths by name.
 
     Raises:
-        RunError: the folder cannot be written.
+        RunError: The folder cannot be written.
     """
     image = draw_fit(result)
     contents = {
@@ -364,7 +364,7 @@ def write_calibration(result: DriveCalibrationResult, folder: Path) -> dict[str,
 
 
 def draw_fit(result: DriveCalibrationResult) -> bytes:
-    """PNG: rolled against real turns and ways with the fit, and what the fit leaves."""
+    """Return a PNG image of odometry over true rotations and distances with the fit, and of its residuals."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
@@ -408,7 +408,7 @@ def draw_fit(result: DriveCalibrationResult) -> bytes:
 
 
 def calibration_page(result: DriveCalibrationResult, image: bytes) -> str:
-    """A page that needs no other file."""
+    """Return an HTML page without references to other files."""
     rows = "\n".join(
         f"<tr><td>{_NAMES[name]}</td><td>{estimate.value:.5g} {_UNITS.get(name, '')}</td>"
         f"<td>{estimate.standard_error:.2g}</td><td>{estimate.interval[0]:.5g} to {estimate.interval[1]:.5g}</td></tr>"
@@ -436,7 +436,7 @@ src="data:image/png;base64,{base64.b64encode(image).decode()}"></p>
 
 
 def _maneuver_table(result: DriveCalibrationResult) -> str:
-    """The moves as CSV; SI units."""
+    """Return the maneuvers as CSV in SI units."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(

@@ -34,19 +34,19 @@ from roboyard.scenarios.run_folder import RunFolder
 from roboyard.walking.walker import Walker
 
 _EMULATION_REPLY_TIMEOUT = 0.5
-"""How long an emulated servo's answer is waited for [s]."""
+"""Timeout of an emulated servo's reply [s]."""
 _ENDLESS_NS = 10**18
 
 
 @dataclass(frozen=True, eq=False)
 class ServoRobot:
-    """A robot whose package says which servos move its joints.
+    """A robot whose package assigns servos to its joints.
 
     Attributes:
-        package: Its package.
-        model: Its description.
-        settings: The file of its servos.
-        servos: Which servo moves which joint.
+        package: Package of the robot.
+        model: Description of the robot.
+        settings: Settings of its servos.
+        servos: Assignment of servos to joints.
     """
 
     package: RobotPackage
@@ -56,11 +56,11 @@ class ServoRobot:
 
     @classmethod
     def load(cls, name: str) -> ServoRobot:
-        """A robot by name, or of its YAML.
+        """Load a robot by its name or YAML file.
 
         Raises:
-            UnknownNameError, ConfigError, DescriptionError: as `find_robot`, `load_model` and `load_servos`.
-            InputError: its package names no servos.
+            UnknownNameError, ConfigError, DescriptionError: As of `load_robot`, `load_model` and `load_servos`.
+            InputError: Its package names no servos.
         """
         package = load_robot(name, None, {}, use_calibration=False)
         model = package.load_model()
@@ -74,18 +74,18 @@ class ServoRobot:
 
     @cached_property
     def legs(self) -> Walker | None:
-        """Its legs; None without."""
+        """Legs of the robot; None without legs."""
         return create_legged_robot(self.package, self.model)
 
     def create_emulated_bus(self, faults: Iterable[FaultInjection] = (), start_time: float = 0.0) -> EmulatedBus:
-        """Servos like its own that are not there, its legs at rest.
+        """Create emulated servos like those of the robot, with its legs at rest.
 
         Args:
-            faults: What goes wrong.
-            start_time: Time at which they are so [s].
+            faults: Injected faults.
+            start_time: Time at which the emulation starts [s].
 
         Raises:
-            InputError: a trouble is of a servo that it has not.
+            InputError: A fault is of a servo that the robot does not have.
         """
         rest_positions = dict(zip(self.legs.joints, self.legs.rest.ravel().tolist(), strict=True)) if self.legs else {}
         ticks = self.servos.to_ticks([rest_positions.get(joint, 0.0) for joint in self.servos.joints]).tolist()
@@ -95,23 +95,23 @@ class ServoRobot:
         return EmulatedBus(emulated_servos, faults, start_time)
 
     def with_emulation_timeout(self) -> ServoRobot:
-        """The robot, waiting longer for answers: emulated servos answer when this machine has time for them."""
+        """Return the robot with a longer reply timeout: emulated servos reply when the machine has time for them."""
         settings = replace(self.settings, reply_timeout=max(self.settings.reply_timeout, _EMULATION_REPLY_TIMEOUT))
         return replace(self, settings=settings)
 
     def open_port(self, path: str) -> ServoPort:
-        """Its bus on a port, opened. Raises InputError."""
+        """Open the port of its servos. Raises InputError."""
         return ServoPort(path, self.settings.baud, self.settings.reply_timeout)
 
 
 class ServoRobotBringup(RobotBringup):
-    """The nodes of a real robot.
+    """Starts the nodes of a robot on its servos.
 
     Args:
-        bus: Where they talk.
-        robot: Which.
+        bus: Bus of the nodes.
+        robot: The robot.
         hardware: Its servos, started.
-        loop: What keeps them going; None: somebody calls their cycles himself.
+        loop: Thread that runs the cycles of the servos; None if the caller runs them.
     """
 
     def __init__(self, bus: Bus, robot: ServoRobot, hardware: DynamixelHardware, loop: ServoThread | None) -> None:
@@ -126,14 +126,14 @@ class ServoRobotBringup(RobotBringup):
 
 @dataclass(frozen=True, slots=True)
 class HardwareRunResult:
-    """What came of driving a robot.
+    """Result of a run on hardware.
 
     Attributes:
-        duration: How long its nodes ran.
-        cycles: Of the servos.
-        late_cycles: Those that took longer than their period.
-        statistics: Of the bus.
-        folder: With the recording; None if nothing was recorded.
+        duration: Time for which the nodes ran [s].
+        cycles: Number of cycles of the servos.
+        late_cycles: Number of cycles that took longer than their period.
+        statistics: Statistics of the servo bus.
+        folder: Folder of the recording; None without one.
     """
 
     duration: float
@@ -154,22 +154,22 @@ def run_on_hardware(
     on_started: Callable[[Bus], None] | None = None,
     on_progress: Callable[[], None] | None = None,
 ) -> HardwareRunResult:
-    """Run a robot's nodes in real time on its servos until somebody ends it; then the servos hold their positions.
+    """Run a robot's nodes in real time on its servos until they are stopped; then the servos hold their positions.
 
     Args:
-        robot: Which.
+        robot: The robot.
         port_path: Port of its servos.
-        duration: End after this time [s]; None: never.
-        folder: Where to record; None: nothing is recorded.
-        control: The hand on it.
-        on_log: Called with every line of the log.
-        on_started: Called with the bus once the nodes are up.
-        on_progress: Called every 0.1 s.
+        duration: Time after which the run ends [s]; None: never.
+        folder: Folder of the recording; None: nothing is recorded.
+        control: Control of the run.
+        on_log: Function that receives every line of the log.
+        on_started: Function that receives the bus once the nodes run.
+        on_progress: Function that is called every 0.1 s.
 
     Raises:
-        InputError: the port cannot be opened, or a node cannot be made.
-        ServoFaultError: a servo or its bus failed; motion was stopped.
-        NodeError: a node failed; the servos hold their positions.
+        InputError: The port cannot be opened, or a node cannot be created.
+        ServoFaultError: A servo or the servo bus failed; motion was stopped.
+        NodeError: A node failed; the servos hold their positions.
     """
     limit_blas_threads(1)
     control = control or RunControl()

@@ -37,7 +37,7 @@ KEY_DIRECTIONS: dict[str, tuple[float, float]] = {
     "x": (0, 0),
     " ": (0, 0),
 }
-"""Parts of full speed (forward, left turn) that each key stands for; keys held together add up."""
+"""Fractions of full speed (forward, left turn) of each key; keys held together add up."""
 
 Point = Annotated[tuple[float, float], ValueConstraint(unit="m")]
 
@@ -46,19 +46,19 @@ Point = Annotated[tuple[float, float], ValueConstraint(unit="m")]
 class DriveStep:
     """Hold a twist."""
 
-    linear: float = parameter(0.0, unit="m/s", low=-20.0, high=20.0, doc="forward")
-    angular: float = parameter(0.0, unit="rad/s", low=-20.0, high=20.0, doc="left turn")
-    duration: float = parameter(1.0, unit="s", low=0.0, high=1e6, doc="how long")
+    linear: float = parameter(0.0, unit="m/s", low=-20.0, high=20.0, doc="forward velocity")
+    angular: float = parameter(0.0, unit="rad/s", low=-20.0, high=20.0, doc="angular velocity, positive to the left")
+    duration: float = parameter(1.0, unit="s", low=0.0, high=1e6, doc="how long the twist is held")
 
 
 @dataclass(frozen=True)
 class KeysStep:
-    """Hold keys one after the other: w a s d, several at once as `wa`, x or a space for none."""
+    """Hold keys one after the other: w a s d, several at once as `wa`; x or a space for none."""
 
-    sequence: tuple[str, ...] = parameter(doc="e.g. [w, w, wa, x]")
-    key_duration: float = parameter(0.5, unit="s", low=0.0, high=1e4, doc="how long each")
-    speed: float = parameter(0.5, unit="m/s", low=0.0, high=20.0, doc="of w and s")
-    angular: float = parameter(1.0, unit="rad/s", low=0.0, high=20.0, doc="of a and d")
+    sequence: tuple[str, ...] = parameter(doc="keys in order, e.g. [w, w, wa, x]")
+    key_duration: float = parameter(0.5, unit="s", low=0.0, high=1e4, doc="how long each entry is held")
+    speed: float = parameter(0.5, unit="m/s", low=0.0, high=20.0, doc="forward velocity of w and s")
+    angular: float = parameter(1.0, unit="rad/s", low=0.0, high=20.0, doc="angular velocity of a and d")
 
     def __post_init__(self) -> None:
         for pressed in self.sequence:
@@ -69,14 +69,14 @@ class KeysStep:
 
 @dataclass(frozen=True)
 class FollowStep:
-    """Drive along points given in the odometry's frame, by what the robot itself knows."""
+    """Drive along points in the odometry's frame, by the robot's own odometry."""
 
     points: tuple[Point, ...] = parameter(doc="[[x, y], ...] in the frame of /odom")
-    speed: float = parameter(0.5, unit="m/s", low=0.01, high=20.0, doc="on straights")
-    angular: float = parameter(1.5, unit="rad/s", low=0.01, high=20.0, doc="at most")
+    speed: float = parameter(0.5, unit="m/s", low=0.01, high=20.0, doc="speed on straight parts")
+    angular: float = parameter(1.5, unit="rad/s", low=0.01, high=20.0, doc="largest angular velocity")
     tolerance: float = parameter(0.15, unit="m", low=0.01, doc="distance at which the last point counts as reached")
-    lookahead: float = parameter(0.5, unit="m", low=0.05, doc="how far ahead on the line it aims")
-    timeout: float = parameter(300.0, unit="s", low=0.0, doc="after which it goes on with the next step")
+    lookahead: float = parameter(0.5, unit="m", low=0.05, doc="look-ahead distance on the line")
+    timeout: float = parameter(300.0, unit="s", low=0.0, doc="time after which the next step begins")
 
     def __post_init__(self) -> None:
         if not self.points:
@@ -96,17 +96,21 @@ class GotoStep:
 
 @dataclass(frozen=True)
 class WanderStep:
-    """Drive about by lidar, wherever there is room."""
+    """Drive where the lidar measures free space."""
 
-    duration: float = parameter(30.0, unit="s", low=0.0, high=1e6, doc="how long")
-    speed: float = parameter(0.5, unit="m/s", low=0.01, high=20.0, doc="at most, and at most two of its radii a second")
-    angular: float = parameter(1.0, unit="rad/s", low=0.01, high=20.0, doc="at most")
-    margin: float = parameter(0.1, unit="m", low=0.0, high=10.0, doc="kept from everything seen")
+    duration: float = parameter(30.0, unit="s", low=0.0, high=1e6, doc="how long it wanders")
+    speed: float = parameter(
+        0.5, unit="m/s", low=0.01, high=20.0, doc="largest speed; it is also limited to two robot radii per second"
+    )
+    angular: float = parameter(1.0, unit="rad/s", low=0.01, high=20.0, doc="largest angular velocity")
+    margin: float = parameter(
+        0.1, unit="m", low=0.0, high=10.0, doc="least distance from everything that the lidar measures"
+    )
 
 
 @dataclass(frozen=True)
 class RepeatStep:
-    """Steps several times."""
+    """Repeat steps."""
 
     times: int = parameter(low=0, high=MAX_ACTIONS)
     steps: tuple[ScriptStep, ...] = parameter()
@@ -135,12 +139,12 @@ class ScriptStep:
 
 @dataclass(frozen=True)
 class OperatorScript:
-    """A whole script."""
+    """A complete script."""
 
-    steps: tuple[ScriptStep, ...] = parameter(doc="what the operator does, one after the other")
-    rate: float = parameter(20.0, unit="Hz", low=0.1, high=1000.0, doc="of the operator's messages")
-    frame: str = parameter("odom", doc="of the points: odom, or map where the robot finds its place in one")
-    command_noise: float = parameter(0.0, low=0.0, high=1.0, doc="how far the hand strays, as a share of what it holds")
+    steps: tuple[ScriptStep, ...] = parameter(doc="steps in order")
+    rate: float = parameter(20.0, unit="Hz", low=0.1, high=1000.0, doc="rate of the operator's messages")
+    frame: str = parameter("odom", doc="frame of the points: odom, or map if the robot localizes itself in one")
+    command_noise: float = parameter(0.0, low=0.0, high=1.0, doc="noise of the commands, as a fraction of each command")
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,10 +165,10 @@ OperatorScriptFile = tuple[ScriptStep, ...] | OperatorScript
 def load_script(
     source: str | Path | Sequence[Any] | Mapping[str, Any], source_name: str = "operator"
 ) -> OperatorScript:
-    """Read a script: a YAML file's path, or data; either the list of steps or a mapping with `steps` and `rate`.
+    """Load a script from a YAML file or from data: a list of steps, or a mapping with `steps` and `rate`.
 
     Raises:
-        ConfigError: it cannot be read or says something it may not.
+        ConfigError: The file cannot be read, or a step is not valid.
     """
     node = read_yaml(source) if isinstance(source, str | Path) else yaml_from_data(source, source_name)
     return parse_script(node, source_name)
@@ -183,10 +187,10 @@ def parse_script(node: YamlNode, source_name: str = "operator") -> OperatorScrip
 
 
 def flatten_script(script: OperatorScript) -> tuple[OperatorAction, ...]:
-    """The script as a flat list of actions, repeats written out.
+    """Return the script as a flat list of actions with all repetitions.
 
     Raises:
-        ConfigError: that would be more than ``MAX_ACTIONS``.
+        ConfigError: There are more than ``MAX_ACTIONS`` actions.
     """
     collected: list[OperatorAction] = []
     for action in _expand_steps(script.steps):
@@ -225,33 +229,33 @@ def _expand_steps(steps: tuple[ScriptStep, ...]) -> Iterator[OperatorAction]:
 
 _HEADINGS = np.radians(np.arange(-100.0, 101.0, 5.0))
 _MAX_FREE_DISTANCE = 3.0
-"""Room beyond this many metres is as good as any."""
+"""Largest free distance that is distinguished [m]."""
 _HEADING_COST = 0.5
-"""Metres of room that one radian aside must be better by."""
+"""Free distance that outweighs one radian of heading change [m/rad]."""
 _SIDE_BIAS = 0.2
-"""Metres of room per radian by which it favours one side for a while, so as not to go round one pillar forever."""
+"""Free distance per radian by which one side is preferred for a while [m/rad], to leave a pillar after circling it."""
 _SIDE_BIAS_PERIOD = 14.0
-"""How long it favours a side."""
+"""Time for which one side is preferred [s]."""
 _STEERING_GAIN = 1.5
-"""Turn rate per heading [1/s]."""
+"""Turn rate per heading error [1/s]."""
 
 
 @dataclass(frozen=True, slots=True)
 class ScanPoints:
-    """A planar scan: ``points`` (n, 2) [m] in the robot's frame, returns only."""
+    """A planar scan: ``points`` (n, 2) [m] of its returns in the robot's frame."""
 
     points: NDArray[np.float64]
 
 
 def free_distances(points: NDArray[np.float64], radius: float) -> NDArray[np.float64]:
-    """How far a disc of ``radius`` [m] can go along each of the headings before it touches a point, at most 3 m.
+    """Return how far a disc can move along each of the headings before it touches a point, at most 3 m.
 
     Args:
-        points: (n, 2) [m] in the robot's frame.
-        radius: Of the disc [m]; points inside it block every heading that leads towards them.
+        points: (n, 2) points in the robot's frame [m].
+        radius: Radius of the disc [m]; a point inside it blocks every heading towards the point.
 
     Returns:
-        (headings,) [m].
+        (headings,) distances [m].
     """
     directions = np.column_stack([np.cos(_HEADINGS), np.sin(_HEADINGS)])
     normals = np.column_stack([-directions[:, 1], directions[:, 0]])
@@ -265,10 +269,10 @@ def free_distances(points: NDArray[np.float64], radius: float) -> NDArray[np.flo
 
 
 class ScanWanderer:
-    """Chooses twists from scans.
+    """Selects twists from scans.
 
     Attributes:
-        turning: Direction in which it turns on the spot (1 left, -1 right), 0 while it drives.
+        turn_direction: Direction in which it turns in place (1 left, -1 right), 0 while it drives.
     """
 
     def __init__(self) -> None:
@@ -279,14 +283,14 @@ class ScanWanderer:
     def update(
         self, time: float, scan: ScanPoints | None, radius: float, max_speed: float, max_angular_speed: float
     ) -> tuple[float, float]:
-        """The twist (v [m/s], w [rad/s]) to send; it changes with each new scan.
+        """Return the twist (v [m/s], w [rad/s]); it changes with each new scan.
 
         Args:
-            time: Now [s].
-            sight: Newest scan; None while nothing was seen: it waits.
-            radius: Of the robot with its margin [m].
-            speed: At most [m/s].
-            turn: At most [rad/s].
+            time: Time [s].
+            sight: Newest scan; None before the first one: it waits.
+            radius: Radius of the robot with its margin [m].
+            speed: Largest speed [m/s].
+            turn: Largest turn rate [rad/s].
         """
         if scan is not self._last_scan and scan is not None:
             self._last_scan = scan
@@ -315,32 +319,32 @@ class ScanWanderer:
 
 
 TURN_IN_PLACE_ERROR = math.radians(60.0)
-"""Heading error beyond which the pilot turns on the spot before it drives on."""
+"""Heading error above which the controller turns in place before it drives on [rad]."""
 NO_SCAN_TIMEOUT = 2.0
-"""Time without any scan after which a wandering operator drives without looking [s]."""
+"""Time without a scan after which a wandering operator drives without free distances [s]."""
 _APPROACH_GAIN = 1.0
-"""Speed per distance left to the last point [1/s]."""
+"""Speed per distance to the last point [1/s]."""
 
 
 @dataclass(frozen=True, slots=True)
 class OperatorCommand:
-    """What the operator does now: a twist (v, w), nothing (None), and whether the script is over."""
+    """Command of the operator: a twist (v, w) or None for silence, and whether the script is finished."""
 
     twist: tuple[float, float] | None
     is_finished: bool = False
 
 
 class OperatorController:
-    """Walks through the actions of a script.
+    """Executes the actions of a script.
 
     Args:
-        actions: What to do.
-        radius: Of the robot [m], for wandering.
+        actions: Actions in order.
+        radius: Radius of the robot for wandering [m].
 
     Attributes:
-        index: Action under way.
-        since: When it began [s]; None before the first update.
-        leg: Of a ``Follow``, the point driven to.
+        index: Index of the present action.
+        since: Time at which it began [s]; None before the first update.
+        leg: Index of the point to which a ``follow`` step drives.
     """
 
     def __init__(self, actions: tuple[OperatorAction, ...], radius: float = 0.3) -> None:
@@ -353,7 +357,7 @@ class OperatorController:
         self._path_start: tuple[float, float] | None = None
 
     def update(self, time: float, pose: SE2 | None, scan: ScanPoints | None = None) -> OperatorCommand:
-        """What to send at ``time`` [s], given pose by odometry and newest scan (None while there is none)."""
+        """Return the command at ``time`` [s] for a pose by odometry and the newest scan (None without one)."""
         if self.action_start is None:
             self.action_start = time
         while self.action_index < len(self.actions):
@@ -383,7 +387,7 @@ class OperatorController:
         )
 
     def is_without_scan(self, time: float, scan: ScanPoints | None) -> bool:
-        """Whether it wanders at ``time`` [s] without having seen anything for long enough to think the robot blind."""
+        """Return whether it wanders at ``time`` [s] and has not received a scan for `NO_SCAN_TIMEOUT`."""
         wandering = self.action_index < len(self.actions) and isinstance(self.actions[self.action_index], WanderStep)
         return (
             wandering and scan is None and self.action_start is not None and time - self.action_start > NO_SCAN_TIMEOUT
@@ -399,7 +403,7 @@ class OperatorController:
         return self.wanderer.update(time, scan, self.radius + action.margin, speed, action.angular)
 
     def _follow(self, action: FollowStep, pose: SE2 | None) -> tuple[float, float] | None:
-        """Drive the arc to the point ``lookahead`` ahead on the line; None when the last point is reached.
+        """Return the twist on an arc to the point ``lookahead`` ahead; None when the last point is reached.
 
         Pure pursuit: curvature 2 sin(error) / distance (R. C. Coulter, CMU-RI-TR-92-01).
         """
@@ -439,7 +443,7 @@ class OperatorController:
         return speed, angular_speed
 
     def save_state(self) -> dict[str, Any]:
-        """The state as plain data."""
+        """Return the state as plain data."""
         return {
             "action_index": self.action_index,
             "action_start": self.action_start,
@@ -449,7 +453,7 @@ class OperatorController:
         }
 
     def load_state(self, state: dict[str, Any]) -> None:
-        """Take back what ``save`` gave."""
+        """Restore what `save_state` returned."""
         self.action_index, self.action_start, self.waypoint_index = (
             state["action_index"],
             state["action_start"],
@@ -460,7 +464,7 @@ class OperatorController:
 
 
 def _project(a: tuple[float, float], b: tuple[float, float], point: tuple[float, float]) -> tuple[float, float]:
-    """Distance of p's projection from a along a→b, and what is left of the leg [m]."""
+    """Return the distance of p's projection from a along a→b, and the remaining length of the leg [m]."""
     length = math.hypot(b[0] - a[0], b[1] - a[1])
     if length == 0.0:
         return 0.0, 0.0
@@ -471,7 +475,7 @@ def _project(a: tuple[float, float], b: tuple[float, float], point: tuple[float,
 def _remaining_distance(
     points: tuple[tuple[float, float], ...], segment_index: int, along: float, cutoff: float
 ) -> float:
-    """Way left along the polyline, or anything above ``enough``."""
+    """Return the remaining length of the polyline [m], or any larger value than ``enough``."""
     distance = -along
     for index in range(segment_index, len(points) - 1):
         a, b = points[index], points[index + 1]
@@ -484,7 +488,7 @@ def _remaining_distance(
 def _lookahead_point(
     points: tuple[tuple[float, float], ...], segment_index: int, along: float, distance: float
 ) -> tuple[float, float]:
-    """The point ``distance`` further along the polyline."""
+    """Return the point of the polyline at ``distance`` ahead."""
     remaining = along + distance
     for a, b in zip(points[segment_index:], points[segment_index + 1 :], strict=False):
         length = math.hypot(b[0] - a[0], b[1] - a[1])

@@ -1,4 +1,4 @@
-"""People of a scenario: how large they are, where they stand, which clips they know, and what they do."""
+"""People of a scenario: body sizes, initial poses, animations, and their schedule, patrol or mission."""
 
 from __future__ import annotations
 
@@ -30,53 +30,57 @@ _DEFAULT_HEIGHT = 1.75
 
 @dataclass(frozen=True)
 class PersonConfig:
-    """Somebody."""
+    """A person."""
 
     pose: tuple[float, float, float] = parameter((0.0, 0.0, 0.0), low=-1e4, high=1e4, doc="[x, y, yaw] in m and rad")
     height: float | None = parameter(
-        None, unit="m", low=0.8, high=2.5, doc="autostart: 1.75 m, or as percentile and sex say"
+        None, unit="m", low=0.8, high=2.5, doc="body height; default: 1.75 m, or by percentile and sex"
     )
-    percentile: float | None = parameter(None, low=0.1, high=99.9, doc="of all people of that sex that are shorter")
-    sex: Literal["female", "male"] | None = parameter(None, doc="that the percentile belongs to")
-    mass: float | None = parameter(None, unit="kg", low=5.0, high=400.0, doc="autostart: 24 kg/m² times squared height")
+    percentile: float | None = parameter(
+        None, low=0.1, high=99.9, doc="percentage of people of this sex who are shorter"
+    )
+    sex: Literal["female", "male"] | None = parameter(None, doc="sex to which the percentile belongs")
+    mass: float | None = parameter(
+        None, unit="kg", low=5.0, high=400.0, doc="body mass; default: 24 kg/m² times the squared height"
+    )
     shirt_color: tuple[float, float, float] = parameter(
-        SHIRT[:3], low=0.0, high=1.0, doc="its colour: red, green, blue"
+        SHIRT[:3], low=0.0, high=1.0, doc="color of the shirt: red, green, blue"
     )
-    animations: dict[str, str] = parameter(factory=dict, doc="further clips: {name: file}")
-    schedule: tuple[PersonTask, ...] = parameter((), doc="what they do, one after the other")
-    repeat: bool = parameter(False, doc="whether they then begin again")
+    animations: dict[str, str] = parameter(factory=dict, doc="further animations: {name: file}")
+    schedule: tuple[PersonTask, ...] = parameter((), doc="tasks in order")
+    repeat: bool = parameter(False, doc="whether the schedule is repeated")
     patrol: tuple[tuple[float, float], ...] = parameter(
-        (), doc="[[x, y], ...]: places that they walk round, again and again, among others who do"
+        (), doc="[[x, y], ...]: points of a closed path that is walked repeatedly, among other people on patrol"
     )
-    mission: str | MissionConfig | None = parameter(None, doc="instead of errands: a behaviour tree (XML)")
-    speed_factor: float = parameter(1.0, low=0.2, high=3.0, doc="times the clips' own speed, of all that they do")
-    rate: float = parameter(50.0, unit="Hz", low=5.0, high=1000.0, doc="of their steps, and of feedback")
+    mission: str | MissionConfig | None = parameter(None, doc="behavior tree (XML) instead of a schedule")
+    speed_factor: float = parameter(1.0, low=0.2, high=3.0, doc="factor on the speed of all animations")
+    rate: float = parameter(50.0, unit="Hz", low=5.0, high=1000.0, doc="rate of the body's motion and of feedback")
     body_publish_rate: float = parameter(
-        10.0, unit="Hz", low=0.0, high=1000.0, doc="of the truth about their bodies; 0: never"
+        10.0, unit="Hz", low=0.0, high=1000.0, doc="rate of the ground truth of the body; 0: never"
     )
 
     def __post_init__(self) -> None:
         if sum((bool(self.patrol), bool(self.schedule), self.mission is not None)) > 1:
-            raise ConfigError("several of schedule, patrol and mission", valid="one of them")
+            raise ConfigError("only one of schedule, patrol and mission is allowed", valid="one of them")
         if not all(math.isfinite(value) for waypoint in self.patrol for value in waypoint):
-            raise ConfigError(f"patrol {self.patrol}", valid="finite places")
+            raise ConfigError(f"patrol {self.patrol} is not finite", valid="finite coordinates")
         if self.height is not None and self.percentile is not None:
-            raise ConfigError("height and percentile", valid="one of them")
+            raise ConfigError("height and percentile exclude each other", valid="one of them")
         if (self.percentile is None) != (self.sex is None):
-            raise ConfigError("percentile without sex, or sex without percentile", valid="both")
+            raise ConfigError("percentile and sex require each other", valid="both or none")
 
     def to_physique(self) -> Physique:
-        """How large and heavy. Raises ConfigError."""
+        """Return height and mass. Raises ConfigError."""
         if self.percentile is not None and self.sex is not None:
             return Physique.of_percentile(self.percentile, self.sex, self.mass)
         return Physique.of_height(self.height or _DEFAULT_HEIGHT, self.mass)
 
 
 def make_clip_lookup(clips: Mapping[str, str], base: Path | None) -> Callable[[str], Clip]:
-    """Finds clips by the names that a scenario gives them, and all others as `find_clip` does.
+    """Return a function that finds clips by the names that a scenario gives them, and all others as `find_clip` does.
 
     Raises:
-        InputError and its kinds: one of the files is not there or broken.
+        InputError and its kinds: One of the files does not exist or is damaged.
     """
     scenario_clips = {name: find_clip(file, base) for name, file in clips.items()}
     return partial(_look_up_clip, scenario_clips, base)
@@ -87,11 +91,11 @@ def _look_up_clip(scenario_clips: Mapping[str, Clip], base: Path | None, name: s
 
 
 def add_person(run: RunBuilder, name: str, config: PersonConfig) -> PersonNode:
-    """Put somebody into a run.
+    """Add a person to a run.
 
     Raises:
-        ConfigError: nobody is of such a size.
-        InputError and its kinds: the name is taken, or a clip's file is not there or broken.
+        ConfigError: A human body cannot have this size.
+        InputError and its kinds: The name is taken, or the file of a clip does not exist or is damaged.
     """
     expect_kernels(stretch, place_parts)
     clips = make_clip_lookup(config.animations, run.base_folder)
@@ -103,7 +107,7 @@ def add_person(run: RunBuilder, name: str, config: PersonConfig) -> PersonNode:
     body = make_body(config.to_physique(), name, (red, green, blue, 1.0))
     x, y, yaw = config.pose
     if name in run.simulation.models:
-        raise InputError(f"there is something called {name!r} already", valid="another name")
+        raise InputError(f"the name {name!r} is taken", valid="another name")
     run.simulation.add(body.model, name, SE3.from_xyz_rpy((x, y, 0.0), (0.0, 0.0, yaw)), robot=False, flesh=body.flesh)
     walking_map = next((node.ways for node in run.people.values()), None) or Ways(run.simulation)
     node = PersonNode(
@@ -121,7 +125,7 @@ def add_person(run: RunBuilder, name: str, config: PersonConfig) -> PersonNode:
 
 
 def add_crowd(run: RunBuilder, people: Mapping[str, PersonConfig]) -> None:
-    """Have those who stroll walk, as one crowd; nothing if nobody does."""
+    """Add the node that moves all people with a patrol; nothing if there is none."""
     patrols = {name: entry.patrol for name, entry in people.items() if entry.patrol}
     if patrols:
         nodes = tuple(run.people[name] for name in patrols)

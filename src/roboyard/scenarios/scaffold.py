@@ -24,17 +24,17 @@ _TEMPLATES: Final[Mapping[str, Mapping[str, str]]] = {
     SCENARIO: {"scenario.yaml.jinja": "{name}.yaml"},
     NODE: {"node.py.jinja": "{name}.py"},
 }
-"""Templates of each kind, and what they become."""
+"""Templates of each kind, with the paths of the files made from them."""
 
 
 @dataclass(frozen=True, slots=True)
 class CreatedFiles:
-    """What was written.
+    """Files that were created.
 
     Attributes:
-        kind: Of thing.
-        name: Of the thing.
-        files: Relative to the folder, the one to name to others first.
+        kind: robot, world, scenario or node.
+        name: Name of what was created.
+        files: Paths relative to the folder; the first is the one that other files name.
     """
 
     kind: Kind
@@ -51,19 +51,20 @@ def create_from_template(
     world: str = "arena",
     node: str = "",
 ) -> CreatedFiles:
-    """Write a new robot, world, scenario or node.
+    """Create the files of a new robot, world, scenario or node.
 
     Args:
-        kind: What.
-        name: A word; a node's class is called after it: `wall_follower` gives `WallFollower`.
-        folder: Where.
-        robot: For a scenario: a name, or a path from the folder.
-        world: Likewise.
-        node: Likewise, that drives the robot: a name, `module:Class` or `file.py:Class`; "": an operator does.
+        kind: What to create.
+        name: A word; it also names a node's class: `wall_follower` gives `WallFollower`.
+        folder: Folder in which the files are created.
+        robot: Robot of a scenario: a name, or a path relative to the folder.
+        world: World of a scenario, likewise.
+        node: Node that drives the robot of a scenario: a name, `module:Class` or `file.py:Class`; "": an operator
+            script.
 
     Raises:
-        InputError: the name is none, or one of the files is there already.
-        RunError: they cannot be written.
+        InputError: The name is not valid, or one of the files exists already.
+        RunError: The files cannot be written.
     """
     import jinja2
 
@@ -116,7 +117,7 @@ def _check_name(kind: str, name: str) -> None:
 
 
 def _is_python_keyword(name: str) -> bool:
-    """Whether Python has another use for the name of a node's file or class."""
+    """Return whether the name of a node's file or class is a keyword or a standard module of Python."""
     return keyword.iskeyword(name) or keyword.iskeyword(_class_name(name))
 
 
@@ -125,5 +126,5 @@ def _class_name(name: str) -> str:
 
 
 def _short_name(path: str) -> str:
-    """A word for what a name or path stands for: "robots/my-bot/my-bot.yaml" gives "my_bot"."""
+    """Return a word for a name or path: "my_bot" for "robots/my-bot/my-bot.yaml"."""
     return re.sub(r"\W+", "_", Path(path).name.partition(".")[0]) or "it"

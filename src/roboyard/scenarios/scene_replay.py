@@ -17,21 +17,21 @@ from roboyard.simulation.naming import scoped
 from roboyard.simulation.video.states import root_body
 
 _HIDDEN_POSITION = (0.0, 0.0, -1000.0)
-"""Where things are put that are not there."""
+"""Position of models that are not in the scene [m]."""
 
 
 class SceneReplay:
-    """Poses of a simulation's scene, led by messages.
+    """Poses of a simulation's scene that follow recorded messages.
 
     Args:
-        simulation: Its models are those that are shown; its state is left alone.
+        simulation: Simulation with the models that are shown; its state does not change.
         robots: Namespace of each robot's topics, "" or "/name".
-        people: Names of those whose bodies are led.
+        people: Names of the people whose bodies follow messages.
 
     Attributes:
-        model: The scene's, with looks.
-        data: Its poses, after `update_kinematics`.
-        topics: What tells where anything was.
+        model: Model of the scene with its visual shapes.
+        data: Poses of the scene, valid after `update_kinematics`.
+        topics: Topics with poses.
     """
 
     def __init__(self, simulation: Simulation, robots: Mapping[str, str], people: tuple[str, ...] = ()) -> None:
@@ -45,7 +45,7 @@ class SceneReplay:
         self._known_objects: set[str] = set()
 
     def apply_message(self, topic: str, message: Any) -> None:
-        """Put what a message is about where it says."""
+        """Set the poses that a message contains."""
         if topic in self._joints:
             self._move_joints(self._joints[topic], message)
         elif topic in self._bases:
@@ -56,7 +56,7 @@ class SceneReplay:
             self._move_objects(message)
 
     def update_kinematics(self) -> None:
-        """Work out where all bodies are."""
+        """Compute the poses of all bodies."""
         mujoco.mj_kinematics(self.model, self.data)
         mujoco.mj_comPos(self.model, self.data)
         mujoco.mj_camlight(self.model, self.data)
@@ -68,7 +68,7 @@ class SceneReplay:
                 self.data.qpos[self.model.jnt_qposadr[joint_id]] = position
 
     def _move_free(self, name: str, T_world_model: SE3) -> None:
-        """Only what stands on nothing else can be put anywhere."""
+        """Set the pose of a model without a parent; others cannot be moved."""
         try:
             joint = int(self.model.body_jntadr[root_body(self.model, name)])
         except UnknownNameError:  # it stands still, or came later
@@ -101,7 +101,7 @@ class SceneReplay:
 
 
 def _find_capsules(simulation: Simulation, people: tuple[str, ...]) -> Mapping[tuple[str, str], tuple[str, SE3]]:
-    """By person and part: the body's name in the engine, and where the part's frame is in its capsule's."""
+    """Return by person and part the name of the engine's body, and the pose of the part's frame in its capsule's."""
     model, capsules = simulation.model, {}
     for name in people:
         for part, link in simulation.placement(name).links.items():

@@ -69,7 +69,7 @@ class ScenarioRobotConfig:
     pose: Literal["free"] | Pose = parameter(
         (0.0, 0.0, 0.0), doc=f"{POSE_FORMAT} in m and rad; `free`: near the origin"
     )
-    namespace: str | None = parameter(None, doc="autostart: none for the first robot, its own name for others")
+    namespace: str | None = parameter(None, doc="default: none for the first robot, its own name for others")
     nodes: Literal["default", "all", "none"] | tuple[str, ...] = parameter(
         "default", doc="which of the robot's nodes run"
     )

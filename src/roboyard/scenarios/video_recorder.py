@@ -15,23 +15,23 @@ from roboyard.simulation.video import StateRecorder, VideoSettings, write_video
 from roboyard.simulation.video.render_process import RenderOutcome, RenderProcess
 
 _MAX_STATE_PERIOD_NS = 50_000_000
-"""States are kept at least this often [ns]; pictures between them are interpolated."""
+"""Longest period between stored states [ns]; frames between them are interpolated."""
 
 
 class VideoRecorder:
-    """Keeps a run's states as its clock moves, and has them drawn.
+    """Stores the states of a run as its clock advances, and renders them into a video.
 
-    Beside the run a second process draws into a hidden file, which gets its name when it is complete.  The run never
-    waits for it before its clock stands, and nothing of it reaches the run.  Where that process dies, the video is
-    drawn after the run from the states, which are kept here, too.
+    During the run a second process renders into a hidden file, which gets its name when it is complete.  The run does
+    not wait for this process before its end, and the process does not affect the run.  If the process dies, the video
+    is rendered after the run from the stored states.
 
     Args:
-        run: Not started yet.
-        config: How the video shall look.
-        folder: Of the run.
-        concurrent: Draw during the run; needs a second core.
-        max_duration: Longest video [s]: a longer run is shown faster than the scenario says.  Frames that are drawn
-            during the run ignore it, since the run's end is not known yet.
+        run: Run that has not started yet.
+        config: Settings of the video.
+        folder: Folder of the run.
+        concurrent: Whether to render during the run; needs a second core.
+        max_duration: Longest video [s]: a longer run is shown faster than the scenario says.  Frames that are rendered
+            during the run ignore it, since the end of the run is not known yet.
     """
 
     def __init__(
@@ -56,18 +56,18 @@ class VideoRecorder:
 
     @property
     def is_concurrent(self) -> bool:
-        """Whether frames are drawn during the run."""
+        """Whether frames are rendered during the run."""
         return self._process is not None
 
     def write(self, on_stage: Callable[[str], None], is_stopped: Callable[[], bool]) -> list[str]:
-        """Complete the video, and put it into the run's folder.
+        """Complete the video, and move it into the folder of the run.
 
         Args:
-            on_stage: Called with a line about how far it is.
-            is_stopped: Looked at after every frame; True ends the video there, and what there is can be played.
+            on_stage: Function that receives a line about the progress.
+            is_stopped: Condition that is checked after every frame; True ends the video there, and it can be played.
 
         Returns:
-            Notes: why there is no video, or why it was not drawn beside the run.
+            Notes: why there is no video, or why it was not rendered during the run.
         """
         self._state_recorder.capture(self._run.simulation)
         if self._process is not None:
@@ -101,7 +101,7 @@ class VideoRecorder:
         return notes
 
     def close(self) -> None:
-        """End the process that draws, if it still runs, and remove what it has not completed."""
+        """End the rendering process if it still runs, and remove an incomplete video."""
         if self._process is not None:
             self._process.close()
             self._process = None
@@ -109,7 +109,7 @@ class VideoRecorder:
     def _finish_concurrent(
         self, process: RenderProcess, on_stage: Callable[[str], None], is_stopped: Callable[[], bool]
     ) -> tuple[RenderOutcome, str]:
-        """How drawing beside the run ended, and why there is no video."""
+        """Return how the rendering process ended, and why there is no video."""
         process.update(self._state_recorder)
         line, total = _ProgressLine(on_stage), self._count_frames()
         outcome = process.finish(lambda n_frames: line.update(n_frames, total), is_stopped)
@@ -134,7 +134,7 @@ class VideoRecorder:
 
 
 class _ProgressLine:
-    """Says how many frames are drawn, and how long the rest takes at the pace since the run's end."""
+    """Reports how many frames are rendered, and the remaining time at the rate since the end of the run."""
 
     def __init__(self, on_stage: Callable[[str], None]) -> None:
         self._on_stage = on_stage
@@ -151,4 +151,4 @@ class _ProgressLine:
 
 
 class _StopError(Exception):
-    """The user does not want to wait for the remaining frames."""
+    """The user stopped the rendering of the remaining frames."""

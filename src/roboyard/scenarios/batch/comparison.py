@@ -85,7 +85,7 @@ def compare_variants(
     """Run a batch for each combination of the values that vary, and write comparison.json into their folder.
 
     The folders of the batches are named by what varies; a comparison that was stopped continues if ``options.folder``
-    names its folder again.  `batch.reporting` also writes the pages.
+    names its folder again.  `batch.page_writer` also writes the pages.
 
     Args:
         scenario: Name or path of the scenario.

@@ -20,16 +20,16 @@ if TYPE_CHECKING:
     from roboyard.scenarios.batch.worker import TrialResult
 
 _RUN_COLUMNS: Final = ("smoke", "success", "error", "state", "seed")
-"""Metrics of a run that the table tells of itself."""
+"""Metrics of a run that have their own columns."""
 _INVALID_XML: Final = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-"""What XML 1.0 cannot hold."""
+"""Characters that XML 1.0 does not allow."""
 
 
 def validate_export_path(path: str | Path) -> None:
-    """Whether a batch can be written there, before it runs.
+    """Check before a batch whether its table can be written to a file.
 
     Raises:
-        InputError: the suffix names no format, the folder is not there, or pyarrow is not installed.
+        InputError: The suffix names no format, the folder does not exist, or pyarrow is not installed.
     """
     path = Path(path)
     if path.suffix not in _WRITERS:
@@ -40,7 +40,7 @@ def validate_export_path(path: str | Path) -> None:
 
 
 def ensure_writable(path: str | Path, location: str) -> None:
-    """Whether a file can lie there. Raises InputError."""
+    """Check whether a file can be created at a path. Raises InputError."""
     path = Path(path)
     if path.is_dir():
         raise InputError(f"{path} is a folder", location=location, valid="a file")
@@ -49,15 +49,15 @@ def ensure_writable(path: str | Path, location: str) -> None:
 
 
 def export_results(results: Sequence[TrialResult], path: str | Path) -> Path:
-    """Write a table, a row a run: seed, what was varied (``vary.KEY``), how it ended, and each metric.
+    """Write a table with one row per run: seed, varied values (``vary.KEY``), state, and each metric.
 
     Args:
-        results: Of a batch.
-        path: In `.csv` (what was not measured is empty) or `.parquet` (it is null).
+        results: Results of a batch.
+        path: File in `.csv` (missing values are empty) or `.parquet` (missing values are null).
 
     Raises:
-        InputError: as `check_export`.
-        RunError: it cannot be written.
+        InputError: As of `validate_export_path`.
+        RunError: The file cannot be written.
     """
     path = Path(path)
     validate_export_path(path)
@@ -69,7 +69,7 @@ def export_results(results: Sequence[TrialResult], path: str | Path) -> Path:
 
 
 def results_table(results: Sequence[TrialResult]) -> dict[str, list[Any]]:
-    """Columns by name, each of one type: bool, int, float or str; None where there is no value."""
+    """Return columns by name, each of one type: bool, int, float or str; None where there is no value."""
     varied = dict.fromkeys(key for result in results for key in result.varied_values)
     metrics = dict.fromkeys(name for result in results for name in result.metrics if name not in _RUN_COLUMNS)
     columns: dict[str, list[Any]] = {"seed": [result.seed for result in results]}
@@ -117,13 +117,13 @@ _WRITERS: Final[dict[str, Callable[[dict[str, list[Any]], Path], None]]] = {
 
 
 def write_junit(batches: Sequence[BatchResult], path: str | Path) -> Path:
-    """Write batches as JUnit XML, as systems for continuous integration read it: a suite a batch, a test a run.
+    """Write batches as JUnit XML for CI systems: one suite per batch, one test per run.
 
-    A run whose criteria did not hold is a failure; one that was stopped by an error or lost is an error.  Where a
-    batch has a baseline, that nothing got worse is one more test.
+    A run with a failed criterion is a failure; one that was stopped by an error or lost is an error.  A batch with a
+    baseline has one more test, which fails if something is worse.
 
     Raises:
-        RunError: it cannot be written.
+        RunError: The file cannot be written.
     """
     root = Element("testsuites", name="roboyard")
     for batch in batches:

@@ -17,15 +17,15 @@ RESULTS: Final = "results.jsonl"
 SUMMARY: Final = "batch.json"
 REPORT: Final = "report.html"
 FORMAT: Final = 2
-"""Of batch.json.  1 had no results in it, they lie beside it."""
+"""Format of batch.json. Format 1 had no results in it; they are in results.jsonl."""
 
 
 class BatchFolder:
-    """Where a batch lies.
+    """Folder of a batch.
 
     Args:
-        path: From `open_folder`.
-        header: What makes it the batch that it is.
+        path: Path from `open_batch_folder`.
+        header: Options that identify the batch.
     """
 
     def __init__(self, path: Path, header: Mapping[str, Any]) -> None:
@@ -33,11 +33,11 @@ class BatchFolder:
         self._header = header
 
     def results(self) -> list[TrialResult]:
-        """What is known of runs that have ended, in the order in which they did."""
+        """Return the stored results in the order in which the runs ended."""
         return list(read_results(self.path / RESULTS))
 
     def log(self) -> TextIO:
-        """The file that results are added to, a line each; a line that a kill has torn is ended."""
+        """Open the file to which results are appended, one per line; an incomplete line is completed."""
         path = self.path / RESULTS
         try:
             torn = path.is_file() and not path.read_bytes().endswith(b"\n")
@@ -49,7 +49,7 @@ class BatchFolder:
             raise make_write_error(path, error) from error
 
     def write(self, results: list[TrialResult], summary: Mapping[str, Any]) -> None:
-        """Write the one file that tells all: a baseline to compare with."""
+        """Write batch.json with all results, which can be the baseline of later batches."""
         document = {
             **self._header,
             "made": collect_provenance().metadata(),
@@ -60,11 +60,11 @@ class BatchFolder:
 
 
 def open_batch_folder(name: str, out: str | Path | None, base: str | Path, header: Mapping[str, Any]) -> BatchFolder:
-    """The batch's folder: new, or one that holds a batch of the same kind.
+    """Open the folder of a batch: a new one, or one that holds the same batch.
 
     Raises:
-        InputError: it holds something else, or another batch.
-        RunError: it cannot be made.
+        InputError: The folder holds something else, or another batch.
+        RunError: The folder cannot be created.
     """
     folder = Path(out) if out is not None else create_numbered_folder(f"{name}-batch", base).path
     if folder.is_dir() and any(folder.iterdir()):
@@ -88,14 +88,14 @@ def open_batch_folder(name: str, out: str | Path | None, base: str | Path, heade
 
 
 _OPTIONAL_HEADER_KEYS: Final = ("vary", "design", "points")
-"""Keys that only some batches have, and that all runs of one share."""
+"""Keys that only some batches have, and that are the same for all runs of a batch."""
 
 
 def read_header(path: Path) -> dict[str, Any]:
-    """What batch.json says.
+    """Return the content of batch.json.
 
     Raises:
-        InputError: it cannot be read, is of no batch, or of a format that is still to come.
+        InputError: The file cannot be read, is of no batch, or of a newer format.
     """
     try:
         header = json.loads(path.read_text("utf-8"))
@@ -113,7 +113,7 @@ def read_header(path: Path) -> dict[str, Any]:
 
 
 def read_results(path: Path) -> Iterator[TrialResult]:
-    """Results, a line each; a line that a kill has torn is left out."""
+    """Iterate over the results, one per line; an incomplete line is skipped."""
     if not path.is_file():
         return
     for line in path.read_text("utf-8").splitlines():

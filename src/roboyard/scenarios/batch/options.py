@@ -11,9 +11,9 @@ from roboyard.config.wording import did_you_mean
 from roboyard.errors import InputError
 from roboyard.scenarios.batch.sampling import Design
 
-KeptRuns = Literal["failed", "all", "none"]
+StoredRuns = Literal["failed", "all", "none"]
 """Runs of a batch whose folders stay on disk."""
-_KEPT_RUNS = ("failed", "all", "none")
+_STORED_RUNS = ("failed", "all", "none")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,7 +42,7 @@ class BatchOptions:
         None, doc="new folder, or that of a batch to continue; default: a new one in `runs_folder`"
     )
     runs_folder: Path = parameter(Path("runs"), doc="folder in which new folders are created")
-    keep: KeptRuns = parameter("failed", doc="runs whose folders stay on disk: failed, all or none")
+    keep: StoredRuns = parameter("failed", doc="runs whose folders stay on disk: failed, all or none")
     video: bool = parameter(False, doc="make a video of each failed run whose folder stays")
     baseline: Path | None = parameter(
         None, doc="folder or batch.json of an earlier batch, with which this one is compared run by run"
@@ -51,8 +51,8 @@ class BatchOptions:
     def __post_init__(self) -> None:
         if isinstance(self.runs, bool) or not isinstance(self.runs, int) or self.runs < 1:
             raise InputError(f"{self.runs!r} runs", location="--runs", valid="at least 1")
-        if self.keep not in _KEPT_RUNS:
+        if self.keep not in _STORED_RUNS:
             raise InputError(
-                f"keep {self.keep!r}{did_you_mean(self.keep, _KEPT_RUNS)}", location="--keep",
-                valid=", ".join(_KEPT_RUNS),
+                f"keep {self.keep!r}{did_you_mean(self.keep, _STORED_RUNS)}", location="--keep",
+                valid=", ".join(_STORED_RUNS),
             )  # fmt: skip

@@ -1,4 +1,4 @@
-"""Runs a scenario with many seeds on worker processes; a batch that was stopped continues where it was."""
+"""Runs a scenario with many seeds on worker processes; a batch that was stopped can be continued."""
 
 from __future__ import annotations
 
@@ -131,7 +131,7 @@ class BatchResult:
 
 
 class BatchObserver:
-    """Is told what happens in a batch; every method does nothing unless a derived class overrides it."""
+    """Receives what happens in a batch; every method does nothing unless a derived class overrides it."""
 
     def on_opened(self, folder: Path, runs: int) -> None:
         """The batch has its folder, and this number of runs is planned."""
@@ -149,12 +149,12 @@ class BatchObserver:
 def run_batch(
     scenario: str, options: BatchOptions, observer: BatchObserver | None = None, *, pool: Pool | None = None
 ) -> BatchResult:
-    """Run a scenario with many seeds and write batch.json into its folder; `batch.reporting` also writes a page.
+    """Run a scenario with many seeds and write batch.json into its folder; `batch.page_writer` also writes a page.
 
     Args:
         scenario: Name or path of the scenario.
         options: How it is run.
-        observer: Is told what happens.
+        observer: Receives what happens.
         pool: Workers to use instead of ``options.workers`` and ``options.cluster``; closed by whoever created them.
 
     Raises:
@@ -269,7 +269,7 @@ class _BatchState:
         plan: What is run.
         folder: Folder of the batch.
         log: File to which each result is appended.
-        observer: Is told of results and summaries.
+        observer: Receives results and summaries.
     """
 
     def __init__(self, plan: _BatchPlan, folder: BatchFolder, log: TextIO, observer: BatchObserver) -> None:
@@ -285,7 +285,7 @@ class _BatchState:
         return {key: job for key, job in self._jobs.items() if key not in self.finished}
 
     def add_result(self, key: str, result: TrialResult, *, announce: bool) -> None:
-        """Store a result, and tell the observer."""
+        """Store a result, and notify the observer."""
         self._log.write(json.dumps(asdict(result)) + "\n")
         self._log.flush()
         self.finished[key] = result
@@ -293,14 +293,14 @@ class _BatchState:
             self._observer.on_result(result, len(self.finished), len(self._jobs))
 
     def recover_results(self, *, announce: bool) -> None:
-        """Store the results of runs that ended without the batch being told."""
+        """Store the results of runs that ended without a reply to the batch."""
         for key, job in self.open_jobs().items():
             result = recover_result(job)
             if result is not None:
                 self.add_result(key, result, announce=announce)
 
     def write_summary(self) -> BatchResult:
-        """Write batch.json, tell the observer, and return the result."""
+        """Write batch.json, notify the observer, and return the result."""
         plan = self._plan
         results = [self.finished[key] for key in self._jobs if key in self.finished]
         directions = _preferred_directions(plan.loaded)

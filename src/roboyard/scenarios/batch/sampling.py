@@ -30,18 +30,18 @@ _FORMS: Final = {
 _ALL_FORMS: Final = f"{', '.join(_FORMS.values())}, or plain values: key=a,b"
 _STREAM: Final = 0xBA7C
 _NORMAL_TAIL: Final = 1e-9
-"""Normal values are drawn between these quantiles, 6 deviations: none is infinite."""
+"""Normal values are drawn between these quantiles, six standard deviations, so that none is infinite."""
 
 
 @dataclass(frozen=True, slots=True)
 class Distribution:
-    """How one key varies.
+    """Distribution of the values of one key.
 
     Attributes:
-        key: As `--set` takes it.
-        kind: Of `uniform`, `loguniform`, `normal`, `integer`, `range`, `choice`.
-        numbers: What the kind takes; none for choices.
-        values: All that there are, as text; empty if any number may come.
+        key: Key, as of `--set`.
+        kind: One of `uniform`, `loguniform`, `normal`, `integer`, `range`, `choice`.
+        numbers: Parameters of the distribution; none for choices.
+        values: All possible values as text; empty for continuous distributions.
     """
 
     key: str
@@ -50,7 +50,7 @@ class Distribution:
     values: tuple[str, ...] = ()
 
     def quantile(self, u: float) -> str:
-        """The value below which a share ``u`` of all values lies, 0 ≤ u < 1, as text."""
+        """Return the quantile of a probability ``u``, 0 ≤ u < 1, as text."""
         if self.values:
             return self.values[min(int(u * len(self.values)), len(self.values) - 1)]
         low, high = self.numbers
@@ -70,9 +70,9 @@ class Trial:
     """One run of a batch.
 
     Attributes:
-        seed: Its own.
-        varied: Keys and values as text.
-        name: Of its folder.
+        seed: Seed of the run.
+        varied_values: Keys and values as text.
+        name: Name of its folder.
     """
 
     seed: int
@@ -81,20 +81,20 @@ class Trial:
 
     @property
     def assignments(self) -> tuple[str, ...]:
-        """``key=value``, as `--set` takes it."""
+        """Overrides ``key=value``, as of `--set`."""
         return tuple(f"{key}={value}" for key, value in self.varied_values)
 
     @property
     def parsed_values(self) -> dict[str, ScalarValue]:
-        """Values as numbers where they are some."""
+        """Values by key, numbers where they are some."""
         return {key: parse_scalar(value) for key, value in self.varied_values}
 
 
 def parse_distribution(text: str) -> Distribution:
-    """``key=kind:numbers``, or ``key=value,value``; commas in brackets part nothing.
+    """Parse ``key=kind:numbers`` or ``key=value,value``; commas within brackets do not separate values.
 
     Raises:
-        InputError: it is neither, the kind is unknown, or its numbers make no sense.
+        InputError: The text has another form, the kind is unknown, or its numbers are not valid.
     """
     key, equals, definition = text.partition("=")
     named = re.match(r"([A-Za-z_]+):(.*)", definition, re.DOTALL)
@@ -126,10 +126,10 @@ def parse_distribution(text: str) -> Distribution:
 
 
 def parse_distributions(texts: Sequence[str]) -> tuple[Distribution, ...]:
-    """All that varies.
+    """Parse the distributions of all keys.
 
     Raises:
-        InputError: as `read_distribution`, or a key varies twice.
+        InputError: As of `parse_distribution`, or a key occurs twice.
     """
     distributions = tuple(parse_distribution(text) for text in texts)
     keys = [distribution.key for distribution in distributions]
@@ -140,15 +140,16 @@ def parse_distributions(texts: Sequence[str]) -> tuple[Distribution, ...]:
 
 
 def plan_trials(distributions: Sequence[Distribution], design: Design, first_seed: int, runs: int) -> list[Trial]:
-    """The runs of a batch, each with its seed and what is varied in it.
+    """Return the runs of a batch, each with its seed and varied values.
 
-    - ``random``: a run's values are drawn by its seed and the key alone: more runs, or keys, change no other value.
-    - ``lhs`` (Latin hypercube): each key's distribution is cut into as many equally likely parts as there are runs,
-      and each part is met once.
+    - ``random``: the values of a run are drawn from its seed and the key alone, so further runs or keys change no other
+      value.
+    - ``lhs`` (Latin hypercube): the distribution of each key is divided into as many equally likely parts as there are
+      runs, and each part is used once.
     - ``grid``: all combinations of all values, each with the same ``runs`` seeds.
 
     Raises:
-        InputError: no such design; a grid of a distribution without end.
+        InputError: The design is unknown, or a grid has a continuous distribution.
 
     Source of the Latin hypercube: McKay, Beckman, Conover, Technometrics 21 (1979).
     """
@@ -184,7 +185,7 @@ def plan_trials(distributions: Sequence[Distribution], design: Design, first_see
 
 
 def parse_scalar(text: str) -> ScalarValue:
-    """A number if it is one, else the text."""
+    """Return a number if the text is one, else the text."""
     try:
         number = float(text)
     except ValueError:
@@ -214,7 +215,7 @@ def _parse_choices(body: str, text: str) -> tuple[str, ...]:
 
 
 def split_list(text: str) -> list[str]:
-    """``a,b`` as its parts; commas in brackets part nothing."""
+    """Return the parts of ``a,b``; commas within brackets do not separate parts."""
     return [part.strip() for part in re.findall(r"(?:\[[^\]]*\]|\{[^}]*\}|[^,\[{])+", text)]
 
 

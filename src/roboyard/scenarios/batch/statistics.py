@@ -22,7 +22,7 @@ Z_95 = 1.959963984540054
 
 @dataclass(frozen=True, slots=True)
 class Proportion:
-    """A share with its confidence interval."""
+    """A proportion with its confidence interval."""
 
     successes: int
     total: int
@@ -31,7 +31,7 @@ class Proportion:
 
     @property
     def value(self) -> float:
-        """The observed share; NaN of nothing."""
+        """Observed proportion; NaN without trials."""
         return self.successes / self.total if self.total else math.nan
 
     def __str__(self) -> str:
@@ -41,12 +41,12 @@ class Proportion:
 
 
 def wilson_interval(successes: int, total: int, z: float = Z_95) -> Proportion:
-    """Wilson's score interval for a share.
+    """Return Wilson's score interval of a proportion.
 
     Args:
-        successes: How many succeeded.
-        total: Of how many; 0 gives the interval (0, 1).
-        z: Normal quantile of the confidence wanted.
+        successes: Number of successes.
+        total: Number of trials; 0 gives the interval (0, 1).
+        z: Normal quantile of the confidence level.
 
     Source: E. B. Wilson, "Probable inference, the law of succession, and statistical inference", JASA 22 (1927).
     """
@@ -63,7 +63,7 @@ def wilson_interval(successes: int, total: int, z: float = Z_95) -> Proportion:
 
 @dataclass(frozen=True, slots=True)
 class MetricSummary:
-    """How one metric varies over runs."""
+    """Distribution of one metric over runs."""
 
     count: int
     mean: float
@@ -74,7 +74,7 @@ class MetricSummary:
 
 
 def summarize_metric(values: Sequence[float]) -> MetricSummary | None:
-    """Mean, sample standard deviation, extremes and median; None of no values."""
+    """Return mean, sample standard deviation, extremes and median; None without values."""
     if not values:
         return None
     ordered = sorted(values)
@@ -86,14 +86,14 @@ def summarize_metric(values: Sequence[float]) -> MetricSummary | None:
 
 
 SIGNIFICANCE_LEVEL: Final = 0.05
-"""What is less likely than this by chance counts as a change."""
+"""Probability by chance below which a difference counts as a change."""
 MIN_RELATIVE_CHANGE: Final = 0.01
-"""What changed by less than this share of what it was does not matter, however surely it did."""
+"""Least relative difference that counts as a change, however significant it is."""
 _MIN_ABSOLUTE_CHANGE: Final = 1e-9
-"""Nor does what is smaller than this, in units of the metric: rounding."""
+"""Least absolute difference that counts as a change, above rounding errors, in the unit of the metric."""
 _BOOTSTRAP_RESAMPLES: Final = 2000
 _BOOKKEEPING_METRICS: Final = ("smoke", "success", "recorded", "messages", "sim_time", "wall_time", "real_time_factor")
-"""Metrics that say nothing about the robot."""
+"""Metrics of the simulation, not of the robot."""
 
 ChangeKind = Literal["regressed", "improved", "changed", "unchanged"]
 
@@ -103,9 +103,9 @@ class Baseline:
     """A stored batch.
 
     Attributes:
-        path: Where it was read.
-        results: Of runs that came to an end.
-        notes: In what it differs, besides what it measured.
+        path: File from which it was read.
+        results: Results of the runs that came to an end.
+        notes: Differences from this batch other than its results.
     """
 
     path: Path
@@ -115,21 +115,20 @@ class Baseline:
 
 @dataclass(frozen=True, slots=True)
 class MetricChange:
-    """One metric, in pairs of runs.
+    """Change of one metric between pairs of runs.
 
     Attributes:
-        name: Of the metric.
-        pairs: How many runs both batches measured it in.
-        before: Mean of the baseline.
-        after: Mean of this batch.
+        name: Name of the metric.
+        pairs: Number of runs in which both batches measured it.
+        before: Mean in the baseline.
+        after: Mean in this batch.
         difference: Mean of after - before.
-        low: Of the 95 % interval of that (bootstrap over the pairs).
-        high: Likewise.
-        p: Of Wilcoxon's signed-rank test: how likely differences like these are by chance.
-        q: The same with all metrics that were looked at taken into account (Benjamini and Hochberg).
-        verdict: "regressed" or "improved" where a criterion says which way is good, else "changed"; "unchanged" if it
-            may be by
-            chance, or is less than a hundredth.
+        low: Lower end of the 95 % interval of the difference (bootstrap over the pairs).
+        high: Upper end of this interval.
+        p: p-value of Wilcoxon's signed-rank test.
+        q: The same corrected for the number of metrics (Benjamini and Hochberg).
+        kind: "regressed" or "improved" where a criterion says which direction is better, else "changed"; "unchanged" if
+            the difference may be by chance, or is less than 1 %.
     """
 
     name: str
@@ -146,17 +145,17 @@ class MetricChange:
 
 @dataclass(frozen=True, slots=True)
 class BaselineComparison:
-    """This batch beside its baseline.
+    """Comparison of a batch with its baseline.
 
     Attributes:
-        baseline: Where that lies.
-        before: Its successes, in the runs that both have.
+        baseline: Path of the baseline.
+        before: Successes of the baseline in the runs that both have.
         after: Successes of this batch in the same runs.
-        broken: Runs that succeeded and do no more.
-        mended: Runs that did not succeed and now do.
-        p: Of McNemar's exact test over these two.
-        changes: Of metrics, those most surely changed first.
-        notes: In what the batches differ, besides what they measured.
+        newly_failed: Labels of runs that succeeded before and do not now.
+        newly_passed: Labels of runs that did not succeed before and do now.
+        p: p-value of McNemar's exact test.
+        changes: Changes of metrics, the most significant first.
+        notes: Differences between the batches other than their results.
     """
 
     baseline: Path
@@ -170,12 +169,12 @@ class BaselineComparison:
 
     @property
     def regressions(self) -> tuple[str, ...]:
-        """What got worse, and is not so by chance."""
+        """What is significantly worse than in the baseline."""
         rate = ("success",) if self.p < SIGNIFICANCE_LEVEL and len(self.newly_failed) > len(self.newly_passed) else ()
         return (*rate, *(change.name for change in self.changes if change.kind == "regressed"))
 
     def to_dict(self) -> dict[str, Any]:
-        """As plain data, for JSON."""
+        """Return the comparison as plain data, for JSON."""
         return {
             "baseline": str(self.baseline),
             "pairs": self.after.total,
@@ -193,10 +192,11 @@ class BaselineComparison:
 def read_baseline(
     path: str | Path, scenario: str, smoke: bool, trials: Sequence[Trial], overrides: Sequence[str] = ()
 ) -> Baseline:
-    """A stored batch: its folder, or its batch.json alone.
+    """Read a stored batch from its folder, or from its batch.json alone.
 
     Raises:
-        InputError: it is none, is of another format, scenario or variant, or has no run in common with ``trials``.
+        InputError: The path is no batch, is of another format, scenario or variant, or has no run in common with
+            ``trials``.
     """
     source = Path(path)
     file = source / SUMMARY if source.is_dir() else source
@@ -247,12 +247,12 @@ def read_baseline(
 def compare_to_baseline(
     baseline: Baseline, results: Sequence[TrialResult], preferred_directions: Mapping[str, int]
 ) -> BaselineComparison:
-    """Pair runs by seed and what is varied, and test what differs.
+    """Pair runs by seed and varied values, and test the differences.
 
     Args:
-        baseline: From `read_baseline`.
-        results: Of this batch; runs that were lost are left out.
-        senses: Metrics of criteria, wanted small (-1), great (+1) or neither (0).
+        baseline: Baseline from `read_baseline`.
+        results: Results of this batch; runs that were lost are left out.
+        preferred_directions: Metrics of criteria: whether small (-1) or large (+1) values are better, or neither (0).
 
     Source of the tests: McNemar, Psychometrika 12 (1947), exact; Wilcoxon, Biometrics 1 (1945); Benjamini, Hochberg,
     J. R. Stat. Soc. B 57 (1995); bootstrap with percentiles.
@@ -324,7 +324,7 @@ def _wilcoxon_p_value(differences: np.ndarray) -> float:
 
 
 def _mean_interval(differences: np.ndarray) -> tuple[float, float]:
-    """95 % of the mean difference."""
+    """Return the 95 % interval of the mean difference."""
     from scipy.stats import bootstrap
 
     if len(differences) < 2 or not np.ptp(differences):
@@ -347,7 +347,7 @@ def _classify_change(before: np.ndarray, after: np.ndarray, q: float, preferred_
 
 
 def _stored_results(header: Mapping[str, Any], file: Path) -> list[TrialResult]:
-    """From the file itself, or from the lines beside it where the batch was not summed up."""
+    """Return the results of the file, or of results.jsonl beside it if the batch was not summarized."""
     try:
         if "results" in header:
             return [TrialResult(**one) for one in header["results"]]

@@ -67,7 +67,7 @@ class SuiteResult:
 
 
 class SuiteObserver:
-    """Is told what happens in a suite; every method does nothing unless a derived class overrides it."""
+    """Receives what happens in a suite; every method does nothing unless a derived class overrides it."""
 
     def create_batch_observer(self, scenario: str) -> BatchObserver:
         """Return the observer of a scenario's batch, before the batch begins."""
@@ -84,7 +84,7 @@ def run_suite(
     *,
     pool: Pool | None = None,
 ) -> SuiteResult:
-    """Run a batch of several scenarios and write suite.json into their folder; `batch.reporting` also writes pages.
+    """Run a batch of several scenarios and write suite.json into their folder; `batch.page_writer` also writes pages.
 
     A suite that was stopped continues if ``options.folder`` names its folder again.  A scenario that cannot begin does
     not keep the others from running.
@@ -92,7 +92,7 @@ def run_suite(
     Args:
         options: Options of each batch; ``folder`` is the folder of all of them, ``baseline`` the folder of a suite.
         names: Names of installed scenarios; None: all.
-        observer: Is told what happens.
+        observer: Receives what happens.
         pool: Workers to use instead of ``options.workers`` and ``options.cluster``; closed by whoever created them.
 
     Raises:

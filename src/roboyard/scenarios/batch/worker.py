@@ -25,18 +25,18 @@ from roboyard.scenarios.run_options import RunOptions
 
 @dataclass(frozen=True, slots=True)
 class TrialJob:
-    """What a worker is told: plain data, so that it travels to any kind of worker.
+    """Job of a worker: plain data, so that it can be sent to any kind of worker.
 
     Attributes:
-        scenario: A name, or a file.
-        seed: Of the run.
-        overrides: Further settings.
-        smoke: The short variant.
-        keep: Whose files stay: "all", "failed" or "none".
-        folder: For them; nothing is written, or removed, where none are kept.
-        video: Make one of a failed run.
-        varied: What the overrides vary from run to run, by key.
-        lock: Of the batch's packages (`lock_hash`): workers of other machines must have the same.
+        scenario: Name of the scenario, or path of its file.
+        seed: Seed of the run.
+        overrides: Overrides of the scenario.
+        smoke: Whether to run the smoke variant.
+        keep: Runs whose folders stay: "all", "failed" or "none".
+        folder: Folder of the run; nothing is written or removed there if ``keep`` is "none".
+        video: Whether to make a video of a failed run.
+        varied_values: Values that vary between runs, by key.
+        lock: Hash of the batch's package versions (`lock_hash`): workers on other machines must have the same.
     """
 
     scenario: str
@@ -52,16 +52,16 @@ class TrialJob:
 
 @dataclass(frozen=True, slots=True)
 class TrialResult:
-    """What a worker answers.
+    """Result of a trial.
 
     Attributes:
-        seed: Of the run.
+        seed: Seed of the run.
         state: "done", "failed", "interrupted", or "lost" when the worker died.
-        success: Whether the criteria held.
-        reason: Why not.
-        metrics: Numbers under the names that criteria use.
-        folder: Where the run was kept; "" if it was not.
-        varied: What was varied in it, by key.
+        success: Whether all criteria passed.
+        reason: Why it was no success.
+        metrics: Metrics by the names that criteria use.
+        folder: Folder of the run; "" if it was not kept.
+        varied_values: Values that vary between runs, by key.
     """
 
     seed: int
@@ -74,28 +74,31 @@ class TrialResult:
 
     @property
     def is_finished(self) -> bool:
-        """Whether it came to an end of its own: a batch that goes on does not repeat it."""
+        """Whether the run came to its own end: a batch that is continued does not repeat it."""
         return self.state not in ("lost", "interrupted")
 
     def metric(self, name: str) -> float | None:
-        """A metric of the whole run; None where it is no number, or the run broke off: what was measured until then
-        is no match for others."""
+        """Return a metric of the whole run.
+
+        None if it is no number or the run did not reach its end, since it could not be compared with that of complete
+        runs.
+        """
         value = self.metrics.get(name)
         return float(value) if self.state == "done" and isinstance(value, int | float) else None
 
     @property
     def key(self) -> str:
-        """What makes it the same run in another batch."""
+        """Key of the run, the same in every batch."""
         return trial_key(self.seed, self.varied_values)
 
     @property
     def label(self) -> str:
-        """How it is called: "seed 3, relief=0.1"."""
+        """Label of the run: "seed 3, height_range=0.1"."""
         return ", ".join((f"seed {self.seed}", *(f"{key}={value}" for key, value in self.varied_values.items())))
 
 
 def trial_key(seed: int, varied_values: Mapping[str, ScalarValue]) -> str:
-    """What makes a run the same in two batches."""
+    """Return the key that a run has in every batch: its seed and varied values."""
     return json.dumps([seed, dict(varied_values)], sort_keys=True)
 
 
@@ -105,9 +108,9 @@ def _load_scenario(scenario: str, overrides: tuple[str, ...], smoke: bool) -> Lo
 
 
 def run_trial(job: TrialJob) -> TrialResult:
-    """Run one seed; cameras are not recorded in batches.
+    """Run one seed; camera images are not recorded in batches.
 
-    A run that cannot start is a result with its reason, not an exception: the others shall go on.
+    A run that cannot start gives a result with its reason instead of an exception, so that the other runs are executed.
     """
     folder = Path(job.folder) if job.keep != "none" else None
     try:
@@ -127,10 +130,10 @@ def run_trial(job: TrialJob) -> TrialResult:
 
 
 def run_trial_remote(job: TrialJob) -> tuple[TrialResult, bytes]:
-    """Run one seed on a machine that shares no files with the batch's: what is kept comes back as a tar archive.
+    """Run one seed on a machine without the batch's file system; return the result and a tar archive of the folder.
 
     Raises:
-        RunError: this machine has other versions of packages than the batch's.
+        RunError: This machine has other package versions than the batch.
     """
     if job.lock and job.lock != lock_hash():
         raise RunError("a machine of the cluster has other versions of packages", valid="the same on all machines")
@@ -140,10 +143,10 @@ def run_trial_remote(job: TrialJob) -> tuple[TrialResult, bytes]:
 
 
 def unpack_archive(job: TrialJob, result: TrialResult, archive: bytes) -> TrialResult:
-    """Put what a run on another machine left into its folder here.
+    """Unpack the folder of a run on another machine into the folder of the batch, and return the result with its path.
 
     Raises:
-        RunError: it cannot be written.
+        RunError: The folder cannot be written.
     """
     if not result.folder:
         return result
@@ -156,9 +159,9 @@ def unpack_archive(job: TrialJob, result: TrialResult, archive: bytes) -> TrialR
 
 
 def recover_result(job: TrialJob) -> TrialResult | None:
-    """The result of a run that ended without the batch hearing of it; None if it did not end.
+    """Return the result of a run that ended without a reply to the batch; None if it did not end.
 
-    Its numbers are written before its film is drawn: whatever ends the worker then costs the film alone.
+    Metrics are written before the video is rendered, so a worker that dies then only loses the video.
     """
     folder = RunFolder(Path(job.folder))
     if job.keep == "none" or not folder.metrics.is_file():
@@ -180,9 +183,9 @@ def recover_result(job: TrialJob) -> TrialResult | None:
 
 
 def _to_result(job: TrialJob, outcome: RunResult) -> TrialResult:
-    """The result of a run, of which stays what the batch keeps."""
-    is_kept = job.keep == "all" or (job.keep == "failed" and not outcome.success)
-    if not is_kept:
+    """Return the result of a run, and remove its folder unless the batch keeps it."""
+    is_stored = job.keep == "all" or (job.keep == "failed" and not outcome.success)
+    if not is_stored:
         _delete_folder(Path(job.folder) if job.keep != "none" else None)
     elif outcome.folder is not None and outcome.state != "interrupted":  # that one is made again, and somebody waits
         _ensure_report(outcome.folder)
@@ -193,7 +196,7 @@ def _to_result(job: TrialJob, outcome: RunResult) -> TrialResult:
         outcome.success,
         outcome.failure_reason,
         metrics,
-        job.folder if is_kept else "",
+        job.folder if is_stored else "",
         job.varied_values,
     )
 
@@ -204,7 +207,7 @@ def _delete_folder(folder: Path | None) -> None:
 
 
 def _ensure_report(folder: Path) -> None:
-    """Write its report if there is none."""
+    """Write the report of a run if there is none."""
     if RunFolder(folder).report.is_file():
         return
     from roboyard.scenarios.report_regeneration import regenerate_report

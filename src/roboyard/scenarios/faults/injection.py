@@ -45,7 +45,7 @@ class ScheduledFault:
 
 
 def create_fault(run: RunBuilder, fault: FaultConfig, number: int) -> ScheduledFault:
-    """Create a fault that is requested while the run goes on.
+    """Create a fault that is requested during the run.
 
     Args:
         run: The run as it is now.

@@ -88,7 +88,7 @@ class ObjectFaultEffect(FaultEffect):
         if event.has_position:
             self._skill_position = self._run.robots[self._robot].truth.T_world_base @ vector_to_array(event.position)
 
-    def begin(self) -> str | None:
+    def start(self) -> str | None:
         """Apply the fault, and return what happened."""
         gripper_position = _gripper_position(self._run, self._robot)
         reference = gripper_position
@@ -99,9 +99,7 @@ class ObjectFaultEffect(FaultEffect):
         if name not in objects:
             return f"{self._fault.type}: there is nothing"
         others = {other: pose for other, pose in objects.items() if other != name}
-        scene = ObjectScene(
-            self._run, self._robot, name, objects[name], others, reference, gripper_position, self._rng
-        )
+        scene = ObjectScene(self._run, self._robot, name, objects[name], others, reference, gripper_position, self._rng)
         return self._fault.apply(scene)
 
 
@@ -306,7 +304,7 @@ class FootholdCollapseEffect(FaultEffect):
         super().__init__("")
         self._run, self._topic, self._min_lead_time = run, topic, min_lead_time
 
-    def begin(self) -> str | None:
+    def start(self) -> str | None:
         """Lower the square and return where; nothing happens while no foot is about to come down on the terrain."""
         run, terrain = self._run, self._run.terrain
         topic = run.bus.topics.get(self._topic)

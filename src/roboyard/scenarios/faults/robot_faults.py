@@ -41,8 +41,8 @@ class SimulatedFaultEffect(FaultEffect):
         except RoboyardError as error:
             raise FaultKeyError(error.message, location=key, valid=error.valid) from error
 
-    def begin(self) -> str | None:
-        """Begin the fault, unless its model was removed."""
+    def start(self) -> str | None:
+        """Start the fault, unless its model was removed."""
         if isinstance(self._fault, GroundFault) or self._fault.model in self._simulation.models:
             self._simulation.faults.begin(self._name, self._fault)
         return None
@@ -134,7 +134,7 @@ class SensorNoiseFault(_SensorFaultConfig):
 
 @dataclass(frozen=True, kw_only=True)
 class JointLockedFault(RobotFault, LastingFault):
-    """A wheel or joint is held where it is."""
+    """A wheel or joint is held at its position."""
 
     joint: str = parameter(doc="name of the joint in the robot's description")
 

@@ -28,7 +28,7 @@ class FaultKeyError(ConfigError):
 
 
 class FaultEffect:
-    """What one fault of a run does when it begins and when it ends.
+    """What one fault of a run does when it starts and when it ends.
 
     Args:
         description: One clause that says what happens, for the log, diagnostics and metrics.json.
@@ -40,7 +40,7 @@ class FaultEffect:
     def __init__(self, description: str) -> None:
         self.description = description
 
-    def begin(self) -> str | None:
+    def start(self) -> str | None:
         """Apply the fault; return a description that only this moment gives, else None."""
         return None
 
@@ -48,7 +48,7 @@ class FaultEffect:
         """Revert the fault; faults without a duration never end."""
 
     def on_trigger(self, event: Any) -> None:
-        """Receive the skill event (roboyard_msgs/SkillEvent) for which the fault waited, before it begins."""
+        """Receive the skill event (roboyard_msgs/SkillEvent) for which the fault waited, before it starts."""
 
     def save_state(self) -> dict[str, Any]:
         """Return the state of the effect that no other part of a snapshot holds, as plain data."""
@@ -57,7 +57,7 @@ class FaultEffect:
     def load_state(self, state: dict[str, Any]) -> None:
         """Restore what `save_state` returned.
 
-        The effects of a run are restored in the order in which their faults began.
+        The effects of a run are restored in the order in which their faults started.
         """
 
 
@@ -66,14 +66,14 @@ class ActionEffect(FaultEffect):
 
     Args:
         description: As of `FaultEffect`.
-        action: Function that `begin` calls.
+        action: Function that `start` calls.
     """
 
     def __init__(self, description: str, action: Callable[[], object]) -> None:
         super().__init__(description)
         self._action = action
 
-    def begin(self) -> str | None:
+    def start(self) -> str | None:
         """Execute the action."""
         self._action()
         return None

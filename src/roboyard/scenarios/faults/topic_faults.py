@@ -33,7 +33,7 @@ class TopicImpairmentEffect(FaultEffect):
         super().__init__(description)
         self._impairments, self._impairment = impairments, impairment
 
-    def begin(self) -> str | None:
+    def start(self) -> str | None:
         """Impair the topic."""
         self._impairments.append(self._impairment)
         return None
@@ -54,7 +54,7 @@ class TopicImpairmentEffect(FaultEffect):
         """Restore what `save_state` returned."""
         self.end()
         if state["active"]:
-            self.begin()
+            self.start()
         self._impairment.rng.bit_generator.state = state["random_state"]
         self._impairment.dropped_count = state["dropped_count"]
 

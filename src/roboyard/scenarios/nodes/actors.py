@@ -26,22 +26,27 @@ from roboyard.simulation.truth import link_pose
 
 _PEDESTRIAN_PERIOD = 0.05
 _PEDESTRIAN_ACCELERATION = 1.5
-"""How fast a walker speeds up and stops [m/s²]."""
+"""Acceleration of a pedestrian [m/s²]."""
 _WAYPOINT_TOLERANCE = 0.02
-"""A place is reached within this [m]."""
+"""Distance at which a way-point is reached [m]."""
 
 
 class PedestrianNodeConfig(Config):
-    """Configuration of `WalkNode`."""
+    """Configuration of `PedestrianNode`."""
 
-    route: tuple[float, ...] = parameter((), doc="Two or more places x, y in the world [m]; empty: the person stands.")
+    route: tuple[float, ...] = parameter((), doc="Two or more points x, y in the world [m]; empty: the person stands.")
     speed: float = parameter(0.8, unit="m/s", low=0.05, high=3.0, runtime=True, doc="Mean speed.")
-    dwell_time: float = parameter(1.5, unit="s", low=0.0, high=1e3, runtime=True, doc="Longest time at each place.")
+    dwell_time: float = parameter(1.5, unit="s", low=0.0, high=1e3, runtime=True, doc="Longest pause at each point.")
     speed_variation: float = parameter(
-        0.3, low=0.0, high=0.9, runtime=True, doc="Largest share by which the speed differs from leg to leg."
+        0.3, low=0.0, high=0.9, runtime=True, doc="Largest relative difference of the speed between legs."
     )
     clearance: float = parameter(
-        0.9, unit="m", low=0.0, high=10.0, runtime=True, doc="Distance between middles to those whom the person heeds."
+        0.9,
+        unit="m",
+        low=0.0,
+        high=10.0,
+        runtime=True,
+        doc="Least distance between the centers of the person and a robot.",
     )
     wait_timeout: float = parameter(
         3.0, unit="s", low=0.1, high=1e4, runtime=True, doc="Time after which the person turns back."
@@ -52,15 +57,13 @@ class PedestrianNodeConfig(Config):
 
 
 class PedestrianNode(Node[PedestrianNodeConfig]):
-    """Walks along a route, to its end and back, and gives way.
+    """Walks along a route to its end and back, and avoids robots.
 
-    in: its own truth, and that of whom it heeds   out: velocities to its base
+    in: its own ground truth, and that of the robots that it avoids   out: velocities of its base
 
-    Of each leg speed and rest differ, by the run's seed.  It stops where it would come nearer than ``clearance`` to
-    somebody
-    whom it heeds, and turns back if the way stays blocked for ``wait_timeout``: so it never walks into one that
-    stands.  It
-    does not step aside, nor out of the way of one that runs into it.
+    Speed and pause of each leg are drawn by the run's seed.  The pedestrian stops before it would come nearer than
+    ``clearance`` to a robot that it avoids, and turns back if the path stays blocked for ``wait_timeout``.  It does not
+    walk into a robot at rest, but it neither evades sideways nor avoids one that drives into it.
     """
 
     base: VelocityBase = resource(VelocityBase)
@@ -78,7 +81,7 @@ class PedestrianNode(Node[PedestrianNodeConfig]):
     )
 
     def setup(self) -> None:
-        """Connect, and rest first."""
+        """Subscribe, and begin with a pause."""
         if (
             len(self.config.route) in (1, 2)
             or len(self.config.route) % 2
@@ -101,7 +104,7 @@ class PedestrianNode(Node[PedestrianNodeConfig]):
         self.timer(period=_PEDESTRIAN_PERIOD, callback=self._tick)
 
     def close(self) -> None:
-        """Stand."""
+        """Stop."""
         self.base.release()
 
     def _on_truth(self, message: Any) -> None:
@@ -119,7 +122,7 @@ class PedestrianNode(Node[PedestrianNodeConfig]):
         )
 
     def _select_next_waypoint(self) -> None:
-        """To the place after this one; at an end of the route back."""
+        """Select the next way-point; at an end of the route the one before."""
         last = len(self.config.route) // 2 - 1
         if not 0 <= self._waypoint_index + self._route_direction <= last:
             self._route_direction = -self._route_direction
@@ -157,7 +160,7 @@ class PedestrianNode(Node[PedestrianNodeConfig]):
         )
 
     def _is_path_clear(self, x: float, y: float, ux: float, uy: float) -> bool:
-        """Whether going on in a direction brings it too near to nobody, the way that it needs to stop included."""
+        """Return whether the pedestrian, including its stopping distance, stays clear of all robots in a direction."""
         required_distance = self.config.clearance + self._speed * self._speed / (2.0 * _PEDESTRIAN_ACCELERATION)
         for ox, oy in self._other_positions.values():
             ax, ay = ox - x, oy - y
@@ -167,31 +170,35 @@ class PedestrianNode(Node[PedestrianNodeConfig]):
 
 
 _RETRY_DELAY = 1.0
-"""Pause after an errand that was refused [s]."""
+"""Pause after a rejected task [s]."""
 
 
 @dataclass(frozen=True)
 class PersonTask:
-    """Walk somewhere, show a clip, or wait: one of them."""
+    """One task of a person: walk to a point, play an animation, or wait."""
 
     walk: tuple[float, float] | tuple[float, float, float] | None = parameter(
-        None, low=-1e4, high=1e4, doc="[x, y] or [x, y, yaw], in m and rad"
+        None, low=-1e4, high=1e4, doc="[x, y] or [x, y, yaw] to walk to, in m and rad"
     )
-    animate: str | None = parameter(None, doc="a clip: its name or file")
-    wait: float | None = parameter(None, unit="s", low=0.0, high=1e6, doc="how long")
-    walk_animation: str = parameter("walk", doc="that is walked by")
-    round_distance: float = parameter(0.0, unit="m", low=0.0, high=5.0, doc="that a round of it covers; 0: as it is")
-    speed: float = parameter(1.0, low=0.05, high=20.0, doc="times the clip's own, of what is shown")
-    hand_target: tuple[float, float, float] | None = parameter(None, unit="m", doc="[x, y, z] where the hand goes")
-    hand: str = parameter("", doc="left or right; default: the clip's own")
+    animate: str | None = parameter(None, doc="name or file of an animation")
+    wait: float | None = parameter(None, unit="s", low=0.0, high=1e6, doc="how long to wait")
+    walk_animation: str = parameter("walk", doc="animation for walking")
+    round_distance: float = parameter(
+        0.0, unit="m", low=0.0, high=5.0, doc="distance that a cycle of the animation covers; 0: that of the animation"
+    )
+    speed: float = parameter(1.0, low=0.05, high=20.0, doc="factor on the speed of the animation")
+    hand_target: tuple[float, float, float] | None = parameter(
+        None, unit="m", doc="[x, y, z] that the hand reaches for"
+    )
+    hand: str = parameter("", doc="left or right; default: that of the animation")
 
     def __post_init__(self) -> None:
         if sum(choice is not None for choice in (self.walk, self.animate, self.wait)) != 1:
-            raise ConfigError("a task of none or several of 'walk', 'animate' and 'wait'", valid="one of them")
+            raise ConfigError("exactly one of 'walk', 'animate' and 'wait' is required", valid="one of them")
 
 
 class PersonScheduleNode(Node):
-    """Has a person do errands, again and again if wanted; one that is refused is told in the log, and the next begins.
+    """Makes a person execute tasks in order, once or repeatedly; a rejected task is logged and skipped.
 
     uses: <person>/movement (roboyard_msgs/ActorMovement), <person>/animation (roboyard_msgs/ActorAnimation)
     """
@@ -203,7 +210,7 @@ class PersonScheduleNode(Node):
     state_fields = ("_next_task", "_wait_until_ns")
 
     def setup(self) -> None:
-        """Begin at once."""
+        """Begin with the first task."""
         self._movement_client = self.action_client(
             f"/{self.person}/movement", action.ActorMovement, on_goal_restored=self._on_goal_restored
         )
@@ -259,13 +266,13 @@ class PersonScheduleNode(Node):
 
 _RELOCATION_PERIOD = 0.5
 _REST_SPEED = 0.005
-"""Of a thing that rests [m/s]."""
+"""Speed below which an object is at rest [m/s]."""
 
 
 class ObjectRelocationNodeConfig(Config):
-    """Configuration of `SupplyNode`."""
+    """Configuration of `ObjectRelocationNode`."""
 
-    objects: tuple[str, ...] = parameter((), doc="Names of the things, or beginnings of names.")
+    objects: tuple[str, ...] = parameter((), doc="Names of the objects, or prefixes of names.")
     source_sector: tuple[float, ...] = parameter(
         (), doc="Source: x, y, inner and outer radius [m], first and last angle [rad]."
     )
@@ -273,33 +280,41 @@ class ObjectRelocationNodeConfig(Config):
         (), doc="Target: x, y, inner and outer radius [m], first and last angle [rad]."
     )
     settle_time: float = parameter(
-        4.0, unit="s", low=0.0, high=1e6, runtime=True, doc="Time in the source after which a thing is taken."
+        4.0, unit="s", low=0.0, high=1e6, runtime=True, doc="Time for which an object must rest in the source."
     )
     min_spacing: float = parameter(
-        0.06, unit="m", low=0.0, high=10.0, runtime=True, doc="Distance between the middles of things in the target."
+        0.06,
+        unit="m",
+        low=0.0,
+        high=10.0,
+        runtime=True,
+        doc="Least distance between the centers of objects in the target.",
     )
-    robot: str = parameter("", doc="Robot whose hand must be away; empty: none.")
-    hand_link: str = parameter("gripper_palm", doc="Link of its hand.")
+    robot: str = parameter("", doc="Robot whose gripper must be away; empty: none.")
+    hand_link: str = parameter("gripper_palm", doc="Link of its gripper.")
     max_yaw: float = parameter(
-        math.pi, unit="rad", low=0.0, high=math.pi, doc="Largest turn in the target, to either side."
+        math.pi, unit="rad", low=0.0, high=math.pi, doc="Largest rotation in the target, to either side."
     )
     height_offset: float = parameter(0.0, unit="m", low=-10.0, high=10.0, doc="Height of the target above the source.")
     hand_clearance: float = parameter(
-        0.2, unit="m", low=0.0, high=10.0, runtime=True, doc="Horizontal distance of the hand from both places."
+        0.2, unit="m", low=0.0, high=10.0, runtime=True, doc="Least horizontal distance of the gripper from both poses."
     )
     person_clearance: float = parameter(
-        0.3, unit="m", low=0.0, high=10.0, runtime=True, doc="Horizontal distance of people's joints from both places."
+        0.3,
+        unit="m",
+        low=0.0,
+        high=10.0,
+        runtime=True,
+        doc="Least horizontal distance of people's joints from both poses.",
     )
 
 
 class ObjectRelocationNode(Node[ObjectRelocationNodeConfig]):
-    """Moves things from one sector to another, by a hand that nobody feels.
+    """Moves objects from one annular sector to another, without a body that could be touched.
 
-    What has rested in ``source_sector`` for ``settle_time`` is put upright somewhere in ``target_sector``, drawn by
-    the run's seed, with
-    room on all sides, as soon as the robot's hand is farther than ``hand_clearance`` from both places, and nobody is
-    within
-    ``person_clearance`` of them.
+    An object that has rested in ``source_sector`` for ``settle_time`` is put upright at a free pose in
+    ``target_sector``, drawn by the run's seed, as soon as the robot's gripper is farther than ``hand_clearance`` from
+    both poses and no person is within ``person_clearance`` of them.
     """
 
     simulation: Simulation = resource(Simulation)
@@ -307,7 +322,7 @@ class ObjectRelocationNode(Node[ObjectRelocationNodeConfig]):
     state_fields = ("_resting_since",)
 
     def setup(self) -> None:
-        """Begin."""
+        """Observe the objects."""
         self._source, self._target = (self._sector(name) for name in ("source_sector", "target_sector"))
         self._object_names = movable_objects(
             self.simulation, self.config.objects, f"{self.full_name}, parameter 'objects'"
@@ -357,7 +372,7 @@ class ObjectRelocationNode(Node[ObjectRelocationNodeConfig]):
         return True
 
     def _is_near_person(self, position: tuple[float, float]) -> bool:
-        """Whether somebody is at a place, with a hand above all."""
+        """Return whether a person, above all a hand, is near a point."""
         soft_bodies = self.simulation.flesh
         rows = [row for links in soft_bodies.rows.values() for row in links.values()]
         return any(
@@ -374,16 +389,16 @@ class ObjectRelocationNode(Node[ObjectRelocationNodeConfig]):
 
 
 def movable_objects(simulation: Simulation, prefixes: tuple[str, ...], parameter_location: str) -> tuple[str, ...]:
-    """Names of things that are not static and begin with one of ``beginnings``.
+    """Return the names of the objects that are not static and begin with one of ``beginnings``.
 
     Raises:
-        ConfigError: there are none; ``where`` is who asks.
+        ConfigError: There is no such object; ``location`` is the node that needs one.
     """
     models = simulation.models
     names = tuple(name for name in models if name.startswith(prefixes) and not models[name].model.static)
     if not prefixes or not names:
         raise ConfigError(
-            f"nothing that can be moved is called {list(prefixes)}",
+            f"no movable object has a name that begins with {list(prefixes)}",
             location=parameter_location,
             valid=", ".join(models),
         )
@@ -401,17 +416,17 @@ def _is_in_sector(sector: AnnularSector, x: float, y: float) -> bool:
 
 _FEEDER_RATE = 10.0
 _BELT_HEIGHT_TOLERANCE = 0.01
-"""What is lower or higher than a belt's surface by more is not on it [m]."""
+"""Largest difference in height between an object on a belt and the belt's surface [m]."""
 
 
 @dataclass(frozen=True)
 class BeltSurface:
-    """The surface of a belt.
+    """Surface of a straight conveyor belt.
 
     Attributes:
-        T_world_lane: Its middle, x the way that it carries.
-        length: Along x [m].
-        width: Along y [m].
+        T_world_lane: Pose of its middle; x is the direction of transport.
+        length: Length along x [m].
+        width: Width along y [m].
     """
 
     T_world_belt: SE3
@@ -419,14 +434,14 @@ class BeltSurface:
     width: float
 
     def distance_along(self, point: np.ndarray) -> float | None:
-        """How far a place (3,) is from the belt's beginning [m]; None: it is not on the belt."""
+        """Return the distance of a point (3,) from the beginning of the belt [m]; None if it is not on the belt."""
         x, y, z = (self.T_world_belt.inverse() @ point).tolist()
         is_on_belt = abs(x) <= 0.5 * self.length and abs(y) <= 0.5 * self.width and abs(z) <= _BELT_HEIGHT_TOLERANCE
         return x + 0.5 * self.length if is_on_belt else None
 
 
 def belt_surfaces(simulation: Simulation) -> dict[str, BeltSurface]:
-    """Surfaces of all straight belts, by the names of their models: boxes that carry along one of their edges."""
+    """Return the surfaces of all straight belts by the names of their models: boxes that transport along an edge."""
     surfaces = {}
     for name, handle in simulation.models.items():
         plugins = [plugin for plugin in handle.model.plugins if plugin.filename == FILENAME]
@@ -445,25 +460,25 @@ def belt_surfaces(simulation: Simulation) -> dict[str, BeltSurface]:
 
 
 class BeltFeederNodeConfig(Config):
-    """Configuration of `FeederNode`."""
+    """Configuration of `BeltFeederNode`."""
 
     belt: str = parameter("", doc="Name of the belt in the world.")
-    objects: tuple[str, ...] = parameter((), doc="Names of the things, or beginnings of names.")
+    objects: tuple[str, ...] = parameter((), doc="Names of the objects, or prefixes of names.")
     spacing: tuple[float, ...] = parameter(
-        (0.1, 0.2), unit="m", doc="Smallest and largest distance between their middles."
+        (0.1, 0.2), unit="m", doc="Smallest and largest distance between the centers of objects."
     )
     lateral_offset: float = parameter(
         0.0, unit="m", low=0.0, high=1.0, doc="Largest distance from the belt's middle, to either side."
     )
-    yaw_noise: float = parameter(math.pi, unit="rad", low=0.0, high=math.pi, doc="Largest turn, to either side.")
-    yaw: float = parameter(0.0, unit="rad", low=-math.pi, high=math.pi, doc="Heading about which they are turned.")
+    yaw_noise: float = parameter(math.pi, unit="rad", low=0.0, high=math.pi, doc="Largest rotation, to either side.")
+    yaw: float = parameter(0.0, unit="rad", low=-math.pi, high=math.pi, doc="Mean heading of the objects.")
     start_margin: float = parameter(
         0.05,
         unit="m",
         low=0.0,
         high=100.0,
         runtime=True,
-        doc="Distance from the belt's beginning at which things are laid.",
+        doc="Distance from the belt's beginning at which objects are put.",
     )
     end_margin: float = parameter(
         0.05,
@@ -471,26 +486,26 @@ class BeltFeederNodeConfig(Config):
         low=0.0,
         high=100.0,
         runtime=True,
-        doc="Distance from the belt's end at which things are taken off.",
+        doc="Distance from the belt's end at which objects are removed.",
     )
-    robot: str = parameter("", doc="Robot to which things are left; empty: none.")
+    robot: str = parameter("", doc="Robot whose objects are not moved; empty: none.")
     robot_radius: float = parameter(
         0.5,
         unit="m",
         low=0.0,
         high=100.0,
         runtime=True,
-        doc="Distance from its base beyond which things are not its own.",
+        doc="Distance from the robot's base within which objects are not moved.",
     )
 
 
 class BeltFeederNode(Node[BeltFeederNodeConfig]):
-    """Keeps a belt supplied, by a hand that nobody feels.
+    """Feeds a belt with objects, without a body that could be touched.
 
-    The thing that waits longest is laid upright on the beginning of ``belt`` as soon as what was laid there before has
-    gone as far as a gap that is drawn by the run's seed.  What waits: things on no belt, farther than
-    ``robot_radius`` from
-    the robot.  What comes to the last ``end_margin`` of any belt is brought back to where it was at first.
+    The object that has waited longest is put upright on the beginning of ``belt`` as soon as the object before it has
+    moved by a gap that is drawn by the run's seed.  Objects wait if they are on no belt and farther than
+    ``robot_radius`` from the robot.  An object that reaches the last ``end_margin`` of a belt is returned to its
+    initial pose.
     """
 
     simulation: Simulation = resource(Simulation)
@@ -498,7 +513,7 @@ class BeltFeederNode(Node[BeltFeederNodeConfig]):
     state_fields = ("_last_placed", "_next_spacing", "_waiting_objects")
 
     def setup(self) -> None:
-        """Begin."""
+        """Observe the objects and belts."""
         self._belts = belt_surfaces(self.simulation)
         if self.config.belt not in self._belts:
             parameter_location, available_belts = (

@@ -96,7 +96,7 @@ class FaultScheduleNode(Node):
             self._schedule_index += 1
             fault = self._by_name[name]
             if is_start:
-                self._report_event(fault, is_start, fault.effect.begin() or fault.effect.description)
+                self._report_event(fault, is_start, fault.effect.start() or fault.effect.description)
             else:
                 fault.effect.end()
                 self._report_event(fault, is_start, fault.effect.description)

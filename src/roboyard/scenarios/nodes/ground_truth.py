@@ -23,7 +23,7 @@ from roboyard.simulation.naming import COLLISION
 
 
 class GroundTruthMapNodeConfig(Config):
-    """Configuration of `WorldMapNode`."""
+    """Configuration of `GroundTruthMapNode`."""
 
     map_frame: str = parameter("map", doc="Frame of the map.")
     resolution: float = parameter(0.05, unit="m", low=0.005, high=10.0, doc="Edge of a cell.")
@@ -35,18 +35,18 @@ class GroundTruthMapNodeConfig(Config):
 
 
 class GroundTruthMapNode(Node[GroundTruthMapNodeConfig]):
-    """Publishes the true floor plan of the world as the map, for who has not mapped it.
+    """Publishes the ground truth floor plan of the world as the map, for robots that have not mapped it.
 
     out: map (nav_msgs/OccupancyGrid, latched)
 
-    It knows what stands still when it comes up, and says in the log that this is the truth.  The map's frame is the
-    world's.
+    The map holds what is static when the node starts; the log says that it is ground truth.  Its frame is that of the
+    world.
     """
 
     simulation: Simulation = resource(Simulation)
 
     def setup(self) -> None:
-        """Publish."""
+        """Publish the map."""
         simulation = self.simulation
         robots = [name for name, handle in simulation.models.items() if handle.is_robot]
         robot_positions = [
@@ -75,13 +75,13 @@ class GroundTruthMapNode(Node[GroundTruthMapNodeConfig]):
 
 
 _RAY_START_HEIGHT = 10.0
-"""Rays begin so high [m]."""
+"""Height at which rays start [m]."""
 _IGNORED_GEOM_GROUP = 5
-"""A group that nothing else is in."""
+"""Geom group that contains nothing else."""
 
 
 class GroundTruthElevationNodeConfig(Config):
-    """Configuration of `WorldHeightsNode`."""
+    """Configuration of `GroundTruthElevationNode`."""
 
     map_frame: str = parameter("map", doc="Frame of the map.")
     bounds: tuple[float, ...] = parameter((-1.0, -1.6, 3.2, 1.6), unit="m", doc="Smallest x and y, largest x and y.")
@@ -90,12 +90,11 @@ class GroundTruthElevationNodeConfig(Config):
 
 
 class GroundTruthElevationNode(Node[GroundTruthElevationNodeConfig]):
-    """Publishes the true heights of the ground round the robots and a place, for who has not mapped it.
+    """Publishes the ground truth elevation around the robots and a point, for robots that have not mapped it.
 
-    out: elevation_map (grid_map_msgs/GridMap, latched; again whenever something stands in the world that did not, or
-    is gone)
+    out: elevation_map (grid_map_msgs/GridMap, latched; again when a static model is added or removed)
 
-    It says in the log that this is the truth.  The map's frame is the world's; what moves is not in it.
+    The log says that it is ground truth.  Its frame is that of the world; moving models are not in it.
     """
 
     simulation: Simulation = resource(Simulation)
@@ -103,7 +102,7 @@ class GroundTruthElevationNode(Node[GroundTruthElevationNodeConfig]):
     state_fields = ("_model_names",)
 
     def setup(self) -> None:
-        """Look, and go on looking."""
+        """Publish the elevation, and observe the models."""
         self._model_names: list[str] = []
         self._publisher = self.publisher("elevation_map", msg.GridMap, latched=True)
         self.log.warn(f"{self.resolve('elevation_map')} is the truth of the simulation, no estimate")
@@ -124,13 +123,13 @@ class GroundTruthElevationNode(Node[GroundTruthElevationNodeConfig]):
 def ground_truth_elevation(
     simulation: Simulation, corner: tuple[float, float], shape: tuple[int, int], cell: float
 ) -> Array:
-    """(rows, columns) how high what stands still is at the middles of cells [m]; nan where nothing is.
+    """Return the (rows, columns) height of static models at the middles of cells [m]; nan without any.
 
     Args:
-        simulation: The world; what moves is looked through.
-        corner: Of the least x and y [m].
+        simulation: The world; rays pass through moving models.
+        corner: Corner at minimum x and y [m].
         shape: Rows along y, columns along x.
-        cell: Edge of a cell [m].
+        cell: Edge length of a cell [m].
     """
     model, data = simulation.model, simulation.data
     enabled_groups, groups = np.zeros(6, np.uint8), model.geom_group.copy()
@@ -155,16 +154,17 @@ def ground_truth_elevation(
 PLACE_PLUGIN = "roboyard-mark"
 _POSE_RATE = 5.0
 _PRESENCE_RATE = 50.0
-"""How often it is looked whether one has come or gone: sooner than anybody acts on it [Hz]."""
+"""Rate at which added and removed objects are detected [Hz], higher than any node needs."""
 _MOTION_THRESHOLD = 1e-4
-"""Less is no motion [m; the same for the matrix of turning]."""
+"""Least change of a position [m] or of an element of a rotation matrix that counts as motion."""
 
 
 class ObjectGroundTruthNode(Node):
-    """Tells the true poses of a scenario's things in the world.
+    """Publishes the ground truth poses of a scenario's objects and places in the world.
 
-    out: /truth/objects, /truth/places (tf2_msgs/TFMessage, latched; one transform from the world a thing, called as the
-    thing is): whenever one of them has moved, five times a second at most; when one has come or gone, at once.
+    out: /truth/objects, /truth/places (tf2_msgs/TFMessage, latched): one transform from the world per object, named
+    like the object.  Published when an object has moved, at most five times a second, and when one was added or
+    removed.
     """
 
     simulation: Simulation = resource(Simulation)
@@ -173,7 +173,7 @@ class ObjectGroundTruthNode(Node):
     state_fields = ("_last_rows",)
 
     def setup(self) -> None:
-        """Say where everything is."""
+        """Publish all poses."""
         models = {name: self.simulation.models[name].model for name in self.objects}
         places = [
             name

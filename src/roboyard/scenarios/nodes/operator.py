@@ -22,11 +22,11 @@ from roboyard.scenarios.operator import (
 )
 
 _NOISE_CORRELATION_TIME = 0.5
-"""Correlation time of the hand's tremor [s]."""
+"""Correlation time of the command noise [s]."""
 
 
 class OperatorNodeConfig(Config):
-    """Configuration of `Operator`."""
+    """Configuration of `OperatorNode`."""
 
     radius: float = parameter(
         0.3, unit="m", low=0.0, high=100.0, runtime=True, doc="Radius of the robot, for wandering."
@@ -41,16 +41,17 @@ class OperatorNodeConfig(Config):
 
 
 class OperatorNode(Node[OperatorNodeConfig]):
-    """Sends a script's twists.   in: odom, scan (only if the script drives by them)   out: cmd_vel
+    """Publishes the twists of an operator script.   in: odom, scan (only if the script needs them)   out: cmd_vel
 
-    It knows no more than the robot: way-points are followed on odometry, or on where the robot finds itself in its map;
-    room is seen by lidar, never on truth; without a lidar it wanders round a small circle, and says so.
+    It uses only what the robot itself measures: points are followed by odometry, or by the robot's localization in its
+    map, and free space is measured by the lidar.  Without a lidar, wandering becomes a small circle, and a warning is
+    logged.
     """
 
     script: OperatorScript = resource(OperatorScript)
 
     def setup(self) -> None:
-        """Connect."""
+        """Subscribe and advertise."""
         actions = flatten_script(self.script)
         self._controller = OperatorController(actions, self.config.radius)
         self._pose: SE2 | None = None
@@ -76,7 +77,7 @@ class OperatorNode(Node[OperatorNodeConfig]):
         self._scan = ScanPoints(self._lidar_pose(message.header.frame_id) @ scan_points(message))
 
     def _lidar_pose(self, frame: str) -> SE2:
-        """T_base_lidar, once the transforms are there; until then the lidar counts as the robot's middle."""
+        """Return T_base_lidar once the transforms are known; until then the identity."""
         if frame not in self._lidar_poses:
             try:
                 self._lidar_poses[frame] = SE2.from_se3(
@@ -100,7 +101,7 @@ class OperatorNode(Node[OperatorNodeConfig]):
         self._command_publisher.publish(msg.Twist(linear=msg.Vector3(x=v), angular=msg.Vector3(z=w)))
 
     def _add_command_noise(self, v: float, w: float) -> tuple[float, float]:
-        """The twist as an unsteady hand holds it: straying slowly about what it means, at rest at rest."""
+        """Return a twist with correlated noise, as of an unsteady hand; a zero twist has none."""
         noise_level = self.script.command_noise
         if noise_level == 0.0:
             return v, w
@@ -112,7 +113,7 @@ class OperatorNode(Node[OperatorNodeConfig]):
         return v * (1.0 + self._noise_state[0]), w + (abs(w) + abs(v)) * self._noise_state[1]
 
     def save_state(self) -> dict[str, Any]:
-        """State of the node and of the script, and what it saw last."""
+        """Return the state of the node and of the script, and the newest measurements."""
         last_inputs = {"pose": self._pose, "scan": self._scan, "lidar_poses": dict(self._lidar_poses)}
         return {
             **super().save_state(),
@@ -124,7 +125,7 @@ class OperatorNode(Node[OperatorNodeConfig]):
         }
 
     def load_state(self, state: dict[str, Any]) -> None:
-        """Take it back."""
+        """Restore what `save_state` returned."""
         super().load_state(state)
         self._controller.load_state(state["controller"])
         self.is_finished, self.has_reported_missing_scan = state["is_finished"], state["has_reported_missing_scan"]

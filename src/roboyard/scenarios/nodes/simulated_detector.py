@@ -16,10 +16,10 @@ from roboyard.vision.nodes.detections import detection, detections
 
 
 class SimulatedDetectorNodeConfig(Config):
-    """Configuration of `ThingFinderNode`."""
+    """Configuration of `SimulatedDetectorNode`."""
 
-    objects: tuple[str, ...] = parameter((), doc="Names of the things, or beginnings of names.")
-    rate: float = parameter(10.0, unit="Hz", low=0.1, high=100.0, doc="Rate of the looks.")
+    objects: tuple[str, ...] = parameter((), doc="Names of the objects, or prefixes of names.")
+    rate: float = parameter(10.0, unit="Hz", low=0.1, high=100.0, doc="Rate of the detections.")
     position_noise: float = parameter(0.001, unit="m", low=0.0, high=1.0, doc="Standard deviation of each coordinate.")
     rotation_noise: float = parameter(
         0.005, unit="rad", low=0.0, high=1.0, doc="Standard deviation of the rotation about each axis."
@@ -27,17 +27,18 @@ class SimulatedDetectorNodeConfig(Config):
 
 
 class SimulatedDetectorNode(Node[SimulatedDetectorNodeConfig]):
-    """Tells where things are, as a detector does that sees them.
+    """Publishes the poses of objects as a detector on a camera does, with a configured noise.
 
-    out: detections (vision_msgs/Detection3DArray in the frame ``world``; ids are the things' names, boxes hold them)
+    out: detections (vision_msgs/Detection3DArray in the frame ``world``; ids are the names of the objects, boxes
+    contain them)
 
-    Each look has an error of its own, drawn by the run's seed.  It looks only while somebody listens.
+    Each detection has its own error, drawn by the run's seed.  The node detects only while there is a subscriber.
     """
 
     simulation: Simulation = resource(Simulation)
 
     def setup(self) -> None:
-        """Begin."""
+        """Advertise the detections."""
         self._object_names = movable_objects(
             self.simulation, self.config.objects, f"{self.full_name}, parameter 'objects'"
         )

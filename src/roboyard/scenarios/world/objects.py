@@ -22,12 +22,12 @@ from roboyard.simulation.randomness import generator
 
 @dataclass(frozen=True, kw_only=True)
 class SectorConfig:
-    """Part of a ring on the ground."""
+    """Annular sector on the ground."""
 
-    center: tuple[float, float] = parameter((0.0, 0.0), unit="m", doc="[x, y] of its middle")
-    radius: tuple[float, float] = parameter(unit="m", low=0.0, high=1000.0, doc="[inner, outer]")
+    center: tuple[float, float] = parameter((0.0, 0.0), unit="m", doc="[x, y] of the center")
+    radius: tuple[float, float] = parameter(unit="m", low=0.0, high=1000.0, doc="[inner, outer] radius")
     angle_range: tuple[float, float] = parameter(
-        (-math.pi, math.pi), unit="rad", doc="[from, to], counterclockwise from x"
+        (-math.pi, math.pi), unit="rad", doc="[from, to] bearing, counterclockwise from x"
     )
 
     def __post_init__(self) -> None:
@@ -39,40 +39,44 @@ class SectorConfig:
 
 @dataclass(frozen=True, kw_only=True)
 class ObjectConfig:
-    """Things that are there from the beginning: at a place, or drawn at random by the seed."""
+    """Objects that are in the world from the beginning: at a pose, or sampled by the seed."""
 
     model: str = parameter(doc="`disc_cylinder`, `heavy_cylinder`, `place_marker`, `shelf`, or a path to a file")
     pose: Pose | None = parameter(None, doc=f"{POSE_FORMAT} in m and rad")
-    sector: SectorConfig | None = parameter(None, doc="where it is drawn instead")
-    count: int = parameter(1, low=1, high=1000, doc="how many are drawn; they are called NAME_1, NAME_2, …")
-    min_spacing: float = parameter(0.06, unit="m", low=0.0, high=100.0, doc="between the middles of what is drawn")
-    surface_height: float = parameter(
-        0.0, unit="m", low=-100.0, high=100.0, doc="of what those that are drawn stand on"
+    sector: SectorConfig | None = parameter(None, doc="sector in which poses are drawn by the seed, instead of `pose`")
+    count: int = parameter(1, low=1, high=1000, doc="number of objects in the sector; they are named NAME_1, NAME_2, …")
+    min_spacing: float = parameter(
+        0.06, unit="m", low=0.0, high=100.0, doc="least distance between the centers of objects in the sector"
     )
-    max_yaw: float = parameter(math.pi, unit="rad", low=0.0, high=math.pi, doc="each is turned by as much, either way")
+    surface_height: float = parameter(
+        0.0, unit="m", low=-100.0, high=100.0, doc="height of the surface on which objects in the sector stand"
+    )
+    max_yaw: float = parameter(
+        math.pi, unit="rad", low=0.0, high=math.pi, doc="largest rotation of objects in the sector, to either side"
+    )
 
     def __post_init__(self) -> None:
         if (self.pose is None) == (self.sector is None):
-            raise ConfigError("neither or both of 'pose' and 'sector'", valid="one of them")
+            raise ConfigError("exactly one of 'pose' and 'sector' is required", valid="one of them")
         if self.pose is not None and self.count != 1:
-            raise ConfigError(f"{self.count} things at one place", valid="count 1, or a sector")
+            raise ConfigError(f"{self.count} objects at one pose", valid="count 1, or a sector")
 
 
 def add_objects_and_appearance(
     world: World, objects: Mapping[str, ObjectConfig], appearance: AppearanceConfig, seed: int, base: Path | None = None
 ) -> World:
-    """The world with a scenario's things, light and floor; the same for the same seed.
+    """Return the world with a scenario's objects, light and floor; the same for the same seed.
 
     Args:
-        world: As its file says.
-        things: By name.
-        looks: Light and floor.
-        seed: Of the run.
-        base: Folder that paths of things are looked up in first.
+        world: World of the file.
+        objects: Objects by name.
+        appearance: Light and floor.
+        seed: Seed of the run.
+        base_folder: Folder in which relative paths of objects are looked up first.
 
     Raises:
-        ConfigError: a name is taken, there is no room, or the world has no floor that could look otherwise.
-        UnknownNameError, InputError, DescriptionError: a thing's file is not there or not right.
+        ConfigError: A name is taken, there is no free space, or the world has no floor whose texture could change.
+        UnknownNameError, InputError, DescriptionError: The file of an object does not exist or is not valid.
     """
     return apply_appearance(
         replace(world, models=(*world.models, *_place_objects(world, objects, seed, base))), appearance, seed
@@ -116,7 +120,7 @@ def _with_name(model: Model, name: str) -> Model:
 def _sample_object_poses(
     config: ObjectConfig, rng: np.random.Generator, occupied: list[tuple[float, float]]
 ) -> list[Pose]:
-    """Poses of an entry's things; adds their middles to ``taken``."""
+    """Return the poses of an entry's objects, and add their positions to ``taken``."""
     sector = config.sector
     if sector is None:
         return []
@@ -133,17 +137,17 @@ def _sample_object_poses(
 
 
 _MAX_ATTEMPTS, _MAX_LAYOUTS = 100, 200
-"""Draws for one thing until it has room, and how often all begin anew."""
+"""Number of draws for one object until it has free space, and number of layouts that are tried."""
 
 
 @dataclass(frozen=True, slots=True)
 class AnnularSector:
-    """Part of a ring in the plane.
+    """Annular sector in the plane.
 
     Attributes:
-        about: Its middle (x, y) [m].
-        radius: Inner and outer [m].
-        bearing: From and to, counterclockwise [rad].
+        center: Center (x, y) [m].
+        radius: Inner and outer radius [m].
+        bearing: First and last bearing, counterclockwise [rad].
     """
 
     center: tuple[float, float]
@@ -151,7 +155,7 @@ class AnnularSector:
     angle_range: tuple[float, float] = (-math.pi, math.pi)
 
     def sample(self, rng: np.random.Generator) -> tuple[float, float]:
-        """A place in it (x, y) [m], each part of its area as likely as any other of its size."""
+        """Return a position (x, y) [m], uniformly distributed over the area."""
         low, high = self.radius
         r = math.sqrt(rng.uniform(low * low, high * high))
         angle = rng.uniform(*self.angle_range)
@@ -166,30 +170,30 @@ def sample_poses(
     occupied: Sequence[tuple[float, float]] = (),
     max_yaw: float = math.pi,
 ) -> list[SE2]:
-    """Poses of things that lie about.
+    """Sample poses in a sector.
 
     Args:
-        rng: Draws them.
-        sector: Where.
-        count: How many.
-        apart: Least distance between middles, also to those ``taken`` [m].
-        taken: Middles of what lies there already (x, y) [m].
-        turn: Each is turned by as much at most, either way [rad].
+        rng: Random generator.
+        sector: Sector of the positions.
+        count: Number of poses.
+        min_distance: Least distance between positions, also from those ``taken`` [m].
+        taken: Positions (x, y) of other objects [m].
+        max_rotation: Largest rotation to either side [rad].
 
     Raises:
-        InputError: there is no room for so many.
+        InputError: The sector has no space for this number of objects.
     """
     for _ in range(0 if _is_covered(sector, min_spacing, occupied) else _MAX_LAYOUTS):
         positions = _sample_layout(rng, sector, count, min_spacing, occupied)
         if len(positions) == count:
             return [SE2(x, y, float(rng.uniform(-max_yaw, max_yaw))) for x, y in positions]
     raise InputError(
-        f"no room for {count} things {min_spacing:g} m apart", valid="fewer, nearer to each other, or a larger sector"
+        f"no space for {count} objects {min_spacing:g} m apart", valid="fewer, nearer to each other, or a larger sector"
     )
 
 
 def _is_covered(sector: AnnularSector, min_spacing: float, occupied: Sequence[tuple[float, float]]) -> bool:
-    """Whether all of a sector is too near to one place."""
+    """Return whether all of a sector is too near to one position."""
     return any(math.dist(position, sector.center) + sector.radius[1] < min_spacing for position in occupied)
 
 
@@ -200,7 +204,7 @@ def _sample_layout(
     min_spacing: float,
     occupied: Sequence[tuple[float, float]],
 ) -> list[tuple[float, float]]:
-    """One after the other while there is room: ``count`` middles, or fewer."""
+    """Sample ``count`` positions one after the other, or fewer if there is no space."""
     positions: list[tuple[float, float]] = []
     for _ in range(count):
         for _ in range(_MAX_ATTEMPTS):

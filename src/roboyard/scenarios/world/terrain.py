@@ -14,28 +14,28 @@ from roboyard.geometry import SE3
 from roboyard.grids.terrain import Terrain
 
 TERRAIN_MODEL = "ground_terrain"
-"""Name of its model."""
+"""Name of the terrain's model."""
 _BASE_THICKNESS = 0.1
-"""How far boxes reach below the lowest ground [m]."""
+"""Thickness of boxes below the lowest ground [m]."""
 _SURROUNDING_WIDTH = 50.0
-"""Level ground round a terrain with holes [m]."""
+"""Width of the level ground around a terrain with holes [m]."""
 _LOW_COLOR, _HIGH_COLOR = np.array([0.42, 0.45, 0.42]), np.array([0.86, 0.80, 0.70])
-"""Colours of the lowest and highest boxes."""
+"""Colors of the lowest and highest boxes."""
 
 
 def terrain_model(terrain: Terrain) -> Model:
-    """Uneven ground as a model."""
+    """Return uneven ground as a model."""
     return Model(TERRAIN_MODEL, (_heightmap_link(terrain) if terrain.smooth else _box_link(terrain),), static=True)
 
 
 def add_terrain(world: World, terrain: Terrain) -> World:
-    """The world with uneven ground in it, as a model named ``ground_terrain``.
+    """Return the world with uneven ground in it, as a model named ``ground_terrain``.
 
-    Level squares become boxes, exact to their edges; smooth ground a height field.  Where the ground goes below 0, the
-    world's own level ground goes down with it, and slabs stand round the terrain in its place.
+    Level squares become boxes, exact to their edges; smooth ground becomes a height field.  Where the ground is below
+    0, the world's own level ground is lowered, and slabs around the terrain replace it.
 
     Raises:
-        InputError: the ground goes below 0, and the world has no level plane to go down.
+        InputError: The ground is below 0, and the world has no level plane that could be lowered.
     """
     model = terrain_model(terrain)
     depth = max(-float(terrain.heights.min()), 0.0)
@@ -93,7 +93,7 @@ def _box_link(terrain: Terrain) -> Link:
 
 
 def _zero_level_boxes(terrain: Terrain) -> np.ndarray:
-    """Boxes of the squares at height 0, which stand where the ground round them went down."""
+    """Return boxes of the squares at height 0, which remain where the ground around them is lower."""
     inverted = replace(terrain, heights=np.where(terrain.heights == 0.0, 1.0, 0.0))
     boxes = inverted.level_rectangles()
     boxes[:, 4] = 0.0
@@ -101,7 +101,7 @@ def _zero_level_boxes(terrain: Terrain) -> np.ndarray:
 
 
 def _surrounding_boxes(terrain: Terrain) -> np.ndarray:
-    """Four slabs at height 0 round a terrain."""
+    """Return four slabs at height 0 around a terrain."""
     (x_min, y_min), (x, y) = terrain.corner, terrain.size
     x_max, y_max = x_min + x, y_min + y
     return np.array(
