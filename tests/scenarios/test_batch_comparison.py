@@ -88,9 +88,9 @@ def test_several_varied_keys_give_all_combinations(scenario: str, tmp_path: Path
     assert "duration=0.2, robots.rover.pose=[1, 0, 0]" in found.batches
 
 
-def test_shares_are_pooled_over_runs() -> None:
-    def result(seed: int, good: int | None, tried: int | None) -> TrialResult:
-        return TrialResult(seed, "done", True, metrics={"places_succeeded": good, "place_attempts": tried})
+def test_success_rates_are_pooled_over_runs() -> None:
+    def result(seed: int, good: int | None, attempts: int | None) -> TrialResult:
+        return TrialResult(seed, "done", True, metrics={"places_succeeded": good, "place_attempts": attempts})
 
     batches = {
         "a": summarize_batch("x", Path(), [result(1, 3, 4), result(2, 5, 5), result(3, None, None)]),

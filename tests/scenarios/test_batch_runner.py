@@ -267,9 +267,9 @@ def test_summary_omits_unmeasured_metrics() -> None:
 @pytest.mark.slow
 @pytest.mark.usefixtures("forked_workers")
 def test_worker_processes_give_the_same_recordings(scenario: str, tmp_path: Path) -> None:
-    here = run_and_report(scenario, BatchOptions(runs=3, runs_folder=tmp_path, keep="all"), pool=InlinePool())
-    there = run_and_report(scenario, BatchOptions(runs=3, runs_folder=tmp_path, workers=2, keep="all"))
-    for a, b in zip(here.results, there.results, strict=True):
+    inline_batch = run_and_report(scenario, BatchOptions(runs=3, runs_folder=tmp_path, keep="all"), pool=InlinePool())
+    process_batch = run_and_report(scenario, BatchOptions(runs=3, runs_folder=tmp_path, workers=2, keep="all"))
+    for a, b in zip(inline_batch.results, process_batch.results, strict=True):
         assert recording_digest(Path(a.folder)) == recording_digest(Path(b.folder))
 
 

@@ -83,19 +83,21 @@ def read_files(folder: Path) -> dict[str, bytes]:
 
 
 def test_cluster_gives_the_same_recordings(scenario: str, tmp_path: Path, nodes: Nodes) -> None:
-    here = run_and_report(scenario, BatchOptions(runs=5, folder=tmp_path / "here", workers=1, keep="all"))
-    there = run_and_report(scenario, BatchOptions(runs=5, folder=tmp_path / "there", cluster=nodes.address, keep="all"))
-    assert [r.reason for r in here.results] == [""] * 5
-    assert len(read_files(here.folder)) == 10
-    assert read_files(here.folder) == read_files(there.folder)
+    local_batch = run_and_report(scenario, BatchOptions(runs=5, folder=tmp_path / "here", workers=1, keep="all"))
+    cluster_batch = run_and_report(
+        scenario, BatchOptions(runs=5, folder=tmp_path / "there", cluster=nodes.address, keep="all")
+    )
+    assert [r.reason for r in local_batch.results] == [""] * 5
+    assert len(read_files(local_batch.folder)) == 10
+    assert read_files(local_batch.folder) == read_files(cluster_batch.folder)
     marks = [path.name for path in (tmp_path / "marks").iterdir()]
     assert sum(name.startswith("node-") for name in marks) == 2  # both took part
     clocks = ("wall_time", "real_time_factor")
-    for one, other in zip(here.results, there.results, strict=True):
+    for one, other in zip(local_batch.results, cluster_batch.results, strict=True):
         assert {k: v for k, v in one.metrics.items() if k not in clocks} == {
             k: v for k, v in other.metrics.items() if k not in clocks
         }
-        assert Path(other.folder) == there.folder / f"seed-{other.seed:06d}"
+        assert Path(other.folder) == cluster_batch.folder / f"seed-{other.seed:06d}"
         assert {"report.html", "metrics.json"} <= {path.name for path in Path(other.folder).iterdir()}
 
 

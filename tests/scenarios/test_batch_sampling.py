@@ -10,15 +10,21 @@ from hypothesis import strategies as st
 from roboyard.errors import InputError
 from roboyard.scenarios.batch.sampling import parse_distribution, parse_distributions, parse_scalar, plan_trials
 
-SHARES = st.floats(0.0, 1.0, exclude_max=True)
+PROBABILITIES = st.floats(0.0, 1.0, exclude_max=True)
 BOUNDS = st.tuples(st.floats(0.001, 1000.0), st.floats(0.001, 1000.0)).filter(lambda b: b[0] < 0.99 * b[1])
 
 
-@given(kind=st.sampled_from(["uniform", "loguniform"]), bounds=BOUNDS, shares=st.lists(SHARES, min_size=2, max_size=5))
-def test_values_lie_within_bounds_and_increase(kind: str, bounds: tuple[float, float], shares: list[float]) -> None:
+@given(
+    kind=st.sampled_from(["uniform", "loguniform"]),
+    bounds=BOUNDS,
+    probabilities=st.lists(PROBABILITIES, min_size=2, max_size=5),
+)
+def test_values_lie_within_bounds_and_increase(
+    kind: str, bounds: tuple[float, float], probabilities: list[float]
+) -> None:
     low, high = bounds
     sampled = parse_distribution(f"key={kind}:{low!r},{high!r}")
-    values = [float(sampled.quantile(u)) for u in sorted(shares)]
+    values = [float(sampled.quantile(u)) for u in sorted(probabilities)]
     assert values == sorted(values)
     assert all(low * (1 - 1e-5) <= value <= high * (1 + 1e-5) for value in values)
     center = 0.5 * (low + high) if kind == "uniform" else math.sqrt(low * high)

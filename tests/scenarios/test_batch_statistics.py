@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from roboyard.scenarios.batch.statistics import Z_95, summarize_metric, wilson_interval
 
 
-@given(total=st.integers(1, 5000), share=st.floats(0, 1))
-def test_wilson_bounds_solve_their_equation(total: int, share: float) -> None:
-    successes = round(share * total)
+@given(total=st.integers(1, 5000), proportion=st.floats(0, 1))
+def test_wilson_bounds_solve_their_equation(total: int, proportion: float) -> None:
+    successes = round(proportion * total)
     rate = wilson_interval(successes, total)
     assert 0.0 <= rate.low <= rate.value <= rate.high <= 1.0
     for p in (rate.low, rate.high):

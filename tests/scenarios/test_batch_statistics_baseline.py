@@ -26,13 +26,13 @@ def results(successes: list[bool], errors: list[float] | None = None) -> list[Tr
     ]
 
 
-def beside(before: list[TrialResult], after: list[TrialResult], sense: int = -1) -> BaselineComparison:
+def compare(before: list[TrialResult], after: list[TrialResult], sense: int = -1) -> BaselineComparison:
     return compare_to_baseline(Baseline(Path("b"), tuple(before), ()), after, {"error": sense})
 
 
 @given(st.lists(st.tuples(st.booleans(), st.booleans()), min_size=1, max_size=60))
-def test_success_is_judged_by_mcnemars_exact_test(pairs: list[tuple[bool, bool]]) -> None:
-    found = beside(results([a for a, _ in pairs]), results([b for _, b in pairs]))
+def test_success_is_compared_by_mcnemars_exact_test(pairs: list[tuple[bool, bool]]) -> None:
+    found = compare(results([a for a, _ in pairs]), results([b for _, b in pairs]))
     worse, better = pairs.count((True, False)), pairs.count((False, True))
     assert (len(found.newly_failed), len(found.newly_passed)) == (worse, better)
     odd = worse + better
@@ -47,20 +47,20 @@ def test_shift_of_a_metric_is_found_in_both_directions(shift: float, count: int,
     errors = rng.uniform(0.5, 1.5, count)
     shifted = errors + shift * rng.uniform(0.5, 1.0, count)
     before, after = results([True] * count, errors.tolist()), results([True] * count, shifted.tolist())
-    there, back = beside(before, after), beside(after, before)
+    there, back = compare(before, after), compare(after, before)
     assert there.regressions == ("error",)
     assert there.changes[0].low > 0.0
     assert back.regressions == ()
     assert back.changes[0].kind == "improved"
     assert back.changes[0].difference == pytest.approx(-there.changes[0].difference)
-    assert beside(before, after, sense=0).changes[0].kind == "changed"
-    assert beside(before, after, sense=1).changes[0].kind == "improved"
+    assert compare(before, after, sense=0).changes[0].kind == "changed"
+    assert compare(before, after, sense=1).changes[0].kind == "improved"
 
 
 @given(st.lists(st.floats(-10, 10), min_size=1, max_size=30))
 def test_equal_batches_show_no_change(errors: list[float]) -> None:
     runs = results([e > 0 for e in errors], errors)
-    found = beside(runs, runs)
+    found = compare(runs, runs)
     assert (found.p, found.regressions, found.newly_failed, found.newly_passed) == (1.0, (), (), ())
     assert {change.kind for change in found.changes} == {"unchanged"}
 
@@ -68,7 +68,7 @@ def test_equal_batches_show_no_change(errors: list[float]) -> None:
 def test_significant_but_small_change_does_not_count() -> None:
     before = results([True] * 20, [1.0 + 0.1 * k for k in range(20)])
     after = results([True] * 20, [1.001 + 0.1 * k for k in range(20)])
-    found = beside(before, after)
+    found = compare(before, after)
     assert found.changes[0].q < 0.05
     assert found.changes[0].kind == "unchanged"
 
@@ -79,11 +79,11 @@ def test_runs_are_paired_by_seed_and_varied_values() -> None:
 
     before = [one(1, 0.1), one(1, 0.2), one(2, 0.1)]
     after = [one(1, 0.1, "lost"), one(1, 0.2, "failed"), one(3, 0.1)]
-    found = beside(before, after)
+    found = compare(before, after)
     assert (found.before.total, found.newly_failed) == (1, ("seed 1, relief=0.2",))
 
 
-def test_criteria_give_the_wanted_sense_of_metrics() -> None:
+def test_criteria_give_the_preferred_direction_of_metrics() -> None:
     def senses(text: str) -> dict[str, int]:
         return Criterion(text).preferred_directions()
 

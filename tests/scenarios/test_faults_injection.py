@@ -23,7 +23,7 @@ operator: [{drive: {linear: 0.5, duration: 60}}]
 duration: 2.4
 faults:
 """
-MANY = """\
+ALL_TYPES = """\
   - {time: 0.4 s, duration: 0.5 s, type: sensor_dropout, sensor: lidar}
   - {time: 0.4 s, duration: 0.4 s, type: sensor_frozen, sensor: imu}
   - {time: 1.2 s, duration: 0.5 s, type: sensor_delay, sensor: lidar, delay: 0.2 s}
@@ -59,7 +59,7 @@ def run_quietly(path: Path, out: Path) -> RunResult:
 
 
 def test_each_fault_shows_in_the_recording_and_is_reported(write: Any, tmp_path: Path) -> None:
-    outcome = run_quietly(write(MANY), tmp_path / "a")
+    outcome = run_quietly(write(ALL_TYPES), tmp_path / "a")
     events = outcome.metrics["events"]
     assert len(events) == 2 * 10 + 2
     assert [e["time"] for e in events] == sorted(e["time"] for e in events)
@@ -90,7 +90,7 @@ def test_each_fault_shows_in_the_recording_and_is_reported(write: Any, tmp_path:
 
 
 def test_faults_repeat_byte_for_byte(write: Any, tmp_path: Path) -> None:
-    path = write(MANY)
+    path = write(ALL_TYPES)
     for name in "ab":
         run_quietly(path, tmp_path / name)
     assert recording_digest(tmp_path / "a") == recording_digest(tmp_path / "b")
@@ -159,7 +159,7 @@ def test_odometry_error_on_ice_is_the_slip_of_the_wheels(mu: float, tmp_path: Pa
 def test_cut_recording_gives_the_events_until_then(write: Any, tmp_path: Path) -> None:
     """The recording is cut anywhere: the report of the rest has the first events of the whole run."""
     folder, cut = tmp_path / "a", tmp_path / "cut"
-    complete = run_quietly(write(MANY), folder).metrics
+    complete = run_quietly(write(ALL_TYPES), folder).metrics
     data = (folder / "recording.mcap").read_bytes()
     counts = []
     for fraction in (0.4, 0.7, 0.95):

@@ -87,23 +87,23 @@ def test_fault_does_not_happen_before_its_time(write):
     assert run_with_faults(write("  - {time: 0.8 s, trigger: grasp.low, type: knock_over}\n"))[1][:-1] == []
 
 
-def test_take_away_removes_the_thing(write):
+def test_remove_object_removes_the_object(write):
     found, _ = run_with_faults(write("  - {time: 0 s, trigger: grasp, type: remove_object}\n"))
     assert list(found) == ["two", "place"]
 
 
-def test_push_together_moves_a_thing_to_another(write):
+def test_push_objects_together_moves_an_object_to_another(write):
     found, _ = run_with_faults(write("  - {time: 0 s, trigger: grasp, type: push_objects_together}\n"))
     assert math.dist(found["one"][0][:2], found["two"][0][:2]) == pytest.approx(0.02, abs=6e-4)
     assert found["one"][0][:2] == pytest.approx((0.24, 0.05), abs=1e-3)
 
 
-def test_cover_lays_a_sheet_on_a_place(write):
+def test_cover_place_puts_a_sheet_on_a_place(write):
     _, events = run_with_faults(write("  - {time: 0 s, trigger: grasp, type: cover_place}\n"))
     assert "sheet_1" in events[-1]["models"]
 
 
-def test_slip_drops_the_thing_below_the_hand(write):
+def test_drop_object_drops_the_object_below_the_gripper(write):
     found, _ = run_with_faults(write("  - {time: 0 s, trigger: grasp, type: drop_object, object: two}\n"))
     assert abs(found["two"][1]) < 0.5 or math.dist(found["two"][0][:2], (0.24, -0.05)) > 0.05
 
@@ -132,7 +132,7 @@ def test_events_are_counted_and_missing_objects_reported(write):
     assert run_with_faults(write(missing))[1][1]["text"].startswith("cover_place: there is nothing")
 
 
-def test_sensor_dark_darkens_colors_but_not_depth(write):
+def test_low_light_darkens_colors_but_not_depth(write):
     path = write("  - {time: 0 s, trigger: grasp, type: low_light, sensor: camera, brightness: 0.1}\n")
     with build_run(resolve_scenario(load_scenario(path)), record=False) as run:
         observed: dict[str, list[tuple[float, float]]] = {"/camera/rgb/image_raw": [], "/camera/depth/image": []}
@@ -151,7 +151,7 @@ def test_sensor_dark_darkens_colors_but_not_depth(write):
         assert low * np.mean(light) < np.mean(dark) < high * np.mean(light), topic
 
 
-def test_sensor_blind_loses_only_depth(write):
+def test_depth_dropout_loses_only_depth(write):
     path = write("  - {time: 0 s, trigger: grasp, duration: 0.3 s, type: depth_dropout, sensor: camera}\n")
     with build_run(resolve_scenario(load_scenario(path)), record=False) as run:
         observed: list[tuple[float, float, int]] = []
@@ -213,7 +213,7 @@ def test_object_faults_go_on_from_states(write, tmp_path):
         assert recording_digest(out) == recording_digest(complete), time
 
 
-@pytest.mark.parametrize(("fault", "says"), [
+@pytest.mark.parametrize(("fault", "message"), [
     ("{time: 0, trigger: grasp..low, type: drop_object}", "SKILL.PHASE"),
     ("{time: 1, type: drop_object, object: three}", "there are: one, two, place"),
     ("{time: 1, type: drop_object, robot: two}", "two has no gripper"),
@@ -222,6 +222,7 @@ def test_object_faults_go_on_from_states(write, tmp_path):
     ("{time: 1, type: call_service}", "no node serves /arm/stop"),
     ("{time: 1, type: drop_object, occurrence: 2}", "occurrence or trigger_delay without a trigger"),
 ])  # fmt: skip
-def test_invalid_object_faults_are_refused(write, fault, says):
-    with pytest.raises(ConfigError, match=says):
-        build_run(resolve_scenario(load_scenario(write(f"  - {fault}\n"))), record=False)
+def test_invalid_object_faults_are_refused(write, fault, message):
+    with pytest.raises(ConfigError, match=message):
+        build_run(resolve_scenario(load_scenario(write(f"  - {fault}
+"))), record=False)

@@ -138,8 +138,8 @@ def test_every_registered_fault_is_in_the_schema_and_read_back_equal() -> None:
         assert fault.is_momentary or isinstance(fault, LastingFault) or name == "teleport"
         written = dump(fault)
         assert written["type"] == name
-        (again,) = loads(ScenarioConfig, f"world: empty\nduration: 1\nfaults: [{_yaml(written)}]\n").faults
-        assert again == fault
+        (repeated,) = loads(ScenarioConfig, f"world: empty\nduration: 1\nfaults: [{_yaml(written)}]\n").faults
+        assert repeated == fault
     assert list(validator.iter_errors({"world": "empty", "duration": 1.0, "faults": [{"time": 1, "type": "meteor"}]}))
 
 

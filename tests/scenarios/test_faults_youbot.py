@@ -46,13 +46,13 @@ def measure_benchmark(monkeypatch, name: str, **found: Any) -> dict[str, float]:
     return figures
 
 
-def judge_ends(monkeypatch, **changes: Any) -> dict[str, float]:
+def evaluate_ends(monkeypatch, **changes: Any) -> dict[str, float]:
     """Figures of the benchmark where every run ends in this way."""
     changed = {f"arm.{name}": value for name, value in changes.items()}
     return measure_benchmark(monkeypatch, "youbot-faults", **{**GOOD, **changed})
 
 
-def test_benchmark_shows_figures_beside_those_of_the_thesis(monkeypatch):
+def test_benchmark_shows_figures_next_to_those_of_the_thesis(monkeypatch):
     found = measure_benchmark(
         monkeypatch,
         "youbot",
@@ -74,8 +74,8 @@ def test_benchmark_shows_figures_beside_those_of_the_thesis(monkeypatch):
     assert found["real-time factor, least"] == 3.5
 
 
-def test_good_ends_are_judged_good(monkeypatch):
-    assert judge_ends(monkeypatch)["recovered, put back or stopped"] == 1.0
+def test_good_ends_are_successes(monkeypatch):
+    assert evaluate_ends(monkeypatch)["recovered, put back or stopped"] == 1.0
 
 
 @pytest.mark.parametrize(
@@ -86,12 +86,12 @@ def test_good_ends_are_judged_good(monkeypatch):
         {"objects_placed": 0, "places_succeeded": 0, "end_cause": "bad_goal"},
     ],
 )  # fmt: skip
-def test_bad_ends_are_judged_bad(monkeypatch, wrong):
-    assert judge_ends(monkeypatch, **wrong)["recovered, put back or stopped"] == 0.0
+def test_bad_ends_are_failures(monkeypatch, wrong):
+    assert evaluate_ends(monkeypatch, **wrong)["recovered, put back or stopped"] == 0.0
 
 
-def test_misplaced_things_count_except_on_belts(monkeypatch):
-    assert 0.0 < judge_ends(monkeypatch, objects_astray=1)["recovered, put back or stopped"] < 0.2
+def test_misplaced_objects_count_except_on_belts(monkeypatch):
+    assert 0.0 < evaluate_ends(monkeypatch, objects_astray=1)["recovered, put back or stopped"] < 0.2
 
 
 @pytest.mark.slow

@@ -62,7 +62,7 @@ def test_feeder_draws_gaps_by_the_seed(fed):
     assert positions[1] != positions[2]
 
 
-def test_things_return_at_the_end_of_the_belt(fed):
+def test_objects_return_at_the_end_of_the_belt(fed):
     with fed() as run:
         lane = belt_surfaces(run.simulation)["belt"]
         homes = {name: run.simulation.truth(name).T_world_base for name in run.objects}

@@ -40,7 +40,7 @@ def write(tmp_path: Path, text: str = SCENARIO) -> Path:
     return path
 
 
-def test_errands_are_done_and_runs_repeat(tmp_path: Path) -> None:
+def test_schedule_is_executed_and_runs_repeat(tmp_path: Path) -> None:
     spec = load_scenario(write(tmp_path))
     states = [(time, tmp_path / f"{time}.state") for time in (0.7, 3.3)]
     outcome = run_scenario(
@@ -248,7 +248,7 @@ def test_people_are_added_and_removed_during_a_run() -> None:
         run.remove("anna")
         run.run_for(0.1)
         assert list(run.people) == ["ben"]
-        with pytest.raises(InputError, match="already"):
+        with pytest.raises(InputError, match="is taken"):
             run.add_person("ben")
 
 

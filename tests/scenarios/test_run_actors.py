@@ -105,7 +105,7 @@ def test_actor_without_animation_still_walks(tmp_path: Path, broken: str) -> Non
         assert place(run, "anna") == pytest.approx((1, 0), abs=0.08)
 
 
-def test_actor_without_auto_start_stands(tmp_path: Path) -> None:
+def test_actor_without_auto_start_does_not_move(tmp_path: Path) -> None:
     text = WORLD.replace("<auto_start>true", "<auto_start>false").replace("<loop>true", "<loop>false")
     with Run(write(tmp_path, text), record=False) as run:
         run.run_for(3.0)
@@ -113,16 +113,16 @@ def test_actor_without_auto_start_stands(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "says"),
+    ("old", "new", "message"),
     [
         ("<time>2.5<", "<time>1<", "increasing times"),
         ("<time>2<", "<time>x<", "time"),
         ("<delay_start>0.5", "<delay_start>-1", "delay"),
     ],
 )
-def test_invalid_scripts_are_refused(tmp_path: Path, old: str, new: str, says: str) -> None:
+def test_invalid_scripts_are_refused(tmp_path: Path, old: str, new: str, message: str) -> None:
     def read() -> Any:
         return load_world(write(tmp_path, WORLD.replace(old, new, 1)))
 
-    with pytest.raises(DescriptionError, match=says):
+    with pytest.raises(DescriptionError, match=message):
         read()

@@ -40,7 +40,7 @@ def test_new_scenario_alone_has_a_rover_with_operator(tmp_path: Path) -> None:
     assert load_scenario(path).config.operator
 
 
-def test_new_robot_stands_and_drives(tmp_path: Path) -> None:
+def test_new_robot_drives(tmp_path: Path) -> None:
     new = create_from_template("robot", "bot", tmp_path)
     package = load_robot(str(tmp_path / new.files[0]))
     assert package.findings == ()

@@ -29,7 +29,7 @@ STATION = load_world(WORLDS.resolve("pick_place_station"))
     st.integers(1, 6), st.floats(0.0, 0.05),
 )  # fmt: skip
 @settings(max_examples=50)
-def test_scattered_things_lie_in_their_sector_and_apart(seed, low, wide, begin, span, count, apart):
+def test_sampled_objects_keep_their_sector_and_spacing(seed, low, wide, begin, span, count, apart):
     sector = AnnularSector((1.0, -2.0), (low, low + wide), (begin, begin + span))
     try:
         found = sample_poses(np.random.default_rng(seed), sector, count, apart)
@@ -55,7 +55,7 @@ def entry(**given) -> ObjectConfig:
     return load(ObjectConfig, {"model": "disc_cylinder", **given})
 
 
-def test_places_of_things_depend_only_on_the_seed():
+def test_poses_of_objects_depend_only_on_the_seed():
     sector = {"radius": [0.1, 0.4]}
     some = {"object": entry(sector=sector, count=3)}
     more = {**some, "other": entry(sector=sector, count=2)}
@@ -69,16 +69,16 @@ def test_places_of_things_depend_only_on_the_seed():
     assert list(places(1, more)) == ["object_1", "object_2", "object_3", "other_1", "other_2"]
 
 
-@pytest.mark.parametrize(("given", "says"), [
+@pytest.mark.parametrize(("given", "message"), [
     ({"pose": [0, 0, 0], "sector": {"radius": [0.1, 0.2]}}, "one of them"),
     ({}, "one of them"),
     ({"pose": [0, 0, 0], "count": 2}, "a sector"),
     ({"sector": {"radius": [0.2, 0.1]}}, "the smaller one first"),
-    ({"sector": {"radius": [0.1, 0.2]}, "count": 50}, "no room"),
+    ({"sector": {"radius": [0.1, 0.2]}, "count": 50}, "no space"),
     ({"model": "disc_cylinders", "pose": [0, 0, 0]}, "did you mean 'disc_cylinder'"),
 ])  # fmt: skip
-def test_invalid_things_are_refused(given, says):
-    with pytest.raises(RoboyardError, match=says):
+def test_invalid_objects_are_refused(given, message):
+    with pytest.raises(RoboyardError, match=message):
         add_objects_and_appearance(STATION, {"object": entry(**given)}, AppearanceConfig(), 1)
 
 
@@ -111,7 +111,7 @@ def test_light_and_floor_are_drawn():
     assert len({str(render_floor_texture(floor)) for floor in floors}) == 5
 
 
-def test_scenario_as_run_keeps_its_things(tmp_path: Path):
+def test_resolved_scenario_keeps_its_objects(tmp_path: Path):
     mine = tmp_path / "pin.sdf"
     mine.write_text(OBJECTS["disc_cylinder"].path.read_text())
     (tmp_path / "lying.yaml").write_text(
