@@ -224,5 +224,4 @@ def test_object_faults_go_on_from_states(write, tmp_path):
 ])  # fmt: skip
 def test_invalid_object_faults_are_refused(write, fault, message):
     with pytest.raises(ConfigError, match=message):
-        build_run(resolve_scenario(load_scenario(write(f"  - {fault}
-"))), record=False)
+        build_run(resolve_scenario(load_scenario(write(f"  - {fault}\n"))), record=False)

@@ -13,6 +13,7 @@ from roboyard.config import dump, loads, schema_rows
 from roboyard.errors import ConfigError
 from roboyard.scenarios import run_scenario
 from roboyard.scenarios.faults.schema import FAULTS, LastingFault
+from roboyard.scenarios.run_options import RunOptions
 from roboyard.scenarios.schema import ScenarioConfig
 
 PACKAGE = '''
@@ -74,9 +75,11 @@ def scenario(**fault: object) -> ScenarioBuilder:
 @pytest.mark.usefixtures("pallets")
 def test_fault_of_another_package_starts_and_ends(tmp_path: Path) -> None:
     """A pallet stops the rover; one that has disappeared before the rover arrives does not."""
-    blocked = run_scenario(scenario(kind="pallet", time=0.2, x="80 cm").load(tmp_path), serve=False, keep_files=False)
+    blocked = run_scenario(
+        scenario(kind="pallet", time=0.2, x="80 cm").load(tmp_path), RunOptions(serve=False, keep_files=False)
+    )
     freed = run_scenario(
-        scenario(kind="pallet", time=0.2, duration=0.5, x=0.8).load(tmp_path), serve=False, keep_files=False
+        scenario(kind="pallet", time=0.2, duration=0.5, x=0.8).load(tmp_path), RunOptions(serve=False, keep_files=False)
     )
     assert [(event["kind"], event["state"], event["text"]) for event in freed.metrics["events"]] == [
         ("pallet", "started", "a pallet at 0.8 m"),

@@ -8,9 +8,14 @@ from roboyard_courtyard.rambler import Rambler
 
 import roboyard as ry
 from roboyard.bringup.catalog import NODES, ROBOTS, SCENARIOS, WORLDS
-from roboyard.scenarios import check_scenario, load_scenario, run_batch, run_scenario
-from roboyard.scenarios.run_options import RunOptions
-from roboyard.scenarios import BatchOptions, RunOptions, check_scenario, load_scenario, run_and_report, run_scenario
+from roboyard.scenarios import (
+    BatchOptions,
+    RunOptions,
+    check_scenario,
+    load_scenario,
+    run_and_report,
+    run_scenario,
+)
 
 
 def test_all_parts_are_found_by_name() -> None:

@@ -149,13 +149,13 @@ def list_entries_of(kind: RegistryKind) -> list[Entry]:
 
             return list(_typed_entries(LayerSettings))
         case RegistryKind.FAULTS:
-            from roboyard.scenarios.faults.schema import FaultConfig
+            from roboyard.scenarios.faults.schema import FAULTS
 
-            return list(_typed_entries(FaultConfig))
+            return list(_registry_entries(FAULTS))
         case RegistryKind.TERRAINS:
-            from roboyard.grids.terrain import TERRAIN_TYPES
+            from roboyard.grids.terrain import TERRAINS
 
-            return [_entry(name, generate) for name, (generate, _) in TERRAIN_TYPES.items()]
+            return [_entry(name, TERRAINS[name].make_heights) for name in TERRAINS.names()]
         case RegistryKind.TREE_NODES:
             from roboyard.behavior import Factory
 

@@ -97,7 +97,10 @@ def _tiles(batch: BatchResult) -> list[dict[str, str]]:
     rate, lost = batch.success_rate, sum(not result.is_finished for result in batch.results)
     tiles = [
         {"value": f"{rate.value:.1%}" if rate.total else "–", "label": "succeeded"},
-        {"value": f"{100.0 * rate.low:.1f}–{100.0 * rate.high:.1f} %", "label": "95 % interval of the true success rate (Wilson)"},
+        {
+            "value": f"{100.0 * rate.low:.1f}–{100.0 * rate.high:.1f} %",
+            "label": "95 % interval of the true success rate (Wilson)",
+        },
         {"value": str(rate.total), "label": "runs"},
     ]
     if lost:
