@@ -21,6 +21,7 @@ SOME = {
     "terrains": {"rough", "stairs"},
     "tree-nodes": {"Sequence", "Sleep", "NavigateToPose"},
     "sensors": {"sick_lms200"},
+    "metrics": {"path_length", "sim_time"},
 }
 
 
