@@ -37,12 +37,12 @@ def scenario(tmp_path: Path) -> str:
 def test_compared_variants_equal_their_single_batches(scenario: str, tmp_path: Path) -> None:
     vary = ["duration=0.2,0.6"]
     found = compare_and_report(
-        scenario, vary, BatchOptions(runs=2, first_seed=3, folder=tmp_path / "both", keep="none"), pool=paper_pool()
+        scenario, vary, BatchOptions(runs=2, first_seed=3, out=tmp_path / "both", keep="none"), pool=paper_pool()
     )
     assert list(found.batches) == ["duration=0.2", "duration=0.6"]
     alone = run_and_report(
         scenario,
-        BatchOptions(runs=2, first_seed=3, folder=tmp_path / "one", overrides=("duration=0.6",), keep="none"),
+        BatchOptions(runs=2, first_seed=3, out=tmp_path / "one", overrides=("duration=0.6",), keep="none"),
         pool=paper_pool(),
     )
     both = [r.metrics["path_length"] for r in found.batches["duration=0.6"].results]
@@ -57,7 +57,7 @@ def test_compared_variants_equal_their_single_batches(scenario: str, tmp_path: P
     assert "34.2% to 100.0%" in page  # Wilson's interval of 2 of 2
     assert "<svg" in page
     repeated = compare_and_report(
-        scenario, vary, BatchOptions(runs=2, first_seed=3, folder=tmp_path / "both", keep="none"), pool=paper_pool()
+        scenario, vary, BatchOptions(runs=2, first_seed=3, out=tmp_path / "both", keep="none"), pool=paper_pool()
     )
     assert all(batch.resumed_count == 2 for batch in repeated.batches.values())
 
@@ -107,5 +107,5 @@ def test_success_rates_are_pooled_over_runs() -> None:
 @pytest.mark.parametrize("vary", [["duration=0.2"], ["duration"], ["duration="], ["=1,2"], ["duration=1,1"]])
 def test_invalid_variations_are_refused(scenario: str, tmp_path: Path, vary: list[str]) -> None:
     with pytest.raises(InputError, match="--vary"):
-        compare_and_report(scenario, vary, BatchOptions(runs=1, folder=tmp_path / "none"), pool=paper_pool())
+        compare_and_report(scenario, vary, BatchOptions(runs=1, out=tmp_path / "none"), pool=paper_pool())
     assert not (tmp_path / "none").exists()

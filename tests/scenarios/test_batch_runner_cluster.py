@@ -83,9 +83,9 @@ def read_files(folder: Path) -> dict[str, bytes]:
 
 
 def test_cluster_gives_the_same_recordings(scenario: str, tmp_path: Path, nodes: Nodes) -> None:
-    local_batch = run_and_report(scenario, BatchOptions(runs=5, folder=tmp_path / "here", workers=1, keep="all"))
+    local_batch = run_and_report(scenario, BatchOptions(runs=5, out=tmp_path / "here", workers=1, keep="all"))
     cluster_batch = run_and_report(
-        scenario, BatchOptions(runs=5, folder=tmp_path / "there", cluster=nodes.address, keep="all")
+        scenario, BatchOptions(runs=5, out=tmp_path / "there", cluster=nodes.address, keep="all")
     )
     assert [r.reason for r in local_batch.results] == [""] * 5
     assert len(read_files(local_batch.folder)) == 10
@@ -104,7 +104,7 @@ def test_cluster_gives_the_same_recordings(scenario: str, tmp_path: Path, nodes:
 def test_run_of_a_killed_cluster_worker_is_repeated_once(scenario: str, tmp_path: Path, nodes: Nodes) -> None:
     vary = ["nodes.mark.parameters.dies=never,once,always"]
     found = run_and_report(
-        scenario, BatchOptions(runs=1, folder=tmp_path / "out", cluster=nodes.address, vary=tuple(vary), design="grid")
+        scenario, BatchOptions(runs=1, out=tmp_path / "out", cluster=nodes.address, vary=tuple(vary), design="grid")
     )
     states = {r.varied_values["nodes.mark.parameters.dies"]: r.state for r in found.results}
     assert states == {"never": "done", "once": "done", "always": "lost"}
@@ -117,16 +117,15 @@ def test_runs_of_a_killed_cluster_node_go_to_others(scenario: str, tmp_path: Pat
     marks, out = tmp_path / "marks", tmp_path / "out"
     killed: list[int] = []
 
-    class NodeKiller(BatchObserver):
-        def on_result(self, result: TrialResult, finished: int, total: int) -> None:
-            if not killed and sum(path.name.startswith("node-") for path in marks.iterdir()) == 2:
-                killed.append(nodes.workers[1].all_processes["raylet"][0].process.pid)
-                os.kill(killed[0], signal.SIGKILL)
+    def kill_second_node(result: TrialResult, finished: int, total: int) -> None:
+        if not killed and sum(path.name.startswith("node-") for path in marks.iterdir()) == 2:
+            killed.append(nodes.workers[1].all_processes["raylet"][0].process.pid)
+            os.kill(killed[0], signal.SIGKILL)
 
     found = run_and_report(
         scenario,
-        BatchOptions(runs=8, folder=out, cluster=nodes.address, keep="none", overrides=("duration=2",)),
-        NodeKiller(),
+        BatchOptions(runs=8, out=out, cluster=nodes.address, keep="none", overrides=("duration=2",)),
+        BatchObserver(on_result=kill_second_node),
     )
     assert killed
     assert [r.state for r in found.results] == ["done"] * 8

@@ -30,7 +30,7 @@ def paper_pool(stops_after: int | None = None) -> InlinePool:
 
 
 def test_suite_has_a_batch_per_scenario_and_one_page(tmp_path: Path) -> None:
-    found = run_suite_and_report(BatchOptions(runs=2, folder=tmp_path / "all", smoke=True), SOME, pool=paper_pool())
+    found = run_suite_and_report(BatchOptions(runs=2, out=tmp_path / "all", smoke=True), SOME, pool=paper_pool())
     assert list(found.batches) == SOME
     assert (found.successes, found.runs, found.exit_code) == (4, 6, 1)
     page = found.report.read_text()
@@ -49,17 +49,17 @@ def test_suite_has_a_batch_per_scenario_and_one_page(tmp_path: Path) -> None:
 def test_stopped_suite_resumes(tmp_path: Path) -> None:
     out = tmp_path / "all"
     with pytest.raises(KeyboardInterrupt):
-        run_suite_and_report(BatchOptions(runs=1, folder=out, smoke=True), SOME, pool=paper_pool(stops_after=1))
+        run_suite_and_report(BatchOptions(runs=1, out=out, smoke=True), SOME, pool=paper_pool(stops_after=1))
     page = (out / "report.html").read_text()
     assert "1 of 1 runs succeeded; 2 scenarios not yet run" in page
     pool = paper_pool()
-    assert run_suite_and_report(BatchOptions(runs=1, folder=out, smoke=True), SOME, pool=pool).runs == 3
+    assert run_suite_and_report(BatchOptions(runs=1, out=out, smoke=True), SOME, pool=pool).runs == 3
     assert [job.scenario for job in pool.jobs] == SOME[1:]
 
 
 def test_invalid_scenario_does_not_stop_the_suite(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     found = run_suite_and_report(
-        BatchOptions(runs=1, folder=tmp_path / "all", smoke=True), ["rover-drvie", "rover-drive"], pool=paper_pool()
+        BatchOptions(runs=1, out=tmp_path / "all", smoke=True), ["rover-drvie", "rover-drive"], pool=paper_pool()
     )
     assert "did you mean 'rover-drive'" in found.start_errors["rover-drvie"]
     assert (found.runs, found.exit_code) == (1, 1)
@@ -70,29 +70,27 @@ def test_suite_runs_every_installed_scenario(tmp_path: Path, monkeypatch: pytest
     few = {name: SCENARIOS[name] for name in SOME}
     monkeypatch.setattr(suite, "SCENARIOS", few)
     assert list(
-        run_suite_and_report(BatchOptions(runs=1, folder=tmp_path / "all", smoke=True), pool=paper_pool()).batches
+        run_suite_and_report(BatchOptions(runs=1, out=tmp_path / "all", smoke=True), pool=paper_pool()).batches
     ) == sorted(SOME)
 
 
 def test_suite_is_compared_with_a_baseline(tmp_path: Path) -> None:
-    run_suite_and_report(BatchOptions(runs=6, folder=tmp_path / "before", smoke=True), SOME[:1], pool=paper_pool())
+    run_suite_and_report(BatchOptions(runs=6, out=tmp_path / "before", smoke=True), SOME[:1], pool=paper_pool())
     now = run_suite_and_report(
-        BatchOptions(runs=6, folder=tmp_path / "now", smoke=True, baseline=tmp_path / "before"), SOME, pool=paper_pool()
+        BatchOptions(runs=6, out=tmp_path / "now", smoke=True, baseline=tmp_path / "before"), SOME, pool=paper_pool()
     )
     assert [batch.baseline_comparison is not None for batch in now.batches.values()] == [True, False, False]
     with pytest.raises(InputError, match="--baseline|no suite"):
-        run_suite_and_report(
-            BatchOptions(runs=1, folder=tmp_path / "again", baseline=tmp_path), SOME, pool=paper_pool()
-        )
+        run_suite_and_report(BatchOptions(runs=1, out=tmp_path / "again", baseline=tmp_path), SOME, pool=paper_pool())
 
 
 @pytest.mark.parametrize("runs", [0, -1, True])
 def test_invalid_number_of_runs_is_refused(tmp_path: Path, runs: int) -> None:
     with pytest.raises(InputError, match="at least 1"):
-        run_suite_and_report(BatchOptions(runs=runs, folder=tmp_path / "all"), SOME, pool=paper_pool())
+        run_suite_and_report(BatchOptions(runs=runs, out=tmp_path / "all"), SOME, pool=paper_pool())
 
 
 def test_other_folders_are_refused(tmp_path: Path) -> None:
     (tmp_path / "mine").write_text("")
     with pytest.raises(InputError, match="something else"):
-        run_suite_and_report(BatchOptions(runs=1, folder=tmp_path), SOME, pool=paper_pool())
+        run_suite_and_report(BatchOptions(runs=1, out=tmp_path), SOME, pool=paper_pool())

@@ -56,5 +56,5 @@ def test_it_rambles() -> None:
 
 
 def test_wherever_it_starts(tmp_path: Path) -> None:
-    batch = run_and_report("courtyard-ramble", BatchOptions(runs=3, workers=1, folder=tmp_path / "batch", keep="none"))
+    batch = run_and_report("courtyard-ramble", BatchOptions(runs=3, workers=1, out=tmp_path / "batch", keep="none"))
     assert batch.success_rate.successes == 3

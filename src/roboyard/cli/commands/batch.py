@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -15,7 +15,7 @@ from roboyard.cli.terminal import format_count, print_json, print_line, print_ta
 from roboyard.errors import InputError, UnknownNameError
 
 if TYPE_CHECKING:
-    from roboyard.scenarios import BatchOptions, BatchResult, VariantComparison
+    from roboyard.scenarios import BatchObserver, BatchOptions, BatchResult, VariantComparison
     from roboyard.scenarios.batch.statistics import BaselineComparison
     from roboyard.scenarios.batch.suite import SuiteResult
 
@@ -80,7 +80,6 @@ def batch(
     Exit code 0: every run succeeded, and nothing got significantly worse than in the baseline; 1: it is not so; 2: the
     input was wrong.
     """
-    from roboyard.cli.batch_observers import DisplayedBatch
     from roboyard.scenarios import BatchOptions, run_and_report
     from roboyard.scenarios.batch.export import ensure_writable, validate_export_path, write_junit
     from roboyard.scenarios.batch.export import export_results as write_table
@@ -91,7 +90,7 @@ def batch(
         ensure_writable(junit, "--junit")
     options = BatchOptions(
         runs=runs, first_seed=seed, overrides=tuple(settings or ()), smoke=smoke, vary=tuple(vary or ()), design=design,
-        workers=workers, cluster=cluster, folder=out, keep=retained_recordings, video=video, baseline=baseline,
+        workers=workers, cluster=cluster, out=out, keep=retained_recordings, video=video, baseline=baseline,
     )  # fmt: skip
     if len(scenarios) > 1 or scenarios == ["all"]:
         single_scenario_options = {"--vary": vary, "--design": design, "--set": settings, "--export": export}
@@ -101,7 +100,7 @@ def batch(
         raise typer.Exit(run_suite_command(scenarios, options, junit, quiet=quiet, json=json))
     (scenario,) = scenarios
     with BatchDisplay(scenario, runs, quiet=quiet or json) as display:
-        result = run_and_report(scenario, options, DisplayedBatch(display))
+        result = run_and_report(scenario, options, _observer(display))
     for path in export or ():
         write_table(result.results, path)
     if junit is not None:
@@ -111,6 +110,23 @@ def batch(
     else:
         _print_batch(result)
     raise typer.Exit(result.exit_code)
+
+
+def _observer(display: BatchDisplay) -> BatchObserver:
+    """Return the observer that shows a batch on a display."""
+    from roboyard.scenarios import BatchObserver
+
+    return BatchObserver(on_opened=display.set_folder, on_stage=display.show_phase, on_result=display.add_result)
+
+
+def _display_opener(runs: int, stack: ExitStack, *, quiet: bool) -> Callable[[str], BatchObserver]:
+    """Return a function that opens the display of the next batch, after closing that of the batch before."""
+
+    def open_display(name: str) -> BatchObserver:
+        stack.close()
+        return _observer(stack.enter_context(BatchDisplay(name, runs, quiet=quiet)))
+
+    return open_display
 
 
 def _print_batch(result: BatchResult) -> None:
@@ -192,15 +208,14 @@ def run_suite_command(
         InputError: A name is given twice.
         UnknownNameError: A name is not that of an installed scenario.
     """
-    from roboyard.cli.batch_observers import DisplayedBatches
     from roboyard.scenarios import run_suite_and_report
     from roboyard.scenarios.batch.export import write_junit
+    from roboyard.scenarios.batch.suite import SuiteObserver
 
     selected_names = None if list(names) == ["all"] else _check_names(names)
     with ExitStack() as stack:
-        result = run_suite_and_report(
-            options, selected_names, DisplayedBatches(options.runs, stack, quiet=quiet or json)
-        )
+        open_display = _display_opener(options.runs, stack, quiet=quiet or json)
+        result = run_suite_and_report(options, selected_names, SuiteObserver(create_batch_observer=open_display))
     if junit is not None:
         write_junit(list(result.batches.values()), junit)
     if json:
@@ -266,18 +281,15 @@ def compare(
 
     Exit code 0: it ran, whatever came of it; 2: the input was wrong.
     """
-    from roboyard.cli.batch_observers import DisplayedBatches
     from roboyard.scenarios import BatchOptions, compare_and_report
 
     options = BatchOptions(
-        runs=runs, first_seed=seed, overrides=tuple(settings or ()), smoke=smoke, workers=workers, folder=out,
+        runs=runs, first_seed=seed, overrides=tuple(settings or ()), smoke=smoke, workers=workers, out=out,
         keep=retained_recordings,
     )  # fmt: skip
     with ExitStack() as stack:
-        displays = DisplayedBatches(runs, stack, quiet=quiet or json)
-        result = compare_and_report(
-            scenario, vary, options, lambda variant: displays.create_batch_observer(f"{scenario}, {variant}")
-        )
+        open_display = _display_opener(runs, stack, quiet=quiet or json)
+        result = compare_and_report(scenario, vary, options, lambda variant: open_display(f"{scenario}, {variant}"))
     if json:
         print_json({**result.to_dict(), "folder": result.folder})
     else:

@@ -84,13 +84,13 @@ def compare_variants(
 ) -> VariantComparison:
     """Run a batch for each combination of the values that vary, and write comparison.json into their folder.
 
-    The folders of the batches are named by what varies; a comparison that was stopped continues if ``options.folder``
+    The folders of the batches are named by what varies; a comparison that was stopped continues if ``options.out``
     names its folder again.  `batch.page_writer` also writes the pages.
 
     Args:
         scenario: Name or path of the scenario.
         vary: ``key.path=value,value``: name of an option, or any key that `--set` accepts.
-        options: Options of each batch; ``folder`` is the folder of all of them.
+        options: Options of each batch; ``out`` is the folder of all of them.
         create_observer: Function that returns the observer of a batch, by the name of its variant.
         pool: Workers to use instead of ``options.workers`` and ``options.cluster``; closed by whoever created them.
 
@@ -106,11 +106,15 @@ def compare_variants(
         load_scenario(scenario, overrides=(*options.overrides, *assignments)) for assignments in variants.values()
     ]
     loaded = loaded_variants[0]
-    folder = options.folder or create_numbered_folder(f"{loaded.name}-comparison", options.runs_folder).path
+    folder = (
+        Path(options.out)
+        if options.out is not None
+        else create_numbered_folder(f"{loaded.name}-comparison", options.runs_folder).path
+    )
     batches = {
         name: run_batch(
             scenario,
-            replace(options, overrides=(*options.overrides, *assignments), folder=folder / _folder_name(name)),
+            replace(options, overrides=(*options.overrides, *assignments), out=folder / _folder_name(name)),
             None if create_observer is None else create_observer(name),
             pool=pool,
         )

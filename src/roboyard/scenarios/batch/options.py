@@ -20,7 +20,7 @@ _STORED_RUNS = ("failed", "all", "none")
 class BatchOptions:
     """How a scenario is run many times.
 
-    A batch that was stopped or killed continues if ``folder`` names its folder again: finished runs are not repeated.
+    A batch that was stopped or killed continues if ``out`` names its folder again: finished runs are not repeated.
 
     Raises:
         InputError: There are no runs, or ``keep`` has another value.
@@ -38,13 +38,13 @@ class BatchOptions:
     )
     workers: int | None = parameter(None, low=1, doc="number of worker processes; default: one per core")
     cluster: str | None = parameter(None, doc="address of a Ray cluster that executes the runs: HOST:PORT, or local")
-    folder: Path | None = parameter(
+    out: str | Path | None = parameter(
         None, doc="new folder, or that of a batch to continue; default: a new one in `runs_folder`"
     )
-    runs_folder: Path = parameter(Path("runs"), doc="folder in which new folders are created")
+    runs_folder: str | Path = parameter("runs", doc="folder in which new folders are created")
     keep: StoredRuns = parameter("failed", doc="runs whose folders stay on disk: failed, all or none")
     video: bool = parameter(False, doc="make a video of each failed run whose folder stays")
-    baseline: Path | None = parameter(
+    baseline: str | Path | None = parameter(
         None, doc="folder or batch.json of an earlier batch, with which this one is compared run by run"
     )
 

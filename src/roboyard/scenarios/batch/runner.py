@@ -130,20 +130,28 @@ class BatchResult:
         }
 
 
+def _ignore(*_: object) -> None:
+    """Do nothing with an event that is not observed."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class BatchObserver:
-    """Receives what happens in a batch; every method does nothing unless a derived class overrides it."""
+    """Functions that are called while a batch runs; each does nothing by default.
 
-    def on_opened(self, folder: Path, runs: int) -> None:
-        """The batch has its folder, and this number of runs is planned."""
+    Attributes:
+        on_opened: Called with the folder and the planned number of runs, before the first run.
+        on_stage: Called with a text about work before the first run, as "compiling kernels: 7 of 23 (…), about 12 s
+            left; once only".
+        on_result: Called with the result of each run, the number of runs that have a result now, and the planned
+            number.
+        on_summary: Called with the result of the batch after batch.json was written: at the end, and when the batch is
+            stopped or fails.
+    """
 
-    def on_stage(self, text: str) -> None:
-        """Something is done before the first run: "compiling kernels: 7 of 23 (…), about 12 s left; once only"."""
-
-    def on_result(self, result: TrialResult, finished: int, total: int) -> None:
-        """A run has ended; ``finished`` of ``total`` runs have a result now."""
-
-    def on_summary(self, batch: BatchResult) -> None:
-        """batch.json was written: at the end, and when the batch is stopped or fails."""
+    on_opened: Callable[[Path, int], None] = _ignore
+    on_stage: Callable[[str], None] = _ignore
+    on_result: Callable[[TrialResult, int, int], None] = _ignore
+    on_summary: Callable[[BatchResult], None] = _ignore
 
 
 def run_batch(
@@ -167,7 +175,7 @@ def run_batch(
     with ExitStack() as stack:
         if pool is None and options.cluster is not None:  # before there is a folder: the cluster may not answer
             pool = stack.enter_context(RayPool(options.cluster, options.workers))
-        folder = open_batch_folder(plan.loaded.name, options.folder, options.runs_folder, plan.header())
+        folder = open_batch_folder(plan.loaded.name, options.out, options.runs_folder, plan.header())
         observer.on_opened(folder.path, len(plan.trials))
         state = _BatchState(plan, folder, stack.enter_context(folder.log()), observer)
         state.recover_results(announce=False)  # of runs that were under way when the batch was stopped

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -66,15 +66,23 @@ class SuiteResult:
         }
 
 
+def _ignore(_: object) -> None:
+    """Do nothing with an event that is not observed."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SuiteObserver:
-    """Receives what happens in a suite; every method does nothing unless a derived class overrides it."""
+    """Functions that are called while a suite runs; each does nothing by default.
 
-    def create_batch_observer(self, scenario: str) -> BatchObserver:
-        """Return the observer of a scenario's batch, before the batch begins."""
-        return BatchObserver()
+    Attributes:
+        create_batch_observer: Called with the name of a scenario before its batch begins; returns the observer of the
+            batch.
+        on_summary: Called with the result of the suite after suite.json was written: after each batch, and when the
+            suite is stopped or fails.
+    """
 
-    def on_summary(self, suite: SuiteResult) -> None:
-        """suite.json was written: after each batch, and when the suite is stopped or fails."""
+    create_batch_observer: Callable[[str], BatchObserver] = lambda _: BatchObserver()
+    on_summary: Callable[[SuiteResult], None] = _ignore
 
 
 def run_suite(
@@ -86,11 +94,11 @@ def run_suite(
 ) -> SuiteResult:
     """Run a batch of several scenarios and write suite.json into their folder; `batch.page_writer` also writes pages.
 
-    A suite that was stopped continues if ``options.folder`` names its folder again.  A scenario that cannot begin does
+    A suite that was stopped continues if ``options.out`` names its folder again.  A scenario that cannot begin does
     not keep the others from running.
 
     Args:
-        options: Options of each batch; ``folder`` is the folder of all of them, ``baseline`` the folder of a suite.
+        options: Options of each batch; ``out`` is the folder of all of them, ``baseline`` the folder of a suite.
         names: Names of installed scenarios; None: all.
         observer: Receives what happens.
         pool: Workers to use instead of ``options.workers`` and ``options.cluster``; closed by whoever created them.
@@ -102,23 +110,24 @@ def run_suite(
     observer = observer or SuiteObserver()
     installed = SCENARIOS
     scenario_names = sorted(installed) if names is None else list(names)
-    if options.baseline is not None and not (options.baseline / SUMMARY).is_file():
+    suite_baseline = None if options.baseline is None else Path(options.baseline)
+    if suite_baseline is not None and not (suite_baseline / SUMMARY).is_file():
         raise InputError(
-            f"{options.baseline} is no suite", location="--baseline", valid="the folder of a `roboyard batch all`"
+            f"{suite_baseline} is no suite", location="--baseline", valid="the folder of a `roboyard batch all`"
         )
     with ExitStack() as stack:
         if pool is None and options.cluster is not None:
             pool = stack.enter_context(RayPool(options.cluster, options.workers))
-        folder = _open_suite_folder(options.folder, options.runs_folder)
+        folder = _open_suite_folder(options.out, options.runs_folder)
         if pool is None:
             pool = stack.enter_context(ProcessPool(options.workers, preload=("roboyard.scenarios.batch.worker",)))
         summaries = {name: installed[name].summary if name in installed else "" for name in scenario_names}
         suite = SuiteResult(folder, {}, {}, summaries)
         for name in scenario_names:
-            baseline = None if options.baseline is None else options.baseline / name
+            baseline = None if suite_baseline is None else suite_baseline / name
             batch_options = replace(
                 options,
-                folder=folder / name,
+                out=folder / name,
                 baseline=baseline if baseline is not None and baseline.is_dir() else None,
             )
             try:
@@ -137,8 +146,8 @@ def _write_summary(suite: SuiteResult, observer: SuiteObserver) -> None:
     observer.on_summary(suite)
 
 
-def _open_suite_folder(out: Path | None, runs_folder: Path) -> Path:
-    folder = out or create_numbered_folder(f"{ALL}-batch", runs_folder).path
+def _open_suite_folder(out: str | Path | None, runs_folder: str | Path) -> Path:
+    folder = Path(out) if out is not None else create_numbered_folder(f"{ALL}-batch", runs_folder).path
     if folder.is_dir() and any(folder.iterdir()) and not (folder / SUMMARY).is_file():
         raise InputError(f"{folder} holds something else than a suite", valid="a new folder, or that of the suite")
     try:
