@@ -63,7 +63,7 @@ def load_robot_file(path: Path) -> RobotPackage:
         base_config = load(RobotConfig, base_path)
         if base_config.extends is not None:
             raise ConfigError(
-                f"{config.extends} extends another one", location=f"{path}, extends", valid="the file of that one"
+                f"{config.extends} extends a third file", location=f"{path}, extends", valid="a file without `extends`"
             )
         try:
             config = config.merge_onto(base_config, document.to_data())

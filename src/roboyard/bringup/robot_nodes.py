@@ -23,11 +23,11 @@ from roboyard.walking import Walker
 
 
 class RobotResources(Mapping[str, Any]):
-    """Resources of a robot by name, some of which are made when a node asks for them.
+    """Resources of a robot by name, some of which are created when a node asks for them.
 
     Args:
-        resources: Those that exist.
-        factories: Makers of those that take time; one that returns None has none for this robot.
+        resources: Resources that exist.
+        factories: Functions that create further ones; one that returns None has no such resource for this robot.
     """
 
     def __init__(self, resources: Mapping[str, Any], factories: Mapping[str, Callable[[], Any]]) -> None:
@@ -42,7 +42,7 @@ class RobotResources(Mapping[str, Any]):
         return found
 
     def __iter__(self) -> Iterator[str]:
-        return (name for name in dict.fromkeys((*self._resources, *self._factories)) if name in self)
+        return (name for name in {**self._factories, **self._resources} if self._resources.get(name, name) is not None)
 
     def __len__(self) -> int:
         return sum(1 for _ in self)
@@ -258,8 +258,8 @@ def _legs(robot: RobotBringup) -> Walker | None:
 
 
 ResourceProvider = Callable[[RobotBringup], Any]
-"""Makes a resource of a robot's nodes; gives None where the robot has none."""
+"""Creates a resource of a robot's nodes; returns None where the robot has none."""
 ROBOT_RESOURCES: Registry[ResourceProvider] = Registry(
     "robot resource", group="roboyard.robot_resources", built_in={"groups": _joint_groups, "legs": _legs}
 )
-"""Resources that are made when the first node of a robot asks for them."""
+"""Resources that are created when the first node of a robot asks for them."""

@@ -129,7 +129,7 @@ def map_steering_controller(reader: ControllerReader) -> PluginMapping:
     )
     if not steering_joints or not traction_joints:
         raise DescriptionError(
-            "nothing that steers, or nothing that drives", location=reader.location,
+            "no joint that steers, or none that drives", location=reader.location,
             valid="traction_joints_names and steering_joints_names",
         )  # fmt: skip
     model = reader.model
