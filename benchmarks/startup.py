@@ -31,14 +31,14 @@ HEAVY = "import typer, pydantic, numba, mujoco, scipy.linalg, scipy.ndimage"
 """What physics, kernels and planners need."""
 PLAN_STEPS = (
     "plan", "steps", "stones", "--fraction", "0.12", "--cell-size", "0.06", "--height-range", "0.3",
-    "--origin", "0.34,-0.6", "--size", "0.4,1.2", "--to", "0.3,0", "--max-events", "2000",
+    "--origin", "0.34,-0.6", "--size", "0.4,1.2", "--goal", "0.3,0", "--max-events", "2000",
 )  # fmt: skip
 """A search so short that the time is that of the command."""
 FIRST_STEPS = """
 import os, sys
-from roboyard.cli.run_display import Display
+from roboyard.cli.run_display import RunDisplay
 from roboyard.cli.main import main
-Display.tick = lambda display: os._exit(0)  # called when 0.1 s of the run are simulated
+RunDisplay.tick = lambda display: os._exit(0)  # called when 0.1 s of the run are simulated
 sys.argv = ["roboyard", "run", sys.argv[1], "--quiet", "--out", sys.argv[2]]
 main()
 """
@@ -60,8 +60,8 @@ def verbs(folder: Path) -> list[tuple[str, str, float]]:
         ("check scenario rover-homing", HEAVY, 1.0),
         ("check scenario cell-collaboration", HEAVY, 1.0),
         (f"check step-plan {folder / 'steps.json'}", HEAVY, 1.0),
-        (f"plan path {folder / 'walls.yaml'} --from 0.5,4 --to 9.5,1 --robot rover", HEAVY, 1.0),
-        ("plan arm scitos_arm --to ahead", HEAVY, 1.0),
+        (f"plan path {folder / 'walls.yaml'} --start 0.5,4 --goal 9.5,1 --robot rover", HEAVY, 1.0),
+        ("plan arm scitos_arm --goal ahead", HEAVY, 1.0),
         (f"plan tasks {library / 'missions' / 'scitos_tasks.yaml'}", PLAIN, 1.0),
         (" ".join(PLAN_STEPS), HEAVY, 1.0),
     ]

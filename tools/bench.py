@@ -58,7 +58,7 @@ def measure(name: str, options: Sequence[str], repeats: int) -> dict[str, Any] |
         "machine": machine(),
         "busy": round(busy, 1),
         "seconds": round(took),
-        "skipped": [f"{item['what']}: {item['why']}" for item in answer["skipped"]],
+        "skipped": [f"{item['part']}: {item['reason']}" for item in answer["skipped"]],
         "details": [without_paths(line, options) for line in answer["details"][name]],
         "runs": runs,
     }

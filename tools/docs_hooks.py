@@ -1,4 +1,4 @@
-"""Hooks of the documentation's build: pages of all nodes, made from their classes; and the table of all metrics.
+"""Hooks of the documentation's build: pages of all nodes and commands, and the table of all metrics.
 
 Each room that has nodes gets the page ``reference/nodes/ROOM.md``; ``reference/nodes/index.md`` lists all nodes. They
 are made whenever the pages are built, so they say what the classes declare.
@@ -9,6 +9,7 @@ The table of metrics is part of ``docs/reference/metrics.md``; ``python tools/do
 import re
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 from roboyard.bringup import catalog
 from roboyard.bringup.node_documentation import NodeDescription, describe_node
@@ -28,6 +29,10 @@ Names of topics are relative to the robot's namespace, `~` stands for the node's
 [scenario](../../rooms/scenarios.md) or in the robot's file. Numbers may carry a unit, such as `500 mm`. *Runtime* marks
 parameters that may change while the node runs. A *resource* is an object that a node needs and that does not travel
 over the bus; the run provides it.
+"""
+COMMAND_PAGE = "reference/commands.md"
+COMMANDS_INTRODUCTION = """Every command of the program with its arguments and options, as `roboyard COMMAND --help`
+prints them. [Command line](cli.md) explains their use, the exit codes and the output.
 """
 
 
@@ -88,11 +93,61 @@ def _escape(text: str) -> str:
     return "".join(escaped)
 
 
+def make_command_page() -> tuple[str, str]:
+    """Return the path and the text of the page of all commands, made from the program itself."""
+    import typer
+
+    from roboyard.cli.app import make_app
+
+    program = typer.main.get_command(make_app())
+    lines = ["# Commands", "", COMMANDS_INTRODUCTION]
+    for words, command in iterate_commands(program):
+        lines += [f"## {words}", "", *_make_command_section(words, command), ""]
+    return COMMAND_PAGE, "\n".join(lines)
+
+
+def iterate_commands(command: Any, words: tuple[str, ...] = ()) -> Iterable[tuple[str, Any]]:
+    """Yield every command below a group with its words: ("topic echo", command)."""
+    for name, inner in command.commands.items():
+        if hasattr(inner, "commands"):
+            yield from iterate_commands(inner, (*words, name))
+        else:
+            yield " ".join((*words, name)), inner
+
+
+def _make_command_section(words: str, command: Any) -> list[str]:
+    paragraphs = [" ".join(text.split()) for text in re.split(r"\n\s*\n", command.help or "")]
+    arguments = [one for one in command.params if one.param_type_name == "argument"]
+    options = [one for one in command.params if one.param_type_name == "option"]
+    usage = " ".join(["roboyard", words, *(one.metavar or one.name.upper() for one in arguments)])
+    lines = [f"`{usage}`"]
+    for paragraph in paragraphs:
+        lines += ["", _escape(paragraph)]
+    if arguments:
+        lines += ["", "| argument | meaning |", "| --- | --- |"]
+        lines += [_make_row((f"`{one.metavar or one.name.upper()}`", _escape(one.help or ""))) for one in arguments]
+    if options:
+        lines += ["", "| option | default | meaning |", "| --- | --- | --- |"]
+        lines += [_make_row((_format_names(one), _format_default(one), _escape(one.help or ""))) for one in options]
+    return lines
+
+
+def _format_names(option: Any) -> str:
+    names = ", ".join(f"`{name}`" for name in [*option.opts, *option.secondary_opts])
+    return names if option.metavar is None else f"{names} `{option.metavar}`"
+
+
+def _format_default(option: Any) -> str:
+    if option.required:
+        return "required"
+    return "" if option.default in (None, False, "") or callable(option.default) else f"`{option.default}`"
+
+
 def on_files(files, config):
     """For mkdocs: add the pages to those of the folder ``docs``."""
     from mkdocs.structure.files import File
 
-    for path, text in make_node_pages().items():
+    for path, text in {**make_node_pages(), **dict([make_command_page()])}.items():
         files.append(File.generated(config, path, content=text))
     return files
 

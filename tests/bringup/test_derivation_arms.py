@@ -10,7 +10,7 @@ from tests.harness.bus import BusHarness
 
 import roboyard as ry
 from roboyard.bringup.derivation import find_groups_file
-from roboyard.cli.arm_analysis import analyze_arm
+from roboyard.manipulation.arm_analysis import analyze_arm
 from roboyard.description import load_model
 from roboyard.errors import ConfigError
 from roboyard.manipulation import load_groups

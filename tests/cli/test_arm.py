@@ -31,7 +31,7 @@ def test_ik_solutions_put_the_tool_at_the_pose() -> None:
     chain = groups.chain("arm")
     T = chain.forward(groups.group("arm").pose("home"))
     code, found = run_arm(
-        "ik", "iisy", "--to", f"{T[0, 3]} {T[1, 3]} {T[2, 3]} 3.141592653589793 0 0", "--seed-state", "home"
+        "ik", "iisy", "--goal", f"{T[0, 3]} {T[1, 3]} {T[2, 3]} 3.141592653589793 0 0", "--seed-state", "home"
     )
     assert code == 0
     assert found["method"] == "spherical wrist"
@@ -45,24 +45,24 @@ def test_ik_goal_out_of_reach_has_exit_code_1_and_nearest_pose() -> None:
     assert (code, found["solutions"], found["cause"]) == (1, [], "orientation")
     assert found["nearest"]["angle"] > 0.1
     assert CliRunner().invoke(app, ["arm", "ik", "youbot_arm", "--position", "2 0 0", "--axis", "1 0 0"]).exit_code == 1
-    shown = CliRunner().invoke(app, ["arm", "ik", "youbot_arm", "--position", "0.25 0 0.05", "--axis", "0 0 -1"])
-    assert shown.exit_code == 0
-    assert "µm" in shown.stdout
+    displayed = CliRunner().invoke(app, ["arm", "ik", "youbot_arm", "--position", "0.25 0 0.05", "--axis", "0 0 -1"])
+    assert displayed.exit_code == 0
+    assert "µm" in displayed.stdout
 
 
 def test_reach_equals_length_of_links(tmp_path: Path) -> None:
-    picture = tmp_path / "reach.png"
-    code, found = run_arm("workspace", "scitos_arm", "--samples", "20000", "--out", str(picture))
+    image = tmp_path / "reach.png"
+    code, found = run_arm("workspace", "scitos_arm", "--samples", "20000", "--picture", str(image))
     assert code == 0
-    assert 1.19 < found["farthest"] <= 1.219 + 1e-9
-    assert Image.open(picture).getcolors(50) is None
-    again = run_arm("workspace", "scitos_arm", "--samples", "20000")[1]
-    assert again["volume"] == found["volume"]
+    assert 1.19 < found["max_reach"] <= 1.219 + 1e-9
+    assert Image.open(image).getcolors(50) is None
+    repeated = run_arm("workspace", "scitos_arm", "--samples", "20000")[1]
+    assert repeated["volume"] == found["volume"]
 
 
 def test_setup_file_reads_back_with_safe_pose(tmp_path: Path) -> None:
-    out, picture = tmp_path / "arm.yaml", tmp_path / "arm.png"
-    code, found = run_arm("setup", "youbot_arm", "--samples", "2000", "--out", str(out), "--picture", str(picture))
+    out, image = tmp_path / "arm.yaml", tmp_path / "arm.png"
+    code, found = run_arm("setup", "youbot_arm", "--samples", "2000", "--out", str(out), "--picture", str(image))
     assert code == 0
     assert found["groups"]["arm"]["tip"] == "gripper_tip"
     assert found["groups"]["arm"]["clearance"] > 0.01
@@ -71,7 +71,7 @@ def test_setup_file_reads_back_with_safe_pose(tmp_path: Path) -> None:
     groups = load_groups(out, model)
     assert set(groups.group("arm").poses) >= {"safe"}
     assert groups.allowed == found_pairs(groups, np.random.default_rng(0), 2000)
-    assert Image.open(picture).getcolors(50) is None
+    assert Image.open(image).getcolors(50) is None
 
 
 @pytest.mark.parametrize("name", ["scitos_arm", "iisy", "youbot"])
@@ -79,11 +79,11 @@ def test_groups_written_and_read_are_equal(tmp_path: Path, name: str) -> None:
     groups = load_joint_groups(name)
     path = tmp_path / "groups.yaml"
     path.write_text(groups_text(groups, "again"))
-    again = load_groups(path, groups.model)
-    assert again.allowed == groups.allowed
-    assert again.grippers == groups.grippers
-    assert again.acceleration == groups.acceleration
-    for one, other in zip(groups.groups.values(), again.groups.values(), strict=True):
+    repeated = load_groups(path, groups.model)
+    assert repeated.allowed == groups.allowed
+    assert repeated.grippers == groups.grippers
+    assert repeated.acceleration == groups.acceleration
+    for one, other in zip(groups.groups.values(), repeated.groups.values(), strict=True):
         assert (one.joints, one.base, one.tip, one.axis, one.gripper) == (
             other.joints, other.base, other.tip, other.axis, other.gripper
         )  # fmt: skip
@@ -91,12 +91,12 @@ def test_groups_written_and_read_are_equal(tmp_path: Path, name: str) -> None:
         assert one.tools.keys() == other.tools.keys()
 
 
-@pytest.mark.parametrize("verb", ["ik", "workspace", "setup"])
-def test_arm_verbs_take_any_description(external_data: Path, verb: str) -> None:
+@pytest.mark.parametrize("subcommand", ["ik", "workspace", "setup"])
+def test_arm_commands_take_any_description(external_data: Path, subcommand: str) -> None:
     path = external_data / "descriptions/franka/franka_description/robots/panda/panda.expanded.urdf"
     more = {"ik": ["--position", "0.4 0.1 0.4", "--axis", "0 0 -1"], "workspace": ["--samples", "2000"],
-            "setup": ["--samples", "100"]}[verb]  # fmt: skip
-    code, found = run_arm(verb, str(path), *more)
+            "setup": ["--samples", "100"]}[subcommand]  # fmt: skip
+    code, found = run_arm(subcommand, str(path), *more)
     assert code == 0
     assert found["robot"] == "panda"
 
@@ -104,21 +104,21 @@ def test_arm_verbs_take_any_description(external_data: Path, verb: str) -> None:
 @pytest.mark.parametrize(
     ("words", "kind", "expected"),
     [
-        (["ik", "nobody", "--to", "0 0 0 0 0 0"], UnknownNameError, "nobody"),
-        (["ik", "iisy"], InputError, "no goal"),
-        (["ik", "iisy", "--to", "0 0 0"], InputError, "--to"),
-        (["ik", "iisy", "--to", "0 0 nan 0 0 0"], InputError, "--to"),
-        (["ik", "iisy", "--position", "0 0 0"], InputError, "no goal"),
+        (["ik", "nobody", "--goal", "0 0 0 0 0 0"], UnknownNameError, "nobody"),
+        (["ik", "iisy"], InputError, "exactly one goal"),
+        (["ik", "iisy", "--goal", "0 0 0"], InputError, "--goal"),
+        (["ik", "iisy", "--goal", "0 0 nan 0 0 0"], InputError, "--goal"),
+        (["ik", "iisy", "--position", "0 0 0"], InputError, "exactly one goal"),
         (["ik", "iisy", "--position", "0 0 0", "--axis", "0 0 0"], InputError, "must be a direction"),
-        (["ik", "iisy", "--to", "0 0 1 0 0 0", "--group", "leg"], UnknownNameError, "no group 'leg'"),
-        (["ik", "iisy", "--to", "0 0 1 0 0 0", "--tool", "pen"], UnknownNameError, "no tool 'pen'"),
-        (["ik", "iisy", "--to", "0 0 1 0 0 0", "--seed-state", "hme"], UnknownNameError, "did you mean 'home'"),
-        (["ik", "iisy", "--to", "0 0 1 0 0 0", "--seed-state", "1 2"], InputError, "--seed-state"),
-        (["workspace", "iisy", "--out", "x.txt"], InputError, "--out"),
+        (["ik", "iisy", "--goal", "0 0 1 0 0 0", "--group", "leg"], UnknownNameError, "no group 'leg'"),
+        (["ik", "iisy", "--goal", "0 0 1 0 0 0", "--tool", "pen"], UnknownNameError, "no tool 'pen'"),
+        (["ik", "iisy", "--goal", "0 0 1 0 0 0", "--seed-state", "hme"], UnknownNameError, "did you mean 'home'"),
+        (["ik", "iisy", "--goal", "0 0 1 0 0 0", "--seed-state", "1 2"], InputError, "--seed-state"),
+        (["workspace", "iisy", "--picture", "x.txt"], InputError, "--picture"),
         (["setup", "rover"], InputError, "no chain"),
         (["setup", "iisy", "--out", "x.txt"], InputError, "--out"),
     ],
 )
-def test_arm_verbs_refuse_bad_input(words: list[str], kind: type[Exception], expected: str) -> None:
+def test_arm_commands_refuse_bad_input(words: list[str], kind: type[Exception], expected: str) -> None:
     with pytest.raises(kind, match=expected):
         run_arm(*words)

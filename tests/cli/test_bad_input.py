@@ -53,16 +53,18 @@ SCENARIOS = {
 
 
 @pytest.mark.parametrize("name", ROBOTS)
-@pytest.mark.parametrize("verb", ["check", "run"])
-def test_bad_robots_are_one_error(command: Command, name: str, verb: str) -> None:
+@pytest.mark.parametrize("subcommand", ["check", "run"])
+def test_bad_robots_are_one_error(command: Command, name: str, subcommand: str) -> None:
     text, expected = ROBOTS[name]
     Path(name).write_text(text)
-    words = ["check", "robot", name] if verb == "check" else ["run", "rover-drive", "--robot", name, "--out", "out"]
-    done = command(*words)
-    assert done.code == 2, done
+    words = (
+        ["check", "robot", name] if subcommand == "check" else ["run", "rover-drive", "--robot", name, "--out", "out"]
+    )
+    result = command(*words)
+    assert result.code == 2, result
     for part in expected:
-        assert part in done.error
-    assert len(done.error) < 400
+        assert part in result.error
+    assert len(result.error) < 400
     assert not Path("out").exists() or not list(Path("out").iterdir()), "nothing is left behind"
 
 
@@ -70,10 +72,10 @@ def test_bad_robots_are_one_error(command: Command, name: str, verb: str) -> Non
 def test_bad_scenarios_are_one_error(command: Command, text: str) -> None:
     Path("s.yaml").write_text(text)
     for words in (["check", "scenario", "s.yaml"], ["run", "s.yaml", "--out", "out"]):
-        done = command(*words)
-        assert done.code == 2, done
+        result = command(*words)
+        assert result.code == 2, result
         for part in SCENARIOS[text]:
-            assert part in done.error
+            assert part in result.error
     assert not Path("out").exists() or not list(Path("out").iterdir()), "nothing is left behind"
 
 
@@ -107,9 +109,9 @@ def test_bad_files_are_one_error(command: Command, words: list[str], kind: str) 
         path.mkdir()
     elif kind != "missing":
         path.write_bytes(b"" if kind == "empty" else bytes(range(256)) * 4)
-    done = command(*[word.format(path) for word in words])
-    assert done.code == 2, done
-    assert "file" in done.error
+    result = command(*[word.format(path) for word in words])
+    assert result.code == 2, result
+    assert "file" in result.error
     assert not Path("new.mcap").exists()
 
 
@@ -126,12 +128,12 @@ def test_unreadable_files_are_one_error(command: Command, words: list[str]) -> N
     try:
         if os.access(path, os.R_OK, effective_ids=True):
             pytest.skip("every user may read everything here")
-        done = command(*words, path.name)
+        result = command(*words, path.name)
     finally:
         os.seteuid(user)
-    assert done.code == 2, done
-    assert "file.sdf" in done.error
-    assert "Permission denied" in done.error
+    assert result.code == 2, result
+    assert "file.sdf" in result.error
+    assert "Permission denied" in result.error
 
 
 def test_bad_settings_are_one_error(command: Command, scenario: Path) -> None:
@@ -143,9 +145,9 @@ def test_bad_settings_are_one_error(command: Command, scenario: Path) -> None:
         ("robots.rover.pose=[1,2", "is not valid YAML"),
         ("duration.x=1", "cannot be set inside"),
     ):
-        done = command("run", scenario, "--set", setting)
-        assert done.code == 2, setting
-        assert expected in done.error, setting
+        result = command("run", scenario, "--set", setting)
+        assert result.code == 2, setting
+        assert expected in result.error, setting
 
 
 def test_run_never_overwrites_folders(command: Command, scenario: Path) -> None:
@@ -158,23 +160,23 @@ def test_run_never_overwrites_folders(command: Command, scenario: Path) -> None:
 
 
 def test_errors_are_objects_in_json(command: Command) -> None:
-    done = command("run", "nothing", "--json")
-    assert (done.code, done.json["exit_code"]) == (2, 2)
-    assert "no scenario 'nothing'" in done.json["error"]
-    assert len(done.out.splitlines()) == 1
+    result = command("run", "nothing", "--json")
+    assert (result.code, result.json["exit_code"]) == (2, 2)
+    assert "no scenario 'nothing'" in result.json["error"]
+    assert len(result.out.splitlines()) == 1
 
 
-def test_replay_of_missing_things_is_one_error(command: Command, recording: Path) -> None:
+def test_replay_of_missing_entries_is_one_error(command: Command, recording: Path) -> None:
     for words, expected in (
         (["-t", "/nothing"], "no topic /nothing"),
-        (["--start-offset", "5"], "--start-offset 5 is behind the end"),
+        (["--start-offset", "5"], "--start-offset 5 is after the end"),
         (["--node", "odometri"], "odometri"),
         (["--node", "differential_drive"], "hardware"),
-        (["--param", "x"], "is no parameter"),
-        (["--param", "odometry.rate=1"], "names no node"),
+        (["--param", "x"], "invalid parameter"),
+        (["--param", "odometry.rate=1"], "names no --node node"),
         (["--node", "odometry", "--param", "odometry.rat=1"], "no parameter 'rat'"),
         (["--out", str(recording)], "exists already"),
     ):
-        done = command("replay", recording, "--rate", "0", *words)
-        assert done.code == 2, words
-        assert expected in done.error, words
+        result = command("replay", recording, "--rate", "0", *words)
+        assert result.code == 2, words
+        assert expected in result.error, words

@@ -50,8 +50,13 @@ POSITIVE = st.floats(1e-6, 1e6)
 
 
 def git(*words: str) -> None:
-    who = {"GIT_AUTHOR_NAME": "A", "GIT_AUTHOR_EMAIL": "a@b", "GIT_COMMITTER_NAME": "A", "GIT_COMMITTER_EMAIL": "a@b"}
-    subprocess.run(["git", *words], env={**os.environ, **who}, check=True, capture_output=True)
+    author = {
+        "GIT_AUTHOR_NAME": "A",
+        "GIT_AUTHOR_EMAIL": "a@b",
+        "GIT_COMMITTER_NAME": "A",
+        "GIT_COMMITTER_EMAIL": "a@b",
+    }
+    subprocess.run(["git", *words], env={**os.environ, **author}, check=True, capture_output=True)
 
 
 def put(name: str, figures: Any = (), **more: Any) -> None:
@@ -89,28 +94,28 @@ def test_both_revisions_are_measured_in_turn(command: Command, log: Path) -> Non
     commit("first")
     put("quick", [figure("a", [1.0, 2.0, 2.0, 2.4, 1.8, 1.5], "ms"), figure("b", 100.0, "1/s"), figure("c", 4.0, "mm")])
     Path("files").mkdir()
-    done = command("bench", "quick", "--against", "first", "--data", "files", "--json")
-    assert done.code == 1
+    result = command("bench", "quick", "--against", "first", "--data", "files", "--json")
+    assert result.code == 1
     words = f"quick --data {Path('files').absolute()}"
     order = ["old", "new", "old", "new", "new", "old", "old", "new", "new", "old", "old", "new"]
     assert log.read_text().splitlines() == [f"{side} {words}" for side in order]
-    a, b, c = done.json["figures"]["quick"]
+    a, b, c = result.json["figures"]["quick"]
     assert (a["old"], a["new"]) == ([1.0, 1.1, 1.2, 0.9, 1.0], [2.0, 2.0, 2.4, 1.8, 1.5])
     assert a["ratios"] == pytest.approx([2.0, 2.0 / 1.1, 2.0, 2.0, 1.5])
     assert (a["ratio"], a["interval"]) == (2.0, [1.5, 2.0])
     assert (b["ratio"], c["ratio"]) == (0.5, 4.0 / 3.0)
-    assert [one["verdict"] for one in (a, b, c)] == ["slower", "faster", "changed"]
-    assert done.json["slower"] == ["quick: a"]
+    assert [one["result"] for one in (a, b, c)] == ["slower", "faster", "changed"]
+    assert result.json["slower"] == ["quick: a"]
     log.unlink()
-    done = command("bench", "quick", "--against", "first", "--tolerance", "60")
-    assert done.code == 0  # not all of its spread lies above
-    for expected in ("2.000", "1.500 … 2.000", "unclear", "faster", "changed", "nothing is slower by more than 60 %"):
-        assert expected in done.out
+    result = command("bench", "quick", "--against", "first", "--tolerance", "60")
+    assert result.code == 0  # not all of its spread lies above
+    for expected in ("2.000", "1.500 … 2.000", "unclear", "faster", "changed", "no figure is slower by more than 60 %"):
+        assert expected in result.out
     log.unlink()
-    done = command("bench", "quick", "--against", "first", "--repeats", "1")
-    assert done.code == 1
-    assert "fewer than 5 pairs" in done.out
-    assert "slower by more than 3 %, with all of the spread: quick: a" in done.out
+    result = command("bench", "quick", "--against", "first", "--repeats", "1")
+    assert result.code == 1
+    assert "fewer than 5 pairs" in result.out
+    assert "slower by more than 3 %, with the whole interval: quick: a" in result.out
 
 
 def test_a_side_that_cannot_be_measured_is_reported(command: Command, log: Path) -> None:
@@ -122,9 +127,9 @@ def test_a_side_that_cannot_be_measured_is_reported(command: Command, log: Path)
     put("moved", [figure("path of 13", 1.0, "ms"), figure("kept", 1.0, "ms")], skipped=[{"what": "x", "why": "no X"}])
     put("fewer", [figure("kept", 1.0, "ms"), figure("none", None, "ms")])
     put("fresh", [figure("a", 1.0, "ms")])
-    done = command("bench", "--against", "first", "--repeats", "2", "--json")
-    assert done.code == 1
-    found = done.json
+    result = command("bench", "--against", "first", "--repeats", "2", "--json")
+    assert result.code == 1
+    found = result.json
     assert found["failed"]["lost"] == {"old": "the planner is gone"}
     assert "fresh.json" in found["failed"]["fresh"]["old"]
     assert [one["name"] for one in found["figures"]["moved"]] == ["path of 13", "kept"]
@@ -132,13 +137,13 @@ def test_a_side_that_cannot_be_measured_is_reported(command: Command, log: Path)
     assert found["only"] == {"fewer": {"old": ["dropped"], "new": ["none"]}}
     assert not found["slower"]
     log.unlink()
-    done = command("bench", "lost", "fewer", "--against", "first", "--repeats", "1")
-    assert done.code == 1
+    result = command("bench", "lost", "fewer", "--against", "first", "--repeats", "1")
+    assert result.code == 1
     for expected in (
         "the old revision could not be measured: the planner is gone",
         "only at the old revision: dropped",
     ):
-        assert expected in done.out
+        assert expected in result.out
     log.unlink()
     assert command("bench", "moved", "--against", "first", "--repeats", "1").code == 0
 
@@ -153,14 +158,14 @@ def test_bad_input_is_reported(command: Command, log: Path) -> None:
         (["quick", "--against", "first", "--tolerance", "-1"], "--tolerance"),
         (["quick", "--against", "first", "--repeats", "0"], "repeats"),
     ):
-        done = command("bench", *words)
-        assert done.code == 2, words
-        assert reason in done.error
+        result = command("bench", *words)
+        assert result.code == 2, words
+        assert reason in result.error
     git("mv", "src", "other")
     commit("empty")
-    done = command("bench", "quick", "--against", "empty")
-    assert done.code == 2
-    assert "no folder src/roboyard" in done.error
+    result = command("bench", "quick", "--against", "empty")
+    assert result.code == 2
+    assert "no folder src/roboyard" in result.error
 
 
 def test_a_folder_without_git_is_reported(command: Command, tmp_path: Path) -> None:
@@ -220,14 +225,14 @@ def test_results_are_inverted_with_the_sides_and_soften_with_the_tolerance(
     pairs: list[tuple[float, float]], unit: str, tolerance: float, more: float
 ) -> None:
     old, new = zip(*pairs, strict=True)
-    (there,), (back,) = compared(old, new, unit).figures, compared(new, old, unit).figures
-    assert there.ratio is not None
-    turned = sorted(1.0 / ratio for ratio in back.ratios)
-    assert sorted(there.ratios) == pytest.approx(turned)
-    if there.classify(tolerance) == "slower":
+    (opposite,), (back,) = compared(old, new, unit).figures, compared(new, old, unit).figures
+    assert opposite.ratio is not None
+    inverted = sorted(1.0 / ratio for ratio in back.ratios)
+    assert sorted(opposite.ratios) == pytest.approx(inverted)
+    if opposite.classify(tolerance) == "slower":
         assert back.classify(max(0.0, tolerance - 1e-9)) == "faster"
     else:
-        assert there.classify(tolerance + more) != "slower"
+        assert opposite.classify(tolerance + more) != "slower"
     (same,) = compared(old, old, unit).figures
     assert same.classify(0.0) == "same"
 
@@ -250,15 +255,15 @@ def test_a_revision_has_its_own_files_and_metadata(log: Path, tmp_path: Path) ->
     commit("first")
     Path("pyproject.toml").write_text(text.replace("7.8", "7.9"))
     repository = find_repository(Path())
-    ask = "import importlib.metadata as m; d = m.distribution('roboyard'); "
-    ask += "print(d.version, [p.value for p in m.entry_points(group='roboyard.nodes')])"
+    query = "import importlib.metadata as m; d = m.distribution('roboyard'); "
+    query += "print(d.version, [p.value for p in m.entry_points(group='roboyard.nodes')])"
     with open_revision(repository, "first") as first, open_working_tree(repository) as tree:
         assert (first.is_clean, tree.is_clean) == (True, False)
         assert first.commit == tree.commit
         assert tree.root == repository
         root = first.root
         for revision, version in ((first, "7.8"), (tree, "7.9")):
-            words = [str(revision.python), "-c", ask]
+            words = [str(revision.python), "-c", query]
             process = subprocess.run(words, env=dict(revision.environment), capture_output=True, text=True, check=True)
             assert process.stdout.split(" ", 1) == [version, "['roboyard.odd:Node']\n"]
         assert (root / "src/roboyard/__main__.py").read_text() == FAKE

@@ -26,43 +26,43 @@ def test_benchmarks_run_and_report(command: Command) -> None:
     assert command("bench", "counts", "--runs", "3").code == 1
     assert command("bench", "good", "--runs", "3", "--nightly").code == 0
     assert command("bench", "counts", "--runs", "0").code == 2
-    done = command("bench", "lost")
-    assert done.code == 1
-    assert "No module named 'a_module_that_is_not_there'" in done.error
+    result = command("bench", "lost")
+    assert result.code == 1
+    assert "No module named 'a_module_that_is_not_there'" in result.error
     for wrong in ("a.pdf", "nowhere/a.svg"):
         assert command("bench", "good", "--plot", wrong).code == 2
     assert command("bench", "odd").code == 1
     for name, text in (("unfinished", "def run(:"), ("idle", "x = 1"), ("parts", "PARTS = [1]")):
         Path(f"benchmarks/{name}.py").write_text(text)
-        done = command("bench", name)
-        assert done.code == 1, name
-        assert f"benchmarks/{name}.py" in done.error
-    done = command("bench", "goood")
-    assert done.code == 2
-    assert "no benchmark 'goood'" in done.error
+        result = command("bench", name)
+        assert result.code == 1, name
+        assert f"benchmarks/{name}.py" in result.error
+    result = command("bench", "goood")
+    assert result.code == 2
+    assert "no benchmark 'goood'" in result.error
 
 
 def test_benchmark_without_its_package_is_skipped_alone(command: Command) -> None:
     """The figures that remain are those of a file without the parts and the peers that are missing."""
     Path("benchmarks").mkdir()
-    whole = (
+    complete = (
         "def figure(name, **more): return {'name': name, 'value': 1.0, 'unit': 's', 'target': 2, 'limit': 3, **more}\n"
         "def first(nightly):\n    return [figure('a', peer='P', peer_value=3.0, ratio=3.0)]\n"
         "def last(nightly):\n    return {'figures': [figure('c', peer='P', missing='no P')]}\n"
     )
     lost = "def middle(nightly):\n    'How fast it is.'\n    import a_peer_that_is_not_there\n"
-    Path("benchmarks/all.py").write_text(whole + lost + "PARTS = (first, middle, last)\n")
-    Path("benchmarks/some.py").write_text(whole + "PARTS = (first, last)\n")
+    Path("benchmarks/all.py").write_text(complete + lost + "PARTS = (first, middle, last)\n")
+    Path("benchmarks/some.py").write_text(complete + "PARTS = (first, last)\n")
     Path("benchmarks/lost.py").write_text("import a_peer_that_is_not_there\n")
-    done = command("bench", "--json")
-    assert done.code == 0
-    assert done.json["figures"]["all"] == done.json["figures"]["some"]
-    assert done.json["figures"]["lost"] == []
-    assert [item["what"] for item in done.json["skipped"]] == ["all: how fast it is", "lost"]
-    assert "roboyard[bench]" in done.json["install"]
-    done = command("bench")
-    for expected in ("skipped all: how fast it is: No module named", "without its peer c: no P", "roboyard[bench]"):
-        assert expected in done.err
+    result = command("bench", "--json")
+    assert result.code == 0
+    assert result.json["figures"]["all"] == result.json["figures"]["some"]
+    assert result.json["figures"]["lost"] == []
+    assert [item["part"] for item in result.json["skipped"]] == ["all: how fast it is", "lost"]
+    assert "roboyard[bench]" in result.json["install"]
+    result = command("bench")
+    for expected in ("skipped all: how fast it is: No module named", "without reference c: no P", "roboyard[bench]"):
+        assert expected in result.err
 
 
 @pytest.mark.parametrize("columns", [60, 80, 120])
@@ -95,6 +95,6 @@ def test_profile_writes_a_folder(command: Command) -> None:
     assert [figure["value"] for figure in found["figures"]["looks"]] == [1, 1]
     assert found["details"]["looks"] == ["saw ['a']"]
     assert "saw []" in command("bench", "looks").out
-    done = command("bench", "looks", "--data", "lost")
-    assert done.code == 2
-    assert "no folder lost" in done.error
+    result = command("bench", "looks", "--data", "lost")
+    assert result.code == 2
+    assert "no folder lost" in result.error

@@ -19,31 +19,31 @@ def run(*words: str) -> CliResult:
 def test_bridged_run_reports_traffic_and_keeps_real_time(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
-    done = run("--foxglove", "--bridge-port", str(port), "--json", "--out", str(tmp_path / "run"))
-    notes = done.json["notes"]
+    result = run("--foxglove", "--bridge-port", str(port), "--json", "--out", str(tmp_path / "run"))
+    notes = result.json["notes"]
     assert f"foxglove, ws://127.0.0.1:{port}: 0 sent, 0 received" in notes
     assert any(note.startswith("1 × real time: at most ") for note in notes)
 
 
 @pytest.mark.slow
 def test_run_with_taken_port_leaves_no_folder(tmp_path: Path) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        port = taken.getsockname()[1]
-        done = run("--rosbridge", "--bridge-port", str(port), "--out", str(tmp_path / "run"))
-    assert done.code == 2
-    assert f"port {port} cannot be served" in done.err
-    assert "Traceback" not in done.err
+    with socket.create_server(("127.0.0.1", 0)) as used_port:
+        port = used_port.getsockname()[1]
+        result = run("--rosbridge", "--bridge-port", str(port), "--out", str(tmp_path / "run"))
+    assert result.code == 2
+    assert f"port {port} cannot be served" in result.err
+    assert "Traceback" not in result.err
     assert not (tmp_path / "run").exists()
 
 
-@pytest.mark.parametrize("wanted", [{}, {"foxglove": True, "rosbridge": True}, {"ros1": True}])
-def test_bridge_port_with_two_servers_is_refused(wanted: dict[str, bool]) -> None:
+@pytest.mark.parametrize("arguments", [{}, {"foxglove": True, "rosbridge": True}, {"ros1": True}])
+def test_bridge_port_with_two_servers_is_refused(arguments: dict[str, bool]) -> None:
     with pytest.raises(InputError, match=r"--bridge-port 9000"):
-        BridgeOptions.from_options(wanted, (), "127.0.0.1", 9000, ())
+        BridgeOptions.from_options(arguments, (), "127.0.0.1", 9000, ())
 
 
-def test_patience_without_omitted_node_is_refused() -> None:
-    with pytest.raises(InputError, match=r"--external-timeout 5 waits for nobody \(.*--external NODE"):
+def test_external_timeout_without_omitted_node_is_refused() -> None:
+    with pytest.raises(InputError, match=r"--external-timeout 5 requires an external node \(.*--external NODE"):
         BridgeOptions.from_options({"ros2": True}, (), "127.0.0.1", None, (), 5.0)
 
 

@@ -9,22 +9,22 @@ from tests.cli.conftest import Command
 from tests.scenarios.test_calibration import CART
 
 
-def test_calibrate_writes_result_beside_the_robot_file(command: Command) -> None:
+def test_calibrate_writes_result_in_the_folder_of_the_robot_file(command: Command) -> None:
     Path("cart.urdf").write_text(CART)
-    done = command("calibrate", "odometry", "./cart.urdf", "--turns", "4", "--seed", "3", "--out", "found", "--json")
-    assert done.code == 0, done.err
-    data = done.json
-    assert data["moves"] == 8
+    result = command("calibrate", "odometry", "./cart.urdf", "--turns", "4", "--seed", "3", "--out", "found", "--json")
+    assert result.code == 0, result.err
+    data = result.json
+    assert data["maneuvers"] == 8
     assert data["turn_error_calibrated"] < 0.5 * data["turn_error_uncalibrated"]
     assert {Path(path).name for path in data["files"].values()} == {
         "report.html", "fit.png", "maneuvers.csv", "calibration.yaml",
     }  # fmt: skip
     assert all(Path(path).is_file() for path in data["files"].values())
-    assert Path(data["stored"]).name == "cart.calibration.yaml"
+    assert Path(data["stored_file"]).name == "cart.calibration.yaml"
     low, high = data["estimates"]["slip_factor"]["interval"]
     assert low < data["estimates"]["slip_factor"]["value"] < high
-    shown = command("check", "robot", "./cart.urdf")
-    assert "as calibrated in cart.calibration.yaml" in shown.err
+    displayed = command("check", "robot", "./cart.urdf")
+    assert "as calibrated in cart.calibration.yaml" in displayed.err
 
 
 @pytest.mark.parametrize(
@@ -44,7 +44,7 @@ def test_bad_input_is_one_line_and_leaves_nothing(command: Command, arguments: l
         '<robot name="stone"><link name="a"><inertial><mass value="1"/>'
         '<inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial></link></robot>'
     )
-    done = command("calibrate", "odometry", *arguments)
-    assert done.code == 2
-    assert message in done.error
+    result = command("calibrate", "odometry", *arguments)
+    assert result.code == 2
+    assert message in result.error
     assert not Path("runs").exists()

@@ -20,21 +20,21 @@ WORLD = """<sdf version="1.9"><world name="w"><model name="m"><link name="l">
 
 def test_check_lists_faults_of_a_robot(command: Command) -> None:
     Path("r.urdf").write_text(ROBOT.format(0.01))
-    done = command("check", "robot", "r.urdf")
-    assert done.code == 2
-    lines = [line for line in done.err.splitlines() if line.startswith("error:")]
+    completed = command("check", "robot", "r.urdf")
+    assert completed.code == 2
+    lines = [line for line in completed.err.splitlines() if line.startswith("error:")]
     assert ["link 'base'" in lines[0], "link 'arm'" in lines[1], len(lines)] == [True, True, 2]
     assert "r.urdf:2:" in lines[0]
     assert "r.urdf:4:" in lines[1]
-    assert "--repair mends them" in done.err
+    assert "--repair repairs them" in completed.err
     found = command("check", "robot", "r.urdf", "--json")
     assert found.code == 2
     assert found.json["ok"] is False
     assert len(found.json["faults"]) == 2
-    mended = command("check", "robot", "r.urdf", "--repair", "--json")
-    assert mended.code == 0
-    assert len(mended.json["repairs"]) == 2
-    assert "smaller moments raised to 0.05 and 0.05" in mended.json["repairs"][0]
+    repaired = command("check", "robot", "r.urdf", "--repair", "--json")
+    assert repaired.code == 0
+    assert len(repaired.json["repairs"]) == 2
+    assert "smaller moments raised to 0.05 and 0.05" in repaired.json["repairs"][0]
 
 
 def test_check_accepts_harmless_faults(command: Command) -> None:
@@ -42,14 +42,14 @@ def test_check_accepts_harmless_faults(command: Command) -> None:
     Path("r.urdf").write_text(ROBOT.format(50).replace('izz="0.1"', 'izz="50"'))
     found = command("check", "robot", "r.urdf", "--json")
     assert found.code == 0
-    (said,) = [one for one in found.json["warnings"] if "implausible" in one]
-    assert "r.urdf:2: link 'base'" in said
+    (messages,) = [one for one in found.json["warnings"] if "implausible" in one]
+    assert "r.urdf:2: link 'base'" in messages
     assert found.json["masses"][0]["inertia"][0] == 50.0
-    mended = command("check", "robot", "r.urdf", "--repair", "--json").json
-    assert len(mended["repairs"]) == 1
-    assert "of its collision shapes" in mended["repairs"][0]
-    assert mended["masses"][0]["inertia"][2] < 0.01
-    assert not any("implausible" in one for one in mended["warnings"])
+    repaired = command("check", "robot", "r.urdf", "--repair", "--json").json
+    assert len(repaired["repairs"]) == 1
+    assert "of its collision shapes" in repaired["repairs"][0]
+    assert repaired["masses"][0]["inertia"][2] < 0.01
+    assert not any("implausible" in one for one in repaired["warnings"])
 
 
 def test_check_warns_of_joints_that_cannot_move(command: Command) -> None:
@@ -72,7 +72,7 @@ def test_check_warns_of_joints_that_cannot_move(command: Command) -> None:
     assert any("unknown state interface 'postion'" in one for one in found["warnings"])
     result = command("check", "robot", "r.urdf").out
     for text in ("safety -0.5 … 1.5 rad, k_position 20, k_velocity 3", "velocity commands -0.7 … ∞",
-                 "follows -2 × j +0.1", "closes a loop from base to tip"):  # fmt: skip
+                 "mimics -2 × j +0.1", "closes a loop from base to tip"):  # fmt: skip
         assert text in " ".join(result.split()), text
 
 
@@ -82,20 +82,20 @@ def test_check_reports_properties_of_a_robot(command: Command) -> None:
     assert found["tree"] == ["base 1 kg", "  arm 1 kg, revolute by j"]
     assert found["limits"][0]["limits"] == [{"lower": -1.0, "upper": 2.0, "velocity": 3.0, "effort": 4.0}]
     assert found["masses"][1] == {"name": "arm", "mass": 1.0, "com": [0, 0, 0], "inertia": [0.1, 0.1, 0.1, 0, 0, 0]}
-    assert found["standing"].startswith("it rests")
+    assert found["standing"].startswith("the robot rests")
     assert not found["repairs"]
     assert Path("r.png").read_bytes().startswith(b"\x89PNG")
-    for name, word in (("r.txt", "ends in"), ("no/r.png", "no folder")):
-        done = command("check", "robot", "r.urdf", "--picture", name)
-        assert done.code == 2
-        assert word in done.error
+    for name, word in (("r.txt", "ends in"), ("no/r.png", "a folder that exists")):
+        completed = command("check", "robot", "r.urdf", "--picture", name)
+        assert completed.code == 2
+        assert word in completed.error
 
 
 def test_check_reports_properties_of_worlds(command: Command) -> None:
     Path("w.sdf").write_text(WORLD)
-    done = command("check", "world", "w.sdf")
-    assert done.code == 2
-    assert "link 'l' has mass -2 kg" in done.error
+    completed = command("check", "world", "w.sdf")
+    assert completed.code == 2
+    assert "link 'l' has mass -2 kg" in completed.error
     assert command("check", "world", "w.sdf", "--repair", "--json").json["repairs"][0].endswith("2 kg is used")
 
 
@@ -103,15 +103,20 @@ def test_harmless_faults_are_warnings(command: Command) -> None:
     """A robot that runs as it is, is right: with massless links between its joints, or without a mesh."""
     inertial = '<inertial><mass value="1"/><inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial>'
     mesh = '<collision><geometry><mesh filename="package://no/such.stl"/></geometry></collision>'
-    turn = '<joint name="{0}" type="continuous"><parent link="{1}"/><child link="{2}"/><axis xyz="{3}"/></joint>'
-    joints = turn.format("j", "a", "b", "1 0 0") + turn.format("k", "b", "c", "0 1 0")
+    rotation_limit = (
+        '<joint name="{0}" type="continuous"><parent link="{1}"/><child link="{2}"/><axis xyz="{3}"/></joint>'
+    )
+    joints = rotation_limit.format("j", "a", "b", "1 0 0") + rotation_limit.format("k", "b", "c", "0 1 0")
     links = f'<link name="a">{inertial}{mesh}</link><link name="b"/><link name="c">{inertial}</link>'
     Path("r.urdf").write_text(f'<robot name="r">{links}{joints}</robot>')
-    done = command("check", "robot", "r.urdf", "--json")
-    assert done.code == 0
-    assert any("such.stl" in one for one in done.json["warnings"])
-    mended = command("check", "robot", "r.urdf", "--json", "--repair").json["repairs"]
-    assert [("such.stl" in one, "'b' moves but has no mass" in one) for one in mended] == [(True, False), (False, True)]
+    completed = command("check", "robot", "r.urdf", "--json")
+    assert completed.code == 0
+    assert any("such.stl" in one for one in completed.json["warnings"])
+    repaired = command("check", "robot", "r.urdf", "--json", "--repair").json["repairs"]
+    assert [("such.stl" in one, "'b' moves but has no mass" in one) for one in repaired] == [
+        (True, False),
+        (False, True),
+    ]
 
 
 def test_placeholders_of_missing_models_are_visible(command: Command) -> None:
@@ -128,10 +133,10 @@ def test_placeholders_of_missing_models_are_visible(command: Command) -> None:
 def test_check_lists_all_faults_of_a_world(command: Command) -> None:
     """As of a robot, with those of the models in it."""
     Path("w.sdf").write_text(WORLD.replace("</model>", '<link name="m"><pose>1 2</pose></link></model>'))
-    done = command("check", "world", "w.sdf", "--json")
-    assert done.code == 2
-    assert [one["mendable"] for one in done.json["listed"]] == [False, True]
-    assert "<pose> is '1 2'" in done.json["error"]
+    completed = command("check", "world", "w.sdf", "--json")
+    assert completed.code == 2
+    assert [one["repairable"] for one in completed.json["faults"]] == [False, True]
+    assert "<pose> is '1 2'" in completed.json["error"]
 
 
 def test_fixed_file_is_accepted(command: Command) -> None:
@@ -141,29 +146,29 @@ def test_fixed_file_is_accepted(command: Command) -> None:
         ("convert", "r.urdf", "--to", "urdf", "--out", "m.urdf"),
         ("run", "rover-drive", "--robot", "r.urdf"),
     ):
-        refused = command(*words)
-        assert refused.code == 2
-        assert "--repair` writes it mended" in refused.err
-    done = command("convert", "r.urdf", "--to", "urdf", "--out", "m.urdf", "--repair", "--json")
-    assert done.code == 0
-    assert len(done.json["repairs"]) == 2
+        rejected = command(*words)
+        assert rejected.code == 2
+        assert "--repair` writes a repaired copy" in rejected.err
+    completed = command("convert", "r.urdf", "--to", "urdf", "--out", "m.urdf", "--repair", "--json")
+    assert completed.code == 0
+    assert len(completed.json["repairs"]) == 2
     assert command("check", "robot", "m.urdf").code == 0
 
 
-def test_check_lists_all_faults_beside_a_fatal_one(command: Command) -> None:
+def test_check_lists_all_faults_next_to_a_fatal_one(command: Command) -> None:
     """Each with file and line, and whether --repair mends it; what only follows of another is not said."""
     text = ROBOT.format(0.01).replace('<axis xyz="0 0 1"/>', '<axis xyz="0 zero 1"/>')
     text = text.replace("</robot>", '\n<gazebo reference="arm"><mu1>slippery</mu1></gazebo></robot>')
     Path("r.urdf").write_text(text)
     for more in ((), ("--repair",)):
-        done = command("check", "robot", "r.urdf", "--json", *more)
-        assert done.code == 2
-        listed = [(one["fault"].split(" ")[0], one["mendable"]) for one in done.json["listed"]]
+        completed = command("check", "robot", "r.urdf", "--json", *more)
+        assert completed.code == 2
+        listed = [(one["message"].split(" ")[0], one["repairable"]) for one in completed.json["faults"]]
         assert listed == [("r.urdf:5:", False), ("r.urdf:7:", False), ("r.urdf:2:", True), ("r.urdf:4:", True)]
-        assert len(done.json["faults"]) == 4
-    lines = [line for line in done.err.splitlines() if line.startswith("error:")]
-    assert [line.endswith("[--repair mends it]") for line in lines] == [False, False, True, True]
-    assert "2 faults cannot be mended, 2 can" in done.err
+        assert len(completed.json["faults"]) == 4
+    lines = [line for line in completed.err.splitlines() if line.startswith("error:")]
+    assert [line.endswith("[--repair repairs it]") for line in lines] == [False, False, True, True]
+    assert "2 faults cannot be repaired, 2 can" in completed.err
 
 
 def test_check_passes_arguments_to_xacro(command: Command) -> None:

@@ -29,18 +29,18 @@ class Late(Good):
 
 def call(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, *args: str) -> tuple[int, str, str]:
     monkeypatch.setattr("sys.argv", ["roboyard", *args])
-    with pytest.raises(SystemExit) as ended:
+    with pytest.raises(SystemExit) as finished:
         main()
     out, err = capsys.readouterr()
-    return int(ended.value.code or 0), out, err
+    return int(finished.value.code or 0), out, err
 
 
-def test_custom_sensor_is_tried(capsys, monkeypatch, tmp_path: Path) -> None:
+def test_custom_sensor_is_checked(capsys, monkeypatch, tmp_path: Path) -> None:
     file = tmp_path / "mine.py"
     file.write_text(GOOD)
     code, out, _ = call(capsys, monkeypatch, "check", "sensor", f"{file}:Good", "--json")
     assert code == 0
-    assert len(json.loads(out.splitlines()[-1])["sensors"]["Good"]["holds"]) == 5
+    assert len(json.loads(out.splitlines()[-1])["sensors"]["Good"]["passed"]) == 5
     code, _, err = call(capsys, monkeypatch, "check", "sensor", f"{file}:Late")
     assert code == 1
     assert "time_ns" in err

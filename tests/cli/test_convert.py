@@ -13,13 +13,13 @@ from roboyard.description import Mesh, load_model, load_world
 
 @pytest.mark.parametrize(("to", "suffix"), [("urdf", "urdf"), ("sdf", "sdf"), ("mjcf", "xml")])
 def test_rover_is_converted_to_every_format(command: Command, to: str, suffix: str) -> None:
-    done = command("convert", "rover", "--to", to, "--json")
-    assert done.code == 0
-    assert done.json["mass"] == pytest.approx(done.json["mass_written"], rel=1e-9)
-    assert load_model(f"rover.{suffix}").mass == pytest.approx(done.json["mass"], rel=1e-9)
+    result = command("convert", "rover", "--to", to, "--json")
+    assert result.code == 0
+    assert result.json["mass"] == pytest.approx(result.json["mass_written"], rel=1e-9)
+    assert load_model(f"rover.{suffix}").mass == pytest.approx(result.json["mass"], rel=1e-9)
     if to == "mjcf":
         plain = mujoco.MjModel.from_xml_path("rover.xml")
-        assert float(plain.body_mass.sum()) == pytest.approx(done.json["mass"], rel=1e-9)
+        assert float(plain.body_mass.sum()) == pytest.approx(result.json["mass"], rel=1e-9)
 
 
 def test_world_is_converted(command: Command) -> None:
@@ -32,19 +32,19 @@ def test_convert_never_overwrites(command: Command) -> None:
     Path("cart.xml").write_text(CART)
     assert command("convert", "cart.xml", "--to", "urdf").code == 0
     before = Path("cart.urdf").read_text()
-    done = command("convert", "cart.xml", "--to", "urdf")
-    assert done.code == 2
-    assert "exists already" in done.error
+    result = command("convert", "cart.xml", "--to", "urdf")
+    assert result.code == 2
+    assert "exists already" in result.error
     assert Path("cart.urdf").read_text() == before
 
 
 def test_convert_names_lost_properties(command: Command) -> None:
     Path("cart.xml").write_text(CART)
-    done = command("convert", "cart.xml", "--to", "sdf")
-    assert "lost: command modes of joints" in done.err
+    result = command("convert", "cart.xml", "--to", "sdf")
+    assert "lost: command modes of joints" in result.err
 
 
-def test_external_meshes_are_copied_beside_the_file(command: Command, tmp_path: Path) -> None:
+def test_external_meshes_are_copied_in_the_folder_of_the_file(command: Command, tmp_path: Path) -> None:
     home = tmp_path / "robot"
     home.mkdir()
     trimesh.creation.box((1.0, 2.0, 3.0)).export(home / "box.glb")
@@ -54,16 +54,17 @@ def test_external_meshes_are_copied_beside_the_file(command: Command, tmp_path: 
         f'<visual><geometry><mesh filename="{name}"/></geometry></visual>' for name in ("box.glb", "crate.stl")
     )
     (home / "r.urdf").write_text(f'<robot name="r"><link name="a">{inertial}{parts}</link></robot>')
-    done = command("convert", home / "r.urdf", "--to", "mjcf", "--json")
-    assert done.code == 0
-    assert [Path(copy).name for copy in done.json["copied"]] == ["box.stl", "crate.stl"]
+    result = command("convert", home / "r.urdf", "--to", "mjcf", "--json")
+    assert result.code == 0
+    assert [Path(copy).name for copy in result.json["copied_files"]] == ["box.stl", "crate.stl"]
     for visual in load_model("r.xml").link("a").visuals:
         assert isinstance(visual.geometry, Mesh)
         assert visual.geometry.file is not None
         assert visual.geometry.file.parent.name == "r_meshes"
     assert mujoco.MjModel.from_xml_path("r.xml").nmesh == 2
     assert (
-        command("convert", home / "r.urdf", "--to", "sdf", "--out", home / "there.sdf", "--json").json["copied"] == []
+        command("convert", home / "r.urdf", "--to", "sdf", "--out", home / "there.sdf", "--json").json["copied_files"]
+        == []
     )
     visuals = load_model(home / "there.sdf").link("a").visuals
     assert [Path(one.geometry.uri).name for one in visuals if isinstance(one.geometry, Mesh)] == [
@@ -73,7 +74,7 @@ def test_external_meshes_are_copied_beside_the_file(command: Command, tmp_path: 
 
 
 @pytest.mark.parametrize(
-    ("text", "words", "says"),
+    ("text", "words", "expected_text"),
     [
         (SMALL_WORLD, ("--to", "urdf", "--read-as", "world"), "URDF"),
         (CART.replace('axis="0 1 0"', 'axis="0 0 0"'), ("--to", "sdf"), "axis"),
@@ -83,10 +84,10 @@ def test_external_meshes_are_copied_beside_the_file(command: Command, tmp_path: 
         ("", ("--to", "urdf"), "empty"),
     ],
 )
-def test_bad_input_is_one_error(command: Command, text: str, words: tuple[str, ...], says: str) -> None:
+def test_bad_input_is_one_error(command: Command, text: str, words: tuple[str, ...], expected_text: str) -> None:
     Path("bad.xml").write_text(text)
-    done = command("convert", "bad.xml", *words)
-    assert done.code == 2
-    assert says in done.error
-    assert "\n" not in done.error
+    result = command("convert", "bad.xml", *words)
+    assert result.code == 2
+    assert expected_text in result.error
+    assert "\n" not in result.error
     assert sorted(path.name for path in Path().iterdir()) == ["bad.xml"]

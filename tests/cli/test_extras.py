@@ -32,11 +32,11 @@ class Blocker:
 
 def block(patch: pytest.MonkeyPatch, *packages: str) -> None:
     """Let importing these packages fail."""
-    forget(patch, *packages)
+    remove_modules(patch, *packages)
     patch.setattr(sys, "meta_path", [Blocker(packages), *sys.meta_path])
 
 
-def forget(patch: pytest.MonkeyPatch, *modules: str) -> None:
+def remove_modules(patch: pytest.MonkeyPatch, *modules: str) -> None:
     """Let these modules be imported anew."""
     for name in list(sys.modules):
         if any(name == module or name.startswith(f"{module}.") for module in modules):
@@ -77,7 +77,7 @@ def test_command_names_its_missing_extra(
 
 def test_ros2_bridge_names_its_missing_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     block(monkeypatch, "cyclonedds")
-    forget(monkeypatch, "roboyard.bridges.ros2")
+    remove_modules(monkeypatch, "roboyard.bridges.ros2")
     with pytest.raises(MissingExtraError, match=r"ROS 2 needs the extra 'ros2'.*roboyard\[ros2\]"):
         import_extra("roboyard.bridges.ros2.bridge", "none", "never shown")
 
@@ -85,7 +85,7 @@ def test_ros2_bridge_names_its_missing_extra(monkeypatch: pytest.MonkeyPatch) ->
 def test_incompatible_cyclonedds_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     layer = pytest.importorskip("cyclonedds._clayer", reason="cyclonedds is not installed")
     monkeypatch.delattr(layer, "ddspy_write")
-    forget(monkeypatch, "roboyard.bridges.ros2")
+    remove_modules(monkeypatch, "roboyard.bridges.ros2")
     found = distribution("cyclonedds").version
     with pytest.raises(InputError, match=rf"cyclonedds {found} lacks .*ddspy_write.*pip install 'cyclonedds"):
         import_extra("roboyard.bridges.ros2.bridge", "none", "never shown")
@@ -120,8 +120,8 @@ def test_every_extra_named_in_the_code_exists() -> None:
     texts = [file.read_text("utf-8") for file in SOURCE.rglob("*.py")]
     named = {name for text in texts for name in CALL.findall(text)}
     assert {"video", "mesh", "ros2", "batch", "gym", "hardware", "groot", "planning"} <= named
-    known = set(distribution("roboyard").metadata.get_all("Provides-Extra") or ())
-    assert named <= known
+    declared_extras = set(distribution("roboyard").metadata.get_all("Provides-Extra") or ())
+    assert named <= declared_extras
 
 
 def test_installed_extra_is_imported() -> None:

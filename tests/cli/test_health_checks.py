@@ -25,7 +25,7 @@ from roboyard.scenarios import provenance
 
 
 def findings(command: Command) -> dict[str, dict[str, object]]:
-    return {item["subject"]: item for item in command("doctor", "--json").json["findings"]}
+    return {item["subject"]: item for item in command("doctor", "--json").json["checks"]}
 
 
 def test_doctor_checks_everything_a_user_needs(command: Command) -> None:
@@ -34,7 +34,7 @@ def test_doctor_checks_everything_a_user_needs(command: Command) -> None:
     assert found["python"]["is_ok"] is True
     assert {"ports", "ros 1", "ros 2", "cluster", "chromium"} <= set(found)
     out = command("doctor").out
-    assert all(what in out for what in found)
+    assert all(subjects in out for subjects in found)
     assert out.count("→") == sum(bool(item["advice"]) for item in found.values())
     assert all(item["advice"] for item in found.values() if item["is_ok"] is False)
 
@@ -76,14 +76,14 @@ def test_failed_check_does_not_end_the_others(monkeypatch: pytest.MonkeyPatch) -
         raise OSError("broken")
 
     def failing() -> HealthCheck:
-        raise RunError("no folder", location="there", valid="another one")
+        raise RunError("not a folder", location="there", valid="another one")
 
     monkeypatch.setattr(checks, "_check_video", broken)
     monkeypatch.setattr(checks, "_check_disk", failing)
     found = {item.subject: item for item in checks.run_checks()}
     assert (found["broken"].is_ok, found["broken"].text) == (False, "broken")
     assert "force-reinstall" in found["broken"].advice
-    assert (found["failing"].text, found["failing"].advice) == ("there: no folder", "another one")
+    assert (found["failing"].text, found["failing"].advice) == ("there: not a folder", "another one")
     assert len(found) > 8
 
 
@@ -125,10 +125,10 @@ def no_ffmpeg(patch: Patch, _: Path) -> None:
 
 
 def no_sockets(patch: Patch, _: Path) -> None:
-    def refuse(*_: object) -> None:
+    def reject(*_: object) -> None:
         raise OSError(99, "Cannot assign requested address")
 
-    patch.setattr(checks, "_open_port", refuse)
+    patch.setattr(checks, "_open_port", reject)
 
 
 def no_gl(patch: Patch, _: Path) -> None:
@@ -146,15 +146,15 @@ def read_only(patch: Patch, folder: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("look", "problem", "good", "text", "advice"),
+    ("check", "problem", "good", "text", "advice"),
     [
         (checks._check_python, lambda p, _: p.setattr(sys, "version_info", (3, 10, 4)), False, "3.11 to 3.13",
          "PYTHON="),
         (checks._check_python, lambda p, _: p.setattr(sys, "platform", "darwin"), False, "needs Linux", "container"),
         (checks._check_packages, without(provenance, "rosbags"), False, "not installed", "pip install rosbags"),
         (checks.check_extras, without(checks, "pyzmq"), None, r"groot \(Groot2\)", r"roboyard\["),
-        (checks._check_cores, meminfo(0.7), None, "too little for a run on each", "--workers 1"),
-        (checks._check_cores, meminfo(0.2), False, "too little for a run", "ps --sort"),
+        (checks._check_cores, meminfo(0.7), None, "not enough for a run on each", "--workers 1"),
+        (checks._check_cores, meminfo(0.2), False, "not enough for a run", "ps --sort"),
         (checks._check_kernels, read_only, False, "cannot be written", "NUMBA_CACHE_DIR"),
         (checks._check_rendering, no_gl, None, "no OpenGL library", "apt install libegl1"),
         (checks._check_rendering, gl_off, None, "MUJOCO_GL=off", "unset MUJOCO_GL"),
@@ -168,7 +168,8 @@ def read_only(patch: Patch, folder: Path) -> None:
             lambda p, _: p.setattr(os, "statvfs", lambda _: SimpleNamespace(f_bavail=10, f_frsize=4096)),
             False, "0.0 GB free", "runs/",
         ),
-        (checks._check_data_folder, environment(ROBOYARD_DATA="/nowhere"), False, "no folder", "unset ROBOYARD_DATA"),
+        (checks._check_data_folder, environment(ROBOYARD_DATA="/nowhere"), False, "not a folder",
+         "unset ROBOYARD_DATA"),
         (checks.check_browser, lambda p, f: p.setattr(checks, "CHROMIUM", f / "x"), None, "gallery", "apt"),
         (checks.check_cluster, without(checks, "ray"), None, "no Ray", r"roboyard\[batch\]"),
         (checks.check_ports, no_sockets, False, "Cannot assign", "ip link set lo up"),
@@ -184,13 +185,13 @@ def read_only(patch: Patch, folder: Path) -> None:
     ],
 )  # fmt: skip
 def test_problems_come_with_advice(
-    look: Callable[[], HealthCheck], problem: Callable[[Patch, Path], None], good: bool | None, text: str, advice: str,
+    check: Callable[[], HealthCheck], problem: Callable[[Patch, Path], None], good: bool | None, text: str, advice: str,
     monkeypatch: Patch, tmp_path: Path,
 ) -> None:  # fmt: skip
-    before = look()
+    before = check()
     assert before.is_ok is not False
     problem(monkeypatch, tmp_path)
-    found = look()
+    found = check()
     monkeypatch.undo()
     assert (found.subject, found.is_ok) == (before.subject, good)
     assert re.search(text, found.text)
@@ -213,7 +214,7 @@ def test_taken_bridge_ports_are_reported(monkeypatch: Patch) -> None:
             monkeypatch.setattr(module, "PORT", listener.getsockname()[1])
         found = checks.check_ports()
         assert found.is_ok is None
-        assert f"taken: {foxglove.PORT} (--foxglove), {rosbridge.PORT} (--rosbridge)" in found.text
+        assert f"in use: {foxglove.PORT} (--foxglove), {rosbridge.PORT} (--rosbridge)" in found.text
         assert "--foxglove --bridge-port" in found.advice
         assert f"sport = :{foxglove.PORT}" in found.advice
     found = checks.check_ports()
@@ -244,21 +245,21 @@ def test_running_ros1_master_is_found(master: str, monkeypatch: Patch) -> None:
 
 # -- a cluster ---------------------------------------------------------------------------------------------------------
 def test_machines_of_a_cluster_are_compared() -> None:
-    here = checks.installed_versions()
-    versions = here["versions"]
-    there: dict[str, Any] = {
-        "same": here,
-        "older": {**here, "versions": {**versions, "numpy": "0.1", "python": "3.12.1"}},
-        "else": {**here, "lock": "0" * 64},
-        "weak": {**here, "cpu_class": "x86_64 sse4_2"},
+    local = checks.installed_versions()
+    versions = local["versions"]
+    opposite: dict[str, Any] = {
+        "same": local,
+        "older": {**local, "versions": {**versions, "numpy": "0.1", "python": "3.12.1"}},
+        "else": {**local, "lock": "0" * 64},
+        "weak": {**local, "cpu_class": "x86_64 sse4_2"},
         "bare": RunError("ModuleNotFoundError: No module named 'roboyard'"),
     }
-    found = {item.subject: item for item in checks.compare_versions(here, there)}
+    found = {item.subject: item for item in checks.compare_versions(local, opposite)}
     assert {name: item.is_ok for name, item in found.items()} == {
         "same": True, "older": False, "else": False, "weak": None, "bare": False,
     }  # fmt: skip
-    assert f"numpy 0.1, here {versions['numpy']}" in found["older"].text
-    assert f"python 3.12.1, here {versions['python']}" in found["older"].text
+    assert f"numpy 0.1, local {versions['numpy']}" in found["older"].text
+    assert f"python 3.12.1, local {versions['python']}" in found["older"].text
     assert "No module named 'roboyard'" in found["bare"].text
     assert all(f"Python {versions['python']}" in found[name].advice for name in ("older", "else", "bare"))
     assert "last digits" in found["weak"].text
@@ -280,13 +281,13 @@ def test_ray_of_another_version_is_named(monkeypatch: Patch) -> None:
 def test_missing_cluster_is_one_error(command: Command) -> None:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
-        done = command("doctor", "--cluster", f"127.0.0.1:{free.getsockname()[1]}")
-    assert done.code == 2
-    assert "no response" in done.error
+        result = command("doctor", "--cluster", f"127.0.0.1:{free.getsockname()[1]}")
+    assert result.code == 2
+    assert "no response" in result.error
 
 
 @pytest.mark.slow
 def test_local_ray_equals_this_machine(command: Command) -> None:
     pytest.importorskip("ray")
-    found = command("doctor", "--cluster", "local", "--json").json["findings"]
+    found = command("doctor", "--cluster", "local", "--json").json["checks"]
     assert "as here" in found[-1]["text"]

@@ -12,9 +12,9 @@ from tests.harness.live_run import live_time_ns, run_in_terminal, wait_for_live_
 def test_keys_pause_step_resume_and_end_a_run(scenario: Path) -> None:
     with run_in_terminal("run", scenario, "--duration", "600", "--paused", "--rate", "1", "--no-video") as terminal:
         terminal.wait_for(r"short: 0\.000 of 600 s  paused  \[space\] go on  \[s\] step  \[q\] end")
-        begin = live_time_ns() * 1e-9
+        start = live_time_ns() * 1e-9
         terminal.press("s")
-        first = wait_for_live_time(begin + 1e-9)
+        first = wait_for_live_time(start + 1e-9)
         terminal.press("\n")
         wait_for_live_time(first + 1e-9)
         terminal.press("S")
@@ -80,5 +80,5 @@ def test_replay_obeys_keys(recording: Path) -> None:
 
 
 def test_output_without_terminal_has_no_control_codes(scenario: Path, command: Command) -> None:
-    done = command("run", scenario, "--no-video")
-    assert "\x1b" not in done.out + done.err
+    result = command("run", scenario, "--no-video")
+    assert "\x1b" not in result.out + result.err

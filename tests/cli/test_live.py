@@ -10,9 +10,9 @@ from roboyard.bus.socket import connect
 
 
 def test_topic_pub_publishes_once_or_at_a_rate(command: Command, live: LiveBus, robot: SampleRobot) -> None:
-    done = command("topic", "pub", "cmd", "String", "{data: go}", "--once", "--source", "operator")
-    assert done.code == 0
-    assert done.err == "published 1 message on /cmd\n"
+    result = command("topic", "pub", "cmd", "String", "{data: go}", "--once", "--source", "operator")
+    assert result.code == 0
+    assert result.err == "published 1 message on /cmd\n"
     assert robot.commands == [("go", "operator")]
     assert command("topic", "pub", "/cmd", "{data: again}", "-t", "5", "-r", "100", "--json").json["published"] == 5
     assert len(robot.commands) == 6
@@ -20,8 +20,8 @@ def test_topic_pub_publishes_once_or_at_a_rate(command: Command, live: LiveBus, 
 
 def test_topic_pub_refuses_wrong_types_and_values(command: Command, live: LiveBus, robot: SampleRobot) -> None:
     cases = {
-        ("cmd", "Twist"): "topic /cmd carries std_msgs/msg/String, not geometry_msgs/msg/Twist",
-        ("new",): "topic /new is new and has no type",
+        ("cmd", "Twist"): "topic /cmd has the type std_msgs/msg/String, not geometry_msgs/msg/Twist",
+        ("new",): "topic /new does not exist and has no type",
         ("new", "Strong"): "unknown message type 'Strong'",
         ("new", "std_msgs/msg/Strin"): "unknown message type 'std_msgs/msg/Strin'",
         ("cmd", "{dta: x}"): "std_msgs/msg/String has no field 'dta' (fields: data)",
@@ -31,9 +31,9 @@ def test_topic_pub_refuses_wrong_types_and_values(command: Command, live: LiveBu
         ("cmd", "{data: x}", "-r", "0"): "rate 0 (more than 0 Hz)",
     }
     for words, expected in cases.items():
-        done = command("topic", "pub", *words)
-        assert done.code == 2, words
-        assert expected in done.error
+        result = command("topic", "pub", *words)
+        assert result.code == 2, words
+        assert expected in result.error
     assert robot.commands == []
 
 
@@ -41,36 +41,36 @@ def test_services_are_listed_and_called(command: Command, live: LiveBus) -> None
     assert command("service", "list", "--json").json["services"] == {"/greet": "std_srvs/srv/SetBool"}
     assert "/robot/set_parameters" in command("service", "list", "--all").out
     assert command("service", "call", "greet", "{data: true}").out == "{success: true, message: hello}\n"
-    answer = command("service", "call", "/greet", "std_srvs/srv/SetBool", "--json").json
-    assert answer["response"] == {"success": False, "message": "hello"}
-    done = command("service", "call", "greet", "Trigger")
-    assert done.code == 2
-    assert "service /greet is a std_srvs/srv/SetBool, not a Trigger" in done.error
-    assert "no service great (near to it: /greet" in command("service", "call", "great").error
+    response = command("service", "call", "/greet", "std_srvs/srv/SetBool", "--json").json
+    assert response["response"] == {"success": False, "message": "hello"}
+    result = command("service", "call", "greet", "Trigger")
+    assert result.code == 2
+    assert "service /greet has the type std_srvs/srv/SetBool, not Trigger" in result.error
+    assert "no service great (similar: /greet" in command("service", "call", "great").error
 
 
 def test_action_send_goal_reports_feedback_and_result(command: Command, live: LiveBus) -> None:
     assert command("action", "list", "--json").json["actions"] == {"/fibonacci": "example_interfaces/action/Fibonacci"}
-    done = command("action", "send_goal", "fibonacci", "Fibonacci", "{order: 5}", "--feedback")
-    assert done.code == 0
-    assert "feedback:\n  sequence: [0, 1, 1]\n" in done.out
-    assert done.out.endswith("result:\n  sequence: [0, 1, 1, 2, 3, 5]\ngoal succeeded\n")
+    result = command("action", "send_goal", "fibonacci", "Fibonacci", "{order: 5}", "--feedback")
+    assert result.code == 0
+    assert "feedback:\n  sequence: [0, 1, 1]\n" in result.out
+    assert result.out.endswith("result:\n  sequence: [0, 1, 1, 2, 3, 5]\ngoal succeeded\n")
     assert command("action", "send_goal", "fibonacci", "{order: 3}", "--json").json["result"] == {
         "sequence": [0, 1, 1, 2]
     }
 
 
 def test_failed_goals_have_exit_code_and_reason(command: Command, live: LiveBus) -> None:
-    done = command("action", "send_goal", "fibonacci", "{order: 21}")
-    assert done.code == 1
-    assert "the goal was rejected: that is too much" in done.error
-    done = command("action", "send_goal", "fibonacci", "{order: -1}")
-    assert done.code == 1
-    assert done.out.endswith("goal aborted: it is negative\n")
+    result = command("action", "send_goal", "fibonacci", "{order: 21}")
+    assert result.code == 1
+    assert "the goal was rejected: that is too much" in result.error
+    result = command("action", "send_goal", "fibonacci", "{order: -1}")
+    assert result.code == 1
+    assert result.out.endswith("goal aborted: it is negative\n")
     assert command("action", "send_goal", "fibonacci", "{order: many}").code == 2
     unknown = command("action", "send_goal", "fibonacci", "nope/action/X", "{}")
     assert "unknown action type 'nope/action/X' (a package/action/Name" in unknown.error
-    assert "served by  /robot\nused by    nobody" in command("action", "info", "fibonacci").out
+    assert "servers  /robot\nclients  none" in command("action", "info", "fibonacci").out
     assert command("action", "send_goal", "fibonaci", "{order: 1}").code == 2
 
 
@@ -79,8 +79,8 @@ def test_ctrl_c_cancels_the_goal(live: LiveBus) -> None:
     with LiveRun("action", "send_goal", "fibonacci", "{order: 20}", "--feedback") as run:
         run.read_line()  # it is under way
         run.send_signal(signal.SIGINT)
-        done = run.wait()
-    assert (done.code, done.err) == (130, "")
+        result = run.wait()
+    assert (result.code, result.err) == (130, "")
     live.bus.executor.pacer.real_time_factor = 20.0
     with connect() as connection:
         connection.subscribe("/fibonacci/_action/status")
@@ -115,9 +115,9 @@ def test_bad_parameter_values_are_refused(command: Command, live: LiveBus, robot
         ("label", "b", "label"),
         ("sped", "1", "no parameter sped (there are: speed, mode, steps, gains, label)"),
     ):
-        done = command("param", "set", "robot", name, value)
-        assert done.code == 2, name
-        assert expected in done.error
+        result = command("param", "set", "robot", name, value)
+        assert result.code == 2, name
+        assert expected in result.error
     assert robot.config.speed == 1.0
 
 
@@ -146,6 +146,6 @@ def test_clock_is_paused_stepped_and_resumed(command: Command, live: LiveBus) ->
 
 def test_topic_hz_ends_with_the_run(command: Command, live: LiveBus) -> None:
     live.end_after(lambda: live.is_subscribed("/count"), 5.0)
-    done = command("topic", "hz", "count")
-    assert done.code == 0
-    assert "average rate: 10.000 Hz" in done.out
+    result = command("topic", "hz", "count")
+    assert result.code == 0
+    assert "average rate: 10.000 Hz" in result.out

@@ -51,9 +51,9 @@ def test_log_becomes_a_folder_in_standard_formats(command: Command) -> None:
     write_log(Path("hall.log"))
     write_true_relations(Path("hall.relations"))
     options = ("--algorithm", "rbpf", "--relations", "hall.relations", "--out", "made", "--resolution", "0.1")
-    done = command("map", "hall.log", *options, "--json")
-    assert done.code == 0, done.err
-    found = done.json
+    result = command("map", "hall.log", *options, "--json")
+    assert result.code == 0, result.err
+    found = result.json
     assert (found["scans"], found["interrupted"], found["relations"]) == (60, False, 10)
     assert found["trans_m"] < 0.1
     assert {Path(path).name for path in found["files"].values()} == {
@@ -63,8 +63,8 @@ def test_log_becomes_a_folder_in_standard_formats(command: Command) -> None:
     grid, track = load_map("made/map.yaml"), read_tum("made/trajectory.tum")
     assert grid.geometry.resolution == 0.1
     assert (grid.cells == 100).sum() > 50
-    again = relation_errors(track, read_relations("hall.relations"))
-    assert again.translational.mean == pytest.approx(found["trans_m"], abs=1e-9)
+    repeated = relation_errors(track, read_relations("hall.relations"))
+    assert repeated.translational.mean == pytest.approx(found["trans_m"], abs=1e-9)
     assert np.array_equal(read_g2o("made/graph.g2o").times_ns, track.times_ns)
     page = Path("made/report.html").read_text()
     assert page.count("<svg") >= 4
@@ -72,7 +72,7 @@ def test_log_becomes_a_folder_in_standard_formats(command: Command) -> None:
     assert "src=" not in page
 
 
-def hear_ctrl_c() -> None:
+def send_ctrl_c() -> None:
     """Also where the tests themselves run in the background."""
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
@@ -83,7 +83,7 @@ def test_ctrl_c_keeps_the_map_so_far(tmp_path: Path) -> None:
     code = "from roboyard.cli.main import main; main()"
     options = ["map", "hall.log", "--algorithm", "rbpf", "--out", "made"]
     arguments = [sys.executable, "-c", code, *options]
-    with subprocess.Popen(arguments, stderr=subprocess.PIPE, text=True, preexec_fn=hear_ctrl_c) as process:
+    with subprocess.Popen(arguments, stderr=subprocess.PIPE, text=True, preexec_fn=send_ctrl_c) as process:
         assert process.stderr is not None
         for line in process.stderr:
             if "%" in line:
@@ -122,9 +122,9 @@ def test_bad_input_is_one_line_and_leaves_nothing(command: Command, arguments: l
     Path("full").mkdir()
     Path("full/thing").touch()
     before = sorted(Path().rglob("*"))
-    done = command("map", "--algorithm", "rbpf", *arguments)
-    assert done.code == 2
-    assert message in done.error
+    result = command("map", "--algorithm", "rbpf", *arguments)
+    assert result.code == 2
+    assert message in result.error
     assert sorted(Path().rglob("*")) == before
 
 
@@ -133,10 +133,12 @@ def test_known_map_is_extended_or_only_localized_in(command: Command) -> None:
     write_log(Path("hall.log"))
     write_true_relations(Path("hall.relations"))
     first = command("map", "hall.log", "--relations", "hall.relations", "--out", "first", "--json").json
-    place = first["files"]["place"]
-    longer = command("map", "hall.log", "--resume", place, "--out", "longer", "--json").json
+    place_file = first["files"]["place"]
+    longer = command("map", "hall.log", "--resume", place_file, "--out", "longer", "--json").json
     assert longer["nodes"] > first["nodes"]
-    found = command("map", "hall.log", "--localize", place, "--relations", "hall.relations", "--out", "found", "--json")
+    found = command(
+        "map", "hall.log", "--localize", place_file, "--relations", "hall.relations", "--out", "found", "--json"
+    )
     assert found.json["nodes"] == first["nodes"]
     for figures in (first, found.json):
         assert figures["trans_m"] < 0.05
@@ -155,8 +157,8 @@ def test_log_of_one_scan_or_of_another_place_is_handled(command: Command) -> Non
     assert nowhere.code == 0, nowhere.err
     assert "5 scans before the place was found" in nowhere.json["warnings"]
     for name in ("graph", "rbpf"):
-        done = command("map", "blind.log", "--algorithm", name, "--out", f"dark-{name}", "--json")
-        assert done.code == 0, done.err
+        result = command("map", "blind.log", "--algorithm", name, "--out", f"dark-{name}", "--json")
+        assert result.code == 0, result.err
         assert Path(f"dark-{name}/report.html").is_file()
 
 
@@ -171,6 +173,6 @@ def test_log_of_one_scan_or_of_another_place_is_handled(command: Command) -> Non
 )
 def test_bad_places_are_refused(command: Command, arguments: list[str], message: str) -> None:
     write_log(Path("hall.log"), 3)
-    done = command("map", "hall.log", *arguments)
-    assert done.code == 2
-    assert message in done.error
+    result = command("map", "hall.log", *arguments)
+    assert result.code == 2
+    assert message in result.error

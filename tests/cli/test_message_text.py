@@ -30,8 +30,8 @@ def test_printed_messages_are_read_back(numbers: list[float], frame: str) -> Non
 @given(st.lists(st.floats(width=32, allow_nan=False), max_size=300))
 def test_full_arrays_are_read_back(values: list[float]) -> None:
     scan = ry.msg.LaserScan(ranges=np.array(values, dtype=np.float32), range_max=0.1)
-    again = message_from_data(ry.msg.LaserScan, parse_yaml_value(to_text(scan, full=True)))
-    assert serialize(again) == serialize(scan)
+    repeated = message_from_data(ry.msg.LaserScan, parse_yaml_value(to_text(scan, full=True)))
+    assert serialize(repeated) == serialize(scan)
 
 
 @given(st.lists(st.tuples(texts, reals), max_size=5))
@@ -80,7 +80,7 @@ def test_parts_of_messages_are_found_by_path() -> None:
     assert get_field(message, "pose.covariance.35") == 0.0
     assert get_field(message, "") is message
     for wrong in ("pose.covariance.36", "pose.x", "pose.pose.position.x.y", "."):
-        with pytest.raises(InputError, match="no part"):
+        with pytest.raises(InputError, match="no field"):
             get_field(message, wrong)
 
 

@@ -27,36 +27,38 @@ def test_movement_is_checked(command: Command) -> None:
 
 def test_movement_is_shown_and_drawn(command: Command) -> None:
     file = written("wave.xml", 0, (0.02, 0.0, 0.05))
-    done = command("show", "movement", file, "--out", "wave.png", "--robot", "lauron", "--interpolation", "spline")
-    assert done.code == 0
-    assert "0 … 50" in done.out
+    result = command(
+        "show", "movement", file, "--picture", "wave.png", "--robot", "lauron", "--interpolation", "spline"
+    )
+    assert result.code == 0
+    assert "0 … 50" in result.out
     assert Path("wave.png").read_bytes()[:4] == b"\x89PNG"
 
 
 @pytest.mark.parametrize(
-    ("arguments", "wanted"),
+    ("arguments", "option_words"),
     [
         (("--robot", "rover"), "has no legs"),
         (("--robot", "nobody"), "no robot 'nobody'"),
         (("--interpolation", "jump"), "cosine or spline"),
     ],
 )
-def test_movement_verbs_refuse_bad_input(command: Command, arguments: tuple[str, str], wanted: str) -> None:
+def test_movement_commands_refuse_bad_input(command: Command, arguments: tuple[str, str], option_words: str) -> None:
     file = written("wave.xml", 0, (0.0, 0.0, 0.03))
-    for verb in ("check", "show"):
-        done = command(verb, "movement", file, *arguments)
-        assert done.code == 2
-        assert wanted in done.error
+    for subcommand in ("check", "show"):
+        result = command(subcommand, "movement", file, *arguments)
+        assert result.code == 2
+        assert option_words in result.error
 
 
-def test_picture_of_unknown_format_is_refused(command: Command) -> None:
-    done = command("show", "movement", written("wave.xml", 0, (0.0, 0.0, 0.03)), "--out", "wave.doc")
-    assert done.code == 2
-    assert ".png or .svg" in done.error
+def test_image_of_unknown_format_is_refused(command: Command) -> None:
+    result = command("show", "movement", written("wave.xml", 0, (0.0, 0.0, 0.03)), "--picture", "wave.doc")
+    assert result.code == 2
+    assert ".png or .svg" in result.error
 
 
 def test_impossible_movement_names_step_and_leg(command: Command) -> None:
-    done = command("check", "movement", written("high.xml", 3, (0.0, 0.0, 1.0)))
-    assert done.code == 1
-    assert "step 1" in done.error
-    assert "leg rm of akrobat" in done.error
+    result = command("check", "movement", written("high.xml", 3, (0.0, 0.0, 1.0)))
+    assert result.code == 1
+    assert "step 1" in result.error
+    assert "leg rm of akrobat" in result.error

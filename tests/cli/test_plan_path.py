@@ -14,10 +14,10 @@ from roboyard.mapping import load_map, save_map
 from roboyard.mapping.map_pictures import read_picture
 
 CELL = 0.1
-TURNED = SE2(1.0, 2.0, 0.6)
+ROTATED = SE2(1.0, 2.0, 0.6)
 
 
-def _room() -> np.ndarray:
+def _make_cells() -> np.ndarray:
     """4 m by 6 m; a wall with a door at the top, and a patch that nobody has seen."""
     cells = np.zeros((40, 60), dtype=np.int8)
     cells[[0, -1]] = cells[:, [0, -1]] = 100
@@ -36,53 +36,55 @@ def _words(pose: SE2) -> str:
 
 
 # -- ways --------------------------------------------------------------------------------------------------------------
-@pytest.mark.parametrize("origin", [SE2.identity(), SE2(-7.0, 3.0, 0.0), TURNED])
+@pytest.mark.parametrize("origin", [SE2.identity(), SE2(-7.0, 3.0, 0.0), ROTATED])
 @pytest.mark.parametrize("planner", ["wave", "navfn", "astar", "dijkstra"])
 def test_path_crosses_free_cells_wherever_the_map_lies(command: Command, planner: str, origin: SE2) -> None:
     start, goal = origin @ SE2(1.0, 1.0, 0.3), origin @ SE2(5.0, 1.0, -1.0)
-    file = _saved(_room(), origin)
-    done = command("plan", "path", file, "--from", _words(start), "--to", _words(goal), "--planner", planner, "--json")
-    assert done.code == 0, done
-    poses = np.array(done.json["path"])
+    file = _saved(_make_cells(), origin)
+    completed = command(
+        "plan", "path", file, "--start", _words(start), "--goal", _words(goal), "--planner", planner, "--json"
+    )
+    assert completed.code == 0, completed
+    poses = np.array(completed.json["path"])
     np.testing.assert_allclose(poses[0, :2], start.xy, atol=1e-9)
     np.testing.assert_allclose(poses[-1], [goal.x, goal.y, goal.theta], atol=1e-9)
     length = np.linalg.norm(np.diff(poses[:, :2], axis=0), axis=1).sum()
-    assert done.json["length"] == pytest.approx(length)
+    assert completed.json["length"] == pytest.approx(length)
     assert 2.0 * math.hypot(2.05, 1.9) < length < 7.0, "through the door, and not much farther"
     cells = load_map(file).geometry.cells_of_points(np.linspace(poses[:-1, :2], poses[1:, :2], 5).reshape(-1, 2))
     assert (load_map(file).cells[cells[:, 0], cells[:, 1]] == 0).all()
-    assert 0.1 < done.json["clearance"] < 1.0
+    assert 0.1 < completed.json["clearance"] < 1.0
 
 
 @pytest.mark.parametrize("suffix", [".png", ".svg"])
 def test_path_is_printed_and_drawn(command: Command, suffix: str) -> None:
-    picture = Path(f"way{suffix}")
-    done = command(
-        "plan", "path", _saved(_room(), TURNED), "--from", "1.2,3.4", "--to", "4.6,6.1", "--picture", picture
+    image = Path(f"way{suffix}")
+    completed = command(
+        "plan", "path", _saved(_make_cells(), ROTATED), "--start", "1.2,3.4", "--goal", "4.6,6.1", "--picture", image
     )
-    assert done.code == 0, done
-    for word in ("length", "cost", "clearance", str(picture)):
-        assert word in done.out
+    assert completed.code == 0, completed
+    for word in ("length", "cost", "clearance", str(image)):
+        assert word in completed.out
     if suffix == ".svg":
-        assert "way of" in picture.read_text()
+        assert "way of" in image.read_text()
     else:
-        shades = read_picture(picture)
+        shades = read_picture(image)
         assert min(shades.shades.shape[:2]) > 200
 
 
 def test_path_leads_out_of_costs_at_the_start(command: Command) -> None:
-    file = _saved(_room())
-    near = command("plan", "path", file, "--from", "3.4,1", "--to", "5,1", "--json").json
-    assert near["cost"] > 1.05 * near["length"]
-    plain = command("plan", "path", file, "--from", "3.4,1", "--to", "5,1", "--inflation-radius", 0, "--json").json
+    file = _saved(_make_cells())
+    path_near_costs = command("plan", "path", file, "--start", "3.4,1", "--goal", "5,1", "--json").json
+    assert path_near_costs["cost"] > 1.05 * path_near_costs["length"]
+    plain = command("plan", "path", file, "--start", "3.4,1", "--goal", "5,1", "--inflation-radius", 0, "--json").json
     assert plain["cost"] == pytest.approx(plain["length"], rel=1e-6)
 
 
 def test_unknown_cells_are_entered_only_on_request(command: Command) -> None:
-    words = ["plan", "path", _saved(_room()), "--from", "5.5,3.3", "--to", "4.5,3.3"]
-    done = command(*words)
-    assert done.code == 2
-    assert "nobody has looked" in done.error
+    words = ["plan", "path", _saved(_make_cells()), "--start", "5.5,3.3", "--goal", "4.5,3.3"]
+    completed = command(*words)
+    assert completed.code == 2
+    assert "nobody has looked" in completed.error
     assert command(*words, "--allow-unknown").code == 0
 
 
@@ -92,11 +94,11 @@ def test_unknown_cells_are_entered_only_on_request(command: Command) -> None:
 def test_maps_of_any_shape_are_planned_on(command: Command, shape: tuple[int, int], planner: str) -> None:
     height, width = (CELL * count for count in shape)
     start, goal = f"{0.25 * width},{0.25 * height}", f"{0.75 * width},{0.75 * height}"
-    words = ["--from", start, "--to", goal, "--planner", planner]
+    words = ["--start", start, "--goal", goal, "--planner", planner]
     file = _saved(np.zeros(shape))
-    done = command("plan", "path", file, *words)
-    assert done.code == 0, done
-    assert "there is no obstacle" in done.out
+    completed = command("plan", "path", file, *words)
+    assert completed.code == 0, completed
+    assert "there is no obstacle" in completed.out
     straight = math.hypot(0.5 * width, 0.5 * height)
     found = command("plan", "path", file, *words, "--json").json
     assert straight - 1e-9 <= found["length"] <= 1.09 * straight + CELL
@@ -107,26 +109,28 @@ def test_maps_of_any_shape_are_planned_on(command: Command, shape: tuple[int, in
 
 @pytest.mark.parametrize("planner", ["wave", "navfn", "astar", "dijkstra"])
 def test_goal_at_the_start_is_a_path_of_no_length(command: Command, planner: str) -> None:
-    done = command("plan", "path", _saved(_room()), "--from", "1,1", "--to", "1,1,2", "--planner", planner, "--json")
-    assert done.code == 0, done
-    assert done.json["length"] == done.json["cost"] == 0.0
-    assert done.json["path"][-1] == [1.0, 1.0, 2.0]
+    completed = command(
+        "plan", "path", _saved(_make_cells()), "--start", "1,1", "--goal", "1,1,2", "--planner", planner, "--json"
+    )
+    assert completed.code == 0, completed
+    assert completed.json["length"] == completed.json["cost"] == 0.0
+    assert completed.json["path"][-1] == [1.0, 1.0, 2.0]
 
 
-# -- no way ------------------------------------------------------------------------------------------------------------
+# -- no path -----------------------------------------------------------------------------------------------------------
 def test_missing_path_is_explained_and_drawn(command: Command) -> None:
-    cells = _room()
+    cells = _make_cells()
     cells[28:, 30] = 100
-    words = ["plan", "path", _saved(cells), "--from", "1,1", "--to", "5,1"]
-    done = command(*words, "--picture", "shut.svg")
-    assert done.code == 1
-    assert "no way" in done.err
-    assert "layer 'static'" in done.err
+    words = ["plan", "path", _saved(cells), "--start", "1,1", "--goal", "5,1"]
+    completed = command(*words, "--picture", "shut.svg")
+    assert completed.code == 1
+    assert "no path" in completed.err
+    assert "layer 'static'" in completed.err
     assert "what is in the way" in Path("shut.svg").read_text()
     result = command(*words, "--json")
     assert result.code == 1
     assert result.json["path"] is None
-    (x, _) = result.json["explanation"]["place"]
+    (x, _) = result.json["explanation"]["position"]
     assert x == pytest.approx(3.05)
     assert json.dumps(result.json["explanation"]["obstacles"])
 
@@ -135,20 +139,20 @@ def test_missing_path_is_explained_and_drawn(command: Command) -> None:
 @pytest.mark.parametrize(
     ("words", "expected"),
     [
-        (["--to", "50,1"], ("the goal (50.00, 1.00)", "outside of the map", "(0.00, 0.00) to (6.00, 4.00)")),
-        (["--from", "-1,1"], ("the start (-1.00, 1.00)", "outside of the map")),
-        (["--to", "3.05,1"], ("the goal (3.05, 1.00)", "in an obstacle")),
-        (["--from", "3.05,1"], ("the start", "in an obstacle")),
-        (["--from", "2.95,1"], ("the start", "does not fit")),
-        (["--to", "4.5,3.3"], ("the goal", "nobody has looked")),
-        (["--to", "nan,1"], ("--to 'nan,1'", "x,y,theta")),
-        (["--from", "inf,1"], ("--from 'inf,1'",)),
-        (["--to", "1e300,1"], ("--to '1e300,1'", "1e+07")),
-        (["--to", "5,1,nan"], ("--to '5,1,nan'",)),
-        (["--to", "5"], ("--to '5'",)),
-        (["--to", "a,b"], ("--to 'a,b'",)),
-        (["--to", "1,2,3,4"], ("--to '1,2,3,4'",)),
-        (["--to", ""], ("--to ''",)),
+        (["--goal", "50,1"], ("the goal (50.00, 1.00)", "outside of the map", "(0.00, 0.00) to (6.00, 4.00)")),
+        (["--start", "-1,1"], ("the start (-1.00, 1.00)", "outside of the map")),
+        (["--goal", "3.05,1"], ("the goal (3.05, 1.00)", "in an obstacle")),
+        (["--start", "3.05,1"], ("the start", "in an obstacle")),
+        (["--start", "2.95,1"], ("the start", "does not fit")),
+        (["--goal", "4.5,3.3"], ("the goal", "nobody has looked")),
+        (["--goal", "nan,1"], ("--goal 'nan,1'", "2 or 3 finite numbers")),
+        (["--start", "inf,1"], ("--start 'inf,1'",)),
+        (["--goal", "1e300,1"], ("--goal '1e300,1'", "1e+07")),
+        (["--goal", "5,1,nan"], ("--goal '5,1,nan'",)),
+        (["--goal", "5"], ("--goal '5'",)),
+        (["--goal", "a,b"], ("--goal 'a,b'",)),
+        (["--goal", "1,2,3,4"], ("--goal '1,2,3,4'",)),
+        (["--goal", ""], ("--goal ''",)),
         (["--planner", "nobody"], ("no planner 'nobody'", "wave")),
         (["--planner", "route"], ("route graph",)),
         (["--robot", "nobody"], ("no robot 'nobody'", "rover")),
@@ -164,25 +168,29 @@ def test_missing_path_is_explained_and_drawn(command: Command) -> None:
     ],
 )
 @pytest.mark.filterwarnings("error")
-def test_plan_verb_refuses_bad_input_in_one_line(command: Command, words: list[str], expected: tuple[str, ...]) -> None:
-    done = command("plan", "path", _saved(_room()), *_defaults(words), *words)
-    assert done.code == 2, done
+def test_plan_command_refuses_bad_input_in_one_line(
+    command: Command, words: list[str], expected: tuple[str, ...]
+) -> None:
+    completed = command("plan", "path", _saved(_make_cells()), *_defaults(words), *words)
+    assert completed.code == 2, completed
     for part in expected:
-        assert part in done.error
-    assert len(done.error) < 300
+        assert part in completed.error
+    assert len(completed.error) < 300
 
 
 def _defaults(words: list[str]) -> list[str]:
-    return [w for option, pose in (("--from", "1,1"), ("--to", "5,1")) if option not in words for w in (option, pose)]
+    return [
+        w for option, pose in (("--start", "1,1"), ("--goal", "5,1")) if option not in words for w in (option, pose)
+    ]
 
 
 def test_goal_outside_a_turned_map_names_its_extent(command: Command) -> None:
-    file = _saved(_room(), TURNED)
-    done = command("plan", "path", file, "--from", "1.2,3.4", "--to", "0,0")
-    assert done.code == 2
-    corners = TURNED @ np.array([[0.0, 0.0], [6.0, 0.0], [6.0, 4.0], [0.0, 4.0]])
+    file = _saved(_make_cells(), ROTATED)
+    completed = command("plan", "path", file, "--start", "1.2,3.4", "--goal", "0,0")
+    assert completed.code == 2
+    corners = ROTATED @ np.array([[0.0, 0.0], [6.0, 0.0], [6.0, 4.0], [0.0, 4.0]])
     (x0, y0), (x1, y1) = corners.min(axis=0), corners.max(axis=0)
-    assert f"from ({x0:.2f}, {y0:.2f}) to ({x1:.2f}, {y1:.2f}), turned by 0.60 rad" in done.error
+    assert f"from ({x0:.2f}, {y0:.2f}) to ({x1:.2f}, {y1:.2f}), turned by 0.60 rad" in completed.error
 
 
 @pytest.mark.parametrize(
@@ -196,8 +204,8 @@ def test_goal_outside_a_turned_map_names_its_extent(command: Command) -> None:
     ],
 )
 def test_unreadable_map_is_one_error(command: Command, change, expected: str) -> None:
-    file = _saved(_room())
+    file = _saved(_make_cells())
     change()
-    done = command("plan", "path", file, "--from", "1,1", "--to", "5,1")
-    assert done.code == 2, done
-    assert expected in done.error
+    completed = command("plan", "path", file, "--start", "1,1", "--goal", "5,1")
+    assert completed.code == 2, completed
+    assert expected in completed.error

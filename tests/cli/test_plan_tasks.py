@@ -35,36 +35,36 @@ def file() -> str:
 
 
 def test_task_plan_has_reasons_and_a_tree(command: Command, file: str) -> None:
-    done = command("plan", "tasks", file, "--explain", "--out", "plan.xml", "--json")
-    assert done.code == 0, done
-    assert done.json["cost"] == pytest.approx(12.0)
-    assert [step["step"] for step in done.json["plan"]] == ["fold", "drive (to desk, from dock)"]
-    assert "arm = folded for drive" in done.json["why"][0]
+    result = command("plan", "tasks", file, "--explain", "--out", "plan.xml", "--json")
+    assert result.code == 0, result
+    assert result.json["cost"] == pytest.approx(12.0)
+    assert [step["step"] for step in result.json["plan"]] == ["fold", "drive (to desk, from dock)"]
+    assert "arm = folded for drive" in result.json["explanation"][0]
     assert len(read_tree(Path("plan.xml").read_text()).nodes) > 4
-    shown = command("plan", "tasks", file, "--set", "arm=folded")
-    assert "1. drive (to desk, from dock), 10" in shown.out
-    assert "fold" not in shown.out.replace("folded", "")
+    displayed = command("plan", "tasks", file, "--set", "arm=folded")
+    assert "1. drive (to desk, from dock), 10" in displayed.out
+    assert "fold" not in displayed.out.replace("folded", "")
 
 
-def test_impossible_goal_names_reason_and_remedy(command: Command, file: str) -> None:
-    done = command("plan", "tasks", file, "--goal", "moon")
-    assert done.code == 1
-    assert "moon is impossible, because no action makes robot = moon" in done.err
-    assert "no single other value" in done.err
-    done = command("plan", "tasks", file, "--exclude-step", "fold", "--json")
-    assert done.code == 1
-    assert done.json["would_help"] == ["arm = folded"]
+def test_impossible_goal_names_reason_and_suggestion(command: Command, file: str) -> None:
+    result = command("plan", "tasks", file, "--goal", "moon")
+    assert result.code == 1
+    assert "moon is impossible, because no action makes robot = moon" in result.err
+    assert "no single change" in result.err
+    result = command("plan", "tasks", file, "--exclude-step", "fold", "--json")
+    assert result.code == 1
+    assert result.json["helpful_changes"] == ["arm = folded"]
 
 
 def test_task_file_is_checked(command: Command, file: str) -> None:
-    done = command("check", "tasks", file)
-    assert done.code == 0, done
-    assert "it is right" in done.out
-    assert "impossible" in done.out
+    result = command("check", "tasks", file)
+    assert result.code == 0, result
+    assert "valid" in result.out
+    assert "impossible" in result.out
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "says"),
+    ("old", "new", "expected_text"),
     [
         ("wants: {robot: desk}", "want: {robot: desk}", "tasks.yaml:13"),
         ("$to_pose", "$elsewhere_pose", "is no place's"),
@@ -73,13 +73,13 @@ def test_task_file_is_checked(command: Command, file: str) -> None:
         ("arm: folded}\n    effects", "arm: [folded]}\n    effects", "the value"),
     ],
 )
-def test_bad_task_files_are_one_error(command: Command, file: str, old: str, new: str, says: str) -> None:
+def test_bad_task_files_are_one_error(command: Command, file: str, old: str, new: str, expected_text: str) -> None:
     assert old in FILE
     Path(file).write_text(FILE.replace(old, new))
-    done = command("check", "tasks", file)
-    assert done.code == 2
-    assert says in done.err
-    assert "Traceback" not in done.err
+    result = command("check", "tasks", file)
+    assert result.code == 2
+    assert expected_text in result.err
+    assert "Traceback" not in result.err
 
 
 @pytest.mark.parametrize(
@@ -106,13 +106,13 @@ def test_pddl_roundtrip_keeps_the_cost(command: Command, file: str) -> None:
 
 def test_bad_pddl_is_one_error(command: Command, file: str) -> None:
     command("plan", "tasks", file, "--pddl", "out")
-    for words, says in (
-        (("out/domain.pddl",), "a domain without a problem"),
+    for words, expected_text in (
+        (("out/domain.pddl",), "a domain requires a problem"),
         (("out/domain.pddl", "nowhere.pddl"), "nowhere.pddl: cannot be read"),
         (("out/domain.pddl", "out/domain.pddl"), "there is no goal"),
-        (("out/domain.pddl", "out/problem.pddl", "--goal", "desk"), "the problem's own goal"),
+        (("out/domain.pddl", "out/problem.pddl", "--goal", "desk"), "the goal of the problem"),
         ((file, "--solver", "fast-downward-opt", "--exclude-step", "fold"), "one of them"),
     ):
-        done = command("plan", "tasks", *words)
-        assert done.code == 2, done
-        assert says in done.err
+        result = command("plan", "tasks", *words)
+        assert result.code == 2, result
+        assert expected_text in result.err

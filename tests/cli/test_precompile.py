@@ -21,9 +21,9 @@ def test_all_kernels_are_counted_with_the_folder_that_holds_them(small_package: 
 def test_all_kernels_as_json_name_those_without_examples(small_package: None) -> None:
     result = run_cli("precompile", "--all", "--json")
     assert result.code == 0, result.err
-    answer = json.loads(result.out)
-    assert answer["kernels"] >= 1
-    assert all(name.startswith("roboyard.grids.voxel_filter.") for name in answer["without_examples"])
+    response = json.loads(result.out)
+    assert response["kernels"] >= 1
+    assert all(name.startswith("roboyard.grids.voxel_filter.") for name in response["without_examples"])
 
 
 def test_kernels_of_a_scenario_are_expected(small_package: None) -> None:

@@ -55,16 +55,16 @@ def test_param_load_restores_dumped_values(command: Command, live: LiveBus) -> N
 
 def test_bad_parameter_files_are_refused(command: Command, live: LiveBus) -> None:
     for text, expected in (
-        ("a: 1\n", "says nothing about node /robot"),
+        ("a: 1\n", "has no entry for node /robot"),
         ("/**: {ros__parameters: {nope: 1}}\n", "no parameter nope"),
         ("robot: {ros__parameters: {speed: 9.0}}\n", "p.yaml, speed"),
         ("/robot: [\n", "p.yaml"),
         ("", "p.yaml"),
     ):
         Path("p.yaml").write_text(text)
-        done = command("param", "load", "robot", "p.yaml")
-        assert done.code == 2, text
-        assert expected in done.error, text
+        result = command("param", "load", "robot", "p.yaml")
+        assert result.code == 2, text
+        assert expected in result.error, text
     assert command("param", "load", "robot", "none.yaml").code == 2
 
 
@@ -89,10 +89,10 @@ def test_flat_values_are_those_of_the_message(values: list[float], name: str) ->
     message.pose.covariance = np.array(values)
     data = to_plain(message)
     for path, value in flatten(message).items():
-        place: Any = data
+        place_file: Any = data
         for key in path.split("."):
-            place = place[int(key)] if isinstance(place, list) else place[key]
-        assert place == value
+            place_file = place_file[int(key)] if isinstance(place_file, list) else place_file[key]
+        assert place_file == value
     assert len(flatten(message)) == 2 + 2 + 2 * 36 + 7 + 6
 
 
@@ -113,11 +113,11 @@ def test_topic_delay_is_publication_less_stamp(command: Command, recording: Path
 
 
 def test_bag_record_holds_every_message(command: Command, live: LiveBus) -> None:
-    done = command("bag", "record", "-o", "new.mcap", "-d", "1", "--json")
-    assert done.code == 0
+    result = command("bag", "record", "-o", "new.mcap", "-d", "1", "--json")
+    assert result.code == 0
     with open_recording("new.mcap") as recording:
         assert recording.is_complete
-        assert recording.count == done.json["messages"]
+        assert recording.count == result.json["messages"]
         assert (recording.end_ns - recording.start_ns) * 1e-9 <= 1.0
         counts = [item.message.data for item in recording.messages(["/count"])]
         assert counts == list(range(counts[0], counts[0] + len(counts))), "none is missing"
@@ -138,18 +138,18 @@ def test_bag_record_keeps_the_old_file_until_messages_come(command: Command, liv
     file = Path("new.mcap")
     file.write_bytes(b"the old content")
     with full_disk(100):
-        done = command("bag", "record", "-o", file, "--overwrite")
-    assert done.code == 1
-    assert "new.mcap: cannot be written" in done.error
-    assert "the old file is unchanged" in done.error
+        result = command("bag", "record", "-o", file, "--overwrite")
+    assert result.code == 1
+    assert "new.mcap: cannot be written" in result.error
+    assert "the old file is unchanged" in result.error
     assert file.read_bytes() == b"the old content"
     assert command("bag", "record", "-o", file, "--overwrite", "-d", "0.3").code == 0
     recorded = file.read_bytes()
     assert len(recorded) > 1000
     live.end_after(lambda: live.is_connected, 0.5)
-    done = command("bag", "record", "/silent", "-o", file, "--overwrite", "--json")
-    assert (done.code, done.json["messages"]) == (0, 0)
-    assert done.json["warnings"][-1] == "no message came, and new.mcap is unchanged"
+    result = command("bag", "record", "/silent", "-o", file, "--overwrite", "--json")
+    assert (result.code, result.json["messages"]) == (0, 0)
+    assert result.json["warnings"][-1] == "no message arrived, and new.mcap is unchanged"
     assert file.read_bytes() == recorded
     assert list(Path().iterdir()) == [file]
 
@@ -197,20 +197,20 @@ def test_every_help_page_fits_80_columns(command: Command, monkeypatch: pytest.M
     """On 80 columns no verb's line in the lists is cut, no line is longer, and every option says what it does."""
     monkeypatch.setenv("COLUMNS", "80")
 
-    def visit(verb: Any, words: list[str]) -> None:
+    def visit(subcommand: Any, words: list[str]) -> None:
         out = command(*words, "--help").out
         assert all(len(line) <= 80 for line in out.splitlines()), words
         body = out.partition("\n\n")[2]
         assert "..." not in body, words
-        for option in verb.params:
+        for option in subcommand.params:
             assert option.param_type_name != "option" or option.help, (words, option.name)
-        for name, inner in getattr(verb, "commands", {}).items():
+        for name, inner in getattr(subcommand, "commands", {}).items():
             visit(inner, [*words, name])
 
     visit(typer.main.get_command(app), [])
 
 
-def test_json_is_the_last_line_of_every_verb(command: Command, recording: Path) -> None:
+def test_json_is_the_last_line_of_every_command(command: Command, recording: Path) -> None:
     for words in (
         ("bag", "info", recording),
         ("topic", "list", "-f", recording),
@@ -223,15 +223,15 @@ def test_json_is_the_last_line_of_every_verb(command: Command, recording: Path) 
         ("bag", "info", "nothing"),
         ("topic", "echo", "nothing", "-f", recording),
     ):
-        done = command(*words, "--json")
-        assert isinstance(json.loads(done.out.splitlines()[-1]), dict), words
-        assert ("error" in done.json) == (done.code != 0)
+        result = command(*words, "--json")
+        assert isinstance(json.loads(result.out.splitlines()[-1]), dict), words
+        assert ("error" in result.json) == (result.code != 0)
 
 
-def test_live_verbs_refuse_recordings(command: Command, recording: Path) -> None:
+def test_live_commands_refuse_recordings(command: Command, recording: Path) -> None:
     for words in (("service", "list"), ("action", "list"), ("param", "list"), ("pause",)):
-        done = command(*words, "--file", recording)
-        assert done.code == 2
-        assert "needs a live run" in done.error
+        result = command(*words, "--file", recording)
+        assert result.code == 2
+        assert "needs a live run" in result.error
     assert "needs a live run" not in command("doctor", "-f", recording).error
     assert "--time nan" in command("tf", "echo", "odom", "base", "-f", recording, "--time", "nan").error

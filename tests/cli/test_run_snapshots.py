@@ -11,8 +11,8 @@ def test_saved_run_resumes_to_the_same_bytes(command: Command, scenario: Path) -
     words = ("run", scenario, "--no-video", "--out")
     assert command(*words, "first", "--save-snapshot", "0.25:a.state", "--save-snapshot", "400 ms:b.state").code == 0
     for name in "ab":
-        done = command(*words, name, "--from-snapshot", f"{name}.state")
-        assert done.code == 0, done
+        result = command(*words, name, "--from-snapshot", f"{name}.state")
+        assert result.code == 0, result
         assert (Path(name) / "recording.mcap").read_bytes() == Path("first/recording.mcap").read_bytes()
 
 
@@ -22,8 +22,8 @@ def test_live_run_is_saved_and_resumed(command: Command, scenario: Path) -> None
     with LiveRun(*words, "first", "--rate", "1") as run:
         run.wait_for_time(0.2)
         path = command("snapshot", "--json").json["state"]
-        done = run.wait()
-    assert done.code == 0, done
+        result = run.wait()
+    assert result.code == 0, result
     assert Path(path).parent == Path("first").resolve()
     assert command(*words, "second", "--from-snapshot", path).code == 0
     assert Path("second/recording.mcap").read_bytes() == Path("first/recording.mcap").read_bytes()
@@ -33,10 +33,10 @@ def test_live_run_is_saved_and_resumed(command: Command, scenario: Path) -> None
     ("options", "message"),
     [
         (("--save-snapshot", "soon:x"), "T:FILE, as 12.5"),
-        (("--save-snapshot", "0.3"), "names no file"),
-        (("--save-snapshot", "0.3:"), "names no file"),
-        (("--save-snapshot", "3:x.state"), "3 s is not in the run"),
-        (("--save-snapshot", "-1:x.state"), "is not in the run"),
+        (("--save-snapshot", "0.3"), "the file is missing"),
+        (("--save-snapshot", "0.3:"), "the file is missing"),
+        (("--save-snapshot", "3:x.state"), "3 s is not within the run"),
+        (("--save-snapshot", "-1:x.state"), "is not within the run"),
         (("--save-snapshot", "nan:x.state"), "--save-snapshot nan"),
         (("--save-snapshot", "0.1:nowhere/x.state"), "cannot be a file"),
         (("--from-snapshot", "nothing.state"), "nothing.state: there is no such file"),
@@ -47,9 +47,9 @@ def test_live_run_is_saved_and_resumed(command: Command, scenario: Path) -> None
 def test_bad_state_options_are_refused(
     command: Command, scenario: Path, options: tuple[str, ...], message: str
 ) -> None:
-    done = command("run", scenario, "--out", "out", *options)
-    assert done.code == 2, done
-    assert message in done.error
+    result = command("run", scenario, "--out", "out", *options)
+    assert result.code == 2, result
+    assert message in result.error
     assert not Path("out").exists()
 
 
@@ -79,8 +79,8 @@ def test_custom_robot_resumes_to_the_same_bytes(command: Command, scenario: Path
     wheels = WHEEL.format("left", 0.15) + WHEEL.format("right", -0.15)
     Path("theirs.sdf").write_text(OTHERS.format(wheels=wheels))
     words = ("run", scenario, "--robot", "theirs.sdf", "--no-video", "--out")
-    done = command(*words, "first", "--save-snapshot", "0.31:a.state")
-    assert done.code == 0, done  # that it drives is the scenario's criterion
-    whole = Path("first/recording.mcap").read_bytes()
+    result = command(*words, "first", "--save-snapshot", "0.31:a.state")
+    assert result.code == 0, result  # that it drives is the scenario's criterion
+    complete = Path("first/recording.mcap").read_bytes()
     assert command(*words, "again", "--from-snapshot", "a.state").code == 0
-    assert Path("again/recording.mcap").read_bytes() == whole
+    assert Path("again/recording.mcap").read_bytes() == complete

@@ -87,7 +87,7 @@ def test_command_lists_and_prints_schemas() -> None:
 
 
 def test_command_writes_all_schemas(tmp_path: Path) -> None:
-    result = run_cli("schema", "--all", str(tmp_path / "schemas"), "--json")
+    result = run_cli("schema", "--out", str(tmp_path / "schemas"), "--json")
     stems = [*FILE_TYPES, *(f"node-{name}" for name in catalog.NODES.names())]
     expected = {f"{stem}.schema.json" for stem in stems}
     assert {path.name for path in (tmp_path / "schemas").iterdir()} == expected
@@ -105,7 +105,7 @@ def test_command_writes_all_schemas(tmp_path: Path) -> None:
         (("node",), "the name of the node is missing"),
         (("node", "amcll"), "did you mean 'amcl'"),
         (("node", "json:JSONDecoder"), "is no node"),
-        (("scenario", "--all", "x"), "exclude each other"),
+        (("scenario", "--out", "x"), "only one of"),
     ],
 )
 def test_wrong_arguments_are_one_line(arguments: tuple[str, ...], expected: str) -> None:
@@ -117,7 +117,7 @@ def test_wrong_arguments_are_one_line(arguments: tuple[str, ...], expected: str)
 
 def test_folder_that_cannot_be_made_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    result = run_cli("schema", "--all", str(tmp_path / "file"))
+    result = run_cli("schema", "--out", str(tmp_path / "file"))
     assert (result.code, len(result.err.splitlines())) == (2, 1)
 
 

@@ -32,7 +32,7 @@ def tree(body: str) -> str:
 
 
 @pytest.mark.parametrize(
-    ("text", "says"),
+    ("text", "expected_text"),
     [
         (tree("<Sleep msec='1'>"), r"bad\.xml:5: .*mismatched tag"),
         (BOMB + tree("<AlwaysSuccess/>"), r"bad\.xml:1: .*entit"),
@@ -50,23 +50,23 @@ def tree(body: str) -> str:
         ("", r"bad\.xml: .*empty"),
     ],
 )
-def test_bad_tree_is_refused_with_file_and_line(command: Command, text: str, says: str) -> None:
+def test_bad_tree_is_refused_with_file_and_line(command: Command, text: str, expected_text: str) -> None:
     Path("bad.xml").write_text(text)
-    for verb in ("check", "show"):
-        done = command(verb, "tree", "bad.xml")
-        assert done.code == 2
-        assert re.search(says, done.error), done.error
+    for subcommand in ("check", "show"):
+        completed = command(subcommand, "tree", "bad.xml")
+        assert completed.code == 2
+        assert re.search(expected_text, completed.error), completed.error
 
 
 def test_good_tree_is_described_and_drawn(command: Command) -> None:
     Path("good.xml").write_text(tree('<NavigateToPose goal="{there}"/><Foreign of="nobody"/>'))
     assert command("check", "tree", "good.xml").code == 2
-    done = command("check", "tree", "good.xml", "--mock", "--json")
-    assert done.json["trees"][0] | {"subtrees": []} == {
-        "tree": "Main", "nodes": 3, "subtrees": [], "entries": ["there"], "mocked": ["Foreign"],
+    completed = command("check", "tree", "good.xml", "--mock", "--json")
+    assert completed.json["trees"][0] | {"subtrees": []} == {
+        "tree": "Main", "nodes": 3, "subtrees": [], "blackboard": ["there"], "mocked": ["Foreign"],
     }  # fmt: skip
-    done = command("show", "tree", "good.xml", "--mock", "--out", "good.svg")
-    assert "└─ • Foreign  of=nobody" in done.out
+    completed = command("show", "tree", "good.xml", "--mock", "--picture", "good.svg")
+    assert "└─ • Foreign  of=nobody" in completed.out
     assert Path("good.svg").read_text().startswith("<svg")
 
 
@@ -97,7 +97,7 @@ def test_recorded_tree_is_shown_with_its_state_at_a_time(command: Command, recor
     assert lines[3].endswith("AlwaysFailure")
     assert "[" not in command("show", "tree", "-f", recorded, "--time", "0.2").out
     result = command("show", "tree", "-f", recorded, "--json").json
-    assert [node["last"] for node in result["nodes"]] == ["FAILURE", "SUCCESS", "SUCCESS", "FAILURE"]
+    assert [node["last_status"] for node in result["nodes"]] == ["FAILURE", "SUCCESS", "SUCCESS", "FAILURE"]
     assert {node["status"] for node in result["nodes"]} == {"IDLE"}
     times = [
         line for line in command("show", "tree", "-f", recorded, "--transitions").out.splitlines() if line[:1] == "#"
@@ -114,17 +114,17 @@ def test_live_tree_is_shown_with_its_present_state(command: Command, tmp_path: P
         thread = Thread(target=lambda: bus.executor.run_until(10**16))
         thread.start()
         try:
-            done = command("show", "tree")
+            completed = command("show", "tree")
             assert command("show", "tree", "--time", "1").code == 2
             assert "--node /mission" in command("show", "tree", "--node", "nobody").error
         finally:
             bus.executor.stop()
             thread.join()
             server.close()
-    assert "Sequence  [RUNNING]" in done.out
-    assert "msec=2000  [RUNNING]" in done.out
+    assert "Sequence  [RUNNING]" in completed.out
+    assert "msec=2000  [RUNNING]" in completed.out
 
 
 def test_sources_without_tree_are_refused(command: Command, recording: Path) -> None:
-    assert "there is no tree" in command("show", "tree", "-f", recording).error
+    assert "no node has a tree" in command("show", "tree", "-f", recording).error
     assert "or a recording" in command("show", "tree", "x.xml", "-f", recording).error

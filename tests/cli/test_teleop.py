@@ -151,11 +151,11 @@ def test_gamepad_drives_with_deadman_and_is_silent_while_unplugged(live: LiveBus
         poll(lambda: len(robot.beats) > beats + 5)
         assert len(robot.twists) == twists, "plugged in again it begins with nothing held"
         run.send_signal(signal.SIGINT)
-        done = run.wait()
+        result = run.wait()
         os.close(writer)
-    assert done.code == 0
-    assert "PlayStation 3" in done.out + done.err
-    assert "Traceback" not in done.out + done.err
+    assert result.code == 0
+    assert "PlayStation 3" in result.out + result.err
+    assert "Traceback" not in result.out + result.err
 
 
 def test_bad_teleop_options_are_one_error(live: LiveBus, command: Command) -> None:
@@ -170,18 +170,18 @@ def test_bad_teleop_options_are_one_error(live: LiveBus, command: Command) -> No
         ("teleop", "--speed", "nan"): "speed",
     }
     for words, expected in cases.items():
-        done = command(*words)
-        assert done.code == 2, words
-        assert expected in done.error, words
-    done = spawn_cli("teleop")
-    assert done.code == 2
-    assert "no terminal" in done.error
+        result = command(*words)
+        assert result.code == 2, words
+        assert expected in result.error, words
+    result = spawn_cli("teleop")
+    assert result.code == 2
+    assert "no terminal" in result.error
 
 
 def test_teleop_without_live_run_is_refused(command: Command) -> None:
-    done = command("teleop")
-    assert done.code == 2
-    assert "no live run found" in done.error
+    result = command("teleop")
+    assert result.code == 2
+    assert "no live run found" in result.error
 
 
 def test_teleop_finds_the_robot_to_drive() -> None:
@@ -202,5 +202,5 @@ def test_teleop_finds_the_robot_to_drive() -> None:
     )
     with pytest.raises(InputError, match="several"):
         find_command_topics(graph("/a/cmd_vel", "/b/cmd_vel"), None, None)
-    with pytest.raises(InputError, match="nothing"):
+    with pytest.raises(InputError, match="no robot"):
         find_command_topics(graph("/cmd_vel_out"), None, None)

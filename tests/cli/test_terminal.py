@@ -15,12 +15,13 @@ from roboyard.cli import exit_codes, run_display, terminal
 from roboyard.cli.arguments import parse_type_and_values
 from roboyard.cli.benchmarks import BenchmarkFigure
 from roboyard.cli.terminal import merge_findings
-from roboyard.cli.topic_statistics import compute_bandwidth, compute_rate
+from roboyard.cli.topic_statistics import format_rate
 from roboyard.errors import ConfigError, InputError, RecordingError, RunError
+from roboyard.record.topic_statistics import compute_bandwidth, compute_rate
 from roboyard.scenarios import RunControl
 
 
-class Colour(Enum):
+class Color(Enum):
     RED = "red"
 
 
@@ -30,7 +31,7 @@ def test_json_accepts_every_value() -> None:
         "b": np.array([1, 2]),
         "c": [math.nan, math.inf, (1, 2)],
         "d": Path("x/y"),
-        "e": Colour.RED,
+        "e": Color.RED,
         "f": BenchmarkFigure("f", 1.0),
         1: {None: True},
     }
@@ -89,7 +90,7 @@ def caused(error: Exception, number: int) -> Exception:
         (KeyboardInterrupt(), 130, ""),
         (FileNotFoundError(errno.ENOENT, "No such file", "a"), 2, "error: a: No such file\n"),
         (OSError(errno.EIO, "I/O error", "a"), 1, "error: a: I/O error\n"),
-        (MemoryError(), 1, "error: the memory is full (fewer workers, or a smaller world)\n"),
+        (MemoryError(), 1, "error: the memory is full (use fewer workers or a smaller world)\n"),
     ],
 )
 def test_errors_have_their_exit_codes_and_one_line(
@@ -122,19 +123,19 @@ def test_wrong_usage_is_one_error(command: Command) -> None:
         (["list", "things"], "robots"),
         (["batch", "x", "--runs", "0"], "--runs"),
     ):
-        done = command(*words)
-        assert done.code == 2, words
-        assert expected in done.error, words
-    done = command("run", "--json")
-    assert done.json["exit_code"] == 2
-    assert "Missing argument" in done.json["error"]
+        result = command(*words)
+        assert result.code == 2, words
+        assert expected in result.error, words
+    result = command("run", "--json")
+    assert result.json["exit_code"] == 2
+    assert "Missing argument" in result.json["error"]
 
 
 def test_help_and_version_are_printed(command: Command) -> None:
-    done = command("--help")
-    assert done.code == 0
-    for heading in ("Run and judge:", "Steer a live run:", "Recordings:"):
-        assert heading in done.out
+    result = command("--help")
+    assert result.code == 0
+    for heading in ("Run and evaluate:", "Control a live run:", "Recordings:", "Exit codes:"):
+        assert heading in result.out
     assert command("topic", "-h").code == 0
     assert command("--version").out.startswith("roboyard 0")
     bare = command()
@@ -146,7 +147,7 @@ def test_rates_of_few_messages_are_none() -> None:
     assert compute_rate("/a", []).rate is None
     assert compute_rate("/a", [(0, 1)]).rate is None
     assert compute_rate("/a", [(5, 1), (5, 1)]).rate is None
-    assert "all at one instant" in str(compute_rate("/a", [(5, 1), (5, 1)]))
+    assert "same time" in format_rate(compute_rate("/a", [(5, 1), (5, 1)]))
     two = compute_rate("/a", [(0, 1), (500_000_000, 1)])
     assert two.rate == pytest.approx(2.0)
     assert compute_bandwidth("/a", []).per_second is None
@@ -215,12 +216,12 @@ def test_progress_without_terminal_is_a_line_every_10_s(
 ) -> None:
     now = 100.0
     monkeypatch.setattr(run_display, "wall_seconds", lambda: now)
-    shown = run_display.RunDisplay("short", 5.0, RunControl())
-    shown.show_phase("drawing the video")
+    displayed = run_display.RunDisplay("short", 5.0, RunControl())
+    displayed.show_phase("drawing the video")
     for frame in range(120):  # 0.25 s each
         now += 0.25
-        shown.show_phase(f"drawing the video: frame {frame} of 120")
-    shown.show_phase("writing the report")
+        displayed.show_phase(f"drawing the video: frame {frame} of 120")
+    displayed.show_phase("writing the report")
     lines = capsys.readouterr().err.splitlines()
     assert lines[0].endswith("short: drawing the video")
     assert lines[-1].endswith("short: writing the report")

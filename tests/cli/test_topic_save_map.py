@@ -49,18 +49,18 @@ def map_recording(tmp_path: Path) -> Path:
 
 @pytest.mark.parametrize("mode", ["trinary", "scale", "raw"])
 def test_last_map_of_a_recording_is_saved(command: Command, map_recording: Path, tmp_path: Path, mode: str) -> None:
-    done = command("topic", "save_map", str(tmp_path / "hall"), "--file", str(map_recording), "--mode", mode)
-    assert done.code == 0
-    assert done.out.endswith("hall.yaml: 6 x 4 cells of 0.1 m, /map at 2.000 s\n")
-    kept = load_map(tmp_path / "hall.yaml")
-    assert np.array_equal(kept.cells, grid(4).cells)
-    assert kept.geometry.T_map_grid.distance(FRAME.T_map_grid) < 1e-9
+    result = command("topic", "save_map", str(tmp_path / "hall"), "--file", str(map_recording), "--mode", mode)
+    assert result.code == 0
+    assert result.out.endswith("hall.yaml: 6 x 4 cells of 0.1 m, /map at 2.000 s\n")
+    saved = load_map(tmp_path / "hall.yaml")
+    assert np.array_equal(saved.cells, grid(4).cells)
+    assert saved.geometry.T_map_grid.distance(FRAME.T_map_grid) < 1e-9
 
 
 def test_topics_without_map_are_refused(command: Command, map_recording: Path, tmp_path: Path) -> None:
     words = ("topic", "save_map", str(tmp_path / "hall"), "--file", str(map_recording))
-    done = command(*words, "--topic", "words")
-    assert done.code == 2
-    assert "/words carries std_msgs/msg/String (maps: /map" in done.error
-    assert "no topic mop (near to it: /map" in command(*words, "--topic", "mop").error
+    result = command(*words, "--topic", "words")
+    assert result.code == 2
+    assert "/words has the type std_msgs/msg/String (topics of maps: /map" in result.error
+    assert "no topic mop (similar: /map" in command(*words, "--topic", "mop").error
     assert not list(tmp_path.glob("hall*"))

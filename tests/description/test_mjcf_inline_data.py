@@ -8,7 +8,7 @@ import mujoco
 import numpy as np
 import pytest
 
-from roboyard.cli.description_conversion import convert_description
+from roboyard.description.write.conversion import DescriptionSource, convert_description
 from roboyard.description import load_model, load_world
 from roboyard.description.meshes.files import load_mesh
 from roboyard.description.model import Heightmap, Mesh, Model
@@ -54,9 +54,8 @@ def test_inline_points_survive_mjcf_and_are_files_in_other_formats(tmp_path: Pat
         assert any("is written as its box" in loss for loss in written.losses)
     (tmp_path / "wedge.xml").write_text(WEDGE)
     for format_name in ("sdf", "urdf"):
-        result = convert_description(
-            str(tmp_path / "wedge.xml"), format_name, tmp_path / f"wedge.{format_name}", "robot"
-        )  # type: ignore[arg-type]
+        source = DescriptionSource(load_model(tmp_path / "wedge.xml"), tmp_path / "wedge.xml")
+        result = convert_description(source, format_name, tmp_path / f"wedge.{format_name}")  # type: ignore[arg-type]
         assert not [loss for loss in result.losses if "box" in loss]
         converted = load_model(result.out)
         assert np.allclose(_find_corners(converted), _find_corners(model), atol=2e-5)

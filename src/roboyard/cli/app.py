@@ -1,17 +1,18 @@
-"""The tree of commands, their headings in the help, and options that many commands share."""
+"""The tree of commands, and the headings of commands and options in the help."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
 from functools import cache
 from importlib import import_module
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
 
 from roboyard import __version__
+from roboyard.cli.completion import install_completion, show_completion
+from roboyard.cli.exit_codes import EXIT_CODE_MEANINGS
 
 _COMMANDS: tuple[dict[str, str], ...] = (
     {
@@ -57,7 +58,7 @@ _COMMANDS: tuple[dict[str, str], ...] = (
         "doctor": "doctor.doctor",
     },
 )
-"""Where each verb is, under each of the headings: a module of this package, and a function or a group in it."""
+"""The target of each command, under each of the headings: a module of `commands`, and a function or group in it."""
 _SUBCOMMANDS: dict[str, dict[str, str]] = {
     "check": {
         "sensor": "check.sensor",
@@ -73,29 +74,47 @@ _SUBCOMMANDS: dict[str, dict[str, str]] = {
         "terrain": "show.show_terrain",
     },
 }
-"""Commands of groups that have modules of their own."""
+"""Commands of groups that are in another module than the group."""
 
 _CONTEXT_SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 110}
-
-RunOption = Annotated[
-    str | None,
-    typer.Option("--run", metavar="NAME", help="Live run, by name or process id; default: the only one."),
-]
-FileOption = Annotated[
-    Path | None,
-    typer.Option("--file", "-f", metavar="REC", help="A recording or a run's folder, instead of a live run."),
-]
-JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
+HEADINGS = ("Run and evaluate", "Control a live run", "Inspect a live run or a recording", "Recordings", "Tools")
+SUMMARY = "Describe, simulate and run robots, and evaluate them against ground truth."
+_DEFAULT_PANEL = "Options"
 
 
-HEADINGS = ("Run and judge", "Steer a live run", "Look into a live run or a recording", "Recordings", "Around it")
+class PanelCommand(TyperCommand):
+    """A command whose help lists its options under the headings that they name as ``rich_help_panel``.
+
+    The help is plain text: to import rich alone would double the time that it takes.
+    """
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        """Write the arguments, then the options of each heading in the order of their declaration."""
+        arguments: list[tuple[str, str]] = []
+        panels: dict[str, list[tuple[str, str]]] = {}
+        for parameter in self.get_params(ctx):
+            record = parameter.get_help_record(ctx)
+            if record is None:
+                continue
+            if parameter.param_type_name == "argument":
+                arguments.append(record)
+            else:
+                panel = getattr(parameter, "rich_help_panel", None)
+                panels.setdefault(panel if isinstance(panel, str) else _DEFAULT_PANEL, []).append(record)
+        if len(panels.get(_DEFAULT_PANEL, ())) == 1 < len(panels):  # --help alone gets no heading
+            last_rows = panels.pop(_DEFAULT_PANEL)
+            panels[next(reversed(panels))] += last_rows
+        for heading, rows in (("Arguments", arguments), *panels.items()):
+            if rows:
+                with formatter.section(heading):
+                    formatter.write_dl(rows)
 
 
 class OrderedGroup(TyperGroup):
-    """A group whose help lists its verbs under headings; plain text, since rich alone would double the time."""
+    """A group whose help lists its commands under headings, as plain text."""
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
-        """Write the verbs in their order, under the heading each was registered with."""
+        """Write the commands in their order, under the heading each was registered with."""
         sections: dict[str, list[tuple[str, Any]]] = {}
         for name in self.list_commands(ctx):
             command = self.get_command(ctx, name)
@@ -112,14 +131,31 @@ class OrderedGroup(TyperGroup):
                 )
 
 
+class RootGroup(OrderedGroup):
+    """The program; its help ends with the table of exit codes."""
+
+    def format_epilog(self, ctx: Any, formatter: Any) -> None:
+        """Write the exit codes."""
+        with formatter.section("Exit codes"):
+            formatter.write_dl([(str(int(code)).rjust(3), meaning) for code, meaning in EXIT_CODE_MEANINGS.items()])
+
+
+class CommandGroup(typer.Typer):
+    """A group of commands whose options have headings."""
+
+    def command(self, name: str | None = None, **settings: Any) -> Callable[[Any], Any]:
+        """Register a command; arguments as of `typer.Typer.command`."""
+        return super().command(name, **{"cls": PanelCommand, **settings})
+
+
 def _heading_index(heading: str) -> int:
     return HEADINGS.index(heading) if heading in HEADINGS else len(HEADINGS)
 
 
-def command_group(summary: str) -> typer.Typer:
-    """A new group of verbs."""
-    return typer.Typer(
-        cls=OrderedGroup,
+def command_group(summary: str, group: type[OrderedGroup] = OrderedGroup) -> CommandGroup:
+    """Return a new group of commands with this summary in the help."""
+    return CommandGroup(
+        cls=group,
         help=summary,
         rich_markup_mode=None,
         add_completion=False,
@@ -129,12 +165,14 @@ def command_group(summary: str) -> typer.Typer:
 
 
 def make_app(commands: Collection[str] | None = None) -> typer.Typer:
-    """The command with some of its verbs, or with all; to read what options all of them take needs a tenth of a second.
+    """Return the program with some of its commands, or with all.
+
+    To load one command only saves a tenth of a second.
 
     Args:
-        commands: Names; others are ignored.
+        commands: Names; the program ignores others.
     """
-    app = command_group("Robots described, simulated, given their software and judged against ground truth.")
+    app = command_group(SUMMARY, RootGroup)
     app.callback()(_root_callback)
     for heading, targets in zip(HEADINGS, _COMMANDS, strict=True):
         for name in targets:
@@ -148,7 +186,7 @@ def make_app(commands: Collection[str] | None = None) -> typer.Typer:
 
 
 def is_command(name: str) -> bool:
-    """Whether there is a verb of this name."""
+    """Return whether there is a command of this name."""
     return any(name in targets for targets in _COMMANDS)
 
 
@@ -162,13 +200,27 @@ def _root_callback(
     version: Annotated[
         bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version.")
     ] = False,
-) -> None:
-    """Robots described, simulated, given their software and judged against ground truth."""
+    install: Annotated[
+        bool,
+        typer.Option(
+            "--install-completion", callback=install_completion, is_eager=True,
+            help="Install completion for this shell: bash, zsh or fish.",
+        ),
+    ] = False,
+    show: Annotated[
+        bool,
+        typer.Option(
+            "--show-completion", callback=show_completion, is_eager=True,
+            help="Print the completion script for this shell.",
+        ),
+    ] = False,
+) -> None:  # fmt: skip
+    """Describe, simulate and run robots, and evaluate them against ground truth."""
 
 
 @cache
 def _load_command(name: str) -> Callable[..., None] | typer.Typer:
-    """The verb of this name, with what other modules add to it."""
+    """Return the command of this name, with the subcommands of other modules."""
     command: Callable[..., None] | typer.Typer = _load(next(targets[name] for targets in _COMMANDS if name in targets))
     if isinstance(command, typer.Typer):
         for subcommand, target in _SUBCOMMANDS.get(name, {}).items():

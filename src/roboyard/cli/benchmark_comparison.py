@@ -1,9 +1,8 @@
-"""Benchmarks at two revisions in turn on one machine, and how their figures compare: ``roboyard bench --against``.
+"""Comparison of benchmarks at two revisions on one machine: ``roboyard bench --against``.
 
-A machine's pace drifts while others use it, so single times say little.  Both revisions are measured in pairs, each in
-a process of its own: old, new, new, old, old, new, … (the order changes from pair to pair, so that a steady drift falls
-on both alike), after a run of each that is not counted and compiles what is to be compiled.  What counts is the ratio
-within each pair.
+The speed of a machine drifts with its load, so single times say little. Both revisions are measured in pairs, each in
+a separate process: old, new, new, old, old, new, … The order changes from pair to pair, so that a steady drift affects
+both equally. A first run of each, which compiles the kernels, is not counted. The ratio within each pair is evaluated.
 """
 
 from __future__ import annotations
@@ -21,20 +20,21 @@ from statistics import median
 from typing import Any, Literal
 
 from roboyard.cli.benchmarks import find_benchmarks, format_number
+from roboyard.cli.exit_codes import ExitCode
 from roboyard.cli.revisions import Revision, find_repository, open_revision, open_working_tree
-from roboyard.cli.terminal import print_heading, print_json, print_line, print_note, print_table
+from roboyard.cli.terminal import print_heading, print_line, print_note, print_result, print_table
 from roboyard.compute import count_usable_cores
 from roboyard.compute.wall_clock import wall_seconds
 from roboyard.errors import InputError
 
 CONFIDENCE = 0.9
-"""The median of all pairs that could be measured lies within a figure's interval with at least this probability."""
+"""Probability with which the interval of a figure contains the median of all possible pairs."""
 ComparisonResult = Literal["slower", "faster", "same", "unclear", "changed", "not measured"]
 _TIME = re.compile(r"[nµum]?s( .*)?|% of a core")
 _RATE = re.compile(r"(?!m/s|rad/s|°/s).*(/s|Hz)|[x×] real time")
 _BOUND = re.compile(r"\s*([<>])=?\s*[-+.\deE]+\s*")
 BenchmarkReport = Mapping[str, Any]
-"""What ``roboyard bench --json`` prints."""
+"""Output of ``roboyard bench --json``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,13 +42,13 @@ class FigureComparison:
     """One figure at both revisions.
 
     Attributes:
-        name: What was measured.
-        unit: Of the values.
-        is_speed: Whether it is a time, a rate or a share of a core: only those can be slower or faster.
+        name: Name of the figure.
+        unit: Unit of the values.
+        is_speed: Whether it is a time, a rate or a fraction of a core; only these can be slower or faster.
         old: The old revision's values, one for each pair.
-        new: The new one's.
-        ratios: New by old in each pair, for rates old by new: above 1 means slower. Empty where a value is no
-            positive number.
+        new: The new revision's values.
+        ratios: New by old in each pair, for rates old by new: above 1 means slower. Empty where a value is not
+            positive.
     """
 
     name: str
@@ -60,23 +60,23 @@ class FigureComparison:
 
     @property
     def ratio(self) -> float | None:
-        """Median of the pairs."""
+        """Median of the ratios."""
         return median(self.ratios) if self.ratios else None
 
     @property
     def interval(self) -> tuple[float, float] | None:
-        """Between what the median lies; see `median_interval`."""
+        """Interval of the median; see `median_interval`."""
         return median_interval(self.ratios) if self.ratios else None
 
     def classify(self, tolerance: float) -> ComparisonResult:
-        """How the new revision compares.
+        """Classify the new revision.
 
-        ``slower`` means that the whole interval lies above 1 + tolerance, ``faster`` that it lies below 1 / (1 +
-        tolerance), ``unclear`` that the median is above 1 + tolerance and the interval is not.  A figure that is no
-        speed has ``changed`` or is the ``same``.
+        ``slower``: the whole interval lies above 1 + tolerance; ``faster``: it lies below 1 / (1 + tolerance);
+        ``unclear``: the median lies above 1 + tolerance and the interval does not. A figure that is not a speed is
+        ``changed`` or the ``same``.
 
         Args:
-            tolerance: A part of 1: 0.03 for 3 %.
+            tolerance: Fraction: 0.03 for 3 %.
         """
         if None in (*self.old, *self.new):
             return "not measured"
@@ -90,7 +90,7 @@ class FigureComparison:
         return "unclear" if ratio > 1.0 + tolerance else "same"
 
     def to_dict(self, tolerance: float) -> dict[str, Any]:
-        """As plain data."""
+        """Return plain data."""
         return {
             "name": self.name,
             "unit": self.unit,
@@ -100,7 +100,7 @@ class FigureComparison:
             "ratios": self.ratios,
             "ratio": self.ratio,
             "interval": self.interval,
-            "verdict": self.classify(tolerance),
+            "result": self.classify(tolerance),
         }
 
 
@@ -109,10 +109,10 @@ class BenchmarkComparison:
     """A benchmark at both revisions.
 
     Attributes:
-        figures: Those that both have.
-        only: Figures that one side has alone, by side.
-        errors: Why a side could not be measured, by side.
-        skipped: What a side left out, since a package is missing.
+        figures: Figures of both revisions.
+        only: Names of figures of one revision only, by revision.
+        errors: Reason why a revision could not be measured, by revision.
+        skipped: Parts that were left out since a package is missing.
     """
 
     figures: list[FigureComparison] = field(default_factory=list)
@@ -122,11 +122,11 @@ class BenchmarkComparison:
 
 
 def median_interval(values: Sequence[float]) -> tuple[float, float]:
-    """Between what the median of all possible values lies with `CONFIDENCE`: an order-statistic interval.
+    """Compute the interval of the median with probability `CONFIDENCE`, by order statistics.
 
-    The k-th smallest and k-th largest of n values enclose it with probability 1 − 2 P(B(n, ½) < k), whatever the
-    values' distribution; the largest k that suffices is taken.  With fewer than five values that is never so, and the
-    least and largest are given.
+    The k-th smallest and k-th largest of n values enclose the median with probability 1 − 2 P(B(n, ½) < k) for any
+    distribution. The function uses the largest sufficient k. With fewer than five values no k suffices, and it
+    returns the smallest and the largest value.
 
     Args:
         values: At least one.
@@ -143,10 +143,10 @@ def compare_benchmark(
     """Measure a benchmark in pairs.
 
     Args:
-        measure: Measures it at a side, "old" or "new"; gives what it printed, or why there is nothing.
-        name: Of the benchmark.
-        pairs: How many are counted.
-        progress: Takes a line.
+        measure: Measures the benchmark at a revision, "old" or "new"; returns its output, or the reason of a failure.
+        name: Name of the benchmark.
+        pairs: Number of counted pairs.
+        progress: Called with lines about the progress.
     """
     found = BenchmarkComparison()
     runs: dict[str, list[Sequence[BenchmarkReport]]] = {"old": [], "new": []}
@@ -154,7 +154,7 @@ def compare_benchmark(
     for pair in range(pairs + 1):  # the first is not counted
         elapsed = wall_seconds() - start
         remaining = f", about {elapsed * (pairs + 1 - pair) / pair:.0f} s left" if pair else ""
-        progress(f"measuring {name}: {f'pair {pair} of {pairs}' if pair else 'once without counting'}{remaining} …")
+        progress(f"measuring {name}: {f'pair {pair} of {pairs}' if pair else 'uncounted first run'}{remaining} …")
         for side in ("new", "old") if pair and pair % 2 == 0 else ("old", "new"):
             report = measure(side)
             if isinstance(report, str):
@@ -163,7 +163,7 @@ def compare_benchmark(
             if pair:
                 runs[side].append(report["figures"][name])
             else:
-                found.skipped += [f"{side}: {item['what']}: {item['why']}" for item in report.get("skipped", ())]
+                found.skipped += [f"{side}: {_describe_skipped(item)}" for item in report.get("skipped", ())]
         if found.errors:
             return found
     old, new = (_collect_series(runs[side]) for side in ("old", "new"))
@@ -171,9 +171,14 @@ def compare_benchmark(
     return found
 
 
+def _describe_skipped(item: Mapping[str, str]) -> str:
+    """Return the name of a skipped part and the reason; older revisions print them under other keys."""
+    return f"{item.get('part', item.get('what'))}: {item.get('reason', item.get('why'))}"
+
+
 @dataclass(frozen=True, slots=True)
 class _Series:
-    """One figure in all runs of a side."""
+    """One figure in all runs of a revision."""
 
     name: str
     unit: str
@@ -182,7 +187,7 @@ class _Series:
 
 
 def _collect_series(runs: Sequence[Sequence[BenchmarkReport]]) -> list[_Series]:
-    """Figures of several runs: by index, since a name may contain what was measured; else by name."""
+    """Collect the figures of several runs by index, since a name may contain a measured value; else by name."""
     if len({len(run) for run in runs}) == 1:
         columns: Iterable[Sequence[BenchmarkReport]] = zip(*runs, strict=True)
     else:
@@ -200,7 +205,7 @@ def _collect_series(runs: Sequence[Sequence[BenchmarkReport]]) -> list[_Series]:
 
 
 def _match_figures(old: list[_Series], new: list[_Series]) -> tuple[list[FigureComparison], dict[str, list[str]]]:
-    """Figures of both sides in the new one's order: by name and unit, else by place where as many are left."""
+    """Match the figures of both revisions: by name and unit, else by position if their numbers agree."""
     pairs: dict[int, _Series] = {}
     unused = list(old)
     for index, series in enumerate(new):
@@ -228,11 +233,11 @@ def _compare_figure(old: _Series, new: _Series) -> FigureComparison:
 
 
 def classify_unit(unit: str, target: str = "") -> tuple[bool, bool]:
-    """Whether a figure of this unit is a speed, and whether more of it is faster.
+    """Return whether a figure of this unit is a speed, and whether a larger value is faster.
 
     Args:
         unit: E.g. "ms", "1/s", "x real time".
-        target: What is promised of the value, e.g. ">= 30", which counts more than the unit.
+        target: Target of the value, e.g. ">= 30"; its direction has priority over the unit.
     """
     is_time, is_rate = _TIME.fullmatch(unit) is not None, _RATE.fullmatch(unit) is not None
     bounds = {match[1] for part in target.split(",") if (match := _BOUND.fullmatch(part))}
@@ -241,7 +246,7 @@ def classify_unit(unit: str, target: str = "") -> tuple[bool, bool]:
 
 
 def measure_at(revision: Revision, name: str, words: Sequence[str]) -> BenchmarkReport | str:
-    """What a benchmark prints at a revision, in a process of its own; or why it gives nothing."""
+    """Run a benchmark at a revision in a separate process; return its output, or the reason of a failure."""
     process = subprocess.run(  # noqa: S603 - our own command
         revision.command(["bench", name, *words, "--json"]),
         cwd=revision.root,
@@ -263,15 +268,19 @@ def measure_at(revision: Revision, name: str, words: Sequence[str]) -> Benchmark
 
 
 def load_warning() -> str | None:
-    """A warning where others use this machine as well."""
+    """Return a warning if other processes load this machine."""
     load, cores = os.getloadavg()[0], count_usable_cores()
     if load < 0.5:
         return None
-    return f"others use this machine (load average {load:.1f} on {cores} cores): look at ratios, not at times"
+    return f"other processes load this machine ({load:.1f} on {cores} cores): ratios are reliable, times are not"
 
 
 def check_tolerance(percent: float) -> float:
-    """A tolerance in percent as a part of 1. Raises InputError."""
+    """Convert a tolerance from percent to a fraction.
+
+    Raises:
+        InputError: The tolerance is negative or not finite.
+    """
     if not 0.0 <= percent < math.inf:
         raise InputError(f"--tolerance {percent:g}", valid="percent, 0 or more")
     return percent / 100.0
@@ -280,24 +289,24 @@ def check_tolerance(percent: float) -> float:
 def compare_with_revision(
     revision: str, names: Sequence[str], words: Sequence[str], pairs: int, percent: float, *, as_json: bool
 ) -> int:
-    """Measure benchmarks here and at another revision in turn, show how they compare, and give the exit code.
+    """Measure benchmarks at this and another revision, print the comparison, and return the exit code.
 
     Args:
-        revision: The other one: commit, branch or tag.
-        names: Of benchmarks; all if empty.
-        words: More words for ``roboyard bench``.
-        pairs: How many runs of each are counted.
-        percent: How much slower is no failure [%].
+        revision: The other revision: commit, branch or tag.
+        names: Names of benchmarks; all if empty.
+        words: More arguments of ``roboyard bench``.
+        pairs: Number of counted pairs.
+        percent: Accepted slowdown [%].
         as_json: Print one JSON object instead of tables.
 
     Raises:
-        InputError: there is no such revision or benchmark, or no repository.
+        InputError: There is no such revision, benchmark or repository.
     """
     tolerance, found = check_tolerance(percent), find_benchmarks(names)
     folder = next(iter(found.values())).resolve().parent.parent
     repository = find_repository(folder)
     if repository.resolve() != folder:
-        raise InputError(f"{folder} is not the top of a git repository", valid="a clone of Roboyard's repository")
+        raise InputError(f"{folder} is not the root of a git repository", valid="a clone of Roboyard's repository")
     results: dict[str, BenchmarkComparison] = {}
     with ExitStack() as stack:
         sides = {
@@ -316,25 +325,19 @@ def compare_with_revision(
         labels = {side: one.label for side, one in sides.items()}
     slower = [f"{name}: {one.name}" for name, result in results.items() for one in _slower_figures(result, tolerance)]
     failed = {name: result.errors for name, result in results.items() if result.errors}
-    if as_json:
-        print_json(
-            {
-                "against": labels,
-                "pairs": pairs,
-                "tolerance": tolerance,
-                "busy": load_text,
-                "figures": {
-                    name: [one.to_dict(tolerance) for one in result.figures] for name, result in results.items()
-                },
-                "only": {name: result.only for name, result in results.items() if result.only},
-                "skipped": {name: result.skipped for name, result in results.items() if result.skipped},
-                "failed": failed,
-                "slower": slower,
-            }
-        )
-    else:
-        _print_conclusion(labels, pairs, percent, slower, failed)
-    return 1 if slower or failed else 0
+    data = {
+        "revisions": labels,
+        "pairs": pairs,
+        "tolerance": tolerance,
+        "load_warning": load_text,
+        "figures": {name: [one.to_dict(tolerance) for one in result.figures] for name, result in results.items()},
+        "only": {name: result.only for name, result in results.items() if result.only},
+        "skipped": {name: result.skipped for name, result in results.items() if result.skipped},
+        "failed": failed,
+        "slower": slower,
+    }
+    print_result(data, as_json, lambda _: _print_conclusion(labels, pairs, percent, slower, failed))
+    return ExitCode.FAILURE if slower or failed else ExitCode.SUCCESS
 
 
 def _slower_figures(result: BenchmarkComparison, tolerance: float) -> list[FigureComparison]:
@@ -357,7 +360,9 @@ def _print_comparison(name: str, result: BenchmarkComparison, tolerance: float) 
         for one in result.figures
     ]
     if rows:
-        print_table(("figure", "old", "new", "unit", "ratio", "spread", "verdict"), rows, right=("old", "new", "ratio"))
+        print_table(
+            ("figure", "old", "new", "unit", "ratio", "interval", "result"), rows, right=("old", "new", "ratio")
+        )
     for side, names in result.only.items():
         print_line(f"  only at the {side} revision: {', '.join(names)}")
     for line in result.skipped:
@@ -370,7 +375,7 @@ def _format_median(values: Sequence[float | None]) -> str:
 
 
 def _format_ratio(one: FigureComparison) -> tuple[str, str]:
-    """The median of the pairs' ratios, and between what it lies."""
+    """Return the median of the ratios, and its interval."""
     if one.ratio is None or one.interval is None:
         return "-", ""
     return f"{one.ratio:.3f}", f"{one.interval[0]:.3f} … {one.interval[1]:.3f}"
@@ -382,10 +387,10 @@ def _print_conclusion(
     print_line()
     print_line(f"old: {labels['old']}; new: {labels['new']}; {pairs} pairs; a ratio above 1 means slower")
     if pairs < 5:
-        print_line("fewer than 5 pairs: the spread is the least and the largest, and says little")
+        print_line("fewer than 5 pairs: the interval is the smallest and the largest ratio, which says little")
     if failed:
-        print_line(f"could not be measured at both: {', '.join(failed)}")
+        print_line(f"not measured at both revisions: {', '.join(failed)}")
     if slower:
-        print_line(f"slower by more than {percent:g} %, with all of the spread: {'; '.join(slower)}")
+        print_line(f"slower by more than {percent:g} %, with the whole interval: {'; '.join(slower)}")
     else:
-        print_line(f"nothing is slower by more than {percent:g} % with all of its spread")
+        print_line(f"no figure is slower by more than {percent:g} % with its whole interval")

@@ -18,7 +18,7 @@ from roboyard.cli.terminal import print_heading, print_line, style, terminal_wid
 from roboyard.errors import InputError, RunError, UnknownNameError
 
 INSTALL_COMMAND = "pip install 'roboyard[bench]'"
-"""What brings the peers that Roboyard is measured beside."""
+"""Command that installs the reference implementations."""
 _TARGET = re.compile(r"\s*(ratio)?\s*(>=|<=|>|<)\s*([-+.\deE]+)\s*")
 _COMPARE: dict[str, Callable[[float, float], bool]] = {
     ">=": lambda value, bound: value >= bound,
@@ -33,14 +33,14 @@ class BenchmarkFigure:
     """One measured figure.
 
     Attributes:
-        name: What was measured.
-        value: In ``unit``; None if it could not be measured.
-        unit: SI or a rate.
-        target: What is promised: ">= 300000", "<= 0.3", "ratio >= 6" about ``ratio``, or several with commas between.
-        peer: What it is compared with.
-        peer_value: The peer's, in the same unit; None if it could not be measured.
-        ratio: How the two compare, as the benchmark defines it.
-        missing: Why the peer could not be measured.
+        name: Name of the figure.
+        value: Value in ``unit``; None if it could not be measured.
+        unit: Unit: SI or a rate.
+        target: Target: ">= 300000", "<= 0.3", "ratio >= 6" for ``ratio``, or several separated by commas.
+        peer: Reference implementation.
+        peer_value: Value of the reference in the same unit; None if it could not be measured.
+        ratio: Ratio of the two, as the benchmark defines it.
+        missing: Reason why the reference could not be measured.
     """
 
     name: str
@@ -54,7 +54,7 @@ class BenchmarkFigure:
 
     @property
     def is_target_met(self) -> bool | None:
-        """Whether every target that can be judged was reached; None if there is none."""
+        """Whether every target with a value is met; None if there is no target."""
         comparisons = []
         for part in (self.target or "").split(","):
             match = _TARGET.fullmatch(part)
@@ -64,17 +64,17 @@ class BenchmarkFigure:
         return all(comparisons) if comparisons else None
 
     def to_dict(self) -> dict[str, Any]:
-        """As plain data."""
+        """Return plain data."""
         return {**asdict(self), "held": self.is_target_met}
 
 
 @dataclass(slots=True)
 class BenchmarkResult:
-    """What one benchmark file gave.
+    """Result of one benchmark file.
 
     Attributes:
-        figures: What could be measured.
-        skipped: What could not, since a package is missing: a part's name and why.
+        figures: Measured figures.
+        skipped: Parts that were left out since a package is missing: name and reason.
         details: Lines that explain the figures.
     """
 
@@ -84,16 +84,16 @@ class BenchmarkResult:
 
 
 def find_benchmarks(names: Sequence[str]) -> dict[str, Path]:
-    """Files of the benchmarks called ``names``; all if none is named.
+    """Return the files of benchmarks by name; all if ``names`` is empty.
 
     Raises:
-        InputError: there is no source checkout.
-        UnknownNameError: no benchmark of that name.
+        InputError: There is no source checkout.
+        UnknownNameError: There is no such benchmark.
     """
     folders = [Path("benchmarks"), Path(roboyard.__file__).resolve().parents[2] / "benchmarks"]
     folder = next((candidate for candidate in folders if candidate.is_dir()), None)
     if folder is None:
-        raise InputError("there is no folder benchmarks/ here", valid="a clone of Roboyard's repository")
+        raise InputError("there is no folder benchmarks/", valid="a clone of Roboyard's repository")
     found = {path.stem.replace("_", "-"): path for path in sorted(folder.glob("*.py")) if not path.stem.startswith("_")}
     for name in names:
         if name not in found:
@@ -104,13 +104,13 @@ def find_benchmarks(names: Sequence[str]) -> dict[str, Path]:
 def run_benchmark(path: Path, *, nightly: bool, **options: Any) -> BenchmarkResult:
     """Run a benchmark file.
 
-    It has a function ``run(nightly)``, or a list ``PARTS`` of several.  Each gives figures: a list of mappings, or a
-    mapping that holds it as "figures", and may hold lines that explain them as "details".  A part gets those of the
-    options that it has parameters for, if they were given: ``run(nightly, folder)`` looks at files.  A part that needs
-    a package which is not installed is skipped alone.
+    The file has a function ``run(nightly)``, or a list ``PARTS`` of several. Each returns figures: a list of mappings,
+    or a mapping with this list as "figures" and optional explaining lines as "details". A part gets the given options
+    for which it has parameters: ``run(nightly, folder)`` reads files. A part that needs a package which is not
+    installed is skipped; the other parts run.
 
     Raises:
-        RunError: it fails, or does not answer with figures.
+        RunError: It fails, or returns no figures.
     """
     found = BenchmarkResult()
     try:
@@ -136,25 +136,27 @@ def run_benchmark(path: Path, *, nightly: bool, **options: Any) -> BenchmarkResu
 def _load_module(path: Path) -> ModuleType:
     spec = importlib.util.spec_from_file_location(f"roboyard_benchmark_{path.stem}", path)
     if spec is None or spec.loader is None:
-        raise RunError("is no Python module", location=str(path))
+        raise RunError("the file is not a Python module", location=str(path))
     module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module  # dataclasses look their module up
+    sys.modules[spec.name] = module  # dataclasses need their module there
     try:
         spec.loader.exec_module(module)
     except SyntaxError as error:
-        raise RunError(f"is no Python: {error.msg}", location=f"{path}:{error.lineno}") from error
+        raise RunError(f"the file is not valid Python: {error.msg}", location=f"{path}:{error.lineno}") from error
     return module
 
 
 def _benchmark_parts(module: ModuleType) -> Sequence[Callable[..., Any]]:
     parts = getattr(module, "PARTS", None) or [getattr(module, "run", None)]
     if not all(callable(part) for part in parts):
-        raise RunError("has no function run(nightly)", location=str(module.__file__), valid="run, or PARTS: several")
+        raise RunError(
+            "the file has no function run(nightly)", location=str(module.__file__), valid="run, or PARTS: several"
+        )
     return list(parts)
 
 
 def _describe_part(part: Callable[..., Any], path: Path) -> str:
-    """What a part measures, by its docstring."""
+    """Return the name of a part from its docstring."""
     first = (part.__doc__ or "").strip().split("\n", 1)[0].rstrip(".")
     return f"{path.stem}: {first[:1].lower()}{first[1:]}" if first else path.stem
 
@@ -171,9 +173,9 @@ def _make_figure(entry: Mapping[str, Any]) -> BenchmarkFigure:
 _MARKS = {True: ("✓", "32"), False: ("✗", "31"), None: ("·", "")}
 _MARGIN = 4
 _MIN_NAME_WIDTH = 24
-"""Columns that names have at least."""
+"""Minimum width of the column of names."""
 FigureRow = tuple[str, str, str, str]
-"""Name, value, unit, and what is to be said about it."""
+"""Name, value, unit, and remark."""
 
 
 def print_figures(figures: Mapping[str, Sequence[BenchmarkFigure]]) -> None:
@@ -204,7 +206,7 @@ def _figure_rows(figure: BenchmarkFigure) -> list[FigureRow]:
 
 
 def _print_row(head: str, indent: int, row: FigureRow, names: int, sizes: Sequence[int]) -> None:
-    """One row; a name that is too long takes several lines, the values stand in the first."""
+    """Print one row; a long name takes several lines, with the values in the first."""
     name, value, unit, remark = row
     space = names + _MARGIN - indent
     first, *others = textwrap.wrap(name, space) or [""]
@@ -214,7 +216,7 @@ def _print_row(head: str, indent: int, row: FigureRow, names: int, sizes: Sequen
 
 
 def format_number(value: float | None) -> str:
-    """A measured value with four digits; "-" if there is none."""
+    """Return a measured value with four digits; "-" if there is none."""
     if value is None:
         return "-"
     return f"{value:,.0f}" if abs(value) >= 10_000 else f"{value:.4g}"

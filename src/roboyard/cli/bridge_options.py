@@ -21,18 +21,18 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class BridgeOptions:
-    """What was asked for.
+    """Options of bridges, and the open bridges of the last run.
 
     Attributes:
         kinds: Names of the bridges: "ros2", "ros1", "foxglove", "rosbridge".
-        topics: Patterns of the topics that cross; none: all.
+        topics: Patterns of the bridged topics; empty: all.
         host: Address that bridges listen on.
-        port: Where Foxglove or rosbridge listen; None: where they usually do.
-        external: Nodes that are left out, since others take their places.
-        patience: How long a call of what they served may take [simulated s].
-        allow_origins: Origins of web pages that may connect to Foxglove or rosbridge, besides the known ones.
-        opened: The bridges of the last run.
-        pacer: What kept the last run to the wall's clock.
+        port: Port of Foxglove or rosbridge; None: their default ports.
+        external: Nodes that external nodes replace.
+        external_timeout: Timeout of calls of their services [simulated s].
+        allow_origins: Origins of web pages that may connect to Foxglove or rosbridge, in addition to the built-in ones.
+        open_bridges: Bridges of the last run.
+        pacer: Pacer of the last run.
     """
 
     kinds: tuple[str, ...] = ()
@@ -56,21 +56,27 @@ class BridgeOptions:
         external_timeout: float | None = None,
         allow_origins: Sequence[str] = (),
     ) -> BridgeOptions:
-        """Of the command line's options. Raises InputError."""
+        """Make it from the options of the command line.
+
+        Raises:
+            InputError: The options contradict each other.
+        """
         from roboyard.errors import InputError
 
         kinds = tuple(name for name, on in enabled_kinds.items() if on)
         web_servers = [name for name in kinds if name in ("foxglove", "rosbridge")]
         if port is not None and len(web_servers) != 1:
             raise InputError(
-                f"--bridge-port {port} is one port for {len(web_servers)} servers",
+                f"--bridge-port {port} requires exactly one server, got {len(web_servers)}",
                 valid="with --foxglove or --rosbridge",
             )
         if external_timeout is not None and not external:
-            raise InputError(f"--external-timeout {external_timeout:g} waits for nobody", valid="with --external NODE")
+            raise InputError(
+                f"--external-timeout {external_timeout:g} requires an external node", valid="with --external NODE"
+            )
         if allow_origins and not web_servers:
             raise InputError(
-                f"--allow-origin {allow_origins[0]} is for servers of web pages", valid="with --foxglove or --rosbridge"
+                f"--allow-origin {allow_origins[0]} requires a server", valid="with --foxglove or --rosbridge"
             )
         if allow_origins:
             from roboyard.bridges.web_access import check_origin
@@ -81,7 +87,7 @@ class BridgeOptions:
         )
 
     def attachments(self) -> list[Callable[[Run], AbstractContextManager[object]]]:
-        """For `run_scenario`: nodes are left out, then there are new bridges, one for each kind."""
+        """Return attachments for `run_scenario`: one replaces external nodes, the others open a bridge of each kind."""
         from roboyard.bridges import Attached
 
         self.open_bridges.clear()
@@ -96,7 +102,7 @@ class BridgeOptions:
         return [self._replace_nodes, *(opener(kind) for kind in self.kinds)]
 
     def _replace_nodes(self, run: Run) -> AbstractContextManager[None]:
-        """Take nodes off whose places others take."""
+        """Remove the nodes that external nodes replace."""
         self.pacer = run.bus.executor.pacer
         for name in self.external:
             replace_with_external(run, name, self.external_timeout)
@@ -127,10 +133,10 @@ class BridgeOptions:
         )  # fmt: skip
 
     def summary_lines(self) -> list[str]:
-        """A line for each bridge, what crossed it, and one about real time."""
+        """Return a line with the message counts of each bridge, and one about real time."""
         lines = [f"{bridge.name}, {bridge.where}: {_format_counts(bridge)}" for bridge in self.open_bridges]
         if lines and self.pacer is not None and self.pacer.real_time_factor > 0.0:
-            lost = f", {self.pacer.dropped_time:.1f} s given up" if self.pacer.dropped_time else ""
+            lost = f", {self.pacer.dropped_time:.1f} s skipped" if self.pacer.dropped_time else ""
             lines.append(
                 f"{self.pacer.real_time_factor:g} × real time: at most {self.pacer.max_lag * 1e3:.0f} ms behind{lost}"
             )
@@ -138,12 +144,15 @@ class BridgeOptions:
 
 
 def replace_with_external(run: Run, name: str, timeout: float | None = None) -> None:
-    """Take a node off a run that has not begun; what it served is asked outside. Raises UnknownNameError.
+    """Remove a node from a run before its start; an external node takes its place and answers its services.
 
     Args:
         run: The run.
-        name: The node's.
-        patience: How long a call of what it served may take [simulated s]; None: as `bridges.external` has it.
+        name: Name of the node.
+        timeout: Timeout of calls of its services [simulated s]; None: the default of `bridges.external`.
+
+    Raises:
+        UnknownNameError: The run has no such node.
     """
     from roboyard.bridges.external import NODE, stand_in
     from roboyard.errors import UnknownNameError
@@ -166,19 +175,19 @@ def _format_counts(bridge: Bridge) -> str:
 
 @contextmanager
 def open_view(is_enabled: bool, port: int | None, *, read_only: bool) -> Iterator[View | None]:
-    """The view, if one is wanted; its address is told to the terminal only, since it carries the token.
+    """Open the view if it is enabled; print its address to the terminal only, since it contains the token.
 
     Args:
-        wanted: Whether ``--view`` was given.
-        port: ``--view-port``; None: the usual one, or any that is free.
-        read_only: Nobody may steer.
+        is_enabled: Whether ``--view`` is given.
+        port: ``--view-port``; None: the default port, or a free one.
+        read_only: Do not accept control from the browser.
 
     Raises:
-        InputError: options of a view without one, or the port is taken.
+        InputError: Options of the view are given without it, or the port is in use.
     """
     if not is_enabled:
         if port is not None or read_only:
-            raise InputError("--view-port and --read-only are of views", valid="add --view")
+            raise InputError("--view-port and --read-only require a view", valid="--view")
         yield None
         return
     from roboyard.cli.terminal import print_note
@@ -190,7 +199,7 @@ def open_view(is_enabled: bool, port: int | None, *, read_only: bool) -> Iterato
 
 
 def wait_for_interrupt() -> None:
-    """Until Ctrl-C or SIGTERM."""
+    """Wait for Ctrl-C or SIGTERM."""
     interrupted = Event()
     previous_handlers = {
         number: signal.signal(number, lambda *_: interrupted.set()) for number in (signal.SIGINT, signal.SIGTERM)

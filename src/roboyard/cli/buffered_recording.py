@@ -15,17 +15,17 @@ if TYPE_CHECKING:
 
 TRANSFORM_TOPICS = ("/tf", "/tf_static")
 _COLLECTION_NS = 2_000_000_000
-"""How much of a live run to gather [simulated ns]: every frame of a running robot moves in that time."""
+"""Length of the collection [simulated ns]: every frame of a running robot is published in this time."""
 _RECEIVE_TIMEOUT, _MAX_WAIT = 1.0, 4.0
-"""But not longer than this without a message, or than this in all [wall s]."""
+"""Maximum time without a message, and maximum time of the collection [wall s]."""
 
 
 class BufferedRecording(Recording):
     """Messages of a live run, held in memory.
 
     Args:
-        name: Of the run.
-        items: Messages, with their connections.
+        name: Name of the run.
+        items: Messages with their channels.
     """
 
     format = "live"
@@ -55,7 +55,7 @@ class BufferedRecording(Recording):
 
 
 def collect_transforms(source: Source) -> Recording:
-    """The recording of ``source``, or what a live run says about its frames in the next moments."""
+    """Return the recording of a source, or the transforms that a live run publishes in the next two seconds."""
     if isinstance(source, RecordingSource):
         return source.recording
     items: list[RawMessage] = []
@@ -72,7 +72,7 @@ def collect_transforms(source: Source) -> Recording:
 
 
 def follow_transforms(source: LiveSource, buffer: TransformBuffer) -> Iterator[int]:
-    """Fill ``buffer`` from a live run; gives the run's time [ns] after each message, until the run ends."""
+    """Fill a transform buffer from a live run; yield the run's time [ns] after each message until the run ends."""
     from roboyard.bus import TransformError
     from roboyard.messages import to_nanoseconds
     from roboyard.messages.convert import transform_to_se3
@@ -85,5 +85,5 @@ def follow_transforms(source: LiveSource, buffer: TransformBuffer) -> Iterator[i
                 pose = transform_to_se3(item.transform)
                 buffer.insert(pose, header.frame_id, item.child_frame_id, time_ns, static)
             except TransformError:
-                continue  # the run's own buffer refuses it too, and says so in its log
+                continue  # the buffer of the run rejects it, too, and logs the reason
         yield received.time_ns

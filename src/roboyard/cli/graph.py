@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from roboyard.cli.source import LiveSource, RecordingSource, Source, absolute_name, unknown_name_error
+from roboyard.errors import InputError
 
 _SEND_GOAL, _FEEDBACK = "/_action/send_goal", "/_action/feedback"
 
 
 def list_nodes(source: Source) -> list[dict[str, Any]]:
-    """All nodes; of a recording only their names and what they published."""
+    """Return all nodes; of a recording only their names and the topics on which they published."""
     if isinstance(source, LiveSource):
         nodes: list[dict[str, Any]] = source.connection.graph()["nodes"]
         return [_with_actions(node) for node in nodes]
@@ -22,10 +23,10 @@ def list_nodes(source: Source) -> list[dict[str, Any]]:
 
 
 def find_node(source: Source, name: str) -> dict[str, Any]:
-    """The node of this name.
+    """Return the node of this name.
 
     Raises:
-        UnknownNameError: there is none.
+        UnknownNameError: There is no such node.
     """
     nodes = {node["name"]: node for node in list_nodes(source)}
     if absolute_name(name) not in nodes:
@@ -34,13 +35,13 @@ def find_node(source: Source, name: str) -> dict[str, Any]:
 
 
 def list_services(source: LiveSource) -> dict[str, str]:
-    """Types of services by name, without those that carry actions."""
+    """Return the types of all services by name, without those that belong to actions."""
     services: dict[str, str] = source.connection.graph()["services"]
     return {name: kind for name, kind in services.items() if "/_action/" not in name}
 
 
 def list_actions(source: LiveSource) -> dict[str, str]:
-    """Types of actions by name."""
+    """Return the types of all actions by name."""
     services: dict[str, str] = source.connection.graph()["services"]
     return {
         name.removesuffix(_SEND_GOAL): kind.removesuffix("_SendGoal")
@@ -50,24 +51,57 @@ def list_actions(source: LiveSource) -> dict[str, str]:
 
 
 def list_action_clients(source: LiveSource, action: str) -> list[str]:
-    """Nodes that follow goals of an action, by its absolute name."""
+    """Return the names of the nodes that subscribe to the feedback of an action, given by its absolute name."""
     nodes: list[dict[str, Any]] = source.connection.graph()["nodes"]
     return [node["name"] for node in nodes if f"{action}{_FEEDBACK}" in node["subscribes"]]
 
 
 def find_endpoint(source: LiveSource, kind: str, name: str, types: dict[str, str]) -> tuple[str, str]:
-    """Absolute name and type of a service or action.
+    """Return the absolute name and the type of a service or action.
+
+    Args:
+        source: The run.
+        kind: "service" or "action", for the error.
+        name: Its name, with or without the leading slash.
+        types: Types of all services or actions by name.
 
     Raises:
-        UnknownNameError: there is none.
+        UnknownNameError: There is none of this name.
     """
     if absolute_name(name) not in types:
         raise unknown_name_error(kind, name, list(types), source.name)
     return absolute_name(name), types[absolute_name(name)]
 
 
+def call_service(source: LiveSource, service: str, type_name: str | None, values: Any) -> tuple[str, str, Any]:
+    """Call a service.
+
+    Args:
+        source: The run.
+        service: Its name, with or without the leading slash.
+        type_name: The type that the user expects; None accepts any.
+        values: Fields of the request as plain data.
+
+    Returns:
+        Absolute name, type and response of the service.
+
+    Raises:
+        UnknownNameError: There is no such service.
+        InputError: It has another type.
+        MessageError: The values do not fit the request.
+    """
+    from roboyard.messages import service_type
+    from roboyard.messages.from_data import message_from_data
+
+    name, actual_type = find_endpoint(source, "service", service, list_services(source))
+    if type_name is not None and service_type(type_name).name != actual_type:
+        raise InputError(f"service {name} has the type {actual_type}, not {type_name}", location=source.name)
+    types = service_type(actual_type)
+    return name, actual_type, source.connection.call(name, types, message_from_data(types.Request, values))
+
+
 def _with_actions(node: dict[str, Any]) -> dict[str, Any]:
-    """Services and topics that carry actions are not shown; the actions are."""
+    """Replace the services and topics that belong to actions by the actions' names."""
     actions = [name.removesuffix(_SEND_GOAL) for name in node["services"] if name.endswith(_SEND_GOAL)]
     visible_names = {
         key: [n for n in node[key] if "/_action/" not in n] for key in ("publishes", "subscribes", "services")

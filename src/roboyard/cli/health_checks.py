@@ -1,4 +1,4 @@
-"""Health checks of this machine: each states its subject, whether it is in order, what was found, and what to do."""
+"""Health checks of the installation: each has a subject, a state, a description, and advice."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class HealthCheck:
-    """One thing looked at.
+    """Result of one check.
 
     Attributes:
-        what: It is.
-        good: None for what is merely said, or what only some need.
-        text: What was found.
-        advice: What to do about it; "" where nothing is to be done. What is not good always has one.
+        subject: Part of the installation.
+        is_ok: Whether it works; None for information and for optional parts.
+        text: Description of its state.
+        advice: Suggested fix, or "". A check that failed always has one.
     """
 
     subject: str
@@ -42,14 +42,32 @@ class HealthCheck:
 
 _MAX_LISTED = 4
 _RUN_MEMORY_GIB = 0.5
-"""What a process that runs the rover takes (docs/rooms/bridges.md)."""
+"""Memory of a process that runs the rover."""
 _REPAIR_ADVICE = (
-    "`make clean demo` in a clone, or `pip install --force-reinstall roboyard`, restores what belongs to Roboyard"
+    "`make clean demo` in a clone, or `pip install --force-reinstall roboyard`, restores the files of Roboyard"
 )
 
 
-def run_checks() -> list[HealthCheck]:
-    """Everything, one after the other; nothing of it changes the machine."""
+def run_checks(cluster: str | None = None) -> list[HealthCheck]:
+    """Run all checks; none of them changes the machine.
+
+    Args:
+        cluster: Ray cluster whose machines are checked, too: HOST:PORT of its head, or "local"; None: no cluster.
+
+    Raises:
+        InputError: The cluster cannot be reached.
+    """
+    return [*_check_this_machine(), *(() if cluster is None else _check_cluster_machines(cluster))]
+
+
+def _check_cluster_machines(cluster: str) -> list[HealthCheck]:
+    from roboyard.compute import RayPool
+
+    with RayPool(cluster) as pool:
+        return check_machines(pool)
+
+
+def _check_this_machine() -> list[HealthCheck]:
     return [
         _run_check(check)
         for check in (
@@ -105,13 +123,13 @@ def _check_packages() -> HealthCheck:
 
 
 def _check_lock() -> HealthCheck:
-    """Whether what is installed is what was tested together; the same lock gives the same bytes."""
+    """Check whether the installed versions are those of the lock file; equal versions give equal bytes."""
     from roboyard.scenarios.provenance import dependency_closure, lock_file, lock_hash, locked_versions
 
-    lock_text = f"hash {lock_hash()[:12]} of what is installed"
+    lock_text = f"hash {lock_hash()[:12]} of the installed versions"
     path = lock_file()
     if path is None:
-        return HealthCheck("lock", None, f"{lock_text}; runs agree byte for byte where it is the same")
+        return HealthCheck("lock", None, f"{lock_text}; runs are byte-identical where it is equal")
     locked = locked_versions()
     differences = [
         f"{name} {version} (tested: {locked[name]})"
@@ -123,9 +141,9 @@ def _check_lock() -> HealthCheck:
             f" and {len(differences) - _MAX_LISTED} more" if len(differences) > _MAX_LISTED else ""
         )
         package = f"-e {path.parent}" if path.parent.joinpath("pyproject.toml").is_file() else "roboyard"
-        advice = f"`pip install -c {path} {package}` for the bytes that others get"
-        return HealthCheck("lock", None, f"{lock_text}; not as tested together: {listed}", advice)
-    return HealthCheck("lock", True, f"{lock_text}, all as in {path.name}")
+        advice = f"`pip install -c {path} {package}` for byte-identical runs"
+        return HealthCheck("lock", None, f"{lock_text}; versions differ from the lock file: {listed}", advice)
+    return HealthCheck("lock", True, f"{lock_text}, all versions as in {path.name}")
 
 
 def _check_cores() -> HealthCheck:
@@ -138,10 +156,10 @@ def _check_cores() -> HealthCheck:
     if fitting >= cores:
         return HealthCheck("cores", None, text)
     if fitting:
-        advice = f"batches: `--workers {fitting}`, since a run takes about {_RUN_MEMORY_GIB:g} GiB"
-        return HealthCheck("cores", None, f"{text}: too little for a run on each", advice)
+        advice = f"batches: `--workers {fitting}`, since a run needs about {_RUN_MEMORY_GIB:g} GiB"
+        return HealthCheck("cores", None, f"{text}: not enough for a run on each core", advice)
     return HealthCheck(
-        "cores", False, f"{text}: too little for a run", "end what takes it (`ps --sort=-rss -eo rss,args`)"
+        "cores", False, f"{text}: not enough for a run", "end large processes (`ps --sort=-rss -eo rss,args`)"
     )
 
 
@@ -159,7 +177,7 @@ def _check_kernels() -> HealthCheck:
     base = cache_root()
     existing_folder = next(folder for folder in (base, *base.parents) if folder.exists())
     if not os.access(existing_folder, os.W_OK):
-        text = f"{base} cannot be written: every process compiles anew"
+        text = f"{base} cannot be written: every process compiles the kernels again"
         return HealthCheck("kernels", False, text, "`export NUMBA_CACHE_DIR=` a folder that can be written")
     compiled = {folder.parent.name.rpartition("-")[0] for folder in base.glob("roboyard.*/*.nbi")}
     if compiled:
@@ -169,7 +187,7 @@ def _check_kernels() -> HealthCheck:
         "kernels",
         None,
         text,
-        "`roboyard precompile --all` compiles them ahead, `roboyard precompile SCENARIO` those of one scenario",
+        "`roboyard precompile --all` compiles them before, `roboyard precompile SCENARIO` those of a scenario",
     )
 
 
@@ -182,16 +200,18 @@ def _check_rendering() -> HealthCheck:
     settings = {name: os.environ[name] for name in ("MUJOCO_GL", "PYOPENGL_PLATFORM") if os.environ.get(name)}
     if settings:
         text = " and ".join(f"{name}={value}" for name, value in settings.items())
-        text = f"{text}: with that no OpenGL works, cameras are drawn by casting rays"
-        return HealthCheck("pictures", None, text, f"`unset {' '.join(settings)}`, and whatever works is taken")
-    text = "no OpenGL library (EGL, OSMesa) works: cameras are drawn by casting rays, which is slower"
+        text = f"{text}: OpenGL does not work with it, cameras use ray casting"
+        return HealthCheck(
+            "pictures", None, text, f"`unset {' '.join(settings)}`, so that Roboyard selects a platform that works"
+        )
+    text = "no OpenGL library (EGL, OSMesa) works: cameras use ray casting, which is slower"
     return HealthCheck("pictures", None, text, "on Debian: `apt install libegl1 libopengl0 libgl1-mesa-dri`")
 
 
 def _check_video() -> HealthCheck:
     from roboyard.simulation.video.mp4_writer import find_ffmpeg
 
-    advice = "`pip install --force-reinstall imageio-ffmpeg`, or let IMAGEIO_FFMPEG_EXE name an ffmpeg"
+    advice = "`pip install --force-reinstall imageio-ffmpeg`, or set IMAGEIO_FFMPEG_EXE to an ffmpeg"
     try:
         path = find_ffmpeg()
     except MissingExtraError as error:
@@ -220,21 +240,23 @@ def _check_disk() -> HealthCheck:
             "disk", False, f"{temporary} cannot be written", "`export TMPDIR=` a folder that can be written"
         )
     if free <= 0.5:
-        return HealthCheck("disk", False, f"{text}: a run leaves some 10 MB a minute", "remove old folders of runs/")
+        return HealthCheck("disk", False, f"{text}: a run writes about 10 MB per minute", "remove old folders of runs/")
     if not os.access(".", os.W_OK):
         return HealthCheck(
-            "disk", None, f"{text}, which is not writable", "go elsewhere, or `roboyard run … --out DIR`"
+            "disk", None, f"{text}, which is not writable", "use another folder, or `roboyard run … --out DIR`"
         )
     return HealthCheck("disk", True, text)
 
 
 def _check_data_folder() -> HealthCheck:
-    folder, advice = os.environ.get("ROBOYARD_DATA", ""), "only who tests Roboyard itself needs it"
+    folder, advice = os.environ.get("ROBOYARD_DATA", ""), "only the tests of Roboyard need it"
     if not folder:
-        return HealthCheck("ROBOYARD_DATA", None, "not set: tests that need others' logs and descriptions skip", advice)
+        return HealthCheck(
+            "ROBOYARD_DATA", None, "not set: tests with external logs and descriptions are skipped", advice
+        )
     if not Path(folder).is_dir():
         return HealthCheck(
-            "ROBOYARD_DATA", False, f"{folder} is no folder", "`unset ROBOYARD_DATA`, or name one that is"
+            "ROBOYARD_DATA", False, f"{folder} is not a folder", "`unset ROBOYARD_DATA`, or set it to a folder"
         )
     return HealthCheck("ROBOYARD_DATA", True, folder)
 
@@ -243,24 +265,24 @@ CHROMIUM: Final = Path("/usr/bin/chromium")
 _EXTRA = re.compile(r"""([A-Za-z0-9._-]+)[^;]*;.*\bextra\s*==\s*["']([^"']+)["']""")
 PURPOSES: Final[Mapping[str, str]] = {
     "batch": "clusters, Parquet",
-    "bench": "peers of benchmarks",
+    "bench": "reference implementations of benchmarks",
     "dev": "style and types",
-    "docs": "these pages",
+    "docs": "the documentation",
     "e2e": "tests in a browser",
     "groot": "Groot2",
     "gym": "reinforcement learning",
     "hardware": "real servos",
     "mesh": "convex pieces and cuts of meshes",
-    "planning": "planners of others for tasks",
+    "planning": "external task planners",
     "ros2": "--ros2",
     "test": "the tests",
     "video": "videos of runs",
 }
-"""What each extra is for."""
+"""Purpose of each extra."""
 
 
 def check_extras() -> HealthCheck:
-    """Which optional parts are there."""
+    """Check which extras are installed."""
     from packaging.requirements import Requirement
 
     package = distribution("roboyard")
@@ -284,12 +306,12 @@ def check_extras() -> HealthCheck:
     if not absent:
         return HealthCheck("extras", True, installed)
     listed = ", ".join(f"{name} ({purpose})" if purpose else name for name, purpose in absent.items())
-    advice = f"who wants one: `pip install 'roboyard[{next(iter(absent))}]'`"
+    advice = f"to install one: `pip install 'roboyard[{next(iter(absent))}]'`"
     return HealthCheck("extras", None, f"{installed}; not installed: {listed}", advice)
 
 
 def check_browser() -> HealthCheck:
-    """The browser in which pages are tested and the gallery is made."""
+    """Check the browser that the tests of the view and the gallery use."""
     if CHROMIUM.is_file():
         return HealthCheck("chromium", True, str(CHROMIUM))
     text = f"no {CHROMIUM}: `make gallery` and tests of the view need it; --view opens in any browser"
@@ -297,70 +319,68 @@ def check_browser() -> HealthCheck:
 
 
 def check_cluster() -> HealthCheck:
-    """Ray, if it is there; which other machines have is asked by ``--cluster``."""
+    """Check whether Ray is installed."""
     try:
         version = distribution("ray").version
     except PackageNotFoundError:
         return HealthCheck("cluster", None, "no Ray: batches run on this machine", "`pip install 'roboyard[batch]'`")
-    advice = "`roboyard doctor --cluster HOST:PORT` compares the machines of one"
-    return HealthCheck("cluster", None, f"Ray {version}; all machines of a cluster need this one", advice)
+    advice = "`roboyard doctor --cluster HOST:PORT` compares the machines of a cluster"
+    return HealthCheck("cluster", None, f"Ray {version}; all machines of a cluster need this version", advice)
 
 
 def compare_versions(
     local: Mapping[str, Any], others: Mapping[str, Mapping[str, Any] | Exception]
 ) -> list[HealthCheck]:
-    """Whether machines of a cluster give the results that this one gives.
+    """Check whether machines of a cluster give the same results as this one.
 
     Args:
-        here: What `installed` says on this machine.
-        there: What it says on others, by their names; or why it could not be asked.
+        local: Result of `installed_versions` on this machine.
+        others: Its results on the other machines by name, or the error of the request.
     """
     return [_compare_machine(name, local, remote) for name, remote in others.items()]
 
 
 def _compare_machine(name: str, local: Mapping[str, Any], remote: Mapping[str, Any] | Exception) -> HealthCheck:
     versions = local["versions"]
-    advice = (
-        f"there: Python {versions['python']} and `pip install -c requirements.lock 'roboyard[batch]'` of this version"
-    )
+    advice = f"install Python {versions['python']} and `pip install -c requirements.lock 'roboyard[batch]'` there"
     if isinstance(remote, Exception):
-        return HealthCheck(name, False, f"Roboyard does not answer there: {remote}", advice)
+        return HealthCheck(name, False, f"Roboyard does not run there: {remote}", advice)
     differences = [
-        f"{package} {found}, here {versions.get(package)}"
+        f"{package} {found}, local {versions.get(package)}"
         for package, found in remote["versions"].items()
         if found != versions.get(package)
     ]
     if differences:
         return HealthCheck(name, False, f"other versions: {', '.join(differences)}", advice)
     if remote["lock"] != local["lock"]:
-        text = f"lock {remote['lock'][:12]}, here {local['lock'][:12]}: results need not be the same"
+        text = f"lock {remote['lock'][:12]}, local {local['lock'][:12]}: results may differ"
         return HealthCheck(name, False, text, advice)
     if remote["cpu_class"] != local["cpu_class"]:
-        text = f"{remote['cpu_class']}, here {local['cpu_class']}: results differ in their last digits"
-        return HealthCheck(name, None, text, "leave it out where every byte counts")
-    return HealthCheck(name, True, f"as here, {remote['cpu_class']}")
+        text = f"{remote['cpu_class']}, local {local['cpu_class']}: results differ in their last digits"
+        return HealthCheck(name, None, text, "exclude it where results must be byte-identical")
+    return HealthCheck(name, True, f"equal versions, {remote['cpu_class']}")
 
 
 def installed_versions() -> dict[str, Any]:
-    """What results depend on, on the machine where it is called."""
+    """Return the versions and the CPU class on which results depend, of the machine that executes this."""
     from roboyard.scenarios.provenance import collect_provenance
 
     return collect_provenance().to_dict()
 
 
 def check_machines(pool: RayPool) -> list[HealthCheck]:
-    """Each machine of a cluster, beside this one."""
+    """Compare each machine of a cluster with this one."""
     return compare_versions(installed_versions(), pool.run_on_each_machine(installed_versions))
 
 
 _LOCALHOST: Final = "127.0.0.1"
 _DDS_MULTICAST_GROUP: Final = "239.255.0.1"
-"""Where participants of DDS announce themselves (RTPS 2.5, 9.6.2.4.1)."""
+"""Multicast group of the DDS discovery (RTPS 2.5, 9.6.2.4.1)."""
 _MAX_DOMAIN_ID: Final = 232
 
 
 def check_ports() -> HealthCheck:
-    """Whether the bridges can be served where they usually are."""
+    """Check whether the default ports of the bridges are free."""
     from roboyard.bridges.foxglove.bridge import PORT as FOXGLOVE
     from roboyard.bridges.rosbridge.bridge import PORT as ROSBRIDGE
 
@@ -373,8 +393,8 @@ def check_ports() -> HealthCheck:
     used_ports = {port: option for port, option in options.items() if not _is_free(port)}
     if used_ports:
         port, option = next(iter(used_ports.items()))
-        text = "taken: " + ", ".join(f"{port} ({option})" for port, option in used_ports.items())
-        advice = f"`roboyard run … {option} --bridge-port N`; `ss -ltnp 'sport = :{port}'` tells who listens"
+        text = "in use: " + ", ".join(f"{port} ({option})" for port, option in used_ports.items())
+        advice = f"`roboyard run … {option} --bridge-port N`; `ss -ltnp 'sport = :{port}'` shows the process"
         return HealthCheck("ports", None, text, advice)
     return HealthCheck("ports", True, "free: " + ", ".join(f"{port} ({option})" for port, option in options.items()))
 
@@ -388,15 +408,21 @@ def _is_free(port: int) -> bool:
 
 
 def _open_port(port: int) -> None:
-    """Listen for a moment. Raises OSError."""
+    """Open a listening socket and close it.
+
+    Raises:
+        OSError: The port is in use.
+    """
     with socket.socket() as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # as servers do: who has just gone is no hindrance
+        probe.setsockopt(
+            socket.SOL_SOCKET, socket.SO_REUSEADDR, 1
+        )  # as servers do, so that closed connections do not block the port
         probe.bind((_LOCALHOST, port))
         probe.listen()
 
 
 def check_ros1() -> HealthCheck:
-    """Whether a master answers where ``--ros1`` looks for one."""
+    """Check whether a ROS 1 master answers at ROS_MASTER_URI."""
     from roboyard.bridges.ros1.bridge import MASTER
     from roboyard.bridges.ros1.xmlrpc import call
 
@@ -406,32 +432,32 @@ def check_ros1() -> HealthCheck:
     except InputError as error:
         return HealthCheck("ros 1", False, f"ROS_MASTER_URI: {error.message}", f"`export ROS_MASTER_URI={MASTER}`")
     except RoboyardError:
-        text = f"no master answers at {uri}: nothing for --ros1"
-        return HealthCheck("ros 1", None, text, "`roscore` starts one; ROS_MASTER_URI names one elsewhere")
+        text = f"no master answers at {uri}: --ros1 needs one"
+        return HealthCheck("ros 1", None, text, "`roscore` starts one; ROS_MASTER_URI is the address of another")
     return HealthCheck("ros 1", True, f"a master answers at {uri}")
 
 
 def check_ros2() -> HealthCheck:
-    """Whether ``--ros2`` would find others of this machine."""
+    """Check whether ``--ros2`` can find other participants on this machine."""
     domain, middleware = os.environ.get("ROS_DOMAIN_ID", ""), os.environ.get("RMW_IMPLEMENTATION", "")
     if domain and (not domain.isdecimal() or int(domain) > _MAX_DOMAIN_ID):
-        advice = f"a number from 0 to {_MAX_DOMAIN_ID}, the same for all who are to meet"
+        advice = f"a number from 0 to {_MAX_DOMAIN_ID}, equal for all participants"
         return HealthCheck("ros 2", False, f"ROS_DOMAIN_ID is '{domain[:40]}'", advice)
     if find_spec("cyclonedds") is None:
-        return HealthCheck("ros 2", None, "no DDS: nothing for --ros2", "`pip install 'roboyard[ros2]'`")
+        return HealthCheck("ros 2", None, "no DDS: --ros2 needs it", "`pip install 'roboyard[ros2]'`")
     text = f"Cyclone DDS, domain {domain or 0}"
     if not _has_loopback_multicast():
-        text = f"{text}; no multicast on the loopback interface: others of this machine may not be found"
+        text = f"{text}; no multicast on the loopback interface: participants on this machine may not find each other"
         advice = "`ip link set lo multicast on` and `ip route add 239.255.0.0/16 dev lo` as root"
         return HealthCheck("ros 2", None, text, advice)
     if middleware not in ("", "rmw_cyclonedds_cpp"):
-        text = f"{text}; RMW_IMPLEMENTATION={middleware}: topics cross, services, actions and parameters do not"
+        text = f"{text}; RMW_IMPLEMENTATION={middleware}: only topics work, not services, actions and parameters"
         return HealthCheck("ros 2", None, text, "`export RMW_IMPLEMENTATION=rmw_cyclonedds_cpp` where your nodes start")
     return HealthCheck("ros 2", True, f"{text}, multicast on the loopback interface")
 
 
 def _has_loopback_multicast() -> bool:
-    """Whether what is sent to a group on the loopback interface arrives there."""
+    """Return whether multicast packets on the loopback interface arrive."""
     with closing(socket.socket(socket.AF_INET, socket.SOCK_DGRAM)) as one:
         try:
             one.bind(("", 0))

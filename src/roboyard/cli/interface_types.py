@@ -1,4 +1,4 @@
-"""Types and their fields as text."""
+"""Interface types and their fields as text."""
 
 from __future__ import annotations
 
@@ -15,25 +15,25 @@ TypeParts = dict[str, tuple[type[Any], list[str]]]
 
 
 def list_types(package: str | None) -> dict[str, list[str]]:
-    """Full names of all types, or of a package's, by kind.
+    """Return the full names of all types, or of those of a package, by kind.
 
     Raises:
-        UnknownNameError: no such package.
+        UnknownNameError: There is no such package.
     """
     found = {kind: type_names(part) for kind, part in _KINDS.items()}
     if package is None:
         return found
     packages = sorted({name.partition("/")[0] for each in found.values() for name in each})
     if package not in packages:
-        raise UnknownNameError(f"no package {package}", valid="there are: " + ", ".join(packages))
+        raise UnknownNameError(f"no package {package}", valid="available: " + ", ".join(packages))
     return {kind: [name for name in each if name.startswith(f"{package}/")] for kind, each in found.items()}
 
 
 def describe_type(name: str) -> tuple[str, TypeParts]:
-    """Full name of a type; its parts (one, or goal, result and feedback, or request and response) with their fields.
+    """Return the full name of a type and its parts with their fields: one, those of a service, or of an action.
 
     Raises:
-        MessageError: unknown type.
+        MessageError: The type is unknown.
     """
     first: MessageError | None = None
     for find in (_describe_message, _describe_service, _describe_action):
@@ -68,7 +68,7 @@ def _describe_part(kind: type[Any]) -> tuple[type[Any], list[str]]:
 
 
 def _field_lines(name: str, indent: str) -> list[str]:
-    """Fields as ``.msg`` files write them, those of nested messages below, indented."""
+    """Return the fields in the syntax of ``.msg`` files; fields of nested messages follow, indented."""
     lines = []
     for field in definition_of(name).fields:
         if field.name == EMPTY_MEMBER:

@@ -18,14 +18,14 @@ from typing import Any
 class KeyInput:
     """Calls back for every key and signal while it is open; a context manager.
 
-    Where no person sits at the terminal only signals are seen.
+    Without a terminal in the foreground it reads signals only.
 
     Args:
         on_key: Called with each character, from a thread.
-        on_signal: Called with each signal's number, from a thread, beside what the program does about it.
+        on_signal: Called with the number of each signal, from a thread, in addition to the signal's handler.
 
     Attributes:
-        signals: Numbers of the signals that came.
+        signals: Numbers of the received signals.
     """
 
     def __init__(self, on_key: Callable[[str], None], on_signal: Callable[[int], None]) -> None:

@@ -1,4 +1,4 @@
-"""The entry point: runs a command, and turns each error into one line and an exit code."""
+"""Entry point: runs a command, and turns each error into one line and an exit code."""
 
 from __future__ import annotations
 
@@ -14,20 +14,27 @@ import typer
 
 from roboyard.cli import terminal
 from roboyard.cli.app import is_command, make_app
+from roboyard.cli.completion import complete
 from roboyard.cli.exit_codes import report_error
 from roboyard.compute.kernel_folders import divert_cache_warnings
 
 
 def main() -> None:
-    """The ``roboyard`` command."""
-    gc.set_threshold(300_000, 20, 100)  # imports make no garbage, and to look for it takes a tenth of a start
-    sys.exit(run(sys.argv[1:]))
+    """Run the ``roboyard`` program."""
+    gc.set_threshold(300_000, 20, 100)  # imports make no garbage, and collections take a tenth of the start-up
+    code = complete(lambda name: _load_command_line(_command_name([name] if name else [])))
+    sys.exit(run(sys.argv[1:]) if code is None else code)
 
 
 @cache
 def _load_command_line(name: str | None = None) -> Any:
-    """The program with one command, or with all of them."""
+    """Return the program with one command, or with all of them."""
     return typer.main.get_command(make_app(None if name is None else [name]))
+
+
+def _command_name(arguments: Sequence[str]) -> str | None:
+    """The command that the first argument names; None where it names none."""
+    return arguments[0] if arguments and is_command(arguments[0]) else None
 
 
 def run(arguments: Sequence[str]) -> int:
@@ -37,22 +44,22 @@ def run(arguments: Sequence[str]) -> int:
         arguments: Its words, without the name of the program.
 
     Returns:
-        The exit code, see `failures`.
+        The exit code, see `exit_codes.ExitCode`.
     """
     as_json = "--json" in (arguments[: arguments.index("--")] if "--" in arguments else arguments)
     try:
-        command = _load_command_line(arguments[0] if arguments and is_command(arguments[0]) else None)
+        command = _load_command_line(_command_name(arguments))
         with _cache_warnings_as_lines(), command.make_context("roboyard", list(arguments)) as context:
             command.invoke(context)
         sys.stdout.flush()
-    except BaseException as error:  # noqa: BLE001 - the one place where everything ends
+    except BaseException as error:  # noqa: BLE001 - the one place that turns exceptions into exit codes
         return report_error(error, as_json=as_json)
     return 0
 
 
 @contextmanager
 def _cache_warnings_as_lines() -> Iterator[None]:
-    """Show warnings about the cache of kernels as a line of this program, without their position in its source."""
+    """Print warnings about the cache of kernels as notes, without their position in the source."""
     show = warnings.showwarning
     divert_cache_warnings(lambda message: terminal.print_note(f"warning: {message}"))
     try:

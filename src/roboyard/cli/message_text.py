@@ -1,4 +1,4 @@
-"""Messages as text: YAML to read (and to type again), plain data for JSON."""
+"""Messages as text: YAML that commands accept again, and plain data for JSON."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from typing import Any
 from roboyard.errors import InputError, MessageError
 
 MAX_ARRAY_LENGTH = 128
-"""Arrays longer than this are shortened, as ``ros2 topic echo`` does."""
+"""Length above which arrays are shortened, as by ``ros2 topic echo``."""
 
 
 def to_text(message: Any, *, full: bool = False) -> str:
-    """A message, or a part of one, as YAML; small mappings and lists take one line.
+    """Return a message, or a part of one, as YAML; small mappings and lists take one line.
 
     Args:
         message: A message, a list of them, or a value.
-        full: Write long arrays out.
+        full: Write long arrays in full.
     """
     import yaml
 
@@ -35,7 +35,7 @@ def to_text(message: Any, *, full: bool = False) -> str:
 
 
 def to_plain(message: Any, limit: int | None = None) -> Any:
-    """A message as mappings, lists and scalars.
+    """Return a message as mappings, lists and scalars.
 
     Args:
         message: A message or a part of one.
@@ -59,10 +59,10 @@ def to_plain(message: Any, limit: int | None = None) -> Any:
 
 
 def get_field(message: Any, path: str) -> Any:
-    """The part of a message at ``pose.position.x`` or ``ranges.0``.
+    """Return the part of a message at a path like ``pose.position.x`` or ``ranges.0``.
 
     Raises:
-        InputError: there is no such part.
+        InputError: There is no such part.
     """
     value = message
     for key in path.split(".") if path else ():
@@ -71,14 +71,14 @@ def get_field(message: Any, path: str) -> Any:
             continue
         fields = dict(_message_fields(value)) if dataclasses.is_dataclass(value) else {}
         if key not in fields:
-            valid_fields = "fields: " + ", ".join(fields) if fields else "no field there"
-            raise InputError(f"no part '{key}' in '{path}'", valid=valid_fields)
+            valid_fields = "fields: " + ", ".join(fields) if fields else "a path that ends before it"
+            raise InputError(f"no field '{key}' in '{path}'", valid=valid_fields)
         value = fields[key]
     return value
 
 
 def strip_arrays(message: Any) -> Any:
-    """A message as plain data that says of each array only what it holds and how long it is."""
+    """Return a message as plain data with the type and the length of each array instead of its values."""
     import numpy as np
 
     if isinstance(message, np.ndarray):
@@ -91,7 +91,7 @@ def strip_arrays(message: Any) -> Any:
 
 
 def flatten(data: Any, name: str = "data") -> dict[str, Any]:
-    """Single values by their paths: ``pose.position.x``, ``ranges.0``; what is one value only is called ``name``."""
+    """Return single values by their paths, e.g. ``pose.position.x``; a value without a path gets the key ``name``."""
     found: dict[str, Any] = {}
 
     def walk(value: Any, path: str) -> None:
@@ -110,7 +110,7 @@ def flatten(data: Any, name: str = "data") -> dict[str, Any]:
 
 
 def format_csv(values: Iterable[Any]) -> str:
-    """One line of a table with commas, quoted where it must be."""
+    """Return one line of comma-separated values, quoted where needed."""
     import csv
     import io
 
@@ -128,14 +128,14 @@ def _array(array: Any, limit: int | None) -> list[Any]:
 
 
 def _shortest_float(value: Any) -> Any:
-    """A float32 with the digits that it has, not those of the double it is held in."""
+    """Return a float32 with its shortest decimal digits, not those of the double that holds it."""
     import numpy as np
 
     return float(str(np.float32(value))) if isinstance(value, (float, np.floating)) else value
 
 
 def _message_fields(message: Any) -> list[tuple[str, Any]]:
-    """Names as the definition writes them, and values."""
+    """Return the fields' names of the definition and their values."""
     from roboyard.messages.message_definition import EMPTY_MEMBER
 
     names = [field.name for field in dataclasses.fields(message) if field.name != EMPTY_MEMBER]
@@ -144,7 +144,7 @@ def _message_fields(message: Any) -> list[tuple[str, Any]]:
 
 @cache
 def _scalar_field_types(kind: Any) -> dict[str, str]:
-    """Types of the fields that are no arrays; empty for classes that a recording brought itself."""
+    """Return the types of fields that are no arrays; empty for classes from a recording."""
     from roboyard.messages import message_type
     from roboyard.messages.type_registry import definition_of
 
@@ -167,7 +167,7 @@ def _format_scalar(value: Any) -> str:
 
 @cache
 def _dumper() -> Any:
-    """YAML without anchors and with ``''`` for empty text; C's emitter writes large scans ten times faster."""
+    """Return a YAML dumper without anchors and with ``''`` for empty text; the C emitter is ten times faster."""
     import yaml
 
     from roboyard.config.yaml_tree import parse_scalar
@@ -177,7 +177,7 @@ def _dumper() -> Any:
             return True
 
     def represent_text(dumper: Any, value: str) -> Any:
-        """Quoted wherever YAML 1.2, by which values are read, sees no text, e.g. 0E0; the emitter knows 1.1 only."""
+        """Quote text that YAML 1.2, with which values are read, parses as another type, e.g. 0E0."""
         style = None if isinstance(parse_scalar(value), str) else "'"
         return dumper.represent_scalar("tag:yaml.org,2002:str", value, style=style)
 

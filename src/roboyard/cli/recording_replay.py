@@ -25,29 +25,29 @@ _NO_END_NS = 1 << 62
 
 
 class RecordingReplay:
-    """Plays a recording; a context manager.
+    """Replay of a recording on a live bus; a context manager.
 
     Args:
         file: The recording.
         topics: Names or patterns to play; None for all.
         exclude: Names or patterns to leave out.
         remap: New names of topics, "OLD:=NEW".
-        start: Begin so long after the recording's start [s].
-        duration: Play this much of it [s].
-        nodes: Those that will run on it, ``[NAME=]USE``; what recorded nodes of these names published is left out.
-        loop: Play it again and again.
+        start: Start this long after the start of the recording [s].
+        duration: Length of the replayed part [s].
+        nodes: Nodes to run, ``[NAME=]TYPE``; messages of recorded nodes with these names are left out.
+        loop: Repeat the recording.
         rate: Recorded seconds per second; 0 as fast as possible.
-        paused: Begin paused.
+        paused: Start paused.
 
     Attributes:
-        name: Under which it is listed.
-        control: The hand on its clock.
-        duration: How much is to be played [s]; None if there is no end.
-        warnings: What cannot be played.
+        name: Name of the live run.
+        control: Control of its clock.
+        duration: Length of the replay [s]; None if it has no end.
+        warnings: Channels that cannot be replayed.
 
     Raises:
-        InputError and its kinds: a time, name or topic that is not there.
-        RecordingError: it cannot be read, or there is nothing to play.
+        InputError: A time, name or topic does not exist.
+        RecordingError: The recording cannot be read, or has no messages.
     """
 
     def __init__(
@@ -90,28 +90,28 @@ class RecordingReplay:
 
     @property
     def n_published(self) -> int:
-        """Messages out so far."""
+        """Number of messages published so far."""
         return self._player.count
 
     @property
     def played_seconds(self) -> float:
-        """Recorded time played so far [s]."""
+        """Recorded time replayed so far [s]."""
         return (self.bus.now_ns - self._start_ns) * 1e-9
 
     @property
     def n_passes(self) -> int:
-        """How often it was played to its end so far."""
+        """Number of complete passes so far."""
         return self._player.n_passes
 
     def add_nodes(self, parameters: Sequence[str], robot: str | None = None) -> None:
-        """Let the nodes run on it.
+        """Add the nodes to the bus.
 
         Args:
             parameters: ``node.key=value``.
-            robot: Name or file of a robot; nodes that its package has get the parameters which stand there.
+            robot: Name or file of a robot; nodes of its package get their parameters from there.
 
         Raises:
-            InputError and its kinds: no such robot or node, or a parameter that a node does not take.
+            InputError: There is no such robot or node, or a node does not accept a parameter.
         """
         from roboyard.bringup.robot_loader import load_robot
         from roboyard.bringup.robot_nodes import create_node
@@ -131,13 +131,13 @@ class RecordingReplay:
                 node = create_node(node_class, values, {}, location=f"node {name}")
             self.bus.add(node, name)
         if parameter_values:
-            raise InputError(f"--param names no node of --node: {', '.join(parameter_values)}", valid="NODE.KEY=VALUE")
+            raise InputError(f"--param names no --node node: {', '.join(parameter_values)}", valid="NODE.KEY=VALUE")
 
     def run(self, out: Path | None, display: RunDisplay) -> None:
-        """Play until the end, or until somebody stops it.
+        """Play until the end, or until the user stops it.
 
         Raises:
-            NodeError: a node failed.
+            NodeError: A node failed.
             RecordingError: ``out`` exists or cannot be written.
         """
         self.bus.log_sinks.append(display.log)
@@ -162,33 +162,31 @@ class RecordingReplay:
 
 
 def _time_range(recording: Recording, start: float | None, duration: float | None) -> tuple[int, int]:
-    """First and last instant to play [ns]."""
+    """Return the first and the last time to replay [ns]."""
     location, length = str(recording.path), (recording.end_ns - recording.start_ns) * 1e-9
     for name, value in (("--start-offset", start), ("--duration", duration)):
         if value is not None and not 0.0 <= value <= 1e9:
             raise InputError(f"{name} {value:g}", location=location, valid=f"0 to {length:.3f} s")
     start_ns, end_ns = recording.start_ns + round((start or 0.0) * 1e9), recording.end_ns
     if start_ns > end_ns:
-        raise InputError(
-            f"--start-offset {start:g} is behind the end", location=location, valid=f"up to {length:.3f} s"
-        )
+        raise InputError(f"--start-offset {start:g} is after the end", location=location, valid=f"up to {length:.3f} s")
     return start_ns, end_ns if duration is None else min(end_ns, start_ns + round(duration * 1e9))
 
 
 def _absolute_pattern(text: str) -> str:
-    """The leading slash may be left out."""
+    """Add the leading slash, which patterns may leave out."""
     return text if text.startswith("*") else absolute_name(text)
 
 
 def _parse_remapping(text: str) -> tuple[str, str]:
     old, sign, new = text.partition(":=")
     if not (sign and old and new):
-        raise InputError(f"{text!r} is no new name", location="--remap", valid="OLD:=NEW, e.g. /odom:=/recorded/odom")
+        raise InputError(f"invalid renaming {text!r}", location="--remap", valid="OLD:=NEW, e.g. /odom:=/recorded/odom")
     return absolute_name(old), validate_new_name(new)
 
 
 def _parse_node(text: str) -> tuple[str, str]:
-    """A node is called as it is used, or as its class, unless another name is given."""
+    """Return name and type of a node; the name is that of the type or class unless another one is given."""
     name, sign, node_class = text.partition("=")
     return (name, node_class) if sign and name.isidentifier() else (text.rpartition(":")[2].lower(), text)
 
@@ -199,6 +197,6 @@ def _parse_parameters(texts: Sequence[str]) -> dict[str, dict[str, Any]]:
         key, equals, value = text.partition("=")
         node, dot, name = key.partition(".")
         if not (equals and dot and node and name):
-            raise InputError(f"{text!r} is no parameter", location="--param", valid="NODE.KEY=VALUE")
+            raise InputError(f"invalid parameter {text!r}", location="--param", valid="NODE.KEY=VALUE")
         found.setdefault(node.lower(), {})[name] = parse_yaml_value(value) if value.strip() else ""
     return found

@@ -1,7 +1,7 @@
-"""Git revisions of Roboyard as source trees whose command can be run, all by the Python that is installed here.
+"""Git revisions of Roboyard as source trees, whose program runs with the installed Python.
 
 A tree gets the metadata of its own ``pyproject.toml`` (entry points, requirements) on ``PYTHONPATH`` before the source,
-so that what is installed in the environment does not decide which nodes, robots and scenarios a revision has.
+so that its nodes, robots and scenarios do not depend on the installed package.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ _NEEDS = "a clone of Roboyard's repository"
 
 @dataclass(frozen=True, slots=True)
 class Revision:
-    """A source tree of Roboyard, and what runs it.
+    """Source tree of a revision, and the interpreter and environment for it.
 
     Attributes:
-        name: What the user called it, e.g. "HEAD~3"; "the working tree" for files that may not be committed.
-        commit: Full hash; of a working tree, its HEAD's.
-        is_clean: Whether the source is that of the commit; False where a working tree holds changes.
+        name: Name that the user gave, e.g. "HEAD~3", or "the working tree".
+        commit: Full hash; for a working tree that of its HEAD.
+        is_clean: Whether the files equal those of the commit.
         root: Folder of the tree.
         python: The interpreter.
-        environment: Of processes that run it.
+        environment: Environment of its processes.
     """
 
     name: str
@@ -44,32 +44,32 @@ class Revision:
 
     @property
     def label(self) -> str:
-        """The short hash, with the name where that is another word; for people."""
+        """Short hash, with the name where it differs."""
         short = self.commit[:10] + ("" if self.is_clean else " with changes")
         return short if self.commit.startswith(self.name) else f"{self.name} ({short})"
 
     def command(self, words: Sequence[str]) -> list[str]:
-        """Arguments of a process that runs ``roboyard`` with these words; it needs `environment`."""
+        """Return the command line of a process that runs ``roboyard`` with these arguments; it needs `environment`."""
         return [str(self.python), "-P", "-m", "roboyard", *words]
 
 
 def find_repository(path: Path) -> Path:
-    """Folder of the git working tree that holds ``path``.
+    """Return the folder of the git working tree that contains ``path``.
 
     Raises:
-        InputError: there is none, or git is not installed.
+        InputError: There is none, or git is not installed.
     """
     return Path(_git(path, "rev-parse", "--show-toplevel").strip())
 
 
 def resolve_commit(repository: Path, name: str) -> str:
-    """Full hash of the commit that ``name`` means.
+    """Return the full hash of a revision.
 
     Raises:
-        InputError: the repository has no such revision.
+        InputError: The repository has no such revision.
     """
-    if name.startswith("-"):  # git would take it for an option
-        raise InputError(f"{name!r} is no revision", location=str(repository), valid="a commit, branch or tag")
+    if name.startswith("-"):  # git would read it as an option
+        raise InputError(f"invalid revision {name!r}", location=str(repository), valid="a commit, branch or tag")
     try:
         return _git(repository, "rev-parse", "--verify", "--quiet", f"{name}^{{commit}}").strip()
     except InputError:
@@ -79,16 +79,16 @@ def resolve_commit(repository: Path, name: str) -> str:
 
 @contextmanager
 def open_revision(repository: Path, name: str, python: Path | None = None) -> Iterator[Revision]:
-    """A revision's files in a temporary folder, removed when the context ends.
+    """Write the files of a revision into a temporary folder, which is removed when the context ends.
 
     Args:
         repository: From `find_repository`.
         name: Commit, branch or tag.
-        python: The interpreter; None takes the one that runs this.
+        python: The interpreter; None: the one that runs this.
 
     Raises:
-        InputError: there is no such revision, or it holds no Roboyard.
-        RunError: its files cannot be written.
+        InputError: There is no such revision, or it contains no Roboyard.
+        RunError: Its files cannot be written.
     """
     commit = resolve_commit(repository, name)
     with TemporaryDirectory(prefix=f"roboyard-{commit[:10]}-", ignore_cleanup_errors=True) as folder:
@@ -100,7 +100,7 @@ def open_revision(repository: Path, name: str, python: Path | None = None) -> It
 
 @contextmanager
 def open_working_tree(repository: Path, python: Path | None = None) -> Iterator[Revision]:
-    """The files of the working tree as they are; arguments and errors as for `open_revision`."""
+    """Use the files of the working tree as they are; arguments and errors as for `open_revision`."""
     commit = resolve_commit(repository, "HEAD")
     is_clean = not _git(repository, "status", "--porcelain", "--", "src", "benchmarks", "pyproject.toml").strip()
     with TemporaryDirectory(prefix="roboyard-tree-", ignore_cleanup_errors=True) as folder:
@@ -117,21 +117,21 @@ def _revision(name: str, commit: str, is_clean: bool, tree: Path, scratch: Path,
     environment = {
         **os.environ,
         "PYTHONPATH": os.pathsep.join([str(metadata), str(source)]),
-        "XDG_DATA_HOME": str(data),  # a user's calibrations belong to their robots, not to a comparison
+        "XDG_DATA_HOME": str(data),  # calibrations of the user must not affect the comparison
         "MPLBACKEND": "Agg",
     }
     return Revision(name, commit, is_clean, tree, (python or Path(sys.executable)).absolute(), environment)
 
 
 def write_metadata(project: Path, folder: Path) -> None:
-    """Write the metadata that an installation of ``pyproject.toml`` would have, for `importlib.metadata`.
+    """Write the metadata of an installation of ``pyproject.toml``, for `importlib.metadata`.
 
     Args:
         project: The ``pyproject.toml``.
-        folder: A new folder, to be put on the module search path.
+        folder: A new folder for the module search path.
 
     Raises:
-        InputError: the file is missing or is no project.
+        InputError: The file is missing or describes no project.
     """
     try:
         table: dict[str, Any] = tomllib.loads(project.read_text("utf-8"))["project"]
@@ -161,7 +161,7 @@ def write_metadata(project: Path, folder: Path) -> None:
 
 
 def _extract(repository: Path, commit: str, tree: Path) -> None:
-    """Write the files of a commit; unlike `git worktree` this leaves nothing in the repository if we are killed."""
+    """Write the files of a commit; unlike `git worktree` this leaves nothing in the repository after a kill."""
     archive = ["git", "-C", str(repository), "archive", "--format=tar", commit]
     with subprocess.Popen(archive, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as git:  # noqa: S603 - own words
         tar = subprocess.run(["tar", "-x", "-C", str(tree)], stdin=git.stdout, capture_output=True, check=False)  # noqa: S603, S607

@@ -1,4 +1,4 @@
-"""Displays of a run and of a batch while they go on: a progress line on a terminal, else lines at intervals."""
+"""Displays of a run and of a batch in progress: a progress line on a terminal, else lines at intervals."""
 
 from __future__ import annotations
 
@@ -19,38 +19,38 @@ if TYPE_CHECKING:
 
 
 _REFRESH_RATE = 5
-"""Times a second; each takes a few milliseconds from the run."""
+"""Refresh rate of the line [Hz]; each refresh takes a few milliseconds of the run."""
 _QUIET_PERIOD = 10.0
-"""Wall time between two lines where nothing can be redrawn [s]."""
+"""Wall time between two lines where the terminal cannot be redrawn [s]."""
 _LONG_STEP_SECONDS = 0.1
 _WINDOW = 2.0
-"""Over which the pace is measured [wall s]."""
+"""Window over which the real-time factor is measured [wall s]."""
 
 
 class RunControls(Protocol):
-    """What the keys steer."""
+    """Controls of a run that the keys use."""
 
     def pause(self) -> None:
-        """Stand still."""
+        """Pause the run."""
 
     def resume(self) -> None:
-        """Go on."""
+        """Resume the run."""
 
     def step(self, seconds: float = 0.0) -> None:
-        """Go a little further."""
+        """Advance the run by some time [s], or to the next event."""
 
     def stop(self) -> None:
-        """End in order."""
+        """Stop the run and let it write its files."""
 
 
 class RunDisplay:
-    """Shows a run's time and pace, and lets keys steer it; a context manager.
+    """Displays the time and the real-time factor of a run, and lets keys control it; a context manager.
 
     Args:
-        name: Of the run.
-        duration: Simulated time it takes [s]; None if nobody knows.
-        hand: What the keys steer.
-        quiet: Show nothing but errors of nodes.
+        name: Name of the run.
+        duration: Simulated duration [s]; None if it is not known.
+        controls: Controls that the keys use.
+        quiet: Show only errors of nodes.
     """
 
     def __init__(self, name: str, duration: float | None, controls: RunControls, *, quiet: bool = False) -> None:
@@ -84,23 +84,23 @@ class RunDisplay:
 
     @property
     def signal(self) -> int | None:
-        """The first signal that asked for the end."""
+        """The first signal that requested the end."""
         numbers = self._keys.signals if self._keys else []
         return next((n for n in numbers if n in (signal.SIGINT, signal.SIGTERM)), None)
 
-    # -- what the run tells ----------------------------------------------------------------------------------------
+    # -- events of the run ----------------------------------------------------------------------------------------
     def start(self, bus: Bus) -> None:
-        """Time begins to pass."""
+        """Show that the run starts."""
         self._bus = bus
         self._start_ns = bus.now_ns
         self._phase = "running"
         self._real_time_factor.update(bus.now_ns)
 
     def show_phase(self, phase: str) -> None:
-        """Say what goes on besides the clock, e.g. "writing the report".
+        """Show a phase before or after the simulation, e.g. "writing the report".
 
-        "drawing the video: frame 7 of 60" goes on with "drawing the video"; where nothing can be redrawn, such a line
-        is written now and then.
+        "drawing the video: frame 7 of 60" continues "drawing the video". Where the terminal cannot be redrawn, such a
+        line is written at intervals.
         """
         continues = ":" in phase and phase.partition(":")[0] == self._phase.partition(":")[0]
         self._phase = phase
@@ -134,7 +134,7 @@ class RunDisplay:
         else:
             terminal.print_note(line)
 
-    # -- what people do --------------------------------------------------------------------------------------------
+    # -- keys and signals --------------------------------------------------------------------------------------------
     def _on_key(self, key: str) -> None:
         bus = self._bus
         if bus is None:
@@ -154,11 +154,11 @@ class RunDisplay:
         if number in (signal.SIGINT, signal.SIGTERM) and self._phase != "ending":
             self._phase = "ending"
             if not self._is_interactive and not self._quiet:
-                terminal.print_note(f"{self._name}: ending in order (Ctrl-C again aborts)")
+                terminal.print_note(f"{self._name}: stopping (Ctrl-C again aborts)")
 
     # -- the line --------------------------------------------------------------------------------------------------
     def _fraction(self) -> float | None:
-        """How much of the run is done, 0 to 1; None if nobody knows."""
+        """Return the finished fraction of the run, 0 to 1; None if it is not known."""
         if self._bus is None or not self._duration:
             return None
         return min((self._bus.now_ns - self._start_ns) * 1e-9 / self._duration, 1.0)
@@ -173,12 +173,12 @@ class RunDisplay:
         if self._phase not in ("running", "ending"):
             return f"{self._name}: {self._phase}"
         if self._phase == "ending":
-            return f"{self._name}: {time}{total}  ending in order (Ctrl-C again aborts)"
+            return f"{self._name}: {time}{total}  stopping (Ctrl-C again aborts)"
         if paused:
-            keys = "  [space] go on  [s] step  [q] end" if self._is_interactive else ""
+            keys = "  [space] resume  [s] step  [q] stop" if self._is_interactive else ""
             return f"{self._name}: {time}{total}  paused{keys}"
         real_time_factor = self._real_time_factor.update(now_ns)
-        keys = "  [space] pause  [q] end" if self._is_interactive else ""
+        keys = "  [space] pause  [q] stop" if self._is_interactive else ""
         return (
             f"{self._name}: {time}{total}"
             + (f"  {real_time_factor:.3g} × real time" if real_time_factor else "")
@@ -187,7 +187,7 @@ class RunDisplay:
 
 
 class _RealTimeFactor:
-    """Simulated seconds per wall second over the last moments."""
+    """Simulated seconds per wall second over the last two seconds."""
 
     def __init__(self) -> None:
         self._samples: list[tuple[float, int]] = []
@@ -202,15 +202,15 @@ class _RealTimeFactor:
 
 
 _BATCH_REFRESH_RATE = 4
-"""Wall time between two lines where nothing can be redrawn [s]."""
+"""Refresh rate of the line of a batch [Hz]."""
 
 
 class BatchDisplay:
-    """Shows how many runs are done and how many failed; a context manager.
+    """Displays the number of finished and of failed runs; a context manager.
 
     Args:
-        name: Of the scenario.
-        runs: How many are wanted.
+        name: Name of the scenario.
+        runs: Number of runs.
         quiet: Show nothing.
     """
 
@@ -241,14 +241,14 @@ class BatchDisplay:
         self._stack.close()
         if isinstance(error, KeyboardInterrupt) and self._folder is not None and not self._quiet:
             progress = f"{self._n_finished} of {self._runs} runs"
-            terminal.print_note(f"stopped after {progress}; the same command with --out {self._folder} goes on")
+            terminal.print_note(f"stopped after {progress}; the same command with --out {self._folder} continues")
 
     def set_folder(self, folder: Path, runs: int) -> None:
-        """The batch has its folder, and so many runs are wanted."""
+        """Set the folder of the batch and the number of runs."""
         self._folder, self._runs = folder, runs
 
     def show_phase(self, phase: str) -> None:
-        """Say what is done before the first run; where nothing can be redrawn, at once and then at intervals."""
+        """Show a phase before the first run; where the terminal cannot be redrawn, at once and then at intervals."""
         is_due = not self._phase or wall_seconds() - self._last_line_at > _QUIET_PERIOD
         self._phase = phase
         if not self._is_interactive and not self._quiet and is_due:
@@ -256,7 +256,7 @@ class BatchDisplay:
             terminal.print_note(f"{self._name}: {phase}")
 
     def add_result(self, result: TrialResult, n_finished: int, n_runs: int) -> None:
-        """A run has ended."""
+        """Count a finished run, and show its failure."""
         self._n_finished, self._runs = n_finished, n_runs
         self._n_new += 1
         self._phase = ""

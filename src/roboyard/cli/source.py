@@ -1,4 +1,4 @@
-"""What the inspecting commands read: a live run through its socket, or a recording; both have the same interface."""
+"""Data sources of the commands that inspect: a live run through its socket, or a recording, with one interface."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _NAME = re.compile(r"(/[A-Za-z_]\w*)+", re.ASCII)
 
 @dataclass(frozen=True, slots=True)
 class TopicSummary:
-    """A topic; ``subscribers`` is None where nobody knows them (recordings), ``rate`` [Hz] where it has none."""
+    """A topic; ``subscribers`` is None for recordings, ``rate`` [Hz] is None where it is not defined."""
 
     name: str
     type: str
@@ -35,7 +35,7 @@ class TopicSummary:
 
 @dataclass(frozen=True, slots=True)
 class SourceMessage:
-    """A message with its topic, its publisher's node, its time [ns] and its bytes."""
+    """A message: time [ns], topic, node that published it, and bytes."""
 
     time_ns: int
     topic: str
@@ -45,7 +45,7 @@ class SourceMessage:
 
     @property
     def message(self) -> Any:
-        """The message itself."""
+        """The decoded message."""
         return self.decode(self.data)
 
 
@@ -53,8 +53,8 @@ class Source(ABC):
     """A live run or a recording.
 
     Attributes:
-        where: Its name, for people.
-        live: Whether time still goes on.
+        name: Its name in messages.
+        is_live: Whether it is a live run.
     """
 
     name: str
@@ -62,22 +62,22 @@ class Source(ABC):
 
     @abstractmethod
     def topics(self) -> list[TopicSummary]:
-        """All topics, sorted by name."""
+        """Return all topics, sorted by name."""
 
     @abstractmethod
     def messages(self, topics: Collection[str], timeout: float | None = None) -> Iterator[SourceMessage]:
-        """Messages of these topics: all of a recording, or those to come until the run ends.
+        """Yield messages of these topics: all of a recording, or the next ones of a run until it ends.
 
         Args:
             topics: Absolute names.
-            timeout: End when a live run is silent that long in wall time [s].
+            timeout: End after this time without a message of a live run [wall s].
         """
 
     def topic(self, name: str) -> TopicSummary:
-        """The topic of this name, with or without its leading slash.
+        """Return the topic of this name, given with or without its leading slash.
 
         Raises:
-            UnknownNameError: there is none.
+            UnknownNameError: There is no such topic.
         """
         views = {view.name: view for view in self.topics()}
         found = views.get(absolute_name(name))
@@ -87,7 +87,7 @@ class Source(ABC):
 
 
 class LiveSource(Source):
-    """A run's socket."""
+    """Live run, connected by its socket."""
 
     is_live = True
 
@@ -96,7 +96,7 @@ class LiveSource(Source):
         self.name = f"run '{connection.run.name}'"
 
     def topics(self) -> list[TopicSummary]:
-        """From the run's graph."""
+        """Return the topics of the run's graph."""
         return [
             TopicSummary(
                 name=topic["name"],
@@ -111,7 +111,7 @@ class LiveSource(Source):
         ]
 
     def messages(self, topics: Collection[str], timeout: float | None = None) -> Iterator[SourceMessage]:
-        """As they come."""
+        """Yield messages as they arrive."""
         for name in topics:
             self.connection.subscribe(name)
         for item in self.connection.messages(timeout):
@@ -121,7 +121,7 @@ class LiveSource(Source):
 
 
 class RecordingSource(Source):
-    """A recording."""
+    """Recording."""
 
     is_live = False
 
@@ -130,20 +130,20 @@ class RecordingSource(Source):
         self.name = str(recording.path)
 
     def topics(self) -> list[TopicSummary]:
-        """From its index."""
+        """Return the topics of its index."""
         return [
             TopicSummary(t.name, t.type, tuple(filter(None, t.publishers)), None, t.count, t.frequency, t.latched)
             for t in self.recording.topics.values()
         ]
 
     def messages(self, topics: Collection[str], timeout: float | None = None) -> Iterator[SourceMessage]:
-        """From its start to its end."""
+        """Yield the messages from its start to its end."""
         for time_ns, connection, data in self.recording.raw_messages(topics):
             decode = partial(self._decode, connection)
             yield SourceMessage(time_ns, connection.topic, connection.publisher, data, decode)
 
     def _decode(self, connection: RecordedChannel, data: bytes) -> Any:
-        """Only when somebody looks: rates and sizes are known of messages that cannot be decoded, too."""
+        """Decode on access only, since rates and sizes also exist for messages that cannot be decoded."""
         return self.recording.decoder(connection)(data)
 
 
@@ -152,14 +152,14 @@ def open_source(run: str | None, file: Path | None) -> Iterator[Source]:
     """Open the recording ``file``, or else connect to the live run ``run`` (None: the only one).
 
     Raises:
-        InputError: both are given, there is no such run, or several to choose from.
-        RecordingError: the file is no recording.
+        InputError: Both are given, there is no such run, or there are several.
+        RecordingError: The file is not a recording.
     """
     if file is not None:
         from roboyard.record import open_recording
 
         if run is not None:
-            raise InputError("--run and --file exclude each other", valid="a live run or a recording")
+            raise InputError("only one of --run and --file is allowed", valid="a live run or a recording")
         with open_recording(file) as recording:
             yield RecordingSource(recording)
         return
@@ -185,28 +185,28 @@ def _decode(kind: str, data: bytes) -> Any:
 
 
 def absolute_name(name: str) -> str:
-    """The name with its leading slash."""
+    """Return a name with its leading slash."""
     return name if name.startswith("/") else f"/{name}"
 
 
 def validate_new_name(name: str) -> str:
-    """The name of something new, with its leading slash.
+    """Return the name of a new topic with its leading slash.
 
     Raises:
-        InputError: ROS does not allow it.
+        InputError: ROS does not allow the name.
     """
     full = absolute_name(name)
     if not _NAME.fullmatch(full):
         raise InputError(
-            f"{name!r} is no name", valid="letters, digits, _ and / between, no digit first: /robot_1/scan"
+            f"invalid name {name!r}", valid="letters, digits, _ and /, without a leading digit: /robot_1/scan"
         )
     return full
 
 
 def unknown_name_error(kind: str, name: str, existing_names: list[str], location: str) -> UnknownNameError:
-    """The error for a name that does not exist, with those near to it."""
+    """Return the error for a name that does not exist, with similar names."""
     similar = similar_names(absolute_name(name), existing_names, cutoff=0.5)
     listed = ", ".join(similar or sorted(existing_names)[:8]) or "none"
     return UnknownNameError(
-        f"no {kind} {name}", location=location, valid=f"{'near to it' if similar else 'there are'}: {listed}"
+        f"no {kind} {name}", location=location, valid=f"{'similar' if similar else 'available'}: {listed}"
     )

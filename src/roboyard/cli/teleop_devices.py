@@ -1,4 +1,4 @@
-"""Devices that teleoperate a robot of a live run: the keyboard and a gamepad."""
+"""Teleoperation devices for a robot of a live run: the keyboard and a gamepad."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from roboyard.errors import InputError
 from roboyard.hardware.joystick import Joystick, JoystickDisconnectedError
 
 _RETRY_PERIOD = 1.0
-"""Between two looks for a gamepad that was unplugged [wall s]."""
+"""Period of the search for an unplugged gamepad [wall s]."""
 
 
 class TeleopDevice(Protocol):
-    """What steers; a context manager.
+    """Teleoperation device; a context manager.
 
     Attributes:
-        over: Nobody wants to drive any more.
-        about: How to use it, in a line.
+        is_finished: Whether the operator ended the session.
+        instructions: Instructions for the operator, in a line.
     """
 
     is_finished: bool
@@ -32,33 +32,33 @@ class TeleopDevice(Protocol):
 
     @property
     def is_connected(self) -> bool:
-        """Whether somebody can hold it: the heartbeat goes on."""
+        """Whether the device is present, so that the heartbeat continues."""
 
     def twist(self, now: float) -> PlanarTwist | None:
-        """What it wants at wall time ``now`` [s]; None: nothing."""
+        """Return the commanded twist at wall time ``now`` [s]; None: no command."""
 
     def joint_command(self) -> JointWish | None:
-        """What it wants of an arm's joint, since the last time it was asked."""
+        """Return the command for a joint of an arm since the last call; None: no command."""
 
     @property
     def joy(self) -> tuple[tuple[float, ...], tuple[int, ...]] | None:
-        """Its axes and buttons, if it has any."""
+        """Its axes and buttons; None for a device without them."""
 
     def __enter__(self) -> object:
-        """Take hold."""
+        """Open the device."""
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None, /
     ) -> None:
-        """Let go."""
+        """Close the device."""
 
 
 class Keyboard:
-    """Keys of this terminal.
+    """Keyboard of this terminal.
 
     Args:
-        speed: Full speed [m/s].
-        turn: Full turn [rad/s].
+        speed: Maximum speed [m/s].
+        angular_speed: Maximum angular speed [rad/s].
     """
 
     instructions = (
@@ -76,16 +76,16 @@ class Keyboard:
 
     @property
     def is_connected(self) -> bool:
-        """A terminal that is gone ends everything."""
+        """Always; a closed terminal ends the session."""
         return True
 
     @property
     def joy(self) -> None:
-        """Keys are none."""
+        """None: a keyboard has no axes."""
         return None
 
     def twist(self, now: float) -> PlanarTwist | None:
-        """What the held keys want."""
+        """Return the twist of the held keys."""
         try:
             while True:
                 for event in self._decoder.feed(self._typed.get_nowait()):
@@ -97,7 +97,7 @@ class Keyboard:
             return self._twist_keys.twist(now)
 
     def joint_command(self) -> JointWish | None:
-        """What was pressed."""
+        """Return the command of the pressed keys."""
         return self._joint_keys.wish()
 
     def __enter__(self) -> Keyboard:
@@ -127,16 +127,16 @@ class Keyboard:
 
 
 class Gamepad:
-    """A gamepad; unplugged, it lets go of everything until it is back.
+    """Gamepad; while it is unplugged it commands nothing.
 
     Args:
-        device: E.g. /dev/input/js0.
-        means: What its axes and buttons mean.
-        speed: Full speed [m/s].
-        turn: Full turn [rad/s].
+        device: Device file, e.g. /dev/input/js0.
+        mapping: Meaning of its axes and buttons.
+        speed: Maximum speed [m/s].
+        angular_speed: Maximum angular speed [rad/s].
 
     Raises:
-        InputError: it is not there.
+        InputError: The device does not exist.
     """
 
     def __init__(self, device: Path, mapping: PadMap, speed: float, angular_speed: float) -> None:
@@ -152,7 +152,7 @@ class Gamepad:
 
     @property
     def is_connected(self) -> bool:
-        """Whether it is plugged in."""
+        """Whether the gamepad is plugged in."""
         return self._pad is not None
 
     @property
@@ -161,7 +161,7 @@ class Gamepad:
         return (tuple(self._state.axes), tuple(self._state.buttons)) if self._pad is not None else None
 
     def twist(self, now: float) -> PlanarTwist | None:
-        """What it wants."""
+        """Return the commanded twist."""
         if self._pad is None and now >= self._next_retry:
             self._next_retry = now + _RETRY_PERIOD
             self._pad = _open_joystick(self._device)
@@ -174,7 +174,7 @@ class Gamepad:
         return self._mapping.twist(self._state, self._speed, self._angular_speed)
 
     def joint_command(self) -> JointWish | None:
-        """What its arm's stick wants."""
+        """Return the command of the stick for the arm."""
         return self._arm.wish(self._state) if self._arm is not None else None
 
     def __enter__(self) -> Gamepad:

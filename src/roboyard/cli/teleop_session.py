@@ -1,4 +1,4 @@
-"""Teleoperation from outside a run: what a device commands enters the run as messages of an operator."""
+"""Teleoperation of a live run: publishes the commands of a device as messages of an operator."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from roboyard.control.teleoperation import JointWish
 
 _POLL_PERIOD = 0.02
-"""How often the hand is looked at, if not even the run says anything [wall s]."""
+"""Maximum period of reading the device while no message arrives [wall s]."""
 _HEARTBEAT_PERIOD = 0.02
 """Shortest time between two heartbeats [wall s]."""
 _REFRESH_PERIOD = 0.1
@@ -31,12 +31,12 @@ _TWIST_TYPE, _TWIST_STAMPED_TYPE = "geometry_msgs/msg/Twist", "geometry_msgs/msg
 
 @dataclass(frozen=True, slots=True)
 class CommandTopics:
-    """Where a robot listens: the topic of wanted twists and its type; the rest lies beside it.
+    """Topics of a robot's commands: the topic of twists and its type, and topics in the same namespace.
 
     Attributes:
-        command: Topic.
-        type: Of its messages.
-        joints: Topics of its arm's joints: positions, velocities, and what they go to; "" where there is none.
+        command: Topic of twists.
+        type: Type of its messages.
+        joints: Topics of its arm: joint positions, joint velocities, and joint targets; "" where there is none.
     """
 
     command: str
@@ -44,21 +44,21 @@ class CommandTopics:
     joints: tuple[str, str, str] = ("", "", "")
 
     def sibling_name(self, name: str) -> str:
-        """A topic, or the operator's node, in the robot's namespace."""
+        """Return the name of a topic or node in the namespace of the robot."""
         return f"{self.command.rpartition('/')[0]}/{name}"
 
 
 def find_command_topics(graph: Mapping[str, Any], robot: str | None, topic: str | None) -> CommandTopics:
-    """Where to send to.
+    """Find the command topics of a robot.
 
     Args:
-        graph: The run's.
+        graph: Graph of the run.
         robot: Name of the robot; None: the main one.
-        topic: Of its wanted twists, if it is not cmd_vel.
+        topic: Topic of twists; None: cmd_vel of the robot.
 
     Raises:
-        UnknownNameError: no such robot, or nobody listens on the topic.
-        InputError: there are several robots, and none is the main one; or none that can be driven.
+        UnknownNameError: There is no such robot, or the topic has no subscriber.
+        InputError: There are several robots and none is the main one, or no robot can be driven.
     """
     twist_topics = {
         found["name"]: found["type"]
@@ -69,7 +69,7 @@ def find_command_topics(graph: Mapping[str, Any], robot: str | None, topic: str 
         name = topic if topic.startswith("/") else f"/{topic}"
         if name not in twist_topics:
             raise UnknownNameError(
-                f"nobody takes twists on {name}", valid=", ".join(twist_topics) or "none in this run"
+                f"no node subscribes to twists on {name}", valid=", ".join(twist_topics) or "none in this run"
             )
         return _with_joints(graph, name, twist_topics[name])
     cmd_vel_topics = [name for name in twist_topics if name.rpartition("/")[2] == "cmd_vel"]
@@ -83,7 +83,7 @@ def find_command_topics(graph: Mapping[str, Any], robot: str | None, topic: str 
             )
         return _with_joints(graph, name, twist_topics[name])
     if not cmd_vel_topics:
-        raise InputError("nothing in this run can be driven", valid="a robot that listens to cmd_vel, or --topic")
+        raise InputError("no robot of this run can be driven", valid="a robot that subscribes to cmd_vel, or --topic")
     if "/cmd_vel" not in cmd_vel_topics and len(cmd_vel_topics) > 1:
         raise InputError("several robots can be driven", valid=f"--robot, one of: {', '.join(sorted(robots))}")
     name = "/cmd_vel" if "/cmd_vel" in cmd_vel_topics else cmd_vel_topics[0]
@@ -91,7 +91,7 @@ def find_command_topics(graph: Mapping[str, Any], robot: str | None, topic: str 
 
 
 def _with_joints(graph: Mapping[str, Any], command: str, kind: str) -> CommandTopics:
-    """The reins, with the topics of an arm in the same namespace."""
+    """Return the command topics, with those of an arm in the same namespace."""
     namespace = command.rpartition("/")[0] + "/"
     joint_topics = [
         found["name"]
@@ -106,16 +106,16 @@ def _with_joints(graph: Mapping[str, Any], command: str, kind: str) -> CommandTo
 
 
 class TeleopSession:
-    """Sends what a hand wants until the run ends or nobody wants to drive any more.
+    """Publishes the commands of a device until the run or the session ends.
 
-    While it wants something the twist is sent at every tick of the run's clock; when it lets go, one zero twist, and
-    then none, so that the robot may do something by itself.  A heartbeat (teleop/heartbeat) with the run's time goes on
-    as long as there is a hand: that is what tells the robot that the link holds.
+    The session publishes the commanded twist at every message of the run's clock. When the command ends it publishes
+    one zero twist and then none, so that other nodes can drive the robot. While the device is present it publishes a
+    heartbeat (teleop/heartbeat) with the time of the run, which shows the robot that the link works.
 
     Args:
-        connection: To the run.
-        reins: Where to send to.
-        hand: What wants.
+        connection: Connection to the run.
+        command_topics: Topics of the robot.
+        device: The device.
     """
 
     def __init__(self, connection: RunConnection, command_topics: CommandTopics, device: TeleopDevice) -> None:
@@ -134,10 +134,10 @@ class TeleopSession:
         self._is_interactive = terminal.is_interactive()
 
     def run(self) -> None:
-        """Until the end, however it comes; the robot is told to stop at last.
+        """Run until the end; finally publish a zero twist.
 
         Raises:
-            RunError: another operator steers this robot already.
+            RunError: Another operator drives this robot already.
         """
         self._connection.reserve_node_name(self._source)
         self._connection.subscribe("/clock")
@@ -189,7 +189,7 @@ class TeleopSession:
             self._print_state()
 
     def _command_joint(self, command: JointWish | None, is_new_tick: bool) -> None:
-        """Tell an arm's joint what the hand wants of it; one that the hand lets go of stops."""
+        """Publish the command for a joint of the arm; a joint without a command stops."""
         position, velocity, _ = self._command_topics.joints
         if command is None or not position:
             self._is_moving_joint = False
@@ -218,7 +218,7 @@ class TeleopSession:
         (connection or self._connection).publish(self._command_topics.command, twist, self._source)
 
     def _stop(self) -> None:
-        """On a connection of its own: the other one may have been interrupted in the middle of a frame."""
+        """Publish a zero twist on a second connection; the first may have been interrupted in the middle of a frame."""
         from roboyard.bus.socket import RunConnection
 
         if self._is_interactive:
@@ -228,7 +228,7 @@ class TeleopSession:
         if not self._connection.has_ended:
             with suppress(RunError), RunConnection(self._connection.run) as other:
                 self._publish_twist(None, other)
-                other.graph()  # its answer shows that the twist has arrived
+                other.graph()  # its response shows that the twist has arrived
 
     def _print_state(self) -> None:
         vx, vy, wz = self._last_twist or (0.0, 0.0, 0.0)
@@ -236,7 +236,7 @@ class TeleopSession:
         state = (
             f"forward {vx:+.2f} m/s{lateral}  turn {wz:+.2f} rad/s"
             if self._device.is_connected
-            else "the gamepad is gone"
+            else "the gamepad is unplugged"
         )
         sys.stderr.write(f"\r\x1b[K{self._clock_ns * 1e-9:8.1f} s  {state}")
         sys.stderr.flush()
@@ -244,7 +244,7 @@ class TeleopSession:
 
 @contextmanager
 def _signals_interrupt() -> Iterator[None]:
-    """A terminal that is closed, or a kind kill, ends it as Ctrl-C does: the robot stops, the terminal is restored."""
+    """Treat SIGTERM and a closed terminal as Ctrl-C: the robot stops, and the terminal is restored."""
 
     def end(_number: int, _frame: FrameType | None) -> None:
         raise KeyboardInterrupt

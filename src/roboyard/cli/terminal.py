@@ -1,4 +1,4 @@
-"""What the terminal shows: lines and tables for people, one JSON object for programs.
+"""Output on the terminal: lines and tables for people, one JSON object for programs.
 
 Results go to standard output; progress, notes and errors to standard error.
 """
@@ -17,7 +17,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from contextlib import contextmanager
 from enum import Enum
 from pathlib import PurePath
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, Any, TextIO, TypeVar
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
@@ -25,44 +25,65 @@ if TYPE_CHECKING:
     from roboyard.scenarios import Run
 
 
+ResultData = TypeVar("ResultData")
 _MIN_COLUMN_WIDTH = 20
-"""Columns below which text is not wrapped in a column of its own."""
+"""Minimum width of a column whose text is wrapped."""
 
 
 def print_line(text: str = "") -> None:
-    """A line of the result."""
+    """Print a line of the result."""
     print(text)
 
 
+def print_lines(lines: Iterable[str]) -> None:
+    """Print lines of the result."""
+    for line in lines:
+        print_line(line)
+
+
 def flush_output() -> None:
-    """Let what was said be seen now, also through a pipe."""
+    """Write buffered output now, also into a pipe."""
     sys.stdout.flush()
 
 
 def print_note(text: str) -> None:
-    """A line beside the result: progress, warnings."""
-    sys.stdout.flush()  # so that both come in this order where they go to one place
+    """Print a line that is not part of the result, e.g. progress or a warning, to standard error."""
+    sys.stdout.flush()  # keeps the order where both streams go to one file
     print(text, file=sys.stderr, flush=True)
 
 
 def print_error(text: str) -> None:
-    """The one line of an error."""
+    """Print the one line of an error."""
     line = " ".join(text.split())
     print(f"{style('error:', '1;31', sys.stderr)} {line}", file=sys.stderr, flush=True)
 
 
 def print_json(data: Mapping[str, Any]) -> None:
-    """The one JSON object, on a line of its own."""
+    """Print one JSON object on one line."""
     print(json.dumps(to_json_data(data), allow_nan=False, ensure_ascii=False), flush=True)
 
 
+def print_result(result: ResultData, as_json: bool, show: Callable[[ResultData], None]) -> None:
+    """Print the result of a command for programs or for people, both from the same object.
+
+    Args:
+        result: A mapping or a dataclass.
+        as_json: Print it as one JSON object.
+        show: Prints it for people otherwise.
+    """
+    if as_json:
+        print_json(to_json_data(result))
+    else:
+        show(result)
+
+
 def print_table(headers: Sequence[str], rows: Iterable[Sequence[object]], right: Collection[str] = ()) -> None:
-    """Columns under headers.
+    """Print columns under headers.
 
     Args:
         headers: One word each.
         rows: A cell for each header; None shows as "-".
-        right: Headers of the columns that are aligned to the right: numbers.
+        right: Headers of the columns that are aligned to the right, e.g. numbers.
     """
     texts = [["-" if cell is None else str(cell) for cell in row] for row in rows]
     lines = _align_cells([[header.upper() for header in headers], *texts], [header in right for header in headers])
@@ -72,24 +93,24 @@ def print_table(headers: Sequence[str], rows: Iterable[Sequence[object]], right:
 
 
 def print_columns(rows: Iterable[Sequence[object]]) -> None:
-    """Columns without headers."""
+    """Print columns without headers."""
     texts = [["" if cell is None else str(cell) for cell in row] for row in rows]
     for line in _align_cells(texts, [False] * max(map(len, texts), default=0)):
         print_line(line)
 
 
 def terminal_width() -> int:
-    """Columns of the terminal; a page's width where there is none."""
+    """Return the number of columns of the terminal; 100 without a terminal."""
     return shutil.get_terminal_size((100, 24)).columns
 
 
 def print_heading(text: str) -> None:
-    """A line above a part of the result."""
+    """Print the heading of a part of the result."""
     print_line(style(text, "1", sys.stdout))
 
 
 def _align_cells(lines: Sequence[Sequence[str]], right: Sequence[bool]) -> list[str]:
-    """Lines of a table; on a terminal that is too narrow the last column goes on below itself."""
+    """Return the lines of a table; on a narrow terminal the last column continues in the next lines."""
     widths = [max(len(line[i]) for line in lines) for i in range(len(right))] if lines else []
     indent = sum(widths[:-1]) + 2 * (len(widths) - 1)
     space = terminal_width() - indent
@@ -111,7 +132,7 @@ def _wrap(text: str, space: int) -> list[str]:
 
 
 def print_fields(rows: Iterable[tuple[str, object]]) -> None:
-    """Names and values, one pair a line; None is left out."""
+    """Print names and values, one pair per line, except values that are None."""
     rows_with_values = [(name, str(value)) for name, value in rows if value is not None]
     name_width = max((len(name) for name, _ in rows_with_values), default=0)
     space = terminal_width() - name_width - 2
@@ -125,27 +146,27 @@ def print_fields(rows: Iterable[tuple[str, object]]) -> None:
 
 
 def style(text: str, code: str, stream: TextIO) -> str:
-    """``text`` in an ANSI style where ``stream`` shows it."""
+    """Return ``text`` in an ANSI style if ``stream`` supports color."""
     return f"\x1b[{code}m{text}\x1b[0m" if supports_color(stream) else text
 
 
 def style_comment(text: str) -> str:
-    """A line of standard output that only explains."""
+    """Return a line of standard output in the style of a comment."""
     return style(text, "2", sys.stdout)
 
 
 def supports_color(stream: TextIO) -> bool:
-    """Whether ``stream`` is a terminal that wants colours (https://no-color.org)."""
+    """Return whether ``stream`` is a terminal with color (https://no-color.org)."""
     return stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM", "dumb") != "dumb"
 
 
 def is_interactive() -> bool:
-    """Whether a person sits at both ends: keys can be read and progress be drawn."""
+    """Return whether keys can be read from standard input and progress drawn on standard error."""
     return sys.stdin.isatty() and sys.stderr.isatty() and os.environ.get("TERM", "dumb") != "dumb"
 
 
 def to_json_data(value: Any) -> Any:
-    """As JSON knows it: records and messages become mappings, arrays lists, what is not finite null."""
+    """Convert to JSON data: records and messages become mappings, arrays lists, values that are not finite null."""
     if value is None or (isinstance(value, (bool, int, str)) and not isinstance(value, Enum)):
         return value
     if isinstance(value, float):
@@ -166,17 +187,17 @@ def to_json_data(value: Any) -> Any:
 
 
 def format_time(time_ns: int) -> str:
-    """A moment as people read it."""
+    """Return a time with its unit."""
     return f"{time_ns * 1e-9:.3f} s"
 
 
 def format_count(number: int, noun: str) -> str:
-    """ "1 message", "1,234 messages"."""
+    """Return a number with its noun: "1 message", "1,234 messages"."""
     return f"{number:,} {noun}" + ("" if number == 1 else "s")
 
 
 def format_size(n_bytes: float) -> str:
-    """Bytes as people read them."""
+    """Return a number of bytes with a unit of three digits."""
     for unit in ("B", "kB", "MB", "GB"):
         if n_bytes < 1000 or unit == "GB":
             return f"{n_bytes:.0f} {unit}" if unit == "B" else f"{n_bytes:.3g} {unit}"
@@ -191,9 +212,15 @@ _BAR_WIDTH = 24
 def draw_progress(
     line: Callable[[], str], fraction: Callable[[], float | None], refresh_rate: float
 ) -> Iterator[Console]:
-    """Draw ``line()`` behind a bar of ``share()`` (0 to 1, None: unknown) until the context ends.
+    """Draw a progress bar with a line of text until the context ends.
 
-    Gives the console on which other lines can be printed above it.
+    Args:
+        line: Returns the text.
+        fraction: Returns the finished part, 0 to 1; None where it is not known.
+        refresh_rate: How often both are drawn [Hz].
+
+    Yields:
+        The console on which other lines can be printed above the bar.
     """
     from rich.console import Console, Group
     from rich.live import Live
@@ -218,7 +245,7 @@ _FINDING_WITH_LINE = re.compile(r"(?P<file>[^:\n]+):(?P<line>\d+)(, [^:\n]+)?: (
 
 
 def description_findings(run: Run) -> list[str]:
-    """Findings about a run's world and robots; guesses about robots first."""
+    """Return the findings about the robots and the world of a run; those about robot packages come first."""
     package_findings = [
         f"{robot.name}: {finding}" for robot in run.robots.values() for finding in robot.package.findings
     ]
@@ -227,7 +254,7 @@ def description_findings(run: Run) -> list[str]:
 
 
 def merge_findings(findings: Iterable[str]) -> list[str]:
-    """The same thing said about several lines of one file becomes one sentence."""
+    """Merge equal findings about several lines of one file into one."""
     first: dict[tuple[str, str], str] = {}
     n_repeats: dict[tuple[str, str], int] = {}
     for finding in dict.fromkeys(findings):

@@ -10,6 +10,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -470,3 +471,77 @@ def _maneuver_table(result: DriveCalibrationResult) -> str:
             ]
         )
     return text.getvalue()
+
+
+@dataclass(frozen=True, slots=True)
+class StoredCalibration:
+    """A calibration with its files.
+
+    Attributes:
+        result: The calibration.
+        files: Report, figure, table of maneuvers and calibration, by name.
+        stored_file: The file from which later runs of the robot take it; None: it was not stored.
+    """
+
+    result: DriveCalibrationResult
+    files: dict[str, Path]
+    stored_file: Path | None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain data: estimates with their intervals, errors of turns [rad], and files."""
+        result = self.result
+        uncalibrated, calibrated = (float((errors**2).mean() ** 0.5) for errors in result.rotation_errors())
+        return {
+            "ok": True,
+            "robot": result.package.name,
+            "world": result.world,
+            "seed": result.seed,
+            "maneuvers": len(result.data.maneuvers),
+            "dropped_maneuvers": result.data.dropped_count,
+            "confidence": result.fit.confidence,
+            "estimates": {
+                name: {"value": one.value, "standard_error": one.standard_error, "interval": list(one.interval)}
+                for name, one in result.estimates.items()
+            },
+            "turn_error_uncalibrated": uncalibrated,
+            "turn_error_calibrated": calibrated,
+            "files": {name: str(path) for name, path in self.files.items()},
+            "stored_file": None if self.stored_file is None else str(self.stored_file),
+        }
+
+
+def calibrate_robot(
+    robot: str, *, world: str, seed: int, n_turns: int, out: Path | None, store: bool,
+    progress: Callable[[int, int], None],
+) -> StoredCalibration:  # fmt: skip
+    """Calibrate the drive of a robot, write a report, and store the result.
+
+    Args:
+        robot: Its name or file.
+        world: Name or file of the world; it needs a flat, free floor.
+        seed: Seed of the maneuvers and of the sensor noise.
+        n_turns: Number of turns, and of straight moves.
+        out: New folder for the report; None: a numbered folder in ``runs``.
+        store: Whether later runs of the robot use the result.
+        progress: Called with the number of finished maneuvers and of all.
+
+    Raises:
+        InputError: The robot or the world does not exist, the robot has no differential drive, or the folder exists.
+        RunError: The robot cannot drive the maneuvers, or a file cannot be written.
+    """
+    from roboyard.bringup.calibration_store import save_calibration
+    from roboyard.bringup.catalog import WORLDS
+    from roboyard.bringup.robot_loader import load_robot
+    from roboyard.scenarios.run_folder import create_numbered_folder, prepare_folder
+
+    package = load_robot(robot, use_calibration=False)
+    find_differential_drive(package)
+    WORLDS.resolve(world)
+    folder = prepare_folder(out) if out is not None else create_numbered_folder(f"calibrate-{package.name}", "runs")
+    try:
+        result = calibrate_drive(package, world=world, seed=seed, n_turns=n_turns, progress=progress)
+        files = write_calibration(result, folder.path)
+    except BaseException:
+        folder.discard()
+        raise
+    return StoredCalibration(result, files, save_calibration(package, result.calibration) if store else None)

@@ -254,3 +254,19 @@ def _speeds(sim: Simulation) -> tuple[float, float]:
         speed = max(speed, float(np.linalg.norm(velocity[3:])))
         spin = max(spin, float(np.linalg.norm(velocity[:3])))
     return speed, spin
+
+
+def describe_standing(model: Model) -> str:
+    """Return a sentence about a robot on level ground with its joints held; empty if it has no contact with it."""
+    if model.static or any(joint.parent == "world" for joint in model.joints):
+        return "the robot is fixed to the world"
+    standing = stand(model)
+    if standing is None:
+        return ""
+    depth = f"{standing.depth * 1e3:.2g} mm deep"
+    if standing.fell():
+        reason = "it tips" if standing.balances() else "its center of mass does not lie above its contacts"
+        return f"the robot falls over with its joints held: {reason}"
+    if not standing.rests():
+        return f"the robot does not come to rest: {standing.speed:.2g} m/s after a second, {depth}"
+    return f"the robot rests, {depth}"

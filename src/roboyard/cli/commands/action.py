@@ -1,4 +1,4 @@
-"""``roboyard action``: goals for nodes of a live run."""
+"""``roboyard action``: actions of the nodes of a live run."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from roboyard.cli.app import JsonOption, RunOption, command_group
+from roboyard.cli.app import command_group
+from roboyard.cli.options import JsonOption, RunOption
 from roboyard.cli.source import LiveSource
-from roboyard.errors import RunError
+from roboyard.errors import InputError, RunError
 
 if TYPE_CHECKING:
     from roboyard.bus.actions import GoalStatus
@@ -18,102 +19,118 @@ if TYPE_CHECKING:
 
 app = command_group("Actions: list, info, send_goal.")
 
+ActionArgument = Annotated[str, typer.Argument(metavar="ACTION", help="Action; the leading slash may be left out.")]
+_REASON_TIMEOUT = 1.0
+"""Maximum wait for the reason of a rejection [wall s]."""
+
 
 @app.command("list")
 def list_command(run: RunOption = None, json: JsonOption = False) -> None:
-    """All actions with their types."""
+    """List all actions with their types."""
     from roboyard.cli.graph import list_actions
     from roboyard.cli.source import open_live_source
-    from roboyard.cli.terminal import print_json, print_table
+    from roboyard.cli.terminal import print_result, print_table
 
     with open_live_source(run) as source:
         actions = list_actions(source)
-    if json:
-        print_json({"actions": actions})
-    else:
-        print_table(("action", "type"), actions.items())
+    print_result({"actions": actions}, json, lambda found: print_table(("action", "type"), found["actions"].items()))
 
 
 @app.command("info")
-def info(
-    action: Annotated[str, typer.Argument(metavar="ACTION", help="Its name, with or without the leading slash.")],
-    run: RunOption = None,
-    json: JsonOption = False,
-) -> None:
-    """One action: its type, who serves it and who sends it goals."""
+def info(action: ActionArgument, run: RunOption = None, json: JsonOption = False) -> None:
+    """Show the type, the servers and the clients of an action."""
     from roboyard.cli.graph import find_endpoint, list_action_clients, list_actions, list_nodes
     from roboyard.cli.source import open_live_source
-    from roboyard.cli.terminal import print_fields, print_json
+    from roboyard.cli.terminal import print_fields, print_result
 
     with open_live_source(run) as source:
-        name, served = find_endpoint(source, "action", action, list_actions(source))
+        name, type_name = find_endpoint(source, "action", action, list_actions(source))
         servers = [node["name"] for node in list_nodes(source) if name in node["actions"]]
         clients = list_action_clients(source, name)
-    if json:
-        print_json({"action": name, "type": served, "servers": servers, "clients": clients})
-    else:
-        ends = [("served by", ", ".join(servers) or "nobody"), ("used by", ", ".join(clients) or "nobody")]
-        print_fields([("action", name), ("type", served), *ends])
+    result = {"action": name, "type": type_name, "servers": servers, "clients": clients}
+    fields = [
+        ("action", name),
+        ("type", type_name),
+        ("servers", ", ".join(servers) or "none"),
+        ("clients", ", ".join(clients) or "none"),
+    ]
+    print_result(result, json, lambda _: print_fields(fields))
 
 
 @app.command("send_goal")
 def send_goal_command(
-    action: Annotated[str, typer.Argument(metavar="ACTION", help="Its name, with or without the leading slash.")],
+    action: ActionArgument,
     type_and_values: Annotated[
         list[str] | None, typer.Argument(metavar="[TYPE] [GOAL]", help="e.g. '{order: 5}'; the type may be left out.")
     ] = None,
     run: RunOption = None,
-    feedback: Annotated[bool, typer.Option("--feedback", "-f", help="Show how it goes.")] = False,
+    feedback: Annotated[bool, typer.Option("--feedback", "-f", help="Print each feedback message.")] = False,
     json: JsonOption = False,
 ) -> None:
     """Send a goal and wait for its result.
 
-    Ctrl-C cancels it.  Exit code 1 if it does not succeed.
+    Ctrl-C cancels the goal.
+
+    Exit code 1: the goal did not succeed.
     """
     from roboyard.cli.arguments import parse_type_and_values
-    from roboyard.cli.graph import find_endpoint, list_actions
+    from roboyard.cli.exit_codes import ExitCode, finish
     from roboyard.cli.message_text import to_plain, to_text
     from roboyard.cli.source import open_live_source
-    from roboyard.cli.terminal import flush_output, print_json, print_line
-    from roboyard.errors import InputError
-    from roboyard.messages import action_type
-    from roboyard.messages.from_data import message_from_data
+    from roboyard.cli.terminal import flush_output, print_line, print_result
 
     def print_feedback(message: object) -> None:
         print_line(f"feedback:\n{_indent(to_text(message))}")
         flush_output()
 
+    type_name, values = parse_type_and_values(type_and_values or [])
     with open_live_source(run) as source:
-        name, served = find_endpoint(source, "action", action, list_actions(source))
-        kind, data = parse_type_and_values(type_and_values or [])
-        if kind is not None and action_type(kind).name != served:
-            raise InputError(f"action {name} is a {served}, not a {kind}", location=source.name)
-        types = action_type(served)
-        outcome = send_goal(
-            source, name, types, message_from_data(types.Goal, data), print_feedback if feedback and not json else None
-        )
-    if json:
-        print_json(
-            {"action": name, "status": outcome.status, "reason": outcome.reason, "result": to_plain(outcome.result)}
-        )
-    else:
+        name, types, goal = make_goal(source, action, type_name, values)
+        outcome = send_goal(source, name, types, goal, print_feedback if feedback and not json else None)
+
+    def show(_: object) -> None:
         print_line(f"result:\n{_indent(to_text(outcome.result))}")
         print_line(f"goal {outcome.status}" + (f": {outcome.reason}" if outcome.reason else ""))
-    if outcome.status != "succeeded":
-        raise typer.Exit(1)
+
+    result = {
+        "action": name, "status": outcome.status, "reason": outcome.reason, "result": to_plain(outcome.result)
+    }  # fmt: skip
+    print_result(result, json, show)
+    finish(ExitCode.SUCCESS if outcome.status == "succeeded" else ExitCode.FAILURE)
 
 
 def _indent(text: str) -> str:
     return "\n".join(f"  {line}" for line in text.splitlines())
 
 
-_REASON_TIMEOUT = 1.0
-"""How long to wait for the reason of a rejection [wall s]."""
+def make_goal(source: LiveSource, action: str, type_name: str | None, values: Any) -> tuple[str, Any, Any]:
+    """Return the absolute name of an action, its type, and the goal message.
+
+    Args:
+        source: The run.
+        action: Its name, with or without the leading slash.
+        type_name: The type that the user expects; None accepts any.
+        values: Fields of the goal as plain data.
+
+    Raises:
+        UnknownNameError: There is no such action.
+        InputError: It has another type.
+        MessageError: The values do not fit the goal.
+    """
+    from roboyard.cli.graph import find_endpoint, list_actions
+    from roboyard.messages import action_type
+    from roboyard.messages.from_data import message_from_data
+
+    name, actual_type = find_endpoint(source, "action", action, list_actions(source))
+    if type_name is not None and action_type(type_name).name != actual_type:
+        raise InputError(f"action {name} has the type {actual_type}, not {type_name}", location=source.name)
+    types = action_type(actual_type)
+    return name, types, message_from_data(types.Goal, values)
 
 
 @dataclass(frozen=True, slots=True)
 class GoalResult:
-    """How a goal ended: "succeeded", "aborted" or "canceled", why, and the result message."""
+    """Result of a goal: its status "succeeded", "aborted" or "canceled", the reason, and the result message."""
 
     status: str
     reason: str
@@ -123,7 +140,7 @@ class GoalResult:
 def send_goal(
     source: LiveSource, action: str, types: Any, goal: Any, feedback: Callable[[Any], None] | None
 ) -> GoalResult:
-    """Send a goal and wait for its end.
+    """Send a goal and wait for its result.
 
     Args:
         source: The run.
@@ -133,8 +150,8 @@ def send_goal(
         feedback: Called with each feedback message.
 
     Raises:
-        RunError: the goal is rejected, or the run ends before it does.
-        KeyboardInterrupt: somebody wants no more; the goal is cancelled first.
+        RunError: The node rejects the goal, or the run ends before the goal.
+        KeyboardInterrupt: The user interrupts; the function cancels the goal before.
     """
     from roboyard.bus.actions import GoalStatus, endpoint
     from roboyard.messages.convert.uuids import uuid_from_msg, uuid_of_text, uuid_to_msg
@@ -143,7 +160,7 @@ def send_goal(
     topics = {part: endpoint(action, part) for part in ("feedback", "status", "error")}
     for topic in topics.values():
         connection.subscribe(topic)
-    # unlike a random number this makes the same recording when the run is repeated with the same clients
+    # unlike a random number this gives the same recording when the run is repeated with the same clients
     goal_uuid = uuid_of_text(f"{connection.name} {action}")
     goal_id = uuid_to_msg(goal_uuid)
     response = connection.call(
@@ -199,7 +216,7 @@ def _rejection_reason(source: LiveSource, topic: str, goal: bytes) -> str:
 
 
 def _cancel_goal(source: LiveSource, action: str, goal_id: Any) -> None:
-    """On a connection of its own: the other one may have been interrupted in the middle of a frame."""
+    """Cancel a goal on a second connection; the first may have been interrupted in the middle of a frame."""
     from roboyard.bus.actions import endpoint
     from roboyard.bus.socket import RunConnection
     from roboyard.messages import message_type, service_type

@@ -1,4 +1,4 @@
-"""``roboyard bag``: recordings as files."""
+"""``roboyard bag``: information about recordings, and commands that record, play, recover and convert them."""
 
 from __future__ import annotations
 
@@ -9,12 +9,13 @@ from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from pathlib import Path
 from types import FrameType
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from roboyard.cli.app import JsonOption, RunOption, command_group
+from roboyard.cli.app import command_group
 from roboyard.cli.commands.replay import replay
+from roboyard.cli.options import DURATION, EXCLUDE, OUT, JsonOption, OverwriteOption, RecordingArgument, RunOption
 from roboyard.compute.wall_clock import wall_seconds
 from roboyard.errors import MessageError, RunError
 
@@ -27,91 +28,84 @@ if TYPE_CHECKING:
 app = command_group("Recordings: info, record, play, recover, convert.")
 
 _MAX_METADATA = 25
-"""How many entries about a recording's run are shown."""
-
-RecordingArgument = Annotated[
-    Path, typer.Argument(metavar="FILE", help="A recording of any kind, or a run's folder.", show_default=False)
-]
-OverwriteOption = Annotated[bool, typer.Option("--overwrite", help="Replace the new file if it exists.")]
+"""Number of metadata entries that the text shows."""
 
 
 @app.command("info")
-def info(file: RecordingArgument, json: JsonOption = False) -> None:
-    """What a recording holds.
+def info(recording: RecordingArgument, json: JsonOption = False) -> None:
+    """Show the topics, nodes and metadata of a recording.
 
-    Also one that is still being written or was cut off.
+    The recording may be incomplete or still being written.
     """
-    from roboyard.cli.terminal import (
-        format_size,
-        format_time,
-        print_fields,
-        print_json,
-        print_line,
-        print_note,
-        print_table,
-    )
-    from roboyard.record import info as info_of
+    from roboyard.cli.terminal import print_result
+    from roboyard.record import info as read_info
     from roboyard.record import open_recording
 
-    with open_recording(file) as recording:
-        found = info_of(recording)
-    if json:
-        topics = [
+    with open_recording(recording) as opened:
+        found = read_info(opened)
+    result = {
+        "path": found.path, "format": found.format, "bytes": found.size, "duration": found.duration,
+        "start_ns": found.start_ns, "end_ns": found.end_ns, "messages": found.message_count,
+        "complete": found.is_complete,
+        "topics": [
             {"name": t.name, "type": t.type, "count": t.count, "rate": t.frequency, "publishers": t.publishers}
             for t in found.topics
-        ]
-        print_json(
-            {
-                "path": found.path, "format": found.format, "bytes": found.size, "duration": found.duration,
-                "start_ns": found.start_ns, "end_ns": found.end_ns, "messages": found.message_count,
-                "complete": found.is_complete, "topics": topics, "nodes": found.nodes,
-                "metadata": dict(found.metadata), "warnings": found.warnings,
-            }
-        )  # fmt: skip
-        return
-    state = "yes" if found.is_complete else f"no: its end is missing (roboyard bag recover {file} mends it)"
+        ],
+        "nodes": found.nodes, "metadata": dict(found.metadata), "warnings": found.warnings,
+    }  # fmt: skip
+    print_result(result, json, _print_info)
+
+
+def _print_info(result: dict[str, Any]) -> None:
+    from roboyard.cli.terminal import format_size, format_time, print_fields, print_line, print_note, print_table
+
+    times = f"from {format_time(result['start_ns'])} to {format_time(result['end_ns'])}"
     print_fields(
         [
-            ("file", found.path),
-            ("format", f"{found.format}, {format_size(found.size)}"),
-            ("duration", f"{found.duration:.3f} s, from {format_time(found.start_ns)} to {format_time(found.end_ns)}"),
-            ("messages", f"{found.message_count:,}"),
-            ("complete", state),
-            ("nodes", ", ".join(found.nodes) or None),
+            ("file", result["path"]),
+            ("format", f"{result['format']}, {format_size(result['bytes'])}"),
+            ("duration", f"{result['duration']:.3f} s, {times}"),
+            ("messages", f"{result['messages']:,}"),
+            (
+                "complete",
+                "yes" if result["complete"] else f"no (`roboyard bag recover {result['path']}` writes a complete copy)",
+            ),
+            ("nodes", ", ".join(result["nodes"]) or None),
         ]
     )
-    if found.topics:
+    if result["topics"]:
         print_line()
-        rows = [(t.name, t.type, t.count, None if t.frequency is None else f"{t.frequency:.4g}") for t in found.topics]
+        rows = [
+            (t["name"], t["type"], t["count"], None if t["rate"] is None else f"{t['rate']:.4g}")
+            for t in result["topics"]
+        ]
         print_table(("topic", "type", "count", "hz"), rows, right=("count", "hz"))
-    if found.metadata:
+    metadata = result["metadata"]
+    if metadata:
         print_line()
-        print_fields(sorted(found.metadata.items())[:_MAX_METADATA])
-        if len(found.metadata) > _MAX_METADATA:
-            print_note(f"and {len(found.metadata) - _MAX_METADATA} more: --json has them all")
-    for warning in found.warnings:
+        print_fields(sorted(metadata.items())[:_MAX_METADATA])
+        if len(metadata) > _MAX_METADATA:
+            print_note(f"and {len(metadata) - _MAX_METADATA} more entries, which --json prints")
+    for warning in result["warnings"]:
         print_note(f"warning: {warning}")
 
 
 @app.command("record")
 def record(
     topics: Annotated[
-        list[str] | None, typer.Argument(metavar="[TOPIC]…", help="Only these; patterns as '/rover/*'. Default: all.")
+        list[str] | None,
+        typer.Argument(metavar="[TOPIC]…", help="Only these topics; patterns as '/rover/*'. Default: all."),
     ] = None,
-    out: Annotated[Path, typer.Option("--out", "-o", metavar="FILE", help="The new MCAP file.")] = Path("live.mcap"),
-    exclude: Annotated[
-        list[str] | None, typer.Option("--exclude", "-x", metavar="TOPIC", help="Not these; patterns too.")
-    ] = None,
-    duration: Annotated[
-        float | None, typer.Option("--duration", "-d", metavar="S", min=0.0, help="End after this simulated time [s].")
-    ] = None,
+    out: Annotated[Path, OUT(": a MCAP file", metavar="FILE")] = Path("live.mcap"),
+    exclude: Annotated[list[str] | None, EXCLUDE()] = None,
+    duration: Annotated[float | None, DURATION(" of the run [s]", min=0.0)] = None,
     run: RunOption = None,
     overwrite: OverwriteOption = False,
     json: JsonOption = False,
 ) -> None:
-    """Record a live run until it ends, or Ctrl-C.
+    """Record a live run until it ends or Ctrl-C.
 
-    Runs of scenarios record themselves already; this is for replays, and for parts of a run.
+    Runs of scenarios record themselves; this command is for replays and for parts of a run.
     """
     from roboyard.cli.source import open_live_source
     from roboyard.cli.terminal import print_note
@@ -129,20 +123,18 @@ app.command("play", help="The same as `roboyard replay`.", short_help="The same 
 
 @app.command("recover")
 def recover(
-    file: RecordingArgument,
-    out: Annotated[
-        Path | None, typer.Option("--out", "-o", metavar="FILE", help="Default: beside it, as NAME.recovered.mcap.")
-    ] = None,
+    recording: RecordingArgument,
+    out: Annotated[Path | None, OUT("; default: NAME.recovered.mcap beside it", metavar="FILE")] = None,
     overwrite: OverwriteOption = False,
     json: JsonOption = False,
 ) -> None:
-    """Mend an MCAP recording whose writer was killed.
+    """Write a complete copy of an incomplete MCAP recording.
 
-    Our own verbs open it as it is; other tools want a whole file.
+    Commands of Roboyard read incomplete recordings; other tools need the copy.
     """
     from roboyard.record import recover as recover_recording
 
-    source = file / "recording.mcap" if (file / "recording.mcap").is_file() else file
+    source = recording / "recording.mcap" if (recording / "recording.mcap").is_file() else recording
     target = out or source.with_name(f"{source.stem}.recovered.mcap")
     result = recover_recording(source, target, overwrite=overwrite)
     _print_written(target, result.message_count, result.end_ns - result.start_ns, result.warnings, json=json)
@@ -150,51 +142,54 @@ def recover(
 
 @app.command("convert")
 def convert(
-    file: RecordingArgument,
-    out: Annotated[Path, typer.Argument(metavar="OUT", help="The new file; of rosbag2: the new folder.")],
+    recording: RecordingArgument,
+    target: Annotated[Path, typer.Argument(metavar="OUT", help="New file; for rosbag2 a new folder.")],
     to: Annotated[
         Literal["mcap", "rosbag1", "rosbag2", "rosbag2-mcap"] | None,
-        typer.Option("--to", help="Default: rosbag1 where OUT ends in .bag, else mcap.", show_default=False),
+        typer.Option(
+            "--to", help="Format to write; default: rosbag1 where OUT ends in .bag, else mcap.", show_default=False
+        ),
     ] = None,
     overwrite: OverwriteOption = False,
     json: JsonOption = False,
 ) -> None:
-    """Write any recording as MCAP, or as a bag of ROS.
+    """Convert a recording to MCAP or to a bag of ROS.
 
-    It may be MCAP, rosbag1, rosbag2 or a CARMEN log, also compressed.
+    It reads MCAP, rosbag1, rosbag2 and CARMEN logs, also compressed ones.
+
     rosbag2 is a folder with SQLite, rosbag2-mcap one with MCAP.
     """
-    kind = to or ("rosbag1" if out.suffix == ".bag" else "mcap")
-    if kind == "mcap":
+    to_format = to or ("rosbag1" if target.suffix == ".bag" else "mcap")
+    if to_format == "mcap":
         from roboyard.record import convert as rewrite
 
-        result = rewrite(file, out, overwrite=overwrite)
+        result = rewrite(recording, target, overwrite=overwrite)
     else:
         from roboyard.bridges.bags import export
 
-        result = export(file, out, kind, overwrite=overwrite)
-    _print_written(out, result.message_count, result.end_ns - result.start_ns, result.warnings, json=json)
+        result = export(recording, target, to_format, overwrite=overwrite)
+    _print_written(target, result.message_count, result.end_ns - result.start_ns, result.warnings, json=json)
 
 
 def _print_written(target: Path, messages: int, length_ns: int, warnings: Sequence[str], *, json: bool) -> None:
-    from roboyard.cli.terminal import format_count, print_json, print_line, print_note
+    from roboyard.cli.terminal import format_count, print_line, print_note, print_result
 
-    duration = length_ns * 1e-9
-    if json:
-        print_json({"file": target, "messages": messages, "duration": duration, "warnings": warnings})
-        return
-    for warning in warnings:
-        print_note(f"warning: {warning}")
-    print_line(f"{target}: {format_count(messages, 'message')}, {duration:.3f} s")
+    def show(result: dict[str, Any]) -> None:
+        for warning in result["warnings"]:
+            print_note(f"warning: {warning}")
+        print_line(f"{result['file']}: {format_count(result['messages'], 'message')}, {result['duration']:.3f} s")
+
+    result = {"file": target, "messages": messages, "duration": length_ns * 1e-9, "warnings": warnings}
+    print_result(result, json, show)
 
 
 _DISCOVERY_PERIOD = 0.5
-"""Wall time between two looks for new topics [s]."""
+"""Wall time between two searches for new topics [s]."""
 
 
 @dataclass(slots=True)
 class RecordingResult:
-    """What was recorded: number of messages, times of the first and last [ns], topics that could not be."""
+    """Number of recorded messages, times of the first and the last [ns], and warnings about topics left out."""
 
     messages: int = 0
     start_ns: int = 0
@@ -206,20 +201,20 @@ def record_run(
     source: LiveSource, out: Path, topics: Collection[str], exclude: Collection[str], seconds: float | None,
     *, overwrite: bool,
 ) -> RecordingResult:  # fmt: skip
-    """Record until the run ends, the time is over, or somebody interrupts, which is no failure here.
+    """Record until the run ends, the time is over, or the user interrupts.
 
-    What is latched from before counts as of the first message that comes anew.
+    Latched messages of before get the time of the first new message.
 
     Args:
         source: The run.
         out: New MCAP file.
-        topics: Names or patterns; empty for all, also those that come later.
+        topics: Names or patterns; empty for all topics, also those that appear later.
         exclude: Names or patterns to leave out.
-        seconds: How long [simulated s]; None for no end.
-        overwrite: Replace an existing file as soon as there is a message; where none comes it stays.
+        seconds: Length of the recording [simulated s]; None for no end.
+        overwrite: Replace an existing file when the first message arrives; without a message the file stays.
 
     Raises:
-        RecordingError: the file exists or cannot be written.
+        RecordingError: The file exists or cannot be written.
     """
     from roboyard.record import McapWriter
 
@@ -230,7 +225,7 @@ def record_run(
         live_recording.finish()
         if not live_recording.result.messages and writer.replaces:
             writer.discard()
-            live_recording.result.warnings.append(f"no message came, and {out} is unchanged")
+            live_recording.result.warnings.append(f"no message arrived, and {out} is unchanged")
     return live_recording.result
 
 
@@ -244,15 +239,15 @@ class _LiveRecording:
         self._topics, self._exclude = topics, exclude
         self._latched: dict[str, bool] = {}
         self._channels: dict[tuple[str, str], ChannelState | None] = {}
-        self._early: list[ReceivedMessage] | None = []  # latched ones, until the time is known; more may come later
+        self._early: list[ReceivedMessage] | None = []  # latched messages, until the time is known
 
     def run(self, length_ns: int | None) -> None:
-        """Take messages; look now and then for topics that are new."""
+        """Record messages; search for new topics at intervals."""
         connection = self._source.connection
         while not connection.has_ended:
             try:
                 self._subscribe_new_topics()
-            except RunError as error:  # it ended between two messages, or does not answer any more
+            except RunError as error:  # the run ended between two messages, or no longer answers
                 self.result.warnings.append(error.message)
                 return
             due = wall_seconds() + _DISCOVERY_PERIOD
@@ -269,7 +264,7 @@ class _LiveRecording:
                     break
 
     def finish(self) -> None:
-        """Where nothing came but what was latched, that is all."""
+        """Write the latched messages where no other arrived."""
         if self._early:
             self._start(max(item.time_ns for item in self._early))
 
@@ -301,13 +296,13 @@ class _LiveRecording:
         try:
             return self._writer.channel(item.topic, item.type, item.source, latched=self._latched[item.topic])
         except MessageError as error:
-            self.result.warnings.append(f"{item.topic} was left out: {error}")
+            self.result.warnings.append(f"topic {item.topic} was left out: {error}")
             return None
 
 
 @contextmanager
 def _sigterm_interrupts() -> Iterator[None]:
-    """SIGTERM ends as Ctrl-C does: with a whole file."""
+    """Treat SIGTERM as Ctrl-C, so that the file is complete."""
 
     def end(_number: int, _frame: FrameType | None) -> None:
         raise KeyboardInterrupt

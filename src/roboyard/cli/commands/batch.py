@@ -1,4 +1,4 @@
-"""``roboyard batch`` and ``roboyard compare``: many runs of scenarios, and variants of one scenario side by side."""
+"""``roboyard batch`` and ``roboyard compare``: many runs of scenarios, and several variants of one scenario."""
 
 from __future__ import annotations
 
@@ -9,9 +9,24 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from roboyard.cli.app import JsonOption
+from roboyard.cli.completion import complete_scenarios
+from roboyard.cli.options import (
+    CLUSTER,
+    OUT,
+    RETAINED_RECORDINGS,
+    RUNS,
+    SEED,
+    SET,
+    VARY,
+    VIDEO,
+    WORKERS,
+    JsonOption,
+    QuietOption,
+    ScenarioArgument,
+    SmokeOption,
+)
 from roboyard.cli.run_display import BatchDisplay
-from roboyard.cli.terminal import format_count, print_json, print_line, print_table
+from roboyard.cli.terminal import format_count, print_line, print_result, print_table
 from roboyard.errors import InputError, UnknownNameError
 
 if TYPE_CHECKING:
@@ -21,65 +36,61 @@ if TYPE_CHECKING:
 
 
 _BOOKKEEPING_METRICS = ("smoke", "success", "recorded", "messages", "sim_time", "wall_time")
-"""Metrics that say nothing about the robot; --json has them."""
+"""Metrics about the run itself, which only --json prints."""
+
+
+WorkersOption = Annotated[int | None, WORKERS("; default: one per core")]
+FirstSeedOption = Annotated[int | None, SEED(" of the first run; default: the scenario's")]
+RetainedRecordingsOption = Annotated[Literal["failed", "all", "none"], RETAINED_RECORDINGS()]
 
 
 def batch(
     scenarios: Annotated[
         list[str],
-        typer.Argument(metavar="SCENARIO…", help="A name of `roboyard list`, or a file; several names; or all."),
+        typer.Argument(
+            metavar="SCENARIO…", help="Scenarios, by name or file; or all.", autocompletion=complete_scenarios
+        ),
     ],
-    runs: Annotated[int, typer.Option("--runs", "-n", metavar="N", min=1, help="How many runs, each with its seed.")],
-    vary: Annotated[
-        list[str] | None,
-        typer.Option("--vary", metavar="KEY=DIST", help="Drawn for each run: uniform:0,1, normal:m,s, a,b, … (below)."),
-    ] = None,
+    runs: Annotated[int, RUNS(", each with its own seed")],
+    vary: Annotated[list[str] | None, VARY(", by a distribution (below)")] = None,
     design: Annotated[
         Literal["random", "lhs", "grid"] | None,
-        typer.Option(help="How runs lie among what varies; grid: N runs at each point.", case_sensitive=False),
+        typer.Option(help="Design of the varied values; grid: N runs per point.", case_sensitive=False),
     ] = None,
     baseline: Annotated[
-        Path | None, typer.Option(metavar="BASELINE", help="A batch's folder or batch.json: is this one worse?")
+        Path | None, typer.Option(metavar="PATH", help="Compare with this batch: its folder or batch.json.")
     ] = None,
-    workers: Annotated[int | None, typer.Option(metavar="K", min=1, help="Processes; default: one a core.")] = None,
-    cluster: Annotated[
-        str | None, typer.Option(metavar="ADDR", help="Run on a Ray cluster: HOST:PORT of its head, or local.")
-    ] = None,
-    seed: Annotated[int | None, typer.Option(min=0, help="First seed; default: the scenario's.")] = None,
-    settings: Annotated[
-        list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Another value: duration=10.")
-    ] = None,
-    smoke: Annotated[bool, typer.Option("--smoke", help="The short variant, at most 5 s.")] = False,
-    retained_recordings: Annotated[
-        Literal["failed", "all", "none"], typer.Option("--keep", help="Whose recordings stay.", case_sensitive=False)
-    ] = "failed",
-    video: Annotated[bool, typer.Option("--video/--no-video", help="Make a video of each failed run.")] = True,
-    out: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="New folder, or that of a batch to go on with.")
-    ] = None,
+    workers: WorkersOption = None,
+    cluster: Annotated[str | None, CLUSTER()] = None,
+    seed: FirstSeedOption = None,
+    settings: Annotated[list[str] | None, SET()] = None,
+    smoke: SmokeOption = False,
+    retained_recordings: RetainedRecordingsOption = "failed",
+    video: Annotated[bool, VIDEO(" of each failed run")] = True,
+    out: Annotated[Path | None, OUT("; the folder of a stopped batch continues it", metavar="DIR")] = None,
     export: Annotated[
-        list[Path] | None, typer.Option(metavar="FILE", help="A table of all runs, in .csv or .parquet.")
+        list[Path] | None, typer.Option(metavar="FILE", help="Write a table of all runs: .csv or .parquet; repeatable.")
     ] = None,
     junit: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Runs as tests, in JUnit's XML, for CI systems.")
+        Path | None, typer.Option(metavar="FILE", help="Write the runs as tests in JUnit XML, for CI systems.")
     ] = None,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress, only the result.")] = False,
+    quiet: QuietOption = False,
     json: JsonOption = False,
 ) -> None:
-    """Run a scenario many times, each with its own seed.
+    """Run a scenario many times with different seeds.
 
-    It leaves a folder with report.html, batch.json and the runs that are kept. Finished runs are not repeated: naming
-    the folder of a stopped or killed batch with --out goes on with it.
+    The folder holds report.html, batch.json and the retained runs. --out with the folder of a stopped batch executes
+    the missing runs.
 
     --vary KEY=uniform:LOW,HIGH, loguniform:LOW,HIGH, normal:MEAN,DEVIATION, integer:FIRST,LAST, range:LOW,HIGH,COUNT,
-    or values: KEY=A,B. May be repeated.
+    or values: KEY=A,B.
 
-    Several SCENARIOs: a batch of each, and one page about all of them. SCENARIO all: every installed one; with --smoke
-    that takes minutes, not hours.
+    Several scenarios get a batch each and a common page. The scenario all stands for every installed one; with
+    --smoke that takes minutes, not hours.
 
-    Exit code 0: every run succeeded, and nothing got significantly worse than in the baseline; 1: it is not so; 2: the
-    input was wrong.
+    Exit code 1: a run failed, or a metric regressed significantly from the baseline.
     """
+    from roboyard.cli.exit_codes import finish
     from roboyard.scenarios import BatchOptions, run_and_report
     from roboyard.scenarios.batch.export import ensure_writable, validate_export_path, write_junit
     from roboyard.scenarios.batch.export import export_results as write_table
@@ -96,8 +107,9 @@ def batch(
         single_scenario_options = {"--vary": vary, "--design": design, "--set": settings, "--export": export}
         for option, value in single_scenario_options.items():
             if value:
-                raise InputError(f"{option} with several scenarios", valid="one scenario, or without it")
-        raise typer.Exit(run_suite_command(scenarios, options, junit, quiet=quiet, json=json))
+                raise InputError(f"{option} requires a single scenario", valid=f"one scenario, or no {option}")
+        finish(run_suite_command(scenarios, options, junit, quiet=quiet, json=json))
+        return
     (scenario,) = scenarios
     with BatchDisplay(scenario, runs, quiet=quiet or json) as display:
         result = run_and_report(scenario, options, _observer(display))
@@ -105,11 +117,9 @@ def batch(
         write_table(result.results, path)
     if junit is not None:
         write_junit([result], junit)
-    if json:
-        print_json({**result.to_dict(), "folder": result.folder, "report": result.report})
-    else:
-        _print_batch(result)
-    raise typer.Exit(result.exit_code)
+    data = {**result.to_dict(), "folder": result.folder, "report": result.report}
+    print_result(data, json, lambda _: _print_batch(result))
+    finish(result.exit_code)
 
 
 def _observer(display: BatchDisplay) -> BatchObserver:
@@ -130,11 +140,9 @@ def _display_opener(runs: int, stack: ExitStack, *, quiet: bool) -> Callable[[st
 
 
 def _print_batch(result: BatchResult) -> None:
-    from roboyard.cli.terminal import format_count, print_line, print_table
-
     print_line(f"{result.scenario}: {result.success_rate}")
     if result.resumed_count:
-        print_line(f"  {format_count(result.resumed_count, 'run')} of before")
+        print_line(f"  {format_count(result.resumed_count, 'run')} from before")
     if result.failures:
         print_line()
         varied = any(r.varied_values for r in result.failures)
@@ -143,7 +151,7 @@ def _print_batch(result: BatchResult) -> None:
             (r.seed, r.state, *([variation] if varied else []), r.reason)
             for r, variation in zip(result.failures, variations, strict=True)
         ]
-        print_table(("seed", "state", *(["with"] if varied else []), "why"), rows, right=("seed",))
+        print_table(("seed", "state", *(["varied"] if varied else []), "reason"), rows, right=("seed",))
     if result.baseline_comparison is not None:
         _print_baseline_comparison(result.baseline_comparison)
     spreads = [
@@ -166,8 +174,6 @@ def _print_batch(result: BatchResult) -> None:
 
 
 def _print_baseline_comparison(found: BaselineComparison) -> None:
-    from roboyard.cli.terminal import format_count, print_line, print_table
-
     n_pairs = format_count(found.after.total, "run")
     print_line(f"\ncompared with the baseline {found.baseline}, {n_pairs} with the same seeds:")
     print_line(
@@ -218,10 +224,8 @@ def run_suite_command(
         result = run_suite_and_report(options, selected_names, SuiteObserver(create_batch_observer=open_display))
     if junit is not None:
         write_junit(list(result.batches.values()), junit)
-    if json:
-        print_json({**result.to_dict(), "folder": result.folder, "report": result.report})
-    else:
-        _print_suite(result)
+    data = {**result.to_dict(), "folder": result.folder, "report": result.report}
+    print_result(data, json, lambda _: _print_suite(result))
     return result.exit_code
 
 
@@ -232,10 +236,10 @@ def _check_names(names: Sequence[str]) -> Sequence[str]:
     for name in names:
         if name not in SCENARIOS:
             hint = did_you_mean(name, SCENARIOS)
-            raise UnknownNameError(f"'{name}' among several scenarios", valid=f"names of `roboyard list`{hint}")
+            raise UnknownNameError(f"unknown scenario '{name}'", valid=f"names of `roboyard list scenarios`{hint}")
     duplicate = next((name for name in names if list(names).count(name) > 1), None)
     if duplicate is not None:
-        raise InputError(f"'{duplicate}' is named twice", valid="each scenario once")
+        raise InputError(f"scenario '{duplicate}' occurs twice", valid="each scenario once")
     return names
 
 
@@ -249,37 +253,28 @@ def _print_suite(result: SuiteResult) -> None:
         reasons = dict.fromkeys(failure.reason or failure.state for failure in result.batches[name].failures)
         interval = f"{rate.low:.0%} to {rate.high:.0%}"
         rows.append((name, f"{rate.successes}/{rate.total}", interval, "; ".join(reasons)))
-    print_table(("scenario", "succeeded", "95 % interval", "why not"), rows, right=("succeeded", "95 % interval"))
+    print_table(("scenario", "succeeded", "95 % interval", "reason"), rows, right=("succeeded", "95 % interval"))
     print_line(f"\n{result.successes} of {format_count(result.runs, 'run')} succeeded\n\n{result.report}")
 
 
 def compare(
-    scenario: Annotated[str, typer.Argument(metavar="SCENARIO", help="A name of `roboyard list`, or a file.")],
-    vary: Annotated[
-        list[str], typer.Option("--vary", metavar="KEY=A,B", help="What differs: method=own,thesis. May be repeated.")
-    ],
-    runs: Annotated[int, typer.Option("--runs", "-n", metavar="N", min=1, help="How many of each, one a seed.")] = 5,
-    workers: Annotated[int | None, typer.Option(metavar="K", min=1, help="Processes; default: one a core.")] = None,
-    seed: Annotated[int | None, typer.Option(min=0, help="First seed; default: the scenario's.")] = None,
-    settings: Annotated[
-        list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Another value, for all: duration=10.")
-    ] = None,
-    smoke: Annotated[bool, typer.Option("--smoke", help="The short variant, at most 5 s.")] = False,
-    retained_recordings: Annotated[
-        Literal["failed", "all", "none"], typer.Option("--keep", help="Whose recordings stay.", case_sensitive=False)
-    ] = "failed",
-    out: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="New folder, or that of a comparison to go on with.")
-    ] = None,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress, only the result.")] = False,
+    scenario: ScenarioArgument,
+    vary: Annotated[list[str], VARY(", by values: method=own,thesis")],
+    runs: Annotated[int, RUNS(" of each variant, each with its own seed")] = 5,
+    workers: WorkersOption = None,
+    seed: FirstSeedOption = None,
+    settings: Annotated[list[str] | None, SET(" of all variants")] = None,
+    smoke: SmokeOption = False,
+    retained_recordings: RetainedRecordingsOption = "failed",
+    out: Annotated[Path | None, OUT("; the folder of a stopped comparison continues it", metavar="DIR")] = None,
+    quiet: QuietOption = False,
     json: JsonOption = False,
 ) -> None:
-    """Run a scenario in several ways, side by side.
+    """Compare variants of a scenario with the same seeds.
 
-    Each way gets the same seeds. It leaves a folder with a batch for each way and comparison.html: shares with their
-    intervals, each run's metrics.
+    The folder holds a batch for each variant and comparison.html with success rates, their intervals, and metrics.
 
-    Exit code 0: it ran, whatever came of it; 2: the input was wrong.
+    Exit code 0: the variants ran, also where runs failed.
     """
     from roboyard.scenarios import BatchOptions, compare_and_report
 
@@ -290,15 +285,10 @@ def compare(
     with ExitStack() as stack:
         open_display = _display_opener(runs, stack, quiet=quiet or json)
         result = compare_and_report(scenario, vary, options, lambda variant: open_display(f"{scenario}, {variant}"))
-    if json:
-        print_json({**result.to_dict(), "folder": result.folder})
-    else:
-        _print_comparison(result)
+    print_result({**result.to_dict(), "folder": result.folder}, json, lambda _: _print_comparison(result))
 
 
 def _print_comparison(result: VariantComparison) -> None:
-    from roboyard.cli.terminal import print_line, print_table
-
     variants = list(result.batches)
     rows = [
         (

@@ -3,39 +3,43 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from roboyard.cli.app import JsonOption
+from roboyard.cli.options import DURATION, OUT, JsonOption, QuietOption, RobotArgument
 
 if TYPE_CHECKING:
     from roboyard.scenarios.hardware_run import HardwareRunResult, ServoRobot
 
 
 def bringup(
-    robot: Annotated[str, typer.Argument(metavar="NAME|FILE", help="A robot whose YAML names its servos.")],
-    port: Annotated[str | None, typer.Option(metavar="PATH", help="Of the servos, e.g. /dev/ttyUSB0.")] = None,
-    emulate: Annotated[bool, typer.Option("--emulate", help="Servos that are not there, instead of a port.")] = False,
-    fault: Annotated[
-        list[str] | None, typer.Option(metavar="TIME:FAULT[:ID]", help="Of emulated servos: unplug, mute, overheat, …")
+    robot: RobotArgument,
+    port: Annotated[
+        str | None, typer.Option(metavar="PATH", help="Serial port of the servos, e.g. /dev/ttyUSB0.")
     ] = None,
-    check: Annotated[bool, typer.Option("--check", help="Only ask all servos how they are; nothing moves.")] = False,
+    emulate: Annotated[bool, typer.Option("--emulate", help="Use emulated servos instead of a port.")] = False,
+    fault: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="TIME:FAULT[:ID]", help="Fault of emulated servos: unplug, mute, overheat, …; repeatable."
+        ),
+    ] = None,
+    check: Annotated[bool, typer.Option("--check", help="Only read the state of all servos; nothing moves.")] = False,
     torque_off: Annotated[
-        bool, typer.Option("--torque-off", help="Only let all servos go: the robot sinks down.")
+        bool, typer.Option("--torque-off", help="Only switch off the torque of all servos: the robot sinks down.")
     ] = False,
-    duration: Annotated[float | None, typer.Option(metavar="S", min=0.1, help="End by itself.")] = None,
-    out: Annotated[Path | None, typer.Option(metavar="DIR", help="New folder for a recording.")] = None,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")] = False,
+    duration: Annotated[float | None, DURATION(" of the run [s]", min=0.1)] = None,
+    out: Annotated[Path | None, OUT(": a folder with a recording", metavar="DIR")] = None,
+    quiet: QuietOption = False,
     json: JsonOption = False,
 ) -> None:
-    """Run a robot's nodes on its servos, in real time.
+    """Run the nodes of a robot on its servos in real time.
 
-    Every verb for live runs sees it: `roboyard teleop` drives, `service call` plays.
-    It begins where the joints are.  Ctrl-C ends it; the servos hold their positions.
-    A servo that fails stops all of them: the error says which, which joint and why.
+    All commands for live runs work on it, e.g. `roboyard teleop`. The joints start at their present positions. Ctrl-C
+    ends the run; the servos hold their positions. A servo that fails stops all of them, and the error names it.
 
-    Exit code 1: a servo failed, or --check found faults; 2: the input was wrong.
+    Exit code 1: a servo failed, or --check found faults; 2: an argument cannot be used.
     """
     from contextlib import ExitStack
 
@@ -44,11 +48,11 @@ def bringup(
     from roboyard.scenarios.hardware_run import ServoRobot
 
     if (port is None) != emulate:
-        raise InputError("where are the servos?", valid="either --port or --emulate")
+        raise InputError("exactly one of --port and --emulate is required", valid="--port PATH or --emulate")
     if fault and not emulate:
-        raise InputError("--fault is of emulated servos", valid="--emulate")
+        raise InputError("--fault requires emulated servos", valid="--emulate")
     if check and torque_off:
-        raise InputError("--check and --torque-off", valid="one of them")
+        raise InputError("only one of --check and --torque-off is allowed", valid="one of them")
     faults = [FaultInjection.parse(text) for text in fault or []]
     found = ServoRobot.load(robot)
     with ExitStack() as stack:
@@ -89,90 +93,90 @@ def _run_robot(
             folder.discard()
 
 
-def _print_statistics(robot: ServoRobot, path: str, result: HardwareRunResult, json: bool, emulated: bool) -> None:
-    from roboyard.cli.terminal import print_fields, print_json, print_note
+def _print_statistics(robot: ServoRobot, path: str, run: HardwareRunResult, json: bool, emulated: bool) -> None:
+    from roboyard.cli.terminal import print_fields, print_note, print_result
 
-    count = result.statistics
-    if json:
-        print_json(
-            {
-                "robot": robot.package.name, "port": path, "seconds": result.duration, "cycles": result.cycles,
-                "late_cycles": result.late_cycles, "requests": count.sent, "timeouts": count.timeouts,
-                "corrupt": count.corrupt, "mean_latency": count.mean_latency, "max_latency": count.max_latency,
-                "folder": result.folder,
-            }
-        )  # fmt: skip
-        return
-    print_fields(
-        [
-            ("ran", f"{result.duration:.1f} s, {result.cycles} cycles of the servos, {result.late_cycles} late"),
-            ("asked", f"{count.sent} times; {count.timeouts} without answer, {count.corrupt} corrupt"),
-            (
-                "answers",
-                f"after {1e3 * count.mean_latency:.2f} ms in the mean, {1e3 * count.max_latency:.1f} ms at most",
-            ),
-            ("folder", result.folder),
-        ]
-    )
-    if not emulated:
-        print_note(
-            "the servos hold their positions; "
-            f"`roboyard bringup {robot.package.name} --port {path} --torque-off` ends that"
+    count = run.statistics
+
+    def show(_: object) -> None:
+        mean, max_latency = 1e3 * count.mean_latency, 1e3 * count.max_latency
+        print_fields(
+            [
+                ("duration", f"{run.duration:.1f} s, {run.cycles} cycles of the servos, {run.late_cycles} late"),
+                ("requests", f"{count.sent}; {count.timeouts} without response, {count.corrupt} corrupt"),
+                ("latency", f"{mean:.2f} ms on average, {max_latency:.1f} ms at most"),
+                ("folder", run.folder),
+            ]
         )
+        if not emulated:
+            command = f"roboyard bringup {robot.package.name} --port {path} --torque-off"
+            print_note(f"the servos hold their positions; `{command}` switches off their torque")
+
+    result = {
+        "robot": robot.package.name, "port": path, "seconds": run.duration, "cycles": run.cycles,
+        "late_cycles": run.late_cycles, "requests": count.sent, "timeouts": count.timeouts,
+        "corrupt": count.corrupt, "mean_latency": count.mean_latency, "max_latency": count.max_latency,
+        "folder": run.folder,
+    }  # fmt: skip
+    print_result(result, json, show)
 
 
 def _check_servos(robot: ServoRobot, path: str, json: bool) -> None:
-    import math
-
-    from roboyard.cli.terminal import print_json, print_line, print_note, print_table
+    from roboyard.cli.exit_codes import ExitCode, finish
+    from roboyard.cli.terminal import print_note, print_result
     from roboyard.hardware.dynamixel.monitor import diagnose_servos, find_unknown_ids
 
     with robot.open_port(path) as port:
         found = diagnose_servos(port, robot.servos, robot.settings.fault_limits)
-        silent_servos = [one for one in found if one.state is None]
-        if silent_servos and not json:
-            print_note("looking for servos of other ids …")
-        unknown_ids = find_unknown_ids(port, robot.servos) if silent_servos else []
-    faulty_servos = [one for one in found if one.problems]
-    if json:
-        print_json(
+        has_silent_servos = any(one.state is None for one in found)
+        if has_silent_servos and not json:
+            print_note("searching for servos with other ids …")
+        unknown_ids = find_unknown_ids(port, robot.servos) if has_silent_servos else []
+    is_healthy = not any(one.problems for one in found)
+    result = {
+        "ok": is_healthy,
+        "port": path,
+        "unknown_ids": unknown_ids,
+        "servos": [
             {
-                "ok": not faulty_servos, "port": path, "unknown_ids": unknown_ids,
-                "servos": [
-                    {
-                        "joint": one.joint, "id": one.servo, "position": None if one.state is None else one.position,
-                        "voltage": one.state and one.state.voltage, "temperature": one.state and one.state.temperature,
-                        "firmware": one.firmware, "return_delay": one.return_delay, "problems": list(one.problems),
-                    }
-                    for one in found
-                ],
+                "joint": one.joint, "id": one.servo, "position": None if one.state is None else one.position,
+                "load": one.state and one.state.load, "voltage": one.state and one.state.voltage,
+                "temperature": one.state and one.state.temperature, "firmware": one.firmware,
+                "return_delay": one.return_delay, "is_responding": one.state is not None,
+                "problems": list(one.problems),
             }
-        )  # fmt: skip
-    else:
-        print_table(
-            ["joint", "id", "angle [°]", "load [%]", "V", "°C", "delay [ms]", "how it is"],
-            [
-                [one.joint, one.servo, *(["-"] * 5 if one.state is None else [
-                    f"{math.degrees(one.position):.1f}", f"{100 * one.state.load:.0f}", f"{one.state.voltage:.1f}",
-                    f"{one.state.temperature:.0f}", f"{1e3 * one.return_delay:.2f}",
-                ]), "; ".join(one.problems) or "ok"]
-                for one in found
-            ],
-            right=["id", "angle [°]", "load [%]", "V", "°C", "delay [ms]"],
-        )  # fmt: skip
-        if unknown_ids:
-            print_line(f"also there, of no joint: {', '.join(map(str, unknown_ids))}")
-    if faulty_servos:
-        raise typer.Exit(1)
+            for one in found
+        ],
+    }  # fmt: skip
+    print_result(result, json, _print_servos)
+    finish(ExitCode.SUCCESS if is_healthy else ExitCode.FAILURE)
+
+
+def _print_servos(result: dict[str, Any]) -> None:
+    import math
+
+    from roboyard.cli.terminal import print_line, print_table
+
+    headers = ["joint", "id", "angle [°]", "load [%]", "V", "°C", "delay [ms]", "state"]
+    rows = []
+    for one in result["servos"]:
+        state = ["-"] * 5
+        if one["is_responding"]:
+            state = [
+                f"{math.degrees(one['position']):.1f}", f"{100 * one['load']:.0f}", f"{one['voltage']:.1f}",
+                f"{one['temperature']:.0f}", f"{1e3 * one['return_delay']:.2f}",
+            ]  # fmt: skip
+        rows.append([one["joint"], one["id"], *state, "; ".join(one["problems"]) or "ok"])
+    print_table(headers, rows, right=headers[1:-1])
+    if result["unknown_ids"]:
+        print_line(f"servos without a joint: {', '.join(map(str, result['unknown_ids']))}")
 
 
 def _release_servos(robot: ServoRobot, path: str, json: bool) -> None:
-    from roboyard.cli.terminal import print_json, print_line
+    from roboyard.cli.terminal import print_line, print_result
     from roboyard.hardware.dynamixel.hardware import DynamixelHardware
 
     with robot.open_port(path) as port:
         DynamixelHardware(port, robot.settings, robot.servos).release()
-    if json:
-        print_json({"released": list(robot.servos.ids), "port": path})
-    else:
-        print_line(f"let go: {len(robot.servos.ids)} servos")
+    result = {"released": list(robot.servos.ids), "port": path}
+    print_result(result, json, lambda found: print_line(f"torque off: {len(found['released'])} servos"))

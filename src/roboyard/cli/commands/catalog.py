@@ -1,4 +1,4 @@
-"""``roboyard list`` and ``roboyard new``: what is installed or running, and files to start from."""
+"""``roboyard list`` and ``roboyard new``: installed and running entries by name, and new files from templates."""
 
 from __future__ import annotations
 
@@ -11,15 +11,18 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args, get_origin,
 
 import typer
 
-from roboyard.cli.app import JsonOption, command_group
+from roboyard.cli.app import command_group
+from roboyard.cli.completion import complete_nodes
+from roboyard.cli.options import NODE, ROBOT, WORLD, JsonOption
 
 if TYPE_CHECKING:
+    from roboyard.bringup.node_documentation import NodeDescription
     from roboyard.config.registry import Registry
     from roboyard.scenarios.scaffold import CreatedFiles
 
 
 Entry = dict[str, Any]
-"""One row: name, summary, and what else ``--json`` tells."""
+"""One row: name, summary, and further keys that ``--json`` prints."""
 
 
 class RegistryKind(enum.StrEnum):
@@ -50,49 +53,56 @@ SHOWN_WITHOUT_KIND = (RegistryKind.ROBOTS, RegistryKind.WORLDS, RegistryKind.SCE
 def list_entries(
     kind: Annotated[
         RegistryKind | None,
-        typer.Argument(metavar="[KIND]", help="What to list; default: robots, worlds, scenarios and live runs."),
+        typer.Argument(metavar="[KIND]", help="Kind of entries; default: robots, worlds, scenarios and live runs."),
     ] = None,
     name: Annotated[
-        str | None, typer.Argument(metavar="[NAME]", help="Of a node: show its topics and parameters.")
+        str | None,
+        typer.Argument(
+            metavar="[NAME]", help="A node whose topics and parameters are shown.", autocompletion=complete_nodes
+        ),
     ] = None,
     json: JsonOption = False,
 ) -> None:
-    """What there is by name, and which runs are live."""
-    from roboyard.cli.terminal import print_columns, print_heading, print_json, print_line
+    """List robots, worlds, scenarios, nodes and live runs.
+
+    `roboyard list nodes NAME` shows the topics and the parameters of a node.
+    """
+    from roboyard.cli.terminal import print_result
 
     if name is not None:
-        _print_node(kind, name, json)
-        return
-    if kind is RegistryKind.METRICS and not json:
-        _print_metrics()
+        _show_node(kind, name, json)
         return
     kinds = [kind] if kind else list(SHOWN_WITHOUT_KIND)
-    found = {each.value: list_entries_of(each) for each in kinds}
-    if json:
-        print_json(found)
-        return
-    entries_by_kind = {name: entries for name, entries in found.items() if entries or kind}
-    for number, (name, entries) in enumerate(entries_by_kind.items()):
-        if len(entries_by_kind) > 1:
+    show = _print_metrics if kind is RegistryKind.METRICS else _print_entries
+    print_result({each.value: list_entries_of(each) for each in kinds}, json, show)
+
+
+def _print_entries(entries_by_kind: dict[str, list[Entry]]) -> None:
+    from roboyard.cli.terminal import print_columns, print_heading, print_line
+
+    is_single = len(entries_by_kind) == 1
+    visible = {name: entries for name, entries in entries_by_kind.items() if entries or is_single}
+    for number, (name, entries) in enumerate(visible.items()):
+        if len(visible) > 1:
             print_heading(("\n" if number else "") + name)
-        print_columns(
-            [(("  " if len(entries_by_kind) > 1 else "") + e["name"], _first_sentence(e["summary"])) for e in entries]
-        )
+        indent = "  " if len(visible) > 1 else ""
+        print_columns([(indent + entry["name"], _first_sentence(entry["summary"])) for entry in entries])
         if not entries:
             print_line("none")
 
 
-def _print_metrics() -> None:
+def _print_metrics(entries_by_kind: dict[str, list[Entry]]) -> None:
     from roboyard.cli.terminal import print_table
 
     rows = [
-        (entry["name"], entry["of"], entry["unit"], entry["summary"]) for entry in list_entries_of(RegistryKind.METRICS)
+        (entry["name"], entry["of"], entry["unit"], entry["summary"])
+        for entry in entries_by_kind[RegistryKind.METRICS.value]
     ]
     print_table(("metric", "of", "unit", "meaning"), rows)
 
 
-def _print_node(kind: RegistryKind | None, name: str, as_json: bool) -> None:
-    from roboyard.cli.terminal import print_fields, print_heading, print_json, print_line, print_table
+def _show_node(kind: RegistryKind | None, name: str, as_json: bool) -> None:
+    from roboyard.cli.terminal import print_result
     from roboyard.errors import InputError
 
     if kind is not RegistryKind.NODES:
@@ -101,10 +111,13 @@ def _print_node(kind: RegistryKind | None, name: str, as_json: bool) -> None:
         )
     from roboyard.bringup.node_documentation import describe_node
 
-    node = describe_node(name)
-    if as_json:
-        print_json({"node": node})
-        return
+    print_result({"node": describe_node(name)}, as_json, _print_node)
+
+
+def _print_node(result: dict[str, NodeDescription]) -> None:
+    from roboyard.cli.terminal import print_fields, print_heading, print_line, print_table
+
+    node = result["node"]
     print_fields([
         ("node", node.name), ("class", node.class_name), ("", node.summary), *node.interfaces,
         ("resources", ", ".join(node.resources) or None), *(("", text) for text in node.details),
@@ -244,45 +257,37 @@ def _first_sentence(text: str) -> str:
     return re.split(r"\.(?:\s|$)", text, maxsplit=1)[0]
 
 
-new_app = command_group("Start a robot, world, scenario or node of your own.")
+new_app = command_group("Create a robot, world, node or scenario from a template.")
 
-NameArgument = Annotated[str, typer.Argument(metavar="NAME", help="Small letters, digits, _.")]
+NameArgument = Annotated[str, typer.Argument(metavar="NAME", help="Name: lower-case letters, digits, _.")]
 
 
 @new_app.command("robot")
 def robot(name: NameArgument, json: JsonOption = False) -> None:
-    """A robot that drives: NAME/NAME.yaml and its description.
+    """Create a wheeled robot: NAME/NAME.yaml and its description.
 
-    A small carrier with a lidar, as URDF with xacro, and the nodes that bring it up.
+    A small carrier with a lidar, as URDF with xacro, and its nodes.
     """
     from roboyard.scenarios.scaffold import create_from_template
 
     created = create_from_template("robot", name)
-    _print_files(
-        created,
-        json,
-        f"roboyard check robot {created.files[0]}",
-        f"roboyard new scenario try --robot {created.files[0]}",
-    )
+    file = created.files[0]
+    _print_files(created, json, f"roboyard check robot {file}", f"roboyard new scenario try --robot {file}")
 
 
 @new_app.command("world")
 def world(name: NameArgument, json: JsonOption = False) -> None:
-    """A walled yard: NAME.sdf."""
+    """Create a walled world: NAME.sdf."""
     from roboyard.scenarios.scaffold import create_from_template
 
     created = create_from_template("world", name)
-    _print_files(
-        created,
-        json,
-        f"roboyard check world {created.files[0]}",
-        f"roboyard new scenario try --world {created.files[0]}",
-    )
+    file = created.files[0]
+    _print_files(created, json, f"roboyard check world {file}", f"roboyard new scenario try --world {file}")
 
 
 @new_app.command("node")
 def node(name: NameArgument, json: JsonOption = False) -> None:
-    """A node that drives about: NAME.py."""
+    """Create a node that drives the robot: NAME.py."""
     from roboyard.scenarios.scaffold import create_from_template
 
     created = create_from_template("node", name)
@@ -293,16 +298,14 @@ def node(name: NameArgument, json: JsonOption = False) -> None:
 @new_app.command("scenario")
 def scenario(
     name: NameArgument,
-    robot: Annotated[str, typer.Option(metavar="FILE|NAME", help="Who drives.")] = "rover",
-    world: Annotated[str, typer.Option(metavar="FILE|NAME", help="Where.")] = "arena",
-    node: Annotated[
-        str, typer.Option(metavar="FILE:CLASS|NAME", help="What drives it; default: an operator's script.")
-    ] = "",
+    robot: Annotated[str, ROBOT()] = "rover",
+    world: Annotated[str, WORLD()] = "arena",
+    node: Annotated[str, NODE(" that drives the robot: a type by name or file.py:Class; default: a script")] = "",
     json: JsonOption = False,
 ) -> None:
-    """A scenario with criteria: NAME.yaml.
+    """Create a scenario with criteria: NAME.yaml.
 
-    Robot, world and node are looked for before it is written.
+    The command checks first that the robot, the world and the node exist.
     """
     from roboyard.bringup.catalog import WORLDS, resolve_node_class
     from roboyard.bringup.robot_loader import load_robot
@@ -313,19 +316,15 @@ def scenario(
     if node:
         resolve_node_class(node)
     created = create_from_template("scenario", name, robot=robot, world=world, node=node)
-    _print_files(created, json, f"roboyard check scenario {created.files[0]}", f"roboyard run {created.files[0]}")
+    file = created.files[0]
+    _print_files(created, json, f"roboyard check scenario {file}", f"roboyard run {file}")
 
 
 def _print_files(created: CreatedFiles, as_json: bool, *commands: str) -> None:
-    from roboyard.cli.terminal import print_json, print_line
+    from roboyard.cli.terminal import print_lines, print_result
 
-    if as_json:
-        print_json(
-            {"ok": True, "kind": created.kind, "name": created.name, "files": [Path(file) for file in created.files]}
-        )
-        return
-    for file in created.files:
-        print_line(str(file))
-    print_line("\nnow:")
-    for command in commands:
-        print_line(f"  {command}")
+    def show(_: object) -> None:
+        print_lines([*map(str, created.files), "\nnext commands:", *(f"  {command}" for command in commands)])
+
+    result = {"ok": True, "kind": created.kind, "name": created.name, "files": [Path(file) for file in created.files]}
+    print_result(result, as_json, show)

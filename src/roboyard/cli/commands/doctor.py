@@ -1,43 +1,41 @@
-"""``roboyard doctor``: what this machine offers, what is missing, and what to do about it."""
+"""``roboyard doctor``: checks of the installation, with advice."""
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
+from roboyard.cli.options import CLUSTER, JsonOption
 
-from roboyard.cli.app import JsonOption
+if TYPE_CHECKING:
+    from roboyard.cli.health_checks import HealthCheck
 
 
 def doctor(
-    cluster: Annotated[
-        str | None,
-        typer.Option("--cluster", metavar="HOST:PORT", help="Also the machines of a Ray cluster."),
-    ] = None,
+    cluster: Annotated[str | None, CLUSTER("; also check its machines")] = None,
     json: JsonOption = False,
 ) -> None:
-    """Look at this machine: what is amiss, and what to do.
+    """Check the installation and suggest fixes.
 
-    Exit code 1 if something is broken.
+    Exit code 1: something is broken.
     """
-    from roboyard.cli.health_checks import check_machines, run_checks
-    from roboyard.cli.terminal import print_columns, print_json
+    from roboyard.cli.exit_codes import ExitCode, finish
+    from roboyard.cli.health_checks import run_checks
+    from roboyard.cli.terminal import print_result
 
-    findings = run_checks()
-    if cluster is not None:
-        from roboyard.compute import RayPool
+    checks = run_checks(cluster)
+    is_healthy = all(check.is_ok is not False for check in checks)
+    print_result({"ok": is_healthy, "checks": checks}, json, _print_checks)
+    finish(ExitCode.SUCCESS if is_healthy else ExitCode.FAILURE)
 
-        with RayPool(cluster) as pool:
-            findings += check_machines(pool)
-    if json:
-        print_json({"findings": findings, "ok": all(finding.is_ok is not False for finding in findings)})
-    else:
-        marks = {True: "✓", False: "✗", None: "·"}
-        rows = []
-        for finding in findings:
-            rows.append((marks[finding.is_ok], finding.subject, finding.text))
-            if finding.advice:
-                rows.append(("", "", f"→ {finding.advice}"))
-        print_columns(rows)
-    if any(finding.is_ok is False for finding in findings):
-        raise typer.Exit(1)
+
+def _print_checks(result: dict[str, Any]) -> None:
+    from roboyard.cli.terminal import print_columns
+
+    marks = {True: "✓", False: "✗", None: "·"}
+    checks: list[HealthCheck] = result["checks"]
+    rows = []
+    for check in checks:
+        rows.append((marks[check.is_ok], check.subject, check.text))
+        if check.advice:
+            rows.append(("", "", f"→ {check.advice}"))
+    print_columns(rows)

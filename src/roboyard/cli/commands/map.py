@@ -1,4 +1,4 @@
-"""``roboyard map``: a map out of a log."""
+"""``roboyard map``: a map from a log of laser scans."""
 
 from __future__ import annotations
 
@@ -7,45 +7,46 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from roboyard.cli.app import JsonOption
-
-_INTERRUPTED_EXIT_CODE = 130
+from roboyard.cli.options import OUT, JsonOption
 
 
 def map_(
-    log: Annotated[Path, typer.Argument(metavar="LOG", help="CARMEN log, MCAP file, ROS bag, or a run's folder.")],
+    log: Annotated[Path, typer.Argument(metavar="LOG", help="CARMEN log, MCAP file, ROS bag, or run folder.")],
     algorithm: Annotated[
-        Literal["graph", "rbpf"], typer.Option(help="Graph SLAM, or a particle filter.", case_sensitive=False)
+        Literal["graph", "rbpf"],
+        typer.Option(help="Pose graph SLAM, or a Rao-Blackwellized particle filter.", case_sensitive=False),
     ] = "graph",
     relations: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Checked by hand, to compare with (Kümmerle et al.).")
+        Path | None, typer.Option(metavar="FILE", help="Verified relations between poses (Kümmerle et al.).")
     ] = None,
-    out: Annotated[Path | None, typer.Option(metavar="DIR", help="New folder; default: runs/map-LOG-NNN.")] = None,
-    resolution: Annotated[float, typer.Option(metavar="M", min=0.005, max=10.0, help="Side of a cell [m].")] = 0.05,
+    out: Annotated[Path | None, OUT("; default: runs/map-LOG-NNN", metavar="DIR")] = None,
+    resolution: Annotated[
+        float, typer.Option(metavar="METERS", min=0.005, max=10.0, help="Side of a map cell [m].")
+    ] = 0.05,
     scan_topics: Annotated[
-        str, typer.Option(metavar="A,B", help="Topics of the lasers; default: all of the robot.")
+        str, typer.Option(metavar="A,B", help="Topics of laser scans; default: all of the robot.")
     ] = "",
     odometry: Annotated[
-        str, typer.Option(metavar="TOPIC|tf|none", help="Where odometry comes from; default: found by type.")
+        str, typer.Option(metavar="TOPIC|tf|none", help="Source of odometry; default: the topic with its type.")
     ] = "",
     previous_map: Annotated[
-        Path | None, typer.Option("--resume", metavar="FILE", help="Go on with a place.npz of before.")
+        Path | None, typer.Option("--resume", metavar="FILE", help="Extend the map of this place.npz.")
     ] = None,
     localize: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Only find the robot in a place.npz of before.")
+        Path | None, typer.Option(metavar="FILE", help="Only localize in the map of this place.npz.")
     ] = None,
     json: JsonOption = False,
 ) -> None:
-    """Make a map of a recorded drive, and say how good it is.
+    """Build a map from a log and measure its accuracy.
 
-    Leaves a folder with map.yaml and its picture, trajectory.tum, graph.g2o, metrics.json and report.html; graph SLAM
-    leaves place.npz too, with which --resume and --localize go on.
-    Ctrl-C ends it in order: what was mapped so far is written.
+    The folder holds map.yaml and its image, trajectory.tum, graph.g2o, metrics.json and report.html; graph SLAM also
+    writes place.npz, for --resume and --localize. After Ctrl-C the command writes the map so far.
 
-    Exit code 0: mapped; 2: the log cannot be used; 130: interrupted.
+    Exit code 2: the log cannot be used; 130: interrupted.
     """
     from roboyard import __version__
-    from roboyard.cli.terminal import print_fields, print_json, print_note
+    from roboyard.cli.exit_codes import ExitCode, finish
+    from roboyard.cli.terminal import print_result
     from roboyard.mapping.nodes.log_topics import LogTopics
     from roboyard.mapping.nodes.logs import read_log
     from roboyard.mapping.nodes.offline import make_slam, map_log, read_truth, warm_up, write_place_of
@@ -79,42 +80,41 @@ def map_(
         except BaseException:
             folder.discard()
             raise
-    if json:
-        print_json({**found, "files": {name: str(path) for name, path in paths.items()}})
-    else:
-        for warning in mapped.warnings:
-            print_note(f"warning: {warning}")
-        print_fields(_summary_rows(found, paths))
-    raise typer.Exit(_INTERRUPTED_EXIT_CODE if mapped.interrupted else 0)
+    result = {**found, "files": {name: str(path) for name, path in paths.items()}, "warnings": mapped.warnings}
+    print_result(result, json, _print_map)
+    finish(ExitCode.INTERRUPTED if mapped.interrupted else ExitCode.SUCCESS)
 
 
-def _summary_rows(found: dict[str, Any], paths: dict[str, Path]) -> list[tuple[str, str]]:
-    """What people want to know first."""
+def _print_map(found: dict[str, Any]) -> None:
+    from roboyard.cli.terminal import print_fields, print_note
+
+    for warning in found["warnings"]:
+        print_note(f"warning: {warning}")
     lines = [
         ("scans", f"{found['scans']} of {found['scans_in_log']} over {found['duration']:.0f} s, {found['way']:.0f} m"),
-        ("took", f"{found['seconds']:.1f} s, {found['real_time_factor'] or 0:.0f} times real time"),
-        ("graph", f"{found['nodes']} nodes, {found['edges']} edges, {found['loops']} loops closed"),
+        ("time", f"{found['seconds']:.1f} s, {found['real_time_factor'] or 0:.0f} times real time"),
+        ("graph", f"{found['nodes']} nodes, {found['edges']} edges, {found['loops']} loop closures"),
     ]
     if "trans_m" in found:
-        alone = f" (odometry {found['odometry_trans_m']:.3f} m)" if "odometry_trans_m" in found else ""
+        odometry = f" (odometry {found['odometry_trans_m']:.3f} m)" if "odometry_trans_m" in found else ""
         lines.append(
-            ("relations", f"{found['trans_m']:.4f} ± {found['trans_std']:.4f} m{alone}, {found['rot_deg']:.2f}°, "
+            ("relations", f"{found['trans_m']:.4f} ± {found['trans_std']:.4f} m{odometry}, {found['rot_deg']:.2f}°, "
                           f"{found['relations']} of {found['relations_total']}")
         )  # fmt: skip
     if "ate_rmse" in found:
-        alone = f" (odometry {found['odometry_ate_rmse']:.3f} m)" if "odometry_ate_rmse" in found else ""
-        lines.append(("from the truth", f"{found['ate_rmse']:.4f} m rms{alone}, {found['ate_rot_deg']:.2f}°"))
-    return [*lines, *((name, str(path)) for name, path in paths.items())]
+        odometry = f" (odometry {found['odometry_ate_rmse']:.3f} m)" if "odometry_ate_rmse" in found else ""
+        lines.append(("true error", f"{found['ate_rmse']:.4f} m rms{odometry}, {found['ate_rot_deg']:.2f}°"))
+    print_fields([*lines, *found["files"].items()])
 
 
 def _folder_name(log: Path) -> str:
-    """A folder's name for a log."""
+    """Return the name of a folder for the map of a log."""
     name = log.resolve().name.split(".")[0]
     return "".join(c if c.isalnum() or c in "-_" else "-" for c in name)[:40] or "log"
 
 
 class _MappingDisplay:
-    """A bar at the bottom of a terminal, or a line now and then elsewhere."""
+    """Progress bar on a terminal; lines at intervals elsewhere."""
 
     def __init__(self, name: str, *, quiet: bool) -> None:
         from roboyard.cli.terminal import is_interactive
@@ -138,15 +138,15 @@ class _MappingDisplay:
             self._context.__exit__(*error)
 
     def show_phase(self, phase: str) -> None:
-        """Say what goes on."""
+        """Show the present phase."""
         self._phase = phase
 
     def show_reading(self, n_read: int, total: int) -> None:
-        """So many messages were read."""
+        """Show how many messages were read."""
         self._fraction = n_read / total if total else 0.0
 
     def scan_callback(self, total: int) -> Any:
-        """What is called after each scan."""
+        """Return a function that shows the progress after each scan."""
         from roboyard.cli.terminal import print_note
 
         def scan_done(n_scans: int, pose: Any) -> None:

@@ -1,25 +1,22 @@
-"""``roboyard check movement`` and ``show movement``: steps of feet from a file, and whether a robot can take them."""
+"""``roboyard check movement`` and ``show movement``: a foot movement from a file, played by a legged robot."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from roboyard.cli.app import JsonOption
+from roboyard.cli.options import INTERPOLATION, ROBOT, TICKS, ImageOption, JsonOption
 
 if TYPE_CHECKING:
     from roboyard.walking.movement import Movement, Played
     from roboyard.walking.walker import Walker
 
-FileArgument = Annotated[Path, typer.Argument(metavar="FILE", help="A movement: .xml.")]
-RobotOption = Annotated[str, typer.Option(metavar="NAME|FILE", help="Whose feet; a robot with legs.")]
-InterpolationOption = Annotated[str, typer.Option(metavar="cosine|spline", help="How feet go from step to step.")]
-TicksOption = Annotated[
-    int | None,
-    typer.Option(min=1, max=10_000, help="Of 20 ms, from step to step at least; default: the movement's, or 8."),
-]
+FileArgument = Annotated[Path, typer.Argument(metavar="FILE", help="Movement: .xml.")]
+RobotOption = Annotated[str, ROBOT("; it needs legs")]
+InterpolationOption = Annotated[str, INTERPOLATION()]
+TicksOption = Annotated[int | None, TICKS(min=1, max=10_000)]
 
 
 def check_movement(
@@ -29,35 +26,30 @@ def check_movement(
     ticks: TicksOption = None,
     json: JsonOption = False,
 ) -> None:
-    """A movement: whether a robot's feet can take its steps.
+    """Check whether a robot can execute a movement.
 
-    Looks at every step and at the way between them: reach, joints' limits and speeds.
-    Says how long it takes; steps that a joint could not follow take longer.
+    The check covers every step and the motion between steps: reach, joint limits and joint speeds. A step takes
+    longer where a joint could not follow.
 
-    Exit code 1: the robot cannot do it; 2: the file is wrong.
+    Exit code 1: the robot cannot execute it; 2: the file is not valid.
     """
-    from roboyard.cli.terminal import print_fields, print_json
-    from roboyard.walking.movement import TICKS
+    from roboyard.cli.terminal import print_fields, print_result
+    from roboyard.walking.movement import TICKS as DEFAULT_TICKS
 
     movement, legged_robot, played = _play_movement(file, robot, interpolation, ticks)
-    slowed = int((played.ticks > (ticks or movement.ticks or TICKS)).sum())
-    if json:
-        print_json(
-            {
-                "ok": True, "file": file, "robot": legged_robot.robot, "feet": movement.legs, "steps": movement.count,
-                "duration": played.duration, "ticks": played.ticks.tolist(), "slowed": slowed,
-            }
-        )  # fmt: skip
-        return
-    print_fields(
-        [
-            ("robot", legged_robot.robot),
-            ("feet", movement.legs),
-            ("steps", movement.count),
-            ("takes", f"{played.duration:.2f} s, {interpolation}"),
-            ("slowed", f"{slowed} of {len(played.ticks)} ways between steps, for the joints' speeds"),
-        ]
-    )
+    n_slowed = int((played.ticks > (ticks or movement.ticks or DEFAULT_TICKS)).sum())
+    result = {
+        "ok": True, "file": file, "robot": legged_robot.robot, "feet": movement.legs, "steps": movement.count,
+        "duration": played.duration, "ticks": played.ticks.tolist(), "slowed": n_slowed,
+    }  # fmt: skip
+    fields = [
+        ("robot", legged_robot.robot),
+        ("feet", movement.legs),
+        ("steps", movement.count),
+        ("duration", f"{played.duration:.2f} s, {interpolation}"),
+        ("slowed", f"{n_slowed} of {len(played.ticks)} motions between steps, for the joint speeds"),
+    ]
+    print_result(result, json, lambda _: print_fields(fields))
 
 
 def show_movement(
@@ -65,57 +57,62 @@ def show_movement(
     robot: RobotOption = "akrobat",
     interpolation: InterpolationOption = "cosine",
     ticks: TicksOption = None,
-    out: Annotated[Path | None, typer.Option(metavar="PNG", help="Also draw it: a .png or .svg file.")] = None,
+    image: ImageOption = None,
     json: JsonOption = False,
 ) -> None:
-    """A movement: its steps, and the ways of its feet."""
+    """Show the steps of a movement and the paths of its feet."""
+    from roboyard.cli.arguments import IMAGE_SUFFIXES, validate_output_path
+    from roboyard.cli.terminal import print_result
+    from roboyard.walking.drawing import draw_movement
+
+    validate_output_path("--picture", image, IMAGE_SUFFIXES)
+    movement, legged_robot, played = _play_movement(file, robot, interpolation, ticks)
+    if image is not None:
+        draw_movement(image, legged_robot, movement, played)
+    result = {
+        "file": file, "robot": legged_robot.robot, "steps": movement.count, "duration": played.duration,
+        "interpolation": interpolation, "feet": _describe_feet(movement, legged_robot, played), "picture": image,
+    }  # fmt: skip
+    print_result(result, json, _print_movement)
+
+
+def _describe_feet(movement: Movement, legged_robot: Walker, played: Played) -> list[dict[str, Any]]:
     import numpy as np
 
-    from roboyard.cli.terminal import print_fields, print_json, print_table
-    from roboyard.errors import InputError
-
-    if out is not None and out.suffix.lower() not in (".png", ".svg"):
-        raise InputError(f"--out {out}", valid="a name that ends in .png or .svg")
-    movement, legged_robot, played = _play_movement(file, robot, interpolation, ticks)
     speeds = np.abs(np.diff(played.q, axis=0)).max(axis=(0, 2), initial=0.0) / played.period
-    feet = [
+    return [
         {
-            "leg": leg.name, "low": steps.min(axis=0).tolist(), "high": steps.max(axis=0).tolist(),
-            "way": float(np.linalg.norm(np.diff(steps, axis=0), axis=1).sum()), "fastest_joint": float(speed),
+            "leg": leg.name, "min_position": steps.min(axis=0).tolist(), "max_position": steps.max(axis=0).tolist(),
+            "path_length": float(np.linalg.norm(np.diff(steps, axis=0), axis=1).sum()),
+            "max_joint_speed": float(speed),
         }
         for leg, steps, speed in zip(legged_robot.legs, movement.steps, speeds, strict=True)
     ]  # fmt: skip
-    if out is not None:
-        from roboyard.walking.drawing import draw_movement
 
-        draw_movement(out, legged_robot, movement, played)
-    if json:
-        print_json(
-            {
-                "file": file, "robot": legged_robot.robot, "steps": movement.count, "duration": played.duration,
-                "feet": feet, "picture": out,
-            }
-        )  # fmt: skip
-        return
+
+def _print_movement(result: dict[str, Any]) -> None:
+    from roboyard.cli.terminal import print_fields, print_table
+
     print_fields(
         [
-            ("robot", legged_robot.robot),
-            ("steps", movement.count),
-            ("takes", f"{played.duration:.2f} s, {interpolation}"),
+            ("robot", result["robot"]),
+            ("steps", result["steps"]),
+            ("duration", f"{result['duration']:.2f} s, {result['interpolation']}"),
         ]
     )
-    print_table(
-        ["leg", "x [mm]", "y [mm]", "z [mm]", "way [m]", "joints up to [rad/s]"],
+    rows = [
         [
-            [
-                one["leg"],
-                *(f"{1e3 * a:.0f} … {1e3 * b:.0f}" for a, b in zip(one["low"], one["high"], strict=True)),
-                f"{one['way']:.3f}",
-                f"{one['fastest_joint']:.2f}",
-            ]
-            for one in feet
-        ],
-    )
+            foot["leg"],
+            *(
+                f"{1e3 * a:.0f} … {1e3 * b:.0f}"
+                for a, b in zip(foot["min_position"], foot["max_position"], strict=True)
+            ),
+            f"{foot['path_length']:.3f}",
+            f"{foot['max_joint_speed']:.2f}",
+        ]
+        for foot in result["feet"]
+    ]
+    print_table(["leg", "x [mm]", "y [mm]", "z [mm]", "path [m]", "joints up to [rad/s]"], rows)
 
 
 def _play_movement(file: Path, robot: str, interpolation: str, ticks: int | None) -> tuple[Movement, Walker, Played]:
@@ -127,8 +124,5 @@ def _play_movement(file: Path, robot: str, interpolation: str, ticks: int | None
     if interpolation not in ("cosine", "spline"):
         raise InputError(f"--interpolation {interpolation!r}", valid="cosine or spline")
     movement, legged_robot = load_movement(file), load_legged_robot(robot)
-    return (
-        movement,
-        legged_robot,
-        play(movement, legged_robot, between="spline" if interpolation == "spline" else "cosine", ticks=ticks),
-    )
+    between: Literal["cosine", "spline"] = "spline" if interpolation == "spline" else "cosine"
+    return movement, legged_robot, play(movement, legged_robot, between=between, ticks=ticks)

@@ -1,66 +1,63 @@
-"""``roboyard node``: who is on the bus."""
+"""``roboyard node``: nodes of a live run or a recording."""
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Any
 
-import typer
-
-from roboyard.cli.app import FileOption, JsonOption, RunOption, command_group
+from roboyard.cli.app import command_group
+from roboyard.cli.options import FileOption, JsonOption, NodeArgument, RunOption
 
 app = command_group("Nodes: list, info.")
 
 
 @app.command("list")
 def list_command(run: RunOption = None, file: FileOption = None, json: JsonOption = False) -> None:
-    """All nodes, how they are and what they cost.
+    """List all nodes with their health and callback times.
 
-    Of a recording those that published.
+    Of a recording, list the nodes that published.
     """
     from roboyard.cli.graph import list_nodes
     from roboyard.cli.source import open_source
-    from roboyard.cli.terminal import print_json, print_table
+    from roboyard.cli.terminal import print_result
 
     with open_source(run, file) as source:
         nodes = list_nodes(source)
-        live = source.is_live
-    if json:
-        print_json({"nodes": nodes})
-    elif live:
-        rows = [
-            (n["name"], n["class_name"], n["health"] or None, f"{_callback_time(n):.3f}", n["health_text"])
-            for n in nodes
-        ]
-        print_table(("node", "class", "health", "callbacks [s]", ""), rows, right=("callbacks [s]",))
-    else:
-        print_table(("node", "publishes"), [(n["name"], ", ".join(n["publishes"])) for n in nodes])
+    print_result({"nodes": nodes}, json, _print_live_nodes if source.is_live else _print_recorded_nodes)
 
 
 @app.command("info")
-def info(
-    node: Annotated[str, typer.Argument(metavar="NODE", help="Its name, with or without the leading slash.")],
-    run: RunOption = None,
-    file: FileOption = None,
-    json: JsonOption = False,
-) -> None:
-    """One node: what it offers, hears, takes and costs.
+def info(node: NodeArgument, run: RunOption = None, file: FileOption = None, json: JsonOption = False) -> None:
+    """Show the topics, services and parameters of a node.
 
-    Topics, services, actions, parameters, and the time of its callbacks.
+    Of a live run, also its actions and the times of its callbacks.
     """
     from roboyard.cli.graph import find_node
     from roboyard.cli.source import open_source
-    from roboyard.cli.terminal import print_json
+    from roboyard.cli.terminal import print_result
 
     with open_source(run, file) as source:
         found = find_node(source, node)
-    if json:
-        print_json({"node": found})
-    else:
-        _print_node(found)
+    print_result({"node": found}, json, lambda result: _print_node(result["node"]))
+
+
+def _print_live_nodes(result: dict[str, Any]) -> None:
+    from roboyard.cli.terminal import print_table
+
+    rows = [
+        (n["name"], n["class_name"], n["health"] or None, f"{_callback_time(n):.3f}", n["health_text"])
+        for n in result["nodes"]
+    ]
+    print_table(("node", "class", "health", "callbacks [s]", ""), rows, right=("callbacks [s]",))
+
+
+def _print_recorded_nodes(result: dict[str, Any]) -> None:
+    from roboyard.cli.terminal import print_table
+
+    print_table(("node", "publishes"), [(n["name"], ", ".join(n["publishes"])) for n in result["nodes"]])
 
 
 def _callback_time(node: dict[str, Any]) -> float:
-    return float(sum(call["total"] for call in node["callbacks"]))
+    return float(sum(callback["total"] for callback in node["callbacks"]))
 
 
 def _print_node(node: dict[str, Any]) -> None:

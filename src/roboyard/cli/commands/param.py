@@ -1,4 +1,4 @@
-"""``roboyard param``: parameters of nodes of a live run."""
+"""``roboyard param``: parameters of the nodes of a live run."""
 
 from __future__ import annotations
 
@@ -7,142 +7,155 @@ from typing import Annotated, Any
 
 import typer
 
-from roboyard.cli.app import JsonOption, RunOption, command_group
+from roboyard.cli.app import command_group
 from roboyard.cli.arguments import parse_yaml_value
+from roboyard.cli.completion import complete_run_nodes
 from roboyard.cli.graph import find_node, list_nodes
+from roboyard.cli.options import JsonOption, NodeArgument, RunOption
 from roboyard.cli.source import LiveSource
 from roboyard.cli.terminal import to_json_data
 from roboyard.errors import ConfigError, InputError, UnknownNameError
 
 app = command_group("Parameters: list, get, set, describe, dump, load.")
 
-NodeArgument = Annotated[str, typer.Argument(metavar="NODE", help="Its name, with or without the leading slash.")]
-NameArgument = Annotated[str, typer.Argument(metavar="PARAMETER")]
+NameArgument = Annotated[str, typer.Argument(metavar="PARAMETER", help="Name of the parameter.")]
 
 
 @app.command("list")
 def list_command(
-    node: Annotated[str | None, typer.Argument(metavar="[NODE]", help="Only this node's.")] = None,
+    node: Annotated[
+        str | None,
+        typer.Argument(metavar="[NODE]", help="Only parameters of this node.", autocompletion=complete_run_nodes),
+    ] = None,
     run: RunOption = None,
     json: JsonOption = False,
 ) -> None:
-    """All parameters with their values."""
-    from roboyard.cli.message_text import to_text
+    """List parameters with their values."""
     from roboyard.cli.source import open_live_source
-    from roboyard.cli.terminal import print_json, print_table
+    from roboyard.cli.terminal import print_result
 
     with open_live_source(run) as source:
         found = list_parameters(source, node)
-    if json:
-        print_json({"parameters": found})
-        return
-    rows = [(name, key, to_text(value)) for name, values in found.items() for key, value in values.items()]
-    print_table(("node", "parameter", "value"), rows)
+    print_result({"parameters": found}, json, _print_parameters)
 
 
 @app.command("get")
 def get(node: NodeArgument, name: NameArgument, run: RunOption = None, json: JsonOption = False) -> None:
-    """One value."""
+    """Print the value of a parameter."""
     from roboyard.cli.message_text import to_text
     from roboyard.cli.source import open_live_source
-    from roboyard.cli.terminal import print_json, print_line
+    from roboyard.cli.terminal import print_line, print_result
 
     with open_live_source(run) as source:
         full_name, value = get_parameter(source, node, name)
-    if json:
-        print_json({"node": full_name, "parameter": name, "value": value})
-    else:
-        print_line(to_text(value))
+    result = {"node": full_name, "parameter": name, "value": value}
+    print_result(result, json, lambda found: print_line(to_text(found["value"])))
 
 
 @app.command("set", context_settings={"ignore_unknown_options": True})  # negative numbers are values
 def set_value(
     node: NodeArgument,
     name: NameArgument,
-    value: Annotated[str, typer.Argument(metavar="VALUE", help="In YAML: 0.5, true, [a, b].")],
+    value: Annotated[str, typer.Argument(metavar="VALUE", help="Value in YAML: 0.5, true, [a, b].")],
     run: RunOption = None,
     json: JsonOption = False,
 ) -> None:
-    """Change one value; the node may refuse."""
+    """Set the value of a parameter; the node may reject it."""
     from roboyard.cli.message_text import to_text
     from roboyard.cli.source import open_live_source
-    from roboyard.cli.terminal import print_json, print_line
+    from roboyard.cli.terminal import print_line, print_result
 
     with open_live_source(run) as source:
         full_name, new_value = set_parameter(source, node, name, value)
-    if json:
-        print_json({"node": full_name, "parameter": name, "value": new_value})
-    else:
-        print_line(f"{full_name} {name}: {to_text(new_value)}")
+    result = {"node": full_name, "parameter": name, "value": new_value}
+    print_result(result, json, lambda found: print_line(f"{full_name} {name}: {to_text(found['value'])}"))
 
 
 @app.command("describe")
 def describe(
     node: NodeArgument,
-    names: Annotated[list[str] | None, typer.Argument(metavar="[PARAMETER]…", help="Default: all.")] = None,
+    names: Annotated[
+        list[str] | None, typer.Argument(metavar="[PARAMETER]…", help="Names of parameters; default: all.")
+    ] = None,
     run: RunOption = None,
     json: JsonOption = False,
 ) -> None:
-    """What a parameter does and which values it takes."""
+    """Show the meaning and the allowed values of parameters."""
     from roboyard.cli.source import open_live_source
-    from roboyard.cli.terminal import print_json, print_table
+    from roboyard.cli.terminal import print_result
 
     with open_live_source(run) as source:
         full_name, found = describe_parameters(source, node, names or [])
-    if json:
-        print_json({"node": full_name, "parameters": found})
-        return
-    rows = [(d["name"], d["allowed"], "fixed" if d["read_only"] else "", d["description"]) for d in found]
-    print_table(("parameter", "takes", "", "what it does"), rows)
+    print_result({"node": full_name, "parameters": found}, json, _print_descriptions)
 
 
 @app.command("dump")
 def dump(node: NodeArgument, run: RunOption = None, json: JsonOption = False) -> None:
-    """All values of a node as a ROS 2 parameter file."""
+    """Print the parameters of a node as a ROS 2 parameter file."""
     from roboyard.cli.message_text import to_text
     from roboyard.cli.source import open_live_source
-    from roboyard.cli.terminal import print_json, print_line, to_json_data
+    from roboyard.cli.terminal import print_line, print_result
 
     with open_live_source(run) as source:
         ((full_name, values),) = list_parameters(source, node).items()
     data = {full_name: {"ros__parameters": to_json_data(values)}}
-    if json:
-        print_json(data)
-    else:
-        print_line(to_text(data))
+    print_result(data, json, lambda found: print_line(to_text(found)))
 
 
 @app.command("load")
 def load(
     node: NodeArgument,
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="A ROS 2 parameter file, as dump writes it.")],
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="ROS 2 parameter file, as dump writes it.")],
     run: RunOption = None,
     json: JsonOption = False,
 ) -> None:
-    """Set a node's values from a ROS 2 parameter file.
+    """Set the parameters of a node from a ROS 2 parameter file.
 
-    Those that it has already are left alone.
+    Values that are equal already are not sent.
     """
-    from roboyard.cli.message_text import to_text
     from roboyard.cli.source import open_live_source
-    from roboyard.cli.terminal import print_json, print_line
+    from roboyard.cli.terminal import print_result
 
     with open_live_source(run) as source:
         full_name, changed = load_parameter_file(source, node, file)
-    if json:
-        print_json({"node": full_name, "changed": changed})
-        return
-    for name, value in changed.items():
-        print_line(f"{full_name} {name}: {to_text(value)}")
-    if not changed:
-        print_line(f"{full_name}: nothing to change")
+    print_result({"node": full_name, "changed": changed}, json, _print_changes)
+
+
+def _print_parameters(result: dict[str, Any]) -> None:
+    from roboyard.cli.message_text import to_text
+    from roboyard.cli.terminal import print_table
+
+    rows = [
+        (node, name, to_text(value)) for node, values in result["parameters"].items() for name, value in values.items()
+    ]
+    print_table(("node", "parameter", "value"), rows)
+
+
+def _print_descriptions(result: dict[str, Any]) -> None:
+    from roboyard.cli.terminal import print_table
+
+    rows = [
+        (one["name"], one["allowed"], "no" if one["read_only"] else "yes", one["description"])
+        for one in result["parameters"]
+    ]
+    print_table(("parameter", "allowed", "runtime", "meaning"), rows)
+
+
+def _print_changes(result: dict[str, Any]) -> None:
+    from roboyard.cli.message_text import to_text
+    from roboyard.cli.terminal import print_line
+
+    for name, value in result["changed"].items():
+        print_line(f"{result['node']} {name}: {to_text(value)}")
+    if not result["changed"]:
+        print_line(f"{result['node']}: no value differs")
 
 
 def list_parameters(source: LiveSource, node: str | None) -> dict[str, dict[str, Any]]:
-    """Values by node and name; of all nodes that have any, or of one.
+    """Return values by node and name; of all nodes with parameters, or of one node.
 
     Raises:
-        UnknownNameError: there is no such node.
+        UnknownNameError: There is no such node.
     """
     if node is not None:
         found = find_node(source, node)
@@ -151,10 +164,10 @@ def list_parameters(source: LiveSource, node: str | None) -> dict[str, dict[str,
 
 
 def get_parameter(source: LiveSource, node: str, name: str) -> tuple[str, Any]:
-    """Full name of the node, and the parameter's value.
+    """Return the full name of the node and the value of a parameter.
 
     Raises:
-        UnknownNameError: there is no such node or parameter.
+        UnknownNameError: There is no such node or parameter.
     """
     found = find_node(source, node)
     _check_parameter(source, found, name)
@@ -162,11 +175,11 @@ def get_parameter(source: LiveSource, node: str, name: str) -> tuple[str, Any]:
 
 
 def set_parameter(source: LiveSource, node: str, name: str, text: str) -> tuple[str, Any]:
-    """Set a parameter; gives the node's full name and the value it has then.
+    """Set a parameter; return the full name of the node and the new value.
 
     Raises:
-        InputError: the node refuses the value.
-        UnknownNameError: there is no such node or parameter.
+        InputError: The node rejects the value.
+        UnknownNameError: There is no such node or parameter.
     """
     full_name, previous = get_parameter(source, node, name)
     value = parse_yaml_value(text)
@@ -177,12 +190,12 @@ def set_parameter(source: LiveSource, node: str, name: str, text: str) -> tuple[
 
 
 def load_parameter_file(source: LiveSource, node: str, path: Path) -> tuple[str, dict[str, Any]]:
-    """Set what a ROS 2 parameter file says about a node and what differs; gives its full name and the new values.
+    """Set the values of a ROS 2 parameter file that differ; return the full name of the node and these values.
 
     Raises:
-        ConfigError: the file is no parameter file, or says nothing about the node.
-        InputError: the node refuses a value; those before it are set.
-        UnknownNameError: there is no such node or parameter.
+        ConfigError: The file is no parameter file, or has no entry for the node.
+        InputError: The node rejects a value; the values before it are set.
+        UnknownNameError: There is no such node or parameter.
     """
     from roboyard.config import read_yaml
 
@@ -195,7 +208,7 @@ def load_parameter_file(source: LiveSource, node: str, path: Path) -> tuple[str,
     stated = [section["ros__parameters"] for section in sections if _is_section(section)]
     if not stated:
         valid = f"{name}: {{ros__parameters: {{...}}}}"
-        raise ConfigError(f"says nothing about node {name}", location=str(path), valid=valid)
+        raise ConfigError(f"the file has no entry for node {name}", location=str(path), valid=valid)
     requested_values = {key: value for section in stated for key, value in section.items()}
     for key in requested_values:
         _check_parameter(source, found, key)
@@ -230,10 +243,10 @@ def _call_set_parameters(source: LiveSource, node: str, name: str, value: Any, p
 
 
 def describe_parameters(source: LiveSource, node: str, names: list[str]) -> tuple[str, list[dict[str, Any]]]:
-    """Full name of the node, and for each parameter its name, what it takes, and what it does.
+    """Return the full name of the node, and name, value, allowed values and meaning of each parameter.
 
     Raises:
-        UnknownNameError: there is no such node or parameter.
+        UnknownNameError: There is no such node or parameter.
     """
     from roboyard.messages import service_type
 

@@ -1,4 +1,4 @@
-"""``roboyard plan steps``, ``check step-plan`` and ``show step-plan``: walks over uneven ground."""
+"""``roboyard plan steps``, ``check step-plan`` and ``show step-plan``: step plans of legged robots on uneven ground."""
 
 from __future__ import annotations
 
@@ -14,8 +14,25 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from roboyard.cli.app import JsonOption
-from roboyard.cli.arguments import validate_output_path, write_text
+from roboyard.cli.arguments import IMAGE_SUFFIXES, parse_numbers, validate_output_path, write_text
+from roboyard.cli.options import (
+    ANIMATION,
+    CLUSTER,
+    GOAL,
+    MOVEMENT,
+    ORIGIN,
+    OUT,
+    PLANNER,
+    ROBOT,
+    SEED,
+    START,
+    WORKERS,
+    CellSizeOption,
+    FractionOption,
+    HeightRangeOption,
+    ImageOption,
+    JsonOption,
+)
 from roboyard.compute.wall_clock import wall_seconds
 from roboyard.errors import InputError
 
@@ -28,21 +45,17 @@ if TYPE_CHECKING:
     from roboyard.walking.steps.rig import Rig
 
 
-ImageOption = Annotated[Path | None, typer.Option("--picture", metavar="FILE.png", help="Draw it; .svg also.")]
-AnimationOption = Annotated[
-    Path | None, typer.Option(metavar="FILE.gif", help="Draw it as it moves; .mp4 and .html also.")
-]
-MovementOption = Annotated[
-    Path | None, typer.Option(metavar="FILE.xml", help="Write it as a movement, whose feet walk it when it is played.")
-]
+AnimationOption = Annotated[Path | None, ANIMATION()]
+MovementOption = Annotated[Path | None, MOVEMENT()]
+StepPlanArgument = Annotated[Path, typer.Argument(metavar="FILE", help="Step plan: .yaml or .json.")]
 
 
 @dataclass(frozen=True)
 class StepPlanOutputs:
-    """Files to write; None: not.  All are looked at before anything long begins.
+    """Files to write; None: do not write it. All are checked before the search.
 
     Raises:
-        InputError: a name that ends otherwise, or a folder that is not there.
+        InputError: A file has another suffix, or its folder does not exist.
     """
 
     image: Path | None = None
@@ -50,7 +63,7 @@ class StepPlanOutputs:
     movement: Path | None = None
 
     def __post_init__(self) -> None:
-        validate_output_path("--picture", self.image, (".png", ".svg"))
+        validate_output_path("--picture", self.image, IMAGE_SUFFIXES)
         validate_output_path("--animation", self.animation, (".gif", ".mp4", ".html"))
         validate_output_path("--movement", self.movement, (".xml",))
         if self.animation is not None and self.animation.suffix.lower() != ".gif":
@@ -60,12 +73,16 @@ class StepPlanOutputs:
 
     @property
     def files(self) -> dict[str, Path]:
-        """Those that are written, by option."""
+        """Return the files to write by option."""
         candidates = {"picture": self.image, "animation": self.animation, "movement": self.movement}
         return {name: file for name, file in candidates.items() if file is not None}
 
     def write(self, plan: StepPlan, rig: Rig, ground: Ground, goal: tuple[float, float]) -> None:
-        """Write them. Raises InputError where one cannot be written."""
+        """Write the files.
+
+        Raises:
+            InputError: A file cannot be written.
+        """
         if self.movement is not None:
             from roboyard.walking.movement_file import movement_text
             from roboyard.walking.steps.as_movement import movement_of
@@ -82,15 +99,15 @@ class StepPlanOutputs:
 
 
 _REPORT_PERIOD = 2.0
-"""Between two lines about it where none can be drawn again and again [s]."""
+"""Period of progress lines where the terminal cannot be redrawn [s]."""
 
 
 class SearchProgress:
-    """What a search asks and tells; from any of its threads.
+    """Progress of a search, and the conditions that end it; all its threads may use it.
 
     Args:
-        budget: Events that it tries at most.
-        seconds: How long it may take; None: as long as the budget lasts.
+        max_events: Maximum number of events.
+        time_limit: Maximum duration [s]; None: no limit.
     """
 
     def __init__(self, max_events: int, time_limit: float | None) -> None:
@@ -103,20 +120,20 @@ class SearchProgress:
 
     @property
     def elapsed(self) -> float:
-        """How long it takes by now [s]."""
+        """Elapsed time [s]."""
         return wall_seconds() - self._start
 
     @property
     def is_out_of_time(self) -> bool:
-        """Whether its time is over."""
+        """Whether the time limit is reached."""
         return self._time_limit is not None and self.elapsed >= self._time_limit
 
     def should_stop(self) -> bool:
-        """Whether it shall end."""
+        """Return whether the search must end."""
         return self.is_interrupted or self.is_out_of_time
 
     def update(self, events: int, improved_plan: StepPlan | None) -> None:
-        """So many events were tried in one part of the search, and a plan that is better than that part's others."""
+        """Report the number of events in one part of the search, and a plan that improves on this part's others."""
         thread = threading.get_ident()
         if events < self._current_events.get(thread, 0):  # another part has begun
             self._finished_events[thread] = self._finished_events.get(thread, 0) + self._current_events[thread]
@@ -127,7 +144,7 @@ class SearchProgress:
 
     @property
     def fraction(self) -> float:
-        """How much of the time, or else of the budget, is used: 0 to 1."""
+        """Used fraction of the time limit, or else of the events, 0 to 1."""
         used = self._n_events / self._max_events if self._time_limit is None else self.elapsed / self._time_limit
         return min(used, 1.0)
 
@@ -136,7 +153,7 @@ class SearchProgress:
         return sum(self._current_events.copy().values()) + sum(self._finished_events.copy().values())
 
     def progress_line(self) -> str:
-        """How far it is, in a line."""
+        """Return a line about the progress."""
         best = self._best
         best_text = f"best {best.duration:.1f} s, {len(best.swings)} steps" if best is not None else "no plan yet"
         return f"{self.elapsed:.1f} s, {self._n_events} events, {best_text}"
@@ -144,12 +161,12 @@ class SearchProgress:
 
 @contextmanager
 def run_search_with_progress(max_events: int, time_limit: float | None, *, quiet: bool) -> Iterator[SearchProgress]:
-    """Draw a search's progress until the context ends; meanwhile the first Ctrl-C or SIGTERM only ends the search.
+    """Show the progress of a search until the context ends; the first Ctrl-C or SIGTERM ends only the search.
 
     Args:
-        budget: Events that it tries at most.
-        seconds: How long it may take; None: as long as the budget lasts.
-        quiet: Draw nothing.
+        max_events: Maximum number of events.
+        time_limit: Maximum duration [s]; None: no limit.
+        quiet: Show nothing.
     """
     from roboyard.cli.terminal import is_interactive
 
@@ -181,7 +198,7 @@ def run_search_with_progress(max_events: int, time_limit: float | None, *, quiet
 
 @contextmanager
 def _print_lines(search: SearchProgress) -> Iterator[None]:
-    """Say a line about it now and then."""
+    """Print a line about the progress at intervals."""
     from roboyard.cli.terminal import print_note
 
     finished = threading.Event()
@@ -202,58 +219,56 @@ def _print_lines(search: SearchProgress) -> Iterator[None]:
 _MAX_INTEGER = 2**53 - 1
 _DEFAULT_MAX_EVENTS = 200_000
 _MAX_EVENT_RATE = 2_000_000
-"""More events than a core tries in a second."""
+"""Upper bound of the events that a core tries per second."""
 _MAX_TIME_LIMIT = 86_400.0
-LengthOption = Annotated[
-    float | None, typer.Option(metavar="M", help="Of the ground, as a scenario's key of that name.")
-]
+_MAX_COORDINATE = 1e4
 
 
 def steps(
-    kind: Annotated[str, typer.Argument(metavar="KIND|FILE", help="Ground: a kind of terrain, a .npy or a picture.")],
-    goal: Annotated[str, typer.Option("--to", metavar="X,Y", help="Where the body shall go [m].")],
-    start: Annotated[str, typer.Option("--from", metavar="X,Y[,THETA]", help="Where it is [m, rad].")] = "0,0",
-    robot: Annotated[str, typer.Option(metavar="NAME|FILE", help="With legs.")] = "akrobat",
-    planner: Annotated[str, typer.Option(metavar="NAME", help="splitting, greedy, genetic, …")] = "splitting",
+    terrain: Annotated[
+        str, typer.Argument(metavar="TYPE|FILE", help="Terrain: its type, or a height map in .npy or an image.")
+    ],
+    goal: Annotated[str, GOAL(": position of the body [m]", metavar="X,Y")],
+    start: Annotated[str, START(": pose of the body [m, rad]", metavar="X,Y[,THETA]")] = "0,0",
+    robot: Annotated[str, ROBOT("; it needs legs")] = "akrobat",
+    planner: Annotated[str, PLANNER(": splitting, greedy, genetic, …")] = "splitting",
     max_events: Annotated[
         int | None,
-        typer.Option(min=1, max=_MAX_INTEGER, help="Events to try; default: 200000, or what --time-limit allow."),
+        typer.Option(
+            metavar="N", min=1, max=_MAX_INTEGER, help="Maximum number of events; default: 200000, or --time-limit."
+        ),
     ] = None,
-    time_limit: Annotated[
-        float | None, typer.Option(metavar="S", help="Take the best plan of so long a search.")
-    ] = None,
-    seed: Annotated[int, typer.Option(min=0, max=_MAX_INTEGER, help="Of what the planner draws.")] = 0,
-    workers: Annotated[int, typer.Option(min=1, max=64, help="Cores; the plan is the same.")] = 1,
-    cluster: Annotated[
-        str | None, typer.Option(metavar="ADDR", help="Over a Ray cluster: its head's HOST:PORT, or local.")
-    ] = None,
-    energy: Annotated[float, typer.Option(metavar="W", help="Weight of the joints' work in a plan's cost.")] = 0.0,
-    leg_loss: Annotated[float, typer.Option(metavar="W", help="Weight of how it stands if a foot gives way.")] = 0.0,
-    failed_leg: Annotated[str | None, typer.Option(metavar="NAME", help="Never stand on this leg.")] = None,
-    ground_seed: Annotated[int, typer.Option(min=0, help="That the ground is drawn with.")] = 0,
-    origin: Annotated[
-        str | None, typer.Option(metavar="X,Y", help="Corner of the ground of the least x and y.")
-    ] = None,
-    size: Annotated[str | None, typer.Option(metavar="X,Y", help="Of the ground, of a kind [m].")] = None,
-    height_range: LengthOption = None,
-    cell_size: LengthOption = None,
-    fraction: Annotated[float | None, typer.Option(help="Of the ground, as a scenario's key of that name.")] = None,
-    out: Annotated[Path | None, typer.Option(metavar="FILE.yaml", help="Write the plan; .json also.")] = None,
+    time_limit: Annotated[float | None, typer.Option(metavar="S", help="Maximum duration of the search [s].")] = None,
+    seed: Annotated[int, SEED(max=_MAX_INTEGER)] = 0,
+    workers: Annotated[int, WORKERS("; they do not change the plan", max=64)] = 1,
+    cluster: Annotated[str | None, CLUSTER()] = None,
+    energy: Annotated[float, typer.Option(metavar="WEIGHT", help="Weight of the work of the joints.")] = 0.0,
+    leg_loss: Annotated[
+        float, typer.Option(metavar="WEIGHT", help="Weight of the stability after the loss of a leg.")
+    ] = 0.0,
+    failed_leg: Annotated[str | None, typer.Option(metavar="NAME", help="Leg that carries no load.")] = None,
+    ground_seed: Annotated[int, typer.Option(metavar="N", min=0, help="Seed of the terrain.")] = 0,
+    origin: Annotated[str | None, ORIGIN(" of the terrain: the corner of its smallest x and y [m]")] = None,
+    size: Annotated[str | None, typer.Option(metavar="X,Y", help="Size of the terrain [m].")] = None,
+    height_range: HeightRangeOption = None,
+    cell_size: CellSizeOption = None,
+    fraction: FractionOption = None,
+    out: Annotated[Path | None, OUT(": the plan, .yaml or .json", metavar="FILE")] = None,
     image: ImageOption = None,
     animation: AnimationOption = None,
     movement: MovementOption = None,
     json: JsonOption = False,
 ) -> None:
-    """Steps over uneven ground: where to set which foot, and when.
+    """Plan the steps of a legged robot over uneven ground.
 
-    The plan is looked at once more by a checker that shares no code with the planner.
-    Ctrl-C ends the search; the best plan so far is told and written, complete.
+    An independent checker checks the plan. Ctrl-C ends the search; the command prints and writes the best plan so far.
 
-    Exit code 0: there is a plan, and it is right; 1: none was found; 2: ground, start or goal cannot be used;
-    130: ended by Ctrl-C.
+    Exit code 1: there is no plan, or the check failed; 2: the terrain, the start or the goal cannot be used; 130:
+    ended by Ctrl-C.
     """
     from roboyard.bringup.legged_robot import load_free_gait_model
-    from roboyard.cli.terminal import print_fields, print_json, print_note
+    from roboyard.cli.exit_codes import ExitCode, finish
+    from roboyard.cli.terminal import print_fields, print_note, print_result
     from roboyard.walking.errors import NoPlan
     from roboyard.walking.steps.checker import Limits, check_plan
     from roboyard.walking.steps.plan_file import create_ground, format_step_plan, height_function
@@ -265,10 +280,11 @@ def steps(
     outputs = StepPlanOutputs(image, animation, movement)
     if time_limit is not None and not 0.0 < time_limit <= _MAX_TIME_LIMIT:
         raise InputError(f"--time-limit {time_limit:g}", valid=f"more than 0, up to {_MAX_TIME_LIMIT:g} s")
-    first, last = _parse_numbers("--from", start, (2, 3)), _parse_numbers("--to", goal, (2,))
+    first = parse_numbers("--start", start, (2, 3), limit=_MAX_COORDINATE)
+    last = parse_numbers("--goal", goal, 2, limit=_MAX_COORDINATE)
     heading = first[2] if len(first) == 3 else 0.0
     entry = _load_ground(
-        kind, origin, size, {"height_range": height_range, "cell_size": cell_size, "fraction": fraction}, ground_seed
+        terrain, origin, size, {"height_range": height_range, "cell_size": cell_size, "fraction": fraction}, ground_seed
     )
     heights, rig = height_function(entry), load_free_gait_model(robot, failed_leg=failed_leg)
     ground = create_ground(entry, rig, [first[:2], last], heading)
@@ -285,81 +301,58 @@ def steps(
     except NoPlan as error:
         if search.is_interrupted:
             raise KeyboardInterrupt from None
-        if json:
-            print_json({"plan": None, "why": error.message, "cells": [list(cell) for cell in error.cells]})
-        else:
-            print_note(f"roboyard: no plan: {error}")
-        raise typer.Exit(1) from None
+        failure = {"plan": None, "reason": error.message, "cells": [list(cell) for cell in error.cells]}
+        text = f"no plan: {error}"
+        print_result(failure, json, lambda _: print_note(text))
+        finish(ExitCode.FAILURE)
+        return
     check_result = check_plan(plan, rig.walker, rig.body, heights, (last[0], last[1]), Limits(margin=rig.margin))
     if out is not None:
         write_text(out, format_step_plan(plan, rig.walker, robot, (last[0], last[1]), entry, failed_leg))
     outputs.write(plan, rig, ground, (last[0], last[1]))
     joint_work, leg_loss_stability = work(plan, rig), float((leg_loss_margins(plan)[1] > 0.0).mean())
-    effort, stopped_by = (
-        plan.effort,
-        "by Ctrl-C" if search.is_interrupted else "by --time-limit" if search.is_out_of_time else None,
+    effort = plan.effort
+    stopped_by = "by Ctrl-C" if search.is_interrupted else "by --time-limit" if search.is_out_of_time else None
+    search_text = f"{effort.events} events, {effort.candidates} candidates, {effort.arrivals} reached the goal" + (
+        f"; ended {stopped_by} after {search.elapsed:.1f} s" if stopped_by else ""
     )
-    if json:
-        print_json(
-            {
-                "plan": {
-                    "duration": plan.duration,
-                    "length": plan.length,
-                    "steps": len(plan.swings),
-                    "cost": plan.cost,
-                },
-                "margin": check_result.margin,
-                "tilt": check_result.tilt,
-                "rate": check_result.rate,
-                "work": joint_work,
-                "stands_on_one_less": leg_loss_stability,
-                "faults": [f"{one.kind}: {one.what}" for one in check_result.faults],
-                "planner": planner,
-                "events": effort.events,
-                "candidates": effort.candidates,
-                "arrivals": effort.arrivals,
-                "ended": stopped_by,
-                "out": out,
-                "picture": image,
-                **outputs.files,
-            }
-        )
-    else:
-        print_fields(
-            [
-                ("duration", f"{plan.duration:.1f} s for {plan.length:.2f} m, {len(plan.swings)} steps"),
-                ("cost", f"{plan.cost:.1f} s with how near it is to tipping, and the ground"),
-                ("margin", _format_margin(check_result)),
-                ("if a foot gave way", f"it would stand for {100.0 * leg_loss_stability:.0f} % of the time"),
-                ("work", f"{joint_work:.0f} J of the joints"),
-                (
-                    "search",
-                    f"{effort.events} events, {effort.candidates} candidates, {effort.arrivals} arrived"
-                    + (f"; ended {stopped_by} after {search.elapsed:.1f} s" if stopped_by else ""),
-                ),
-                ("checked", _format_faults(check_result)),
-                *([("out", str(out))] if out is not None else []),
-                *((name, str(file)) for name, file in outputs.files.items()),
-            ]
-        )
+    fields = [
+        ("duration", f"{plan.duration:.1f} s for {plan.length:.2f} m, {len(plan.swings)} steps"),
+        ("cost", f"{plan.cost:.1f} s with the weights of stability and ground"),
+        ("margin", _format_margin(check_result)),
+        ("loss of a leg", f"stable for {100.0 * leg_loss_stability:.0f} % of the time"),
+        ("work", f"{joint_work:.0f} J of the joints"),
+        ("search", search_text),
+        ("check", _format_faults(check_result)),
+        ("out", out),
+        *outputs.files.items(),
+    ]
+    result = {
+        "plan": {
+            "duration": plan.duration, "length": plan.length, "steps": len(plan.swings), "cost": plan.cost,
+        },
+        "stability_margin": check_result.margin, "tilt_margin": check_result.tilt,
+        "joint_speed_fraction": check_result.rate, "work": joint_work, "leg_loss_stability": leg_loss_stability,
+        "faults": [f"{one.kind}: {one.what}" for one in check_result.faults],
+        "planner": planner, "events": effort.events, "candidates": effort.candidates, "arrivals": effort.arrivals,
+        "stopped_by": stopped_by, "out": out, "picture": image, **outputs.files,
+    }  # fmt: skip
+    print_result(result, json, lambda _: print_fields(fields))
     if search.is_interrupted:
         raise KeyboardInterrupt
-    if check_result.faults:
-        raise typer.Exit(1)
+    finish(ExitCode.FAILURE if check_result.faults else ExitCode.SUCCESS)
 
 
-def check_step_plan(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="A plan of steps: .yaml or .json.")],
-    json: JsonOption = False,
-) -> None:
-    """A plan of steps: whether a robot can walk it.
+def check_step_plan(file: StepPlanArgument, json: JsonOption = False) -> None:
+    """Check whether a robot can execute a step plan.
 
-    Joints, their speeds, the support polygon, footholds and collisions, worked out anew every 10 ms.
+    The check covers joint limits and speeds, the support polygon, footholds and collisions, every 10 ms.
 
-    Exit code 1: it cannot; 2: the file is wrong.
+    Exit code 1: the robot cannot execute it; 2: the file is not valid.
     """
     from roboyard.bringup.legged_robot import load_free_gait_model
-    from roboyard.cli.terminal import print_fields, print_json
+    from roboyard.cli.exit_codes import ExitCode, finish
+    from roboyard.cli.terminal import print_fields, print_result
     from roboyard.walking.steps.checker import Limits, check_plan
     from roboyard.walking.steps.plan_file import height_function, load_step_plan
 
@@ -369,51 +362,40 @@ def check_step_plan(
     check_result = check_plan(
         plan, rig.walker, rig.body, height_function(step_file.ground), step_file.goal, Limits(margin=rig.margin)
     )
-    if json:
-        print_json(
-            {
-                "ok": not check_result.faults,
-                "file": file,
-                "duration": plan.duration,
-                "steps": len(plan.swings),
-                "looks": check_result.looks,
-                "margin": check_result.margin,
-                "tilt": check_result.tilt,
-                "rate": check_result.rate,
-                "faults": [
-                    {"kind": one.kind, "time": one.time, "what": one.what, "count": one.count}
-                    for one in check_result.faults
-                ],
-            }
-        )
-    else:
-        print_fields(
-            [
-                ("robot", step_file.robot),
-                ("takes", f"{plan.duration:.1f} s, {len(plan.swings)} steps"),
-                ("margin", _format_margin(check_result)),
-                ("joints", f"at {100.0 * check_result.rate:.0f} % of their speed at most"),
-                ("checked", _format_faults(check_result)),
-            ]
-        )
-    if check_result.faults:
-        raise typer.Exit(1)
+    result = {
+        "ok": not check_result.faults, "file": file, "duration": plan.duration, "steps": len(plan.swings),
+        "checked_instants": check_result.looks, "stability_margin": check_result.margin,
+        "tilt_margin": check_result.tilt, "joint_speed_fraction": check_result.rate,
+        "faults": [
+            {"type": one.kind, "time": one.time, "description": one.what, "count": one.count}
+            for one in check_result.faults
+        ],
+    }  # fmt: skip
+    fields = [
+        ("robot", step_file.robot),
+        ("duration", f"{plan.duration:.1f} s, {len(plan.swings)} steps"),
+        ("margin", _format_margin(check_result)),
+        ("joints", f"up to {100.0 * check_result.rate:.0f} % of their maximum speed"),
+        ("check", _format_faults(check_result)),
+    ]
+    print_result(result, json, lambda _: print_fields(fields))
+    finish(ExitCode.FAILURE if check_result.faults else ExitCode.SUCCESS)
 
 
 def show_step_plan(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="A plan of steps: .yaml or .json.")],
+    file: StepPlanArgument,
     image: ImageOption = None,
     animation: AnimationOption = None,
     movement: MovementOption = None,
     json: JsonOption = False,
 ) -> None:
-    """A plan of steps: where it leads, and its steps.
+    """Show the goal and the steps of a step plan.
 
-    The picture: tracks of body and feet, when which foot is down, where on its way the body could be meanwhile, and how
-    firmly it stands.  The animation: body, legs and the polygon of the feet that are down.
+    The image shows the paths of body and feet, the contacts of each foot over time, the range of the body, and the
+    stability. The animation shows the body, the legs and the support polygon.
     """
     from roboyard.bringup.legged_robot import load_free_gait_model
-    from roboyard.cli.terminal import print_fields, print_json, print_table
+    from roboyard.cli.terminal import print_result
     from roboyard.walking.steps.plan_file import create_ground, load_step_plan
 
     outputs, step_file = StepPlanOutputs(image, animation, movement), load_step_plan(file)
@@ -423,63 +405,49 @@ def show_step_plan(
         ends = [plan.track[0, 1:3].tolist(), step_file.goal]
         outputs.write(plan, rig, create_ground(step_file.ground, rig, ends, plan.heading), step_file.goal)
     names = [leg.name for leg in rig.walker.legs]
-    if json:
-        print_json(
-            {
-                "file": file,
-                "robot": step_file.robot,
-                "goal": step_file.goal,
-                "duration": plan.duration,
-                "length": plan.length,
-                "steps": [
-                    {"leg": names[one.leg], "lifts": one.lifts, "lands": one.lands, "target": one.target}
-                    for one in plan.swings
-                ],
-                **outputs.files,
-            }
-        )
-        return
-    print_fields(
-        [
-            ("robot", step_file.robot),
-            ("goal", f"({step_file.goal[0]:.2f}, {step_file.goal[1]:.2f}) m"),
-            ("takes", f"{plan.duration:.1f} s for {plan.length:.2f} m, {len(plan.swings)} steps"),
-            *((f"{key}", value) for key, value in step_file.provenance.items()),
-            *((name, str(file)) for name, file in outputs.files.items()),
-        ]
-    )
-    print_table(
-        ["leg", "lifts [s]", "lands [s]", "x [m]", "y [m]", "z [m]"],
-        [
-            [names[one.leg], f"{one.lifts:.2f}", f"{one.lands:.2f}", *(f"{value:.3f}" for value in one.target)]
+    result = {
+        "file": file, "robot": step_file.robot, "goal": step_file.goal, "duration": plan.duration,
+        "length": plan.length, "provenance": dict(step_file.provenance),
+        "steps": [
+            {"leg": names[one.leg], "lifts": one.lifts, "lands": one.lands, "target": one.target}
             for one in plan.swings
         ],
-        {"lifts [s]", "lands [s]", "x [m]", "y [m]", "z [m]"},
+        **outputs.files,
+    }  # fmt: skip
+    files = [(name, str(file)) for name, file in outputs.files.items()]
+    print_result(result, json, lambda found: _print_step_plan(found, files))
+
+
+def _print_step_plan(result: dict[str, Any], files: list[tuple[str, str]]) -> None:
+    from roboyard.cli.terminal import print_fields, print_table
+
+    steps, goal = result["steps"], result["goal"]
+    print_fields(
+        [
+            ("robot", result["robot"]),
+            ("goal", f"({goal[0]:.2f}, {goal[1]:.2f}) m"),
+            ("duration", f"{result['duration']:.1f} s for {result['length']:.2f} m, {len(steps)} steps"),
+            *result["provenance"].items(),
+            *files,
+        ]
     )
+    headers = ["leg", "lifts [s]", "lands [s]", "x [m]", "y [m]", "z [m]"]
+    rows = [
+        [one["leg"], f"{one['lifts']:.2f}", f"{one['lands']:.2f}", *(f"{value:.3f}" for value in one["target"])]
+        for one in steps
+    ]
+    print_table(headers, rows, right=headers[1:])
 
 
 def _format_margin(check_result: Verdict) -> str:
     tilt = math.degrees(check_result.tilt)
-    return f"{check_result.margin:.3f} m at least from above; in space {tilt:.0f}° until it tips over"
+    return f"{check_result.margin:.3f} m in the plane; {tilt:.0f}° of tilt"
 
 
 def _format_faults(check_result: Verdict) -> str:
     if not check_result.faults:
-        return f"nothing is wrong at {check_result.looks} moments"
+        return f"no fault at {check_result.looks} instants"
     return "; ".join(f"{one.kind} at {one.time:.2f} s: {one.what}" for one in check_result.faults)
-
-
-def _parse_numbers(option: str, text: str, counts: tuple[int, ...]) -> list[float]:
-
-    try:
-        numbers = [float(word) for word in text.split(",")]
-    except ValueError:
-        numbers = []
-    if len(numbers) not in counts or not all(math.isfinite(number) and abs(number) < 1e4 for number in numbers):
-        raise InputError(
-            f"{option} {text[:80]!r}", valid=f"{' or '.join(map(str, counts))} numbers with commas, below 10000"
-        )
-    return numbers
 
 
 def _load_ground(
@@ -492,19 +460,19 @@ def _load_ground(
     settings: dict[str, Any] = {name: value for name, value in options.items() if value is not None}
     if kind in TERRAINS:
         if origin is not None:
-            settings["origin"] = _parse_numbers("--origin", origin, (2,))
+            settings["origin"] = parse_numbers("--origin", origin, 2, limit=_MAX_COORDINATE)
         if size is not None:
-            settings["size"] = _parse_numbers("--size", size, (2,))
+            settings["size"] = parse_numbers("--size", size, 2, limit=_MAX_COORDINATE)
         return load(TerrainConfig, yaml_from_data({"type": kind, "seed": seed, **settings}))
     if not Path(kind).suffix:
         raise InputError(
-            f"no ground {kind!r}", valid=f"{', '.join(TERRAINS.names())}, or a file of heights: .npy, .png"
+            f"unknown terrain {kind!r}", valid=f"{', '.join(TERRAINS.names())}, or a height map: .npy, .png"
         )
     for option, value in (("--size", size), ("--fraction", options["fraction"])):
         if value is not None:
             raise InputError(
-                f"{option} with a file of heights", valid=f"{option} with a kind: {', '.join(TERRAINS.names())}"
+                f"{option} requires a type of terrain, not a height map", valid=", ".join(TERRAINS.names())
             )
     if origin is not None:
-        settings["origin"] = _parse_numbers("--origin", origin, (2,))
+        settings["origin"] = parse_numbers("--origin", origin, 2, limit=_MAX_COORDINATE)
     return load(HeightMapFile, yaml_from_data({"file": str(Path(kind).resolve()), **settings}))

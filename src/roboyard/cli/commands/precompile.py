@@ -1,4 +1,4 @@
-"""``roboyard precompile``: compiles kernels before a first run needs them."""
+"""``roboyard precompile``: compiles kernels before a first run."""
 
 from __future__ import annotations
 
@@ -6,24 +6,28 @@ from typing import Annotated
 
 import typer
 
-from roboyard.cli.app import JsonOption
+from roboyard.cli.completion import complete_scenarios
+from roboyard.cli.options import ALL, JsonOption
 
 
 def precompile(
     scenarios: Annotated[
-        list[str] | None, typer.Argument(metavar="SCENARIO", help="Names or files: the kernels that their runs call.")
+        list[str] | None,
+        typer.Argument(
+            metavar="SCENARIO…", help="Scenarios whose kernels are compiled.", autocompletion=complete_scenarios
+        ),
     ] = None,
-    everything: Annotated[bool, typer.Option("--all", help="All kernels of the package.")] = False,
+    everything: Annotated[bool, ALL(", all kernels of the package")] = False,
     json: JsonOption = False,
 ) -> None:
-    """Compile kernels into the cache ahead of a first run.
+    """Compile kernels into the cache before a first run.
 
     Useful in a Dockerfile, or for the cache of a CI service.
 
-    Clones and environments with the same kernels, versions and processor share the cache.
-    `roboyard doctor` says where it lies.
+    Clones and environments with the same kernels, versions and processor share the cache, whose folder
+    `roboyard doctor` prints.
     """
-    from roboyard.cli.terminal import print_json, print_line, print_note
+    from roboyard.cli.terminal import print_line, print_note, print_result
     from roboyard.compute import cache_root, compile_all_kernels, expected_kernels, wait_for_kernels
     from roboyard.errors import InputError
     from roboyard.scenarios import load_scenario
@@ -44,9 +48,11 @@ def precompile(
         with build_run(resolve_scenario(spec), record=False):
             wait_for_kernels(report=report)
     n_ready = len(expected_kernels())
-    if json:
-        print_json({"kernels": n_ready, "without_examples": without_examples, "cache": str(cache_root())})
-        return
-    print_line(f"{n_ready} kernels ready in {cache_root()}")
-    if without_examples:
-        print_line(f"compiled at their first call, having no examples: {len(without_examples)}")
+    result = {"kernels": n_ready, "without_examples": without_examples, "cache": str(cache_root())}
+
+    def show(_: object) -> None:
+        print_line(f"{n_ready} kernels ready in {cache_root()}")
+        if without_examples:
+            print_line(f"{len(without_examples)} kernels have no example and compile at their first call")
+
+    print_result(result, json, show)

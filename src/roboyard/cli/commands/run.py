@@ -10,92 +10,109 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from roboyard.cli.app import JsonOption
+from roboyard.cli.options import (
+    DURATION,
+    JSON,
+    PAUSED,
+    QUIET,
+    RATE,
+    READ_ONLY,
+    ROBOT,
+    SEED,
+    SET,
+    SMOKE,
+    VIDEO,
+    VIEW_PORT,
+    WORLD,
+    JsonOption,
+    ScenarioArgument,
+    with_options,
+)
 from roboyard.cli.terminal import print_columns, print_line, style
+from roboyard.scenarios.run_options import RunOptions, SnapshotRequest
 
 if TYPE_CHECKING:
     from roboyard.cli.run_display import RunDisplay
-    from roboyard.scenarios import Run, RunResult, SnapshotRequest
+    from roboyard.scenarios import Run, RunResult
     from roboyard.view import View
 
 
 _MAX_FINDINGS = 5
-"""How many warnings about descriptions are shown before a run."""
+"""Maximum number of warnings about descriptions that are shown before a run."""
+_SCENARIO, _EXECUTION, _OUTPUT, _VIEW = "Scenario", "Execution", "Output", "View and bridges"
+"""Headings of options."""
 
 
+@with_options(RunOptions, {"replay_inputs": _EXECUTION, "from_snapshot": _EXECUTION, "out": _OUTPUT})
 def run(
-    scenario: Annotated[str, typer.Argument(metavar="SCENARIO", help="A name of `roboyard list`, or a file.")],
-    robot: Annotated[str | None, typer.Option(metavar="FILE|NAME", help="Another robot for the main one.")] = None,
-    world: Annotated[str | None, typer.Option(metavar="FILE|NAME", help="Another world.")] = None,
-    seed: Annotated[int | None, typer.Option(min=0, help="Of every random generator.")] = None,
-    settings: Annotated[
-        list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Another value: robots.rover.pose=[1,0,0].")
-    ] = None,
-    duration: Annotated[float | None, typer.Option(metavar="S", help="End after this simulated time [s].")] = None,
-    rate: Annotated[
-        float | None,
-        typer.Option(
-            metavar="X", min=0.0, help="1: real time (default with --view and bridges); 0: as fast as possible."
-        ),
-    ] = None,
-    paused: Annotated[bool, typer.Option("--paused", help="Begin paused: space goes on, s steps, q ends.")] = False,
-    replay_inputs: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Repeat what came from outside in this run or recording.")
-    ] = None,
-    from_snapshot: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Go on from a state that this scenario saved.")
-    ] = None,
+    scenario: ScenarioArgument,
+    *,
+    robot: Annotated[str | None, ROBOT("; it replaces the main one", rich_help_panel=_SCENARIO)] = None,
+    world: Annotated[str | None, WORLD("; it replaces the scenario's", rich_help_panel=_SCENARIO)] = None,
+    settings: Annotated[list[str] | None, SET(rich_help_panel=_SCENARIO)] = None,
+    seed: Annotated[int | None, SEED(rich_help_panel=_SCENARIO)] = None,
+    duration: Annotated[float | None, DURATION(" of the run [s]", rich_help_panel=_SCENARIO)] = None,
+    smoke: Annotated[bool, SMOKE(rich_help_panel=_SCENARIO)] = False,
+    rate: Annotated[float | None, RATE(rich_help_panel=_EXECUTION)] = None,
+    paused: Annotated[bool, PAUSED(rich_help_panel=_EXECUTION)] = False,
     save_snapshot: Annotated[
-        list[str] | None, typer.Option(metavar="T:FILE", help="Save the whole state at this simulated time [s].")
-    ] = None,
-    out: Annotated[Path | None, typer.Option(metavar="DIR", help="New folder; default: runs/SCENARIO-NNN.")] = None,
-    smoke: Annotated[bool, typer.Option("--smoke", help="The short variant, at most 5 s.")] = False,
-    video: Annotated[
-        bool | None, typer.Option("--video/--no-video", help="Make a video; default: what the scenario says.")
-    ] = None,
-    view: Annotated[bool, typer.Option("--view", help="Show it in a browser, and steer it there.")] = False,
-    view_port: Annotated[
-        int | None, typer.Option(metavar="N", min=1, max=65535, help="Port of --view; default: 8711, or a free one.")
-    ] = None,
-    read_only: Annotated[bool, typer.Option("--read-only", help="With --view: nobody may steer.")] = False,
-    ros2: Annotated[bool, typer.Option("--ros2", help="Be in ROS 2's graph, in the domain of ROS_DOMAIN_ID.")] = False,
-    ros1: Annotated[bool, typer.Option("--ros1", help="Be in ROS 1's graph, at the master of ROS_MASTER_URI.")] = False,
-    foxglove: Annotated[bool, typer.Option("--foxglove", help="Serve Foxglove, on port 8765.")] = False,
-    rosbridge: Annotated[bool, typer.Option("--rosbridge", help="Serve roslib's rosbridge, on port 9090.")] = False,
-    bridge_topics: Annotated[
-        list[str] | None, typer.Option(metavar="PATTERN", help="Topics that bridges show, as /rover/*; default: all.")
-    ] = None,
-    bridge_host: Annotated[str, typer.Option(metavar="ADDR", help="Address that bridges listen on.")] = "127.0.0.1",
-    bridge_port: Annotated[
-        int | None, typer.Option(metavar="N", min=1, max=65535, help="Port of --foxglove or --rosbridge.")
-    ] = None,
-    allow_origin: Annotated[
         list[str] | None,
-        typer.Option(metavar="ORIGIN", help="Web pages of this origin may connect to --foxglove or --rosbridge."),
+        typer.Option(metavar="T:FILE", help="Save a snapshot at this time [s].", rich_help_panel=_EXECUTION),
     ] = None,
     external: Annotated[
-        list[str] | None, typer.Option(metavar="NODE", help="Leave this node out; one outside takes its place.")
+        list[str] | None,
+        typer.Option(metavar="NODE", help="An external node replaces this node.", rich_help_panel=_EXECUTION),
     ] = None,
     external_timeout: Annotated[
         float | None,
-        typer.Option(metavar="S", min=0.1, help="How long calls of --external's services may take; default: 30."),
+        typer.Option(metavar="S", min=0.1, help="Timeout of external calls; default: 30.", rich_help_panel=_EXECUTION),
     ] = None,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress, only the verdict.")] = False,
-    json: JsonOption = False,
+    options: RunOptions,
+    video: Annotated[bool | None, VIDEO("; default: as the scenario says", rich_help_panel=_OUTPUT)] = None,
+    quiet: Annotated[bool, QUIET(rich_help_panel=_OUTPUT)] = False,
+    json: Annotated[bool, JSON(rich_help_panel=_OUTPUT)] = False,
+    view: Annotated[
+        bool, typer.Option("--view", help="Show and control the run in a browser.", rich_help_panel=_VIEW)
+    ] = False,
+    view_port: Annotated[int | None, VIEW_PORT(rich_help_panel=_VIEW)] = None,
+    read_only: Annotated[bool, READ_ONLY(rich_help_panel=_VIEW)] = False,
+    ros2: Annotated[
+        bool, typer.Option("--ros2", help="Join ROS 2, domain ROS_DOMAIN_ID.", rich_help_panel=_VIEW)
+    ] = False,
+    ros1: Annotated[
+        bool, typer.Option("--ros1", help="Join ROS 1, master ROS_MASTER_URI.", rich_help_panel=_VIEW)
+    ] = False,
+    foxglove: Annotated[
+        bool, typer.Option("--foxglove", help="Serve Foxglove on port 8765.", rich_help_panel=_VIEW)
+    ] = False,
+    rosbridge: Annotated[
+        bool, typer.Option("--rosbridge", help="Serve rosbridge on port 9090.", rich_help_panel=_VIEW)
+    ] = False,
+    bridge_topics: Annotated[
+        list[str] | None, typer.Option(metavar="PATTERN", help="Bridge only these topics.", rich_help_panel=_VIEW)
+    ] = None,
+    bridge_host: Annotated[
+        str, typer.Option(metavar="HOST", help="Address of the servers.", rich_help_panel=_VIEW)
+    ] = "127.0.0.1",
+    bridge_port: Annotated[
+        int | None, typer.Option(metavar="PORT", min=1, max=65535, help="Port of the server.", rich_help_panel=_VIEW)
+    ] = None,
+    allow_origin: Annotated[
+        list[str] | None, typer.Option(metavar="ORIGIN", help="Accept web pages of this origin.", rich_help_panel=_VIEW)
+    ] = None,
 ) -> None:
-    """Run a scenario and judge it.
+    """Run a scenario, evaluate its criteria, and write a report.
 
-    It leaves a folder with recording, metrics, report and the scenario as it was run.
-    A reset from outside begins it anew, in a folder beside it.
-
-    Exit code 0: the criteria held; 1: they did not, or the run failed; 2: the input was wrong; 130: Ctrl-C.
+    Exit code 0: all criteria passed; 1: a criterion or the run failed.
     """
     from contextlib import ExitStack
+    from dataclasses import replace
 
     from roboyard.cli.bridge_options import BridgeOptions, open_view
+    from roboyard.cli.exit_codes import finish
     from roboyard.cli.run_display import RunDisplay
-    from roboyard.cli.terminal import print_json, print_note
-    from roboyard.scenarios import RunControl, RunObserver, RunOptions, load_scenario, run_scenario
+    from roboyard.cli.terminal import print_note, print_result
+    from roboyard.scenarios import RunControl, RunObserver, load_scenario, run_scenario
 
     overrides = [*(settings or []), *([f"duration={duration!r}"] if duration is not None else [])]
     spec = load_scenario(scenario, overrides=overrides, smoke=smoke, robot=robot, world=world).with_seed(seed)
@@ -109,10 +126,15 @@ def run(
         external_timeout,
         allow_origin or (),
     )
+    run_options = replace(
+        options,
+        video="as_configured" if video is None else "always" if video else "never",
+        snapshots=tuple(_parse_snapshot(text, spec.config.duration) for text in save_snapshot or []),
+    )
     real_time_factor = rate if rate is not None else 1.0 if view or bridge_options.kinds else 0.0
 
     def run_once(folder: Path | None, browser_view: View | None) -> tuple[RunResult, RunDisplay, bool]:
-        """The outcome, what showed it, and whether it shall begin anew."""
+        """Return the result, the display, and whether a reset restarts the run."""
         control = RunControl(paused=paused, real_time_factor=real_time_factor)
         with RunDisplay(spec.name, spec.config.duration, control, quiet=quiet or json) as display:
 
@@ -123,14 +145,7 @@ def run(
 
             outcome = run_scenario(
                 spec,
-                RunOptions(
-                    out=folder,
-                    replay_inputs=replay_inputs,
-                    from_snapshot=from_snapshot,
-                    snapshots=tuple(_parse_snapshot(text, spec.config.duration) for text in save_snapshot or []),
-                    video="as_configured" if video is None else "always" if video else "never",
-                    bridges=tuple(bridge_options.attachments()),
-                ),
+                replace(run_options, out=folder, bridges=tuple(bridge_options.attachments())),
                 control=control,
                 observer=RunObserver(
                     on_progress=lambda _: display.tick(),
@@ -143,6 +158,7 @@ def run(
 
     with ExitStack() as stack:
         browser_view = stack.enter_context(open_view(view, view_port, read_only=read_only))
+        out = None if options.out is None else Path(options.out)
         outcome, display, is_restarting = run_once(out, browser_view)
         number = 1
         while is_restarting:
@@ -152,20 +168,15 @@ def run(
             outcome, display, is_restarting = run_once(
                 out and out.resolve().with_name(f"{out.resolve().name}-{number}"), browser_view
             )
-    if json:
-        print_json(
-            {
-                **outcome.metrics,
-                "folder": outcome.folder,
-                "files": outcome.files,
-                "notes": [*outcome.notes, *bridge_options.summary_lines()],
-            }
-        )
-    else:
+
+    def show(_: object) -> None:
         _print_outcome(outcome)
         for line in bridge_options.summary_lines():
             print_note(line)
-    raise typer.Exit(_exit_code(outcome, display.signal))
+
+    notes = [*outcome.notes, *bridge_options.summary_lines()]
+    print_result({**outcome.metrics, "folder": outcome.folder, "files": outcome.files, "notes": notes}, json, show)
+    finish(_exit_code(outcome, display.signal))
 
 
 def _print_outcome(outcome: RunResult) -> None:
@@ -177,10 +188,13 @@ def _print_outcome(outcome: RunResult) -> None:
 
 
 def _parse_snapshot(text: str, duration: float) -> SnapshotRequest:
-    """Time and file of ``T:FILE``."""
+    """Parse ``T:FILE`` into the time [s] and the file of a snapshot.
+
+    Raises:
+        InputError: It names no time of the run, or no file that can be written.
+    """
     from roboyard.config import UnitError, parse_quantity
     from roboyard.errors import InputError
-    from roboyard.scenarios import SnapshotRequest
 
     time, separator, file = text.partition(":")
     location = f"--save-snapshot {text}"
@@ -189,9 +203,9 @@ def _parse_snapshot(text: str, duration: float) -> SnapshotRequest:
     except (UnitError, ValueError) as error:
         raise InputError(str(error), location=location, valid="T:FILE, as 12.5:later.state") from None
     if not separator or not file:
-        raise InputError("names no file", location=location, valid="T:FILE, as 12.5:later.state")
+        raise InputError("the file is missing", location=location, valid="T:FILE, as 12.5:later.state")
     if not 0.0 <= seconds <= duration:
-        raise InputError(f"{seconds:g} s is not in the run", location=location, valid=f"0 to {duration:g} s")
+        raise InputError(f"{seconds:g} s is not within the run", location=location, valid=f"0 to {duration:g} s")
     path = Path(file)
     if path.is_dir() or not path.parent.is_dir():
         raise InputError(f"{path} cannot be a file", location=location, valid="a file in a folder that exists")
@@ -205,26 +219,30 @@ def _start_display(started_run: Run, display: RunDisplay) -> None:
     for finding in found[:_MAX_FINDINGS]:
         display.warn(finding)
     if len(found) > _MAX_FINDINGS:
-        display.warn(f"and {len(found) - _MAX_FINDINGS} more about the descriptions: `roboyard check` lists them")
+        display.warn(
+            f"and {len(found) - _MAX_FINDINGS} more warnings about the descriptions, which `roboyard check` lists"
+        )
     display.start(started_run.bus)
 
 
 def _exit_code(outcome: RunResult, number: int | None) -> int:
-    """Of a run that a signal ended, what shells show for that signal."""
+    """Return the exit code of a run; for a run that a signal ended, the code of that signal."""
+    from roboyard.cli.exit_codes import signal_exit_code
+
     if outcome.state == "interrupted" and number in (signal.SIGINT, signal.SIGTERM):
-        return 128 + number
+        return signal_exit_code(number)
     return outcome.exit_code
 
 
 def report(
-    folder: Annotated[Path, typer.Argument(metavar="DIR", help="A run's folder; also one whose run was killed.")],
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="Run folder, also of a killed run.")],
     json: JsonOption = False,
 ) -> None:
-    """Write a run's report anew.
+    """Write the report of a run again.
 
-    For a run whose process was killed the metrics are computed from its recording.
+    For a killed run the command computes the metrics from the recording.
     """
-    from roboyard.cli.terminal import print_json, print_line, print_note
+    from roboyard.cli.terminal import print_line, print_note, print_result
     from roboyard.scenarios import regenerate_report
     from roboyard.scenarios.provenance import compare_with_current, compare_with_lock, metadata_from_dict
     from roboyard.scenarios.run_folder import RunFolder
@@ -234,17 +252,18 @@ def report(
     provenance = document.get("provenance", {})
     notes = [compare_with_current(metadata_from_dict(provenance)), compare_with_lock(provenance.get("versions", {}))]
     notes = list(filter(None, notes))
-    if json:
-        print_json({**document, "report": page, "notes": notes})
-        return
-    print_criteria(document)
-    for line in notes:
-        print_note(line)
-    print_line(f"report  {page}")
+
+    def show(_: object) -> None:
+        print_criteria(document)
+        for line in notes:
+            print_note(line)
+        print_line(f"report  {page}")
+
+    print_result({**document, "report": page, "notes": notes}, json, show)
 
 
 def print_run_result(document: Mapping[str, Any], files: Mapping[str, Path]) -> None:
-    """Verdict, main numbers, and where everything lies."""
+    """Print the criteria, the main metrics and the files of a run."""
     print_criteria(document)
     print_metrics(document)
     if files:
@@ -253,14 +272,18 @@ def print_run_result(document: Mapping[str, Any], files: Mapping[str, Path]) -> 
 
 
 def print_criteria(document: Mapping[str, Any]) -> None:
-    """One line for the run, one for each criterion."""
+    """Print a line about the run, and one for each criterion."""
     is_success = bool(document["success"])
     state = str(document["state"])
     headline = (
-        "criteria held" if is_success and document["criteria"] else "done" if is_success else _ENDINGS.get(state, state)
+        "criteria passed"
+        if is_success and document["criteria"]
+        else "finished"
+        if is_success
+        else _ENDINGS.get(state, state)
     )
     color = "1;32" if is_success else "1;31"
-    criteria_note = "" if state == "done" or not document["criteria"] else "; criteria are not judged"
+    criteria_note = "" if state == "done" or not document["criteria"] else "; criteria are not evaluated"
     print_line(f"{style(headline, color, sys.stdout)}: {document['scenario']}, seed {document['seed']}{criteria_note}")
     if document.get("error"):
         print_line(f"  {document['error']}")
@@ -278,7 +301,7 @@ def print_metrics(document: Mapping[str, Any]) -> None:
     print_line("  " + ", ".join(f"{metric.shown} {metric.format_value(value)}" for metric, value in found))
 
 
-_ENDINGS = {"done": "criteria not held", "failed": "failed", "killed": "killed"}
+_ENDINGS = {"done": "criteria failed", "failed": "failed", "killed": "killed"}
 
 
 def _format_values(found: Mapping[str, Any]) -> str:
@@ -287,7 +310,7 @@ def _format_values(found: Mapping[str, Any]) -> str:
 
 
 def _format_reason(found: Mapping[str, Any]) -> str:
-    """Why a criterion was not held or could not be judged, if there is more to say than its values."""
+    """Return the reason of a failed criterion that its values do not show."""
     return f", {found['reason']}" if found["reason"] and found["passed"] is False else ""
 
 

@@ -1,4 +1,4 @@
-"""``roboyard schema``: JSON Schema of the files that people write, for editors."""
+"""``roboyard schema``: JSON Schema of scenario, robot and other files, for editors."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from roboyard.cli.app import JsonOption
+from roboyard.cli.options import OUT, JsonOption
 
 FILE_TYPES: dict[str, tuple[str, str]] = {
     "scenario": ("roboyard.scenarios.schema:ScenarioConfig", "Scenario, for `roboyard run`."),
@@ -34,32 +34,30 @@ def schema(
         str | None, typer.Argument(metavar="[KIND]", help=f"{_KIND_NAMES} or node; default: list them.")
     ] = None,
     name: Annotated[
-        str | None, typer.Argument(metavar="[NAME]", help="Of a node: as in `roboyard list nodes`, or file.py:Class.")
+        str | None, typer.Argument(metavar="[NAME]", help="A node: a name of `roboyard list nodes`, or file.py:Class.")
     ] = None,
-    everything: Annotated[
-        Path | None, typer.Option("--all", metavar="DIR", help="Write all schemas into this folder.")
-    ] = None,
+    out: Annotated[Path | None, OUT(": a folder for all schemas", metavar="DIR")] = None,
     json: JsonOption = False,
 ) -> None:
     """Print the JSON Schema of a kind of file, for editors.
 
-    Editors that know the schema complete keys, show their meaning and mark mistakes while you type.
+    Editors that know the schema complete keys, show their meaning and mark mistakes.
     """
-    from roboyard.cli.terminal import print_columns, print_json
+    from roboyard.cli.terminal import print_columns, print_line, print_lines, print_result
     from roboyard.errors import InputError
 
-    if everything is not None:
+    if out is not None:
         if kind is not None:
-            raise InputError(f"--all and {kind!r} exclude each other", valid="one of them")
-        _write_all(everything, json)
+            raise InputError(f"only one of --out and {kind!r} is allowed", valid="one of them")
+        written = _write_all(out)
+        print_result({"ok": True, "files": written}, json, lambda _: print_line(f"{len(written)} schemas in {out}"))
     elif kind is None:
-        if json:
-            print_json({"kinds": [{"name": one, "about": summary} for one, (_, summary) in FILE_TYPES.items()]})
-        else:
-            summaries = [(one, summary) for one, (_, summary) in FILE_TYPES.items()]
-            print_columns([*summaries, ("node NAME", "Parameters of a node.")])
+        kinds = [{"name": one, "summary": summary} for one, (_, summary) in FILE_TYPES.items()]
+        rows = [*((one["name"], one["summary"]) for one in kinds), ("node NAME", "Parameters of a node.")]
+        print_result({"kinds": kinds}, json, lambda _: print_columns(rows))
     else:
-        _print_schema(make_schema(kind, name))
+        found = make_schema(kind, name)
+        print_result(found, json, lambda _: print_lines([_format_schema(found).rstrip()]))
 
 
 def make_schema(kind: str, name: str | None = None) -> dict[str, Any]:
@@ -92,35 +90,25 @@ def make_schema(kind: str, name: str | None = None) -> dict[str, Any]:
     return json_schema(getattr(import_module(module), attribute), title=f"Roboyard {kind} file", description=summary)
 
 
-def _print_schema(schema: dict[str, Any]) -> None:
-    from roboyard.cli.terminal import print_line
-
-    print_line(_format_schema(schema).rstrip())
-
-
 def _format_schema(schema: dict[str, Any]) -> str:
     import json
 
     return json.dumps(schema, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
 
 
-def _write_all(folder: Path, as_json: bool) -> None:
-    """Write the schemas of all kinds of files and of all registered nodes."""
+def _write_all(folder: Path) -> list[Path]:
+    """Write the schemas of all kinds of files and of all registered nodes; return the files."""
     from roboyard.bringup import catalog
-    from roboyard.cli.terminal import print_json, print_line
     from roboyard.config import write_atomic
     from roboyard.errors import InputError
 
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise InputError(f"--all {folder}: {error.strerror}", valid="a folder that can be made") from error
+        raise InputError(f"--out {folder}: {error.strerror}", valid="a folder that can be created") from error
     written: list[Path] = []
     for kind, name in [*((kind, None) for kind in FILE_TYPES), *(("node", name) for name in catalog.NODES.names())]:
         path = folder / f"{kind if name is None else f'node-{name}'}.schema.json"
         write_atomic(path, _format_schema(make_schema(kind, name)))
         written.append(path)
-    if as_json:
-        print_json({"ok": True, "files": written})
-    else:
-        print_line(f"{len(written)} schemas in {folder}")
+    return written

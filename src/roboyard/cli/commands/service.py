@@ -1,4 +1,4 @@
-"""``roboyard service``: questions to nodes of a live run."""
+"""``roboyard service``: services of the nodes of a live run."""
 
 from __future__ import annotations
 
@@ -6,77 +6,71 @@ from typing import Annotated
 
 import typer
 
-from roboyard.cli.app import JsonOption, RunOption, command_group
+from roboyard.cli.app import command_group
+from roboyard.cli.options import ALL, JsonOption, RunOption
 
 app = command_group("Services: list, type, find, call.")
+
+ServiceArgument = Annotated[str, typer.Argument(metavar="SERVICE", help="Service; the leading slash may be left out.")]
 
 
 @app.command("list")
 def list_command(
     run: RunOption = None,
-    everything: Annotated[bool, typer.Option("--all", "-a", help="Those of parameters too.")] = False,
+    everything: Annotated[bool, ALL(", also services of parameters")] = False,
     json: JsonOption = False,
 ) -> None:
-    """All services with their types."""
+    """List all services with their types."""
     from roboyard.cli.graph import list_services
     from roboyard.cli.source import open_live_source
-    from roboyard.cli.terminal import print_json, print_table
+    from roboyard.cli.terminal import print_result, print_table
 
     with open_live_source(run) as source:
         services = list_services(source)
     if not everything:
         services = {name: kind for name, kind in services.items() if not kind.startswith("rcl_interfaces/")}
-    if json:
-        print_json({"services": services})
-    else:
-        print_table(("service", "type"), services.items())
+    print_result(
+        {"services": services}, json, lambda found: print_table(("service", "type"), found["services"].items())
+    )
 
 
 @app.command("type")
-def type_command(
-    service: Annotated[str, typer.Argument(metavar="SERVICE", help="Its name, with or without the leading slash.")],
-    run: RunOption = None,
-    json: JsonOption = False,
-) -> None:
-    """Its type."""
+def type_command(service: ServiceArgument, run: RunOption = None, json: JsonOption = False) -> None:
+    """Print the type of a service."""
     from roboyard.cli.graph import find_endpoint, list_services
     from roboyard.cli.source import open_live_source
-    from roboyard.cli.terminal import print_json, print_line
+    from roboyard.cli.terminal import print_line, print_result
 
     with open_live_source(run) as source:
-        name, served = find_endpoint(source, "service", service, list_services(source))
-    if json:
-        print_json({"service": name, "type": served})
-    else:
-        print_line(served)
+        name, service_type = find_endpoint(source, "service", service, list_services(source))
+    print_result({"service": name, "type": service_type}, json, lambda found: print_line(found["type"]))
 
 
 @app.command("find")
 def find(
-    kind: Annotated[str, typer.Argument(metavar="TYPE", help="e.g. SetBool or std_srvs/srv/SetBool.")],
+    type_name: Annotated[str, typer.Argument(metavar="TYPE", help="e.g. SetBool or std_srvs/srv/SetBool.")],
     run: RunOption = None,
     json: JsonOption = False,
 ) -> None:
-    """Services of a type.  Exit code 1 if there is none."""
+    """Print the services of a type.
+
+    Exit code 1: no service has this type.
+    """
+    from roboyard.cli.exit_codes import ExitCode, finish
     from roboyard.cli.graph import list_services
     from roboyard.cli.source import open_live_source
-    from roboyard.cli.terminal import print_json, print_line
+    from roboyard.cli.terminal import print_lines, print_result
 
     with open_live_source(run) as source:
-        served = list_services(source)
-    found = [name for name, full in served.items() if kind in (full, full.rpartition("/")[2])]
-    if json:
-        print_json({"type": kind, "services": found})
-    else:
-        for name in found:
-            print_line(name)
-    if not found:
-        raise typer.Exit(1)
+        services = list_services(source)
+    names = [name for name, full in services.items() if type_name in (full, full.rpartition("/")[2])]
+    print_result({"type": type_name, "services": names}, json, lambda found: print_lines(found["services"]))
+    finish(ExitCode.SUCCESS if names else ExitCode.FAILURE)
 
 
 @app.command("call")
 def call(
-    service: Annotated[str, typer.Argument(metavar="SERVICE", help="Its name, with or without the leading slash.")],
+    service: ServiceArgument,
     type_and_values: Annotated[
         list[str] | None,
         typer.Argument(metavar="[TYPE] [VALUES]", help="e.g. '{data: true}'; the type may be left out."),
@@ -84,24 +78,14 @@ def call(
     run: RunOption = None,
     json: JsonOption = False,
 ) -> None:
-    """Call a service and print what it answers."""
+    """Call a service and print its response."""
     from roboyard.cli.arguments import parse_type_and_values
-    from roboyard.cli.graph import find_endpoint, list_services
+    from roboyard.cli.graph import call_service
     from roboyard.cli.message_text import to_plain, to_text
     from roboyard.cli.source import open_live_source
-    from roboyard.cli.terminal import print_json, print_line
-    from roboyard.errors import InputError
-    from roboyard.messages import service_type
-    from roboyard.messages.from_data import message_from_data
+    from roboyard.cli.terminal import print_line, print_result
 
     with open_live_source(run) as source:
-        name, served = find_endpoint(source, "service", service, list_services(source))
-        kind, data = parse_type_and_values(type_and_values or [])
-        if kind is not None and service_type(kind).name != served:
-            raise InputError(f"service {name} is a {served}, not a {kind}", location=source.name)
-        types = service_type(served)
-        response = source.connection.call(name, types, message_from_data(types.Request, data))
-    if json:
-        print_json({"service": name, "type": served, "response": to_plain(response)})
-    else:
-        print_line(to_text(response))
+        name, type_name, response = call_service(source, service, *parse_type_and_values(type_and_values or []))
+    result = {"service": name, "type": type_name, "response": to_plain(response)}
+    print_result(result, json, lambda _: print_line(to_text(response)))

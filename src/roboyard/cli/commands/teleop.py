@@ -1,4 +1,4 @@
-"""``roboyard teleop``: drive a robot of a live run by hand."""
+"""``roboyard teleop``: drives a robot of a live run by keyboard or gamepad."""
 
 from __future__ import annotations
 
@@ -8,42 +8,39 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from roboyard.cli.app import RunOption
+from roboyard.cli.options import RATE, ROBOT, TOPIC, RunOption
 
 if TYPE_CHECKING:
     from roboyard.bus.socket.registry import LiveRun
 
 
 class TeleopKind(StrEnum):
-    """What steers."""
+    """Kind of the teleoperation device."""
 
     keyboard = "keyboard"
     gamepad = "gamepad"
 
 
 def teleop(
-    kind: Annotated[
-        TeleopKind, typer.Argument(metavar="[keyboard|gamepad]", help="What steers.")
-    ] = TeleopKind.keyboard,
-    robot: Annotated[str | None, typer.Option(metavar="NAME", help="Default: the main one.")] = None,
-    speed: Annotated[float, typer.Option(metavar="M/S", min=0.01, max=20.0, help="Full speed.")] = 0.5,
+    kind: Annotated[TeleopKind, typer.Argument(metavar="[keyboard|gamepad]", help="Device.")] = TeleopKind.keyboard,
+    robot: Annotated[str | None, ROBOT(" in the run; default: the main one", autocompletion=None)] = None,
+    speed: Annotated[float, typer.Option(metavar="M/S", min=0.01, max=20.0, help="Maximum speed [m/s].")] = 0.5,
     angular_speed: Annotated[
-        float, typer.Option("--turn", metavar="RAD/S", min=0.01, max=20.0, help="Full turn.")
+        float, typer.Option("--turn", metavar="RAD/S", min=0.01, max=20.0, help="Maximum angular speed [rad/s].")
     ] = 1.0,
     gamepad_map: Annotated[
-        str | None,
-        typer.Option("--gamepad-map", metavar="NAME|FILE", help="Gamepad: ps3, f710, generic, or a YAML file."),
+        str | None, typer.Option(metavar="NAME|FILE", help="Map of the gamepad: ps3, f710, generic, or a YAML file.")
     ] = None,
-    device: Annotated[Path | None, typer.Option(metavar="FILE", help="Gamepad; default: /dev/input/js0.")] = None,
-    topic: Annotated[str | None, typer.Option(metavar="NAME", help="Of wanted twists, if not cmd_vel.")] = None,
-    rate: Annotated[
-        float, typer.Option(metavar="X", min=0.0, help="The run's pace meanwhile; 0: leave it as it is.")
-    ] = 1.0,
+    device: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Device of the gamepad; default: /dev/input/js0.")
+    ] = None,
+    topic: Annotated[str | None, TOPIC(" of the commands; default: cmd_vel of the robot")] = None,
+    rate: Annotated[float, RATE("; here 0 keeps that of the run")] = 1.0,
     run: RunOption = None,
 ) -> None:
-    """Drive a robot by held keys or a gamepad.
+    """Drive a robot by keyboard or gamepad.
 
-    Ctrl-C ends it, and the robot stops.  A gamepad that is unplugged is a lost link.
+    Ctrl-C ends the command, and the robot stops. An unplugged gamepad acts as a lost link.
     """
     from math import isfinite
 
@@ -56,9 +53,9 @@ def teleop(
 
     for name, value in (("--speed", speed), ("--turn", angular_speed), ("--rate", rate)):
         if not isfinite(value):
-            raise InputError(f"{value}", location=name, valid="a number")
+            raise InputError(f"{name} must be a finite number, got {value}")
     if kind is TeleopKind.keyboard and (gamepad_map is not None or device is not None):
-        raise InputError("--gamepad-map and --device are of gamepads", valid="`roboyard teleop gamepad`")
+        raise InputError("--gamepad-map and --device require a gamepad", valid="`roboyard teleop gamepad`")
     pad_map = find_map(gamepad_map or "generic") if kind is TeleopKind.gamepad else None
     with connect(run) as connection:
         command_topics = find_command_topics(connection.graph(), robot, topic)
@@ -79,7 +76,7 @@ def teleop(
 
 
 def _restore_rate(run: LiveRun, previous_rate: float) -> None:
-    """Let the run go on at the pace it had."""
+    """Restore the real-time factor of the run."""
     from contextlib import suppress
 
     from roboyard.bus.socket import RunConnection

@@ -1,4 +1,4 @@
-"""``roboyard tf``: frames and where they are in each other."""
+"""``roboyard tf``: transforms between the frames of a live run or a recording."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from roboyard.cli.app import FileOption, JsonOption, RunOption, command_group
+from roboyard.cli.app import command_group
+from roboyard.cli.options import JSON, CountOption, FileOption, JsonOption, OnceOption, RunOption, TimeOption
 
 if TYPE_CHECKING:
     from roboyard.cli.source import LiveSource
@@ -16,51 +17,47 @@ if TYPE_CHECKING:
 app = command_group("Transforms: tree, echo.")
 
 _PRINT_PERIOD = 1.0
-"""Wall time between two lines about a live run [s]."""
+"""Wall time between two poses of a live run [s]."""
 _LOOKUP_TIMEOUT = 5.0
-"""How long a live run may take to publish the frames that are asked for [wall s]."""
+"""Maximum wait for the requested frames of a live run [wall s]."""
+_MAX_TIME = 1e10
 
 
 @app.command("tree")
 def tree(run: RunOption = None, file: FileOption = None, json: JsonOption = False) -> None:
-    """The tree of frames: who publishes each, and how often."""
+    """Show the tree of frames with their publishers and rates."""
     from roboyard.cli.buffered_recording import collect_transforms
     from roboyard.cli.source import open_source
-    from roboyard.cli.terminal import print_json, print_note
+    from roboyard.cli.terminal import print_result
     from roboyard.record import tf_tree
 
     with open_source(run, file) as source:
         frames = tf_tree(collect_transforms(source))
-    if json:
-        print_json({"frames": [{**_frame_data(frame), "rate": frame.rate} for frame in frames]})
-    elif not frames:
-        print_note("no transforms")
-    else:
-        _print_tree(frames)
+    print_result({"frames": [_frame_data(frame) for frame in frames]}, json, lambda _: _print_tree(frames))
 
 
 @app.command("echo")
 def echo(
-    reference: Annotated[str, typer.Argument(metavar="REFERENCE", help="Frame to express in, e.g. odom.")],
-    frame: Annotated[str, typer.Argument(metavar="FRAME", help="Frame whose pose is wanted, e.g. base_link.")],
+    reference: Annotated[str, typer.Argument(metavar="REFERENCE", help="Reference frame, e.g. odom.")],
+    frame: Annotated[str, typer.Argument(metavar="FRAME", help="Frame whose pose is printed, e.g. base_link.")],
     run: RunOption = None,
     file: FileOption = None,
-    count: Annotated[int | None, typer.Option("-n", "--count", min=1, help="End after so many lines.")] = None,
-    once: Annotated[bool, typer.Option("--once", help="Only once.")] = False,
-    time: Annotated[float | None, typer.Option("--time", help="Moment in a recording [s]; default: the last.")] = None,
-    json: Annotated[bool, typer.Option("--json", help="One JSON object a line for each pose.")] = False,
+    count: CountOption = None,
+    once: OnceOption = False,
+    time: TimeOption = None,
+    json: Annotated[bool, JSON(", one object per pose")] = False,
 ) -> None:
-    """Pose of FRAME in REFERENCE.
+    """Print the pose of FRAME in REFERENCE.
 
-    Of a live run about once a second, of a recording at one moment.
+    Of a live run once a second, of a recording at one time.
     """
     from roboyard.bus import TransformError
     from roboyard.cli.source import LiveSource, RecordingSource, open_source
     from roboyard.errors import InputError
     from roboyard.record import tf_echo
 
-    if time is not None and not 0.0 <= time < 1e10:
-        raise InputError(f"--time {time:g}", valid="seconds, as the recording's messages count them")
+    if time is not None and not 0.0 <= time < _MAX_TIME:
+        raise InputError(f"--time {time:g}", valid="seconds, as in the messages of the recording")
     with open_source(run, file) as source:
         try:
             if isinstance(source, RecordingSource):
@@ -68,7 +65,7 @@ def echo(
                 _print_pose(reference, frame, tf_echo(source.recording, reference, frame, time_ns), time_ns, json=json)
             elif isinstance(source, LiveSource):
                 if time is not None:
-                    raise InputError("--time is for recordings", valid="a live run shows its newest transform")
+                    raise InputError("--time requires a recording", valid="--file, or no --time")
                 _print_live_poses(source, reference, frame, 1 if once else count, json=json)
         except TransformError as error:
             raise InputError(error.message, location=source.name, valid=error.valid) from error
@@ -94,35 +91,40 @@ def _print_live_poses(source: LiveSource, reference: str, frame: str, count: int
         if n_printed == count:
             return
     if not n_printed:
-        buffer.lookup(reference, frame)  # says what is missing
+        buffer.lookup(reference, frame)  # raises an error that names the missing frame
 
 
 def _print_pose(reference: str, frame: str, pose: SE3, time_ns: int | None, *, json: bool) -> None:
     import math
 
-    from roboyard.cli.terminal import flush_output, format_time, print_json, print_line
+    from roboyard.cli.terminal import flush_output, format_time, print_line, print_result
 
     w, x, y, z = (float(value) for value in pose.rotation)
-    if json:
-        when = None if time_ns is None else time_ns * 1e-9
-        rotation = {"x": x, "y": y, "z": z, "w": w}
-        translation = dict(zip("xyz", pose.xyz, strict=True))
-        print_json(
-            {"reference": reference, "frame": frame, "time": when, "translation": translation, "rotation": rotation}
-        )
-        return
-    angles = "  ".join(f"{value:.4f}" for value in pose.rpy)
-    degrees = "  ".join(f"{math.degrees(value):.2f}" for value in pose.rpy)
-    print_line(f"{frame} in {reference}" + ("" if time_ns is None else f" at {format_time(time_ns)}"))
-    print_line(f"  translation  {'  '.join(f'{value:.4f}' for value in pose.xyz)} m")
-    print_line(f"  quaternion   {x:.5f}  {y:.5f}  {z:.5f}  {w:.5f} (x y z w)")
-    print_line(f"  rpy          {angles} rad = {degrees} deg")
-    flush_output()
+
+    def show(_: object) -> None:
+        angles = "  ".join(f"{value:.4f}" for value in pose.rpy)
+        degrees = "  ".join(f"{math.degrees(value):.2f}" for value in pose.rpy)
+        print_line(f"{frame} in {reference}" + ("" if time_ns is None else f" at {format_time(time_ns)}"))
+        print_line(f"  translation  {'  '.join(f'{value:.4f}' for value in pose.xyz)} m")
+        print_line(f"  quaternion   {x:.5f}  {y:.5f}  {z:.5f}  {w:.5f} (x y z w)")
+        print_line(f"  rpy          {angles} rad = {degrees} deg")
+        flush_output()
+
+    result = {
+        "reference": reference,
+        "frame": frame,
+        "time": None if time_ns is None else time_ns * 1e-9,
+        "translation": dict(zip("xyz", pose.xyz, strict=True)),
+        "rotation": {"x": x, "y": y, "z": z, "w": w},
+    }
+    print_result(result, json, show)
 
 
 def _print_tree(frames: tuple[FrameInfo, ...]) -> None:
-    from roboyard.cli.terminal import print_line
+    from roboyard.cli.terminal import print_line, print_note
 
+    if not frames:
+        print_note("no transforms")
     children: dict[str | None, list[FrameInfo]] = {}
     for info in frames:
         children.setdefault(info.parent, []).append(info)
@@ -146,4 +148,4 @@ def _publisher_text(info: FrameInfo) -> str:
 def _frame_data(info: FrameInfo) -> dict[str, Any]:
     from dataclasses import asdict
 
-    return asdict(info)
+    return {**asdict(info), "rate": info.rate}

@@ -1,106 +1,116 @@
-"""``roboyard topic``: messages of a live run or a recording."""
+"""``roboyard topic``: topics of a live run or a recording."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
 import typer
 
-from roboyard.cli.app import FileOption, JsonOption, RunOption, command_group
+from roboyard.cli.app import command_group
 from roboyard.cli.arguments import parse_type_and_values
+from roboyard.cli.options import (
+    JSON,
+    TOPIC,
+    CountOption,
+    FileOption,
+    JsonOption,
+    OnceOption,
+    RunOption,
+    TopicArgument,
+    WindowOption,
+)
 from roboyard.cli.source import LiveSource, absolute_name, validate_new_name
 from roboyard.errors import InputError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from roboyard.cli.source import Source
+    from roboyard.cli.source import Source, TopicSummary
+    from roboyard.record.topic_statistics import ReceivedSizes
 
 
 app = command_group("Topics: list, info, echo, hz, bw, delay, pub, save_map, …")
 
-TopicArgument = Annotated[str, typer.Argument(metavar="TOPIC", help="Its name, with or without the leading slash.")]
-WindowOption = Annotated[int, typer.Option("--window", "-w", min=2, help="Look at this many of the latest messages.")]
 MapModeName = Literal["trinary", "scale", "raw"]
-CountOption = Annotated[int | None, typer.Option("-n", "--count", metavar="COUNT", min=1, help="End after so many.")]
+_DEFAULT_WINDOW = 10_000
 
 
 @app.command("list")
 def list_topics(run: RunOption = None, file: FileOption = None, json: JsonOption = False) -> None:
-    """All topics with type, count and rate (per simulated second)."""
+    """List all topics with their types, counts and rates.
+
+    Rates are per simulated second.
+    """
     from roboyard.cli.source import open_source
-    from roboyard.cli.terminal import print_json, print_table
+    from roboyard.cli.terminal import print_result, print_table
 
     with open_source(run, file) as source:
         topics = source.topics()
-    if json:
-        print_json({"topics": topics})
-        return
     rows = [(t.name, t.type, t.count, None if t.rate is None else f"{t.rate:.4g}") for t in topics]
-    print_table(("topic", "type", "count", "hz"), rows, right=("count", "hz"))
+    show = lambda _: print_table(("topic", "type", "count", "hz"), rows, right=("count", "hz"))  # noqa: E731
+    print_result({"topics": topics}, json, show)
 
 
 @app.command("info")
 def info(topic: TopicArgument, run: RunOption = None, file: FileOption = None, json: JsonOption = False) -> None:
-    """One topic: type, who publishes, who listens."""
+    """Show the type, the publishers and the subscribers of a topic."""
     from roboyard.cli.source import open_source
-    from roboyard.cli.terminal import print_fields, print_json
+    from roboyard.cli.terminal import print_result
 
     with open_source(run, file) as source:
         found = source.topic(topic)
-    if json:
-        print_json({"topic": found})
-        return
+    print_result({"topic": found}, json, lambda _: _print_topic(found))
+
+
+def _print_topic(topic: TopicSummary) -> None:
+    from roboyard.cli.terminal import print_fields
+
     print_fields(
         [
-            ("topic", found.name),
-            ("type", found.type),
-            ("published by", ", ".join(found.publishers) or "nobody"),
-            ("heard by", None if found.subscribers is None else ", ".join(found.subscribers) or "nobody"),
-            ("messages", f"{found.count:,}"),
-            ("rate", None if found.rate is None else f"{found.rate:.4g} Hz"),
-            ("latched", "yes: late listeners get the last message" if found.latched else "no"),
+            ("topic", topic.name),
+            ("type", topic.type),
+            ("publishers", ", ".join(topic.publishers) or "none"),
+            ("subscribers", None if topic.subscribers is None else ", ".join(topic.subscribers) or "none"),
+            ("messages", f"{topic.count:,}"),
+            ("rate", None if topic.rate is None else f"{topic.rate:.4g} Hz"),
+            ("latched", "yes: late subscribers get the last message" if topic.latched else "no"),
         ]
     )
 
 
 @app.command("type")
 def topic_type(topic: TopicArgument, run: RunOption = None, file: FileOption = None, json: JsonOption = False) -> None:
-    """Its type."""
+    """Print the type of a topic."""
     from roboyard.cli.source import open_source
-    from roboyard.cli.terminal import print_json, print_line
+    from roboyard.cli.terminal import print_line, print_result
 
     with open_source(run, file) as source:
         found = source.topic(topic)
-    if json:
-        print_json({"topic": found.name, "type": found.type})
-    else:
-        print_line(found.type)
+    print_result({"topic": found.name, "type": found.type}, json, lambda result: print_line(result["type"]))
 
 
 @app.command("find")
 def find_topics(
-    kind: Annotated[str, typer.Argument(metavar="TYPE", help="e.g. Twist or geometry_msgs/msg/Twist.")],
+    type_name: Annotated[str, typer.Argument(metavar="TYPE", help="e.g. Twist or geometry_msgs/msg/Twist.")],
     run: RunOption = None,
     file: FileOption = None,
     json: JsonOption = False,
 ) -> None:
-    """Topics of a type.  Exit code 1 if there is none."""
+    """Print the topics of a type.
+
+    Exit code 1: no topic has this type.
+    """
+    from roboyard.cli.exit_codes import ExitCode, finish
     from roboyard.cli.source import open_source
-    from roboyard.cli.terminal import print_json, print_line
+    from roboyard.cli.terminal import print_lines, print_result
 
     with open_source(run, file) as source:
-        found = [view.name for view in source.topics() if kind in (view.type, view.type.rpartition("/")[2])]
-    if json:
-        print_json({"type": kind, "topics": found})
-    else:
-        for name in found:
-            print_line(name)
-    if not found:
-        raise typer.Exit(1)
+        names = [one.name for one in source.topics() if type_name in (one.type, one.type.rpartition("/")[2])]
+    print_result({"type": type_name, "topics": names}, json, lambda found: print_lines(found["topics"]))
+    finish(ExitCode.SUCCESS if names else ExitCode.FAILURE)
 
 
 @app.command("echo")
@@ -109,24 +119,27 @@ def echo(
     run: RunOption = None,
     file: FileOption = None,
     count: CountOption = None,
-    once: Annotated[bool, typer.Option("--once", help="Only the first message.")] = False,
-    field: Annotated[str, typer.Option(metavar="PATH", help="Only this part: pose.pose.position, ranges.0.")] = "",
-    full: Annotated[bool, typer.Option("--full-length", "-l", help="Write long arrays out.")] = False,
-    csv: Annotated[bool, typer.Option("--csv", help="A line of values for each message, names in the first.")] = False,
-    no_arrays: Annotated[bool, typer.Option("--no-arr", help="Of arrays only how long they are.")] = False,
-    stamps: Annotated[bool, typer.Option("--time", help="Say when each came and from whom.")] = False,
-    json: Annotated[bool, typer.Option("--json", help="One JSON object a line for each message.")] = False,
+    once: OnceOption = False,
+    field: Annotated[
+        str, typer.Option(metavar="PATH", help="Print only this field: pose.pose.position, ranges.0.")
+    ] = "",
+    full: Annotated[bool, typer.Option("--full-length", "-l", help="Print long arrays in full.")] = False,
+    csv: Annotated[bool, typer.Option("--csv", help="Print comma-separated values, one message per line.")] = False,
+    no_arrays: Annotated[bool, typer.Option("--no-arr", help="Print only the length of arrays.")] = False,
+    timestamps: Annotated[
+        bool, typer.Option("--timestamps", help="Print the time and the publisher of each message.")
+    ] = False,
+    json: Annotated[bool, JSON(", one object per message")] = False,
 ) -> None:
-    """Print messages as they come (or as they were recorded), in YAML."""
+    """Print the messages of a topic as YAML."""
     from itertools import islice
 
     from roboyard.cli.message_text import flatten, format_csv, get_field, strip_arrays, to_plain, to_text
     from roboyard.cli.source import open_source
-    from roboyard.cli.terminal import flush_output, format_time, print_json, print_line
-    from roboyard.errors import InputError
+    from roboyard.cli.terminal import flush_output, format_time, print_line, print_result
 
     if csv and json:
-        raise InputError("--csv and --json exclude each other", valid="one of them")
+        raise InputError("only one of --csv and --json is allowed", valid="one of them")
     with open_source(run, file) as source:
         name = source.topic(topic).name
         for number, received in enumerate(islice(source.messages([name]), 1 if once else count)):
@@ -138,16 +151,11 @@ def echo(
                 if number == 0:
                     print_line(format_csv(["time", *values]))
                 print_line(format_csv([f"{received.time_ns * 1e-9:.9f}", *values.values()]))
-                if source.is_live:
-                    flush_output()
-                continue
-            if json:
-                head = {"topic": name, "time": received.time_ns * 1e-9, "publisher": received.publisher}
-                print_json({**head, "message": to_plain(part)})
-                continue
-            if stamps:
-                print_line(f"# {format_time(received.time_ns)} {received.publisher}".rstrip())
-            print_line(f"{to_text(part, full=full)}\n---")
+            else:
+                result = {"topic": name, "time": received.time_ns * 1e-9, "publisher": received.publisher}
+                head = f"# {format_time(received.time_ns)} {received.publisher}".rstrip() + "\n" if timestamps else ""
+                content = to_plain(part) if json else f"{head}{to_text(part, full=full)}\n---"
+                print_result({**result, "message": content}, json, lambda found: print_line(str(found["message"])))
             if source.is_live:
                 flush_output()
 
@@ -158,26 +166,24 @@ def hz(
     run: RunOption = None,
     file: FileOption = None,
     count: CountOption = None,
-    window: WindowOption = 10_000,
+    window: WindowOption = _DEFAULT_WINDOW,
     json: JsonOption = False,
 ) -> None:
-    """How regularly messages come, in simulated time."""
+    """Measure the rate of a topic in simulated time."""
     from roboyard.cli.source import open_source
-    from roboyard.cli.terminal import print_json, print_line
-    from roboyard.cli.topic_statistics import compute_rate, receive_sizes
+    from roboyard.cli.terminal import print_line, print_result
+    from roboyard.cli.topic_statistics import format_rate, receive_sizes
+    from roboyard.record.topic_statistics import compute_rate
 
     with open_source(run, file) as source:
         name = source.topic(topic).name
-        on_update = (
-            (lambda received_sizes: print_line(str(compute_rate(name, received_sizes))))
-            if source.is_live and not json
-            else None
-        )
+
+        def report(received_sizes: ReceivedSizes) -> None:
+            print_line(format_rate(compute_rate(name, received_sizes)))
+
+        on_update = report if source.is_live and not json else None
         result = compute_rate(name, receive_sizes(source, name, count, window, on_update))
-    if json:
-        print_json(result.to_dict())
-    else:
-        print_line(str(result))
+    print_result(result, json, lambda found: print_line(format_rate(found)))
 
 
 @app.command("bw")
@@ -186,26 +192,24 @@ def bw(
     run: RunOption = None,
     file: FileOption = None,
     count: CountOption = None,
-    window: WindowOption = 10_000,
+    window: WindowOption = _DEFAULT_WINDOW,
     json: JsonOption = False,
 ) -> None:
-    """How much data messages carry, per simulated second."""
+    """Measure the bandwidth of a topic per simulated second."""
     from roboyard.cli.source import open_source
-    from roboyard.cli.terminal import print_json, print_line
-    from roboyard.cli.topic_statistics import compute_bandwidth, receive_sizes
+    from roboyard.cli.terminal import print_line, print_result
+    from roboyard.cli.topic_statistics import format_bandwidth, receive_sizes
+    from roboyard.record.topic_statistics import compute_bandwidth
 
     with open_source(run, file) as source:
         name = source.topic(topic).name
-        on_update = (
-            (lambda received_sizes: print_line(str(compute_bandwidth(name, received_sizes))))
-            if source.is_live and not json
-            else None
-        )
+
+        def report(received_sizes: ReceivedSizes) -> None:
+            print_line(format_bandwidth(compute_bandwidth(name, received_sizes)))
+
+        on_update = report if source.is_live and not json else None
         result = compute_bandwidth(name, receive_sizes(source, name, count, window, on_update))
-    if json:
-        print_json(result.to_dict())
-    else:
-        print_line(str(result))
+    print_result(result, json, lambda found: print_line(format_bandwidth(found)))
 
 
 @app.command("delay")
@@ -214,48 +218,42 @@ def delay(
     run: RunOption = None,
     file: FileOption = None,
     count: CountOption = None,
-    window: WindowOption = 10_000,
+    window: WindowOption = _DEFAULT_WINDOW,
     json: JsonOption = False,
 ) -> None:
-    """How old messages are when they come.
+    """Measure the delay of the messages of a topic.
 
-    The time from the stamps in their headers to their publication.
+    The delay is the time from the stamp in a header to the publication.
     """
     from roboyard.cli.source import open_source
-    from roboyard.cli.terminal import print_json, print_line
-    from roboyard.cli.topic_statistics import measure_delay
+    from roboyard.cli.terminal import print_line, print_result
+    from roboyard.cli.topic_statistics import format_delay, measure_delay
 
     with open_source(run, file) as source:
-        on_update = (lambda measured: print_line(str(measured))) if source.is_live and not json else None
+        on_update = (lambda measured: print_line(format_delay(measured))) if source.is_live and not json else None
         result = measure_delay(source, source.topic(topic).name, count, window, on_update)
-    if json:
-        print_json(result.to_dict())
-    else:
-        print_line(str(result))
+    print_result(result, json, lambda found: print_line(format_delay(found)))
 
 
 @app.command("save_map")
 def save_map(
-    name: Annotated[Path, typer.Argument(metavar="FILE", help="hall.yaml; the picture lies beside it.")],
-    topic: Annotated[str, typer.Option(metavar="TOPIC", help="Where maps are told.")] = "/map",
+    name: Annotated[Path, typer.Argument(metavar="FILE", help="YAML file of the map; the image lies beside it.")],
+    topic: Annotated[str, TOPIC(" of the map")] = "/map",
     run: RunOption = None,
     file: FileOption = None,
-    mode: Annotated[MapModeName, typer.Option(help="What the shades mean, as Nav2 has it.")] = "trinary",
+    mode: Annotated[MapModeName, typer.Option(help="Meaning of the gray values, as in Nav2.")] = "trinary",
     json: JsonOption = False,
 ) -> None:
-    """Keep a map as ROS's map_server does.
+    """Save a map as files of ROS's map_server.
 
-    The one told last in a recording, the next one of a live run.
+    The last map of a recording, or the next map of a live run.
     """
     from roboyard.cli.source import open_source
-    from roboyard.cli.terminal import print_json, print_line
+    from roboyard.cli.terminal import print_line, print_result
 
     with open_source(run, file) as source:
         saved = save_topic_map(source, topic, name, mode)
-    if json:
-        print_json(saved.to_dict())
-    else:
-        print_line(str(saved))
+    print_result(saved, json, lambda found: print_line(str(found)))
 
 
 @app.command("pub")
@@ -265,35 +263,32 @@ def pub(
         list[str] | None, typer.Argument(metavar="[TYPE] [VALUES]", help="e.g. Twist '{linear: {x: 0.5}}'.")
     ] = None,
     run: RunOption = None,
-    rate: Annotated[float, typer.Option("-r", "--rate", help="Times per simulated second.")] = 10.0,
-    times: Annotated[int | None, typer.Option("-t", "--times", min=1, help="End after so many.")] = None,
-    once: Annotated[bool, typer.Option("--once", "-1", help="Publish one message.")] = False,
-    source_name: Annotated[str, typer.Option("--source", metavar="NAME", help="Publisher's name.")] = "cli",
+    rate: Annotated[float, typer.Option("--rate", "-r", metavar="HZ", help="Messages per simulated second.")] = 10.0,
+    times: Annotated[int | None, typer.Option("--times", "-t", metavar="N", min=1, help="Number of messages.")] = None,
+    once: OnceOption = False,
+    source_name: Annotated[str, typer.Option("--source", metavar="NAME", help="Name of the publisher.")] = "cli",
     json: JsonOption = False,
 ) -> None:
-    """Publish a message again and again, or once.
+    """Publish a message repeatedly or once.
 
-    The type may be left out where the topic has one.
+    The type may be left out if the topic exists.
     """
     from roboyard.cli.source import open_live_source
-    from roboyard.cli.terminal import format_count as counted
-    from roboyard.cli.terminal import print_json, print_note
+    from roboyard.cli.terminal import format_count, print_note, print_result
 
     with open_live_source(run) as source:
         name, message = make_message(source, topic, type_and_values or [])
         sent = publish_repeatedly(source, name, message, source_name, rate, 1 if once else times)
-    if json:
-        print_json({"topic": name, "type": type(message).__msgtype__, "published": sent})
-    else:
-        print_note(f"published {counted(sent, 'message')} on {name}")
+    result = {"topic": name, "type": type(message).__msgtype__, "published": sent}
+    print_result(result, json, lambda _: print_note(f"published {format_count(sent, 'message')} on {name}"))
 
 
 def make_message(source: LiveSource, topic: str, words: Sequence[str]) -> tuple[str, Any]:
-    """Absolute name of the topic, and the message to publish on it.
+    """Return the absolute name of a topic, and the message to publish on it.
 
     Raises:
-        InputError: the topic is new and no type is named or its name is none, or it carries another type.
-        MessageError: unknown type, or values that do not fit.
+        InputError: The topic does not exist and no type is given or its name is not valid, or it has another type.
+        MessageError: The type is unknown, or the values do not fit.
     """
     from roboyard.messages import full_name, message_type
     from roboyard.messages.from_data import message_from_data
@@ -302,30 +297,32 @@ def make_message(source: LiveSource, topic: str, words: Sequence[str]) -> tuple[
     kind, data = parse_type_and_values(words)
     topic_type = {view.name: view.type for view in source.topics()}.get(name)
     if kind is None and topic_type is None:
-        raise InputError(f"topic {name} is new and has no type", location=source.name, valid=f"pub {name} TYPE VALUES")
+        raise InputError(
+            f"topic {name} does not exist and has no type", location=source.name, valid=f"pub {name} TYPE VALUES"
+        )
     if topic_type is None:
         validate_new_name(topic)
     type_name = full_name(kind) if kind is not None else str(topic_type)
     if topic_type is not None and type_name != topic_type:
-        raise InputError(f"topic {name} carries {topic_type}, not {type_name}", location=source.name)
+        raise InputError(f"topic {name} has the type {topic_type}, not {type_name}", location=source.name)
     return name, message_from_data(message_type(type_name), data)
 
 
 def publish_repeatedly(
     source: LiveSource, topic: str, message: Any, publisher: str, rate: float, times: int | None
 ) -> int:
-    """Publish until ``times`` is reached, the run ends, or somebody interrupts; gives how often.
+    """Publish until ``times`` is reached, the run ends, or the user interrupts; return the number of messages.
 
     Args:
         source: The run.
         topic: Absolute name.
-        message: What.
-        publisher: In whose name.
-        rate: Per simulated second; kept on average, since the run's clock is heard ten times a second.
-        times: How often; None for no end.
+        message: The message.
+        publisher: Name of the publisher.
+        rate: Messages per simulated second, on average: the clock of the run arrives ten times a second.
+        times: Number of messages; None for no end.
 
     Raises:
-        InputError: the rate is not positive.
+        InputError: The rate is not positive.
     """
     if not rate > 0.0:
         raise InputError(f"rate {rate:g}", location="--rate", valid="more than 0 Hz")
@@ -339,12 +336,12 @@ def publish_repeatedly(
             if sent == times:
                 break
     if sent == times:
-        source.connection.graph()  # the answer shows that everything before it has arrived
+        source.connection.graph()  # the response shows that all messages before it have arrived
     return sent
 
 
 def _elapsed_periods(source: LiveSource, rate: float) -> Iterator[int]:
-    """At each tick of the run's clock, how many periods have passed since the one before."""
+    """Yield the number of periods that have passed, at each message of the clock."""
     start_ns: int | None = None
     n_reported = 0
     for received in source.messages(["/clock"]):
@@ -356,19 +353,19 @@ def _elapsed_periods(source: LiveSource, rate: float) -> Iterator[int]:
 
 _MAP_TYPE: Final = "nav_msgs/msg/OccupancyGrid"
 _MAP_TIMEOUT: Final = 20.0
-"""How long a live run may be silent on the topic [wall s]."""
+"""Maximum wait for a map of a live run [wall s]."""
 
 
 @dataclass(frozen=True, slots=True)
 class SavedMap:
-    """A map in a file.
+    """A map that was saved into a file.
 
     Attributes:
-        file: The YAML.
-        topic: Where it was told.
-        time: When [s].
-        width: Cells.
-        height: Cells.
+        file: The YAML file.
+        topic: Topic of the map.
+        time: Time of its publication [s].
+        width: Number of columns.
+        height: Number of rows.
         resolution: Side of a cell [m].
     """
 
@@ -379,27 +376,23 @@ class SavedMap:
     height: int
     resolution: float
 
-    def to_dict(self) -> dict[str, Any]:
-        """For JSON."""
-        return asdict(self)
-
     def __str__(self) -> str:
         size = f"{self.width} x {self.height} cells of {self.resolution:g} m"
         return f"{self.file}: {size}, {self.topic} at {self.time:.3f} s"
 
 
 def save_topic_map(source: Source, topic: str, file: Path, mode: str) -> SavedMap:
-    """Write the map that a recording tells last, or a live run next, which a latched one is at once.
+    """Save the last map of a recording, or the next map of a live run; of a latched topic that is the present one.
 
     Args:
         source: A live run or a recording.
-        topic: Where maps are told.
+        topic: Name of the topic.
         file: The YAML file to write.
         mode: "trinary", "scale" or "raw".
 
     Raises:
-        UnknownNameError: there is no such topic.
-        InputError: no map is told there, or the file cannot be written.
+        UnknownNameError: There is no such topic.
+        InputError: The topic has no map, or the file cannot be written.
     """
     from roboyard.errors import InputError
     from roboyard.mapping import MapMode, save_map
@@ -409,9 +402,9 @@ def save_topic_map(source: Source, topic: str, file: Path, mode: str) -> SavedMa
     if view.type != _MAP_TYPE:
         maps = sorted(other.name for other in source.topics() if other.type == _MAP_TYPE)
         raise InputError(
-            f"{view.name} carries {view.type}",
+            f"{view.name} has the type {view.type}",
             location=source.name,
-            valid=f"maps: {', '.join(maps) or 'there are none'}",
+            valid=f"topics of maps: {', '.join(maps) or 'none'}",
         )
     last = None
     for received in source.messages([view.name], _MAP_TIMEOUT):
@@ -419,7 +412,7 @@ def save_topic_map(source: Source, topic: str, file: Path, mode: str) -> SavedMa
         if source.is_live:
             break
     if last is None:
-        raise InputError(f"no map came on {view.name}", location=source.name, valid="a topic on which a map is told")
+        raise InputError(f"no map was published on {view.name}", location=source.name, valid="a topic with maps")
     grid = map_from_msg(last.message)
     path = save_map(file, grid, MapMode(mode))
     rows, columns = grid.cells.shape

@@ -1,6 +1,4 @@
-"""Conversion of a robot or world description: source format, files of its meshes, and a check that the result can be
-read.
-"""
+"""Conversion of a robot or world description into another format, with its mesh files; the result is read back."""
 
 from __future__ import annotations
 
@@ -10,24 +8,23 @@ from pathlib import Path
 from typing import Any, Literal
 
 from roboyard.config import write_atomic
-from roboyard.description import Model, World, load_model, load_world
-from roboyard.description.model import Geometry, Mesh
+from roboyard.description.load import load_model, load_world
+from roboyard.description.model import Geometry, Mesh, Model, World
 from roboyard.errors import DescriptionError, InputError
 
 DescriptionFormat = Literal["urdf", "sdf", "mjcf"]
-DescriptionKind = Literal["robot", "world"]
 SUFFIXES: dict[str, str] = {"urdf": ".urdf", "sdf": ".sdf", "mjcf": ".xml"}
 _MUJOCO_MESHES = (".stl", ".obj")
 
 
 @dataclass(slots=True)
 class MeshFileWriter:
-    """Names files in a document: relative where they lie below its folder, else as copies beside it.
+    """Names mesh files in a document: by a relative path below its folder, else as copies beside it.
 
     Attributes:
         out: The document.
-        to: Its format; MuJoCo reads STL and OBJ, so other meshes become STL for it.
-        copied: Copies by what they were made of.
+        to: Its format. MuJoCo reads STL and OBJ; other meshes become STL for it.
+        copies: Copies by their originals.
     """
 
     out: Path
@@ -35,7 +32,12 @@ class MeshFileWriter:
     copies: dict[Path, Path] = field(default_factory=dict)
 
     def __call__(self, file: Path, uri: str) -> str:
-        """What the document says for ``file``. Raises DescriptionError when it cannot be converted or copied."""
+        """Return the path of ``file`` in the document.
+
+        Raises:
+            DescriptionError: The mesh cannot be read.
+            InputError: The copy cannot be written.
+        """
         from roboyard.description.meshes.files import DESCRIPTION_MESH_SUFFIXES
 
         document_folder = self.out.absolute().parent
@@ -60,8 +62,8 @@ class MeshFileWriter:
         return self.copies[file].relative_to(document_folder).as_posix()
 
     def write_inline_meshes(self, description: Model | World) -> Model | World:
-        """The description with meshes whose points stand in the original as files beside the document."""
-        if self.to == "mjcf":  # which can hold them, too
+        """Write meshes whose points are part of the original into files; return the description with these files."""
+        if self.to == "mjcf":  # MJCF holds points, too
             return description
         if isinstance(description, World):
             models = tuple(
@@ -83,7 +85,7 @@ class MeshFileWriter:
             return shape
         from roboyard.description.meshes.files import load_mesh
 
-        key = Path(f"/points/{hash(shape)}")  # no file of anybody's
+        key = Path(f"/points/{hash(shape)}")  # a key that no file has
         if key not in self.copies:
             folder = self.out.absolute().parent / f"{self.out.stem}_meshes"
             target = self._unused_path(folder / "points.stl")
@@ -117,15 +119,15 @@ def _write_stl(surface: tuple[Any, Any], target: Path) -> None:
 
 @dataclass(frozen=True, slots=True)
 class DescriptionConversion:
-    """What became of a description.
+    """Result of a conversion.
 
     Attributes:
         out: The written file.
-        copied: Meshes and pictures copied beside it.
-        losses: What its format cannot say.
-        warnings: What was not understood in the original.
-        mass: Of all that is not static, before and after [kg].
-        repairs: Faults of the original that were repaired, if requested.
+        copied: Meshes and images copied beside it.
+        losses: Parts of the original that the format cannot hold.
+        warnings: Parts of the original that were not understood.
+        mass: Mass of all models that are not static, before and after [kg].
+        repairs: Faults of the original that were repaired.
     """
 
     out: Path
@@ -136,25 +138,30 @@ class DescriptionConversion:
     repairs: tuple[str, ...] = ()
 
 
-def convert_description(
-    name: str, to: DescriptionFormat, out: Path | None, kind: DescriptionKind | None, *, repair: bool = False
-) -> DescriptionConversion:
+@dataclass(frozen=True, slots=True)
+class DescriptionSource:
+    """A description that was loaded, and the file it comes from."""
+
+    description: Model | World
+    file: Path
+
+
+def convert_description(source: DescriptionSource, to: DescriptionFormat, out: Path | None) -> DescriptionConversion:
     """Write a robot or world in another format, and read the result back.
 
     Args:
-        name: A file, or a name of ``roboyard list``.
+        source: The robot or world.
         to: The format.
-        out: The file; None: in the working directory, called like the original.
-        kind: As what to read it; None: as what it is.
-        repair: Mend what can be mended, so that a mended file is written.
+        out: The new file; None: in the working directory, named after the original.
 
     Raises:
-        InputError and its kinds: it cannot be read, the format cannot hold it, or the file exists already.
+        DescriptionError: The format cannot hold the description, or the result cannot be read.
+        InputError: The file exists already, or cannot be written.
     """
     from roboyard.description.write import write_mjcf, write_sdf, write_urdf
 
-    description, source = _load_description(name, to, kind, repair)
-    out = out or Path(f"{source.name.partition('.')[0]}{SUFFIXES[to]}")
+    description = source.description
+    out = out or Path(f"{source.file.name.partition('.')[0]}{SUFFIXES[to]}")
     if out.exists():
         raise InputError(f"{out} exists already", valid="another name with --out")
     if not out.absolute().parent.is_dir():
@@ -164,7 +171,9 @@ def convert_description(
         description = files.write_inline_meshes(description)
         if to == "urdf":
             if isinstance(description, World):
-                raise DescriptionError("a world cannot be written as URDF", location=str(source), valid="sdf or mjcf")
+                raise DescriptionError(
+                    "a world cannot be written as URDF", location=str(source.file), valid="sdf or mjcf"
+                )
             written = write_urdf(description, files)
         else:
             written = (write_sdf if to == "sdf" else write_mjcf)(description, files)
@@ -175,7 +184,7 @@ def convert_description(
     except DescriptionError as error:
         _remove_outputs(out, files)
         if error.location and error.location.startswith(str(out)):
-            raise DescriptionError(f"the result does not read back: {error.message}", location=str(source)) from None
+            raise DescriptionError(f"the result cannot be read: {error.message}", location=str(source.file)) from None
         raise
     warnings = tuple(map(str, description.warnings))
     connecting_joints = description.joints if isinstance(description, World) and to != "sdf" else ()
@@ -203,35 +212,3 @@ def _remove_outputs(out: Path, files: MeshFileWriter) -> None:
 def _movable_mass(description: Model | World) -> float:
     models = [description] if isinstance(description, Model) else [placed.model for placed in description.models]
     return sum(model.mass for model in models if not model.static)
-
-
-def _load_description(
-    name: str, to: DescriptionFormat, kind: DescriptionKind | None, repair: bool
-) -> tuple[Model | World, Path]:
-    from roboyard.bringup.catalog import ROBOTS, WORLDS
-
-    is_installed = name in ROBOTS or name in WORLDS
-    if is_installed:
-        kind = "robot" if name in ROBOTS else "world"
-    path = (WORLDS if kind == "world" else ROBOTS).resolve(name)
-    if path.suffix in (".yaml", ".yml"):
-        from roboyard.bringup.robot_loader import load_robot_file
-
-        package = load_robot_file(path)
-        model = package.load_model(repair=repair)
-        return model, package.description
-    if kind is None:
-        kind = "robot" if to == "urdf" or not _describes_world(path) else "world"
-    return (load_world(path, repair=repair) if kind == "world" else load_model(path, repair=repair)), path
-
-
-def _describes_world(path: Path) -> bool:
-    """Whether a file describes a world: SDF says so; MJCF does where something stands in the world beside one body."""
-    from roboyard.description.load import read_file
-    from roboyard.description.xml import parse_xml
-
-    root, _ = parse_xml(read_file(path)[1], str(path))
-    if root.tag == "mujoco":
-        inside = [child.tag for section in root.children_with_tag("worldbody") for child in section.children]
-        return inside.count("body") > 1 or "geom" in inside or "light" in inside
-    return root.child("world") is not None

@@ -1,4 +1,4 @@
-"""Analysis of an arm for `roboyard arm setup`: groups, pairs of links that may touch, safe poses, servo gains."""
+"""Analysis of an arm: joint groups, pairs of links that may touch, safe poses, accelerations, servo gains."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import numpy as np
 from roboyard.description import World
 from roboyard.description.model import PlacedModel
 from roboyard.geometry import SE3
-from roboyard.manipulation import Groups, guess_groups
 from roboyard.manipulation.collision.sampling import found_pairs
+from roboyard.manipulation.groups import Groups, guess_groups
 from roboyard.manipulation.scene import PlanningScene
 from roboyard.simulation import Simulation
 from roboyard.simulation.naming import SEPARATOR
@@ -24,26 +24,26 @@ if TYPE_CHECKING:
 
 _N_CANDIDATES = 400
 _MAX_DISTANCE = 0.15
-"""Links that are farther apart than this make a pose no safer [m]."""
+"""Clearance above which a pose counts as equally safe [m]."""
 _ACCELERATION_TIME = 0.5
-"""Within what time a joint shall reach its full speed, where nobody states accelerations [s]."""
+"""Time in which a joint reaches its maximum speed, which gives its acceleration limit [s]."""
 _N_INERTIA_SAMPLES = 200
-"""At which the inertia that a joint feels is looked at."""
+"""Number of positions at which the inertia of each joint is computed."""
 _BANDWIDTH = 150.0
-"""Of position loops [rad/s]: in a physics step of 2 ms it turns by 0.3 rad."""
+"""Bandwidth of position loops [rad/s]: 0.3 rad per physics step of 2 ms."""
 _COMMAND_PERIOD = 0.01
-"""In which set-points come [s]."""
+"""Period of set-points [s]."""
 _VELOCITY_TIME_CONSTANT = 0.005
 """Time constant of velocity loops [s]."""
 
 
 @dataclass(frozen=True)
 class ArmAnalysis:
-    """What was found.
+    """Result of the analysis of an arm.
 
     Attributes:
-        groups: With pairs, poses, accelerations and gains.
-        clearance: Of each group's safe pose: the least distance between links that must not touch [m].
+        groups: Joint groups with pairs, poses, accelerations and gains.
+        clearance: Smallest distance between links that must not touch, in the safe pose of each group [m].
     """
 
     groups: Groups
@@ -51,12 +51,12 @@ class ArmAnalysis:
 
 
 def analyze_arm(model: Model, rng: np.random.Generator, samples: int) -> ArmAnalysis:
-    """Look at a model.
+    """Analyze a robot with arms.
 
     Args:
         model: The robot.
-        rng: Draws states.
-        states: How many of each group are looked at for links that touch always or never.
+        rng: Generator of random positions.
+        samples: Number of random positions of each group that are checked for links that always or never touch.
     """
     guessed = guess_groups(model)
     groups_with_pairs = replace(guessed, allowed=found_pairs(guessed, rng, samples))
@@ -81,7 +81,7 @@ def analyze_arm(model: Model, rng: np.random.Generator, samples: int) -> ArmAnal
 
 
 def _find_safe_pose(scene: PlanningScene, rng: np.random.Generator) -> tuple[np.ndarray, float]:
-    """Positions away from the limits at which links are farthest apart, and how far [m]."""
+    """Return positions away from the limits with the largest clearance of links, and this clearance [m]."""
     chain = scene.chain
     low = np.where(np.isfinite(chain.lower), chain.lower, -np.pi)
     high = np.where(np.isfinite(chain.upper), chain.upper, np.pi)
@@ -96,10 +96,11 @@ def _find_safe_pose(scene: PlanningScene, rng: np.random.Generator) -> tuple[np.
 
 
 def _compute_gains(scene: PlanningScene, rng: np.random.Generator) -> dict[str, dict[str, float]]:
-    """Gains of a group's joints: position loops critically damped on the greatest inertia that the joint feels.
+    """Compute servo gains of a group's joints.
 
-    They are as quick as `_BANDWIDTH`, but no stiffer than that all effort is used at an error of `GIVE`, and follow
-    set-points that come each `_CYCLE` with feed-forward; velocity loops have the time constant `_DELAY`.
+    Position loops are critically damped at the largest inertia of the joint. Their bandwidth is `_BANDWIDTH`, unless
+    an error of `GIVE` needs more than the maximum effort. They follow set-points with the period `_COMMAND_PERIOD`
+    by feed-forward. Velocity loops have the time constant `_VELOCITY_TIME_CONSTANT`.
     """
     chain, found = scene.chain, {}
     inertia = np.max(
@@ -115,7 +116,17 @@ def _compute_gains(scene: PlanningScene, rng: np.random.Generator) -> dict[str, 
 
 
 def draw_pose(file: Path, model: Model, positions: dict[str, float]) -> None:
-    """A picture of the robot with some joints at positions. Raises InputError, DescriptionError."""
+    """Draw the robot with some joints at positions.
+
+    Args:
+        file: Image file to write.
+        model: The robot.
+        positions: Positions by joint [rad, m]; other joints are at 0.
+
+    Raises:
+        InputError: The file cannot be written.
+        DescriptionError: The simulation rejects the model.
+    """
     import mujoco
 
     from roboyard.simulation.render.portrait import save_portrait

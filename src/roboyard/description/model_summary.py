@@ -1,6 +1,4 @@
-"""What `roboyard check robot` prints about a model: tree of links with masses, joints with limits, sensors,
-interfaces.
-"""
+"""Summary of a robot model: tree of links with masses, joints with limits, sensors, interfaces."""
 
 from __future__ import annotations
 
@@ -12,7 +10,7 @@ from roboyard.description.model import Joint, JointInterface, Link, Mimic, Model
 
 
 def format_tree(model: Model) -> list[str]:
-    """The links as a tree, each with its mass and the joint that holds it."""
+    """Return the lines of the tree of links, each with its mass and the joint to its parent."""
     child_joints: dict[str, list[Joint]] = {}
     for joint in model.joints:
         child_joints.setdefault(joint.parent, []).append(joint)
@@ -42,7 +40,7 @@ def _joint_text(joint: Joint) -> str:
 
 
 def describe_joints(model: Model) -> list[dict[str, Any]]:
-    """Every joint that moves or closes a loop: type, ends, limits, what it follows, its safety; plain data."""
+    """Return every joint that moves or closes a loop as plain data: type, links, limits, mimicked joint, safety."""
     closing = {joint.name for joint in model.loop_joints}
     interfaces = {one.joint: one for one in model.interfaces}
     return [
@@ -76,7 +74,7 @@ def _safety_data(safety: SafetyController) -> dict[str, float]:
 
 
 def _command_ranges(interface: JointInterface | None) -> dict[str, list[float | None]]:
-    """By mode, least and largest command that the interface takes; None: no bound."""
+    """Return the smallest and largest command by mode; None: no bound."""
     found = interface.commands if interface is not None else ()
     return {mode: [one if math.isfinite(one) else None for one in bounds] for mode, *bounds in found}
 
@@ -88,7 +86,7 @@ def _limits(joint: Joint, axis: int) -> dict[str, float | None]:
 
 
 def format_limits(joint: dict[str, Any]) -> str:
-    """Limits of one of ``joints`` for people."""
+    """Return the limits of one of the joints of `describe_joints` as text."""
     unit, speed, effort = ("m", "m/s", "N") if joint["type"] == "prismatic" else ("rad", "rad/s", "N m")
     parts = []
     for limits in joint["limits"]:
@@ -101,7 +99,7 @@ def format_limits(joint: dict[str, Any]) -> str:
             parts.append(f"{mode} commands {_format_range(low, high)}")
     if mimic := joint["mimics"]:
         offset = f" {mimic['offset']:+.4g}" if mimic["offset"] else ""
-        parts.append(f"follows {mimic['multiplier']:.4g} × {mimic['joint']}{offset}")
+        parts.append(f"mimics {mimic['multiplier']:.4g} × {mimic['joint']}{offset}")
     if safety := joint["safety"]:
         span = _format_range(safety["soft_lower"], safety["soft_upper"])
         soft = f"{span} {unit}, " if safety["soft_lower"] < safety["soft_upper"] else ""
@@ -116,7 +114,7 @@ def _format_range(low: float | None, high: float | None) -> str:
 
 
 def describe_links(model: Model) -> list[dict[str, Any]]:
-    """Every link with mass: mass [kg], centre of mass [m], and ixx, iyy, izz, ixy, ixz, iyz about it [kg m²]."""
+    """Return every link with mass: mass [kg], center of mass [m], and ixx, iyy, izz, ixy, ixz, iyz about it [kg m²]."""
     return [
         {
             "name": link.name,
@@ -130,7 +128,7 @@ def describe_links(model: Model) -> list[dict[str, Any]]:
 
 
 def describe_interfaces(model: Model) -> dict[str, Any]:
-    """By joint: the modes that it takes commands in and the states that it tells."""
+    """Return the command modes and the published states of each joint."""
 
     def describe(one: JointInterface) -> dict[str, list[str]]:
         return {"commands": [mode for mode, _, _ in one.commands], "states": list(one.states)}
@@ -139,7 +137,7 @@ def describe_interfaces(model: Model) -> dict[str, Any]:
 
 
 def describe_sensors(model: Model) -> list[dict[str, Any]]:
-    """Every sensor: kind, link, rate and topic."""
+    """Return every sensor: kind, link, rate [Hz] and topic."""
     return [
         {"name": one.name, "kind": one.kind, "link": one.link, "rate": one.update_rate, "topic": one.topic}
         for one in model.sensors
