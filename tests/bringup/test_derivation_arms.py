@@ -10,10 +10,10 @@ from tests.harness.bus import BusHarness
 
 import roboyard as ry
 from roboyard.bringup.derivation import find_groups_file
-from roboyard.manipulation.arm_analysis import analyze_arm
 from roboyard.description import load_model
 from roboyard.errors import ConfigError
 from roboyard.manipulation import load_groups
+from roboyard.manipulation.arm_analysis import analyze_arm
 from roboyard.manipulation.groups.writing import groups_text
 from roboyard.manipulation.nodes.motion_messages import trajectory_message
 from roboyard.manipulation.planning import JointGoal, plan

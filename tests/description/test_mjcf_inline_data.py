@@ -8,11 +8,11 @@ import mujoco
 import numpy as np
 import pytest
 
-from roboyard.description.write.conversion import DescriptionSource, convert_description
 from roboyard.description import load_model, load_world
 from roboyard.description.meshes.files import load_mesh
 from roboyard.description.model import Heightmap, Mesh, Model
 from roboyard.description.write import write_mjcf, write_sdf, write_urdf
+from roboyard.description.write.conversion import DescriptionSource, convert_description
 
 WEDGE = """<mujoco model="wedge"><asset>
  <mesh name="wedge" vertex="0 0 0  .3 0 0  0 .2 0  0 0 .1  .3 .2 0" scale="1 2 1"/></asset>
