@@ -1,11 +1,13 @@
-"""Hooks of the documentation's build: pages of all nodes and commands, and the table of all metrics.
+"""Hooks of the documentation's build: pages of all nodes, commands and scenario files, and the table of all metrics.
 
 Each room that has nodes gets the page ``reference/nodes/ROOM.md``; ``reference/nodes/index.md`` lists all nodes. They
 are made whenever the pages are built, so they say what the classes declare.
 
-The table of metrics is part of ``docs/reference/metrics.md``; ``python tools/docs_hooks.py`` writes it there anew.
+The table of metrics is part of ``docs/reference/metrics.md``, and ``docs/reference/scenarios.md`` lists the keys of
+scenario files; ``python tools/docs_hooks.py`` writes both anew.
 """
 
+import inspect
 import re
 from collections.abc import Iterable
 from pathlib import Path
@@ -13,8 +15,11 @@ from typing import Any
 
 from roboyard.bringup import catalog
 from roboyard.bringup.node_documentation import NodeDescription, describe_node
-from roboyard.config import SchemaRow
+from roboyard.config import SchemaRow, schema_rows
 from roboyard.evaluation.plugin import robot_metrics
+from roboyard.scenarios import operator
+from roboyard.scenarios.faults.schema import FAULTS, FaultConfig, LastingFault, TriggeredFault
+from roboyard.scenarios.schema import ScenarioConfig
 
 FOLDER = "reference/nodes"
 METRICS_PAGE = Path(__file__).resolve().parents[1] / "docs" / "reference" / "metrics.md"
@@ -34,6 +39,164 @@ COMMAND_PAGE = "reference/commands.md"
 COMMANDS_INTRODUCTION = """Every command of the program with its arguments and options, as `roboyard COMMAND --help`
 prints them. [Command line](cli.md) explains their use, the exit codes and the output.
 """
+
+
+SCENARIO_PAGE = "reference/scenarios.md"
+SCENARIO_INTRODUCTION = """# Scenario files
+
+A scenario file is a YAML mapping that states the world, robots, nodes, people, faults, criteria and duration of a run.
+[Write a scenario](../howto/write-a-scenario.md) shows how to make one. The tables on this page are generated from the
+declaration of the keys; `roboyard schema scenario` prints the same as JSON Schema.
+
+## Values
+
+- **Numbers** are in SI units and radians, or texts with a unit: `500 mm`, `90 deg`, `2 min`.
+- **Poses** are `[x, y, yaw]` of a model that stands on the ground, or `[x, y, z, roll, pitch, yaw]`.
+- **Names** of robots, worlds, devices, objects and nodes are those of `roboyard list`. A text with `/` or the ending of
+  a file is a path, relative to the scenario file. Robots, nodes, people, devices, objects, criteria and options have
+  names of letters, digits and `_` that do not start with a digit.
+- **Expressions** of `criteria` and `stop_when` use the [metrics](metrics.md), numbers, `+ - * /`, `< <= > >= == !=`,
+  `and`, `or` and `not`; `NAME.metric` is a metric of another robot than the first.
+
+## Order of the parts
+
+A scenario is put together in this order; each part is laid over the parts before it:
+
+1. the file that `extends` names, with the files that it extends itself,
+2. the file,
+3. `variants.substituted` with `--robot` or `--world`, and then the given robot or world,
+4. `variants.smoke` with `--smoke`; the criteria of the parts before are left out,
+5. `options`: for each, the given or the default choice,
+6. `--set KEY=VALUE`,
+7. `randomize`: numbers drawn by the seed.
+
+Mappings are joined key by key. Lists and single values are replaced as a whole, and so are the mappings `criteria`,
+`operator` and `variants.smoke`. Paths in an extended file are relative to that file. An error names the file and line,
+or the option of the command line, that holds the value.
+
+## JSON Schema
+
+The first line of a scenario file names its schema, so that editors complete and check keys without a network:
+`# yaml-language-server: $schema=PATH`. `roboyard new scenario` and the `scenario.yaml` of a run contain it. Other files
+have schemas too: `roboyard schema` lists them, `roboyard schema --all DIR` writes them.
+
+The schema refuses unknown and missing keys, wrong types, units, choices, and numbers out of bounds. `roboyard check
+scenario` refuses the same, in the scenario, in each variant, and with each value of each option. In addition it checks
+what a schema cannot state:
+
+- whether worlds, robots, devices, objects, nodes, sensors, joints and files of a name exist,
+- the parameters of nodes (`roboyard schema node NAME` prints their schema),
+- expressions, and whether the run has the metrics they use,
+- bounds of numbers that are written as a text with a unit, and compound units such as `m/s` and `rad/s`,
+- keys that depend on each other: one of `pose` and `sector` of an object, of `choices` and `key` of an option, of
+  `schedule`, `patrol` and `mission` of a person; `percentile` with `sex`; `occurrence` only with `trigger`; one key a
+  step of an operator script; even numbers of a video's pixels,
+- keys that are missing both in a part and in what the part is laid over,
+- whether the keys of `randomize` exist.
+"""
+SECTION_TITLES = {
+    "robots": "Robots",
+    "nodes": "Nodes",
+    "people": "People",
+    "devices": "Devices",
+    "objects": "Objects",
+    "terrain": "Terrain",
+    "appearance": "Appearance",
+    "mission": "Mission",
+    "record": "Recording",
+    "video": "Video",
+    "options": "Options",
+    "variants": "Variants",
+}
+STEPS = {
+    "drive": operator.DriveStep,
+    "keys": operator.KeysStep,
+    "goto": operator.GotoStep,
+    "follow": operator.FollowStep,
+    "wander": operator.WanderStep,
+    "repeat": operator.RepeatStep,
+}
+
+
+def make_scenario_page() -> str:
+    """Return the text of the page of scenario files."""
+    rows = schema_rows(ScenarioConfig)
+    lines = [SCENARIO_INTRODUCTION, "## Keys", "", *_make_key_table(row for row in rows if not _is_nested(row.key)), ""]
+    for section, title in SECTION_TITLES.items():
+        nested = [row for row in rows if row.key.startswith(f"{section}.")]
+        lines += [f"## {title}", "", *_make_key_table(nested), ""]
+    lines += [*_make_operator_section(), *_make_fault_section()]
+    return "\n".join(lines) + "\n## Python\n\n::: roboyard.scenarios\n"
+
+
+def _is_nested(key: str) -> bool:
+    return "." in key or "[" in key
+
+
+def _make_operator_section() -> list[str]:
+    lines = ["## Operator scripts", "", "A script is a list of steps, or a mapping:", ""]
+    script = [row for row in schema_rows(operator.OperatorScript) if not _is_nested(row.key)]
+    lines += [*_make_key_table(script), "", "A step has exactly one of these keys:", ""]
+    lines += ["| step | meaning | keys |", "| --- | --- | --- |"]
+    for name, cls in STEPS.items():
+        keys = [row for row in schema_rows(cls) if not _is_nested(row.key)]
+        lines.append(_make_row((f"`{name}`", _escape(_summary(cls)), "<br>".join(map(_describe_key, keys)))))
+    lines += [
+        _make_row(("`wait`", "Publish zero velocity for a time.", "a number in s")),
+        _make_row(("`link_loss`", "Publish nothing for a time: the link is lost.", "a number in s")),
+        "",
+        "`goto` may also be the point itself: `{goto: [2.0, 1.0]}`.",
+        "",
+    ]
+    return lines
+
+
+def _make_fault_section() -> list[str]:
+    common = schema_rows(LastingFault)
+    lines = ["## Faults", "", "Entries of `faults` have a `time` and a `type`. Most types have these keys, too:", ""]
+    lines += [*_make_key_table(common), "", "A type that is *at a time* has only `time` of these keys, one that is"]
+    lines += ["*momentary* all but `duration`, and one that is *lasting* all of them.", ""]
+    lines += ["| type | kind | meaning | further keys |", "| --- | --- | --- | --- |"]
+    types_of: dict[type[FaultConfig], list[str]] = {}
+    for name in FAULTS.names():
+        types_of.setdefault(FAULTS[name], []).append(name)
+    for cls, types in types_of.items():
+        rows = {row.key: row for row in schema_rows(cls)}
+        del rows["type"]
+        kind = "lasting" if issubclass(cls, LastingFault) else "momentary"
+        kind = kind if issubclass(cls, TriggeredFault) else "at a time"
+        keys = [_describe_key(row) for key, row in rows.items() if key not in {one.key for one in common}]
+        lines.append(_make_row((_list_code(types), kind, _escape(_summary(cls)), "<br>".join(keys))))
+    return [*lines, ""]
+
+
+def _list_code(names: Iterable[str]) -> str:
+    return ", ".join(f"`{one}`" for one in names)
+
+
+def _summary(cls: type) -> str:
+    return " ".join((inspect.getdoc(cls) or "").split())
+
+
+def _describe_key(row: SchemaRow) -> str:
+    default = ", required" if row.default == "required" else f", default `{row.default}`" if row.default else ""
+    meaning = f": {_escape(row.doc)}" if row.doc else ""
+    return f"`{row.key}` ({_escape(_shorten(row.expected))}{default}){meaning}"
+
+
+def _shorten(expected: str) -> str:
+    """Return what is expected, with the formats of poses and the word null in short."""
+    return re.sub(
+        r"a list of 3: [^;]*? or a list of 6: (a number[^,;]*, ){5}a number in rad", "a pose", expected
+    ).replace(" or nothing (null)", " or null")
+
+
+def _make_key_table(rows: Iterable[SchemaRow]) -> list[str]:
+    lines = ["| key | values | default | meaning |", "| --- | --- | --- | --- |"]
+    for row in rows:
+        default = f"`{row.default}`" if row.default not in ("", "required") else row.default
+        lines.append(_make_row((f"`{row.key}`", _escape(_shorten(row.expected)), default, _escape(row.doc))))
+    return lines
 
 
 def make_node_pages() -> dict[str, str]:
@@ -170,4 +333,5 @@ def with_metric_table(page: str) -> str:
 
 
 if __name__ == "__main__":
+    (METRICS_PAGE.parents[1] / SCENARIO_PAGE).write_text(make_scenario_page(), "utf-8")
     METRICS_PAGE.write_text(with_metric_table(METRICS_PAGE.read_text("utf-8")), "utf-8")

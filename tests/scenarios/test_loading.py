@@ -145,6 +145,11 @@ def test_packaged_scenarios_have_smoke_variant_and_summary() -> None:
         resolve_scenario(spec)
 
 
+def test_number_with_a_unit_is_drawn_as_a_number(write) -> None:  # type: ignore[no-untyped-def]
+    loaded = load_scenario(write(GOOD + "randomize: {duration: [90, 110]}\n"))  # it says 2 min
+    assert 90.0 <= loaded.config.duration <= 110.0
+
+
 def test_numbers_are_drawn_by_the_seed(write) -> None:  # type: ignore[no-untyped-def]
     text = GOOD + "randomize: {faults.1.time: [90, 110], robots.second.pose.0: [-1, 1]}\n"
     spec = load_scenario(write(text))

@@ -45,6 +45,30 @@ def test_pedestrian_stops_before_a_robot_and_turns_back() -> None:
         assert abs(rover.truth.pose.x - 2.0) < 0.01
 
 
+@pytest.mark.parametrize("later", [False, True])
+def test_pedestrian_avoids_robots_of_any_name(later: bool) -> None:
+    """Two robots bar its way, neither is called rover, and both may come after it; another pedestrian is no robot."""
+    with Run("empty", record=False, seed=1) as run:
+        if not later:
+            run.add_robot("rover", "carrier", pose=(2.0, 0.0, 0.0))
+        anna = add_pedestrian(run, [0.0, 0.0, 4.0, 0.0], dwell_time=0.0, speed_variation=0.0)
+        package = load_robot("pedestrian").with_overrides({"pedestrian": {"route": []}}, {})
+        run.add_robot(package, "ben", pose=(0.5, 0.6, 0.0))
+        if later:
+            run.add_robot("rover", "carrier", pose=(2.0, 0.0, 0.0))
+        run.add_robot("rover", "second", pose=(-2.0, 0.0, 0.0))
+        distances = []
+        for _ in range(60):
+            run.run_for(0.1)
+            distances.append(math.hypot(anna.truth.pose.x - 2.0, anna.truth.pose.y))
+        node = anna.nodes["pedestrian"]
+        assert set(node._other_positions) == {"/truth/carrier/odom", "/truth/second/odom"}
+        run.remove("carrier")
+        run.run_for(0.2)
+        assert set(node._other_positions) == {"/truth/second/odom"}
+    assert 0.85 < min(distances) < 1.1
+
+
 def test_pedestrian_walk_depends_on_the_seed() -> None:
     def end(seed: int) -> float:
         with Run("empty", record=False, seed=seed) as run:

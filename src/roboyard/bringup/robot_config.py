@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, fields, replace
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from roboyard.config import parameter
+from roboyard.config import YamlNode, parameter
 from roboyard.config.registry import Registry
 from roboyard.config.wording import did_you_mean
+from roboyard.config.yaml_tree import find_along_path
 from roboyard.control.drive_config import AnyDriveConfig, DriveLimits
 from roboyard.errors import ConfigError, UnknownNameError
 from roboyard.hardware.interface import BaseMotion
@@ -122,6 +124,34 @@ class RobotConfig:
 
 
 @dataclass(frozen=True)
+class ConfigSource:
+    """A YAML tree that states values of a robot's configuration: its file, the file it extends, or a scenario.
+
+    Attributes:
+        tree: The mapping that holds them.
+        path: Key path of the mapping in its file; "" for the whole file.
+        is_scenario: The mapping is a scenario's entry of the robot, where parameters are "parameters.NODE.KEY".
+    """
+
+    tree: YamlNode
+    path: str = ""
+    is_scenario: bool = False
+
+    def locate(self, key: str) -> str:
+        """Return where a key of the robot's file ("nodes.drive.parameters.track") is stated here; "" if it is not."""
+        if self.is_scenario:
+            match = re.fullmatch(r"nodes\.([^.]+)\.(parameters|remap)(?:\.(.+))?", key)
+            if match is None:
+                return ""
+            key = ".".join(part for part in (match[2], match[1], match[3]) if part)
+        found, remaining_path = find_along_path(self.tree, key)
+        if remaining_path:
+            return ""
+        full_path = f"{self.path}.{key}" if self.path else key
+        return found.location if found.location.endswith(f" {full_path}") else f"{found.location}, {full_path}"
+
+
+@dataclass(frozen=True)
 class RobotPackage:
     """A robot that can be added to a run: its description, its configuration and the nodes that it offers.
 
@@ -133,6 +163,7 @@ class RobotPackage:
         loader: Loader that reads the description once for all users of this package; None: every `load_model` reads it.
         node_registry: Registered node classes; the robot also offers those that command no joints.
         is_installed: Whether an installed package brings the robot, into whose folder the user does not write.
+        config_sources: The files that state its configuration, for the locations of errors; later ones count more.
         calibrated_parameters: Parameters of nodes that come from the drive's stored calibration, by node.
     """
 
@@ -143,6 +174,7 @@ class RobotPackage:
     loader: ModelLoader | None = dataclasses.field(default=None, repr=False, compare=False)
     node_registry: Registry[type[Node]] | None = dataclasses.field(default=None, repr=False, compare=False)
     is_installed: bool = False
+    config_sources: tuple[ConfigSource, ...] = dataclasses.field(default=(), repr=False, compare=False)
     calibrated_parameters: Mapping[str, Mapping[str, Any]] = dataclasses.field(default_factory=dict)
 
     @property
@@ -161,6 +193,11 @@ class RobotPackage:
         """Return what its file states for its nodes: ``drive_limits``, perhaps ``drive_geometry``, ``footprint``."""
         stated = {"drive_geometry": self.config.drive, "footprint": self.config.footprint or None}
         return {"drive_limits": self.config.limits} | {key: value for key, value in stated.items() if value is not None}
+
+    def locate(self, key: str) -> str:
+        """Return the file and line that state a key of its configuration, such as "nodes.drive.parameters.track"."""
+        stated = (source.locate(key) for source in reversed(self.config_sources))
+        return next(filter(None, stated), f"{self.source}, {key}")
 
     def companion_file(self, key: str) -> Path | None:
         """Return the path of a file that its YAML file names under a key; None without. Raises ConfigError."""
@@ -222,17 +259,31 @@ class RobotPackage:
         return remaps
 
     def with_overrides(
-        self, parameters: Mapping[str, Mapping[str, Any]], remap: Mapping[str, Mapping[str, str]]
+        self,
+        parameters: Mapping[str, Mapping[str, Any]],
+        remap: Mapping[str, Mapping[str, str]],
+        source: ConfigSource | None = None,
     ) -> RobotPackage:
         """Return the package with some parameters and topic names of its nodes changed.
+
+        Args:
+            parameters: New values of parameters by node and key.
+            remap: New names of topics and services by node and name.
+            source: The scenario's entry of the robot that states them, for the locations of errors.
 
         Raises:
             UnknownNameError: It offers no such node.
         """
         nodes = dict(self.config.nodes)
         for name in [*parameters, *remap]:
-            nodes[name] = self.node(name).with_overrides(parameters.get(name, {}), remap.get(name, {}))
-        return replace(self, config=replace(self.config, nodes=nodes))
+            try:
+                nodes[name] = self.node(name).with_overrides(parameters.get(name, {}), remap.get(name, {}))
+            except UnknownNameError as error:
+                part = "parameters" if name in parameters else "remap"
+                error.location = (source.locate(f"nodes.{name}.{part}") if source is not None else "") or error.location
+                raise
+        sources = self.config_sources if source is None else (*self.config_sources, source)
+        return replace(self, config=replace(self.config, nodes=nodes), config_sources=sources)
 
 
 def _merge_parameters(base: Mapping[str, Any], overrides: Mapping[str, Any]) -> dict[str, Any]:

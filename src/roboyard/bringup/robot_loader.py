@@ -8,7 +8,7 @@ from pathlib import Path
 from roboyard.bringup.calibration_store import apply_calibration
 from roboyard.bringup.catalog import NODES, ROBOTS
 from roboyard.bringup.derivation import derive_package
-from roboyard.bringup.robot_config import RobotConfig, RobotPackage
+from roboyard.bringup.robot_config import ConfigSource, RobotConfig, RobotPackage
 from roboyard.config import load, read_yaml
 from roboyard.description import ModelLoader
 from roboyard.errors import ConfigError
@@ -53,6 +53,7 @@ def load_robot_file(path: Path) -> RobotPackage:
         ConfigError: It cannot be read or is invalid, or there is no such description.
     """
     document = read_yaml(path)
+    sources: tuple[ConfigSource, ...] = (ConfigSource(document),)
     config = load(RobotConfig, document)
     if config.extends is not None:
         base_path = path.parent / config.extends
@@ -60,7 +61,9 @@ def load_robot_file(path: Path) -> RobotPackage:
             raise ConfigError(
                 f"there is no file {config.extends}", location=f"{path}, extends", valid="a path beside this file"
             )
-        base_config = load(RobotConfig, base_path)
+        base_document = read_yaml(base_path)
+        sources = (ConfigSource(base_document), *sources)
+        base_config = load(RobotConfig, base_document)
         if base_config.extends is not None:
             raise ConfigError(
                 f"{config.extends} extends a third file", location=f"{path}, extends", valid="a file without `extends`"
@@ -68,9 +71,15 @@ def load_robot_file(path: Path) -> RobotPackage:
         try:
             config = config.merge_onto(base_config, document.to_data())
         except ConfigError as error:
-            raise ConfigError(error.message, location=f"{path}, {error.location}", valid=error.valid) from None
+            location = next(filter(None, (one.locate(error.location or "") for one in reversed(sources))), str(path))
+            raise ConfigError(error.message, location=location, valid=error.valid) from None
     package = RobotPackage(
-        path.stem, config, path, loader=ModelLoader(path.parent / config.description), node_registry=NODES
+        path.stem,
+        config,
+        path,
+        loader=ModelLoader(path.parent / config.description),
+        node_registry=NODES,
+        config_sources=sources,
     )
     if not package.description.is_file():
         raise ConfigError(

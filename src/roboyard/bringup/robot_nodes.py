@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property, partial
@@ -65,7 +66,7 @@ def create_node(
         resources: Available resources by name; the node gets those that it declares.
         defaults: Other defaults for parameters that the node declares.
         base_folder: Folder that relative paths start from.
-        location: Location of the node in a file, for errors.
+        location: Key of the node in a file, for errors: "nodes.map"; errors of a parameter name its key below that.
 
     Raises:
         UnknownNameError: There is no such node class.
@@ -78,7 +79,7 @@ def create_node(
         if key not in keys:
             raise ConfigError(
                 f"no parameter {key!r}{did_you_mean(key, keys)}",
-                location=location or node_type,
+                location=f"{location}.parameters.{key}" if location else node_type,
                 valid="there are: " + (", ".join(keys) or "none"),
             )
     values.update(parameters)
@@ -97,7 +98,10 @@ def create_node(
     except ConfigError as error:
         if not location:
             raise
-        raise ConfigError(str(error), location=location) from error
+        _, _, path = (error.location or "").partition(", ")  # "DriveNode, wheel_radius"
+        if re.split(r"[.\[]", path)[0] not in keys:
+            raise ConfigError(str(error), location=location) from error
+        raise ConfigError(error.message, location=f"{location}.parameters.{path}", valid=error.valid) from error
     except SystemExit as error:
         raise ConfigError(
             f"the constructor of {node_type} {describe_exception(error)}", location=location or None
@@ -200,13 +204,20 @@ class RobotBringup(ABC):
             if name in self.nodes:
                 continue
             node_config = self.package.node(name)
-            self.add_node(
-                node_config.type,
-                name,
-                parameters=node_config.parameters,
-                remap={**remaps.get(name, {}), **node_config.remap},
-                location=f"{self.package.source}, nodes.{name}",
-            )
+            location = f"nodes.{name}"
+            try:
+                self.add_node(
+                    node_config.type,
+                    name,
+                    parameters=node_config.parameters,
+                    remap={**remaps.get(name, {}), **node_config.remap},
+                    location=location,
+                )
+            except ConfigError as error:
+                if error.location is None or not error.location.startswith(location):
+                    raise
+                error.location = self.package.locate(error.location)
+                raise
         return self
 
     def add_node(

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from roboyard.config.configuration import Config, ParameterDescriptor
     from roboyard.config.loading import apply_override, check, convert_value, load, loads
     from roboyard.config.parameter import RegisteredName, RegisteredType, ValueConstraint, parameter
-    from roboyard.config.schema import SchemaRow, dump, dumps, json_schema, schema_rows, schema_table
+    from roboyard.config.schema import SchemaRow, dump, dumps, json_schema, schema_comment, schema_rows, schema_table
     from roboyard.config.units import UnitError, parse_quantity
     from roboyard.config.wording import did_you_mean
     from roboyard.config.yaml_tree import YamlNode, parse_yaml, read_yaml, yaml_from_data
@@ -42,6 +42,7 @@ __all__ = [
     "parse_quantity",
     "parse_yaml",
     "read_yaml",
+    "schema_comment",
     "schema_rows",
     "schema_table",
     "write_atomic",
@@ -53,7 +54,7 @@ __getattr__, __dir__ = lazy_exports(__name__, {
     "configuration": ("Config", "ParameterDescriptor"),
     "loading": ("apply_override", "check", "convert_value", "load", "loads"),
     "parameter": ("RegisteredName", "RegisteredType", "ValueConstraint", "parameter"),
-    "schema": ("SchemaRow", "dump", "dumps", "json_schema", "schema_rows", "schema_table"),
+    "schema": ("SchemaRow", "dump", "dumps", "json_schema", "schema_comment", "schema_rows", "schema_table"),
     "units": ("UnitError", "parse_quantity"),
     "wording": ("did_you_mean",),
     "yaml_tree": ("YamlNode", "parse_yaml", "read_yaml", "yaml_from_data"),

@@ -22,7 +22,7 @@ from roboyard.config.parameter import (
 )
 from roboyard.config.units import UnitError, parse_quantity
 from roboyard.config.wording import LIST_TYPES, describe_expected, describe_range, describe_value, did_you_mean
-from roboyard.config.yaml_tree import YamlNode
+from roboyard.config.yaml_tree import YamlNode, find_along_path
 from roboyard.errors import ConfigError, RoboyardError
 
 
@@ -304,10 +304,33 @@ def _make_dataclass(node: YamlNode, children: dict[str, YamlNode], cls: type, pa
     try:
         return cls(**values)
     except ConfigError as error:
-        inner_path = ", ".join(part for part in (path, error.location or "") if part)
-        raise_config_error(error.message, node, inner_path, error.valid)
+        _raise_at_key(error, node, path, prefix)
     except (ValueError, RoboyardError) as error:
         raise_config_error(str(error), node, path)
+
+
+def _raise_at_key(error: ConfigError, node: YamlNode, path: str, prefix: str) -> NoReturn:
+    """Raise what a class says of its values at the key that it names in `location`, or at the mapping.
+
+    Where it names several keys ("height, percentile"), the one is blamed that was laid over the mapping from elsewhere.
+    """
+    found = []
+    for key in (error.location or "").split(", "):
+        culprit, remaining_path = find_along_path(node, prefix + key)
+        if not key or remaining_path:
+            continue
+        found.append((culprit, f"{path}.{prefix}{key}" if path else prefix + key))
+    if found:
+        source = _source_name(node.location)
+        culprit, key_path = next((one for one in found if _source_name(one[0].location) != source), found[0])
+        raise_config_error(error.message, culprit, key_path, error.valid)
+    raise_config_error(error.message, node, ", ".join(filter(None, (path, error.location))), error.valid)
+
+
+def _source_name(location: str) -> str:
+    """Return the file of a location, or what else the location names, without the line."""
+    name, _, line = location.rpartition(":")
+    return name if line.isdecimal() else location
 
 
 def _convert_union(node: YamlNode, members: tuple[Any, ...], constraint: ValueConstraint, path: str) -> Any:

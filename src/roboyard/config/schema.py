@@ -188,6 +188,19 @@ def json_schema(annotation: Any, *, title: str = "", description: str = "") -> d
     return {"$schema": JSON_SCHEMA_DIALECT, **schema, **definitions}
 
 
+SCHEMA_FOLDER = Path(__file__).resolve().parent.parent / "schemas"
+"""Folder of the installed package with the JSON Schemas of all kinds of files that people write."""
+
+
+def schema_comment(kind: str) -> str:
+    """Return the first line of a YAML file, by which an editor finds the installed JSON Schema of the file.
+
+    Args:
+        kind: Kind of the file, as `roboyard schema` lists them: "scenario", "robot".
+    """
+    return f"# yaml-language-server: $schema={SCHEMA_FOLDER / f'{kind}.schema.json'}\n"
+
+
 class _JsonSchemaWriter:
     """Schemas of types; those of classes and of numbers with a unit are collected in `definitions`."""
 

@@ -53,6 +53,33 @@ class YamlNode:
         return self.value
 
 
+def find_along_path(root: YamlNode, path: str) -> tuple[YamlNode, str]:
+    """Follow a key path such as "faults[0].robot" or "faults.0.robot" as far as the nodes of a tree go.
+
+    Returns:
+        The deepest node on the path, and the remaining_path of the path, which the tree does not have.
+    """
+    node, remaining_path = root, path
+    while remaining_path:
+        if (
+            isinstance(node.value, dict) and remaining_path in node.value
+        ):  # a key may contain dots: randomize has such keys
+            return node.value[remaining_path], ""
+        match = _PATH_STEP.match(remaining_path)
+        name = match[1] if match is not None else remaining_path
+        if isinstance(node.value, dict) and name in node.value:
+            node = node.value[name]
+        elif isinstance(node.value, list) and name.isdecimal() and int(name) < len(node.value):
+            node = node.value[int(name)]
+        else:
+            break
+        remaining_path = remaining_path[match.end() :] if match is not None else ""
+    return node, remaining_path
+
+
+_PATH_STEP = re.compile(r"[.\[]?([^.\[\]]+)\]?\.?")
+
+
 def yaml_from_data(data: Any, location: str = "") -> YamlNode:
     """Convert Python data to nodes with the same location."""
     if isinstance(data, YamlNode):

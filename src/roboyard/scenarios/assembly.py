@@ -11,24 +11,24 @@ from pathlib import Path
 from roboyard.bringup.plugins.mapping import map_plugins
 from roboyard.bringup.robot_config import RobotPackage
 from roboyard.bringup.robot_nodes import create_node
-from roboyard.bus import NodeError
 from roboyard.compute import compile_on_demand
-from roboyard.description import Model, World
+from roboyard.description import World
 from roboyard.description.extent import bounding_radius
-from roboyard.errors import ConfigError, RoboyardError, UnknownNameError
+from roboyard.errors import UnknownNameError
 from roboyard.scenarios.evaluator import metric_names
 from roboyard.scenarios.faults.injection import schedule_faults
-from roboyard.scenarios.loading import load_scenario, world_model_name
+from roboyard.scenarios.loading import LoadedScenario, errors_in_variant, load_scenario, load_variants, world_model_name
+from roboyard.scenarios.merge import errors_located_at
 from roboyard.scenarios.missions import MISSION, add_mission
 from roboyard.scenarios.nodes.faults import FaultScheduleNode
 from roboyard.scenarios.nodes.ground_truth import ObjectGroundTruthNode
 from roboyard.scenarios.nodes.operator import OperatorNode
 from roboyard.scenarios.operator import OperatorScript
 from roboyard.scenarios.people import add_crowd
-from roboyard.scenarios.resolve import ResolvedRobot, ResolvedScenario, resolve_scenario
+from roboyard.scenarios.resolve import ResolvedRobot, ResolvedScenario, read_criteria, read_scripts, resolve_scenario
 from roboyard.scenarios.robot_handle import RobotHandle
 from roboyard.scenarios.run import Run
-from roboyard.scenarios.schema import DeviceConfig, PersonConfig, ScenarioConfig, ScenarioRobotConfig
+from roboyard.scenarios.schema import ScenarioRobotConfig
 from roboyard.scenarios.world.free_space import top_down_map
 from roboyard.simulation.furniture import furniture_of
 
@@ -63,13 +63,17 @@ def build_run(resolved: ResolvedScenario, *, out: Path | None = None, record: bo
         name=resolved.name,
     )
     run.terrain, run.objects = resolved.terrain, resolved.objects
+    tree = resolved.loaded.source_tree
     try:
         for name, device in config.devices.items():
-            _add_device(run, name, device, resolved.devices[name])
+            with errors_located_at(tree, f"devices.{name}"):
+                run.add_device(resolved.devices[name], name, device.pose, device.initial_command)
         for name, robot in resolved.robots.items():
-            _add_robot(run, name, robot)
+            with errors_located_at(tree, f"robots.{name}"):
+                _add_robot(run, name, robot)
         for name, person in config.people.items():
-            _add_person(run, name, person)
+            with errors_located_at(tree, f"people.{name}"):
+                run.add_person(name, person)
         add_crowd(run, config.people)
         for name in drivable_world_models(run.world):
             if name not in run.robots:
@@ -78,9 +82,10 @@ def build_run(resolved: ResolvedScenario, *, out: Path | None = None, record: bo
             run.bus.add(ObjectGroundTruthNode(simulation=run.simulation, objects=run.objects), "thing_truth")
         for name, script in resolved.scripts.items():
             _add_operator(run.robots[name], script)
-        _add_nodes(run, config)
+        _add_nodes(run, resolved.loaded)
         if config.mission is not None:
-            add_mission(run.robots[config.main_robot or ""], config.mission, resolved.loaded.base_folder)
+            with errors_located_at(tree, MISSION):
+                add_mission(run.robots[config.main_robot or ""], config.mission, resolved.loaded.base_folder)
         if config.faults:
             faults = schedule_faults(run, config.faults, resolved.loaded.source_location)
             run.bus.add(FaultScheduleNode(faults=faults, events=run.events), "faults")
@@ -92,38 +97,14 @@ def build_run(resolved: ResolvedScenario, *, out: Path | None = None, record: bo
 
 def _add_robot(run: Run, name: str, robot: ResolvedRobot) -> None:
     config, package = robot.config, robot.package
-    try:
-        if package is None:
-            run.activate_model(name, namespace=config.namespace, nodes=config.nodes)
-            return
-        pose = _find_free_pose(run, package, config) if config.pose == "free" else config.pose
-        run.add_robot(
-            package, name, pose=pose, namespace=config.namespace, nodes=config.nodes, xacro_args=config.xacro_args,
-            repair=config.repair, fixed_base=config.fixed_base,
-        )  # fmt: skip
-    except (ConfigError, NodeError):  # they name their place
-        raise
-    except RoboyardError as error:
-        error.location = error.location or f"robots.{name}"
-        raise
-
-
-def _add_device(run: Run, name: str, config: DeviceConfig, model: Model) -> None:
-    try:
-        run.add_device(model, name, config.pose, config.initial_command)
-    except ConfigError:
-        raise
-    except RoboyardError as error:
-        error.location = error.location or f"devices.{name}"
-        raise
-
-
-def _add_person(run: Run, name: str, config: PersonConfig) -> None:
-    try:
-        run.add_person(name, config)
-    except RoboyardError as error:
-        error.location = f"people.{name}" if error.location is None else f"people.{name}: {error.location}"
-        raise
+    if package is None:
+        run.activate_model(name, namespace=config.namespace, nodes=config.nodes)
+        return
+    pose = _find_free_pose(run, package, config) if config.pose == "free" else config.pose
+    run.add_robot(
+        package, name, pose=pose, namespace=config.namespace, nodes=config.nodes, xacro_args=config.xacro_args,
+        repair=config.repair, fixed_base=config.fixed_base,
+    )  # fmt: skip
 
 
 def _find_free_pose(run: Run, package: RobotPackage, config: ScenarioRobotConfig) -> tuple[float, float, float]:
@@ -140,22 +121,23 @@ def _add_operator(robot: RobotHandle, script: OperatorScript) -> None:
     robot.add_node(operator, "operator")
 
 
-def _add_nodes(run: Run, config: ScenarioConfig) -> None:
-    for name, node_config in config.nodes.items():
-        if name == MISSION and config.mission is not None:
+def _add_nodes(run: Run, loaded: LoadedScenario) -> None:
+    for name, node_config in loaded.config.nodes.items():
+        if name == MISSION and loaded.config.mission is not None:
             continue
         robot = run.robots[node_config.robot] if node_config.robot else None
-        node = create_node(
-            node_config.type,
-            node_config.parameters,
-            robot.resources() if robot else run.resources(),
-            base_folder=run.base_folder,
-            location=f"nodes.{name}",
-        )
-        if robot is not None:
-            robot.add_node(node, name, remap=node_config.remap, namespace=node_config.namespace)
-        else:
-            run.add_node(node, name, namespace=node_config.namespace or "", remap=node_config.remap)
+        with errors_located_at(loaded.source_tree, f"nodes.{name}"):
+            node = create_node(
+                node_config.type,
+                node_config.parameters,
+                robot.resources() if robot else run.resources(),
+                base_folder=run.base_folder,
+                location=f"nodes.{name}",
+            )
+            if robot is not None:
+                robot.add_node(node, name, remap=node_config.remap, namespace=node_config.namespace)
+            else:
+                run.add_node(node, name, namespace=node_config.namespace or "", remap=node_config.remap)
 
 
 def drivable_world_models(world: World) -> tuple[str, ...]:
@@ -235,6 +217,8 @@ def check_scenario(
 ) -> CheckReport:
     """Read a scenario and assemble it, physics and nodes included, without letting time pass.
 
+    All its variants, and all values of its options in each, are read too, but not assembled.
+
     Args:
         name: Its name or a path.
         overrides: ``key.path=value``.
@@ -246,6 +230,10 @@ def check_scenario(
         InputError and its kinds: the first thing that is not right.
     """
     loaded = load_scenario(name, overrides=overrides, smoke=smoke, robot=robot, world=world)
+    for variant, loaded_variant in load_variants(name, overrides):
+        with errors_in_variant(variant):
+            read_criteria(loaded_variant)
+            read_scripts(loaded_variant)
     with compile_on_demand(), build_run(resolve_scenario(loaded), record=False) as run:
         findings = [str(finding) for finding in run.world.warnings]
         for handle in run.robots.values():

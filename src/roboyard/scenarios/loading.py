@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import json
-import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Final
 
 import numpy as np
 
 from roboyard.bringup.catalog import ROBOTS, SCENARIOS, WORLDS
-from roboyard.config import YamlNode, apply_override, dumps, load, parse_yaml, read_yaml, yaml_from_data
+from roboyard.bringup.robot_config import ConfigSource
+from roboyard.config import YamlNode, apply_override, dumps, load, parse_yaml, yaml_from_data
+from roboyard.config.conversion import convert
 from roboyard.config.wording import did_you_mean
-from roboyard.errors import ConfigError
+from roboyard.config.yaml_tree import find_along_path, parse_scalar
+from roboyard.errors import ConfigError, RoboyardError
+from roboyard.scenarios.merge import locate_key, merge_trees, read_scenario_tree, replace_at, variant_tree
 from roboyard.scenarios.schema import OptionValue, ScenarioConfig, ScenarioOption
 
 WORLD_MODEL_PREFIX = "world:"
@@ -45,18 +48,14 @@ class LoadedScenario:
 
     def source_location(self, key: str) -> str:
         """Where a key was written: "faults[0].robot" gives "mine.yaml:12"; the nearest place known, "" if none is."""
-        node, location = self.source_tree, ""
-        for name in re.findall(r"[^.\[\]]+", key):
-            if node is None:
-                break
-            location = node.location or location
-            if isinstance(node.value, dict):
-                node = node.value.get(name)
-            elif isinstance(node.value, list) and name.isdecimal() and int(name) < len(node.value):
-                node = node.value[int(name)]
-            else:
-                break
-        return node.location or location if node is not None else location
+        return "" if self.source_tree is None else find_along_path(self.source_tree, key)[0].location
+
+    def robot_source(self, name: str) -> ConfigSource | None:
+        """What the file says of a robot, for the locations of errors; None for a scenario made in Python."""
+        if self.source_tree is None:
+            return None
+        entry, remaining_path = find_along_path(self.source_tree, f"robots.{name}")
+        return None if remaining_path else ConfigSource(entry, f"robots.{name}", is_scenario=True)
 
     def with_seed(self, seed: int | None) -> LoadedScenario:
         """With another seed, and what the scenario draws drawn by it; None leaves both."""
@@ -93,18 +92,64 @@ def load_scenario(
         InputError: there is no such file.
     """
     path = SCENARIOS.resolve(str(name))
-    node = read_yaml(path)
-    if not isinstance(node.value, dict):
-        raise ConfigError("is no scenario", location=str(path), valid="a mapping with world, robots, duration, …")
+    node = read_scenario_tree(path)
     if robot is not None or world is not None:
         node = _substitute(node, robot, world)
     if smoke:
         node = _apply_smoke_variant(node)
+    return _load_tree(path, node, overrides, smoke)
+
+
+def _load_tree(path: Path, node: YamlNode, overrides: Sequence[str], smoke: bool) -> LoadedScenario:
+    """Make the scenario of a tree that has its variant in place, with options and overrides."""
     node, key_overrides = apply_options(node, overrides)
     for override in key_overrides:  # last: what the user says on the spot counts most
         node = apply_override(node, override)
     config = _randomize(_limit_smoke_duration(load(ScenarioConfig, node, source_name=str(path)), smoke), node, smoke)
     return LoadedScenario(path.stem if path.stem != "scenario" else path.parent.name, config, path.parent, smoke, node)
+
+
+def load_variants(name: str | Path, overrides: Sequence[str] = ()) -> Iterator[tuple[str, LoadedScenario]]:
+    """Load a scenario once for each of its variants, and for each value of each option, in each variant.
+
+    Args:
+        name: The scenario's name, or a path to its file.
+        overrides: As for `load_scenario`; they are given to every variant.
+
+    Yields:
+        What the variant is called, and the scenario as it is then.
+
+    Raises:
+        ConfigError: The scenario cannot be loaded in a variant, which the error's location names first.
+    """
+    path = SCENARIOS.resolve(str(name))
+    tree = read_scenario_tree(path)
+    trees = {"": tree}
+    if variant_tree(tree, "smoke").value:
+        trees["variants.smoke"] = _apply_smoke_variant(tree)
+    if variant_tree(tree, "substituted").value:
+        trees["variants.substituted"] = merge_trees(tree, variant_tree(tree, "substituted"))
+    for variant, variant_root in trees.items():
+        with errors_in_variant(variant):
+            loaded = _load_tree(path, variant_root, overrides, variant == "variants.smoke")
+        yield variant, loaded
+        for option, declared in loaded.config.options.items():
+            for value in declared.allowed_values:
+                setting = f"{option}={json.dumps(value)}"
+                description = ", ".join(filter(None, (variant, f"--set {setting}")))
+                with errors_in_variant(description):
+                    loaded = _load_tree(path, variant_root, (*overrides, setting), variant == "variants.smoke")
+                yield description, loaded
+
+
+@contextmanager
+def errors_in_variant(description: str) -> Iterator[None]:
+    """Name a variant in front of the location of errors; nothing is added for the scenario itself, ""."""
+    try:
+        yield
+    except RoboyardError as error:
+        error.location = ": ".join(filter(None, (description, error.location))) or None
+        raise
 
 
 def _limit_smoke_duration(config: ScenarioConfig, smoke: bool) -> ScenarioConfig:
@@ -122,24 +167,25 @@ def _randomize(config: ScenarioConfig, node: YamlNode | None, smoke: bool) -> Sc
     for key, (low, high) in config.randomize.items():
         rng = np.random.default_rng([0xD4A3, config.seed, *key.encode()])
         value = f"{float(rng.uniform(low, high)):.6g}"
-        node = apply_override(node, f"{key}='{value}'" if _is_text_value(node, key) else f"{key}={value}")
+        interval, _ = find_along_path(node, f"randomize.{key}")
+        sampled: object = value if _is_text_value(node, key) else parse_scalar(value)
+        node = replace_at(node, key, yaml_from_data(sampled, f"{interval.location}, randomize.{key}"))
     return replace(_limit_smoke_duration(load(ScenarioConfig, node), smoke), seed=config.seed)
 
 
 def _is_text_value(node: YamlNode, key: str) -> bool:
-    """Whether the number at a key stands there as text. Raises ConfigError where nothing stands."""
-    child: YamlNode | None = node
-    for name in key.split("."):
-        value = None if child is None else child.value
-        if isinstance(value, dict):
-            child = value.get(name)
-        elif isinstance(value, list) and name.isdecimal() and int(name) < len(value):
-            child = value[int(name)]
-        else:
-            child = None
-    if child is None:
-        raise ConfigError(f"there is no {key} to draw", location="randomize", valid="a number that the scenario gives")
-    return isinstance(child.value, str)
+    """Whether the number at a key stands there as text, such as a xacro argument "1.5".
+
+    A text with a unit, such as "1.5 s", is a number. Raises ConfigError where nothing stands.
+    """
+    child, remaining_path = find_along_path(node, key)
+    if remaining_path:
+        raise ConfigError(
+            f"there is no {key} to draw",
+            location=locate_key(node, f"randomize.{key}"),
+            valid="a number that the scenario gives",
+        )
+    return isinstance(child.value, str) and not isinstance(parse_scalar(child.value), str)
 
 
 def scenario_from_config(
@@ -151,7 +197,7 @@ def scenario_from_config(
 
 def _substitute(node: YamlNode, robot: str | None, world: str | None) -> YamlNode:
     """Another robot or world in place, with what the scenario itself wants to be different then."""
-    node = merge_overrides(node, _variant(node, "substituted"))
+    node = merge_trees(node, variant_tree(node, "substituted"))
     if world is not None:
         node = _replace_key(node, "world", str(_resolve_user_path("world", world)))
     if robot is not None:
@@ -178,18 +224,11 @@ def _resolve_user_path(kind: str, name: str) -> str | Path:
 def _apply_smoke_variant(node: YamlNode) -> YamlNode:
     """The scenario with what ``variants.smoke`` says in place, criteria only if it names some."""
     entries = {key: child for key, child in node.value.items() if key != "criteria"}
-    return merge_overrides(YamlNode(entries, node.location, node.key_location), _variant(node, "smoke"))
-
-
-def _variant(node: YamlNode, name: str) -> YamlNode:
-    """What a variant says; an empty mapping where the scenario has none of this name."""
-    variants = node.value.get("variants")
-    found = variants.value.get(name) if variants is not None and isinstance(variants.value, dict) else None
-    return yaml_from_data({}) if found is None else found
+    return merge_trees(YamlNode(entries, node.location, node.key_location), variant_tree(node, "smoke"))
 
 
 def _replace_key(node: YamlNode, key: str, value: object) -> YamlNode:
-    child = value if isinstance(value, YamlNode) else yaml_from_data(value, f"{key} given on the command line")
+    child = value if isinstance(value, YamlNode) else yaml_from_data(value, f"--{'robot' if key == 'model' else key}")
     return YamlNode({**node.value, key: child}, node.location, node.key_location)
 
 
@@ -209,7 +248,7 @@ def apply_options(node: YamlNode, assignments: Sequence[str]) -> tuple[YamlNode,
     if entries is None or not isinstance(entries.value, dict):
         return node, list(assignments)
     options = {
-        name: load(ScenarioOption, option_node, source_name=f"options.{name}")
+        name: convert(option_node, ScenarioOption, path=f"options.{name}")
         for name, option_node in entries.value.items()
     }
     assigned: dict[str, OptionValue] = {}
@@ -225,7 +264,7 @@ def apply_options(node: YamlNode, assignments: Sequence[str]) -> tuple[YamlNode,
     for name, option in options.items():
         selected = assigned.get(name, option.selected)
         if selected is not None:
-            location = f"--set {name}" if name in assigned else f"options.{name}.default"
+            location = f"--set {name}" if name in assigned else locate_key(node, f"options.{name}.default")
             node = _apply_option(node, name, option, selected, location)
     return node, key_overrides
 
@@ -236,27 +275,10 @@ def _apply_option(node: YamlNode, name: str, option: ScenarioOption, value: Opti
         suggestion = did_you_mean(value, allowed_texts) if isinstance(value, str) else ""
         raise ConfigError(f"{value!r}{suggestion}", location=location, valid=", ".join(allowed_texts))
     if option.choices:
-        node = merge_overrides(node, node.value["options"].value[name].value["choices"].value[str(value)])
+        node = merge_trees(node, node.value["options"].value[name].value["choices"].value[str(value)])
     else:
-        node = apply_override(node, f"{option.key}={json.dumps(value)}")
-    return merge_overrides(node, yaml_from_data({"options": {name: {"default": value}}}, location))
-
-
-_REPLACED_KEYS: Final = ("criteria", "operator", "smoke")
-"""Keys that are replaced instead of added to."""
-
-
-def merge_overrides(node: YamlNode, overrides: YamlNode) -> YamlNode:
-    """``overrides`` laid on ``node``: mappings are joined, everything else is replaced, and so are those in
-    ``_REPLACED_KEYS``.
-    """
-    if not isinstance(node.value, dict) or not isinstance(overrides.value, dict):
-        return overrides
-    entries = dict(node.value)
-    for key, child in overrides.value.items():
-        is_merged = key in entries and key not in _REPLACED_KEYS
-        entries[key] = merge_overrides(entries[key], child) if is_merged else child
-    return YamlNode(entries, node.location, node.key_location)
+        node = replace_at(node, option.key, yaml_from_data(value, location))
+    return replace_at(node, f"options.{name}.default", yaml_from_data(value, location))
 
 
 def world_model_name(model: str) -> str:

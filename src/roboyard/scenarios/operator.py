@@ -44,7 +44,7 @@ Point = Annotated[tuple[float, float], ValueConstraint(unit="m")]
 
 @dataclass(frozen=True)
 class DriveStep:
-    """Hold a twist."""
+    """Publish a constant velocity."""
 
     linear: float = parameter(0.0, unit="m/s", low=-20.0, high=20.0, doc="forward velocity")
     angular: float = parameter(0.0, unit="rad/s", low=-20.0, high=20.0, doc="angular velocity, positive to the left")
@@ -87,11 +87,11 @@ class FollowStep:
 class GotoStep:
     """Drive to one point."""
 
-    to: Point = parameter(doc="[x, y] in the frame of /odom")
-    speed: float = parameter(0.5, unit="m/s", low=0.01, high=20.0)
-    angular: float = parameter(1.5, unit="rad/s", low=0.01, high=20.0)
-    tolerance: float = parameter(0.15, unit="m", low=0.01)
-    timeout: float = parameter(120.0, unit="s", low=0.0)
+    to: Point = parameter(doc="[x, y] in the script's frame")
+    speed: float = parameter(0.5, unit="m/s", low=0.01, high=20.0, doc="speed")
+    angular: float = parameter(1.5, unit="rad/s", low=0.01, high=20.0, doc="largest yaw rate")
+    tolerance: float = parameter(0.15, unit="m", low=0.01, doc="distance at which the point is reached")
+    timeout: float = parameter(120.0, unit="s", low=0.0, doc="time after which the next step starts")
 
 
 @dataclass(frozen=True)
@@ -112,8 +112,8 @@ class WanderStep:
 class RepeatStep:
     """Repeat steps."""
 
-    times: int = parameter(low=0, high=MAX_ACTIONS)
-    steps: tuple[ScriptStep, ...] = parameter()
+    times: int = parameter(low=0, high=MAX_ACTIONS, doc="number of repetitions")
+    steps: tuple[ScriptStep, ...] = parameter(doc="steps that are repeated")
 
 
 @dataclass(frozen=True)

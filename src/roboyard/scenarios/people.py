@@ -61,13 +61,19 @@ class PersonConfig:
 
     def __post_init__(self) -> None:
         if sum((bool(self.patrol), bool(self.schedule), self.mission is not None)) > 1:
-            raise ConfigError("only one of schedule, patrol and mission is allowed", valid="one of them")
+            raise ConfigError(
+                "only one of schedule, patrol and mission is allowed",
+                location="mission, patrol, schedule",
+                valid="one of them",
+            )
         if not all(math.isfinite(value) for waypoint in self.patrol for value in waypoint):
-            raise ConfigError(f"patrol {self.patrol} is not finite", valid="finite coordinates")
+            raise ConfigError(f"{self.patrol} is not finite", location="patrol", valid="finite coordinates")
         if self.height is not None and self.percentile is not None:
-            raise ConfigError("height and percentile exclude each other", valid="one of them")
+            raise ConfigError(
+                "height and percentile exclude each other", location="percentile, height", valid="one of them"
+            )
         if (self.percentile is None) != (self.sex is None):
-            raise ConfigError("percentile and sex require each other", valid="both or none")
+            raise ConfigError("percentile and sex require each other", location="percentile, sex", valid="both or none")
 
     def to_physique(self) -> Physique:
         """Return height and mass. Raises ConfigError."""

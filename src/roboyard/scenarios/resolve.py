@@ -16,13 +16,14 @@ from roboyard.bringup.catalog import DEVICES, WORLDS, find_file
 from roboyard.bringup.legged_robot import create_legged_robot
 from roboyard.bringup.robot_config import RobotPackage
 from roboyard.bringup.robot_loader import load_robot
-from roboyard.config import YamlNode, dump, read_yaml
+from roboyard.config import YamlNode, dump, read_yaml, schema_comment
 from roboyard.description import Model, World, load_model, load_world
-from roboyard.errors import ConfigError, InputError, RoboyardError
+from roboyard.errors import InputError, RoboyardError
 from roboyard.grids.terrain import Terrain
 from roboyard.scenarios.criteria import Criterion
 from roboyard.scenarios.evaluator import metric_names
 from roboyard.scenarios.loading import LoadedScenario, world_model_name
+from roboyard.scenarios.merge import errors_located_at
 from roboyard.scenarios.missions import find_mission_file
 from roboyard.scenarios.operator import OperatorScript, parse_script
 from roboyard.scenarios.provenance import collect_provenance
@@ -94,7 +95,7 @@ class ResolvedScenario:
         origin = {"scenario": self.name, "smoke": self.loaded.is_smoke, **collect_provenance().to_dict()}
         data["provenance"] = {**origin, "seed": self.config.seed}
         text: str = yaml.safe_dump(data, sort_keys=False, allow_unicode=True, width=120, default_flow_style=None)
-        return text
+        return schema_comment("scenario") + text
 
     def to_dict(self) -> dict[str, Any]:
         """The scenario as plain data: complete, with scripts written out and paths that hold from anywhere."""
@@ -144,19 +145,23 @@ def resolve_scenario(loaded: LoadedScenario) -> ResolvedScenario:
     config, base_folder = loaded.config, loaded.base_folder
     criteria, stop_condition = read_criteria(loaded)
     documents = _read_script_documents(loaded)
-    world = load_world(WORLDS.resolve(config.world, base_folder))
+    tree = loaded.source_tree
+    with errors_located_at(tree, "world"):
+        world_file = WORLDS.resolve(config.world, base_folder)
+    world = load_world(world_file)
     terrain = None if config.terrain is None else config.terrain.generate(config.seed)
     if terrain is not None:
         world = add_terrain(world, terrain)
     n_world_models = len(world.models)
-    world = add_objects_and_appearance(world, config.objects, config.appearance, config.seed, base_folder)
+    with errors_located_at(tree):
+        world = add_objects_and_appearance(world, config.objects, config.appearance, config.seed, base_folder)
     packages: dict[tuple[object, ...], RobotPackage] = {}
     return ResolvedScenario(
         loaded=loaded,
         world=world,
         terrain=terrain,
         objects=tuple(placed.name for placed in world.models[n_world_models:]),
-        devices={name: _load_device(name, device.model, base_folder) for name, device in config.devices.items()},
+        devices={name: _load_device(name, device.model, loaded) for name, device in config.devices.items()},
         robots={
             name: ResolvedRobot(robot, _load_package(name, robot, loaded, packages))
             for name, robot in config.robots.items()
@@ -168,14 +173,9 @@ def resolve_scenario(loaded: LoadedScenario) -> ResolvedScenario:
     )
 
 
-def _load_device(name: str, model: str, base_folder: Path) -> Model:
-    try:
-        return load_model(DEVICES.resolve(model, base_folder))
-    except ConfigError:
-        raise
-    except RoboyardError as error:
-        error.location = error.location or f"devices.{name}"
-        raise
+def _load_device(name: str, model: str, loaded: LoadedScenario) -> Model:
+    with errors_located_at(loaded.source_tree, f"devices.{name}.model"):
+        return load_model(DEVICES.resolve(model, loaded.base_folder))
 
 
 def _load_package(
@@ -184,18 +184,18 @@ def _load_package(
     """Load a robot's package; robots of one kind share what ``packages`` holds already."""
     if world_model_name(config.model):
         return None
+    tree = loaded.source_tree
     key = (config.model, *sorted(config.xacro_args.items()), config.repair)
-    try:
+    with errors_located_at(tree, f"robots.{name}.model"):
         if key not in packages:
             packages[key] = load_robot(config.model, loaded.base_folder, config.xacro_args, repair=config.repair)
-        package = packages[key].with_overrides(config.parameters, config.remap)
-        if loaded.config.movement is not None and name == loaded.config.main_robot:
+    with errors_located_at(tree, f"robots.{name}"):
+        package = packages[key].with_overrides(config.parameters, config.remap, loaded.robot_source(name))
+    with errors_located_at(tree, f"robots.{name}.nodes"):
+        package.select_nodes(config.nodes)
+    if loaded.config.movement is not None and name == loaded.config.main_robot:
+        with errors_located_at(tree, _MOVEMENT_KEY):
             package = with_movement(package, loaded.config.movement, loaded.base_folder, config.xacro_args)
-    except ConfigError:  # it names its place
-        raise
-    except RoboyardError as error:
-        error.location = error.location or f"robots.{name}"
-        raise
     return package
 
 
@@ -259,6 +259,11 @@ def read_criteria(loaded: LoadedScenario) -> tuple[dict[str, Criterion], Criteri
     return criteria, stop_condition
 
 
+def read_scripts(loaded: LoadedScenario) -> dict[str, OperatorScript]:
+    """The operator's script for each robot that has one. Raises ConfigError, InputError."""
+    return _read_scripts(loaded, _read_script_documents(loaded))
+
+
 def _script_sources(config: ScenarioConfig) -> dict[str, Any]:
     """What the key ``operator`` says for each robot: a path, steps, or a script."""
     if config.operator is None:
@@ -270,12 +275,14 @@ def _script_sources(config: ScenarioConfig) -> dict[str, Any]:
 
 def _read_script_documents(loaded: LoadedScenario) -> dict[str, YamlNode]:
     """The script files, read, for each robot whose script is a file. Raises ConfigError, InputError."""
-    sources = _script_sources(loaded.config)
-    return {
-        robot: read_yaml(find_file(source, loaded.base_folder))
-        for robot, source in sources.items()
-        if isinstance(source, str)
-    }
+    documents: dict[str, YamlNode] = {}
+    for robot, source in _script_sources(loaded.config).items():
+        if isinstance(source, str):
+            key = f"operator.{robot}" if isinstance(loaded.config.operator, dict) else "operator"
+            with errors_located_at(loaded.source_tree, key):
+                file = find_file(source, loaded.base_folder)
+            documents[robot] = read_yaml(file)
+    return documents
 
 
 def _read_scripts(loaded: LoadedScenario, documents: dict[str, YamlNode]) -> dict[str, OperatorScript]:

@@ -33,6 +33,7 @@ class RobotHost(Protocol):
 
     bus: Bus
     simulation: Simulation
+    robots: dict[str, RobotHandle]
     ground_truth: GroundTruthProvider
     evaluation: Evaluator
 
@@ -116,7 +117,8 @@ class RobotHandle(RobotBringup):
     def host_resources(self) -> Mapping[str, Any]:
         """Return what the simulation offers its nodes: joints, body, the topic of its true pose, and the run's."""
         base = self._run.simulation.base(self.name)
-        offered = {"hardware": self.hardware, "truth_topic": self.topics.truth, **self._run.resources()}
+        offered = {"hardware": self.hardware, "truth_topic": self.topics.truth, "robots": self._run.robots}
+        offered |= self._run.resources()
         return offered if base is None else {**offered, "base": base}
 
     @property

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Literal
 
+from roboyard.config import schema_comment
 from roboyard.errors import InputError
 from roboyard.scenarios.run_folder import RunFolder, make_write_error
 
@@ -80,6 +81,7 @@ def create_from_template(
         "world": world,
         "node": node,
         "node_name": _short_name(node.partition(":")[0]),
+        "schema_comment": schema_comment,
     }
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(Path(__file__).with_name("templates")), trim_blocks=True, lstrip_blocks=True,

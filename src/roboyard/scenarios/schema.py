@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -39,13 +40,28 @@ __all__ = [
     "VideoConfig",
 ]
 
-_NAME_PATTERN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+NAME_PATTERN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+"""What robots, nodes and all else in `NAMED_SECTIONS` may be called."""
+NAMED_SECTIONS = {
+    "robots": "robot name",
+    "nodes": "node name",
+    "devices": "device name",
+    "objects": "object name",
+    "people": "person's name",
+    "criteria": "criterion name",
+    "options": "option name",
+}
+"""Keys whose mappings name things, each with what errors call such a name."""
 
 
-def _check_names(names: tuple[str, ...], description: str) -> None:
+def _check_names(section: str, names: Iterable[str], description: str) -> None:
     for name in names:
-        if not _NAME_PATTERN.fullmatch(name):
-            raise ConfigError(f"{description} {name!r}", valid="letters, digits and '_', not starting with a digit")
+        if not NAME_PATTERN.fullmatch(name):
+            raise ConfigError(
+                f"{description} {name!r}",
+                location=f"{section}.{name}",
+                valid="letters, digits and '_', not starting with a digit",
+            )
 
 
 @dataclass(frozen=True)
@@ -53,10 +69,10 @@ class ScenarioNodeConfig:
     """A node of the scenario itself: the user's own, or one that no robot's package brings."""
 
     type: str = parameter(doc="name of `roboyard list`, `module:Class` or `file.py:Class`")
-    robot: str | None = parameter(None, doc="whose namespace and resources it gets")
-    namespace: str | None = parameter(None, doc="instead of the robot's")
-    parameters: dict[str, Any] = parameter(factory=dict, doc="its declared parameters")
-    remap: dict[str, str] = parameter(factory=dict, doc="other names of its topics and services")
+    robot: str | None = parameter(None, doc="robot whose namespace and resources the node gets")
+    namespace: str | None = parameter(None, doc="namespace of the node; default: that of `robot`")
+    parameters: dict[str, Any] = parameter(factory=dict, doc="values of the node's parameters")
+    remap: dict[str, str] = parameter(factory=dict, doc="other names of its topics and services: {name: other name}")
 
 
 @dataclass(frozen=True)
@@ -67,29 +83,36 @@ class ScenarioRobotConfig:
         doc="a robot's name, a path to .yaml, .urdf, .xacro or .sdf, or `world:NAME`: a model of the world"
     )
     pose: Literal["free"] | Pose = parameter(
-        (0.0, 0.0, 0.0), doc=f"{POSE_FORMAT} in m and rad; `free`: near the origin"
+        (0.0, 0.0, 0.0), doc=f"{POSE_FORMAT} in m and rad; `free`: a free place near the origin"
     )
-    namespace: str | None = parameter(None, doc="default: none for the first robot, its own name for others")
+    namespace: str | None = parameter(
+        None, doc="namespace of its nodes; default: none for the first robot, the robot's name for others"
+    )
     nodes: Literal["default", "all", "none"] | tuple[str, ...] = parameter(
-        "default", doc="which of the robot's nodes run"
+        "default", doc="nodes of the robot that are started"
     )
-    parameters: dict[str, dict[str, Any]] = parameter(factory=dict, doc="node: {key: value}")
-    remap: dict[str, dict[str, str]] = parameter(factory=dict, doc="node: {name: other name}")
+    parameters: dict[str, dict[str, Any]] = parameter(
+        factory=dict, doc="values of its nodes' parameters: {node: {key: value}}"
+    )
+    remap: dict[str, dict[str, str]] = parameter(
+        factory=dict, doc="other names of its nodes' topics and services: {node: {name: other name}}"
+    )
     xacro_args: dict[str, str] = parameter(factory=dict, doc="xacro arguments")
-    repair: bool = parameter(
-        False, doc="mend what can be mended in a bare description: links without mass and the like"
-    )
-    fixed_base: bool = parameter(False, doc="bolt it to the world where it is put")
+    repair: bool = parameter(False, doc="repair faults of a bare description, such as links without mass")
+    fixed_base: bool = parameter(False, doc="the base is fixed to the world")
 
 
 @dataclass(frozen=True)
 class DeviceConfig:
-    """Furniture that moves: a conveyor belt, a door, a turntable."""
+    """A device with a commanded joint or surface: a conveyor belt, a door, a turntable."""
 
     model: str = parameter(doc="`conveyor`, `door`, `sliding_door`, `turntable`, or a path to a file")
     pose: Pose = parameter((0.0, 0.0, 0.0), doc=f"{POSE_FORMAT} in m and rad")
     initial_command: float = parameter(
-        0.0, low=-100.0, high=100.0, doc="first command: m/s of a belt, rad/s, how far open (0 to 1)"
+        0.0,
+        low=-100.0,
+        high=100.0,
+        doc="first command: speed of a belt in m/s, of a turntable in rad/s, opening of a door (0 to 1)",
     )
 
 
@@ -97,34 +120,46 @@ class DeviceConfig:
 class RecordConfig:
     """What is recorded."""
 
-    exclude_topics: tuple[str, ...] = parameter((), doc="topics, `*` stands for anything: [/scan, /truth/*]")
-    camera_rate: float = parameter(2.0, unit="Hz", low=0.0, high=60.0, doc="of recorded images of each camera; 0: none")
+    exclude_topics: tuple[str, ...] = parameter(
+        (), doc="topics that are not recorded, with wildcards: [/scan, /truth/*]"
+    )
+    camera_rate: float = parameter(
+        2.0, unit="Hz", low=0.0, high=60.0, doc="rate of recorded images of each camera; 0: none"
+    )
 
 
 @dataclass(frozen=True)
 class VideoConfig:
-    """The film of the run."""
+    """The video of the run."""
 
-    enabled: bool = parameter(False, doc="make one at every run, not only when asked")
-    view: Literal["chase", "overview", "top"] = parameter("chase", doc="behind the robot, from a corner, from above")
-    speed: float = parameter(2.0, low=0.01, high=1000.0, doc="simulated seconds a second of film")
-    fps: float = parameter(15.0, unit="Hz", low=1.0, high=120.0, doc="pictures a second of film")
-    width: int = parameter(640, unit="px", low=32, high=7680, doc="even")
-    height: int = parameter(360, unit="px", low=32, high=4320, doc="even")
+    enabled: bool = parameter(False, doc="make a video of every run, not only with `--video`")
+    view: Literal["chase", "overview", "top"] = parameter(
+        "chase", doc="camera behind the first robot, in a corner of the world, above the world"
+    )
+    speed: float = parameter(2.0, low=0.01, high=1000.0, doc="simulated seconds per second of the video")
+    fps: float = parameter(15.0, unit="Hz", low=1.0, high=120.0, doc="frames per second")
+    width: int = parameter(640, unit="px", low=32, high=7680, doc="width of the frames, an even number")
+    height: int = parameter(360, unit="px", low=32, high=4320, doc="height of the frames, an even number")
 
     def __post_init__(self) -> None:
         if self.width % 2 or self.height % 2:
-            raise ConfigError(f"a picture of {self.width} × {self.height}", valid="even numbers of pixels")
+            raise ConfigError(
+                f"a video of {self.width} × {self.height} pixels",
+                location="width" if self.width % 2 else "height",
+                valid="even numbers of pixels",
+            )
 
 
 @dataclass(frozen=True)
 class VariantsEntry:
-    """What differs in variants of a scenario: parts of one, laid on it key by key."""
+    """Variants of a scenario: parts of a scenario that are laid over it key by key."""
 
     smoke: dict[str, Any] = parameter(
-        factory=dict, doc="the smoke variant of at most 5 s; criteria only if it names some"
+        factory=dict, doc="the short variant for tests, at most 5 s; it has only the criteria that it names itself"
     )
-    substituted: dict[str, Any] = parameter(factory=dict, doc="with another robot or world (`--robot`, `--world`)")
+    substituted: dict[str, Any] = parameter(
+        factory=dict, doc="the variant with another robot or world (`--robot`, `--world`)"
+    )
 
 
 @dataclass(frozen=True)
@@ -132,50 +167,56 @@ class ScenarioConfig:
     """One scenario file."""
 
     world: str = parameter(doc="a world's name, or a path to .sdf, .world or .xml")
-    duration: float = parameter(unit="s", low=0.001, high=1e6, doc="simulated time at which it ends")
+    duration: float = parameter(unit="s", low=0.001, high=1e6, doc="simulated time at which the run ends")
+    extends: str | None = parameter(None, doc="name or path of a scenario that this one is laid over, as a variant is")
     summary: str = parameter("", doc="one line for `roboyard list`")
-    robots: dict[str, ScenarioRobotConfig] = parameter(factory=dict, doc="by name, the first is the main one")
-    terrain: TerrainConfig | None = parameter(None, doc="uneven ground, made by its seed")
-    devices: dict[str, DeviceConfig] = parameter(factory=dict, doc="what moves by itself, by name")
-    people: dict[str, PersonConfig] = parameter(factory=dict, doc="who is there, by name")
-    objects: dict[str, ObjectConfig] = parameter(factory=dict, doc="what stands or lies about, by name")
-    appearance: AppearanceConfig = parameter(AppearanceConfig(), doc="")
+    robots: dict[str, ScenarioRobotConfig] = parameter(factory=dict, doc="robots by name; the first is the main robot")
+    terrain: TerrainConfig | None = parameter(None, doc="uneven ground")
+    devices: dict[str, DeviceConfig] = parameter(factory=dict, doc="devices by name")
+    people: dict[str, PersonConfig] = parameter(factory=dict, doc="people by name")
+    objects: dict[str, ObjectConfig] = parameter(factory=dict, doc="loose objects by name")
+    appearance: AppearanceConfig = parameter(AppearanceConfig(), doc="light and floor texture")
     operator: (
         str | tuple[ScriptStep, ...] | OperatorScript | dict[str, str | tuple[ScriptStep, ...] | OperatorScript] | None
-    ) = parameter(None, doc="a script file, or the script itself, for the main robot; or {robot: script}")
-    movement: str | None = parameter(None, doc="a movement file that the main robot plays once it has stood up")
+    ) = parameter(
+        None, doc="operator script of the main robot: a file, its steps, or a mapping with `steps`; or {robot: script}"
+    )
+    movement: str | None = parameter(None, doc="movement file that the main robot plays after it has stood up")
     mission: str | MissionConfig | None = parameter(
-        None, doc="a behaviour tree (XML) or tasks (YAML) for the main robot, in place of the node `mission`"
+        None, doc="behavior tree (XML) or task file (YAML) of the main robot; replaces the node `mission`"
     )
-    nodes: dict[str, ScenarioNodeConfig] = parameter(factory=dict, doc="further nodes")
-    faults: tuple[FaultEntry, ...] = parameter((), doc="faults, each with its time and type")
-    criteria: dict[str, str] = parameter(factory=dict, doc="expressions over the metrics; all must hold")
-    comparison_metrics: tuple[str, ...] = parameter((), doc="metrics that `roboyard compare` sets side by side first")
-    stop_when: str | None = parameter(None, doc="expression over the metrics that ends the run early")
+    nodes: dict[str, ScenarioNodeConfig] = parameter(factory=dict, doc="further nodes by name")
+    faults: tuple[FaultEntry, ...] = parameter((), doc="scheduled faults and events")
+    criteria: dict[str, str] = parameter(
+        factory=dict, doc="expressions over the metrics by name; a run succeeds if all of them hold"
+    )
+    comparison_metrics: tuple[str, ...] = parameter((), doc="metrics that `roboyard compare` shows first")
+    stop_when: str | None = parameter(None, doc="expression over the metrics that ends the run when it holds")
     randomize: dict[str, tuple[float, float]] = parameter(
-        factory=dict, doc="numbers drawn evenly by the seed: {faults.0.friction: [0.4, 1]}"
+        factory=dict, doc="numbers that the seed draws uniformly, by key: {faults.0.friction: [0.4, 1]}"
     )
-    seed: int = parameter(0, low=0, high=2**63 - 1, doc="of every random generator")
-    timestep: float | None = parameter(None, unit="s", low=1e-5, high=0.1, doc="of the physics; default: the world's")
-    record: RecordConfig = parameter(RecordConfig(), doc="")
-    video: VideoConfig = parameter(VideoConfig(), doc="")
-    options: dict[str, ScenarioOption] = parameter(factory=dict, doc="what `--set NAME=VALUE` offers by a short name")
-    variants: VariantsEntry = parameter(VariantsEntry(), doc="")
-    provenance: dict[str, Any] = parameter(factory=dict, doc="written by a run: how it was made; ignored when read")
+    seed: int = parameter(0, low=0, high=2**63 - 1, doc="seed of all random generators")
+    timestep: float | None = parameter(
+        None, unit="s", low=1e-5, high=0.1, doc="time step of the physics; default: that of the world"
+    )
+    record: RecordConfig = parameter(RecordConfig(), doc="settings of the recording")
+    video: VideoConfig = parameter(VideoConfig(), doc="settings of the video")
+    options: dict[str, ScenarioOption] = parameter(factory=dict, doc="named choices, set with `--set NAME=VALUE`")
+    variants: VariantsEntry = parameter(VariantsEntry(), doc="what differs in variants")
+    provenance: dict[str, Any] = parameter(
+        factory=dict, doc="how the run was made; a run writes it, and it is ignored when the file is read"
+    )
 
     def __post_init__(self) -> None:
-        _check_names(tuple(self.robots), "robot name")
-        _check_names(tuple(self.nodes), "node name")
-        _check_names(tuple(self.devices), "device name")
-        _check_names(tuple(self.objects), "object name")
-        _check_names(tuple(self.people), "person's name")
+        for section, description in NAMED_SECTIONS.items():
+            _check_names(section, getattr(self, section), description)
         ambiguous_names = sorted(self.people.keys() & {*self.robots, *self.devices, *self.objects, *self.nodes})
         if ambiguous_names:
             raise ConfigError(
-                f"{ambiguous_names[0]!r} is a person and something else", location="people", valid="another name"
+                f"{ambiguous_names[0]!r} is a person and something else",
+                location=f"people.{ambiguous_names[0]}",
+                valid="another name",
             )
-        _check_names(tuple(self.criteria), "criterion name")
-        _check_names(tuple(self.options), "option name")
         for key, (low, high) in self.randomize.items():
             if not (math.isfinite(low) and math.isfinite(high) and low <= high):
                 raise ConfigError(f"[{low:g}, {high:g}]", location=f"randomize.{key}", valid="[least, greatest]")
@@ -190,7 +231,7 @@ class ScenarioConfig:
             for name in self.operator:
                 if name not in self.robots:
                     raise ConfigError(
-                        f"no robot {name!r}", location="operator", valid=f"robots: {', '.join(self.robots)}"
+                        f"no robot {name!r}", location=f"operator.{name}", valid=f"robots: {', '.join(self.robots)}"
                     )
         if self.operator is not None and not self.robots:
             raise ConfigError("there is no robot for the operator", location="operator", valid="add one under robots")
@@ -210,19 +251,25 @@ class ScenarioOption:
     `--set` says of deeper keys counts more.
     """
 
-    summary: str = parameter("", doc="one line on what it is for")
-    choices: dict[str, dict[str, Any]] = parameter(factory=dict, doc="by name, what each changes in the scenario")
-    key: str = parameter("", doc="the key that the value is put at instead: robots.rover.parameters.navigator.planner")
-    allowed: tuple[OptionValue, ...] = parameter((), doc="values that it may have; none named: any")
+    summary: str = parameter("", doc="one line on the purpose of the option")
+    choices: dict[str, dict[str, Any]] = parameter(
+        factory=dict, doc="part of a scenario that each choice lays over it, by name"
+    )
+    key: str = parameter(
+        "", doc="key that takes the value, instead of `choices`: robots.rover.parameters.navigator.planner"
+    )
+    allowed: tuple[OptionValue, ...] = parameter((), doc="values that the key may have; empty: any value")
     default: OptionValue | None = parameter(
-        None, doc="when nobody gives one; the first choice, or what stands at the key"
+        None, doc="value that holds unless another one is given; default: the first choice, or the value at the key"
     )
 
     def __post_init__(self) -> None:
         if bool(self.choices) == bool(self.key):
-            raise ConfigError("neither or both of 'choices' and 'key'", valid="one of them")
+            raise ConfigError("neither or both of 'choices' and 'key'", location="key, choices", valid="one of them")
         if self.choices and self.allowed:
-            raise ConfigError("'allowed' beside 'choices'", valid="the names of the choices are what is valid")
+            raise ConfigError(
+                "'allowed' beside 'choices'", location="allowed", valid="the names of the choices are what is valid"
+            )
 
     @property
     def allowed_values(self) -> tuple[OptionValue, ...]:

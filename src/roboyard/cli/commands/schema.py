@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from functools import partial
 from importlib import import_module
+from inspect import isfunction
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -11,7 +13,7 @@ import typer
 from roboyard.cli.options import OUT, JsonOption
 
 FILE_TYPES: dict[str, tuple[str, str]] = {
-    "scenario": ("roboyard.scenarios.schema:ScenarioConfig", "Scenario, for `roboyard run`."),
+    "scenario": ("roboyard.scenarios.json_schema:scenario_json_schema", "Scenario, for `roboyard run`."),
     "robot": ("roboyard.bringup.robot_config:RobotConfig", "Robot: its description and its nodes."),
     "groups": ("roboyard.manipulation.groups.file:GroupsFile", "Joint groups, tools and named poses of a robot."),
     "legs": ("roboyard.walking.walker_file:WalkerFile", "Legs of a robot and their stance."),
@@ -25,7 +27,7 @@ FILE_TYPES: dict[str, tuple[str, str]] = {
     "animation": ("roboyard.simulation.people.key_poses:KeyPoses", "Key poses of a person's motion."),
     "gamepad": ("roboyard.control.teleoperation.pad_maps:PadMap", "Axes and buttons of a gamepad."),
 }
-"""Type that holds a file's content, and a summary, by the name of the file's kind."""
+"""Type of a file's content, or the function that makes its schema, and a summary, by the name of the file's kind."""
 _KIND_NAMES = ", ".join(FILE_TYPES)
 
 
@@ -57,7 +59,7 @@ def schema(
         print_result({"kinds": kinds}, json, lambda _: print_columns(rows))
     else:
         found = make_schema(kind, name)
-        print_result(found, json, lambda _: print_lines([_format_schema(found).rstrip()]))
+        print_result(found, json, lambda _: print_lines([format_schema(found).rstrip()]))
 
 
 def make_schema(kind: str, name: str | None = None) -> dict[str, Any]:
@@ -87,10 +89,14 @@ def make_schema(kind: str, name: str | None = None) -> dict[str, Any]:
         raise InputError(f"schema {kind} takes no name, got {name!r}", valid=f"roboyard schema {kind}")
     target, summary = FILE_TYPES[kind]
     module, _, attribute = target.partition(":")
-    return json_schema(getattr(import_module(module), attribute), title=f"Roboyard {kind} file", description=summary)
+    content = getattr(import_module(module), attribute)
+    make = content if isfunction(content) else partial(json_schema, content)
+    schema: dict[str, Any] = make(title=f"Roboyard {kind} file", description=summary)
+    return schema
 
 
-def _format_schema(schema: dict[str, Any]) -> str:
+def format_schema(schema: dict[str, Any]) -> str:
+    """Return a schema as the text of its file."""
     import json
 
     return json.dumps(schema, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
@@ -109,6 +115,6 @@ def _write_all(folder: Path) -> list[Path]:
     written: list[Path] = []
     for kind, name in [*((kind, None) for kind in FILE_TYPES), *(("node", name) for name in catalog.NODES.names())]:
         path = folder / f"{kind if name is None else f'node-{name}'}.schema.json"
-        write_atomic(path, _format_schema(make_schema(kind, name)))
+        write_atomic(path, format_schema(make_schema(kind, name)))
         written.append(path)
     return written

@@ -149,10 +149,15 @@ class TriggeredFault(FaultConfig):
         if self.trigger is not None and not _TRIGGER_PATTERN.fullmatch(self.trigger):
             raise ConfigError(
                 f"trigger {self.trigger!r}",
+                location="trigger",
                 valid="SKILL (when it begins) or SKILL.PHASE, as the skills report them: grasp.low",
             )
         if self.trigger is None and (self.occurrence != 1 or self.trigger_delay > 0.0):
-            raise ConfigError("occurrence or trigger_delay without a trigger", valid="with the key 'trigger'")
+            raise ConfigError(
+                "occurrence or trigger_delay without a trigger",
+                location="occurrence, trigger_delay",
+                valid="with the key 'trigger'",
+            )
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -51,8 +51,10 @@ class PedestrianNodeConfig(Config):
     wait_timeout: float = parameter(
         3.0, unit="s", low=0.1, high=1e4, runtime=True, doc="Time after which the person turns back."
     )
-    avoided_topics: tuple[str, ...] = parameter(
-        ("/truth/rover/odom",), doc="Topics of the true poses of those into whom the person does not walk."
+    avoided_topics: tuple[str, ...] | None = parameter(
+        None,
+        doc="Topics of the true poses of those into whom the person does not walk; default: every robot of the run"
+        " that is no pedestrian.",
     )
 
 
@@ -68,6 +70,7 @@ class PedestrianNode(Node[PedestrianNodeConfig]):
 
     base: VelocityBase = resource(VelocityBase)
     truth_topic: str = resource(str)
+    robots: dict[str, Any] | None = resource(dict, optional=True)
 
     state_fields = (
         "_pose",
@@ -99,13 +102,40 @@ class PedestrianNode(Node[PedestrianNodeConfig]):
         self._blocked_time = self._speed = 0.0
         self._start_leg()
         self.subscribe(self.truth_topic, msg.Odometry, self._on_truth)
-        for topic in self.config.avoided_topics:
-            self.subscribe(topic, msg.Odometry, partial(self._on_other_robot, topic))
+        self._subscribed_topics: set[str] = set()
+        for topic in self.config.avoided_topics or ():
+            self._subscribe_to_robot(topic)
+        self._subscribe_to_robots()
         self.timer(period=_PEDESTRIAN_PERIOD, callback=self._tick)
 
     def close(self) -> None:
         """Stop."""
         self.base.release()
+
+    def load_state(self, saved: dict[str, Any]) -> None:
+        """Restore a state; robots that came after this node are known before their messages are."""
+        self._subscribe_to_robots()
+        super().load_state(saved)
+
+    def _subscribe_to_robots(self) -> None:
+        """Subscribe to the true poses of the run's robots, where no topics are given; forget those that are gone."""
+        if self.config.avoided_topics is not None or self.robots is None:
+            return
+        topics = [
+            robot.topics.truth
+            for robot in self.robots.values()
+            if not any(isinstance(node, PedestrianNode) for node in robot.nodes.values())
+            and robot.topics.truth != self.truth_topic
+        ]
+        for topic in topics:
+            self._subscribe_to_robot(topic)
+        for topic in self._other_positions.keys() - set(topics):
+            del self._other_positions[topic]
+
+    def _subscribe_to_robot(self, topic: str) -> None:
+        if topic not in self._subscribed_topics:
+            self._subscribed_topics.add(topic)
+            self.subscribe(topic, msg.Odometry, partial(self._on_other_robot, topic))
 
     def _on_truth(self, message: Any) -> None:
         pose = pose_to_se2_unchecked(message.pose.pose)
@@ -130,6 +160,7 @@ class PedestrianNode(Node[PedestrianNodeConfig]):
         self._start_leg()
 
     def _tick(self) -> None:
+        self._subscribe_to_robots()
         if self._pose is None or not self.config.route:
             return
         x, y, heading = self._pose

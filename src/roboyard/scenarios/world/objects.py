@@ -33,7 +33,9 @@ class SectorConfig:
     def __post_init__(self) -> None:
         if self.radius[0] > self.radius[1] or self.angle_range[0] > self.angle_range[1]:
             raise ConfigError(
-                f"radius {list(self.radius)}, angle_range {list(self.angle_range)}", valid="the smaller one first"
+                f"radius {list(self.radius)}, angle_range {list(self.angle_range)}",
+                location="radius, angle_range",
+                valid="the smaller one first",
             )
 
 
@@ -57,9 +59,11 @@ class ObjectConfig:
 
     def __post_init__(self) -> None:
         if (self.pose is None) == (self.sector is None):
-            raise ConfigError("exactly one of 'pose' and 'sector' is required", valid="one of them")
+            raise ConfigError(
+                "exactly one of 'pose' and 'sector' is required", location="sector, pose", valid="one of them"
+            )
         if self.pose is not None and self.count != 1:
-            raise ConfigError(f"{self.count} objects at one pose", valid="count 1, or a sector")
+            raise ConfigError(f"{self.count} objects at one pose", location="count, pose", valid="count 1, or a sector")
 
 
 def add_objects_and_appearance(
