@@ -90,8 +90,8 @@ def test_command_imports_no_other_command() -> None:
 def test_rover_run_imports_nothing_of_other_robots() -> None:
     """Nodes, planners and reports are imported for who uses them: arms, legs and cameras are no concern of a rover."""
     code = (
-        "from roboyard.scenarios import load_scenario; from roboyard.scenarios.assembly import build_run;"
-        "build_run(load_scenario('rover-homing'), record=False).close()"
+        "from roboyard.scenarios import build_run, load_scenario, resolve_scenario;"
+        "build_run(resolve_scenario(load_scenario('rover-homing')), record=False).close()"
     )
     found = modules("-c", code)
     assert {"mujoco", "numba"} <= {name.partition(".")[0] for name in found}
