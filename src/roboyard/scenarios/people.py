@@ -89,10 +89,10 @@ def make_clip_lookup(clips: Mapping[str, str], base: Path | None) -> Callable[[s
         InputError and its kinds: One of the files does not exist or is damaged.
     """
     scenario_clips = {name: find_clip(file, base) for name, file in clips.items()}
-    return partial(_look_up_clip, scenario_clips, base)
+    return partial(_find_named_clip, scenario_clips, base)
 
 
-def _look_up_clip(scenario_clips: Mapping[str, Clip], base: Path | None, name: str) -> Clip:
+def _find_named_clip(scenario_clips: Mapping[str, Clip], base: Path | None, name: str) -> Clip:
     return scenario_clips[name] if name in scenario_clips else find_clip(name, base)
 
 

@@ -20,7 +20,7 @@ PROGRESS_PERIOD_NS: Final = 100_000_000
 
 
 class RunControl:
-    """Steers a run that goes on in another thread or further down the stack.
+    """Controls a run that executes in another thread or further down the stack.
 
     Args:
         paused: Begin paused.
@@ -51,7 +51,7 @@ class RunControl:
         self._set_paused(paused=True)
 
     def resume(self) -> None:
-        """Go on."""
+        """Resume."""
         self._set_paused(paused=False)
 
     def _set_paused(self, *, paused: bool) -> None:
@@ -99,7 +99,7 @@ class RunControl:
         return any(request[0] <= now_ns for request in tuple(self._snapshot_requests))
 
     def take_snapshot_request(self) -> tuple[Path, bool] | None:
-        """Where to save the state now, and whether it must be; None if nobody wants it.
+        """Where to save the state now, and whether it must be; None without a request.
 
         The runner calls it between two instants.
         """

@@ -69,9 +69,9 @@ def _wood(rng: np.random.Generator) -> _RGB:
     """Render eight boards with the grain along them."""
     plank = np.arange(_IMAGE_SIZE) // (_IMAGE_SIZE // 8)
     tone = rng.uniform(-14.0, 14.0, 8)[plank][:, None]
-    wood_grain = 12.0 * _smooth_noise(rng, 256, 6) + 7.0 * _smooth_noise(rng, 64, 3)
+    fibers = 12.0 * _smooth_noise(rng, 256, 6) + 7.0 * _smooth_noise(rng, 64, 3)
     seam = np.where(np.arange(_IMAGE_SIZE) % (_IMAGE_SIZE // 8) < 2, -45.0, 0.0)[:, None]
-    return np.array([166.0, 126.0, 84.0]) + (tone + wood_grain + seam)[..., None]
+    return np.array([166.0, 126.0, 84.0]) + (tone + fibers + seam)[..., None]
 
 
 def _terrazzo(rng: np.random.Generator) -> _RGB:
