@@ -152,7 +152,7 @@ def _make_operator_section() -> list[str]:
 
 
 def _make_fault_section() -> list[str]:
-    common = schema_rows(LastingFault)
+    common = [row for row in schema_rows(LastingFault) if row.key != "type"]
     lines = ["## Faults", "", "Entries of `faults` have a `time` and a `type`. Most types have these keys, too:", ""]
     lines += [*_make_key_table(common), "", "A type that is *at a time* has only `time` of these keys, one that is"]
     lines += ["*momentary* all but `duration`, and one that is *lasting* all of them.", ""]
