@@ -1,4 +1,4 @@
-"""Tasks are judged by the true places of things, not by the reports of the robot."""
+"""Tasks are judged by the true places of objects, not by the reports of the robot."""
 
 import json
 from typing import Any
@@ -18,17 +18,19 @@ def send_task_event(feed: CollectorFeed[TaskMetrics], event: str, time: float = 
     feed.send("/tasks", msg.String(data=json.dumps(report)), time)
 
 
-def judge_task(event: str, things: dict[str, tuple[float, float, float]], *, possible: bool = True) -> dict[str, Any]:
+def evaluate_task(
+    event: str, objects: dict[str, tuple[float, float, float]], *, possible: bool = True
+) -> dict[str, Any]:
     """Metrics of one task, whose action failed twice."""
     feed = CollectorFeed(TaskMetrics("/tasks"))
-    feed.send_objects(things)
+    feed.send_objects(objects)
     for each in ("plans", "fails", "plans", "fails", "plans", event):
         send_task_event(feed, each, possible=possible)
     return feed.result()
 
 
 @pytest.mark.parametrize(
-    ("event", "things", "possible", "right"),
+    ("event", "objects", "possible", "right"),
     [
         ("reached", {"cup": (2.0, 1.1, 0.7)}, True, True),
         ("reached", {"cup": (2.0, 1.1, 0.0)}, True, False),  # it fell down
@@ -45,9 +47,9 @@ def judge_task(event: str, things: dict[str, tuple[float, float, float]], *, pos
     ],
 )  # fmt: skip
 def test_task_is_right_if_the_truth_says_so(
-    event: str, things: dict[str, tuple[float, float, float]], possible: bool, right: bool
+    event: str, objects: dict[str, tuple[float, float, float]], possible: bool, right: bool
 ) -> None:
-    found = judge_task(event, things, possible=possible)
+    found = evaluate_task(event, objects, possible=possible)
     assert found["tasks_over"]
     assert found["tasks_incorrect"] == (not right)
     assert (found["task_failures"], found["unrecovered_failures"]) == (2, 0 if right else 2)
@@ -60,7 +62,7 @@ def test_task_is_right_if_the_truth_says_so(
     [(2.0, (2.0, 1.0, 0.7), True), (0.2, (2.0, 1.0, 0.7), False), (2.0, (5.0, 1.0, 0.7), False)],
     ids=["rested-on-the-desk", "taken-at-once", "rested-elsewhere"],
 )
-def test_removal_of_a_brought_thing_keeps_the_task_right(
+def test_removal_of_a_brought_object_keeps_the_task_right(
     rested: float, position: tuple[float, float, float], right: bool
 ) -> None:
     feed = CollectorFeed(TaskMetrics("/tasks"))

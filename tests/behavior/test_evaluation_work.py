@@ -78,7 +78,7 @@ def test_unfinished_work_is_neither_done_nor_failed() -> None:
     assert (found["work_ended"], found["work_done"], found["cycles"]) == (1, 1.0, 0)
 
 
-def test_idle_shares_follow_motion_of_robot_and_person() -> None:
+def test_idle_ratios_follow_motion_of_robot_and_person() -> None:
     feed = WorkFeed()
     feed.send_work(0.0, "started")
     feed.move_joints(1.0, 4.0)

@@ -28,9 +28,9 @@ def test_package_has_forty_lines_of_code(project: Path) -> None:
 
 
 def test_criterion_on_a_metric_of_a_package_that_is_not_installed_is_refused(project: Path) -> None:
-    refused = roboyard(project, "check", "scenario", "braking.yaml")
-    assert refused.returncode == 2
-    assert "no metric 'hard_brakings'" in refused.stderr
+    result = roboyard(project, "check", "scenario", "braking.yaml")
+    assert result.returncode == 2
+    assert "no metric 'hard_brakings'" in result.stderr
 
 
 def test_commands_of_the_metric_page_run(project: Path) -> None:
@@ -39,9 +39,9 @@ def test_commands_of_the_metric_page_run(project: Path) -> None:
     assert [words[0] for words in commands] == ["list", "run"]
     outputs = []
     for words in commands:
-        done = roboyard(project, *words)
-        assert done.returncode == 0, done.stdout + done.stderr
-        outputs.append(done.stdout)
+        result = roboyard(project, *words)
+        assert result.returncode == 0, result.stdout + result.stderr
+        outputs.append(result.stdout)
     assert "hard_brakings" in outputs[0]
     assert "Decelerations of more than 1 m/s²." in outputs[0]
     assert "hard brakings " in outputs[1], "the summary shows it"

@@ -99,21 +99,21 @@ def test_entry_point_of_something_else_is_refused(monkeypatch: pytest.MonkeyPatc
         collector_classes()
 
 
-def test_resource_is_made_once_when_it_is_asked_for() -> None:
-    made: list[str] = []
+def test_resource_is_created_once_at_its_first_use() -> None:
+    created_for: list[str] = []
 
     def make(robot: RobotContext) -> str:
-        made.append(robot.name)
+        created_for.append(robot.name)
         return robot.namespace
 
     context = RobotContext("rover", RobotTopics.for_robot("rover", "/rover"), resources={"place": make})
-    assert made == []
+    assert created_for == []
     assert (context.resource("place"), context.resource("place"), context.resource("other")) == (
         "/rover",
         "/rover",
         None,
     )
-    assert made == ["rover"]
+    assert created_for == ["rover"]
 
 
 @pytest.mark.parametrize(("unit", "value", "text"), [

@@ -122,10 +122,10 @@ def test_location_errors_are_measured_at_the_stamps() -> None:
     assert found["localization_max_error"] == pytest.approx(max(errors))
     assert found["localization_rmse"] == pytest.approx(math.sqrt(np.mean(np.square(errors))))
     assert found["localized_since"] == pytest.approx(505 * 0.02)  # since it was lost at 500
-    fresh = LocalizationMetrics("/truth", "/pose")
-    assert fresh.values() == {}
-    fresh.load_state(feed.collector.save_state())
-    assert fresh.values() == found
+    new_collector = LocalizationMetrics("/truth", "/pose")
+    assert new_collector.values() == {}
+    new_collector.load_state(feed.collector.save_state())
+    assert new_collector.values() == found
 
 
 @pytest.mark.slow

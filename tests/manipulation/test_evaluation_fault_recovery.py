@@ -58,7 +58,7 @@ def test_aftermath_without_skills_is_not_measured() -> None:
 
 
 @given(st.floats(-0.05, 0.05), st.floats(-0.05, 0.05))
-def test_things_are_safe_at_their_start_or_on_a_place(dx: float, dy: float) -> None:
+def test_objects_are_safe_at_their_start_or_on_a_place(dx: float, dy: float) -> None:
     feed = started_feed()
     feed.place("one", 0.3, 0.3, 0.1)
     assert feed["objects_held"] == 1
@@ -71,13 +71,13 @@ def test_things_are_safe_at_their_start_or_on_a_place(dx: float, dy: float) -> N
     assert abs(off - 0.01) < 1e-6 or feed["objects_placed"] == (off < 0.01)
 
 
-def test_thing_moved_along_the_floor_is_safe_there() -> None:
+def test_object_moved_along_the_floor_is_safe_at_its_new_position() -> None:
     feed = started_feed()
     feed.place("one", 0.3, 0.3)
     assert feed["objects_safe"] == 1
 
 
-def test_things_laid_down_by_faults_have_not_fallen() -> None:
+def test_objects_tipped_by_faults_have_not_fallen() -> None:
     feed = started_feed()
     feed.time = 5.0
     feed.fault()
@@ -90,7 +90,7 @@ def test_things_laid_down_by_faults_have_not_fallen() -> None:
     assert (feed["objects_lying"], feed["objects_fallen"]) == (2, 1)
 
 
-def test_thing_gripped_lying_and_laid_elsewhere_has_not_fallen() -> None:
+def test_object_gripped_and_released_while_lying_has_not_fallen() -> None:
     feed = started_feed()
     feed.fault()
     feed.place("one", 0.1, 0.2, 0.01, LYING)
@@ -114,7 +114,7 @@ def test_erased_place_still_counts() -> None:
     assert (feed["objects_placed"], feed["objects_astray"]) == (1, 0)
 
 
-def test_touches_of_lying_things_count_except_those_of_the_fault() -> None:
+def test_contacts_with_lying_objects_count_except_those_of_the_fault() -> None:
     feed = started_feed()
     feed.fault()
     feed.place("one", 0.1, 0.2, 0.01, LYING)
@@ -124,7 +124,7 @@ def test_touches_of_lying_things_count_except_those_of_the_fault() -> None:
     assert feed["fallen_object_contacts"] == 2
 
 
-def test_thing_in_a_bay_of_a_moved_robot_is_safe() -> None:
+def test_object_in_a_bay_of_a_moved_robot_is_safe() -> None:
     feed = started_feed()
     pose = msg.Odometry(child_frame_id="arm/base")
     pose.pose.pose.position.x = 1.0
@@ -134,7 +134,7 @@ def test_thing_in_a_bay_of_a_moved_robot_is_safe() -> None:
     assert (feed["objects_safe"], feed["objects_held"]) == (1, 0)
 
 
-def test_silence_counts_while_skills_run_and_ends_are_named() -> None:
+def test_time_without_events_counts_while_skills_run_and_ends_are_named() -> None:
     feed = started_feed()
     feed.time = 7.0
     feed.send_event("loop", "phase", phase="picked_up")

@@ -95,7 +95,7 @@ def test_place_error_is_measured_at_rest_from_the_mark() -> None:
 
 
 @pytest.mark.parametrize(("x", "tilt"), [(0.02, 0.0), (0.0, 1.57)], ids=["elsewhere", "fallen"])
-def test_thing_elsewhere_or_fallen_was_not_placed(x: float, tilt: float) -> None:
+def test_object_off_target_or_fallen_was_not_placed(x: float, tilt: float) -> None:
     feed = HandlingFeed(("object_1", x, 0.2, tilt))
     feed.send_event(9.0, "place", 2, "finished", position=(0.0, 0.2, 0.0), success=True)
     feed.finish(10.0)
@@ -112,7 +112,7 @@ def test_empty_view_is_no_pick_and_failure_is_one() -> None:
     assert (found["pick_attempts"], found["picks_succeeded"], found["recoveries"]) == (2, 1, 1)
 
 
-def test_contacts_other_than_fingers_on_things_are_collisions() -> None:
+def test_contacts_other_than_fingers_on_objects_are_collisions() -> None:
     feed = HandlingFeed(("object_1", 0.0, 0.0, 0.0))
     grip = (FINGER, "object_1::body::body")
     feed.touch(1.0, grip)
@@ -124,7 +124,7 @@ def test_contacts_other_than_fingers_on_things_are_collisions() -> None:
     assert feed.result()["collisions"] == 2
 
 
-def test_thing_upright_in_a_bay_is_no_collision() -> None:
+def test_object_upright_in_a_bay_is_no_collision() -> None:
     feed = HandlingFeed(("object_1", 0.0, 0.0, 0.0))
 
     def count_collisions(height: float, tilt: float, time: float) -> int:
@@ -163,7 +163,7 @@ duration: 5
 """
 
 
-def test_supply_lays_placed_things_out_anew(tmp_path: Path) -> None:
+def test_supply_puts_placed_objects_back(tmp_path: Path) -> None:
     (tmp_path / "it.yaml").write_text(SUPPLIED)
     positions = []
     for _ in range(2):
@@ -183,13 +183,13 @@ def test_supply_lays_placed_things_out_anew(tmp_path: Path) -> None:
     assert positions[0] == positions[1]
 
 
-def test_supply_without_things_is_refused(tmp_path: Path) -> None:
+def test_supply_without_objects_is_refused(tmp_path: Path) -> None:
     (tmp_path / "it.yaml").write_text(SUPPLIED.replace("objects: [object]", "objects: [nothing]"))
     with pytest.raises(NodeError, match="no movable object"):
         build_run(resolve_scenario(load_scenario(tmp_path / "it.yaml")), record=False)
 
 
-def test_run_without_things_publishes_no_truth_of_things() -> None:
+def test_run_without_objects_publishes_no_truth_of_objects() -> None:
     with ry.Run("empty", record=False) as run:
         assert "/truth/objects" not in run.bus.topics, "nothing lies about"
 

@@ -84,7 +84,7 @@ def make_map(second: float, reach: float):
     [(4.0, 1.0), (1.0, math.pi / 3.9**2), (0.5, 0.25 * math.pi / 3.9**2)],
     ids=["whole", "1-m", "half-a-meter"],
 )
-def test_coverage_is_the_known_share_of_the_floor(reach: float, share: float) -> None:
+def test_coverage_is_the_known_fraction_of_the_floor(reach: float, share: float) -> None:
     feed = ExplorationFeed()
     feed.place(0.0, START)
     feed.send_status(1.0, "explore")
@@ -141,10 +141,10 @@ def test_report_shows_the_growth_of_the_map(tmp_path: Path) -> None:
                 channel = writer.channel(topic, type_name(type(message)), "/test")
                 writer.write(channel, second * S, serialize(message))
     with open_recording(path) as recording:
-        story = read_robot_trace(recording, "rover", "")
-        found = read_exploration_trace(recording, story, RobotTopics.for_robot("rover"), make_plan)
-        unknown = read_exploration_trace(recording, story, RobotTopics.for_robot("rover"), None)
-        assert read_exploration_trace(recording, story, RobotTopics.for_robot("rover", "/other"), make_plan) is None
+        trace = read_robot_trace(recording, "rover", "")
+        found = read_exploration_trace(recording, trace, RobotTopics.for_robot("rover"), make_plan)
+        unknown = read_exploration_trace(recording, trace, RobotTopics.for_robot("rover"), None)
+        assert read_exploration_trace(recording, trace, RobotTopics.for_robot("rover", "/other"), make_plan) is None
     assert found is not None
     expected = math.pi * (0.06 * found.time) ** 2 / 3.9**2
     assert found.coverage[:3] == pytest.approx(expected[:3], abs=0.03)
@@ -153,8 +153,8 @@ def test_report_shows_the_growth_of_the_map(tmp_path: Path) -> None:
     assert list(found.goal_times) == [20.0, 40.0]
     assert found.T_world_map.distance(T_world_map) < 1e-6
     for draw in (map_figure, coverage_figure):
-        assert draw(story, found).startswith("<svg")
-        assert draw(story, found) == draw(story, found), "the same run gives the same page"
+        assert draw(trace, found).startswith("<svg")
+        assert draw(trace, found) == draw(trace, found), "the same run gives the same page"
     assert unknown is not None
     assert not len(unknown.coverage)
-    assert "free area" in coverage_figure(story, unknown)
+    assert "free area" in coverage_figure(trace, unknown)

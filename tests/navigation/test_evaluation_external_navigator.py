@@ -46,9 +46,9 @@ goals = st.builds(
 
 
 class NavigationFeed:
-    """A collector of drives, and what a navigator of this package or a foreign one publishes.
+    """A collector of navigation goals, and what a navigator of this package or an external one publishes.
 
-    Not a `CollectorFeed`: the collector is replaced when its state is loaded, and foreign calls need their clock.
+    Not a `CollectorFeed`: the collector is replaced when its state is loaded, and external calls need their clock.
     """
 
     def __init__(self, namespace: str = "") -> None:
@@ -80,7 +80,7 @@ class NavigationFeed:
         )
 
     def send_call(self, goal: Goal, part: str, number: int, request: Any, until: int = 0) -> None:
-        """A service of a foreign navigator's action is called."""
+        """A service of an external navigator's action is called."""
         service = f"{self.namespace}/{goal.task}/_action/{part}"
         data = np.frombuffer(serialize(request), np.uint8)
         kind = getattr(ACTIONS[goal.task], "SendGoal" if part == "send_goal" else "GetResult")
@@ -90,15 +90,15 @@ class NavigationFeed:
             call(service=service, type=kind.name, call_id=number, request=data, deadline=time_to_msg(until)),
         )
 
-    def send_answer(self, number: int, response: bytes, error: str = "") -> None:
-        """The foreign navigator answers a call."""
+    def send_response(self, number: int, response: bytes, error: str = "") -> None:
+        """The external navigator responds to a call."""
         kind = message_type("roboyard_msgs/msg/ExternalResponse")
         self.send(
             EXTERNAL_RESPONSE_TOPIC, kind(call_id=number, response=np.frombuffer(response, np.uint8), error=error)
         )
 
 
-def drive_own(feed: NavigationFeed, goal: Goal) -> None:
+def send_navigator_goal(feed: NavigationFeed, goal: Goal) -> None:
     """What the navigator of this package publishes about a goal."""
     if goal.end == "rejected":
         feed.send_status(goal, "rejected")
@@ -110,8 +110,8 @@ def drive_own(feed: NavigationFeed, goal: Goal) -> None:
     feed.send_status(goal, state, float(goal.seconds), "no_path" if state == "aborted" else "")
 
 
-def drive_foreign(feed: NavigationFeed, goal: Goal, number: int, until: int = 0) -> None:
-    """The calls that a foreign navigator takes for a goal."""
+def send_external_goal(feed: NavigationFeed, goal: Goal, number: int, until: int = 0) -> None:
+    """The calls that an external navigator takes for a goal."""
     action = ACTIONS[goal.task]
     stamped = pose_stamped_to_msg(SE2(goal.x, goal.y, goal.yaw), "map", feed.now_ns)
     body = action.Goal(target_pose=stamped) if goal.task == "move_base" else action.Goal(pose=stamped)
@@ -120,7 +120,7 @@ def drive_foreign(feed: NavigationFeed, goal: Goal, number: int, until: int = 0)
     send.goal_id.uuid = uuid
     feed.send_call(goal, "send_goal", number, send, until)
     accepted = goal.end != "rejected"
-    feed.send_answer(number, serialize(action.SendGoal.Response(accepted=accepted)))
+    feed.send_response(number, serialize(action.SendGoal.Response(accepted=accepted)))
     if not accepted:
         return
     wanted = action.GetResult.Request()
@@ -129,32 +129,32 @@ def drive_foreign(feed: NavigationFeed, goal: Goal, number: int, until: int = 0)
     feed.now_ns += goal.seconds * SECOND
     feed.place(SE2(goal.x + 0.3, goal.y - 0.4, goal.yaw + 0.1))
     if goal.end == "malformed":
-        feed.send_answer(number + 1, b"\x00\x01")
+        feed.send_response(number + 1, b"\x00\x01")
     elif goal.end == "gone":
-        feed.send_answer(number + 1, b"", "who served it has gone")
+        feed.send_response(number + 1, b"", "who served it has gone")
     else:
-        feed.send_answer(number + 1, serialize(action.GetResult.Response(status=ENDS[goal.end])))
+        feed.send_response(number + 1, serialize(action.GetResult.Response(status=ENDS[goal.end])))
 
 
 @given(st.lists(goals, max_size=5), st.sampled_from(["", "/anna"]), st.integers(0, 5))
-def test_foreign_navigator_is_judged_as_the_own_one(tasks: list[Goal], namespace: str, saved: int) -> None:
-    own, foreign = NavigationFeed(), NavigationFeed(namespace)
-    for feed in (own, foreign):
+def test_external_navigator_has_the_metrics_of_the_internal_one(tasks: list[Goal], namespace: str, saved: int) -> None:
+    internal, external = NavigationFeed(), NavigationFeed(namespace)
+    for feed in (internal, external):
         feed.place(SE2.identity())
     for index, goal in enumerate(tasks):
-        drive_own(own, goal)
-        drive_foreign(foreign, goal, 2 * index)
-        if index == saved:  # the run goes on elsewhere
-            state, foreign.drives = foreign.drives.save_state(), foreign.make_collector()
-            foreign.drives.load_state(state)
-    expected, found = own.drives.values(), foreign.drives.values()
+        send_navigator_goal(internal, goal)
+        send_external_goal(external, goal, 2 * index)
+        if index == saved:  # the run is resumed in another process
+            state, external.drives = external.drives.save_state(), external.make_collector()
+            external.drives.load_state(state)
+    expected, found = internal.drives.values(), external.drives.values()
     assert expected.pop("navigation_failure", "") in ("", "no_path")
     found.pop("navigation_failure", "")
     assert found == pytest.approx(expected)
-    ended = [goal for goal in tasks if goal.end != "rejected"]
-    if ended:
+    accepted_goals = [goal for goal in tasks if goal.end != "rejected"]
+    if accepted_goals:
         assert found["final_error"] == pytest.approx(0.5)
-        assert found["navigation_time"] == pytest.approx(sum(goal.seconds for goal in ended))
+        assert found["navigation_time"] == pytest.approx(sum(goal.seconds for goal in accepted_goals))
     if tasks:
         assert found["goals_reached"] == sum(goal.end == "succeeded" for goal in tasks)
 
@@ -162,25 +162,25 @@ def test_foreign_navigator_is_judged_as_the_own_one(tasks: list[Goal], namespace
 @pytest.mark.parametrize(("end", "cause"), [
     ("rejected", "refused"), ("aborted", "aborted"), ("malformed", "unanswered"), ("gone", "unanswered"),
 ])  # fmt: skip
-def test_cause_of_a_failed_foreign_drive(end: str, cause: str) -> None:
+def test_cause_of_a_failed_external_goal(end: str, cause: str) -> None:
     feed = NavigationFeed()
     feed.place(SE2.identity())
-    drive_foreign(feed, Goal("move_base", 1.0, 2.0, math.pi / 2, end, 3), 7)
+    send_external_goal(feed, Goal("move_base", 1.0, 2.0, math.pi / 2, end, 3), 7)
     found = feed.drives.values()
     assert (found["navigation_goals"], found["goals_failed"], found["navigation_failure"]) == (1, 1, cause)
 
 
-def test_late_or_unasked_answers_are_no_drives() -> None:
+def test_late_or_unrequested_responses_are_no_goals() -> None:
     feed = NavigationFeed()
     feed.now_ns = 5 * SECOND
-    drive_foreign(feed, Goal("navigate_to_pose", 0.0, 0.0, 0.0, "succeeded", 1), 9, until=5 * SECOND)  # too late
-    feed.send_answer(3, b"whatever")
-    drive_foreign(feed, Goal("navigate_to_pose", 0.0, 0.0, 0.0, "succeeded", 1), 1)
-    elsewhere = NavigationFeed("/other")
-    elsewhere.namespace = ""  # calls for a robot without a namespace are not those of /other
-    drive_foreign(elsewhere, Goal("navigate_to_pose", 0.0, 0.0, 0.0, "succeeded", 1), 1)
+    send_external_goal(feed, Goal("navigate_to_pose", 0.0, 0.0, 0.0, "succeeded", 1), 9, until=5 * SECOND)  # too late
+    feed.send_response(3, b"whatever")
+    send_external_goal(feed, Goal("navigate_to_pose", 0.0, 0.0, 0.0, "succeeded", 1), 1)
+    other_robot = NavigationFeed("/other")
+    other_robot.namespace = ""  # calls for a robot without a namespace are not those of /other
+    send_external_goal(other_robot, Goal("navigate_to_pose", 0.0, 0.0, 0.0, "succeeded", 1), 1)
     assert feed.drives.values()["navigation_goals"] == 1
-    assert elsewhere.drives.values() == {}
+    assert other_robot.drives.values() == {}
 
 
 def test_topics_of_calls_are_those_of_the_bus() -> None:

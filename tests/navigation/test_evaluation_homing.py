@@ -60,7 +60,7 @@ def test_return_to_the_start_is_measured(feed: HomingFeed) -> None:
     assert feed.result() == found, "what is driven afterwards changes nothing"
 
 
-def test_home_of_the_tracker_is_judged_by_the_truth(feed: HomingFeed) -> None:
+def test_return_of_the_tracker_is_measured_by_the_truth(feed: HomingFeed) -> None:
     feed.place(30, 1.5)
     feed.send_status(30, "lost", "home", outages=1)
     assert feed.result()["returned"] is False
@@ -101,7 +101,7 @@ def send_trail(feed: HomingFeed, *xs: float) -> None:
 
 
 @pytest.mark.parametrize(("frame", "target"), [("map", 5.0), ("odom", 4.0)])
-def test_home_pose_is_the_home_that_the_robot_is_judged_by(feed: HomingFeed, frame: str, target: float) -> None:
+def test_home_pose_is_the_home_of_the_metrics(feed: HomingFeed, frame: str, target: float) -> None:
     """Odometry starts where the robot stood, at x = 1 m."""
     send_trail(feed, 1.02, 5.0, 8.0)
     send_order(feed, target, frame=frame)

@@ -86,7 +86,7 @@ def test_robot_without_goals_has_no_metrics_of_navigation() -> None:
     assert feed.collector.values() == {}
 
 
-def test_box_that_stands_on_the_track_while_the_robot_passes_leaves_no_clearance() -> None:
+def test_box_on_the_track_leaves_no_clearance() -> None:
     feed = NavigationFeed()
     feed.world.placements["box"] = (BOX_X, 0.0, 0.2)
     feed.send_status("started")
@@ -94,7 +94,7 @@ def test_box_that_stands_on_the_track_while_the_robot_passes_leaves_no_clearance
 
 
 @pytest.mark.parametrize("placement", [None, (5.0, 0.0, 0.2)], ids=["absent", "elsewhere"])
-def test_clearance_is_from_what_stood_there_when_the_robot_passed(placement: tuple[float, ...] | None) -> None:
+def test_clearance_is_from_obstacles_of_the_moment_that_are_still_there(placement: tuple[float, ...] | None) -> None:
     feed = NavigationFeed()
     if placement is not None:
         feed.world.placements["box"] = placement

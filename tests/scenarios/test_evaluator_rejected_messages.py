@@ -91,10 +91,10 @@ def test_criterion_fails_for_a_span_with_wrong_stamps() -> None:
         found.process(TOPICS.odometry, odometry(time_ns + wrong, circle(k * 0.02)), time_ns)
     metrics = found.flat_metrics({})
     assert metrics["odom_rmse"] == pytest.approx(0.0, abs=1e-9)
-    verdict = Criterion("odom_rmse < 0.5").evaluate(metrics, "knows", found.rejection_reasons())
-    assert verdict.passed is False
-    assert "not measured from 2 s to 3.98 s" in verdict.reason
-    assert "/odom" in verdict.reason
+    result = Criterion("odom_rmse < 0.5").evaluate(metrics, "knows", found.rejection_reasons())
+    assert result.passed is False
+    assert "not measured from 2 s to 3.98 s" in result.reason
+    assert "/odom" in result.reason
     assert Criterion("a.path_length >= 0").evaluate(metrics, "drives", found.rejection_reasons()).passed
 
 
@@ -112,9 +112,9 @@ def test_odometry_from_the_future_is_not_measured() -> None:
     for k in range(50):
         found.process(TOPICS.truth, odometry(k * STEP_NS, circle(k * 0.02)), k * STEP_NS)
         found.process(TOPICS.odometry, odometry(k * STEP_NS + 10**9, circle(k * 0.02)), k * STEP_NS)
-    verdict = Criterion("odom_rmse < 0.5").evaluate(found.flat_metrics({}), "knows", found.rejection_reasons())
-    assert (verdict.passed, found.rejected_messages()[0]["count"]) == (False, 50)
-    assert verdict.reason.startswith("no value: odom_rmse; odom_rmse: messages on /odom stamped in the future")
+    result = Criterion("odom_rmse < 0.5").evaluate(found.flat_metrics({}), "knows", found.rejection_reasons())
+    assert (result.passed, found.rejected_messages()[0]["count"]) == (False, 50)
+    assert result.reason.startswith("no value: odom_rmse; odom_rmse: messages on /odom stamped in the future")
 
 
 def with_number(message: Any, path: str, value: float) -> Any:
@@ -146,10 +146,10 @@ def test_nonfinite_number_leaves_metrics_and_fails_criteria(topic: str, path: st
         (topic, "not finite", 3)
     ]
     name = "filtered_rmse" if topic == TOPICS.filtered_odometry else "odom_rmse"
-    verdict = Criterion(f"{name} < 0.5").evaluate(metrics, "knows", found.rejection_reasons())
-    assert verdict.passed is False
-    assert topic in verdict.reason
-    assert "(3)" in verdict.reason
+    result = Criterion(f"{name} < 0.5").evaluate(metrics, "knows", found.rejection_reasons())
+    assert result.passed is False
+    assert topic in result.reason
+    assert "(3)" in result.reason
 
 
 def joint_state(**values: float) -> Any:
@@ -203,9 +203,9 @@ def test_overflowing_metric_is_none() -> None:
     found = evaluation_of(add_bad_message)
     metrics = found.flat_metrics({})
     json.dumps(metrics, allow_nan=False)
-    verdict = Criterion("odom_rmse > 0").evaluate(metrics, "", found.rejection_reasons())
-    assert verdict.passed is False
-    assert "inf" in verdict.reason
+    result = Criterion("odom_rmse > 0").evaluate(metrics, "", found.rejection_reasons())
+    assert result.passed is False
+    assert "inf" in result.reason
 
 
 def test_rejections_are_saved_and_restored() -> None:

@@ -61,19 +61,19 @@ def test_rewritten_report_is_the_same(folder: Path) -> None:
     assert len(floorless) < len(before)
 
 
-def test_story_agrees_with_the_metrics(folder: Path) -> None:
+def test_trace_agrees_with_the_metrics(folder: Path) -> None:
     metrics = RunFolder(folder).read_metrics()
     with open_recording(folder) as recording:
-        stories = [
+        traces = [
             read_robot_trace(recording, name, r["namespace"], r["topics"]) for name, r in metrics["robots"].items()
         ]
-    for story in stories:
-        found = metrics["robots"][story.robot]["metrics"]
-        assert story.errors[1].max() == pytest.approx(found["odom_max_error"], abs=1e-6)
-        assert story.truth.x[-1] == pytest.approx(found["final_x"])
-        assert len(story.contacts) == found["contacts"]
-    assert len(stories[0].commands)
-    scan = stories[0].scan
+    for trace in traces:
+        found = metrics["robots"][trace.robot]["metrics"]
+        assert trace.errors[1].max() == pytest.approx(found["odom_max_error"], abs=1e-6)
+        assert trace.truth.x[-1] == pytest.approx(found["final_x"])
+        assert len(trace.contacts) == found["contacts"]
+    assert len(traces[0].commands)
+    scan = traces[0].scan
     assert scan is not None
     # the scan lies on the walls of the plan: the drawing puts truth, sensor pose and ranges together rightly
     with Run("arena", record=False) as run:
@@ -100,7 +100,7 @@ BOX = free_box("box", (0.4, 0.8, 0.4))
 """An object that a robot can push."""
 
 
-def test_report_shows_an_object_that_came_during_the_run(tmp_path: Path) -> None:
+def test_report_shows_an_object_that_was_added_during_the_run(tmp_path: Path) -> None:
     pages = {}
     for name in ("with", "without"):
         with Run("empty") as run:
