@@ -33,6 +33,16 @@ def skeleton(tmp_path_factory: pytest.TempPathFactory) -> Path:
         (folder / "roboyard" / room / "nodes").mkdir(parents=True)
         (folder / "roboyard" / room / "__init__.py").touch()
         (folder / "roboyard" / room / "nodes" / "__init__.py").touch()
+    named = [f"{room}.{name}" for contract in config["contracts"][1:] for room in contract.get("containers", [])
+             for name in re.findall(r"[\w.]+", " ".join(contract["layers"]))]  # fmt: skip
+    named += [name for contract in config["contracts"] for name in contract.get("forbidden_modules", [])]
+    for name in named:
+        *packages, module = name.removeprefix("roboyard.").split(".")
+        place = (folder / "roboyard").joinpath(*packages)
+        place.mkdir(exist_ok=True)
+        (place / "__init__.py").touch()
+        if not (place / module).is_dir():
+            (place / f"{module}.py").touch()
     (folder / "roboyard" / "__init__.py").touch()
     shutil.copy(ROOT / "pyproject.toml", folder)
     return folder
