@@ -293,7 +293,7 @@ def homing_figure(trace: RobotTrace, homing: HomingTrace, top_down_map: TopDownM
         if len(x):
             axes.plot(x[0], y[0], "s", ms=8, mfc=PANEL, mec=GOOD, mew=2, label="home")
         configure_plan_axes(axes, extent)
-        axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.17), ncols=5, handlelength=1.8)
+        figure.legend(loc="outside lower center", ncols=5, handlelength=1.8)
         return render_svg(figure, "Path with the operator, and return without")
 
 
