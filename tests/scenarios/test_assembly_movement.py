@@ -30,7 +30,7 @@ def lifted(leg: int, to: tuple[float, float, float]) -> str:
     return movement_text(Movement(steps))
 
 
-def test_robot_stands_up_and_plays_a_movement(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_robot_rises_and_plays_a_movement(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     Path("lift.xml").write_text(lifted(0, (0.0, 0.0, 0.03)))
     spec = load_scenario("akrobat-movement-file", overrides=["movement=lift.xml", "duration=2.2"])
@@ -48,7 +48,7 @@ FEET = "".join(foot(k) for k in range(6))
 
 
 @pytest.mark.parametrize(
-    ("text", "kind", "wanted"),
+    ("text", "kind", "pattern"),
     [
         ("<movement>" + FEET.replace(foot(3), "") + "</movement>", InputError, "bad.xml.*foot 3 is missing"),
         ("<movement>" + FEET.replace(foot(5), "") + "</movement>", InputError, "bad.xml.*5 feet .6, as akrobat has"),
@@ -60,11 +60,11 @@ FEET = "".join(foot(k) for k in range(6))
     ],
 )
 def test_invalid_movement_is_refused_before_the_run(
-    tmp_path: Path, text: str, kind: type[RoboyardError], wanted: str
+    tmp_path: Path, text: str, kind: type[RoboyardError], pattern: str
 ) -> None:
     path = tmp_path / "bad.xml"
     path.write_text(text)
-    with pytest.raises(kind, match=wanted) as caught:
+    with pytest.raises(kind, match=pattern) as caught:
         build_run(
             resolve_scenario(load_scenario("akrobat-movement-file", overrides=[f"movement={path}"])), record=False
         )

@@ -52,8 +52,8 @@ class Nodes:
     """A head without processors, and two nodes with one each."""
 
     def __init__(self, utils: Any) -> None:
-        own = {"include_dashboard": False, "object_store_memory": 80 * 2**20}
-        self.cluster = utils.Cluster(initialize_head=True, head_node_args={"num_cpus": 0, **own})
+        node_options = {"include_dashboard": False, "object_store_memory": 80 * 2**20}
+        self.cluster = utils.Cluster(initialize_head=True, head_node_args={"num_cpus": 0, **node_options})
         self.workers = [self.cluster.add_node(num_cpus=1, object_store_memory=80 * 2**20) for _ in range(2)]
         self.cluster.wait_for_nodes()
         self.address: str = self.cluster.address

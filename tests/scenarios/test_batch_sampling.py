@@ -59,19 +59,19 @@ def test_latin_hypercube_samples_each_part_once(runs: int, first: int) -> None:
 
 @given(runs=st.integers(1, 30), more=st.integers(0, 30), first=st.integers(0, 1000))
 def test_random_values_depend_on_seed_and_key_alone(runs: int, more: int, first: int) -> None:
-    few = plan_trials(parse_distributions(["a=uniform:0,1"]), "random", first, runs)
-    many = plan_trials(parse_distributions(["b=x,y", "a=uniform:0,1"]), "random", first, runs + more)
-    assert [dict(t.varied_values)["a"] for t in few] == [dict(t.varied_values)["a"] for t in many[:runs]]
-    assert plan_trials(parse_distributions(["a=uniform:0,1"]), "random", first, runs) == few
+    trials = plan_trials(parse_distributions(["a=uniform:0,1"]), "random", first, runs)
+    more_trials = plan_trials(parse_distributions(["b=x,y", "a=uniform:0,1"]), "random", first, runs + more)
+    assert [dict(t.varied_values)["a"] for t in trials] == [dict(t.varied_values)["a"] for t in more_trials[:runs]]
+    assert plan_trials(parse_distributions(["a=uniform:0,1"]), "random", first, runs) == trials
 
 
 @given(sizes=st.lists(st.integers(2, 4), min_size=1, max_size=3), runs=st.integers(1, 3))
 def test_grid_has_every_combination_with_the_same_seeds(sizes: list[int], runs: int) -> None:
     varied = parse_distributions([f"k{i}=range:0,1,{size}" for i, size in enumerate(sizes)])
     trials = plan_trials(varied, "grid", 7, runs)
-    ways = itertools.product(*(one.values for one in varied))
+    combinations = itertools.product(*(one.values for one in varied))
     assert {(t.seed, tuple(v for _, v in t.varied_values)) for t in trials} == set(
-        itertools.product(range(7, 7 + runs), ways)
+        itertools.product(range(7, 7 + runs), combinations)
     )
     assert len({t.name for t in trials}) == len(trials) == runs * math.prod(sizes)
 

@@ -20,9 +20,10 @@ TRIALS = [Trial(seed) for seed in range(10)]
 
 
 def results(successes: list[bool], errors: list[float] | None = None) -> list[TrialResult]:
-    given_ = errors or [1.0] * len(successes)
+    trial_errors = errors or [1.0] * len(successes)
     return [
-        TrialResult(k, "done", won, "", {"error": e}) for k, (won, e) in enumerate(zip(successes, given_, strict=True))
+        TrialResult(k, "done", won, "", {"error": e})
+        for k, (won, e) in enumerate(zip(successes, trial_errors, strict=True))
     ]
 
 
@@ -47,12 +48,12 @@ def test_shift_of_a_metric_is_found_in_both_directions(shift: float, count: int,
     errors = rng.uniform(0.5, 1.5, count)
     shifted = errors + shift * rng.uniform(0.5, 1.0, count)
     before, after = results([True] * count, errors.tolist()), results([True] * count, shifted.tolist())
-    there, back = compare(before, after), compare(after, before)
-    assert there.regressions == ("error",)
-    assert there.changes[0].low > 0.0
+    forward, back = compare(before, after), compare(after, before)
+    assert forward.regressions == ("error",)
+    assert forward.changes[0].low > 0.0
     assert back.regressions == ()
     assert back.changes[0].kind == "improved"
-    assert back.changes[0].difference == pytest.approx(-there.changes[0].difference)
+    assert back.changes[0].difference == pytest.approx(-forward.changes[0].difference)
     assert compare(before, after, sense=0).changes[0].kind == "changed"
     assert compare(before, after, sense=1).changes[0].kind == "improved"
 

@@ -67,8 +67,8 @@ def test_invalid_scenario_does_not_stop_the_suite(tmp_path: Path, monkeypatch: p
 
 
 def test_suite_runs_every_installed_scenario(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    few = {name: SCENARIOS[name] for name in SOME}
-    monkeypatch.setattr(suite, "SCENARIOS", few)
+    selection = {name: SCENARIOS[name] for name in SOME}
+    monkeypatch.setattr(suite, "SCENARIOS", selection)
     assert list(
         run_suite_and_report(BatchOptions(runs=1, out=tmp_path / "all", smoke=True), pool=paper_pool()).batches
     ) == sorted(SOME)

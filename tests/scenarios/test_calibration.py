@@ -32,13 +32,13 @@ def found(cart: Path) -> DriveCalibrationResult:
 
 
 @given(st.integers(4, 60), st.floats(0.05, 2.0), st.floats(0.2, 3.0), st.floats(0.3, 5.0), st.integers(0, 99))
-def test_every_second_move_reverses_the_one_before(n: int, v: float, w: float, room: float, seed: int) -> None:
-    moves = plan_maneuvers(n, v, w, room, seed)
-    assert all(back == there.reversed_maneuver() for there, back in zip(moves[::2], moves[1::2], strict=True))
+def test_every_second_move_reverses_the_one_before(n: int, v: float, w: float, clearance: float, seed: int) -> None:
+    moves = plan_maneuvers(n, v, w, clearance, seed)
+    assert all(back == forward.reversed_maneuver() for forward, back in zip(moves[::2], moves[1::2], strict=True))
     assert sum(move.kind != "straight" for move in moves) == n + n % 2
     assert all(abs(move.linear) <= v and abs(move.angular) <= w for move in moves)
-    assert all(abs(move.linear) * move.duration <= 2.0 * room + 1e-9 for move in moves)
-    assert moves == plan_maneuvers(n, v, w, room, seed)
+    assert all(abs(move.linear) * move.duration <= 2.0 * clearance + 1e-9 for move in moves)
+    assert moves == plan_maneuvers(n, v, w, clearance, seed)
 
 
 def test_calibration_finds_the_true_wheels(found: DriveCalibrationResult) -> None:

@@ -52,19 +52,19 @@ def test_cooperating_arm_and_person_never_meet_at_the_fixture(tmp_path: Path, se
     assert found["cycles"] >= 2
     assert found["work_done"] == 1.0
     chain = load_joint_groups("iisy").chain("arm")
-    hand = tool = math.inf
+    hand_distance = tool_distance = math.inf
     nearest = math.inf
     with open_recording(tmp_path / "run") as recording:
         for item in recording.messages(["/joint_states", "/truth/anna/body"]):
             message = item.message
             if item.topic == "/joint_states":
                 q = np.array([message.position[list(message.name).index(joint)] for joint in chain.joints])
-                tool = float(np.linalg.norm(chain.forward(q)[:3, 3] + FOOT - NEST))
+                tool_distance = float(np.linalg.norm(chain.forward(q)[:3, 3] + FOOT - NEST))
             else:
                 positions = [vector_to_array(message.poses[list(message.parts).index(f"{side}_hand")].position)
                           for side in ("left", "right")]  # fmt: skip
-                hand = min(float(np.linalg.norm(place - NEST)) for place in positions)
-            nearest = min(nearest, max(hand, tool))
+                hand_distance = min(float(np.linalg.norm(position - NEST)) for position in positions)
+            nearest = min(nearest, max(hand_distance, tool_distance))
     assert nearest > 0.2  # whoever is there, the other one is farther away
 
 
@@ -79,8 +79,8 @@ def test_part_goes_from_hand_to_gripper_and_back(tmp_path: Path, seed: int) -> N
     assert found["handover_s"] > 1.0
     assert found["max_force_n"] < 30.0
     with open_recording(tmp_path / "run") as recording:
-        holds = [tuple(m.message.held_objects) for m in recording.messages(["/anna/state"])]
-    changes = [now for before, now in zip([(), *holds], holds, strict=False) if now != before]
+        grasped_objects = [tuple(m.message.held_objects) for m in recording.messages(["/anna/state"])]
+    changes = [now for before, now in zip([(), *grasped_objects], grasped_objects, strict=False) if now != before]
     assert changes[:4] == [("part_1",), (), ("part_1",), ()]  # brought, handed over, taken back, laid down
 
 

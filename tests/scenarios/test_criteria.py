@@ -28,7 +28,7 @@ numbers = st.floats(-1e6, 1e6, allow_nan=False).map(lambda x: round(x, 6))
         ("contacts == 0 and\n path_length > 25", None),
     ],
 )
-def test_criteria_give_verdicts(text: str, expected: bool | None) -> None:
+def test_criterion_evaluates_to_the_expected_result(text: str, expected: bool | None) -> None:
     if expected is None:  # a line break is no part of an expression outside brackets
         with pytest.raises(ConfigError):
             Criterion(text)

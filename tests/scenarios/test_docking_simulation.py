@@ -41,15 +41,15 @@ def dock_and_leave(dock: SE2, *, localized_by: str, backward: bool, seed: int) -
         }
         goal = harness.send_goal("/dock_robot", action.DockRobot, timeout=90.0, **fields)
         harness.run_for(0.5)
-        there = dock.inverse() @ SE2.from_se3(rover.truth.pose)
+        docked_pose = dock.inverse() @ SE2.from_se3(rover.truth.pose)
         leave = harness.send_goal("/undock_robot", action.UndockRobot, timeout=40.0, max_undocking_time=30.0)
         harness.run_for(0.5)
-        return there, dock.inverse() @ SE2.from_se3(rover.truth.pose), goal, leave
+        return docked_pose, dock.inverse() @ SE2.from_se3(rover.truth.pose), goal, leave
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("dock", "backward", "localized_by", "within", "turned"),
+    ("dock", "backward", "localized_by", "within", "max_yaw_error"),
     [
         (SE2(2.0, 1.0, 0.6), False, "ground_truth_localization", 0.025, 0.06),
         (SE2(-1.2, 1.4, 2.2), True, "ground_truth_localization", 0.025, 0.06),
@@ -58,12 +58,12 @@ def dock_and_leave(dock: SE2, *, localized_by: str, backward: bool, seed: int) -
     ],
     ids=["forward", "backward", "amcl"],
 )
-def test_rover_docks_and_returns_to_the_staging_pose(dock, backward, localized_by, within, turned) -> None:
-    there, away, goal, leave = dock_and_leave(dock, localized_by=localized_by, backward=backward, seed=3)
+def test_rover_docks_and_returns_to_the_staging_pose(dock, backward, localized_by, within, max_yaw_error) -> None:
+    docked_pose, final_pose, goal, leave = dock_and_leave(dock, localized_by=localized_by, backward=backward, seed=3)
     assert goal.succeeded, goal.error_message
-    assert math.hypot(there.x, there.y) < within
-    assert abs(wrap_angle(there.theta)) < turned
+    assert math.hypot(docked_pose.x, docked_pose.y) < within
+    assert abs(wrap_angle(docked_pose.theta)) < max_yaw_error
     assert leave.succeeded, leave.error_message
-    out = -away.x if not backward else away.x
+    out = -final_pose.x if not backward else final_pose.x
     assert 0.4 < out < 1.0, "back to the staging pose, the way it came"
-    assert abs(away.y) < 0.1
+    assert abs(final_pose.y) < 0.1

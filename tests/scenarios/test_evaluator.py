@@ -199,13 +199,13 @@ SQUARE = ((0.2, 0.2), (-0.2, 0.2), (-0.2, -0.2), (0.2, -0.2))
 
 
 @pytest.mark.slow
-@given(x=st.floats(-2, 2), y=st.floats(-2, 2), yaw=st.floats(-3, 3), turn=st.floats(-3, 3))
-def test_separation_is_the_least_distance_between_outlines(x: float, y: float, yaw: float, turn: float) -> None:
+@given(x=st.floats(-2, 2), y=st.floats(-2, 2), yaw=st.floats(-3, 3), first_yaw=st.floats(-3, 3))
+def test_separation_is_the_least_distance_between_outlines(x: float, y: float, yaw: float, first_yaw: float) -> None:
     """Against borders sampled densely; the last who came hears of those before him, and they of him."""
     evaluation = Evaluator()
     for name in ("one", "two", "three"):
         evaluation.add_robot(RobotContext(name, RobotTopics.for_robot(name), footprint=SQUARE))
-    positions = {"one": SE2(0, 0, turn), "two": SE2(x, y, yaw), "three": SE2(9, 9, 0)}
+    positions = {"one": SE2(0, 0, first_yaw), "two": SE2(x, y, yaw), "three": SE2(9, 9, 0)}
     sides = np.array([*SQUARE, SQUARE[0]])
     t = np.linspace(0.0, 1.0, 201)[:, None]
     border = np.concatenate([(1.0 - t) * a + t * b for a, b in itertools.pairwise(sides)])
@@ -213,9 +213,9 @@ def test_separation_is_the_least_distance_between_outlines(x: float, y: float, y
         for name, pose in positions.items():
             evaluation.process(f"/truth/{name}/odom", odometry(time_ns, pose), time_ns)
     found = evaluation.metrics_by_robot(("min_separation",))
-    own = [positions[name] @ border for name in ("one", "two")]
-    minimum = np.hypot(*(own[0][:, None] - own[1][None]).transpose(2, 0, 1)).min()
-    inside = (np.abs(positions["one"].inverse() @ own[1]) < 0.2).all(axis=1).any()
+    footprints = [positions[name] @ border for name in ("one", "two")]
+    minimum = np.hypot(*(footprints[0][:, None] - footprints[1][None]).transpose(2, 0, 1)).min()
+    inside = (np.abs(positions["one"].inverse() @ footprints[1]) < 0.2).all(axis=1).any()
     for name in ("one", "two"):
         if not inside:
             assert found[name]["min_separation"] == pytest.approx(minimum, abs=0.003)

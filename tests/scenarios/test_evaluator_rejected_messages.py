@@ -58,14 +58,14 @@ def odometry_collector(evaluation: Evaluator) -> OdometryMetrics:
 
 
 @given(
-    at=st.integers(1, 148),
+    bad_index=st.integers(1, 148),
     stamp_s=st.one_of(st.floats(0.002, 1e6), st.floats(-3.0, -0.001)),
     error=st.floats(-10.0, 10.0),
 )
 @settings(max_examples=30, deadline=None)
-def test_wrong_stamp_changes_no_metric_and_is_counted(at: int, stamp_s: float, error: float) -> None:
+def test_wrong_stamp_changes_no_metric_and_is_counted(bad_index: int, stamp_s: float, error: float) -> None:
     def add_bad_message(evaluation: Evaluator, k: int, time_ns: int) -> None:
-        if k == at:
+        if k == bad_index:
             wrong = max(time_ns + round(stamp_s * 1e9), 0)
             evaluation.process(TOPICS.odometry, odometry(wrong, SE2(error, 0.0, 0.0)), time_ns)
 

@@ -163,10 +163,10 @@ def test_inputs_from_outside_are_repeated(tmp_path: Path) -> None:
 
     first = run_quietly(scenario, tmp_path / "a", observer=RunObserver(on_started=drive_by_hand))
     second = run_quietly(scenario, tmp_path / "b", replay_inputs=tmp_path / "a")
-    still = run_quietly(scenario, tmp_path / "c")
+    idle_result = run_quietly(scenario, tmp_path / "c")
     assert first.metrics["path_length"] > 0.2
     assert second.metrics["path_length"] == first.metrics["path_length"]
-    assert still.metrics["path_length"] == 0.0
+    assert idle_result.metrics["path_length"] == 0.0
     assert recording_digest(tmp_path / "a") == recording_digest(tmp_path / "b")
 
 

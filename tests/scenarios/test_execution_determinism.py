@@ -38,18 +38,18 @@ def test_smoke_runs_repeat_and_announce_their_kernels(
     spec = load_scenario(name, smoke=True)
     center = spec.config.duration / 2.0 + 0.0123
     state = tmp_path / "state"
-    here = run_scenario(
+    outcome = run_scenario(
         spec,
         RunOptions(out=tmp_path / "here", snapshots=(SnapshotRequest(center, state),), write_report=False, serve=False),
     )
-    assert here.state == "done", here.error
+    assert outcome.state == "done", outcome.error
     later = run_scenario(spec, RunOptions(out=tmp_path / "later", from_snapshot=state, write_report=False, serve=False))
-    fresh = fresh_processes.wait()
+    fresh_result = fresh_processes.wait()
     digests = {run: recording_digest(tmp_path / run) for run in ("fresh", "here", "later")}
     assert len(set(digests.values())) == 1, digests
-    assert later.metrics["criteria"] == here.metrics["criteria"]
-    assert set(fresh.unexpected_kernels) <= ON_DEMAND
-    assert fresh.n_expected_kernels > 5
+    assert later.metrics["criteria"] == outcome.metrics["criteria"]
+    assert set(fresh_result.unexpected_kernels) <= ON_DEMAND
+    assert fresh_result.n_expected_kernels > 5
 
 
 def test_seeds_give_different_recordings(tmp_path: Path) -> None:

@@ -116,7 +116,7 @@ def test_blocked_wheel_turns_the_rover(write: Any, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("fault", "place", "message"),
+    ("fault", "location", "message"),
     [
         ("{time: 1, type: sensor_dropout, sensor: lidr}", "faulty.yaml:6, faults[0].sensor", "no sensor 'lidr'"),
         ("{time: 1, type: sensor_dropout}", "faulty.yaml:6", "'sensor' is missing"),
@@ -137,10 +137,10 @@ def test_blocked_wheel_turns_the_rover(write: Any, tmp_path: Path) -> None:
         ("{time: 1, type: meteor}", "faulty.yaml:6", "must be one of: call_service"),
     ],
 )
-def test_invalid_faults_are_refused_with_line_and_choices(write: Any, fault: str, place: str, message: str) -> None:
+def test_invalid_faults_are_refused_with_line_and_choices(write: Any, fault: str, location: str, message: str) -> None:
     with pytest.raises(ConfigError) as caught:
         check_scenario(write(f"  - {fault}\n"))
-    assert place in str(caught.value)
+    assert location in str(caught.value)
     assert message in str(caught.value)
     assert caught.value.valid
 

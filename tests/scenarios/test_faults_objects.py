@@ -33,7 +33,7 @@ faults:
 
 
 class SkillPublisher(Node):
-    """Publishes events of a grasp of the thing ``one`` at 0.5 s, as skills do; and of its phase at 0.7 s."""
+    """Publishes events of a grasp of the object ``one`` at 0.5 s, as skills do; and of its phase at 0.7 s."""
 
     def setup(self) -> None:
         self.events = self.publisher("skills/events", msg.SkillEvent)
@@ -41,11 +41,11 @@ class SkillPublisher(Node):
 
     def tick(self) -> None:
         step = round(self.now / 0.1)
-        where = msg.Point(x=0.24, y=0.05, z=0.045)
+        position = msg.Point(x=0.24, y=0.05, z=0.045)
         if step in (5, 7):
             kind, phase = ("started", "begin") if step == 5 else ("phase", "low")
             self.events.publish(
-                msg.SkillEvent(skill="grasp", id=1, event=kind, phase=phase, has_position=True, position=where)
+                msg.SkillEvent(skill="grasp", id=1, event=kind, phase=phase, has_position=True, position=position)
             )
 
 
@@ -73,9 +73,9 @@ def run_with_faults(path: Path, seconds: float = 1.4) -> tuple[dict[str, tuple[n
 
 def test_fault_happens_at_the_event_of_the_skill(write):
     path = write("  - {time: 0 s, trigger: grasp.low, type: knock_over}\n")
-    upright, none = run_with_faults(path, 0.65)
+    upright, no_events = run_with_faults(path, 0.65)
     assert upright["one"][1] > 0.99
-    assert none[:-1] == []
+    assert no_events[:-1] == []
     found, events = run_with_faults(path)
     assert abs(found["one"][1]) < 0.1, "it lies"
     assert found["two"][1] > 0.99
@@ -137,13 +137,13 @@ def test_low_light_darkens_colors_but_not_depth(write):
     with build_run(resolve_scenario(load_scenario(path)), record=False) as run:
         observed: dict[str, list[tuple[float, float]]] = {"/camera/rgb/image_raw": [], "/camera/depth/image": []}
 
-        def take(image, topic) -> None:
+        def record_image(image, topic) -> None:
             kind = np.uint8 if "rgb" in topic else np.float32
             values = np.frombuffer(bytes(image.data), kind).astype(float)
             observed[topic].append((run.time, float(np.nanmean(values[np.isfinite(values)]))))
 
         for topic in observed:
-            run.bus.subscribe(topic, ry.msg.Image, "/t", lambda image, topic=topic: take(image, topic))
+            run.bus.subscribe(topic, ry.msg.Image, "/t", lambda image, topic=topic: record_image(image, topic))
         run.run_for(1.0)
     for topic, low, high in (("/camera/rgb/image_raw", 0.07, 0.13), ("/camera/depth/image", 0.5, 2.0)):  # the arm sinks
         light = [value for time, value in observed[topic] if time < 0.5]
@@ -155,21 +155,21 @@ def test_depth_dropout_loses_only_depth(write):
     path = write("  - {time: 0 s, trigger: grasp, duration: 0.3 s, type: depth_dropout, sensor: camera}\n")
     with build_run(resolve_scenario(load_scenario(path)), record=False) as run:
         observed: list[tuple[float, float, int]] = []
-        colours: list[int] = []
+        color_images: list[int] = []
 
-        def take(image) -> None:
+        def record_depth(image) -> None:
             depth = np.frombuffer(bytes(image.data), np.float32)
-            observed.append((run.time, float(np.isfinite(depth).mean()), len(colours)))
+            observed.append((run.time, float(np.isfinite(depth).mean()), len(color_images)))
 
-        run.bus.subscribe("/camera/depth/image", ry.msg.Image, "/t", take)
-        run.bus.subscribe("/camera/rgb/image_raw", ry.msg.Image, "/t", lambda image: colours.append(1))
+        run.bus.subscribe("/camera/depth/image", ry.msg.Image, "/t", record_depth)
+        run.bus.subscribe("/camera/rgb/image_raw", ry.msg.Image, "/t", lambda image: color_images.append(1))
         run.run_for(1.2)
     fraction = {round(time, 3): is_known for time, is_known, _ in observed}
     blind = [time for time, is_known in fraction.items() if is_known == 0.0]
     assert all(0.5 <= time <= 0.8 for time in blind)
     assert len(blind) >= 4
     assert all(is_known > 0.0 for time, is_known in fraction.items() if not 0.5 <= time <= 0.8)
-    assert len(colours) == len(observed), "colours go on"
+    assert len(color_images) == len(observed), "color images continue"
 
 
 def test_object_faults_repeat_and_are_reported_again(write, tmp_path):

@@ -15,10 +15,10 @@ from roboyard.scenarios.run_options import RunObserver, RunOptions
 def call(kind: str, target: str, request: Any, responses: list[Any]) -> ExternalInput:
     """A call from outside the run; its response is appended to a list."""
 
-    def take(future: Any) -> None:
-        future.add_done_callback(lambda done: responses.append(done.result))
+    def collect_response(future: Any) -> None:
+        future.add_done_callback(lambda finished: responses.append(finished.result))
 
-    return ExternalInput("call", target, kind, "hand", serialize(request), reply=take)
+    return ExternalInput("call", target, kind, "hand", serialize(request), reply=collect_response)
 
 
 def inject(text: str, responses: list[Any]) -> ExternalInput:
@@ -104,13 +104,13 @@ def test_invalid_fault_is_refused_and_the_run_goes_on(tmp_path: Path, text: str)
 def test_calls_from_outside_are_repeated(tmp_path: Path) -> None:
     responses: list[Any] = []
 
-    def moved(run: Run) -> list[ExternalInput]:
+    def move_box(run: Run) -> list[ExternalInput]:
         request = srv.SetEntityState.Request(entity="box", set_pose=True)
         request.state.pose = msg.Pose(msg.Point(2.0, -1.0, 0.3), msg.Quaternion(w=1.0))
         return [call("simulation_interfaces/srv/SetEntityState", "/set_entity_state", request, responses)]
 
     first, _ = run_with_inputs(
-        tmp_path, "first", {0.4: lambda run: [inject("{type: power_loss, duration: 0.5 s}", responses)], 0.8: moved}
+        tmp_path, "first", {0.4: lambda run: [inject("{type: power_loss, duration: 0.5 s}", responses)], 0.8: move_box}
     )
     assert responses[1].result.result == 1
     repeated, _ = run_with_inputs(tmp_path, "again", {}, replay_inputs=tmp_path / "first")
@@ -121,7 +121,7 @@ def test_calls_from_outside_are_repeated(tmp_path: Path) -> None:
 def test_invalid_entity_states_are_refused(tmp_path: Path) -> None:
     responses: list[Any] = []
 
-    def moved(run: Run) -> list[ExternalInput]:
+    def set_entity_states(run: Run) -> list[ExternalInput]:
         found = []
         for name, x in (("nobody", 0.0), ("box", float("nan")), (next(iter(run.simulation.models)), 0.0)):
             request = srv.SetEntityState.Request(entity=name, set_pose=True)
@@ -129,5 +129,5 @@ def test_invalid_entity_states_are_refused(tmp_path: Path) -> None:
             found.append(call("simulation_interfaces/srv/SetEntityState", "/set_entity_state", request, responses))
         return found
 
-    run_with_inputs(tmp_path, "run", {0.5: moved})
+    run_with_inputs(tmp_path, "run", {0.5: set_entity_states})
     assert [one.result.result for one in responses] == [2, 109, 103]

@@ -67,10 +67,10 @@ def test_benchmark_shows_figures_next_to_those_of_the_thesis(monkeypatch):
         recoveries=0,
         real_time_factor=3.5,
     )
-    for whose in ("", "thesis: "):
-        assert found[f"{whose}picked of those gone for"] == 0.75
-        assert found[f"{whose}off the place, mean"] == pytest.approx(0.2)
-        assert found[f"{whose}collisions"] == 1
+    for prefix in ("", "thesis: "):
+        assert found[f"{prefix}picked of those gone for"] == 0.75
+        assert found[f"{prefix}off the place, mean"] == pytest.approx(0.2)
+        assert found[f"{prefix}collisions"] == 1
     assert found["real-time factor, least"] == 3.5
 
 
@@ -96,14 +96,14 @@ def test_misplaced_objects_count_except_on_belts(monkeypatch):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("fault", "things", "ends"),
+    ("fault", "n_objects", "ends"),
     [
         ({"type": "knock_over", "trigger": "align.turned"}, 2, ""),
         ({"type": "call_service", "trigger": "release.above", "trigger_delay": 0.6}, 1, "cancelled"),
     ],
 )
-def test_loop_with_a_fault_ends_well(tmp_path, fault, things, ends):
-    overrides = (f"faults={json.dumps([{'time': 0.0, **fault}])}", f"objects.object.count={things}",
+def test_loop_with_a_fault_ends_well(tmp_path, fault, n_objects, ends):
+    overrides = (f"faults={json.dumps([{'time': 0.0, **fault}])}", f"objects.object.count={n_objects}",
                  "robots.arm.parameters.skills.loop=1")  # fmt: skip
     spec = load_scenario("youbot-faults", overrides=overrides)
     spec = replace(spec, scenario=replace(spec.config, seed=1))

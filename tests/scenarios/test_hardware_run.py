@@ -33,20 +33,20 @@ def akrobat() -> ServoRobot:
 class EmulatedRobot:
     """The robot on emulated servos: bus, servos and their clock go on together, as fast as they can."""
 
-    def __init__(self, robot: ServoRobot, stack: ExitStack, troubles: tuple[FaultInjection, ...] = ()) -> None:
+    def __init__(self, robot: ServoRobot, stack: ExitStack, faults: tuple[FaultInjection, ...] = ()) -> None:
         self.harness = stack.enter_context(BusHarness())
         self.bus = self.harness.bus
-        self.emulated: EmulatedBus = robot.create_emulated_bus(troubles)
+        self.emulated: EmulatedBus = robot.create_emulated_bus(faults)
         for servo in self.emulated.servos.values():
             servo.set(RETURN_DELAY, 0)
         terminal = stack.enter_context(PseudoTerminal(self.emulated, lambda: self.bus.now_ns * 1e-9))
         port = stack.enter_context(robot.with_emulation_timeout().open_port(terminal.path))
         self.hardware = DynamixelHardware(port, robot.settings, robot.servos, lambda: self.bus.now_ns)
         self.hardware.start()
-        self.crew = ServoRobotBringup(self.bus, robot, self.hardware, None)
-        self.crew.add_node(ServoBusNode(hardware=self.hardware), "servo_bus")
-        self.crew.start_nodes(*robot.package.select_nodes())
-        self.wanted: list[Array] = []
+        self.bringup = ServoRobotBringup(self.bus, robot, self.hardware, None)
+        self.bringup.add_node(ServoBusNode(hardware=self.hardware), "servo_bus")
+        self.bringup.start_nodes(*robot.package.select_nodes())
+        self.setpoints: list[Array] = []
         self.true: list[Array] = []
 
     def run(self, seconds: float, speed: float = 0.0) -> None:
@@ -57,7 +57,7 @@ class EmulatedRobot:
             self.harness.run_for(PERIOD)
             self.hardware.run_cycle(self.bus.now_ns * 1e-9)
             if self.hardware._setpoints is not None:
-                self.wanted.append(self.hardware._setpoints)
+                self.setpoints.append(self.hardware._setpoints)
                 self.true.append(self.angles())
 
     def angles(self) -> Array:
@@ -68,18 +68,18 @@ class EmulatedRobot:
 def test_tripod_gait_walks_on_emulated_servos(akrobat: ServoRobot) -> None:
     with ExitStack() as stack:
         emulated = EmulatedRobot(akrobat, stack)
-        gait: Any = emulated.crew.nodes["gait"]
+        gait: Any = emulated.bringup.nodes["gait"]
         while gait._phase != "walking":
             emulated.run(0.1)
         emulated.run(1.0, speed=0.107)
-        begun, x = len(emulated.true), gait._odometry.x
+        start_index, x = len(emulated.true), gait._odometry.x
         emulated.run(1.6, speed=0.107)
-        expected, true = np.array(emulated.wanted[begun:-1]), np.array(emulated.true[begun + 1 :])
+        expected, true = np.array(emulated.setpoints[start_index:-1]), np.array(emulated.true[start_index + 1 :])
         assert np.abs(true - expected).max() < 0.06
         assert np.sqrt(((true - expected) ** 2).mean()) < 0.03
         assert gait._odometry.x - x == pytest.approx(0.107 * 1.6, rel=0.12)
         assert emulated.hardware.clamped_commands == 0
-        assert emulated.crew.nodes["servo_bus"].health.level == "ok"
+        assert emulated.bringup.nodes["servo_bus"].health.level == "ok"
         legs = akrobat.legs
         assert legs is not None
         feet = np.array([legs.feet(q.reshape(-1, 3)) for q in true])

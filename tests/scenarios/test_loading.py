@@ -73,7 +73,7 @@ def test_overrides_change_the_scenario(write) -> None:  # type: ignore[no-untype
 
 
 @pytest.mark.parametrize(
-    ("change", "where", "message"),
+    ("change", "location", "message"),
     [
         (("world: arena", "wrold: arena"), "mine.yaml:1", "unknown key 'wrold'.*mean 'world'"),
         (("duration: 2 min", "duration: 2 m"), "mine.yaml:9", "is a length, expected a time"),
@@ -90,12 +90,12 @@ def test_overrides_change_the_scenario(write) -> None:  # type: ignore[no-untype
         (("model: rover, pose: [1", "mdoel: rover, pose: [1"), "mine.yaml:3", "unknown key 'mdoel'"),
     ],
 )
-def test_invalid_scenarios_are_refused_with_line_and_remedy(
-    write, change: tuple[str, str], where: str, message: str
+def test_invalid_scenarios_are_refused_with_line_and_suggestion(
+    write, change: tuple[str, str], location: str, message: str
 ) -> None:  # type: ignore[no-untyped-def]
     with pytest.raises(ConfigError) as caught:
         load_scenario(write(GOOD.replace(*change)))
-    assert where in str(caught.value)
+    assert location in str(caught.value)
     assert re.search(message, str(caught.value), re.DOTALL), str(caught.value)
 
 

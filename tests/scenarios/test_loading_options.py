@@ -68,7 +68,7 @@ def test_scenario_as_run_keeps_its_options(file: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "says"),
+    ("override", "message"),
     [
         ("pace=quik", "'quik'; did you mean 'quick'? (slow, quick)"),
         ("timeout=0.7", "--set timeout: 0.7 (0.5, 1.0)"),
@@ -76,7 +76,7 @@ def test_scenario_as_run_keeps_its_options(file: str, tmp_path: Path) -> None:
         ("options.pace.key=duration", "'choices' and 'key'"),
     ],
 )
-def test_invalid_option_values_are_refused(file: str, given: str, says: str) -> None:
+def test_invalid_option_values_are_refused(file: str, override: str, message: str) -> None:
     with pytest.raises(ConfigError) as caught:
-        scenario(file, given)
-    assert says in str(caught.value)
+        scenario(file, override)
+    assert message in str(caught.value)

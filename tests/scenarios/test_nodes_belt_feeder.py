@@ -54,8 +54,8 @@ def test_feeder_draws_gaps_by_the_seed(fed):
             assert (gaps >= 0.06 - 1e-3).all()
             assert (gaps <= 0.12 + 0.1 * 0.1 + 1e-3).all(), "it is looked ten times a second"
             for one, distance in zip(found, distances, strict=True):
-                beside = lane.T_world_belt.inverse() @ np.array(one.translation)
-                assert distance is None or (abs(beside[1]) <= 0.0101 and abs(beside[2]) < 1e-3)
+                belt_position = lane.T_world_belt.inverse() @ np.array(one.translation)
+                assert distance is None or (abs(belt_position[1]) <= 0.0101 and abs(belt_position[2]) < 1e-3)
             if seed in positions:
                 assert on == positions[seed], "the same seed lays out the same"
             positions.setdefault(seed, on)

@@ -10,7 +10,7 @@ from roboyard.scenarios.nodes.actors import ObjectRelocationNode
 SOURCE, TARGET = (2.8, -0.4), (2.78, 0.5)
 
 
-def is_laid_out(anna: tuple[float, float, float]) -> bool:
+def is_part_relocated(anna: tuple[float, float, float]) -> bool:
     """Whether a part is moved from one end of the bench to the other, with somebody at a place."""
     run = ry.Run("work_cell", record=False)
     run.add_object(load_model(OBJECTS.resolve("workpiece")), "part", (*SOURCE, 0.921, 0, 0, 0))
@@ -31,6 +31,6 @@ def is_laid_out(anna: tuple[float, float, float]) -> bool:
 
 
 def test_supply_waits_while_a_person_is_there() -> None:
-    assert is_laid_out((2.0, 0.0, 0.0))
-    assert not is_laid_out((2.62, 0.5, 0.0))
-    assert not is_laid_out((2.62, -0.4, 0.0))
+    assert is_part_relocated((2.0, 0.0, 0.0))
+    assert not is_part_relocated((2.62, 0.5, 0.0))
+    assert not is_part_relocated((2.62, -0.4, 0.0))

@@ -39,8 +39,8 @@ def test_pedestrian_stops_before_a_robot_and_turns_back() -> None:
         for _ in range(150):
             run.run_for(0.1)
             positions.append(SE2.from_se3(anna.truth.pose))
-        away = [math.hypot(position.x - 2.0, position.y) for position in positions]
-        assert 0.85 < min(away) < 1.1
+        distances = [math.hypot(position.x - 2.0, position.y) for position in positions]
+        assert 0.85 < min(distances) < 1.1
         assert positions[-1].x < 1.0 or min(position.x for position in positions[60:]) < 0.9, "it turned back"
         assert abs(rover.truth.pose.x - 2.0) < 0.01
 

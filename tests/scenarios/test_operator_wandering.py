@@ -32,7 +32,7 @@ def test_free_distance_is_that_of_a_marched_disc(x: float, y: float, radius: flo
     """Marching the disc along the heading finds the same place."""
     if math.hypot(x, y) < radius:
         return
-    way = free_distances(np.array([[x, y]]), radius)[index]
+    distance = free_distances(np.array([[x, y]]), radius)[index]
     u = np.array([math.cos(_HEADINGS[index]), math.sin(_HEADINGS[index])])
     steps = np.linspace(0.0, 3.0, 30_001)
     gaps = np.hypot(steps * u[0] - x, steps * u[1] - y)
@@ -40,7 +40,9 @@ def test_free_distance_is_that_of_a_marched_disc(x: float, y: float, radius: flo
     marched = steps[touching[0]] if len(touching) else 3.0
     if x * u[0] + y * u[1] <= 0.0:
         return  # behind: the disc leaves it
-    assert way == pytest.approx(marched, abs=0.02 + 0.02 * radius) or abs(abs(-x * u[1] + y * u[0]) - radius) < 1e-3
+    assert (
+        distance == pytest.approx(marched, abs=0.02 + 0.02 * radius) or abs(abs(-x * u[1] + y * u[0]) - radius) < 1e-3
+    )
 
 
 def scan_walls(pose: SE2, walls: np.ndarray, width: float) -> ScanPoints:

@@ -105,13 +105,13 @@ def walk_goal(x: float, y: float, yaw: float | None = None, name: str = "walk") 
     return action.ActorMovement.Goal(animation_name=name, animation_distance=1.1, target=target)
 
 
-def animation_goal(name: str, place: tuple[float, float, float] | None = None) -> Any:
-    """A goal for Anna's animation, which may reach for a place."""
+def animation_goal(name: str, target: tuple[float, float, float] | None = None) -> Any:
+    """A goal for Anna's animation, which may reach for a target."""
     return action.ActorAnimation.Goal(
         animation_name=name,
         animation_speed=1.0,
-        has_target=place is not None,
-        target=msg.Point(*(place or (0.0, 0.0, 0.0))),
+        has_target=target is not None,
+        target=msg.Point(*(target or (0.0, 0.0, 0.0))),
     )
 
 
@@ -200,8 +200,8 @@ def test_truth_has_places_and_forces_of_the_body() -> None:
         assert capsules["head"][2] == pytest.approx(0.935 * 1.8, abs=0.03)
         assert capsules["left_hand"][1] > 0.2
         assert len(body.radii) == len(body.lengths) == len(body.peak_forces) == len(body.parts) == 17
-        place = run.simulation.truth("anna").pose
-        assert np.allclose(place.xyz[:2], (0.5, 0.0), atol=0.03)
+        true_pose = run.simulation.truth("anna").pose
+        assert np.allclose(true_pose.xyz[:2], (0.5, 0.0), atol=0.03)
         chest = capsules["chest"]
         run.simulation.add(ball(mass=5.0), "ball", SE3(translation=(chest[0] + 0.5, chest[1], chest[2] + 0.1)))
         dof = run.simulation.model.body_dofadr[run.simulation.placement("ball").bodies[0]]
@@ -269,11 +269,11 @@ duration: 6
     assert outcome.state == "done", outcome.error
     run_scenario(spec, RunOptions(out=tmp_path / "again", from_snapshot=state, write_report=False, serve=False))
     assert recording_digest(tmp_path / "whole") == recording_digest(tmp_path / "again")
-    ways: dict[str, list[tuple[float, float]]] = {}
+    paths: dict[str, list[tuple[float, float]]] = {}
     with open_recording(tmp_path / "whole") as recording:
         for item in recording.messages(["/truth/anna/pose", "/truth/ben/pose"]):
-            ways.setdefault(item.topic, []).append((item.message.pose.position.x, item.message.pose.position.y))
-    anna, ben = (np.array(way) for way in ways.values())
+            paths.setdefault(item.topic, []).append((item.message.pose.position.x, item.message.pose.position.y))
+    anna, ben = (np.array(path) for path in paths.values())
     assert np.linalg.norm(anna - ben, axis=1).min() > 0.5
     assert anna[-1, 0] > 5.0
     assert ben[-1, 0] < 2.0

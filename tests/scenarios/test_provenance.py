@@ -55,12 +55,12 @@ def test_provenance_equals_itself() -> None:
 
 
 def test_differences_are_named_with_both_sides() -> None:
-    here = collect_provenance().metadata()
-    then = here | {"version.numpy": "0.1", "cpu_class": "x86_64 avx", "lock": "other", "seed": "7"}
-    line = compare_with_current(then)
+    current = collect_provenance().metadata()
+    recorded = current | {"version.numpy": "0.1", "cpu_class": "x86_64 avx", "lock": "other", "seed": "7"}
+    line = compare_with_current(recorded)
     assert line == (
-        f"made with the processor x86_64 avx (here {here['cpu_class']}), numpy 0.1 (here {here['version.numpy']}): "
-        "bytes may differ"
+        f"made with the processor x86_64 avx (here {current['cpu_class']}), "
+        f"numpy 0.1 (here {current['version.numpy']}): bytes may differ"
     )
     assert "\n" not in line
 

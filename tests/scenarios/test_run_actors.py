@@ -59,7 +59,7 @@ def test_actors_are_read_with_their_scripts(tmp_path: Path) -> None:
     assert len(Simulation(load_world(tmp_path / "street.sdf")).models) == 2  # figures that stand
 
 
-def place(run: Run, name: str) -> tuple[float, float]:
+def true_position(run: Run, name: str) -> tuple[float, float]:
     x, y, _ = run.simulation.truth(name).pose.xyz
     return float(x), float(y)
 
@@ -68,13 +68,13 @@ def test_actors_follow_their_waypoints_and_repeat(tmp_path: Path) -> None:
     with Run(write(tmp_path), record=False) as run:
         for time, (x, y) in ((0.5, (0, 0)), (1.5, (1, 0)), (2.8, (2, 0)), (4.0, (2, 1)), (5.0, (2, 2)), (6.5, (1, 0))):
             run.run_for(time - run.time)
-            assert place(run, "anna") == pytest.approx((x, y), abs=0.08), time
+            assert true_position(run, "anna") == pytest.approx((x, y), abs=0.08), time
         feet = [
             run.simulation.data.xpos[run.simulation.placement("anna").links[f].body]
             for f in ("left_foot", "right_foot")
         ]
         assert all(0.03 < foot[2] < 0.35 for foot in feet)
-        assert place(run, "ben") == pytest.approx((5, 5), abs=0.05)
+        assert true_position(run, "ben") == pytest.approx((5, 5), abs=0.05)
         assert run.simulation.models["anna"].model.link("head")
 
 
@@ -102,14 +102,14 @@ def test_actor_without_animation_still_walks(tmp_path: Path, broken: str) -> Non
     (tmp_path / "broken.dae").write_text("<COLLADA/>")
     with Run(path, record=False) as run:
         run.run_for(1.5)
-        assert place(run, "anna") == pytest.approx((1, 0), abs=0.08)
+        assert true_position(run, "anna") == pytest.approx((1, 0), abs=0.08)
 
 
 def test_actor_without_auto_start_does_not_move(tmp_path: Path) -> None:
     text = WORLD.replace("<auto_start>true", "<auto_start>false").replace("<loop>true", "<loop>false")
     with Run(write(tmp_path, text), record=False) as run:
         run.run_for(3.0)
-        assert math.dist(place(run, "anna"), (0.0, 0.0)) < 0.05
+        assert math.dist(true_position(run, "anna"), (0.0, 0.0)) < 0.05
 
 
 @pytest.mark.parametrize(

@@ -93,12 +93,12 @@ def test_outputs_have_rate_latency_and_frame(tmp_path: Path) -> None:
     assert np.array_equal(points["z"].reshape(48, 64)[is_known], z[is_known])
     u = np.arange(64)[None, :].repeat(48, 0)
     assert np.allclose(points["x"].reshape(48, 64)[is_known], ((u - info.k[2]) / info.k[0] * z)[is_known], atol=1e-5)
-    # Without colours, they are what the depth camera's own picture says.
+    # Without colours, they are what the depth camera's own image says.
     bare = first["/head/depth/points"]
     assert [f.name for f in bare.fields] == ["x", "y", "z"]
-    own = image_to_array(depth)
-    is_known = np.isfinite(own)
-    assert np.array_equal(cloud_to_arrays(bare)["z"].reshape(48, 64)[is_known], own[is_known])
+    depth_values = image_to_array(depth)
+    is_known = np.isfinite(depth_values)
+    assert np.array_equal(cloud_to_arrays(bare)["z"].reshape(48, 64)[is_known], depth_values[is_known])
 
 
 def test_nothing_is_rendered_without_subscribers(tmp_path: Path) -> None:
@@ -124,8 +124,8 @@ def test_recording_holds_compressed_images_at_its_rate(tmp_path: Path) -> None:
     assert len(recorded["/head/image/compressed"]) == 2
     live = {m.header.stamp.nanosec: m for m in camera.received["/head/image"].messages}
     first = recorded["/head/image/compressed"][0]
-    picture = np.asarray(Image.open(io.BytesIO(bytes(first.data))))
-    assert np.abs(picture.astype(int) - image_to_array(live[first.header.stamp.nanosec])).mean() < 12
+    decoded_image = np.asarray(Image.open(io.BytesIO(bytes(first.data))))
+    assert np.abs(decoded_image.astype(int) - image_to_array(live[first.header.stamp.nanosec])).mean() < 12
     depths = {m.header.stamp.nanosec: m for m in camera.received["/head/depth/image"].messages}
     first = recorded["/head/depth/image/compressed"][0]
     millimetres = np.asarray(Image.open(io.BytesIO(bytes(first.data))))
@@ -171,8 +171,8 @@ def test_noise_fault_reaches_depth_images(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("moment_ns", [210_000_000, 500_000_000], ids=["picture-under-way", "between-pictures"])
-def test_run_with_an_image_under_way_goes_on_from_a_state(tmp_path: Path, moment_ns: int) -> None:
+@pytest.mark.parametrize("moment_ns", [210_000_000, 500_000_000], ids=["image-in-transit", "between-images"])
+def test_run_with_an_image_in_transit_continues_from_a_state(tmp_path: Path, moment_ns: int) -> None:
     complete = CameraRun(tmp_path)
     with complete.run:
         complete.harness.run_until(0.8)
@@ -221,9 +221,9 @@ def test_depth_error_is_measured_only_with_subscribers(tmp_path: Path) -> None:
         run.run_for(0.5)
         run.finish()
         found = run.evaluation.metrics_by_robot()["seer"]
-        look = compare_depth_images(run.simulation)[0]
+        comparison = compare_depth_images(run.simulation)[0]
     # Khoshelham's noise grows with the square of depth; the median of |N(0, σ)| is 0.67 σ.
-    true = look.truth[np.isfinite(look.truth)]
+    true = comparison.truth[np.isfinite(comparison.truth)]
     spread = 0.5 * 2.85e-3 * np.median(true) ** 2
     assert 0.2 * spread < found["depth_error"] < 3.0 * spread
     assert found["depth_error_ideal"] < 1e-4

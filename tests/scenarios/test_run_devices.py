@@ -35,7 +35,7 @@ def write(tmp_path: Path, text: str = SCENARIO) -> Path:
     return path
 
 
-def test_furniture_moves_on_time_and_goes_on_from_states(tmp_path: Path) -> None:
+def test_devices_move_on_time_and_continue_from_states(tmp_path: Path) -> None:
     spec = load_scenario(write(tmp_path))
     states = [(time, tmp_path / f"{time}.state") for time in (0.6, 1.3)]
     outcome = run_scenario(
@@ -74,13 +74,13 @@ def test_furniture_moves_on_time_and_goes_on_from_states(tmp_path: Path) -> None
         ("initial_command: 0.4", "initial_command: .inf", ConfigError, "moving.yaml:4"),
     ],
 )
-def test_invalid_furniture_is_refused(tmp_path: Path, old: str, new: str, error: Any, message: str) -> None:
+def test_invalid_device_is_refused(tmp_path: Path, old: str, new: str, error: Any, message: str) -> None:
     with pytest.raises(error) as caught:
         check_scenario(write(tmp_path, SCENARIO.replace(old, new, 1)))
     assert message in str(caught.value)
 
 
-def test_static_model_is_no_furniture(tmp_path: Path) -> None:
+def test_static_model_is_no_device(tmp_path: Path) -> None:
     (tmp_path / "stone.sdf").write_text(
         '<sdf version="1.10"><model name="stone"><static>true</static><link name="l"/></model></sdf>'
     )
@@ -88,8 +88,8 @@ def test_static_model_is_no_furniture(tmp_path: Path) -> None:
         check_scenario(write(tmp_path, SCENARIO.replace("model: conveyor", "model: stone.sdf", 1)))
 
 
-def test_world_file_may_contain_furniture(tmp_path: Path) -> None:
-    """Furniture inside a world file moves without a word in the scenario."""
+def test_world_file_may_contain_devices(tmp_path: Path) -> None:
+    """Devices inside a world file move without an entry in the scenario."""
     from importlib import resources
 
     inside = (resources.files("roboyard") / "devices/sliding_door.sdf").read_text()

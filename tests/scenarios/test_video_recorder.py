@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from tests.harness.scenarios import ScenarioBuilder
 from tests.harness.workers import end_of_process, forked_process
-from tests.scenarios.watched_rendering import WatchedRenderProcess, run_until_frames_are_drawn
+from tests.scenarios.render_process_monitor import MonitoredRenderProcess, run_until_frames_are_drawn
 
 from roboyard.scenarios import RunControl, RunResult, load_scenario, run_scenario, video_recorder
 from roboyard.scenarios.run_options import RunObserver, RunOptions, RunProgress
@@ -37,11 +37,11 @@ def scenario(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def processes(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[WatchedRenderProcess]]:
+def processes(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[MonitoredRenderProcess]]:
     """Two cores whatever the machine has; gives the processes that were started."""
-    started: list[WatchedRenderProcess] = []
+    started: list[MonitoredRenderProcess] = []
 
-    class ListedRenderProcess(WatchedRenderProcess):
+    class ListedRenderProcess(MonitoredRenderProcess):
         def __init__(self, *arguments: object) -> None:
             super().__init__(*arguments)
             started.append(self)
@@ -73,26 +73,28 @@ def hidden_files(folder: Path) -> list[str]:
 
 
 def test_concurrent_video_equals_one_drawn_afterwards(
-    scenario: Path, tmp_path: Path, processes: list[WatchedRenderProcess], monkeypatch: pytest.MonkeyPatch
+    scenario: Path, tmp_path: Path, processes: list[MonitoredRenderProcess], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     lines: list[str] = []
-    beside = run_quietly(scenario, tmp_path / "beside", video="always", observer=RunObserver(on_stage=lines.append))
-    assert (len(processes), beside.notes) == (1, ())
+    concurrent = run_quietly(
+        scenario, tmp_path / "concurrent", video="always", observer=RunObserver(on_stage=lines.append)
+    )
+    assert (len(processes), concurrent.notes) == (1, ())
     assert lines[-1] == f"drawing the video: frame {FRAMES} of {FRAMES}" or f"frame {FRAMES} of {FRAMES}," in lines[-1]
     monkeypatch.setattr(video_recorder, "count_usable_cores", lambda: 1)
     after = run_quietly(scenario, tmp_path / "after", video="always")
     assert len(processes) == 1
     assert [note for note in after.notes if "second core" in note] == list(after.notes) != []
-    assert count_frames(beside.files["video"]) == FRAMES
-    assert beside.files["video"].read_bytes() == after.files["video"].read_bytes()
-    none = run_quietly(scenario, tmp_path / "none", video="never")
-    recordings = {outcome.files["recording"].read_bytes() for outcome in (beside, after, none)}
+    assert count_frames(concurrent.files["video"]) == FRAMES
+    assert concurrent.files["video"].read_bytes() == after.files["video"].read_bytes()
+    without_video = run_quietly(scenario, tmp_path / "without_video", video="never")
+    recordings = {outcome.files["recording"].read_bytes() for outcome in (concurrent, after, without_video)}
     assert len(recordings) == 1
-    assert not hidden_files(tmp_path / "beside")
+    assert not hidden_files(tmp_path / "concurrent")
 
 
 def test_killed_rendering_costs_no_frame_and_is_reported(
-    scenario: Path, tmp_path: Path, processes: list[WatchedRenderProcess]
+    scenario: Path, tmp_path: Path, processes: list[MonitoredRenderProcess]
 ) -> None:
     def kill(progress: RunProgress) -> None:
         if progress.time >= 1.0 and processes:
@@ -108,7 +110,7 @@ def test_killed_rendering_costs_no_frame_and_is_reported(
 
 
 def test_stopped_run_leaves_a_playable_video(
-    scenario: Path, tmp_path: Path, processes: list[WatchedRenderProcess]
+    scenario: Path, tmp_path: Path, processes: list[MonitoredRenderProcess]
 ) -> None:
     control = RunControl()
 
@@ -129,7 +131,11 @@ def test_stopped_run_leaves_a_playable_video(
     "script", ["exit 1", "echo 'out.mp4: No space left on device' >&2; exit 228"], ids=["silent", "full-disk"]
 )
 def test_failed_encoder_costs_only_the_video(
-    scenario: Path, tmp_path: Path, processes: list[WatchedRenderProcess], monkeypatch: pytest.MonkeyPatch, script: str
+    scenario: Path,
+    tmp_path: Path,
+    processes: list[MonitoredRenderProcess],
+    monkeypatch: pytest.MonkeyPatch,
+    script: str,
 ) -> None:
     encoder = tmp_path / "ffmpeg"
     encoder.write_text(f"#!/bin/sh\n{script}\n")
@@ -146,7 +152,7 @@ def test_failed_encoder_costs_only_the_video(
 
 
 def test_video_of_failures_is_drawn_after_the_run(
-    scenario: Path, tmp_path: Path, processes: list[WatchedRenderProcess]
+    scenario: Path, tmp_path: Path, processes: list[MonitoredRenderProcess]
 ) -> None:
     assert "video" not in run_quietly(scenario, tmp_path / "good", video="on_failure").files
     short_drive().criterion("covers_distance", "path_length > 20").write(tmp_path)
@@ -174,7 +180,7 @@ CART = """
 </worldbody></mujoco>"""
 
 
-def make_take(times: np.ndarray, more: str = "") -> StateSequence:
+def make_states(times: np.ndarray, more: str = "") -> StateSequence:
     """A cart that weaves along x."""
     model = mujoco.MjModel.from_xml_string(CART.format(more=more))
     poses = np.tile([0.0, 0, 0.2, 1, 0, 0, 0], (len(times), 1))
@@ -192,9 +198,9 @@ def test_frames_do_not_depend_on_arrival_of_states(view: str, seed: int) -> None
     first, second = sorted(random.choice(at_frames[2:-1], 2, replace=False))
     column = '<geom name="column::g" type="cylinder" size=".1 1" pos="1 {} 0" rgba="0 0 1 1"/>'
     segments = [
-        make_take(times[: first + seed % 2]),
-        make_take(times[first : second + seed // 2], column.format(1)),
-        make_take(times[second:], column.format(-1)),
+        make_states(times[: first + seed % 2]),
+        make_states(times[first : second + seed // 2], column.format(1)),
+        make_states(times[second:], column.format(-1)),
     ]
     settings = VideoSettings(48, 32, 10.0, 1.0, view)  # type: ignore[arg-type]
     with FrameSequence("cart", settings) as complete:

@@ -21,7 +21,7 @@ from roboyard.scenarios.resolve import resolve_scenario
 from roboyard.scenarios.world.appearance import AppearanceConfig, render_floor_texture
 from roboyard.scenarios.world.objects import AnnularSector, ObjectConfig, add_objects_and_appearance, sample_poses
 
-STATION = load_world(WORLDS.resolve("pick_place_station"))
+STATION_WORLD = load_world(WORLDS.resolve("pick_place_station"))
 
 
 @given(
@@ -29,19 +29,21 @@ STATION = load_world(WORLDS.resolve("pick_place_station"))
     st.integers(1, 6), st.floats(0.0, 0.05),
 )  # fmt: skip
 @settings(max_examples=50)
-def test_sampled_objects_keep_their_sector_and_spacing(seed, low, wide, begin, span, count, apart):
-    sector = AnnularSector((1.0, -2.0), (low, low + wide), (begin, begin + span))
+def test_sampled_objects_keep_their_sector_and_spacing(seed, low, wide, start_angle, span, count, min_spacing):
+    sector = AnnularSector((1.0, -2.0), (low, low + wide), (start_angle, start_angle + span))
     try:
-        found = sample_poses(np.random.default_rng(seed), sector, count, apart)
+        found = sample_poses(np.random.default_rng(seed), sector, count, min_spacing)
     except InputError:
-        assert 0.5 * span * ((low + wide) ** 2 - low**2) < count * math.pi * (2 * apart) ** 2, "there was room enough"
+        assert 0.5 * span * ((low + wide) ** 2 - low**2) < count * math.pi * (2 * min_spacing) ** 2, (
+            "there was room enough"
+        )
         return
     assert len(found) == count
     for pose in found:
         x, y = pose.x - 1.0, pose.y + 2.0
         assert low - 1e-9 <= math.hypot(x, y) <= low + wide + 1e-9
-        assert (math.atan2(y, x) - begin + 1e-9) % (2 * math.pi) <= span + 2e-9
-    assert all(math.hypot(a.x - b.x, a.y - b.y) >= apart for a, b in itertools.combinations(found, 2))
+        assert (math.atan2(y, x) - start_angle + 1e-9) % (2 * math.pi) <= span + 2e-9
+    assert all(math.hypot(a.x - b.x, a.y - b.y) >= min_spacing for a, b in itertools.combinations(found, 2))
 
 
 def test_scatter_fills_a_sector_evenly():
@@ -51,8 +53,8 @@ def test_scatter_fills_a_sector_evenly():
     assert np.mean(radii**2) == pytest.approx(2.5, abs=0.05), "as much area within as without"
 
 
-def entry(**given) -> ObjectConfig:
-    return load(ObjectConfig, {"model": "disc_cylinder", **given})
+def entry(**fields) -> ObjectConfig:
+    return load(ObjectConfig, {"model": "disc_cylinder", **fields})
 
 
 def test_poses_of_objects_depend_only_on_the_seed():
@@ -60,16 +62,16 @@ def test_poses_of_objects_depend_only_on_the_seed():
     some = {"object": entry(sector=sector, count=3)}
     more = {**some, "other": entry(sector=sector, count=2)}
 
-    def places(seed, things):
-        world = add_objects_and_appearance(STATION, things, AppearanceConfig(), seed)
-        return {placed.name: tuple(placed.T_world_model.xyz) for placed in world.models[len(STATION.models) :]}
+    def sample_positions(seed, objects):
+        world = add_objects_and_appearance(STATION_WORLD, objects, AppearanceConfig(), seed)
+        return {placed.name: tuple(placed.T_world_model.xyz) for placed in world.models[len(STATION_WORLD.models) :]}
 
-    assert places(1, some) == places(1, some) != places(2, some)
-    assert places(1, more).items() >= places(1, some).items(), "what comes later moves nobody"
-    assert list(places(1, more)) == ["object_1", "object_2", "object_3", "other_1", "other_2"]
+    assert sample_positions(1, some) == sample_positions(1, some) != sample_positions(2, some)
+    assert sample_positions(1, more).items() >= sample_positions(1, some).items(), "what comes later moves nobody"
+    assert list(sample_positions(1, more)) == ["object_1", "object_2", "object_3", "other_1", "other_2"]
 
 
-@pytest.mark.parametrize(("given", "message"), [
+@pytest.mark.parametrize(("fields", "message"), [
     ({"pose": [0, 0, 0], "sector": {"radius": [0.1, 0.2]}}, "one of them"),
     ({}, "one of them"),
     ({"pose": [0, 0, 0], "count": 2}, "a sector"),
@@ -77,21 +79,23 @@ def test_poses_of_objects_depend_only_on_the_seed():
     ({"sector": {"radius": [0.1, 0.2]}, "count": 50}, "no space"),
     ({"model": "disc_cylinders", "pose": [0, 0, 0]}, "did you mean 'disc_cylinder'"),
 ])  # fmt: skip
-def test_invalid_objects_are_refused(given, message):
+def test_invalid_objects_are_refused(fields, message):
     with pytest.raises(RoboyardError, match=message):
-        add_objects_and_appearance(STATION, {"object": entry(**given)}, AppearanceConfig(), 1)
+        add_objects_and_appearance(STATION_WORLD, {"object": entry(**fields)}, AppearanceConfig(), 1)
 
 
 def test_used_names_and_missing_floors_are_refused():
     with pytest.raises(ConfigError, match="already"):
-        add_objects_and_appearance(STATION, {"ground": entry(pose=[0, 0, 0])}, AppearanceConfig(), 1)
+        add_objects_and_appearance(STATION_WORLD, {"ground": entry(pose=[0, 0, 0])}, AppearanceConfig(), 1)
     with pytest.raises(ConfigError, match="no visual 'floor'"):
         add_objects_and_appearance(load_world(WORLDS.resolve("empty")), {}, AppearanceConfig(floor="wood"), 1)
 
 
 def test_light_and_floor_are_drawn():
-    dim = add_objects_and_appearance(STATION, {}, AppearanceConfig(light_scale=0.5, floor="wood"), 1)
-    assert [lamp.diffuse[0] for lamp in dim.lights] == pytest.approx([0.5 * lamp.diffuse[0] for lamp in STATION.lights])
+    dim = add_objects_and_appearance(STATION_WORLD, {}, AppearanceConfig(light_scale=0.5, floor="wood"), 1)
+    assert [light.diffuse[0] for light in dim.lights] == pytest.approx(
+        [0.5 * light.diffuse[0] for light in STATION_WORLD.lights]
+    )
     textures = {
         visual.name: visual.material.texture
         for one in dim.models
@@ -102,7 +106,7 @@ def test_light_and_floor_are_drawn():
     assert textures["floor"].is_file()
     floors = ("plain", "wood", "terrazzo", "tiles", "carpet")
     sampled = {
-        add_objects_and_appearance(STATION, {}, AppearanceConfig(light_scale=(0.5, 1.5), floor=floors), seed)
+        add_objects_and_appearance(STATION_WORLD, {}, AppearanceConfig(light_scale=(0.5, 1.5), floor=floors), seed)
         .lights[0]
         .diffuse[0]
         for seed in range(5)
@@ -112,8 +116,8 @@ def test_light_and_floor_are_drawn():
 
 
 def test_resolved_scenario_keeps_its_objects(tmp_path: Path):
-    mine = tmp_path / "pin.sdf"
-    mine.write_text(OBJECTS["disc_cylinder"].path.read_text())
+    model_file = tmp_path / "pin.sdf"
+    model_file.write_text(OBJECTS["disc_cylinder"].path.read_text())
     (tmp_path / "lying.yaml").write_text(
         "world: pick_place_station\nduration: 1\nobjects:\n  pin: {model: pin.sdf, pose: [0.2, 0, 0]}\n"
         "  post: {model: disc_cylinder, count: 2, sector: {radius: [0.3, 0.4]}, surface_height: 5 mm}\n"

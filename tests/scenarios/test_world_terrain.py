@@ -27,8 +27,8 @@ def test_ground_has_the_heights_of_the_terrain(kind: str) -> None:
     hit, down, groups = np.zeros(1, np.int32), np.array([0.0, 0.0, -1.0]), np.ones(6, np.uint8)
     for (x, y), height in zip(points, ground.height_at(points), strict=True):
         start = np.array([x, y, 2.0])
-        away = mujoco.mj_ray(simulation.model, simulation.data, start, down, groups, 1, -1, hit)
-        assert 2.0 - away == pytest.approx(height, abs=1e-6)
+        distance = mujoco.mj_ray(simulation.model, simulation.data, start, down, groups, 1, -1, hit)
+        assert 2.0 - distance == pytest.approx(height, abs=1e-6)
 
 
 def test_terrain_is_drawn_by_the_seed() -> None:

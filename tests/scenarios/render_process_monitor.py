@@ -1,4 +1,4 @@
-"""Processes that draw a run's video beside it, and runs that wait for their frames."""
+"""Render processes that a test can monitor, and runs that wait for the frames of these processes."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from roboyard.scenarios.run_options import RunObserver, RunOptions, RunProgress
 from roboyard.simulation.video.render_process import RenderProcess
 
 
-class WatchedRenderProcess(RenderProcess):
-    """One whose frames can be waited for."""
+class MonitoredRenderProcess(RenderProcess):
+    """A render process that lets a test wait for its frames."""
 
     def __init__(self, *arguments: object) -> None:
         self._frames = threading.Condition()
@@ -37,9 +37,9 @@ class WatchedRenderProcess(RenderProcess):
 
 def run_until_frames_are_drawn(scenario: Path, out: Path, count: int, connection: Connection) -> None:
     """Run a scenario, and send the number of the process that draws when it has drawn some frames; then hang."""
-    processes: list[WatchedRenderProcess] = []
+    processes: list[MonitoredRenderProcess] = []
 
-    class OwnRenderProcess(WatchedRenderProcess):
+    class RegisteredRenderProcess(MonitoredRenderProcess):
         def __init__(self, *arguments: object) -> None:
             super().__init__(*arguments)
             processes.append(self)
@@ -50,7 +50,7 @@ def run_until_frames_are_drawn(scenario: Path, out: Path, count: int, connection
             connection.send(processes[0].pid)
             connection.recv()
 
-    video_recorder.RenderProcess = OwnRenderProcess  # type: ignore[misc]
+    video_recorder.RenderProcess = RegisteredRenderProcess  # type: ignore[misc]
     video_recorder.count_usable_cores = lambda: 2  # type: ignore[assignment]
     run_scenario(
         load_scenario(scenario),

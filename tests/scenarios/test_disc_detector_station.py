@@ -1,4 +1,4 @@
-"""The disc finder at the youBot's station finds things, places and bays where they truly are."""
+"""The disc detector at the youBot's station detects objects, places and bays at their true positions."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from roboyard.simulation.carrying import free_base, put
 from roboyard.simulation.render.opening import available_backend
 from roboyard.simulation.truth import link_pose
 
-STATION = """
+SCENARIO = """
 world: pick_place_station
 robots: {arm: {model: youbot_arm, nodes: [joint_states, robot_state, arm, disc_detector]}}
 appearance: {light_scale: [0.7, 1.2], floor: [plain, wood, terrazzo, carpet]}
@@ -34,37 +34,35 @@ duration: 5
 """
 
 
-def look_for_discs(
-    spec: LoadedScenario, pose: str, polarity: str, mode: str
-) -> tuple[np.ndarray, dict[str, np.ndarray]]:
-    """What a look from a pose of the arm finds (n, 3), and where things and bays truly are, in the world [m]."""
+def detect_discs(spec: LoadedScenario, pose: str, polarity: str, mode: str) -> tuple[np.ndarray, dict[str, np.ndarray]]:
+    """Return the positions (n, 3) that the detector finds from an arm pose and the true ones by name, in world [m]."""
     joints = load_joint_groups("youbot_arm").group("arm").pose(pose)
     entry = spec.config.robots["arm"]
     entry.xacro_args["arm_pose"] = " ".join(str(value) for value in joints)
     with build_run(resolve_scenario(spec), record=False) as run:
         harness = BusHarness(bus=run.bus)
         harness.run_for(0.2)
-        wanted = {"polarity": polarity, "mode": mode, "num_images": 5, "frame_id": "arm_link_0", "sensitivity": 0.85}
-        goal = harness.send_goal("/look", action.LookForDiscs, timeout=4.0, **wanted)
-        places = run.simulation.placement("arm").links
-        T = link_pose(run.simulation.data, places["arm_link_0"])
+        fields = {"polarity": polarity, "mode": mode, "num_images": 5, "frame_id": "arm_link_0", "sensitivity": 0.85}
+        goal = harness.send_goal("/look", action.LookForDiscs, timeout=4.0, **fields)
+        arm_links = run.simulation.placement("arm").links
+        T = link_pose(run.simulation.data, arm_links["arm_link_0"])
         found = [T @ np.array([p.x, p.y, p.z]) for p in goal.result.positions]
         truth = {name: np.asarray(run.simulation.truth(name).T_world_base.translation) for name in run.objects}
         return np.array(found).reshape(-1, 3), truth
 
 
 @pytest.fixture
-def station(tmp_path: Path) -> Callable[[int], LoadedScenario]:
-    """Gives the station as a seed lays it out."""
-    (tmp_path / "station.yaml").write_text(STATION)
+def load_station(tmp_path: Path) -> Callable[[int], LoadedScenario]:
+    """Return a function that loads the station's scenario with a seed."""
+    (tmp_path / "station.yaml").write_text(SCENARIO)
     return lambda seed: load_scenario(tmp_path / "station.yaml").with_seed(seed)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", [1, 2])
 @pytest.mark.parametrize("renderer", ["auto", "rays"])
-def test_things_and_places_are_found_where_they_are(
-    station: Callable[[int], LoadedScenario], seed: int, renderer: str, monkeypatch: pytest.MonkeyPatch
+def test_objects_and_places_are_detected_at_their_true_positions(
+    load_station: Callable[[int], LoadedScenario], seed: int, renderer: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if renderer == "rays":
         monkeypatch.setattr("roboyard.simulation.render.opening.gl_platform", lambda: None)
@@ -73,17 +71,17 @@ def test_things_and_places_are_found_where_they_are(
         ("view_left", "white", "single", "object", 0.045),
         ("view_right", "black", "pair", "place", 0.0009),
     ):
-        found, truth = look_for_discs(station(seed), pose, polarity, mode)
-        wanted = [position + np.array([0.0, 0.0, height]) for key, position in truth.items() if key.startswith(name)]
-        for position in wanted:
+        found, truth = detect_discs(load_station(seed), pose, polarity, mode)
+        expected = [position + np.array([0.0, 0.0, height]) for key, position in truth.items() if key.startswith(name)]
+        for position in expected:
             assert np.linalg.norm(found - position, axis=1).min() < 1e-3, (pose, seed)
 
 
-def test_empty_bays_are_found_as_black_discs(station: Callable[[int], LoadedScenario]) -> None:
-    found, _ = look_for_discs(station(3), "load_check", "black", "single")
-    with build_run(resolve_scenario(station(3)), record=False) as run:
-        places = run.simulation.placement("arm").links
-        bays = [link_pose(run.simulation.data, places[f"bay_{k}"]).translation for k in (1, 2, 3)]
+def test_empty_bays_are_found_as_black_discs(load_station: Callable[[int], LoadedScenario]) -> None:
+    found, _ = detect_discs(load_station(3), "load_check", "black", "single")
+    with build_run(resolve_scenario(load_station(3)), record=False) as run:
+        arm_links = run.simulation.placement("arm").links
+        bays = [link_pose(run.simulation.data, arm_links[f"bay_{k}"]).translation for k in (1, 2, 3)]
     for bay in bays:
         assert np.linalg.norm((found - bay)[:, :2], axis=1).min() < 1e-3
 
@@ -103,10 +101,10 @@ duration: 5
         _, velocity = free_base(run.simulation, "object")
         run.simulation.data.qvel[velocity] = speed
         run.simulation.data.qvel[velocity + 5] = 0.0
-        begin = run.simulation.truth("object").T_world_base.translation.copy()
+        start = run.simulation.truth("object").T_world_base.translation.copy()
         run.run_for(3.0)
         pose, twist = run.simulation.truth("object").T_world_base, run.simulation.data.qvel[velocity : velocity + 3]
-    rolled = float(np.linalg.norm(pose.translation - begin))
+    rolled = float(np.linalg.norm(pose.translation - start))
     # it slides until it rolls at two thirds of the speed, within a millimetre; then the lever slows mass and spin
     expected = (2.0 / 3.0 * speed) ** 2 / (2.0 * gravity * lever / radius / 1.5)
     assert np.linalg.norm(twist) < 1e-3
