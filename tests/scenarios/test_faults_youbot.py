@@ -106,7 +106,7 @@ def test_loop_with_a_fault_ends_well(tmp_path, fault, n_objects, ends):
     overrides = (f"faults={json.dumps([{'time': 0.0, **fault}])}", f"objects.object.count={n_objects}",
                  "robots.arm.parameters.skills.loop=1")  # fmt: skip
     spec = load_scenario("youbot-faults", overrides=overrides)
-    spec = replace(spec, scenario=replace(spec.config, seed=1))
+    spec = replace(spec, config=replace(spec.config, seed=1))
     metrics = run_scenario(spec, RunOptions(out=tmp_path / "run", write_report=False, serve=False)).metrics
     assert metrics["success"], metrics["criteria"]
     assert metrics["end_cause"] == ends
