@@ -48,6 +48,9 @@ def test_commands_of_the_metric_page_run(project: Path) -> None:
     metrics = json.loads((project / "runs" / "braking" / "metrics.json").read_text("utf-8"))
     assert metrics["hard_brakings"] >= 1
     assert metrics["criteria"]["brakes_once"]["passed"] is True
+    timeline = metrics["robots"]["rover"]["timeline"]
+    assert len([event for event in timeline if event["kind"] == "hard_braking"]) == metrics["hard_brakings"]
     page = (project / "runs" / "braking" / "report.html").read_text("utf-8")
     assert "<h2>Hard brakings</h2>" in page
+    assert "<td>hard braking</td>" in page.split("<h2>Timeline</h2>")[1], "the events of the package"
     assert page.index("<h2>Hard brakings</h2>") > page.index("odometry"), "after the sections of the package"

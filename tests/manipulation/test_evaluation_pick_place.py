@@ -94,12 +94,30 @@ def test_place_error_is_measured_at_rest_from_the_mark() -> None:
     assert feed.collector.attempts[0].object_name == "object_1"
 
 
+def test_attempts_are_events_with_their_outcomes_by_the_truth() -> None:
+    feed = HandlingFeed(("object_1", 0.3, 0.3, 0.0))
+    feed.send_event(1.0, "pick", 2, "started")
+    feed.send_event(2.0, "pick", 2, "finished", error_code="view_empty")  # no attempt
+    feed.send_event(3.0, "pick", 3, "finished", error_code="lost")
+    feed.send_event(4.0, "pick", 4, "started")
+    feed.send_event(5.0, "pick", 4, "finished", success=True)  # nothing was lifted
+    feed.place(("object_1", 0.004, 0.2, 0.0), time=8.0)
+    feed.send_event(9.0, "place", 5, "finished", position=(0.0, 0.2, 0.0), success=True)
+    feed.finish(10.0)
+    assert [(event.time, event.kind, event.text) for event in feed.collector.events()] == [
+        (3.0, "pick", "failed: lost"),
+        (5.0, "pick", "failed: no object was lifted"),
+        (9.0, "place", "succeeded: object_1, 4.0 mm from its target"),
+    ]
+
+
 @pytest.mark.parametrize(("x", "tilt"), [(0.02, 0.0), (0.0, 1.57)], ids=["elsewhere", "fallen"])
 def test_object_off_target_or_fallen_was_not_placed(x: float, tilt: float) -> None:
     feed = HandlingFeed(("object_1", x, 0.2, tilt))
     feed.send_event(9.0, "place", 2, "finished", position=(0.0, 0.2, 0.0), success=True)
     feed.finish(10.0)
     assert feed.result()["places_succeeded"] == 0
+    assert feed.collector.events()[0].text.startswith("failed: object_1")
 
 
 def test_empty_view_is_no_pick_and_failure_is_one() -> None:

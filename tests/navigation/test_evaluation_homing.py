@@ -118,3 +118,17 @@ def test_home_of_a_trail_is_where_its_first_point_was_stored(feed: HomingFeed) -
     feed.place(30, 1.1)
     feed.send_status(30, "lost", "home", outages=1)
     assert feed.result()["home_error"] == pytest.approx(0.1), "by the truth, not by the robot's own estimate"
+
+
+def test_losses_of_the_link_and_the_return_are_events(feed: HomingFeed) -> None:
+    feed.send_status(20, "recovering", "returning", outages=1)
+    feed.send_status(22, "lost", "returning", outages=1)
+    for second in (30, 31):
+        feed.send_status(second, "lost", "home", outages=1)
+    feed.send_status(40, "recovering", "driven", outages=1)
+    feed.send_status(41, "connected", "driven", outages=1)
+    assert [(round(event.time, 6), event.kind) for event in feed.collector.events()] == [
+        (14.0, "link_lost"), (20.0, "link_restored"), (22.0, "link_lost"), (30.0, "home_reached"),
+        (40.0, "link_restored"),
+    ]  # fmt: skip
+    assert "16.0 s" in feed.collector.events()[3].text

@@ -80,6 +80,26 @@ def test_goals_that_a_newer_goal_replaces_have_not_failed() -> None:
     assert (feed["goals_failed"], feed["navigation_failure"]) == (1, "no_path")
 
 
+def test_each_goal_has_an_event_at_its_start_and_one_at_its_end() -> None:
+    feed = NavigationFeed()
+    feed.place(0.0)
+    rows = [
+        ("started", "", "goal_started"), ("succeeded", "", "goal_reached"), ("rejected", "refused", "goal_failed"),
+        ("started", "", "goal_started"), ("aborted", "preempted", "goal_preempted"),
+        ("started", "", "goal_started"), ("canceled", "", "goal_canceled"),
+        ("started", "", "goal_started"), ("planning", "", ""), ("aborted", "no_path", "goal_failed"),
+    ]  # fmt: skip
+    for second, (state, error_code, _) in enumerate(rows):
+        feed.time = float(second)
+        feed.send_status(state, error_code)
+    events = feed.collector.events()
+    assert [(event.time, event.kind) for event in events] == [
+        (float(second), kind) for second, (_, _, kind) in enumerate(rows) if kind
+    ]
+    assert events[1].text == "navigate_to_pose to (4.00, 0.00) m"
+    assert events[-1].text.endswith(": no_path")
+
+
 def test_robot_without_goals_has_no_metrics_of_navigation() -> None:
     feed = NavigationFeed()
     feed.place(0.0)

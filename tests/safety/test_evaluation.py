@@ -128,6 +128,18 @@ def test_only_a_fast_arm_near_a_person_violates() -> None:
     assert measure_people(LeaningArm(0.01), *near_for_a_second(0.9)).values()["ssm_violation_s"] == 0.0
 
 
+def test_only_approaches_nearer_than_the_protective_distance_are_events() -> None:
+    away = (1.1, 9.0, 0.0)
+    people = measure_people(LeaningArm(0.5), *near_for_a_second(0.6), away)
+    (approach,) = people.approaches
+    assert approach.distance < approach.protective_distance
+    (event,) = people.events()
+    assert (event.time, event.kind) == (approach.time, "person_approach")
+    assert "anna" in event.text
+    assert f"{approach.protective_distance:.3f} m" in event.text
+    assert measure_people(LeaningArm(0.5), *near_for_a_second(9.0)).events() == []
+
+
 def test_handovers_are_excluded_and_counted() -> None:
     people = CollaborativeSafetyMetrics("", LeaningArm(0.5))  # type: ignore[arg-type]
     for time, x, _ in near_for_a_second(0.9):

@@ -11,9 +11,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from roboyard.bringup.legged_robot import create_legged_robot
+from roboyard.bringup.robot_loader import load_robot
+from roboyard.geometry import SE3
+from roboyard.messages import msg
+from roboyard.messages.convert import pose_to_msg
 from roboyard.record import open_recording
 from roboyard.scenarios import Run
 from roboyard.walking.evaluation.gait import (
+    GaitMetrics,
+    LegModel,
     MotorModel,
     gait_window,
     motor_table,
@@ -53,6 +60,23 @@ def test_motors_are_converted_to_plain_data_and_back() -> None:
     back = MotorModel.from_dict(data)
     assert back.to_dict() == MOTORS.to_dict()
     np.testing.assert_array_equal(back.no_load_speed, MOTORS.no_load_speed)
+
+
+def test_each_fall_is_one_event() -> None:
+    package = load_robot("akrobat")
+    model = package.load_model()
+    legged_robot = create_legged_robot(package, model)
+    assert legged_robot is not None
+    collector = GaitMetrics("/truth", "", LegModel.from_model(legged_robot, model))
+    for second, roll in enumerate((0.0, 0.8, 0.9, 0.1, -1.2, 0.0)):
+        odometry = msg.Odometry()
+        odometry.pose.pose = pose_to_msg(SE3.from_xyz_rpy((0.0, 0.0, 0.2), (roll, 0.0, 0.0)))
+        collector.subscriptions()["/truth"](odometry, second * 1_000_000_000)
+    assert [(event.time, event.kind, event.text) for event in collector.events()] == [
+        (1.0, "fall", "the robot tilted"),
+        (4.0, "fall", "the robot tilted"),
+    ]
+    assert collector.values()["falls"] == 2
 
 
 def test_report_of_a_walk_agrees_with_the_metrics(tmp_path: Path) -> None:

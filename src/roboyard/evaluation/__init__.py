@@ -15,6 +15,7 @@ if TYPE_CHECKING:
         MetricCollector,
         MetricValue,
         RobotContext,
+        TimelineEvent,
     )
     from roboyard.evaluation.plugin import PageSection, RunPlugin
     from roboyard.evaluation.section import ReportSection, ReportTable, SectionContext
@@ -31,10 +32,14 @@ __all__ = [
     "RobotContext",
     "RunPlugin",
     "SectionContext",
+    "TimelineEvent",
 ]
 
 __getattr__, __dir__ = lazy_exports(__name__, {
-    "collector": ("GroundTruthProvider", "MessageHandler", "Metric", "MetricCollector", "MetricValue", "RobotContext"),
+    "collector": (
+        "GroundTruthProvider", "MessageHandler", "Metric", "MetricCollector", "MetricValue", "RobotContext",
+        "TimelineEvent",
+    ),
     "plugin": ("PageSection", "RunPlugin"),
     "section": ("ReportSection", "ReportTable", "SectionContext"),
 })  # fmt: skip

@@ -58,6 +58,21 @@ class Metric:
         return text if self.unit in ("", "count") else f"{text} {self.unit}"
 
 
+@dataclass(frozen=True, slots=True)
+class TimelineEvent:
+    """Something that happened to a robot at one moment of a run.
+
+    Attributes:
+        time: Simulated time [s].
+        kind: What kind of event it is, in snake case, as "goal_reached".
+        text: What happened, in words.
+    """
+
+    time: float
+    kind: str
+    text: str
+
+
 class GroundTruthProvider(Protocol):
     """The true state of a simulated world; a run that is judged from its recording alone has none."""
 
@@ -157,6 +172,10 @@ class MetricCollector(ABC):
     def details(self) -> Mapping[str, Any]:
         """Return what metrics.json holds of the robot beside its metrics, as plain data by key."""
         return {}
+
+    def events(self) -> Sequence[TimelineEvent]:
+        """Return what happened to the robot so far, in any order; `save_state` must keep what they are made from."""
+        return ()
 
     def save_state(self) -> dict[str, Any]:
         """Return all it knows as plain data; a class with other attributes overrides this and `load_state`."""

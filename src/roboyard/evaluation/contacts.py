@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Self
 
-from roboyard.evaluation.collector import MessageHandler, Metric, MetricCollector, MetricValue, RobotContext
+from roboyard.evaluation.collector import (
+    MessageHandler,
+    Metric,
+    MetricCollector,
+    MetricValue,
+    RobotContext,
+    TimelineEvent,
+)
 
 _EPISODE_GAP_NS = 200_000_000
 """Contacts of the same pair with a shorter gap are one episode: a bouncing body is one accident, not many [ns]."""
@@ -67,3 +74,9 @@ class ContactMetrics(MetricCollector):
         """Return the counts; without any message nothing has touched."""
         values: dict[str, MetricValue] = {"contacts": len(self.episodes), "contact_time": self._contact_time}
         return values | ({"first_contact": self.episodes[0][0] * 1e-9} if self.episodes else {})
+
+    def events(self) -> Sequence[TimelineEvent]:
+        """Return the starts of the contact episodes."""
+        return [
+            TimelineEvent(time_ns * 1e-9, "contact", f"{shape} and {other}") for time_ns, shape, other in self.episodes
+        ]

@@ -13,7 +13,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from roboyard.compute import expect_kernels
-from roboyard.evaluation.collector import MessageHandler, Metric, MetricCollector, MetricValue, RobotContext
+from roboyard.evaluation.collector import (
+    MessageHandler,
+    Metric,
+    MetricCollector,
+    MetricValue,
+    RobotContext,
+    TimelineEvent,
+)
 from roboyard.evaluation.figures import (
     BAD,
     COMMAND,
@@ -405,6 +412,19 @@ class CollaborativeSafetyMetrics(MetricCollector):
         separation = self.separation_over_time()
         approaches = {"approaches": [asdict(approach) for approach in self.approaches]} if self.approaches else {}
         return approaches | ({} if separation is None else {"people": separation})
+
+    def events(self) -> Sequence[TimelineEvent]:
+        """Return the approaches that were nearer than the protective separation distance, at their nearest moments."""
+        return [
+            TimelineEvent(
+                approach.time,
+                "person_approach",
+                f"{approach.body_part} of {approach.person} came within {max(approach.distance, 0.0):.3f} m of "
+                f"{approach.link}; the protective distance was {approach.protective_distance:.3f} m",
+            )
+            for approach in (*self.approaches, *self._current_approaches.values())
+            if approach.distance < approach.protective_distance
+        ]
 
     # -- results -------------------------------------------------------------------------------------------------------
     def values(self) -> dict[str, MetricValue | None]:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any, TypeVar
 
 from roboyard.bus import Topic
 from roboyard.errors import InputError, RoboyardError
-from roboyard.evaluation.collector import MessageHandler, MetricCollector, MetricValue, RobotContext
+from roboyard.evaluation.collector import MessageHandler, MetricCollector, MetricValue, RobotContext, TimelineEvent
 from roboyard.evaluation.message_checks import MessageChecker
 from roboyard.evaluation.plugin import RUN_METRICS, collector_classes, robot_metrics, robot_resources
 
@@ -176,8 +176,18 @@ class Evaluator:
         return next((item for item in self.robots[robot] if isinstance(item, collector_class)), None)
 
     def details(self, robot: str) -> dict[str, Any]:
-        """Return what metrics.json holds of a robot beside its metrics, as the collectors give it."""
-        return {key: value for collector in self.robots[robot] for key, value in collector.details().items()}
+        """Return what metrics.json holds of a robot beside its metrics, as the collectors give it.
+
+        The key `timeline` is present if anything happened.
+        """
+        details = {key: value for collector in self.robots[robot] for key, value in collector.details().items()}
+        timeline = self.timeline(robot)
+        return {**details, "timeline": [asdict(event) for event in timeline]} if timeline else details
+
+    def timeline(self, robot: str) -> tuple[TimelineEvent, ...]:
+        """Return the events of all collectors of a robot by time; those of one time in the order of the collectors."""
+        events = (event for collector in self.robots[robot] for event in collector.events())
+        return tuple(sorted(events, key=lambda event: event.time))
 
     def metrics_by_robot(self, names: Collection[str] | None = None) -> dict[str, dict[str, MetricValue]]:
         """Return each robot's metrics; with ``names`` only those of their collectors.

@@ -5,13 +5,20 @@ from __future__ import annotations
 import base64
 import copy
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Self
 
 import numpy as np
 
-from roboyard.evaluation.collector import MessageHandler, Metric, MetricCollector, MetricValue, RobotContext
+from roboyard.evaluation.collector import (
+    MessageHandler,
+    Metric,
+    MetricCollector,
+    MetricValue,
+    RobotContext,
+    TimelineEvent,
+)
 from roboyard.evaluation.figures import BAD, COMMAND, GOOD, MUTED, figure_style, new_figure, render_svg
 from roboyard.evaluation.section import ReportSection, ReportTable, SectionContext
 from roboyard.evaluation.topics import OBJECT_POSES_TOPIC, PLACE_POSES_TOPIC
@@ -84,6 +91,19 @@ class PickPlaceAttempt:
             and self.is_lifted
             and (self.error is None or self.error <= _PLACE_TOLERANCE)
         )
+
+    @property
+    def outcome(self) -> str:
+        """How it ended by the ground truth, in words."""
+        if not self.is_done:
+            return f"failed: {self.cause or self.text or 'no cause'}"
+        if not self.is_lifted:
+            return "failed: no object was lifted"
+        name = self.object_name or "the object"
+        if not self.is_upright:
+            return f"failed: {name} does not stand upright"
+        distance = "" if self.error is None else f", {1e3 * self.error:.1f} mm from its target"
+        return f"{'succeeded' if self.is_successful else 'failed'}: {name}{distance}"
 
 
 class PickPlaceMetrics(MetricCollector):
@@ -306,6 +326,10 @@ class PickPlaceMetrics(MetricCollector):
             "recoveries": self._recoveries,
             "collisions": self._collisions,
         }
+
+    def events(self) -> Sequence[TimelineEvent]:
+        """Return the attempts with their outcomes, at their ends."""
+        return [TimelineEvent(attempt.time, attempt.skill, attempt.outcome) for attempt in self.attempts]
 
     def save_state(self) -> dict[str, Any]:
         """Return everything but the names of topics, as plain data."""

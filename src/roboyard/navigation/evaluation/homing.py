@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from roboyard.evaluation.collector import MessageHandler, Metric, MetricCollector, MetricValue, RobotContext
+from roboyard.evaluation.collector import (
+    MessageHandler,
+    Metric,
+    MetricCollector,
+    MetricValue,
+    RobotContext,
+    TimelineEvent,
+)
 from roboyard.evaluation.figures import (
     BAD,
     COMMAND,
@@ -105,6 +112,7 @@ class HomingMetrics(MetricCollector):
         self._is_goal_active = False
         self._takeover_request_ns: int | None = None
         self._max_cancel_latency: float | None = None
+        self._events: list[tuple[float, str, str]] = []  # arguments of `TimelineEvent`
 
     def subscriptions(self) -> Mapping[str, MessageHandler]:
         """Return the topics of true odometry, tracker, navigator, arbiter and operator."""
@@ -154,7 +162,12 @@ class HomingMetrics(MetricCollector):
             self._link_lost_ns = time_ns
         if status.phase == "home" and self._phase != "home":
             self._homing_time = (time_ns - self._link_lost_ns) * 1e-9
+            text = f"the robot finished its return {self._homing_time:.1f} s after the loss of the link"
+            self._events.append((time_ns * 1e-9, "home_reached", text))
+        if status.link == "lost" and previous_link_state in _CONNECTED_LINK_STATES:
+            self._events.append((time_ns * 1e-9, "link_lost", "the operator was not heard any more"))
         if previous_link_state == "lost" and status.link in _CONNECTED_LINK_STATES:
+            self._events.append((time_ns * 1e-9, "link_restored", "the operator was heard again"))
             self._last_outcome = self._homing_outcome()
         self._phase, self._outage_and_skip_counts = status.phase, (status.outages, status.skipped)
 
@@ -202,6 +215,10 @@ class HomingMetrics(MetricCollector):
             "link_losses": link_losses, "returned": returned, "home_error": error, "homing_time": homing_time,
             "cancel_latency": self._max_cancel_latency, "waypoints_skipped": waypoints_skipped,
         }  # fmt: skip
+
+    def events(self) -> Sequence[TimelineEvent]:
+        """Return when the operator's link was lost and restored, and when the robot finished its return."""
+        return [TimelineEvent(*event) for event in self._events]
 
 
 _WIDTH = 8.6

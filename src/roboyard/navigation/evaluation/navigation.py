@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import math
 from array import array
 from collections.abc import Collection, Mapping, Sequence
@@ -11,7 +12,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from roboyard.errors import InputError, MessageError, RoboyardError
-from roboyard.evaluation.collector import MessageHandler, Metric, MetricCollector, MetricValue, RobotContext
+from roboyard.evaluation.collector import (
+    MessageHandler,
+    Metric,
+    MetricCollector,
+    MetricValue,
+    RobotContext,
+    TimelineEvent,
+)
 from roboyard.evaluation.topics import EXTERNAL_REQUEST_TOPIC, EXTERNAL_RESPONSE_TOPIC
 from roboyard.geometry import SE2, wrap_angle
 from roboyard.messages import deserialize, message_type, msg, to_nanoseconds
@@ -111,6 +119,7 @@ class NavigationMetrics(MetricCollector):
         self._reached_goals: list[tuple[PlanarPose, PlanarPose]] = []
         self._track: array[float] = array("d")
         self._placements: list[tuple[int, dict[str, tuple[float, ...]]]] = []  # of other models, from which pose on
+        self._events: list[tuple[float, str, str]] = []  # arguments of `TimelineEvent`
 
     def subscriptions(self) -> Mapping[str, MessageHandler]:
         """Return the topics of true odometry, of the navigator's status, and of calls of an external navigator."""
@@ -137,13 +146,21 @@ class NavigationMetrics(MetricCollector):
             self._counts["navigation_goals"] += 1
             self._counts["goals_failed"] += 1
             self.failure_cause = message.error_code
+            self._add_event(time_ns, "goal_failed", message)
         elif message.state == "started":
             self._counts["navigation_goals"] += 1
+            self._add_event(time_ns, "goal_started", message)
             self._start_pose, self._distance_since_start = self._true_pose, 0.0
         elif message.state in _FINAL_STATES:
-            self._finish_goal(message)
+            self._finish_goal(message, time_ns)
 
-    def _finish_goal(self, message: Any) -> None:
+    def _add_event(self, time_ns: int, kind: str, message: Any) -> None:
+        """Add an event about the goal of a roboyard_msgs/NavigationStatus."""
+        x, y, _ = pose_to_xy_yaw(message.goal)
+        cause = f": {message.error_code}" if message.error_code else ""
+        self._events.append((time_ns * 1e-9, kind, f"{message.task} to ({x:.2f}, {y:.2f}) m{cause}"))
+
+    def _finish_goal(self, message: Any, time_ns: int) -> None:
         goal = pose_to_xy_yaw(message.goal)
         self._counts["replans"] += int(message.replans)
         self._counts["recoveries"] += int(message.recoveries)
@@ -153,14 +170,19 @@ class NavigationMetrics(MetricCollector):
             self._final_errors = (distance, abs(wrap_angle(self._true_pose[2] - goal[2])))
         if message.state == "succeeded":
             self._counts["goals_reached"] += 1
+            self._add_event(time_ns, "goal_reached", message)
             self._path_driven += self._distance_since_start
             if self._start_pose is not None:
                 self._reached_goals.append((self._start_pose, goal))
         elif message.state == "aborted" and message.error_code in ("", _PREEMPTED):
             self._counts["goals_preempted"] += 1
+            self._add_event(time_ns, "goal_preempted", message)
         elif message.state == "aborted":
             self._counts["goals_failed"] += 1
             self.failure_cause = message.error_code
+            self._add_event(time_ns, "goal_failed", message)
+        else:
+            self._add_event(time_ns, "goal_canceled", message)
         self._start_pose = None
 
     def values(self) -> dict[str, MetricValue | None]:
@@ -177,6 +199,10 @@ class NavigationMetrics(MetricCollector):
             "path_driven": self._path_driven,
         }
         return values | (self._compare_floor_plan() if self._is_run_finished else {})
+
+    def events(self) -> Sequence[TimelineEvent]:
+        """Return when goals started, and when they were reached, failed, or were preempted or canceled."""
+        return [TimelineEvent(*event) for event in self._events]
 
     def finish(self, time_ns: int) -> None:
         """Compare with the floor plan, too, from now on: that takes seconds."""
@@ -238,17 +264,19 @@ class NavigationMetrics(MetricCollector):
     def save_state(self) -> dict[str, Any]:
         """Return everything but the robot, as plain data."""
         excluded = ("_robot", "_topics", "_track", "_external_navigator")
+        kept = {name: value for name, value in vars(self).items() if name not in excluded}
         return {
             "track": np.array(self._track),
             "external_navigator": self._external_navigator.save_state(),
-            **{name: value for name, value in vars(self).items() if name not in excluded},
+            **copy.deepcopy(kept),
         }
 
     def load_state(self, state: dict[str, Any]) -> None:
         """Restore what `save_state` returned."""
         self._track = array("d", state["track"].tolist())
         self._external_navigator.load_state(state["external_navigator"])
-        vars(self).update({name: value for name, value in state.items() if name not in ("track", "external_navigator")})
+        kept = {name: value for name, value in state.items() if name not in ("track", "external_navigator")}
+        vars(self).update(copy.deepcopy(kept))
 
 
 def _pose_change(pose: PlanarPose, previous: PlanarPose) -> float:

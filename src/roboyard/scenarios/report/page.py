@@ -16,6 +16,7 @@ from roboyard.scenarios.ground_truth import DepthComparison
 from roboyard.scenarios.provenance import compare_with_lock
 
 _MAX_LOG_LINES = 60
+_MAX_TIMELINE_ROWS = 200
 _MAX_CALLBACK_ROWS = 7
 """Largest number of callbacks of a node that have their own rows."""
 
@@ -51,6 +52,7 @@ def render_page(
     traces_with_truth = [trace for trace in traces if len(trace.truth)]
     main_trace = traces_with_truth[0] if traces_with_truth else None
     status, status_class = _run_status(document)
+    timeline = _timeline_rows(document)
     template = Path(__file__).with_name("template.html").read_text("utf-8")
     environment = jinja2.Environment(autoescape=True, trim_blocks=True, undefined=jinja2.ChainableUndefined)
     return environment.from_string(template).render(
@@ -88,6 +90,8 @@ def render_page(
         depth_summaries=[comparison.summary for comparison in depth_comparisons],
         main_robot=main_trace.robot if main_trace and len(traces) > 1 else "",
         scan_time=f"{main_trace.scan.time:.1f}" if main_trace and main_trace.scan else "",
+        timeline=timeline[:_MAX_TIMELINE_ROWS],
+        n_more_timeline_rows=max(0, len(timeline) - _MAX_TIMELINE_ROWS),
         contacts=[
             {"time": f"{t.time:.2f}", "x": f"{t.x:.2f}", "y": f"{t.y:.2f}", "description": t.description}
             for trace in traces
@@ -138,6 +142,22 @@ def _criterion_row(name: str, result: Mapping[str, Any]) -> dict[str, str]:
     values = ", ".join(f"{key} = {format_metric(value)}" for key, value in result["values"].items())
     return {"name": name, "expression": result["expression"], "status": status, "status_class": status_class,
             "values": values, "reason": result["reason"]}  # fmt: skip
+
+
+def _timeline_rows(document: Mapping[str, Any]) -> list[dict[str, str]]:
+    """Return the events of the run and of all robots by time, those of the run first; they belong to no robot."""
+    run_events = [("", {**event, "kind": f"{event['kind']} {event['state']}"}) for event in document.get("events", ())]
+    robot_events = [(name, event) for name, robot in document["robots"].items() for event in robot.get("timeline", ())]
+    return [
+        {
+            "time": f"{event['time']:.2f}",
+            "robot": robot,
+            "kind": event["kind"].replace("_", " "),
+            "kind_class": "" if robot else "warn",
+            "text": event["text"],
+        }
+        for robot, event in sorted((*run_events, *robot_events), key=lambda item: float(item[1]["time"]))
+    ]
 
 
 def _node_rows(document: Mapping[str, Any]) -> list[dict[str, Any]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Any, Self
@@ -15,7 +15,14 @@ from numpy.typing import NDArray
 from roboyard.compute import expect_kernels
 from roboyard.description import Model
 from roboyard.errors import InputError
-from roboyard.evaluation.collector import MessageHandler, Metric, MetricCollector, MetricValue, RobotContext
+from roboyard.evaluation.collector import (
+    MessageHandler,
+    Metric,
+    MetricCollector,
+    MetricValue,
+    RobotContext,
+    TimelineEvent,
+)
 from roboyard.evaluation.figures import (
     BAD,
     COMMAND,
@@ -157,7 +164,8 @@ class GaitMetrics(MetricCollector):
         self._is_playing_movement, self._n_movements = False, 0
         self._n_samples = self._n_saturated = self._n_samples_until_last = self._n_saturated_until_last = 0
         self._min_margin = self._min_tilt = math.inf
-        self._n_falls, self._has_fallen, self._has_collapsed, self._n_slips = 0, False, False, 0
+        self._falls: list[tuple[int, str]] = []  # time [ns] and what the robot did
+        self._has_fallen, self._has_collapsed, self._n_slips = False, False, 0
         self._n_body_contacts, self._is_body_in_contact = 0, False
         self._joint_names: list[str] = []
         self._joint_indices = np.zeros(0, np.int64)
@@ -182,7 +190,8 @@ class GaitMetrics(MetricCollector):
         p, q = message.pose.pose.position, message.pose.pose.orientation
         self._body_pose = p.x, p.y, p.z, q.w, q.x, q.y, q.z
         has_fallen = self._has_collapsed or 1.0 - 2.0 * (q.x * q.x + q.y * q.y) < math.cos(_FALL_TILT)
-        self._n_falls += has_fallen and not self._has_fallen
+        if has_fallen and not self._has_fallen:
+            self._falls.append((time_ns, "sank while walking" if self._has_collapsed else "tilted"))
         self._has_fallen = has_fallen
 
     def _on_body_contact(self, message: Any, time_ns: int) -> None:
@@ -258,6 +267,10 @@ class GaitMetrics(MetricCollector):
         """Return the parameters of the motors."""
         return {"motors": self._leg_model.motors.to_dict()}
 
+    def events(self) -> Sequence[TimelineEvent]:
+        """Return the falls."""
+        return [TimelineEvent(time_ns * 1e-9, "fall", f"the robot {motion}") for time_ns, motion in self._falls]
+
     def values(self) -> dict[str, MetricValue | None]:
         """Return the metrics; none before the first pose."""
         if self._body_pose is None:
@@ -267,7 +280,7 @@ class GaitMetrics(MetricCollector):
             "foot_slips": self._n_slips,
             "min_stability_margin": margin,
             "min_tilt": tilt,
-            "falls": self._n_falls,
+            "falls": len(self._falls),
             "body_contacts": self._n_body_contacts,
             "body_height": self._body_pose[2],
             "movements": self._n_movements,
