@@ -62,6 +62,14 @@ def test_compared_variants_equal_their_single_batches(scenario: str, tmp_path: P
     assert all(batch.resumed_count == 2 for batch in repeated.batches.values())
 
 
+def test_metrics_that_summaries_show_are_compared_before_those_of_criteria(scenario: str, tmp_path: Path) -> None:
+    options = BatchOptions(
+        runs=1, runs_folder=tmp_path, keep="none", overrides=("criteria.covers_distance=final_x > -9",)
+    )
+    found = compare_and_report(scenario, ["duration=0.2,0.6"], options, pool=paper_pool())
+    assert found.compared_metrics == ("cycles", "path_length", "final_x")
+
+
 def test_metrics_of_all_criteria_are_compared(scenario: str, tmp_path: Path) -> None:
     vary = ["criteria.drives=path_length > 0,final_x > -9"]
     found = compare_and_report(

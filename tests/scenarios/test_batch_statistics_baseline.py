@@ -58,6 +58,36 @@ def test_shift_of_a_metric_is_found_in_both_directions(shift: float, count: int,
     assert compare(before, after, sense=1).changes[0].kind == "improved"
 
 
+@pytest.mark.parametrize(
+    ("name", "criterion", "kind"),
+    [
+        ("odom_rmse", None, "regressed"),
+        ("odom_rmse", 0, "regressed"),  # a criterion that prefers no direction, as odom_rmse == 1
+        ("odom_rmse", 1, "improved"),
+        ("goals_reached", None, "improved"),
+        ("goals_reached", -1, "regressed"),
+        ("rover.odom_rmse", 0, "regressed"),
+        ("path_length", None, "changed"),
+        ("path_length", -1, "regressed"),
+        ("frames_missed", None, "regressed"),
+        ("of_a_package_that_is_gone", None, "changed"),
+    ],
+)
+def test_declaration_decides_where_no_criterion_does(name: str, criterion: int | None, kind: str) -> None:
+    before = [TrialResult(k, "done", True, "", {name: 1.0 + 0.01 * k}) for k in range(20)]
+    after = [TrialResult(k, "done", True, "", {name: 2.0 + 0.02 * k}) for k in range(20)]
+    directions = {} if criterion is None else {name: criterion}
+    (change,) = compare_to_baseline(Baseline(Path("b"), tuple(before), ()), after, directions).changes
+    assert (change.name, change.kind) == (name, kind)
+
+
+@pytest.mark.parametrize("name", ["sim_time", "wall_time", "real_time_factor", "messages"])
+def test_metrics_of_the_simulation_are_not_compared(name: str) -> None:
+    before = [TrialResult(k, "done", True, "", {name: 1.0 + k}) for k in range(20)]
+    after = [TrialResult(k, "done", True, "", {name: 3.0 + k}) for k in range(20)]
+    assert compare_to_baseline(Baseline(Path("b"), tuple(before), ()), after, {name: -1}).changes == ()
+
+
 @given(st.lists(st.floats(-10, 10), min_size=1, max_size=30))
 def test_equal_batches_show_no_change(errors: list[float]) -> None:
     runs = results([e > 0 for e in errors], errors)

@@ -18,11 +18,12 @@ from roboyard.evaluation.section import SectionBuilder
 RUN_METRICS: Final = (
     Metric("sim_time", "s", "Simulated time at the end of the run.", shown="simulated"),
     Metric("wall_time", "s", "Wall time that simulating took, without building the run and writing its report."),
-    Metric("real_time_factor", "", "Simulated time of the run divided by wall time.", "higher", "real-time factor"),
+    Metric("real_time_factor", "", "Simulated time of the run divided by wall time.", shown="real-time factor"),
     Metric("messages", "count", "Messages that were published.", shown="messages"),
     Metric("frames_missed", "count", "Images of all cameras that were due and never came.", "lower"),
 )
-"""Metrics of a run as a whole."""
+"""Metrics of a run as a whole.  Those without a better direction say nothing about robots; batches do not compare them.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,6 +133,21 @@ def robot_resources() -> dict[str, ResourceFactory]:
                 )
             resources[name] = factory
     return resources
+
+
+def preferred_direction(name: str) -> int:
+    """Return whether small (-1) or large (+1) values of a metric are better by its declaration, or neither (0).
+
+    Args:
+        name: Of a metric of the run or of the first robot, or `robot.metric`; 0 for one that no plug-in declares.
+
+    Raises:
+        ConfigError: A run plug-in of an installed package is wrong.
+    """
+    is_of_robot, metric_name = "." in name, name.rpartition(".")[2]
+    declared = robot_metrics() if is_of_robot else (*RUN_METRICS, *robot_metrics())
+    better = next((metric.better for metric in declared if metric.name == metric_name), "")
+    return {"lower": -1, "higher": 1, "": 0}[better]
 
 
 def shown_metrics() -> tuple[Metric, ...]:

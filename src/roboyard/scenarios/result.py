@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 from roboyard.bus import Graph
 from roboyard.evaluation.collector import MetricValue
+from roboyard.evaluation.plugin import RUN_METRICS
 from roboyard.scenarios.criteria import CriterionResult
 from roboyard.scenarios.provenance import collect_provenance
 from roboyard.scenarios.run_folder import RunFolder
@@ -168,10 +169,12 @@ def _offload_to_dict(offload: Any) -> dict[str, Any]:
 
 
 def flatten_metrics(document: Mapping[str, Any]) -> dict[str, MetricValue]:
-    """All metrics of a document under the names that criteria use."""
+    """All metrics of a document under the names that criteria use; those of the run and the first robot but texts."""
     robots = document.get("robots", {})
+    first_robot: Mapping[str, Any] = next(iter(robots.values()), {"metrics": {}})
+    names = (*(metric.name for metric in RUN_METRICS), *first_robot["metrics"])
     flat: dict[str, MetricValue] = {
-        key: value for key, value in document.items() if isinstance(value, bool | int | float)
+        name: document[name] for name in names if isinstance(document.get(name), bool | int | float)
     }
     for name, robot in robots.items():
         flat.update({f"{name}.{key}": value for key, value in robot["metrics"].items()})

@@ -35,10 +35,6 @@ if TYPE_CHECKING:
     from roboyard.scenarios.batch.suite import SuiteResult
 
 
-_BOOKKEEPING_METRICS = ("smoke", "success", "recorded", "messages", "sim_time", "wall_time")
-"""Metrics about the run itself, which only --json prints."""
-
-
 WorkersOption = Annotated[int | None, WORKERS("; default: one per core")]
 FirstSeedOption = Annotated[int | None, SEED(" of the first run; default: the scenario's")]
 RetainedRecordingsOption = Annotated[Literal["failed", "all", "none"], RETAINED_RECORDINGS()]
@@ -140,6 +136,9 @@ def _display_opener(runs: int, stack: ExitStack, *, quiet: bool) -> Callable[[st
 
 
 def _print_batch(result: BatchResult) -> None:
+    from roboyard.evaluation.plugin import shown_metrics
+    from roboyard.scenarios.batch.statistics import UNCOMPARED_METRICS
+
     print_line(f"{result.scenario}: {result.success_rate}")
     if result.resumed_count:
         print_line(f"  {format_count(result.resumed_count, 'run')} from before")
@@ -154,6 +153,8 @@ def _print_batch(result: BatchResult) -> None:
         print_table(("seed", "state", *(["varied"] if varied else []), "reason"), rows, right=("seed",))
     if result.baseline_comparison is not None:
         _print_baseline_comparison(result.baseline_comparison)
+    first_names = (*result.comparison_metrics, *(metric.name for metric in shown_metrics()))
+    ordered_names = dict.fromkeys((*first_names, *result.metric_summaries))
     spreads = [
         (
             name,
@@ -163,8 +164,9 @@ def _print_batch(result: BatchResult) -> None:
             f"{s.median:.4g}",
             f"{s.maximum:.4g}",
         )
-        for name, s in result.metric_summaries.items()
-        if "." not in name and name not in _BOOKKEEPING_METRICS
+        for name in ordered_names
+        if (s := result.metric_summaries.get(name)) is not None
+        and (name in result.comparison_metrics or ("." not in name and name not in UNCOMPARED_METRICS))
     ]
     if spreads:
         print_line()

@@ -11,10 +11,11 @@ from typing import Any, Final
 
 from roboyard.compute import Pool
 from roboyard.errors import InputError
+from roboyard.evaluation.plugin import shown_metrics
 from roboyard.scenarios.batch.options import BatchOptions
 from roboyard.scenarios.batch.runner import BatchObserver, BatchResult, run_batch
 from roboyard.scenarios.batch.sampling import split_list
-from roboyard.scenarios.batch.statistics import Proportion, wilson_interval
+from roboyard.scenarios.batch.statistics import UNCOMPARED_METRICS, Proportion, wilson_interval
 from roboyard.scenarios.batch.worker import TrialResult
 from roboyard.scenarios.loading import load_scenario
 from roboyard.scenarios.resolve import read_criteria
@@ -40,7 +41,8 @@ class VariantComparison:
         summary: One line on the scenario.
         folder: Folder of the batches and of the page.
         batches: Batch of each variant, by what varies: "method=own".
-        compared_metrics: Metrics that the scenario wants to be compared, and those of the criteria of any variant.
+        compared_metrics: Metrics that the scenario wants to be compared, then those that summaries of runs show, as far
+            as a variant measured them, and those of the criteria of any variant.
     """
 
     scenario: str
@@ -121,8 +123,13 @@ def compare_variants(
         for name, assignments in variants.items()
     }
     criteria = [criterion for one in loaded_variants for criterion in read_criteria(one)[0].values()]
+    measured = {name for batch in batches.values() for name in batch.metric_summaries} - UNCOMPARED_METRICS
     compared_metrics = dict.fromkeys(
-        (*loaded.config.comparison_metrics, *(name for criterion in criteria for name in criterion.metric_names))
+        (
+            *loaded.config.comparison_metrics,
+            *(metric.name for metric in shown_metrics() if metric.name in measured),
+            *(name for criterion in criteria for name in criterion.metric_names),
+        )
     )
     comparison = VariantComparison(loaded.name, loaded.config.summary, folder, batches, tuple(compared_metrics))
     RunFolder(folder).write_json(folder / SUMMARY, comparison.to_dict())

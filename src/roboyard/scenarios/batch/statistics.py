@@ -11,6 +11,7 @@ from typing import Any, Final, Literal
 import numpy as np
 
 from roboyard.errors import InputError
+from roboyard.evaluation.plugin import RUN_METRICS, preferred_direction
 from roboyard.scenarios.batch.folder import RESULTS, SUMMARY, read_header, read_results
 from roboyard.scenarios.batch.sampling import Trial
 from roboyard.scenarios.batch.worker import TrialResult, trial_key
@@ -92,8 +93,8 @@ MIN_RELATIVE_CHANGE: Final = 0.01
 _MIN_ABSOLUTE_CHANGE: Final = 1e-9
 """Least absolute difference that counts as a change, above rounding errors, in the unit of the metric."""
 _BOOTSTRAP_RESAMPLES: Final = 2000
-_BOOKKEEPING_METRICS: Final = ("smoke", "success", "recorded", "messages", "sim_time", "wall_time", "real_time_factor")
-"""Metrics of the simulation, not of the robot."""
+UNCOMPARED_METRICS: Final = frozenset(metric.name for metric in RUN_METRICS if not metric.better)
+"""Metrics of the simulation, not of a robot."""
 
 ChangeKind = Literal["regressed", "improved", "changed", "unchanged"]
 
@@ -127,8 +128,8 @@ class MetricChange:
         high: Upper end of this interval.
         p: p-value of Wilcoxon's signed-rank test.
         q: The same corrected for the number of metrics (Benjamini and Hochberg).
-        kind: "regressed" or "improved" where a criterion says which direction is better, else "changed"; "unchanged" if
-            the difference may be by chance, or is less than 1 %.
+        kind: "regressed" or "improved" where a criterion, or else the metric's declaration, says which direction is
+            better, else "changed"; "unchanged" if the difference may be by chance, or is less than 1 %.
     """
 
     name: str
@@ -252,7 +253,8 @@ def compare_to_baseline(
     Args:
         baseline: Baseline from `read_baseline`.
         results: Results of this batch; runs that were lost are left out.
-        preferred_directions: Metrics of criteria: whether small (-1) or large (+1) values are better, or neither (0).
+        preferred_directions: Metrics of criteria: whether small (-1) or large (+1) values are better, or neither (0):
+            then, and for all other metrics, `Metric.better` says so.
 
     Source of the tests: McNemar, Psychometrika 12 (1947), exact; Wilcoxon, Biometrics 1 (1945); Benjamini, Hochberg,
     J. R. Stat. Soc. B 57 (1995); bootstrap with percentiles.
@@ -286,7 +288,7 @@ def _metric_changes(
     names = dict.fromkeys((*preferred_directions, *(name for before, _ in pairs for name in before.metrics)))
     samples: list[tuple[str, np.ndarray, np.ndarray, float]] = []
     for name in names:
-        if name in _BOOKKEEPING_METRICS or ("." in name and name not in preferred_directions):
+        if name in UNCOMPARED_METRICS or ("." in name and name not in preferred_directions):
             continue
         pairs_of_values = [(before.metric(name), after.metric(name)) for before, after in pairs]
         numbers = [(a, b) for a, b in pairs_of_values if a is not None and b is not None]
@@ -306,7 +308,7 @@ def _metric_changes(
             *_mean_interval(after - before),
             p,
             float(q),
-            _classify_change(before, after, q, preferred_directions.get(name, 0)),
+            _classify_change(before, after, q, preferred_directions.get(name, 0) or preferred_direction(name)),
         )
         for (name, before, after, p), q in zip(samples, adjusted, strict=True)
     ]

@@ -189,13 +189,12 @@ def _to_result(job: TrialJob, outcome: RunResult) -> TrialResult:
         _delete_folder(Path(job.folder) if job.keep != "none" else None)
     elif outcome.folder is not None and outcome.state != "interrupted":  # that one is made again, and somebody waits
         _ensure_report(outcome.folder)
-    metrics = {name: value for name, value in flatten_metrics(outcome.metrics).items() if name != "seed"}
     return TrialResult(
         job.seed,
         outcome.state,
         outcome.success,
         outcome.failure_reason,
-        metrics,
+        flatten_metrics(outcome.metrics),
         job.folder if is_stored else "",
         job.varied_values,
     )
