@@ -45,7 +45,7 @@ def summed(pool: Pool) -> float:
 
 def digests(place: Path, **how: Any) -> list[str]:
     """Recordings of a few short runs."""
-    run_and_report(SCENARIO, BatchOptions(runs=ALIKE, out=place, smoke=True, keep="all", workers=2, **how))
+    run_and_report(SCENARIO, BatchOptions(runs=ALIKE, out=place, smoke=True, stored_runs="all", workers=2, **how))
     return [hashlib.sha256(file.read_bytes()).hexdigest() for file in sorted(place.glob("seed-*/recording.mcap"))]
 
 

@@ -251,7 +251,7 @@ def drive(record: bool) -> float:
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder) / "run"
         outcome = run_scenario(
-            load_scenario("rover-drive"), RunOptions(out=out, keep_files=record, write_report=False, serve=False)
+            load_scenario("rover-drive"), RunOptions(out=out, write_files=record, write_report=False, serve=False)
         )
     return float(outcome.metrics["real_time_factor"])
 

@@ -82,7 +82,9 @@ def drawn(scenario: str, runs: int, *overrides: str) -> tuple[float, float]:
     """Share of a scenario's seeds that succeed [%], and the median speed of those [m/s]."""
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder) / "batch"
-        found = run_and_report(scenario, BatchOptions(runs=runs, out=out, overrides=tuple(overrides), keep="none"))
+        found = run_and_report(
+            scenario, BatchOptions(runs=runs, out=out, overrides=tuple(overrides), stored_runs="none")
+        )
     speeds = [float(speed) for r in found.results if r.success and (speed := r.metrics.get("speed")) is not None]
     return 100.0 * found.success_rate.value, float(np.median(speeds)) if speeds else math.nan
 

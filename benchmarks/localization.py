@@ -307,7 +307,7 @@ def simulated(nightly: bool) -> dict[str, Any]:
             more = {"world": "arena", "overrides": [*arena, "robots.rover.pose=[0, 0, 0]"]} if world == "arena" else {}
             outcome = run_scenario(
                 load_scenario("corridor-localization", **more).with_seed(seed),
-                RunOptions(keep_files=False, serve=False),
+                RunOptions(write_files=False, serve=False),
             )
             medians.append(100 * outcome.metrics["localization_median_error"])
             largest.append(100 * outcome.metrics["localization_max_error"])

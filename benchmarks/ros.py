@@ -194,7 +194,7 @@ def bridged(duration: float, *, record: bool) -> float:
 
     brief = load_scenario("rover-homing", overrides=["duration=3"]).with_seed(0)
     run_scenario(
-        brief, RunOptions(keep_files=False, write_report=False, serve=False), observer=RunObserver(on_started=look)
+        brief, RunOptions(write_files=False, write_report=False, serve=False), observer=RunObserver(on_started=look)
     )
     spec = load_scenario("rover-homing", overrides=[f"duration={duration}"]).with_seed(0)
     turns, took = (Semaphore(1), Semaphore(0)), (list[float](), list[float]())
@@ -221,7 +221,7 @@ def bridged(duration: float, *, record: bool) -> float:
                 out = f"{folder}/run" if record else None
                 run_scenario(
                     spec,
-                    RunOptions(out=out, keep_files=record, write_report=False, serve=False, bridges=attach),
+                    RunOptions(out=out, write_files=record, write_report=False, serve=False, bridges=attach),
                     observer=RunObserver(on_started=started),
                 )
         finally:

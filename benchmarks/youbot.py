@@ -28,7 +28,9 @@ THESIS = (
 def run(nightly: bool, runs: int | None = None, seed: int = 301) -> dict[str, Any]:
     """Loops of 20 things each, with 5 seeds; nightly 30."""
     count = runs or (30 if nightly else 5)
-    jobs = [TrialJob(SCENARIO, seed + k, how, False, "", keep="none") for how in ((), THESIS) for k in range(count)]
+    jobs = [
+        TrialJob(SCENARIO, seed + k, how, False, "", stored_runs="none") for how in ((), THESIS) for k in range(count)
+    ]
     with ProcessPool(min(count_usable_cores(), count), preload=("roboyard.scenarios.batch.worker",)) as pool:
         results = [future.result() for future in [pool.submit(run_trial, job) for job in jobs]]
     own, thesis = _figures(results[:count], OBJECTS), _beside(_figures(results[count:], FEW))

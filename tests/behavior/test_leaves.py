@@ -213,5 +213,5 @@ def test_rover_homing_by_a_tree_succeeds() -> None:
     points = [list(point) for point in follow.points[:count]]
     shorter = (f"operator.1.follow.points={points}", "operator.5.link_loss=25 s", "faults.0.time=15 s", "duration=65 s")
     spec = load_scenario("rover-homing", overrides=(method, *shorter) if count < len(follow.points) else (method,))
-    outcome = run_scenario(spec, RunOptions(keep_files=False, serve=False))
+    outcome = run_scenario(spec, RunOptions(write_files=False, serve=False))
     assert outcome.success, outcome.metrics

@@ -236,7 +236,7 @@ def test_nav2_trees_drive_the_rovers_navigator(tmp_path: Path, external_data: Pa
     spec = load_scenario(
         "rover-goals", overrides=(f"mission={file}", "duration=90 s", "stop_when=tree_time > 0", *start)
     )
-    outcome = run_scenario(spec, RunOptions(keep_files=False, serve=False))
+    outcome = run_scenario(spec, RunOptions(write_files=False, serve=False))
     assert outcome.metrics["tree_done"]
     assert outcome.metrics["contacts"] == 0
     assert outcome.metrics["path_length"] > (20.0 - x if patient else 5.5)

@@ -138,7 +138,7 @@ def test_rejected_reach_gives_reason_and_error_code(tmp_path: Path) -> None:
 def test_assistant_fetches_an_object() -> None:
     only = {"mission.parameters": {"goals": ["tea to the table"]}, "faults": [], "randomize": {}}
     spec = ry.scenarios.load_scenario("scitos-tasks", overrides=[f"{key}={value}" for key, value in only.items()])
-    outcome = ry.scenarios.run_scenario(spec, ry.scenarios.RunOptions(serve=False, keep_files=False))
+    outcome = ry.scenarios.run_scenario(spec, ry.scenarios.RunOptions(serve=False, write_files=False))
     assert outcome.metrics["tasks_done"] == 1
     assert outcome.metrics["tasks_incorrect"] == 0
     assert outcome.metrics["collisions"] == 0

@@ -36,7 +36,7 @@ def test_builder_writes_what_load_spec_reads(tmp_path: Path) -> None:
 def test_builder_does_not_hide_mistakes(tmp_path: Path) -> None:
     with pytest.raises(RoboyardError, match="swiftness"):
         run_scenario(
-            short_scenario().criterion("x", "swiftness > 1").load(tmp_path), RunOptions(keep_files=False, serve=False)
+            short_scenario().criterion("x", "swiftness > 1").load(tmp_path), RunOptions(write_files=False, serve=False)
         )
 
 

@@ -40,7 +40,7 @@ def test_true_map_holds_what_can_be_reached() -> None:
     everywhere = ground_truth_map(world)
     assert (everywhere.cells >= 0).all()
     assert ((everywhere.cells == 100) == (grid.cells == 100)).all()
-    with pytest.raises(InputError, match="nothing stands"):
+    with pytest.raises(InputError, match="has no obstacle"):
         ground_truth_map(Simulation(load_world(WORLDS.resolve("empty"))))
 
 
@@ -79,9 +79,9 @@ def test_carry_fault_needs_a_robot(tmp_path) -> None:
         return ScenarioBuilder(duration=0.4).with_fault("teleport", pose=[1, 2, 0.5], robot=robot)
 
     with pytest.raises(ConfigError, match="did you mean 'rover'"):
-        run_scenario(builder("rovre").load(tmp_path), RunOptions(keep_files=False, write_report=False, serve=False))
+        run_scenario(builder("rovre").load(tmp_path), RunOptions(write_files=False, write_report=False, serve=False))
     outcome = run_scenario(
-        builder("rover").load(tmp_path), RunOptions(keep_files=False, write_report=False, serve=False)
+        builder("rover").load(tmp_path), RunOptions(write_files=False, write_report=False, serve=False)
     )
     assert outcome.metrics["final_x"] == pytest.approx(1.0, abs=1e-3)
 
@@ -98,7 +98,7 @@ def test_truth_localization_goes_with_fused_odometry(tmp_path) -> None:
         "criteria: {told: localization_max_error < 1e-6, fused: filtered_rmse < 0.05}\n"
     )
     spec = load_scenario(path)
-    assert run_scenario(spec, RunOptions(keep_files=False, write_report=False, serve=False)).success
+    assert run_scenario(spec, RunOptions(write_files=False, write_report=False, serve=False)).success
     with build_run(resolve_scenario(spec), record=False) as run:
         run.run_for(3.0)
         truth = SE2.from_se3(run.robots["rover"].truth.pose)
@@ -133,6 +133,6 @@ def test_location_errors_are_measured_at_the_stamps() -> None:
 def test_localization_scenarios_hold_for_other_seeds(name: str) -> None:
     for seed in (1, 2):
         outcome = run_scenario(
-            load_scenario(name).with_seed(seed), RunOptions(keep_files=False, write_report=False, serve=False)
+            load_scenario(name).with_seed(seed), RunOptions(write_files=False, write_report=False, serve=False)
         )
         assert outcome.success, (seed, outcome.metrics)

@@ -27,7 +27,7 @@ HOME = np.array(GROUPS.group("arm").pose("home"))
 def run(out: Path | None, *overrides: str, seed: int = 0, **options: object) -> RunResult:
     """Run the scenario to its end into a folder, or without files."""
     spec = load_scenario("cell-approach", overrides=[f"seed={seed}", *overrides])
-    run_options = RunOptions(out=out, keep_files=out is not None, serve=False, **options)  # type: ignore[arg-type]
+    run_options = RunOptions(out=out, write_files=out is not None, serve=False, **options)  # type: ignore[arg-type]
     outcome = run_scenario(spec, run_options)
     assert outcome.state == "done", outcome.error
     return outcome
@@ -68,7 +68,7 @@ def test_guard_protects_people_from_a_jogged_arm() -> None:
     found = {}
     for mode in ("ssm", "off"):
         spec = load_scenario("cell-jogging", overrides=["seed=0", f"safety={mode}", "duration=30 s"])
-        found[mode] = run_scenario(spec, RunOptions(keep_files=False, serve=False)).metrics
+        found[mode] = run_scenario(spec, RunOptions(write_files=False, serve=False)).metrics
     assert found["ssm"]["ssm_violation_s"] == 0.0
     assert found["ssm"]["protective_stops"] >= 1
     assert found["ssm"]["limit_exceeded"] == 0

@@ -34,7 +34,7 @@ def test_robot_rises_and_plays_a_movement(tmp_path: Path, monkeypatch: pytest.Mo
     monkeypatch.chdir(tmp_path)
     Path("lift.xml").write_text(lifted(0, (0.0, 0.0, 0.03)))
     spec = load_scenario("akrobat-movement-file", overrides=["movement=lift.xml", "duration=2.2"])
-    outcome = run_scenario(spec, RunOptions(keep_files=False, write_report=False, serve=False))
+    outcome = run_scenario(spec, RunOptions(write_files=False, write_report=False, serve=False))
     assert outcome.state == "done"
     assert outcome.metrics["movements"] == 1
     assert outcome.metrics["falls"] == 0

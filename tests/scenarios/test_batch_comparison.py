@@ -37,12 +37,12 @@ def scenario(tmp_path: Path) -> str:
 def test_compared_variants_equal_their_single_batches(scenario: str, tmp_path: Path) -> None:
     vary = ["duration=0.2,0.6"]
     found = compare_and_report(
-        scenario, vary, BatchOptions(runs=2, first_seed=3, out=tmp_path / "both", keep="none"), pool=paper_pool()
+        scenario, vary, BatchOptions(runs=2, first_seed=3, out=tmp_path / "both", stored_runs="none"), pool=paper_pool()
     )
     assert list(found.batches) == ["duration=0.2", "duration=0.6"]
     alone = run_and_report(
         scenario,
-        BatchOptions(runs=2, first_seed=3, out=tmp_path / "one", overrides=("duration=0.6",), keep="none"),
+        BatchOptions(runs=2, first_seed=3, out=tmp_path / "one", overrides=("duration=0.6",), stored_runs="none"),
         pool=paper_pool(),
     )
     both = [r.metrics["path_length"] for r in found.batches["duration=0.6"].results]
@@ -57,7 +57,7 @@ def test_compared_variants_equal_their_single_batches(scenario: str, tmp_path: P
     assert "34.2% to 100.0%" in page  # Wilson's interval of 2 of 2
     assert "<svg" in page
     repeated = compare_and_report(
-        scenario, vary, BatchOptions(runs=2, first_seed=3, out=tmp_path / "both", keep="none"), pool=paper_pool()
+        scenario, vary, BatchOptions(runs=2, first_seed=3, out=tmp_path / "both", stored_runs="none"), pool=paper_pool()
     )
     assert all(batch.resumed_count == 2 for batch in repeated.batches.values())
 
@@ -73,7 +73,7 @@ def test_metrics_that_summaries_show_are_compared_before_those_of_criteria(scena
 def test_metrics_of_all_criteria_are_compared(scenario: str, tmp_path: Path) -> None:
     vary = ["criteria.drives=path_length > 0,final_x > -9"]
     found = compare_and_report(
-        scenario, vary, BatchOptions(runs=1, runs_folder=tmp_path, keep="none"), pool=paper_pool()
+        scenario, vary, BatchOptions(runs=1, runs_folder=tmp_path, stored_runs="none"), pool=paper_pool()
     )
     assert found.compared_metrics == ("cycles", "path_length", "final_x")
     page = (found.folder / "comparison.html").read_text()
@@ -90,7 +90,7 @@ def test_metrics_of_all_criteria_are_compared(scenario: str, tmp_path: Path) -> 
 def test_several_varied_keys_give_all_combinations(scenario: str, tmp_path: Path) -> None:
     vary = ["duration=0.1,0.2", "robots.rover.pose=[0, 0, 0],[1, 0, 0]"]
     found = compare_and_report(
-        scenario, vary, BatchOptions(runs=1, runs_folder=tmp_path, keep="none"), pool=paper_pool()
+        scenario, vary, BatchOptions(runs=1, runs_folder=tmp_path, stored_runs="none"), pool=paper_pool()
     )
     assert len(found.batches) == 4
     assert "duration=0.2, robots.rover.pose=[1, 0, 0]" in found.batches

@@ -44,7 +44,7 @@ def test_batch_gives_results_and_summary_of_its_seeds(scenario: str, tmp_path: P
     assert sorted(p.name for p in result.folder.iterdir()) == ["batch.json", "report.html", "results.jsonl"]
     summary = json.loads((result.folder / "batch.json").read_text())["summary"]
     assert summary["successes"] == 3
-    single = run_scenario(load_scenario(scenario).with_seed(6), RunOptions(keep_files=False, serve=False))
+    single = run_scenario(load_scenario(scenario).with_seed(6), RunOptions(write_files=False, serve=False))
     assert result.results[1].metrics["path_length"] == single.metrics["path_length"]
 
 
@@ -80,11 +80,11 @@ def test_stopped_batch_resumes(scenario: str, tmp_path: Path) -> None:
 def test_finished_but_uncounted_run_is_not_repeated(scenario: str, tmp_path: Path) -> None:
     """Killed between a run's last file and its line in the results."""
     out = tmp_path / "batch"
-    complete = run_and_report(scenario, BatchOptions(runs=2, out=out, keep="all"), pool=InlinePool())
+    complete = run_and_report(scenario, BatchOptions(runs=2, out=out, stored_runs="all"), pool=InlinePool())
     lines = (out / "results.jsonl").read_text().splitlines()
     (out / "results.jsonl").write_text(lines[0] + "\n" + lines[1].replace('"done"', '"interrupted"') + "\n")
     pool = InlinePool()
-    repeated = run_and_report(scenario, BatchOptions(runs=2, out=out, keep="all"), pool=pool)
+    repeated = run_and_report(scenario, BatchOptions(runs=2, out=out, stored_runs="all"), pool=pool)
     assert (repeated.resumed_count, pool.seeds) == (2, [])
     assert repeated.results == complete.results
 
@@ -225,7 +225,7 @@ def test_folders_of_other_batches_are_refused(scenario: str, tmp_path: Path) -> 
     run_and_report(scenario, BatchOptions(runs=1, out=out), pool=InlinePool())
     with pytest.raises(InputError, match="ran with overrides"):
         run_and_report(scenario, BatchOptions(runs=1, out=out, overrides=("duration=0.3",)), pool=InlinePool())
-    with pytest.raises(InputError, match="something else"):
+    with pytest.raises(InputError, match="holds no batch"):
         run_and_report(scenario, BatchOptions(runs=1, out=tmp_path), pool=InlinePool())
 
 
@@ -259,8 +259,10 @@ def test_summary_omits_unmeasured_metrics() -> None:
 @pytest.mark.slow
 @pytest.mark.usefixtures("forked_workers")
 def test_worker_processes_give_the_same_recordings(scenario: str, tmp_path: Path) -> None:
-    inline_batch = run_and_report(scenario, BatchOptions(runs=3, runs_folder=tmp_path, keep="all"), pool=InlinePool())
-    process_batch = run_and_report(scenario, BatchOptions(runs=3, runs_folder=tmp_path, workers=2, keep="all"))
+    inline_batch = run_and_report(
+        scenario, BatchOptions(runs=3, runs_folder=tmp_path, stored_runs="all"), pool=InlinePool()
+    )
+    process_batch = run_and_report(scenario, BatchOptions(runs=3, runs_folder=tmp_path, workers=2, stored_runs="all"))
     for a, b in zip(inline_batch.results, process_batch.results, strict=True):
         assert recording_digest(Path(a.folder)) == recording_digest(Path(b.folder))
 

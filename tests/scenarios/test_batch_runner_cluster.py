@@ -83,9 +83,9 @@ def read_files(folder: Path) -> dict[str, bytes]:
 
 
 def test_cluster_gives_the_same_recordings(scenario: str, tmp_path: Path, nodes: Nodes) -> None:
-    local_batch = run_and_report(scenario, BatchOptions(runs=5, out=tmp_path / "here", workers=1, keep="all"))
+    local_batch = run_and_report(scenario, BatchOptions(runs=5, out=tmp_path / "here", workers=1, stored_runs="all"))
     cluster_batch = run_and_report(
-        scenario, BatchOptions(runs=5, out=tmp_path / "there", cluster=nodes.address, keep="all")
+        scenario, BatchOptions(runs=5, out=tmp_path / "there", cluster=nodes.address, stored_runs="all")
     )
     assert [r.reason for r in local_batch.results] == [""] * 5
     assert len(read_files(local_batch.folder)) == 10
@@ -124,7 +124,7 @@ def test_runs_of_a_killed_cluster_node_go_to_others(scenario: str, tmp_path: Pat
 
     found = run_and_report(
         scenario,
-        BatchOptions(runs=8, out=out, cluster=nodes.address, keep="none", overrides=("duration=2",)),
+        BatchOptions(runs=8, out=out, cluster=nodes.address, stored_runs="none", overrides=("duration=2",)),
         BatchObserver(on_result=kill_second_node),
     )
     assert killed

@@ -140,7 +140,7 @@ def store(path: Path, **changed: object) -> Path:
         ({"scenario": "changed"}, "is of the scenario changed.*one of s"),
         ({"smoke": True}, "smoke variant.*the whole"),
         ({"format": 9}, "format 9.*formats 1 to 2"),
-        ({"scenario": None}, "of no batch"),
+        ({"scenario": None}, "is not the summary of a batch"),
         ({"results": []}, "no finished run"),
         ({"results": [{"seed": 99, "state": "done", "success": True}]}, "seeds 99 to 99, and none in common.*--seed"),
         ({"results": [{"seed": 3, "state": "lost", "success": False}]}, "no finished run"),

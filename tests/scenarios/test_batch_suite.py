@@ -92,5 +92,5 @@ def test_invalid_number_of_runs_is_refused(tmp_path: Path, runs: int) -> None:
 
 def test_other_folders_are_refused(tmp_path: Path) -> None:
     (tmp_path / "mine").write_text("")
-    with pytest.raises(InputError, match="something else"):
+    with pytest.raises(InputError, match="holds no suite"):
         run_suite_and_report(BatchOptions(runs=1, out=tmp_path), SOME, pool=paper_pool())

@@ -28,7 +28,7 @@ def cart(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def found(cart: Path) -> DriveCalibrationResult:
-    return calibrate_drive(load_robot(str(cart), use_calibration=False), n_turns=6, seed=2)
+    return calibrate_drive(load_robot(str(cart), use_calibration=False), n_rotations=6, seed=2)
 
 
 @given(st.integers(4, 60), st.floats(0.05, 2.0), st.floats(0.2, 3.0), st.floats(0.3, 5.0), st.integers(0, 99))
@@ -93,7 +93,7 @@ def test_slip_factors_of_external_robots(external_data: Path) -> None:
     burger = folder / "turtlebot3_burger/turtlebot3_gazebo/models/turtlebot3_burger/model.sdf"
     jackal = folder / "jackal/jackal_description/urdf/jackal.expanded.urdf"
     slip = {
-        path: calibrate_drive(load_robot(str(path), use_calibration=False), n_turns=12).fit.slip_factor
+        path: calibrate_drive(load_robot(str(path), use_calibration=False), n_rotations=12).fit.slip_factor
         for path in (burger, jackal)
     }
     assert slip[burger].value == pytest.approx(1.0, abs=0.02), "two wheels do not slip"

@@ -95,7 +95,7 @@ def test_criteria_decide_the_exit_code(scenario: Path, tmp_path: Path) -> None:
 
 def test_until_ends_a_run_early(scenario: Path) -> None:
     spec = load_scenario(scenario, overrides=["stop_when=path_length > 0.05"])
-    outcome = run_scenario(spec, RunOptions(keep_files=False, serve=False))
+    outcome = run_scenario(spec, RunOptions(write_files=False, serve=False))
     assert outcome.success is False  # it drove 0.05 m, not 0.1
     assert outcome.metrics["sim_time"] < 0.8
     assert outcome.folder is None
@@ -189,7 +189,7 @@ def test_paused_run_steps_and_stops(scenario: Path) -> None:
 
     outcome = run_scenario(
         load_scenario(scenario),
-        RunOptions(keep_files=False, serve=False),
+        RunOptions(write_files=False, serve=False),
         control=control,
         observer=RunObserver(
             on_progress=note, on_started=lambda run: threading.Thread(target=use_buttons, daemon=True).start()

@@ -133,7 +133,7 @@ def test_blocked_wheel_turns_the_rover(write: Any, tmp_path: Path) -> None:
         ("{time: 1, type: low_friction_area, pose: [0, 0, 0], size: [0, 1]}", "faulty.yaml:6", "below"),
         ("{time: 1, duration: 0, type: power_loss}", "faulty.yaml:6", "below"),
         ("{time: .nan, type: power_loss}", "faulty.yaml:6", "nan"),
-        ("{time: 1, type: remove, name: ghost}", "faulty.yaml:6, faults[0].name", "nothing is called 'ghost'"),
+        ("{time: 1, type: remove, name: ghost}", "faulty.yaml:6, faults[0].name", "no model 'ghost'"),
         ("{time: 1, type: meteor}", "faulty.yaml:6", "must be one of: call_service"),
     ],
 )
@@ -150,7 +150,7 @@ def test_odometry_error_on_ice_is_the_slip_of_the_wheels(mu: float, tmp_path: Pa
     """Wheels ramp up at a, the rover at mu g: until it is as fast as they are it loses v² / 2 (1 / mu g - 1 / a)."""
     builder = ScenarioBuilder(duration=4.0).set(operator=[{"wait": 0.5}, {"drive": {"linear": 0.4, "duration": 60}}])
     builder.with_fault("low_friction_area", time=0.0, pose=[0, 0, 0], size=[20, 20], friction=mu)
-    outcome = run_scenario(builder.load(tmp_path), RunOptions(keep_files=False, serve=False))
+    outcome = run_scenario(builder.load(tmp_path), RunOptions(write_files=False, serve=False))
     speed, ramp = 0.4, 1.5
     lost = speed**2 / 2.0 * (1.0 / (mu * 9.81) - 1.0 / ramp)
     assert outcome.metrics["odom_final_error"] == pytest.approx(lost, rel=0.06)

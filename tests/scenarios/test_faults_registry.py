@@ -76,10 +76,11 @@ def scenario(**fault: object) -> ScenarioBuilder:
 def test_fault_of_another_package_starts_and_ends(tmp_path: Path) -> None:
     """A pallet stops the rover; one that has disappeared before the rover arrives does not."""
     blocked = run_scenario(
-        scenario(kind="pallet", time=0.2, x="80 cm").load(tmp_path), RunOptions(serve=False, keep_files=False)
+        scenario(kind="pallet", time=0.2, x="80 cm").load(tmp_path), RunOptions(serve=False, write_files=False)
     )
     freed = run_scenario(
-        scenario(kind="pallet", time=0.2, duration=0.5, x=0.8).load(tmp_path), RunOptions(serve=False, keep_files=False)
+        scenario(kind="pallet", time=0.2, duration=0.5, x=0.8).load(tmp_path),
+        RunOptions(serve=False, write_files=False),
     )
     assert [(event["kind"], event["state"], event["text"]) for event in freed.metrics["events"]] == [
         ("pallet", "started", "a pallet at 0.8 m"),

@@ -56,10 +56,10 @@ def test_unknown_simulation_state_is_refused(harness: BusHarness) -> None:
 
 def test_steps_are_for_paused_runs(harness: BusHarness, control: RunControl) -> None:
     assert call(harness, "/step_simulation", srv.StepSimulation, steps=3).result.result == 3
-    assert control.take_step_request() is None
+    assert control.pop_step_request() is None
     control.pause()
     assert call(harness, "/step_simulation", srv.StepSimulation, steps=2).result.result == 1
-    assert [control.take_step_request() for _ in range(3)] == [0.0, 0.0, None]
+    assert [control.pop_step_request() for _ in range(3)] == [0.0, 0.0, None]
 
 
 def test_reset_ends_the_run_for_a_restart(harness: BusHarness, control: RunControl) -> None:

@@ -85,7 +85,12 @@ def test_schedule_is_executed_and_runs_repeat(tmp_path: Path) -> None:
         ("height: 1.6", "animations: {fly: fly.bvh}", InputError, "there is no file"),
         ("height: 1.6", "animations: {fly: broken.bvh}", DescriptionError, "broken.bvh"),
         ("ben:", "anna:", ConfigError, "anna"),
-        ("world: empty", "world: empty\nrobots: {ben: {model: rover, pose: [5, 5, 0]}}", ConfigError, "something else"),
+        (
+            "world: empty",
+            "world: empty\nrobots: {ben: {model: rover, pose: [5, 5, 0]}}",
+            ConfigError,
+            "of a person and of another entry",
+        ),
         ("walk: [2, 0.5]", "walk: [2, .nan]", ConfigError, "people.yaml:4"),
     ],
 )

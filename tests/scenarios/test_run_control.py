@@ -53,7 +53,7 @@ def test_loop_yields_at_a_requested_snapshot_and_ends_when_it_is_stopped() -> No
         loop = run_in_slices(bus.executor, control, 10 * PERIOD)
         next(loop)
         assert bus.now_ns == 30_000_000
-        assert control.take_snapshot_request() == (Path("state"), True)
+        assert control.pop_snapshot_request() == (Path("state"), True)
         bus.executor.schedule(150_000_000, control.stop)
         assert len(list(loop)) == 2
         assert bus.now_ns == 150_000_000

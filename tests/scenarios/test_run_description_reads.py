@@ -66,7 +66,7 @@ def test_run_parses_bare_description_once(
 ) -> None:
     (tmp_path / "body.xacro").write_text(PART, encoding="utf-8")
     (tmp_path / name).write_text(text, encoding="utf-8")
-    run_scenario(load_scenario(str(scenario(tmp_path / name))), RunOptions(keep_files=False))
+    run_scenario(load_scenario(str(scenario(tmp_path / name))), RunOptions(write_files=False))
     assert parses[name] == 1
     assert parses["body.xacro"] == (1 if name.endswith(".xacro") else 0)
 
@@ -74,12 +74,12 @@ def test_run_parses_bare_description_once(
 def test_robots_of_one_file_parse_it_once(tmp_path: Path, scenario: Callable[..., Path], parses: Counter[str]) -> None:
     robot = tmp_path / "crate.urdf"
     robot.write_text(URDF, encoding="utf-8")
-    run_scenario(load_scenario(str(scenario(robot, ("a", "b", "c")))), RunOptions(keep_files=False))
+    run_scenario(load_scenario(str(scenario(robot, ("a", "b", "c")))), RunOptions(write_files=False))
     assert parses["crate.urdf"] == 1
 
 
 def test_run_of_packaged_robot_parses_its_description_once(scenario: Callable[..., Path], parses: Counter[str]) -> None:
-    run_scenario(load_scenario(str(scenario(Path("rover")))), RunOptions(keep_files=False))
+    run_scenario(load_scenario(str(scenario(Path("rover")))), RunOptions(write_files=False))
     assert parses["rover.urdf.xacro"] == 1
 
 

@@ -84,7 +84,7 @@ def test_static_model_is_no_device(tmp_path: Path) -> None:
     (tmp_path / "stone.sdf").write_text(
         '<sdf version="1.10"><model name="stone"><static>true</static><link name="l"/></model></sdf>'
     )
-    with pytest.raises(InputError, match="nothing of stone moves"):
+    with pytest.raises(InputError, match="model stone has no moving device"):
         check_scenario(write(tmp_path, SCENARIO.replace("model: conveyor", "model: stone.sdf", 1)))
 
 

@@ -29,7 +29,7 @@ def test_new_robot_world_node_and_scenario_run_together(tmp_path: Path) -> None:
     found = check_scenario(scenario)
     assert (found.findings, found.world) == ((), "yard")
     assert "wall_follower" in found.robots["my_bot"]
-    outcome = run_scenario(load_scenario(scenario, smoke=True), RunOptions(keep_files=False, serve=False))
+    outcome = run_scenario(load_scenario(scenario, smoke=True), RunOptions(write_files=False, serve=False))
     assert outcome.success, outcome.failure_reason
     assert outcome.metrics["path_length"] > 0.3
 

@@ -34,7 +34,7 @@ def test_every_scenario_has_a_smoke_variant_with_criteria() -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_smoke_variant_fails_if_nothing_moves(name: str) -> None:
     loaded = load_scenario(name, smoke=True, overrides=broken(name))
-    result = run_scenario(loaded, RunOptions(keep_files=False, serve=False, write_report=False))
+    result = run_scenario(loaded, RunOptions(write_files=False, serve=False, write_report=False))
     assert result.state == "done"
     failed = [name for name, criterion in result.metrics["criteria"].items() if not criterion["passed"]]
     assert failed
@@ -44,6 +44,6 @@ def test_smoke_variant_fails_if_nothing_moves(name: str) -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_smoke_variant_passes(name: str) -> None:
     result = run_scenario(
-        load_scenario(name, smoke=True), RunOptions(keep_files=False, serve=False, write_report=False)
+        load_scenario(name, smoke=True), RunOptions(write_files=False, serve=False, write_report=False)
     )
     assert result.success, result.metrics["criteria"]

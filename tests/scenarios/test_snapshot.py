@@ -96,7 +96,7 @@ def test_continued_run_has_the_metrics_of_the_whole_run(saved: Path, tmp_path: P
     outcome = run_scenario(
         spec, RunOptions(out=tmp_path / "out", from_snapshot=saved / "1.1.state", write_report=False, serve=False)
     )
-    complete = run_scenario(spec, RunOptions(keep_files=False, serve=False))
+    complete = run_scenario(spec, RunOptions(write_files=False, serve=False))
     assert outcome.metrics["robots"] == complete.metrics["robots"]
     assert outcome.metrics["events"] == complete.metrics["events"]
     counts = [{topic["name"]: topic["count"] for topic in o.metrics["topics"]} for o in (outcome, complete)]
@@ -170,7 +170,7 @@ def test_node_that_cannot_be_saved_is_named(tmp_path: Path) -> None:
     path.write_text("world: empty\nduration: 1\nnodes: {waits: {type: 'waits.py:Waits'}}\n")
     outcome = run_scenario(
         load_scenario(path),
-        RunOptions(keep_files=False, serve=False, snapshots=(SnapshotRequest(0.5, tmp_path / "x.state"),)),
+        RunOptions(write_files=False, serve=False, snapshots=(SnapshotRequest(0.5, tmp_path / "x.state"),)),
     )
     assert outcome.state == "failed"
     assert "node /waits" in str(outcome.error)

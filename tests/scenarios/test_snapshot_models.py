@@ -59,6 +59,6 @@ def test_models_spawned_by_services_are_restored(tmp_path: Path) -> None:
         assert outcome.state == "done", outcome.error
         assert recording_digest(out) == recording_digest(tmp_path / "whole")
         repeated = run_scenario(
-            spec, RunOptions(keep_files=False, from_snapshot=state, replay_inputs=tmp_path / "whole", serve=False)
+            spec, RunOptions(write_files=False, from_snapshot=state, replay_inputs=tmp_path / "whole", serve=False)
         )
         assert repeated.metrics["messages"] == outcome.metrics["messages"]

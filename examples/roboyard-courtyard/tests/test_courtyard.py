@@ -51,10 +51,12 @@ def test_it_turns_only_where_something_is_near(near: float, turns: bool) -> None
 
 
 def test_it_rambles() -> None:
-    outcome = run_scenario(load_scenario("courtyard-ramble", smoke=True), RunOptions(keep_files=False, serve=False))
+    outcome = run_scenario(load_scenario("courtyard-ramble", smoke=True), RunOptions(write_files=False, serve=False))
     assert outcome.success, outcome.failure_reason
 
 
 def test_wherever_it_starts(tmp_path: Path) -> None:
-    batch = run_and_report("courtyard-ramble", BatchOptions(runs=3, workers=1, out=tmp_path / "batch", keep="none"))
+    batch = run_and_report(
+        "courtyard-ramble", BatchOptions(runs=3, workers=1, out=tmp_path / "batch", stored_runs="none")
+    )
     assert batch.success_rate.successes == 3

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from roboyard.cli.source import LiveSource, RecordingSource, Source
+from roboyard.cli.source import DataSource, LiveSource, RecordingSource
 from roboyard.compute.wall_clock import wall_seconds
 from roboyard.record.recording import MessageDecoder, RawMessage, RecordedChannel, Recording
 
@@ -54,7 +54,7 @@ class BufferedRecording(Recording):
         return lambda data: deserialize(data, channel.type)
 
 
-def collect_transforms(source: Source) -> Recording:
+def collect_transforms(source: DataSource) -> Recording:
     """Return the recording of a source, or the transforms that a live run publishes in the next two seconds."""
     if isinstance(source, RecordingSource):
         return source.recording

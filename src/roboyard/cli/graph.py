@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from roboyard.cli.source import LiveSource, RecordingSource, Source, absolute_name, unknown_name_error
+from roboyard.cli.source import DataSource, LiveSource, RecordingSource, absolute_name, unknown_name_error
 from roboyard.errors import InputError
 
 _SEND_GOAL, _FEEDBACK = "/_action/send_goal", "/_action/feedback"
 
 
-def list_nodes(source: Source) -> list[dict[str, Any]]:
+def list_nodes(source: DataSource) -> list[dict[str, Any]]:
     """Return all nodes; of a recording only their names and the topics on which they published."""
     if isinstance(source, LiveSource):
         nodes: list[dict[str, Any]] = source.connection.graph()["nodes"]
@@ -22,7 +22,7 @@ def list_nodes(source: Source) -> list[dict[str, Any]]:
     return []
 
 
-def find_node(source: Source, name: str) -> dict[str, Any]:
+def find_node(source: DataSource, name: str) -> dict[str, Any]:
     """Return the node of this name.
 
     Raises:

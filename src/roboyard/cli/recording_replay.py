@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import ExitStack
+from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
 from types import TracebackType
@@ -24,20 +25,39 @@ if TYPE_CHECKING:
 _NO_END_NS = 1 << 62
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReplayOptions:
+    """What of a recording is replayed, and how fast.
+
+    Attributes:
+        topics: Names or patterns to play; None for all.
+        exclude: Names or patterns to leave out.
+        remap: New names of topics, "OLD:=NEW".
+        start: Start this long after the start of the recording [s]; None: at its start.
+        duration: Length of the replayed part [s]; None: up to the end of the recording.
+        nodes: Nodes to run, ``[NAME=]TYPE``; messages of recorded nodes with these names are left out.
+        loop: Repeat the recording.
+        rate: Recorded seconds per second; 0 as fast as possible.
+        paused: Start paused.
+    """
+
+    topics: Sequence[str] | None = None
+    exclude: Sequence[str] = ()
+    remap: Sequence[str] = ()
+    start: float | None = None
+    duration: float | None = None
+    nodes: Sequence[str] = ()
+    loop: bool = False
+    rate: float = 1.0
+    paused: bool = False
+
+
 class RecordingReplay:
     """Replay of a recording on a live bus; a context manager.
 
     Args:
         file: The recording.
-        topics: Names or patterns to play; None for all.
-        exclude: Names or patterns to leave out.
-        remap: New names of topics, "OLD:=NEW".
-        start: Start this long after the start of the recording [s].
-        duration: Length of the replayed part [s].
-        nodes: Nodes to run, ``[NAME=]TYPE``; messages of recorded nodes with these names are left out.
-        loop: Repeat the recording.
-        rate: Recorded seconds per second; 0 as fast as possible.
-        paused: Start paused.
+        options: What of it is replayed, and how fast.
 
     Attributes:
         name: Name of the live run.
@@ -50,18 +70,14 @@ class RecordingReplay:
         RecordingError: The recording cannot be read, or has no messages.
     """
 
-    def __init__(
-        self, file: Path, topics: Sequence[str] | None, exclude: Sequence[str], start: float | None,
-        duration: float | None, *, rate: float, paused: bool, remap: Sequence[str] = (), nodes: Sequence[str] = (),
-        loop: bool = False,
-    ) -> None:  # fmt: skip
-        self._node_specs = dict(map(_parse_node, nodes))
+    def __init__(self, file: Path, options: ReplayOptions) -> None:
+        self._node_specs = dict(map(_parse_node, options.nodes))
         self._stack = ExitStack()
         try:
             recording = self._stack.enter_context(open_recording(file))
-            self._start_ns, end_ns = _time_range(recording, start, duration)
+            self._start_ns, end_ns = _time_range(recording, options.start, options.duration)
             recorded_topics = recording.topics
-            topics = None if topics is None else [_absolute_pattern(topic) for topic in topics]
+            topics = None if options.topics is None else [_absolute_pattern(topic) for topic in options.topics]
             for pattern in topics or ():
                 if not any(fnmatchcase(name, pattern) for name in recorded_topics):
                     raise unknown_name_error("topic", pattern, list(recorded_topics), str(file))
@@ -70,22 +86,24 @@ class RecordingReplay:
                 self.bus,
                 recording,
                 TopicSelection(
-                    topics, [_absolute_pattern(topic) for topic in exclude], [f"/{name}" for name in self._node_specs]
+                    topics,
+                    [_absolute_pattern(topic) for topic in options.exclude],
+                    [f"/{name}" for name in self._node_specs],
                 ),
-                rename=dict(map(_parse_remapping, remap)),
+                rename=dict(map(_parse_remapping, options.remap)),
                 end_ns=end_ns,
-                start_ns=None if start is None else self._start_ns,
-                loop=loop,
+                start_ns=None if options.start is None else self._start_ns,
+                loop=options.loop,
             )
             self._stack.callback(self._player.close)
         except BaseException:
             self._stack.close()
             raise
         self.name = f"replay-{recording.metadata.get('run') or file.stem}"
-        self.duration = None if loop else (self._player.end_ns - self._start_ns) * 1e-9
-        self._last_ns = _NO_END_NS if loop else self._player.end_ns
+        self.duration = None if options.loop else (self._player.end_ns - self._start_ns) * 1e-9
+        self._last_ns = _NO_END_NS if options.loop else self._player.end_ns
         self.warnings = [*recording.warnings, *self._player.warnings]
-        self.control = RunControl(paused=paused, real_time_factor=rate)
+        self.control = RunControl(paused=options.paused, real_time_factor=options.rate)
         self.control.bind(self.bus)
 
     @property

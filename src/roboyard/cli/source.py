@@ -49,7 +49,7 @@ class SourceMessage:
         return self.decode(self.data)
 
 
-class Source(ABC):
+class DataSource(ABC):
     """A live run or a recording.
 
     Attributes:
@@ -86,7 +86,7 @@ class Source(ABC):
         return found
 
 
-class LiveSource(Source):
+class LiveSource(DataSource):
     """Live run, connected by its socket."""
 
     is_live = True
@@ -120,7 +120,7 @@ class LiveSource(Source):
                 yield SourceMessage(item.time_ns, item.topic, item.source, item.data, decode)
 
 
-class RecordingSource(Source):
+class RecordingSource(DataSource):
     """Recording."""
 
     is_live = False
@@ -148,7 +148,7 @@ class RecordingSource(Source):
 
 
 @contextmanager
-def open_source(run: str | None, file: Path | None) -> Iterator[Source]:
+def open_source(run: str | None, file: Path | None) -> Iterator[DataSource]:
     """Open the recording ``file``, or else connect to the live run ``run`` (None: the only one).
 
     Raises:

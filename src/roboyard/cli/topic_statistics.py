@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Callable
 from itertools import islice
 
-from roboyard.cli.source import Source
+from roboyard.cli.source import DataSource
 from roboyard.cli.terminal import format_size
 from roboyard.compute.wall_clock import wall_seconds
 from roboyard.record.topic_statistics import (
@@ -22,7 +22,7 @@ _REPORT_PERIOD = 1.0
 
 
 def measure_delay(
-    source: Source,
+    source: DataSource,
     topic: str,
     count: int | None,
     window: int,
@@ -62,7 +62,7 @@ def measure_delay(
 
 
 def receive_sizes(
-    source: Source, topic: str, count: int | None, window: int, on_update: Callable[[ReceivedSizes], None] | None
+    source: DataSource, topic: str, count: int | None, window: int, on_update: Callable[[ReceivedSizes], None] | None
 ) -> ReceivedSizes:
     """Receive messages of a topic; return the times and sizes of the latest. Arguments as for `measure_delay`."""
     received_sizes: deque[tuple[int, int]] = deque(maxlen=max(window, 2))

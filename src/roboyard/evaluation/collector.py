@@ -39,14 +39,14 @@ class Metric:
         unit: SI unit; "ratio" for a share between 0 and 1, "count", "boolean" and "text" for what has none.
         doc: One sentence that says what is measured, and when the metric has no value.
         better: Whether lower or higher values are better; "" where that depends on the task.
-        shown: Label in the terminal's summary and on the report's tiles; "" where it is not shown there.
+        summary_label: Label in the terminal's summary and on the report's tiles; "" where it is not displayed there.
     """
 
     name: str
     unit: str = ""
     doc: str = ""
     better: Literal["lower", "higher", ""] = ""
-    shown: str = ""
+    summary_label: str = ""
 
     def format_value(self, value: MetricValue) -> str:
         """Return a value with its unit, as a person reads it: "0.0312 m"."""

@@ -59,14 +59,14 @@ def figure_style() -> Iterator[None]:
 
 
 def new_figure(
-    width: float, height: float, rows: int = 1, columns: int = 1, *, share_axes: bool = True
+    width: float, height: float, rows: int = 1, columns: int = 1, *, use_common_axes: bool = True
 ) -> tuple[Any, Any]:
-    """Return a figure [inch] and its axes; rows share the x axes, and columns both axes if ``share_axes``."""
+    """Return a figure [inch] and its axes; rows share the x axes, and columns both axes if ``use_common_axes``."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(width, height), layout="constrained")
     return figure, figure.subplots(
-        rows, columns, sharex=True if share_axes else "col", sharey=columns > 1 and share_axes
+        rows, columns, sharex=True if use_common_axes else "col", sharey=columns > 1 and use_common_axes
     )
 
 

@@ -16,10 +16,10 @@ from roboyard.evaluation.collector import Metric, MetricCollector, ResourceFacto
 from roboyard.evaluation.section import SectionBuilder
 
 RUN_METRICS: Final = (
-    Metric("sim_time", "s", "Simulated time at the end of the run.", shown="simulated"),
+    Metric("sim_time", "s", "Simulated time at the end of the run.", summary_label="simulated"),
     Metric("wall_time", "s", "Wall time that simulating took, without building the run and writing its report."),
-    Metric("real_time_factor", "", "Simulated time of the run divided by wall time.", shown="real-time factor"),
-    Metric("messages", "count", "Messages that were published.", shown="messages"),
+    Metric("real_time_factor", "", "Simulated time of the run divided by wall time.", summary_label="real-time factor"),
+    Metric("messages", "count", "Messages that were published.", summary_label="messages"),
     Metric("frames_missed", "count", "Images of all cameras that were due and never came.", "lower"),
 )
 """Metrics of a run as a whole.  Those without a better direction say nothing about robots; batches do not compare them.
@@ -152,7 +152,7 @@ def preferred_direction(name: str) -> int:
 
 def shown_metrics() -> tuple[Metric, ...]:
     """Return the metrics that the terminal's summary and the report's tiles show, those of the run first."""
-    return tuple(metric for metric in (*RUN_METRICS, *robot_metrics()) if metric.shown)
+    return tuple(metric for metric in (*RUN_METRICS, *robot_metrics()) if metric.summary_label)
 
 
 def robot_metrics() -> tuple[Metric, ...]:

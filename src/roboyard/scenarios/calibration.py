@@ -28,7 +28,7 @@ from roboyard.scenarios.robot_handle import RobotHandle
 from roboyard.scenarios.run import Run
 from roboyard.scenarios.run_folder import make_write_error
 
-MIN_TURNS = 4
+MIN_ROTATIONS = 4
 _SPEED_FRACTIONS = (0.3, 0.9)
 """Smallest and largest fraction of the drive's speed limits that maneuvers use."""
 
@@ -55,38 +55,38 @@ class Maneuver:
 
 
 def plan_maneuvers(
-    n_turns: int, max_speed: float, max_angular_speed: float, max_distance: float, seed: int
+    n_rotations: int, max_speed: float, max_angular_speed: float, max_distance: float, seed: int
 ) -> tuple[Maneuver, ...]:
     """Plan rotations, half of them in place, and as many straight lines; every second maneuver reverses the one before.
 
     Args:
-        n_turns: Number of rotations, at least four; made even.
-        speed: Largest linear velocity [m/s].
-        turn_rate: Largest angular velocity [rad/s].
-        room: Largest distance of maneuvers from the start [m].
+        n_rotations: Number of rotations, at least four; made even.
+        max_speed: Largest linear velocity [m/s].
+        max_angular_speed: Largest angular velocity [rad/s].
+        max_distance: Largest distance of maneuvers from the start [m].
         seed: Seed of the speeds, which differ between maneuvers.
 
     Raises:
         InputError: There are too few rotations for the fit.
     """
-    if n_turns < MIN_TURNS:
-        raise InputError(f"{n_turns} turns", valid=f"at least {MIN_TURNS}")
+    if n_rotations < MIN_ROTATIONS:
+        raise InputError(f"{n_rotations} rotations", valid=f"at least {MIN_ROTATIONS}")
     random = np.random.default_rng(seed)
 
     def sample_speed(maximum: float) -> float:
         return float(random.uniform(*_SPEED_FRACTIONS)) * maximum
 
     maneuvers: list[Maneuver] = []
-    for k in range((n_turns + 1) // 2):
+    for k in range((n_rotations + 1) // 2):
         sign = 1.0 if k % 4 < 2 else -1.0
         angular_speed = sign * sample_speed(max_angular_speed)
         if k % 2 == 0:
-            turn_maneuver = Maneuver(
+            rotation = Maneuver(
                 "spot", 0.0, angular_speed, min(float(random.uniform(1.5, 5.0)) / abs(angular_speed), 8.0)
             )
         else:
             speed = sample_speed(max_speed)
-            turn_maneuver = Maneuver(
+            rotation = Maneuver(
                 "arc",
                 speed,
                 angular_speed,
@@ -94,7 +94,7 @@ def plan_maneuvers(
             )
         speed = sample_speed(max_speed)
         straight = Maneuver("straight", speed, 0.0, min(max_distance / speed, 6.0))
-        maneuvers += [turn_maneuver, turn_maneuver.reversed_maneuver(), straight, straight.reversed_maneuver()]
+        maneuvers += [rotation, rotation.reversed_maneuver(), straight, straight.reversed_maneuver()]
     return tuple(maneuvers)
 
 
@@ -102,7 +102,7 @@ _SAMPLE_PERIOD = 0.05
 """Period of the ground truth samples [s]; the path between two samples counts as an arc."""
 _CLEARANCE_FACTOR = 1.5
 """Largest distance of maneuvers from the start, in bounding radii of the robot, and its least value [m]."""
-_REST_SPEED, _REST_TIMEOUT = 2e-3, 10.0
+_MAX_SPEED_AT_REST, _STOP_TIMEOUT = 2e-3, 10.0
 """Speed below which the robot is at rest [m/s, rad/s], and how long this is waited for [s]."""
 _MIN_MANEUVERS = 6
 
@@ -191,7 +191,7 @@ def calibrate_drive(
     *,
     world: str = "empty",
     seed: int = 0,
-    n_turns: int = 24,
+    n_rotations: int = 24,
     progress: Callable[[int, int], None] | None = None,
 ) -> DriveCalibrationResult:
     """Calibrate the differential drive of a robot in simulation.
@@ -200,7 +200,7 @@ def calibrate_drive(
         package: The robot.
         world: World of the maneuvers: a flat floor with free space.
         seed: Seed of the maneuvers' speeds and of the encoders' noise.
-        n_turns: Number of rotations; as many straight lines are driven, too.
+        n_rotations: Number of rotations; as many straight lines are driven, too.
         progress: Function that receives the number of finished maneuvers and of all.
 
     Raises:
@@ -215,7 +215,7 @@ def calibrate_drive(
         limits = package.config.limits
         # narrow robots tip and slide at speeds that wide ones take easily
         speed = min(limits.speed or math.inf, 3.0 * nominal.track, 1.0)
-        maneuvers = plan_maneuvers(n_turns, speed, min(limits.angular_speed or math.inf, 1.5), max_distance, seed)
+        maneuvers = plan_maneuvers(n_rotations, speed, min(limits.angular_speed or math.inf, 1.5), max_distance, seed)
         data = _execute_maneuvers(run, robot, maneuvers, drive, progress)
     if len(data.maneuvers) < _MIN_MANEUVERS:
         raise RunError(
@@ -295,10 +295,10 @@ def _execute_maneuver(run: Run, robot: RobotHandle, maneuver: Maneuver, axle_x: 
     """Execute a maneuver from rest to rest; return the true distance [m] and rotation [rad]."""
     x, y, yaw = _axle_pose(robot, axle_x)
     distance = rotation = 0.0
-    end, deadline = run.time + maneuver.duration, run.time + maneuver.duration + _REST_TIMEOUT
+    end, deadline = run.time + maneuver.duration, run.time + maneuver.duration + _STOP_TIMEOUT
     robot.drive(maneuver.linear, maneuver.angular)
-    rest_samples = 0
-    while rest_samples < 4:
+    n_samples_at_rest = 0
+    while n_samples_at_rest < 4:
         run.run_for(_SAMPLE_PERIOD)
         if run.time >= end - 1e-9:
             robot.drive(0.0, 0.0)
@@ -312,8 +312,8 @@ def _execute_maneuver(run: Run, robot: RobotHandle, maneuver: Maneuver, axle_x: 
         )  # the arc over its chord
         rotation += step
         x, y, yaw = now_x, now_y, now_yaw
-        is_slow = abs(along) < _REST_SPEED * _SAMPLE_PERIOD and abs(step) < _REST_SPEED * _SAMPLE_PERIOD
-        rest_samples = rest_samples + 1 if is_slow and run.time >= end else 0
+        is_slow = abs(along) < _MAX_SPEED_AT_REST * _SAMPLE_PERIOD and abs(step) < _MAX_SPEED_AT_REST * _SAMPLE_PERIOD
+        n_samples_at_rest = n_samples_at_rest + 1 if is_slow and run.time >= end else 0
         if run.time > deadline:
             raise RunError(f"{robot.name} does not come to rest after {maneuver.kind} moves", valid="a flat floor")
     return distance, rotation
@@ -511,7 +511,7 @@ class StoredCalibration:
 
 
 def calibrate_robot(
-    robot: str, *, world: str, seed: int, n_turns: int, out: Path | None, store: bool,
+    robot: str, *, world: str, seed: int, n_rotations: int, out: Path | None, store: bool,
     progress: Callable[[int, int], None],
 ) -> StoredCalibration:  # fmt: skip
     """Calibrate the drive of a robot, write a report, and store the result.
@@ -520,7 +520,7 @@ def calibrate_robot(
         robot: Its name or file.
         world: Name or file of the world; it needs a flat, free floor.
         seed: Seed of the maneuvers and of the sensor noise.
-        n_turns: Number of turns, and of straight moves.
+        n_rotations: Number of rotations, and of straight moves.
         out: New folder for the report; None: a numbered folder in ``runs``.
         store: Whether later runs of the robot use the result.
         progress: Called with the number of finished maneuvers and of all.
@@ -539,7 +539,7 @@ def calibrate_robot(
     WORLDS.resolve(world)
     folder = prepare_folder(out) if out is not None else create_numbered_folder(f"calibrate-{package.name}", "runs")
     try:
-        result = calibrate_drive(package, world=world, seed=seed, n_turns=n_turns, progress=progress)
+        result = calibrate_drive(package, world=world, seed=seed, n_rotations=n_rotations, progress=progress)
         files = write_calibration(result, folder.path)
     except BaseException:
         folder.discard()

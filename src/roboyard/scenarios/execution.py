@@ -108,8 +108,8 @@ def run_scenario(
     Args:
         loaded: From ``load_scenario``.
         options: How the run is executed; None: the defaults of `RunOptions`.
-        control: Pauses, steps and stops the run; None: nobody does.
-        observer: Whom to tell about the run's progress; None: nobody.
+        control: Pauses, steps and stops the run; None: the run is not controlled.
+        observer: Its functions are called with the run's progress; None: no function is called.
 
     Raises:
         InputError and its kinds: the scenario cannot be started; nothing is left behind.
@@ -178,7 +178,7 @@ def _read_inputs(path: str | Path | None) -> tuple[list[tuple[int, ExternalInput
 
 
 def _create_folder(loaded: LoadedScenario, options: RunOptions) -> RunFolder | None:
-    if not options.keep_files:
+    if not options.write_files:
         return None
     if options.out is not None:
         return prepare_folder(options.out)
@@ -251,7 +251,7 @@ def write_outputs(
 ) -> list[str]:
     """Write metrics, video and report into the run folder, and return notes about them.
 
-    The metrics come first: they matter most if the disk is nearly full or somebody is impatient.
+    The metrics come first: they matter most if the disk is nearly full or the user interrupts the command.
     """
     folder, observer, control = execution.folder, execution.observer, execution.control
     if folder is None:
@@ -343,17 +343,17 @@ def execute(
     stop_condition: Criterion | None = None,
     save: Callable[[Path], None] | None = None,
 ) -> RunEnd:
-    """Let the clock run to the end, or until somebody stops it, something fails, or the stop condition holds.
+    """Let the clock run to the end, or until the control stops it, something fails, or the stop condition holds.
 
     Args:
         run: Built, at time zero or at the time of a snapshot.
         duration: Simulated time at which the run ends [s].
         control: Pauses, steps and stops the clock, and requests snapshots.
-        observer: Told of the progress every 0.1 simulated seconds.
+        observer: Its `on_progress` is called every 0.1 simulated seconds.
         stop_condition: Ends the run early.
-        save: Saves a snapshot of the run to a file; None: requests for snapshots are refused with an error in the log.
+        save: Saves a snapshot of the run to a file; None: requests for snapshots are rejected with an error in the log.
     """
-    observer, save = observer or RunObserver(), save or _refuse_snapshot
+    observer, save = observer or RunObserver(), save or _reject_snapshot
     end_ns = round(duration * 1e9)
     try:
         _save_requested_snapshots(run, control, save, end_ns)
@@ -364,7 +364,7 @@ def execute(
                 if stop_condition.evaluate(metrics).passed:
                     break
             _save_requested_snapshots(run, control, save, end_ns)
-        while (request := control.take_snapshot_request()) is not None:
+        while (request := control.pop_snapshot_request()) is not None:
             _save_snapshot(run, save, *request)
     except KeyboardInterrupt:
         return RunEnd("interrupted")
@@ -378,20 +378,24 @@ def execute(
 def _save_requested_snapshots(run: Run, control: RunControl, save: Callable[[Path], None], end_ns: int) -> None:
     """Save the snapshots that are due, each at an instant at which no offloaded work is under way."""
     while (
-        run.bus.now_ns < end_ns and not control.is_stopping and (request := control.take_snapshot_request()) is not None
+        run.bus.now_ns < end_ns and not control.is_stopping and (request := control.pop_snapshot_request()) is not None
     ):
         _finish_offloaded_work(run, control, end_ns)
         _save_snapshot(run, save, *request)
 
 
 def _finish_offloaded_work(run: Run, control: RunControl, end_ns: int) -> None:
-    """Go on to the first instant at which no offloaded work is under way, if there is one soon."""
+    """Advance to the first instant at which no offloaded work is under way, if there is one soon."""
     deadline_ns = min(run.bus.now_ns + _OFFLOAD_TIMEOUT_NS, end_ns)
     run.advance_to(deadline_ns, lambda: control.is_stopping or not run.bus.offload.pending)
 
 
-def _refuse_snapshot(path: Path) -> None:
-    raise RunError("this run was not built from a scenario", location=str(path), valid="a run of `run_scenario`")
+def _reject_snapshot(path: Path) -> None:
+    raise RunError(
+        "a run that was not built from a scenario cannot save its state",
+        location=str(path),
+        valid="a run of `run_scenario`",
+    )
 
 
 def _save_snapshot(run: Run, save: Callable[[Path], None], path: Path, is_required: bool) -> None:

@@ -49,12 +49,12 @@ def ground_truth_map(
 
     Raises:
         ConfigError: The resolution is not positive, or there are too many cells.
-        InputError: Nothing stands in the world at that height.
+        InputError: The world has no obstacle at that height.
     """
     expect_kernels(label_components)
     plan = floor_plan(simulation.model, height=height, resolution=resolution, margin=margin)
     if not plan.occupied.any():
-        raise InputError(f"nothing stands in the world at a height of {height} m", valid="a height that a wall has")
+        raise InputError(f"the world has no obstacle at a height of {height} m", valid="a height that a wall has")
     occupied = plan.occupied
     for extra_height in extra_heights:
         occupied = occupied | floor_plan(

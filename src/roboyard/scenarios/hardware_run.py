@@ -87,8 +87,8 @@ class ServoRobot:
         Raises:
             InputError: A fault is of a servo that the robot does not have.
         """
-        rest_positions = dict(zip(self.legs.joints, self.legs.rest.ravel().tolist(), strict=True)) if self.legs else {}
-        ticks = self.servos.to_ticks([rest_positions.get(joint, 0.0) for joint in self.servos.joints]).tolist()
+        rest_pose = dict(zip(self.legs.joints, self.legs.rest.ravel().tolist(), strict=True)) if self.legs else {}
+        ticks = self.servos.to_ticks([rest_pose.get(joint, 0.0) for joint in self.servos.joints]).tolist()
         emulated_servos = [
             EmulatedServo(servo, position_ticks) for servo, position_ticks in zip(self.servos.ids, ticks, strict=True)
         ]

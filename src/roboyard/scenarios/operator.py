@@ -272,11 +272,11 @@ class ScanWanderer:
     """Selects twists from scans.
 
     Attributes:
-        turn_direction: Direction in which it turns in place (1 left, -1 right), 0 while it drives.
+        rotation_direction: Direction in which it turns in place (1 left, -1 right), 0 while it drives.
     """
 
     def __init__(self) -> None:
-        self.turn_direction = 0
+        self.rotation_direction = 0
         self._last_scan: ScanPoints | None = None
         self._twist = (0.0, 0.0)
 
@@ -302,23 +302,23 @@ class ScanWanderer:
     ) -> tuple[float, float]:
         free = free_distances(scan.points, radius)
         straight = len(_HEADINGS) // 2
-        if self.turn_direction and free[straight] < 2.0 * radius:
-            return 0.0, self.turn_direction * max_angular_speed
-        self.turn_direction = 0
+        if self.rotation_direction and free[straight] < 2.0 * radius:
+            return 0.0, self.rotation_direction * max_angular_speed
+        self.rotation_direction = 0
         preferred_side = 1.0 if int(time / _SIDE_BIAS_PERIOD) % 2 == 0 else -1.0
         best_heading = int(
             np.argmax(free - _HEADING_COST * np.abs(_HEADINGS) + _SIDE_BIAS * preferred_side * _HEADINGS)
         )
         if free[straight] < 0.5 * radius:
-            self.turn_direction = 1 if _HEADINGS[best_heading] >= 0.0 else -1
-            return 0.0, self.turn_direction * max_angular_speed
+            self.rotation_direction = 1 if _HEADINGS[best_heading] >= 0.0 else -1
+            return 0.0, self.rotation_direction * max_angular_speed
         heading = float(_HEADINGS[best_heading])
         distance = float(min(free[straight], free[best_heading]))
         speed = min(max_speed, 0.6 * distance) * max(0.2, math.cos(heading))
         return speed, max(-max_angular_speed, min(max_angular_speed, _STEERING_GAIN * heading))
 
 
-TURN_IN_PLACE_ERROR = math.radians(60.0)
+ROTATE_IN_PLACE_ERROR = math.radians(60.0)
 """Heading error above which the controller turns in place before it drives on [rad]."""
 NO_SCAN_TIMEOUT = 2.0
 """Time without a scan after which a wandering operator drives without free distances [s]."""
@@ -424,7 +424,7 @@ class OperatorController:
             return None
         target = _lookahead_point(points, self.waypoint_index, along, action.lookahead)
         error = wrap_angle(math.atan2(target[1] - pose.y, target[0] - pose.x) - pose.theta)
-        if abs(error) > TURN_IN_PLACE_ERROR:
+        if abs(error) > ROTATE_IN_PLACE_ERROR:
             return 0.0, math.copysign(action.angular, error)
         speed = min(
             action.speed,
@@ -449,7 +449,7 @@ class OperatorController:
             "action_start": self.action_start,
             "waypoint_index": self.waypoint_index,
             "path_start": self._path_start,
-            "turn_direction": self.wanderer.turn_direction,
+            "rotation_direction": self.wanderer.rotation_direction,
         }
 
     def load_state(self, state: dict[str, Any]) -> None:
@@ -459,7 +459,7 @@ class OperatorController:
             state["action_start"],
             state["waypoint_index"],
         )
-        self.wanderer.turn_direction = state["turn_direction"]
+        self.wanderer.rotation_direction = state["rotation_direction"]
         self._path_start = None if state["path_start"] is None else tuple(state["path_start"])
 
 

@@ -85,7 +85,7 @@ def _robot_context(name: str, config: ScenarioRobotConfig, topics: RobotTopics) 
 
 
 def _build_document(folder: RunFolder, config: ScenarioConfig) -> dict[str, Any]:
-    """What metrics.json would have said, as far as the recording tells."""
+    """Return the content of metrics.json, as far as it follows from the recording."""
     origin = read_yaml(folder.scenario).to_data().get("provenance", {})
     evaluation = Evaluator()
     namespaces: dict[str, str] = {}

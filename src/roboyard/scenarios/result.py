@@ -194,7 +194,7 @@ class RunResult:
         metrics: What metrics.json says.
         folder: Where everything lies; None if nothing was to be kept.
         files: What lies there, by kind: "report", "video", "recording", "metrics", "scenario", "error".
-        notes: What else to tell, e.g. why there is no video.
+        notes: Remarks for the user, e.g. why there is no video.
     """
 
     scenario: str

@@ -52,8 +52,8 @@ class RobotHost(Protocol):
 
 def robot_namespace(requested: str | None, name: str, *, is_first: bool) -> str:
     """Namespace of a robot's topics: as requested, else "" for the first robot and its name for further ones."""
-    chosen = requested if requested is not None else "" if is_first else name
-    return f"/{chosen.strip('/')}" if chosen.strip("/") else ""
+    selected = requested if requested is not None else "" if is_first else name
+    return f"/{selected.strip('/')}" if selected.strip("/") else ""
 
 
 class RobotHandle(RobotBringup):
@@ -131,7 +131,7 @@ class RobotHandle(RobotBringup):
         self._run.publish(topic if topic.startswith("/") else f"{self.namespace}/{topic}", message)
 
     def drive(self, linear: float, angular: float = 0.0) -> None:
-        """Hold the stick at a twist (v [m/s], w [rad/s]) until told otherwise."""
+        """Publish a twist (v [m/s], w [rad/s]) repeatedly, until the next call sets another one."""
         if self._twist_publisher is None:
             self._twist_publisher = _TwistPublisher()
             self._run.bus.add(
@@ -176,7 +176,7 @@ class RobotHandle(RobotBringup):
 
 
 class _NavigationClient(Node):
-    """Sends goals, as somebody does who clicks on a map.   actions: navigate_to_pose"""
+    """Sends goals, as a user does who clicks on a map.   actions: navigate_to_pose"""
 
     def setup(self) -> None:
         self._action: Any = action.NavigateToPose

@@ -70,7 +70,8 @@ class Run:
         world: A world's name, a path to .sdf, .world or .xml, or a ``World``.
         seed: Of every random generator.
         timestep: Of the physics [s]; None: the world's own, at most 2 ms.
-        out: Folder for recording and report: new or empty.  None: kept only if ``report`` is told where.
+        out: Folder of recording and report: new or empty.  None: a temporary folder; `report` moves its files into
+            the report's folder, else they are removed at the end.
         record: False records nothing.
         exclude_topics: Topics not to record; patterns as ``/truth/*``.
         camera_rate: Compressed pictures of each camera that are recorded a second [Hz]; 0: none.
@@ -171,7 +172,7 @@ class Run:
         repair: bool = False,
         fixed_base: bool = False,
     ) -> RobotHandle:
-        """Put a robot into the world and bring it up; also while the run goes on.
+        """Put a robot into the world and bring it up; also during the run.
 
         Args:
             model: A robot's name, a path to .yaml, .urdf, .xacro or .sdf, a ``Model`` or a ``RobotPackage``.
@@ -255,7 +256,7 @@ class Run:
         return robot
 
     def add_object(self, model: Model, name: str | None = None, pose: PoseLike = (0.0, 0.0, 0.0)) -> str:
-        """Put a thing without nodes into the world; gives its name."""
+        """Put an object without nodes into the world, and return its name."""
         return self.simulation.add(model, name, to_world_pose(pose, model), robot=False).name
 
     def add_device(
@@ -272,7 +273,7 @@ class Run:
                 (0 to 1).
 
         Raises:
-            UnknownNameError, InputError: there is no such furniture, nothing of the model moves, or the name is taken.
+            UnknownNameError, InputError: there is no such device, the model has no moving device, or the name is taken.
             DescriptionError: its file is not right.
         """
         description = (
@@ -280,7 +281,7 @@ class Run:
         )
         if furniture_of(description) is None:
             raise InputError(
-                f"nothing of {description.name} moves",
+                f"model {description.name} has no moving device",
                 location=name if isinstance(model, Model) else str(model),
                 valid=f"a plugin {FILENAME}",
             )
@@ -292,7 +293,7 @@ class Run:
             raise
 
     def add_person(self, name: str, person: PersonConfig | None = None, **settings: Any) -> PersonNode:
-        """Put somebody into the world: a ``PersonEntry``, or its values by name. Raises as `people.add_person`."""
+        """Put a person into the world: a ``PersonEntry``, or its values by name. Raises as `people.add_person`."""
         from roboyard.scenarios import people
 
         return people.add_person(self, name, person or people.PersonConfig(**settings))
@@ -388,7 +389,7 @@ class Run:
         return self.recorder.count if self.recorder else 0
 
     def finish(self) -> None:
-        """End recording and metrics; the run cannot go on, but truth can still be read."""
+        """End recording and metrics; the run cannot continue, but the ground truth can still be read."""
         if self._is_closed:
             return
         self._is_closed = True
@@ -517,7 +518,7 @@ ACTOR_HEIGHT = 1.75
 def spawn_sdf_actors(run: Run) -> None:
     """Have each actor of the run's world follow its script.
 
-    An animation whose file is not there or broken is told in the log; our own walk is shown in its place.
+    An animation whose file is missing or broken is reported in the log and replaced by the built-in walk.
     """
     for name, handle in run.simulation.models.items():
         script = handle.model.actor_script

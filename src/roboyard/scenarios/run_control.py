@@ -98,8 +98,8 @@ class RunControl:
         now_ns = self._executor.now_ns if self._executor is not None else 0
         return any(request[0] <= now_ns for request in tuple(self._snapshot_requests))
 
-    def take_snapshot_request(self) -> tuple[Path, bool] | None:
-        """Where to save the state now, and whether it must be; None without a request.
+    def pop_snapshot_request(self) -> tuple[Path, bool] | None:
+        """Remove the next request that is due, and return its path and whether it is required; None without a request.
 
         The runner calls it between two instants.
         """
@@ -110,8 +110,8 @@ class RunControl:
                 return request[1], request[2]
         return None
 
-    def take_step_request(self) -> float | None:
-        """The step to take next [s], None if none is wanted; the runner calls it."""
+    def pop_step_request(self) -> float | None:
+        """Remove the next requested step, and return its duration [s]; None without a request; the runner calls it."""
         return self._step_requests.popleft() if self._step_requests else None
 
 
@@ -136,7 +136,7 @@ def run_in_slices(
     """
     run_until = advance or executor.run_until
     while not (executor.now_ns >= end_ns if is_finished is None else is_finished()) and not control.is_stopping:
-        step_duration = control.take_step_request()
+        step_duration = control.pop_step_request()
         if step_duration is not None:
             _run_step(executor, step_duration, end_ns, run_until)
         else:

@@ -61,7 +61,7 @@ class RunFolder:
 
     @property
     def video(self) -> Path:
-        """The film; not there if nobody asked for one."""
+        """The video; missing if none was requested."""
         return self.path / VIDEO
 
     def files(self) -> dict[str, Path]:

@@ -1,4 +1,4 @@
-"""How a run is executed (not what happens in it), and who is told about its progress."""
+"""How a run is executed (not what happens in it), and the functions that observe its progress."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class RunOptions:
 
     out: str | Path | None = parameter(None, doc="folder of the run, new or empty; default: runs_folder/SCENARIO-NNN")
     runs_folder: str | Path = parameter("runs", doc="where new folders are created")
-    keep_files: bool = parameter(True, doc="leave a run folder; without it there is no recording and no report")
+    write_files: bool = parameter(True, doc="leave a run folder; without it there is no recording and no report")
     write_report: bool = parameter(True, doc="write report.html")
     video: VideoMode = parameter("as_configured", doc="when a video is made")
     replay_inputs: str | Path | None = parameter(None, doc="repeat the external inputs of this recording or run folder")
@@ -65,7 +65,7 @@ class RunProgress:
 
 
 def _ignore(_: Any) -> None:
-    """Do nothing with an event that nobody observes."""
+    """Ignore an event that has no observer."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -213,7 +213,7 @@ class ScenarioConfig:
         ambiguous_names = sorted(self.people.keys() & {*self.robots, *self.devices, *self.objects, *self.nodes})
         if ambiguous_names:
             raise ConfigError(
-                f"{ambiguous_names[0]!r} is a person and something else",
+                f"{ambiguous_names[0]!r} is the name of a person and of another entry",
                 location=f"people.{ambiguous_names[0]}",
                 valid="another name",
             )

@@ -46,7 +46,7 @@ def save_snapshot(run: Run, scenario: ResolvedScenario, path: Path) -> None:
 
 
 def restore_snapshot(run: Run, scenario: ResolvedScenario, path: Path) -> tuple[str, ...]:
-    """Let a run that was just assembled stand where the saved one stood.
+    """Restore the state of a saved run in a run that was just assembled.
 
     Args:
         run: At time zero, with all its nodes.
@@ -54,7 +54,7 @@ def restore_snapshot(run: Run, scenario: ResolvedScenario, path: Path) -> tuple[
         path: Of the state's file.
 
     Returns:
-        What may keep it from going on byte for byte (another processor, other versions), in words.
+        Reasons why the run may not continue byte for byte (another processor, other versions), in words.
 
     Raises:
         InputError: the file is no state, is damaged, or belongs to another scenario.
@@ -68,7 +68,7 @@ def restore_snapshot(run: Run, scenario: ResolvedScenario, path: Path) -> tuple[
         run.simulation.looks.used |= bool(state["has_drawn"])
         if run.recorder is not None:
             if state["recorder"] is None:
-                raise InputError("was saved by a run that recorded nothing", valid="run without a recording")
+                raise InputError("was saved by a run without a recording", valid="run without a recording")
             run.recorder.load_state(state["recorder"])
     except RoboyardError as error:
         location = f"{path}, {error.location}" if error.location else f"{path}"

@@ -34,7 +34,7 @@ class MotionMetrics(MetricCollector):
     """
 
     metrics = (
-        Metric("path_length", "m", "Length of the true path along the ground.", shown="path"),
+        Metric("path_length", "m", "Length of the true path along the ground.", summary_label="path"),
         Metric("total_rotation", "rad", "Sum of all true rotation about the vertical, in either direction."),
         Metric("max_speed", "m/s", "Largest true speed along the ground."),
         Metric("mean_speed", "m/s", "Mean true speed while the robot moved."),

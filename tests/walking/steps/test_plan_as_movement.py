@@ -84,7 +84,7 @@ def test_played_plan_in_physics_reaches_its_goal(tmp_path: Path) -> None:
     file = tmp_path / "walk.xml"
     file.write_text(movement_text(movement_of(plan, rig.walker)))
     spec = load_scenario("akrobat-movement-file", overrides=[f"movement={file}", f"duration={plan.duration + 3.5:.1f}"])
-    ran = run_scenario(spec, RunOptions(keep_files=False, write_report=False, serve=False))
+    ran = run_scenario(spec, RunOptions(write_files=False, write_report=False, serve=False))
     assert (ran.metrics["movements"], ran.metrics["falls"]) == (1, 0)
     assert math.dist((ran.metrics["final_x"], ran.metrics["final_y"]), (0.5, 0.2)) < 0.08
 

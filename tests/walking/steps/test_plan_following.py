@@ -224,7 +224,7 @@ def test_replanned_steps_avoid_vanished_footholds() -> None:
 def test_akrobat_replans_when_footholds_vanish() -> None:
     faults = "faults=[{time: 6 s, type: foothold_collapse}, {time: 10 s, type: foothold_collapse}]"
     done = run_scenario(
-        load_scenario("akrobat-free-gait", overrides=[faults]), RunOptions(keep_files=False, serve=False)
+        load_scenario("akrobat-free-gait", overrides=[faults]), RunOptions(write_files=False, serve=False)
     )
     assert done.success, done.metrics["criteria"]
     assert done.metrics["robots"]["akrobat"]["metrics"]["footholds_lost"] == 0
@@ -233,7 +233,7 @@ def test_akrobat_replans_when_footholds_vanish() -> None:
 
 @pytest.mark.slow
 def test_akrobat_walks_over_stepping_stones() -> None:
-    done = run_scenario(load_scenario("akrobat-free-gait"), RunOptions(keep_files=False, serve=False))
+    done = run_scenario(load_scenario("akrobat-free-gait"), RunOptions(write_files=False, serve=False))
     assert done.success, done.metrics["criteria"]
 
 
@@ -242,7 +242,7 @@ def test_akrobat_walks_over_stepping_stones() -> None:
 def test_akrobat_walks_over_its_camera_map(terrain: str, goal: float) -> None:
     overrides = ["map=camera", f"terrain={terrain}", f"nodes.free_gait.parameters.goal=[{goal}, 0.0]", "duration=70s"]
     done = run_scenario(
-        load_scenario("akrobat-free-gait", overrides=overrides), RunOptions(keep_files=False, serve=False)
+        load_scenario("akrobat-free-gait", overrides=overrides), RunOptions(write_files=False, serve=False)
     )
     assert done.success, done.metrics["criteria"]
     assert done.metrics["robots"]["akrobat"]["metrics"]["step_replans"] >= 1  # as the map grew

@@ -97,7 +97,7 @@ def batch(
         ensure_writable(junit, "--junit")
     options = BatchOptions(
         runs=runs, first_seed=seed, overrides=tuple(settings or ()), smoke=smoke, vary=tuple(vary or ()), design=design,
-        workers=workers, cluster=cluster, out=out, keep=retained_recordings, video=video, baseline=baseline,
+        workers=workers, cluster=cluster, out=out, stored_runs=retained_recordings, video=video, baseline=baseline,
     )  # fmt: skip
     if len(scenarios) > 1 or scenarios == ["all"]:
         single_scenario_options = {"--vary": vary, "--design": design, "--set": settings, "--export": export}
@@ -282,7 +282,7 @@ def compare(
 
     options = BatchOptions(
         runs=runs, first_seed=seed, overrides=tuple(settings or ()), smoke=smoke, workers=workers, out=out,
-        keep=retained_recordings,
+        stored_runs=retained_recordings,
     )  # fmt: skip
     with ExitStack() as stack:
         open_display = _display_opener(runs, stack, quiet=quiet or json)

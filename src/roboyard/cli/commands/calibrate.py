@@ -54,7 +54,7 @@ def odometry(
             print_note(f"{n_finished} of {n_moves} moves")
 
     found = calibrate_robot(
-        robot, world=world, seed=seed, n_turns=n_rotations, out=out, store=store_result, progress=progress
+        robot, world=world, seed=seed, n_rotations=n_rotations, out=out, store=store_result, progress=progress
     )
     print_result(found.to_dict(), json, _print_odometry)
 

@@ -56,14 +56,15 @@ def replay(
     left out.
     """
     from roboyard.cli.exit_codes import finish, signal_exit_code
-    from roboyard.cli.recording_replay import RecordingReplay
+    from roboyard.cli.recording_replay import RecordingReplay, ReplayOptions
     from roboyard.cli.run_display import RunDisplay
     from roboyard.cli.terminal import format_count, print_line, print_note, print_result
 
-    with RecordingReplay(
-        recording, topics, exclude or [], start_offset, duration, rate=rate, paused=paused, remap=remap or [],
-        nodes=node or [], loop=loop,
-    ) as playback:  # fmt: skip
+    options = ReplayOptions(
+        topics=topics, exclude=exclude or (), remap=remap or (), start=start_offset, duration=duration,
+        nodes=node or (), loop=loop, rate=rate, paused=paused,
+    )  # fmt: skip
+    with RecordingReplay(recording, options) as playback:
         for warning in playback.warnings:
             print_note(f"warning: {warning}")
         playback.add_nodes(parameter or [], robot)

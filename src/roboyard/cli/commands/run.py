@@ -298,7 +298,7 @@ def print_metrics(document: Mapping[str, Any]) -> None:
     from roboyard.evaluation.plugin import shown_metrics
 
     found = [(metric, document[metric.name]) for metric in shown_metrics() if document.get(metric.name) is not None]
-    print_line("  " + ", ".join(f"{metric.shown} {metric.format_value(value)}" for metric, value in found))
+    print_line("  " + ", ".join(f"{metric.summary_label} {metric.format_value(value)}" for metric, value in found))
 
 
 _ENDINGS = {"done": "criteria failed", "failed": "failed", "killed": "killed"}

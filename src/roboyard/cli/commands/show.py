@@ -26,7 +26,7 @@ from roboyard.cli.options import (
     TimeOption,
     TreeOption,
 )
-from roboyard.cli.source import LiveSource, Source, absolute_name, open_source
+from roboyard.cli.source import DataSource, LiveSource, absolute_name, open_source
 from roboyard.cli.terminal import flush_output, format_time, print_fields, print_line, print_result
 from roboyard.errors import InputError
 
@@ -297,7 +297,7 @@ def _print_tree(playback: Playback, time_ns: int, *, json: bool, shows_time: boo
     flush_output()
 
 
-def _find_tree_node(source: Source, node_name: str) -> str:
+def _find_tree_node(source: DataSource, node_name: str) -> str:
     names = {topic.name for topic in source.topics()}
     nodes = sorted(name[:-5] for name in names if name.endswith("/tree") and f"{name[:-5]}/events" in names)
     if node_name and absolute_name(node_name) in nodes:

@@ -28,7 +28,7 @@ from roboyard.errors import InputError
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from roboyard.cli.source import Source, TopicSummary
+    from roboyard.cli.source import DataSource, TopicSummary
     from roboyard.record.topic_statistics import ReceivedSizes
 
 
@@ -381,7 +381,7 @@ class SavedMap:
         return f"{self.file}: {size}, {self.topic} at {self.time:.3f} s"
 
 
-def save_topic_map(source: Source, topic: str, file: Path, mode: str) -> SavedMap:
+def save_topic_map(source: DataSource, topic: str, file: Path, mode: str) -> SavedMap:
     """Save the last map of a recording, or the next map of a live run; of a latched topic that is the present one.
 
     Args:

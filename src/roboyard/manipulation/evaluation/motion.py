@@ -517,7 +517,7 @@ def _read_clearance(recording: Recording, topic: str) -> Array:
 def goals_figure(trace: ArmMotionTrace) -> str:
     """Draw the goals of the tool from above and from the side, in their order [m]."""
     with figure_style():
-        figure, (above, side) = new_figure(_WIDTH, 3.6, columns=2, share_axes=False)
+        figure, (above, side) = new_figure(_WIDTH, 3.6, columns=2, use_common_axes=False)
         for axes, (i, j), names in ((above, (0, 1), ("x", "y")), (side, (0, 2), ("x", "z"))):
             axes.plot(trace.goals[:, i], trace.goals[:, j], color=MUTED, lw=0.6)
             for outcome, color in _OUTCOME_COLORS.items():

@@ -637,7 +637,7 @@ def _place_errors_figure(attempts: list[PickPlaceAttempt]) -> str:
     """Draw the errors of places in their order, and their distribution."""
     errors = np.array([1e3 * attempt.error for attempt in attempts if attempt.is_done and attempt.error is not None])
     with figure_style():
-        figure, (axes, counts) = new_figure(8.6, 2.6, columns=2, share_axes=False)
+        figure, (axes, counts) = new_figure(8.6, 2.6, columns=2, use_common_axes=False)
         axes.plot(np.arange(1, len(errors) + 1), errors, "o", ms=4, color=COMMAND)
         axes.axhline(float(errors.mean()), color=GOOD, lw=1.0, label=f"mean {errors.mean():.2f} mm")
         p95 = float(np.percentile(errors, 95))

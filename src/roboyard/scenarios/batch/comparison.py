@@ -102,7 +102,9 @@ def compare_variants(
     variants = {", ".join(assignments): assignments for assignments in product(*(_assignments(text) for text in vary))}
     if len(variants) < 2:
         raise InputError(
-            "there is nothing to compare", location="--vary", valid="at least two values: method=own,thesis"
+            "a comparison needs at least two variants",
+            location="--vary",
+            valid="at least two values: method=own,thesis",
         )
     loaded_variants = [
         load_scenario(scenario, overrides=(*options.overrides, *assignments)) for assignments in variants.values()

@@ -63,14 +63,14 @@ def open_batch_folder(name: str, out: str | Path | None, base: str | Path, heade
     """Open the folder of a batch: a new one, or one that holds the same batch.
 
     Raises:
-        InputError: The folder holds something else, or another batch.
+        InputError: The folder is not empty and holds no batch, or holds another batch.
         RunError: The folder cannot be created.
     """
     folder = Path(out) if out is not None else create_numbered_folder(f"{name}-batch", base).path
     if folder.is_dir() and any(folder.iterdir()):
         summary = folder / SUMMARY
         if not summary.is_file():
-            raise InputError(f"{folder} holds something else than a batch", valid="a new folder, or that of the batch")
+            raise InputError(f"{folder} is not empty and holds no batch", valid="a new folder, or that of the batch")
         stored_header = read_header(summary)
         for key in dict.fromkeys((*header, *_OPTIONAL_HEADER_KEYS)):
             if stored_header.get(key) != header.get(key):
@@ -95,14 +95,14 @@ def read_header(path: Path) -> dict[str, Any]:
     """Return the content of batch.json.
 
     Raises:
-        InputError: The file cannot be read, is of no batch, or of a newer format.
+        InputError: The file cannot be read, is not the summary of a batch, or has a newer format.
     """
     try:
         header = json.loads(path.read_text("utf-8"))
     except (OSError, ValueError) as error:
         raise InputError(f"cannot be read: {error}", location=str(path), valid=f"the {SUMMARY} of a batch") from error
     if not isinstance(header, dict) or not isinstance(header.get("scenario"), str):
-        raise InputError("is of no batch", location=str(path), valid=f"the {SUMMARY} of a batch")
+        raise InputError("is not the summary of a batch", location=str(path), valid=f"the {SUMMARY} of a batch")
     version = header.get("format", 1)
     if version not in (1, FORMAT):
         raise InputError(

@@ -23,7 +23,7 @@ class BatchOptions:
     A batch that was stopped or killed continues if ``out`` names its folder again: finished runs are not repeated.
 
     Raises:
-        InputError: There are no runs, or ``keep`` has another value.
+        InputError: There are no runs, or ``stored_runs`` has another value.
     """
 
     runs: int = parameter(low=1, doc="number of runs, each with its own seed; with design `grid` at each grid point")
@@ -42,7 +42,7 @@ class BatchOptions:
         None, doc="new folder, or that of a batch to continue; default: a new one in `runs_folder`"
     )
     runs_folder: str | Path = parameter("runs", doc="folder in which new folders are created")
-    keep: StoredRuns = parameter("failed", doc="runs whose folders stay on disk: failed, all or none")
+    stored_runs: StoredRuns = parameter("failed", doc="runs whose folders stay on disk: failed, all or none")
     video: bool = parameter(False, doc="make a video of each failed run whose folder stays")
     baseline: str | Path | None = parameter(
         None, doc="folder or batch.json of an earlier batch, with which this one is compared run by run"
@@ -51,8 +51,8 @@ class BatchOptions:
     def __post_init__(self) -> None:
         if isinstance(self.runs, bool) or not isinstance(self.runs, int) or self.runs < 1:
             raise InputError(f"{self.runs!r} runs", location="--runs", valid="at least 1")
-        if self.keep not in _STORED_RUNS:
+        if self.stored_runs not in _STORED_RUNS:
             raise InputError(
-                f"keep {self.keep!r}{did_you_mean(self.keep, _STORED_RUNS)}", location="--keep",
+                f"keep {self.stored_runs!r}{did_you_mean(self.stored_runs, _STORED_RUNS)}", location="--keep",
                 valid=", ".join(_STORED_RUNS),
             )  # fmt: skip

@@ -243,7 +243,7 @@ class _BatchPlan:
                 (*options.overrides, *trial.assignments),
                 options.smoke,
                 str(folder / trial.name),
-                options.keep,
+                options.stored_runs,
                 options.video,
                 trial.parsed_values,
                 self.lock,

@@ -99,7 +99,9 @@ def parse_distribution(text: str) -> Distribution:
     key, equals, definition = text.partition("=")
     named = re.match(r"([A-Za-z_]+):(.*)", definition, re.DOTALL)
     if not equals or not key.strip() or not definition.strip():
-        raise InputError(f"{text!r} varies nothing", location=_LOCATION, valid=f"key=distribution: {_ALL_FORMS}")
+        raise InputError(
+            f"{text!r} has no key or no distribution", location=_LOCATION, valid=f"key=distribution: {_ALL_FORMS}"
+        )
     if named is None:
         return Distribution(key, "choice", values=_parse_choices(definition, text))
     kind, body = named[1], named[2]

@@ -104,7 +104,7 @@ def run_suite(
         pool: Workers to use instead of ``options.workers`` and ``options.cluster``; closed by whoever created them.
 
     Raises:
-        InputError: There is no such baseline or cluster, or the folder holds something else.
+        InputError: There is no such baseline or cluster, or the folder is not empty and holds no suite.
         RunError: The folder cannot be written.
     """
     observer = observer or SuiteObserver()
@@ -149,7 +149,7 @@ def _write_summary(suite: SuiteResult, observer: SuiteObserver) -> None:
 def _open_suite_folder(out: str | Path | None, runs_folder: str | Path) -> Path:
     folder = Path(out) if out is not None else create_numbered_folder(f"{ALL}-batch", runs_folder).path
     if folder.is_dir() and any(folder.iterdir()) and not (folder / SUMMARY).is_file():
-        raise InputError(f"{folder} holds something else than a suite", valid="a new folder, or that of the suite")
+        raise InputError(f"{folder} is not empty and holds no suite", valid="a new folder, or that of the suite")
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:

@@ -32,8 +32,8 @@ class TrialJob:
         seed: Seed of the run.
         overrides: Overrides of the scenario.
         smoke: Whether to run the smoke variant.
-        keep: Runs whose folders stay: "all", "failed" or "none".
-        folder: Folder of the run; nothing is written or removed there if ``keep`` is "none".
+        stored_runs: Runs whose folders stay on disk: "all", "failed" or "none".
+        folder: Folder of the run; nothing is written or removed there if ``stored_runs`` is "none".
         video: Whether to make a video of a failed run.
         varied_values: Values that vary between runs, by key.
         lock: Hash of the batch's package versions (`lock_hash`): workers on other machines must have the same.
@@ -44,7 +44,7 @@ class TrialJob:
     overrides: tuple[str, ...]
     smoke: bool
     folder: str
-    keep: str
+    stored_runs: str
     video: bool = False
     varied_values: dict[str, ScalarValue] = field(default_factory=dict)
     lock: str = ""
@@ -112,13 +112,13 @@ def run_trial(job: TrialJob) -> TrialResult:
 
     A run that cannot start gives a result with its reason instead of an exception, so that the other runs are executed.
     """
-    folder = Path(job.folder) if job.keep != "none" else None
+    folder = Path(job.folder) if job.stored_runs != "none" else None
     try:
         spec = _load_scenario(job.scenario, (*job.overrides, "record.camera_rate=0"), job.smoke).with_seed(job.seed)
         options = RunOptions(
             out=folder,
-            keep_files=folder is not None,
-            write_report=job.keep == "all",
+            write_files=folder is not None,
+            write_report=job.stored_runs == "all",
             video="on_failure" if job.video else "never",
             serve=False,
         )
@@ -164,7 +164,7 @@ def recover_result(job: TrialJob) -> TrialResult | None:
     Metrics are written before the video is rendered, so a worker that dies then only loses the video.
     """
     folder = RunFolder(Path(job.folder))
-    if job.keep == "none" or not folder.metrics.is_file():
+    if job.stored_runs == "none" or not folder.metrics.is_file():
         return None
     try:
         document = folder.read_metrics()
@@ -184,9 +184,9 @@ def recover_result(job: TrialJob) -> TrialResult | None:
 
 def _to_result(job: TrialJob, outcome: RunResult) -> TrialResult:
     """Return the result of a run, and remove its folder unless the batch keeps it."""
-    is_stored = job.keep == "all" or (job.keep == "failed" and not outcome.success)
+    is_stored = job.stored_runs == "all" or (job.stored_runs == "failed" and not outcome.success)
     if not is_stored:
-        _delete_folder(Path(job.folder) if job.keep != "none" else None)
+        _delete_folder(Path(job.folder) if job.stored_runs != "none" else None)
     elif outcome.folder is not None and outcome.state != "interrupted":  # that one is made again, and somebody waits
         _ensure_report(outcome.folder)
     return TrialResult(

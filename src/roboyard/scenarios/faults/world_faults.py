@@ -143,7 +143,7 @@ class RemoveFault(FaultConfig):
         """Return the effect that removes the model."""
         if self.name not in context.model_names:
             raise FaultKeyError(
-                f"nothing is called {self.name!r}{did_you_mean(self.name, context.model_names)}", location="name",
+                f"no model {self.name!r}{did_you_mean(self.name, context.model_names)}", location="name",
                 valid=f"there are: {', '.join(context.model_names) or 'none'}",
             )  # fmt: skip
         return ActionEffect(f"{self.name} vanished", lambda: context.run.remove(self.name))

@@ -221,7 +221,7 @@ class PersonTask:
     hand_target: tuple[float, float, float] | None = parameter(
         None, unit="m", doc="[x, y, z] that the hand reaches for"
     )
-    hand: str = parameter("", doc="left or right; default: that of the animation")
+    hand_side: str = parameter("", doc="left or right; default: that of the animation")
 
     def __post_init__(self) -> None:
         if sum(choice is not None for choice in (self.walk, self.animate, self.wait)) != 1:
@@ -290,13 +290,13 @@ class PersonScheduleNode(Node):
         hand_target = msg.Point(*(task.hand_target or (0.0, 0.0, 0.0)))
         goal = action.ActorAnimation.Goal(
             animation_name=task.animate or "", animation_speed=task.speed, has_target=task.hand_target is not None,
-            target=hand_target, hand=task.hand,
+            target=hand_target, hand=task.hand_side,
         )  # fmt: skip
         return self._animation_client.send(goal)
 
 
 _RELOCATION_PERIOD = 0.5
-_REST_SPEED = 0.005
+_MAX_SPEED_AT_REST = 0.005
 """Speed below which an object is at rest [m/s]."""
 
 
@@ -372,7 +372,7 @@ class ObjectRelocationNode(Node[ObjectRelocationNodeConfig]):
         truths = {name: self.simulation.truth(name) for name in self._object_names if name in self.simulation.models}
         positions = {name: (float(state.T_world_base.x), float(state.T_world_base.y)) for name, state in truths.items()}
         for name, truth in truths.items():
-            is_at_rest = float(np.abs(truth.linear_velocity).max()) < _REST_SPEED
+            is_at_rest = float(np.abs(truth.linear_velocity).max()) < _MAX_SPEED_AT_REST
             if not (is_at_rest and _is_in_sector(self._source, *positions[name])):
                 self._resting_since.pop(name, None)
             elif self.now - self._resting_since.setdefault(

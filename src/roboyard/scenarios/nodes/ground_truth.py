@@ -175,14 +175,14 @@ class ObjectGroundTruthNode(Node):
     def setup(self) -> None:
         """Publish all poses."""
         models = {name: self.simulation.models[name].model for name in self.objects}
-        places = [
+        place_names = [
             name
             for name, model in models.items()
             if model.static or any(p.filename == PLACE_PLUGIN for p in model.plugins)
         ]
         self._names_by_topic = {
-            OBJECT_POSES_TOPIC: tuple(name for name in self.objects if name not in places),
-            PLACE_POSES_TOPIC: tuple(places),
+            OBJECT_POSES_TOPIC: tuple(name for name in self.objects if name not in place_names),
+            PLACE_POSES_TOPIC: tuple(place_names),
         }
         self._publishers = {topic: self.publisher(topic, msg.TFMessage, latched=True) for topic in self._names_by_topic}
         self._last_rows: dict[str, list[list[float]]] = {topic: [] for topic in self._names_by_topic}

@@ -342,7 +342,7 @@ def _comparison_figure(comparison: VariantComparison) -> str:
         return ""
     rows = -(-len(displayed_metrics) // _COMPARISON_COLUMNS)
     with figure_style():
-        figure, axes = new_figure(8.6, 2.1 * rows, rows=rows, columns=_COMPARISON_COLUMNS, share_axes=False)
+        figure, axes = new_figure(8.6, 2.1 * rows, rows=rows, columns=_COMPARISON_COLUMNS, use_common_axes=False)
         panels = np.atleast_1d(axes).ravel()
         for panel, name in zip(panels, displayed_metrics, strict=False):
             for k, variant in enumerate(comparison.batches):

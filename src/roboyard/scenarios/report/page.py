@@ -66,7 +66,7 @@ def render_page(
         seed=document["seed"],
         error=document.get("error"),
         tiles=[
-            {"label": metric.shown, "value": metric.format_value(document[metric.name])}
+            {"label": metric.summary_label, "value": metric.format_value(document[metric.name])}
             for metric in shown_metrics()
             if document.get(metric.name) is not None
         ],

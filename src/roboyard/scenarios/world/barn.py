@@ -101,7 +101,9 @@ def load_barn_world(name: str, base: Path | None = None) -> BarnWorld:
     with np.load(path, allow_pickle=False) as file:
         cylinders, cells = file[f"cyl_{number}"].astype(np.float64), file[f"path_{number}"].astype(np.float64)
     if cylinders.ndim != 2 or cylinders.shape[1] != 2 or not np.isfinite(cylinders).all() or cells.shape[1:] != (2,):
-        raise InputError(f"world {number} is none", location=str(path), valid="cyl_N (n, 2) [m], path_N (m, 2) cells")
+        raise InputError(
+            f"world {number} has invalid arrays", location=str(path), valid="cyl_N (n, 2) [m], path_N (m, 2) cells"
+        )
     return BarnWorld(cylinders, _reference_path(cells * CELL_SIZE + _PATH_ORIGIN))
 
 
