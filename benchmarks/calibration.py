@@ -44,7 +44,9 @@ def course(calibrated: DriveCalibrationResult, seed: int) -> tuple[float, float]
             if topic.name != "/joint_states":
                 return
             angles = dict(zip(message.name, message.position.tolist(), strict=True))
-            sides = [np.mean([angles[joint] for joint in wheels[key]]) for key in ("left_joints", "right_joints")]
+            sides = [
+                np.mean([angles[joint] for joint in joints]) for joints in (wheels.left_joints, wheels.right_joints)
+            ]
             for k, odometry in enumerate(estimates):
                 before = odometry.T_odom_base.theta
                 if odometry.update(time_ns, *map(float, sides)) is not None:

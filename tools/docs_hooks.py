@@ -78,7 +78,7 @@ or the option of the command line, that holds the value.
 
 The first line of a scenario file names its schema, so that editors complete and check keys without a network:
 `# yaml-language-server: $schema=PATH`. `roboyard new scenario` and the `scenario.yaml` of a run contain it. Other files
-have schemas too: `roboyard schema` lists them, `roboyard schema --all DIR` writes them.
+have schemas too: `roboyard schema` lists them, `roboyard schema --out DIR` writes them.
 
 The schema refuses unknown and missing keys, wrong types, units, choices, and numbers out of bounds. `roboyard check
 scenario` refuses the same, in the scenario, in each variant, and with each value of each option. In addition it checks

@@ -11,7 +11,7 @@ from tests.harness.live_run import live_time_ns, run_in_terminal, wait_for_live_
 @pytest.mark.slow
 def test_keys_pause_step_resume_and_end_a_run(scenario: Path) -> None:
     with run_in_terminal("run", scenario, "--duration", "600", "--paused", "--rate", "1", "--no-video") as terminal:
-        terminal.wait_for(r"short: 0\.000 of 600 s  paused  \[space\] go on  \[s\] step  \[q\] end")
+        terminal.wait_for(r"short: 0\.000 of 600 s  paused  \[space\] resume  \[s\] step  \[q\] stop")
         start = live_time_ns() * 1e-9
         terminal.press("s")
         first = wait_for_live_time(start + 1e-9)
@@ -21,7 +21,7 @@ def test_keys_pause_step_resume_and_end_a_run(scenario: Path) -> None:
         wait_for_live_time(first + 0.1)
         terminal.wait_for("paused")
         terminal.press(" ")
-        terminal.wait_for(r"real time  \[space\] pause  \[q\] end")
+        terminal.wait_for(r"real time  \[space\] pause  \[q\] stop")
         terminal.press("s")
         terminal.wait_for("paused")
         time_ns = live_time_ns()

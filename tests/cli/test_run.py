@@ -144,7 +144,7 @@ def test_signal_ends_a_run_with_complete_files(command: Command, scenario: Path,
     assert result.code == code
     assert result.out.startswith("interrupted: short, seed 0; criteria are not evaluated\n")
     assert "Traceback" not in result.out + result.err
-    assert "ending in order" in result.err
+    assert "stopping" in result.err
     assert command("bag", "info", "out", "--json").json["complete"]
     assert json.loads(Path("out/metrics.json").read_text())["state"] == "interrupted"
     assert Path("out/report.html").is_file()
@@ -392,7 +392,7 @@ def test_batch_stopped_while_drawing_a_video_keeps_the_run(command: Command, sce
         run.send_signal(signal.SIGINT)
         result = run.wait()
     assert result.code == 130
-    assert "stopped after 1 of 2 runs; the same command with --out out goes on" in result.err
+    assert "stopped after 1 of 2 runs; the same command with --out out continues" in result.err
     (line,) = Path("out/results.jsonl").read_text().splitlines()
     assert (json.loads(line)["seed"], json.loads(line)["state"]) == (0, "done")
     assert Path("out/seed-000000/report.html").is_file()

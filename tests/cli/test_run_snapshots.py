@@ -21,7 +21,7 @@ def test_live_run_is_saved_and_resumed(command: Command, scenario: Path) -> None
     words = ("run", scenario, "--duration", "1.5", "--no-video", "--out")
     with LiveRun(*words, "first", "--rate", "1") as run:
         run.wait_for_time(0.2)
-        path = command("snapshot", "--json").json["state"]
+        path = command("snapshot", "--json").json["file"]
         result = run.wait()
     assert result.code == 0, result
     assert Path(path).parent == Path("first").resolve()

@@ -226,7 +226,12 @@ def test_walker_through_the_workspace_is_touched_only_if_unseen(seen: bool) -> N
         robot.add_node(TrueTool(arm=robot.arm_truth), "tip")
         truth = "/truth/anna/odom"
         node = PedestrianNode(
-            base=run.simulation.base("anna"), truth_topic=truth, route=route, speed=0.6, heeds=("/tip",), room=0.5
+            base=run.simulation.base("anna"),
+            truth_topic=truth,
+            route=route,
+            speed=0.6,
+            avoided_topics=("/tip",),
+            clearance=0.5,
         )
         walker.add_node(node, "walk")
         cell.add_move_node(people_topics=(truth,) if seen else (), replans=1000)

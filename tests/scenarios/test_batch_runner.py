@@ -165,7 +165,7 @@ def test_varied_values_reach_their_runs_and_the_report(scenario: str, tmp_path: 
     )
     assert (repeated.resumed_count, repeated.results, len(pool.jobs)) == (8, result.results, 8)
     page = (out / "report.html").read_text()
-    assert "Success over what was varied" in page
+    assert "Success rate over the varied values" in page
     assert "point-001-seed-000004/report.html" in page
     with pytest.raises(InputError, match="ran with vary"):
         run_and_report(
@@ -303,7 +303,7 @@ def test_killed_worker_process_loses_only_its_run(scenario: str, tmp_path: Path)
         ("false", "done"), ("true", "lost"), ("false", "done"), ("true", "lost"),
     ]  # fmt: skip
     assert all("exit code -9" in r.reason and "memory" in r.reason for r in found.failures)
-    assert "lost with their workers" in (out / "report.html").read_text()
+    assert "lost because their workers died" in (out / "report.html").read_text()
 
 
 @pytest.mark.parametrize("scenario", ["scenario.yaml", "nowhere.yaml"])

@@ -53,7 +53,11 @@ SHOWN_WITHOUT_KIND = (RegistryKind.ROBOTS, RegistryKind.WORLDS, RegistryKind.SCE
 def list_entries(
     kind: Annotated[
         RegistryKind | None,
-        typer.Argument(metavar="[KIND]", help="Kind of entries; default: robots, worlds, scenarios and live runs."),
+        typer.Argument(
+            metavar="[KIND]",
+            help="Kind of entries (below); default: robots, worlds, scenarios and live runs.",
+            show_choices=False,
+        ),
     ] = None,
     name: Annotated[
         str | None,
@@ -64,6 +68,9 @@ def list_entries(
     json: JsonOption = False,
 ) -> None:
     """List robots, worlds, scenarios, nodes and live runs.
+
+    Kinds: robots, worlds, devices, objects, scenarios, nodes, sensors, planners, controllers, layers, faults, terrains,
+    tree-nodes, world-sources, metrics and runs.
 
     `roboyard list nodes NAME` shows the topics and the parameters of a node.
     """

@@ -11,17 +11,21 @@ import numpy as np
 
 from roboyard.bus import Node, TransformError
 from roboyard.bus.actions import GoalHandle
+from roboyard.compute import expect_kernels
 from roboyard.config import Config, parameter
 from roboyard.errors import ConfigError, InputError
 from roboyard.geometry import SE3
 from roboyard.messages import action, msg
 from roboyard.messages.convert import image_to_msg, jpeg_to_msg, make_header
+from roboyard.vision.discs.candidates import vote
 from roboyard.vision.discs.config import DiscConfig
+from roboyard.vision.discs.conics import fit_ellipse
 from roboyard.vision.discs.detect import find_discs
 from roboyard.vision.discs.drawing import draw_discs, draw_ways
 from roboyard.vision.discs.looks import Steady, steady
 from roboyard.vision.discs.pairs import DiscPair, disc_pairs
 from roboyard.vision.discs.place import PlacedDisc, place_discs
+from roboyard.vision.discs.search import search
 from roboyard.vision.discs.tracks import Track, tracked
 from roboyard.vision.hand_eye_file import read_mount
 from roboyard.vision.nodes.camera_input import CameraInput, View
@@ -139,6 +143,7 @@ class DiscFinderNode(Node[DiscFinderNodeConfig]):
         )
         self.action_server("look", action.LookForDiscs, self._on_goal, on_goal_restored=self._begin)
         self.timer(0.05, self._watch)
+        expect_kernels(vote, search, fit_ellipse)
         self.report_health("ok", "waits for pictures")
 
     # -- pictures ------------------------------------------------------------------------------------------------------
