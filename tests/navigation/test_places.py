@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from roboyard.geometry import SE2
@@ -26,6 +26,7 @@ def test_places_have_clearance_and_are_reachable(seed: int, share: float, room: 
 
     def roomy(cell: tuple[int, int]) -> bool:
         away = np.hypot(*(solid - frame.cell_centers(cell)).T).min() if len(solid) else np.inf
+        assume(abs(away - room) > 1e-9)  # which side of the limit rounding puts it on is not stated
         return bool(away > room)
 
     if not roomy((20, 20)):
