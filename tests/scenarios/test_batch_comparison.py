@@ -64,7 +64,7 @@ def test_compared_variants_equal_their_single_batches(scenario: str, tmp_path: P
 
 def test_metrics_that_summaries_show_are_compared_before_those_of_criteria(scenario: str, tmp_path: Path) -> None:
     options = BatchOptions(
-        runs=1, runs_folder=tmp_path, keep="none", overrides=("criteria.covers_distance=final_x > -9",)
+        runs=1, runs_folder=tmp_path, stored_runs="none", overrides=("criteria.covers_distance=final_x > -9",)
     )
     found = compare_and_report(scenario, ["duration=0.2,0.6"], options, pool=paper_pool())
     assert found.compared_metrics == ("cycles", "path_length", "final_x")
