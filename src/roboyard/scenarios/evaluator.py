@@ -248,12 +248,16 @@ class Evaluator:
         self, run_metrics: Mapping[str, MetricValue], names: Collection[str] | None = None
     ) -> dict[str, MetricValue]:
         """Return all metrics under the names that criteria use; with ``names`` only those of their collectors."""
-        robots = self.metrics_by_robot(names)
-        first_robot = next(iter(robots.values()), {})
-        by_full_name = {
-            f"{robot}.{name}": value for robot, metrics in robots.items() for name, value in metrics.items()
-        }
-        return {**run_metrics, **first_robot, **by_full_name}
+        return name_metrics(run_metrics, self.metrics_by_robot(names))
+
+
+def name_metrics(
+    run_metrics: Mapping[str, MetricValue], robots: Mapping[str, Mapping[str, MetricValue]]
+) -> dict[str, MetricValue]:
+    """Return metrics by the names that criteria use: the run's and the first robot's plain, all as `robot.metric`."""
+    first_robot = next(iter(robots.values()), {})
+    by_full_name = {f"{robot}.{name}": value for robot, metrics in robots.items() for name, value in metrics.items()}
+    return {**run_metrics, **first_robot, **by_full_name}
 
 
 def _collector_key(collector: MetricCollector) -> str:

@@ -27,6 +27,7 @@ from roboyard.errors import InputError, RoboyardError, RunError, describe_except
 from roboyard.record import McapWriter, open_recording, recorded_inputs
 from roboyard.scenarios.assembly import build_run
 from roboyard.scenarios.criteria import Criterion, CriterionResult
+from roboyard.scenarios.evaluator import name_metrics
 from roboyard.scenarios.faults.injection import create_fault
 from roboyard.scenarios.loading import LoadedScenario
 from roboyard.scenarios.nodes.faults import FaultServiceNode
@@ -238,12 +239,14 @@ def _create_video_recorder(execution: _Execution, run: Run) -> VideoRecorder | N
 
 def evaluate(run: Run, scenario: ResolvedScenario, end: RunEnd) -> dict[str, Any]:
     """Evaluate the criteria of a finished run, and build its metrics document (metrics.json)."""
+    measurements = run.measure()
     if end.state == "done":
-        metrics, rejections = run.evaluation.flat_metrics(run.totals()), run.evaluation.rejection_reasons()
+        robots = {name: robot["metrics"] for name, robot in measurements.robots.items()}
+        metrics, rejections = name_metrics(measurements.totals, robots), run.evaluation.rejection_reasons()
         results = [criterion.evaluate(metrics, name, rejections) for name, criterion in scenario.criteria.items()]
     else:
         results = _unevaluated(scenario, end.state)
-    return build_metrics_document(_header(scenario), run.measure(), state=end.state, error=end.error, results=results)
+    return build_metrics_document(_header(scenario), measurements, state=end.state, error=end.error, results=results)
 
 
 def write_outputs(
