@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
@@ -160,6 +160,32 @@ def echo(
                 flush_output()
 
 
+def _measure_sizes(
+    topic: str,
+    run: str | None,
+    file: Path | None,
+    count: int | None,
+    window: int,
+    json: bool,
+    compute: Callable[[str, ReceivedSizes], Any],
+    format_text: Callable[[Any], str],
+) -> None:
+    """Print statistics of the times and sizes of messages: of a live run about once a second, and at the end."""
+    from roboyard.cli.source import open_source
+    from roboyard.cli.terminal import print_line, print_result
+    from roboyard.cli.topic_statistics import receive_sizes
+
+    with open_source(run, file) as source:
+        name = source.topic(topic).name
+
+        def report(received_sizes: ReceivedSizes) -> None:
+            print_line(format_text(compute(name, received_sizes)))
+
+        on_update = report if source.is_live and not json else None
+        result = compute(name, receive_sizes(source, name, count, window, on_update))
+    print_result(result, json, lambda found: print_line(format_text(found)))
+
+
 @app.command("hz")
 def hz(
     topic: TopicArgument,
@@ -170,20 +196,10 @@ def hz(
     json: JsonOption = False,
 ) -> None:
     """Measure the rate of a topic in simulated time."""
-    from roboyard.cli.source import open_source
-    from roboyard.cli.terminal import print_line, print_result
-    from roboyard.cli.topic_statistics import format_rate, receive_sizes
+    from roboyard.cli.topic_statistics import format_rate
     from roboyard.record.topic_statistics import compute_rate
 
-    with open_source(run, file) as source:
-        name = source.topic(topic).name
-
-        def report(received_sizes: ReceivedSizes) -> None:
-            print_line(format_rate(compute_rate(name, received_sizes)))
-
-        on_update = report if source.is_live and not json else None
-        result = compute_rate(name, receive_sizes(source, name, count, window, on_update))
-    print_result(result, json, lambda found: print_line(format_rate(found)))
+    _measure_sizes(topic, run, file, count, window, json, compute_rate, format_rate)
 
 
 @app.command("bw")
@@ -196,20 +212,10 @@ def bw(
     json: JsonOption = False,
 ) -> None:
     """Measure the bandwidth of a topic per simulated second."""
-    from roboyard.cli.source import open_source
-    from roboyard.cli.terminal import print_line, print_result
-    from roboyard.cli.topic_statistics import format_bandwidth, receive_sizes
+    from roboyard.cli.topic_statistics import format_bandwidth
     from roboyard.record.topic_statistics import compute_bandwidth
 
-    with open_source(run, file) as source:
-        name = source.topic(topic).name
-
-        def report(received_sizes: ReceivedSizes) -> None:
-            print_line(format_bandwidth(compute_bandwidth(name, received_sizes)))
-
-        on_update = report if source.is_live and not json else None
-        result = compute_bandwidth(name, receive_sizes(source, name, count, window, on_update))
-    print_result(result, json, lambda found: print_line(format_bandwidth(found)))
+    _measure_sizes(topic, run, file, count, window, json, compute_bandwidth, format_bandwidth)
 
 
 @app.command("delay")
