@@ -20,6 +20,9 @@ from roboyard.grids.floor_plan import FloorPlan
 FootprintPolygon: TypeAlias = tuple[tuple[float, float], ...]
 """Corners of a robot's outline on the ground, seen from its base frame [m]."""
 
+PlanarPose: TypeAlias = tuple[float, float, float]
+"""x [m], y [m] and yaw [rad] of a robot's base, as samples of a path are kept."""
+
 MetricValue: TypeAlias = float | int | bool | str
 """Value of a metric.  A metric that has no meaning in a run has no value: it is left out."""
 

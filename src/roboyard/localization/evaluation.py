@@ -7,14 +7,13 @@ from bisect import insort
 from collections.abc import Mapping
 from typing import Any, ClassVar, Self
 
-from roboyard.evaluation.collector import MessageHandler, Metric, MetricCollector, MetricValue, RobotContext
+from roboyard.evaluation.collector import MessageHandler, Metric, MetricCollector, MetricValue, PlanarPose, RobotContext
 from roboyard.evaluation.plugin import RunPlugin
 from roboyard.geometry import SE2, wrap_angle
 from roboyard.messages.convert.poses import pose_to_xy_yaw
 from roboyard.messages.time import to_nanoseconds
 
 _MAX_PENDING = 10_000
-PlanarPose = tuple[float, float, float]
 
 
 class OdometryMetrics(MetricCollector):

@@ -17,6 +17,7 @@ from roboyard.evaluation.collector import (
     Metric,
     MetricCollector,
     MetricValue,
+    PlanarPose,
     RobotContext,
     TimelineEvent,
 )
@@ -29,8 +30,6 @@ from roboyard.messages.convert.uuids import uuid_from_msg
 if TYPE_CHECKING:
     from roboyard.navigation import Costmap, Footprint
 
-
-PlanarPose = tuple[float, float, float]
 
 _CLEARANCE_RESOLUTION = 0.02
 _FINAL_STATES = ("succeeded", "aborted", "canceled")
