@@ -16,10 +16,10 @@ from typing import Any
 from roboyard.bringup import catalog
 from roboyard.bringup.node_documentation import NodeDescription, describe_node
 from roboyard.config import SchemaRow, schema_rows
-from roboyard.evaluation.plugin import robot_metrics
+from roboyard.evaluation.plugin import robot_metrics, scenario_keys
 from roboyard.scenarios import operator
 from roboyard.scenarios.faults.schema import FAULTS, FaultConfig, LastingFault, TriggeredFault
-from roboyard.scenarios.schema import ScenarioConfig
+from roboyard.scenarios.schema import complete_config_class
 
 FOLDER = "reference/nodes"
 METRICS_PAGE = Path(__file__).resolve().parents[1] / "docs" / "reference" / "metrics.md"
@@ -120,10 +120,13 @@ STEPS = {
 
 def make_scenario_page() -> str:
     """Return the text of the page of scenario files."""
-    rows = schema_rows(ScenarioConfig)
+    rows = schema_rows(complete_config_class())
     lines = [SCENARIO_INTRODUCTION, "## Keys", "", *_make_key_table(row for row in rows if not _is_nested(row.key)), ""]
-    for section, title in SECTION_TITLES.items():
+    titles = {**{key: key.replace("_", " ").capitalize() for key in scenario_keys()}, **SECTION_TITLES}
+    for section, title in titles.items():
         nested = [row for row in rows if row.key.startswith(f"{section}.")]
+        if not nested:
+            continue
         lines += [f"## {title}", "", *_make_key_table(nested), ""]
     lines += [*_make_operator_section(), *_make_fault_section()]
     return "\n".join(lines) + "\n## Python\n\n::: roboyard.scenarios\n"

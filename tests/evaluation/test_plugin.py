@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 
 import pytest
 
+from roboyard.config import parse_yaml
 from roboyard.errors import ConfigError
 from roboyard.evaluation import Metric, MetricCollector, PageSection, RobotContext, RunPlugin
 from roboyard.evaluation.plugin import (
@@ -15,9 +17,13 @@ from roboyard.evaluation.plugin import (
     page_sections,
     robot_metrics,
     robot_resources,
+    scenario_keys,
     shown_metrics,
 )
+from roboyard.evaluation.scenario_key import ScenarioKey
 from roboyard.evaluation.topics import RobotTopics
+from roboyard.scenarios.loading import load_scenario
+from roboyard.scenarios.schema import complete_config_class, load_config
 
 
 def make_collector(*names: str, overrides: tuple[str, ...] = (), position: int = 1000) -> type[MetricCollector]:
@@ -128,3 +134,41 @@ def test_shown_metrics_begin_with_those_of_the_run() -> None:
     names = [metric.name for metric in shown_metrics()]
     assert names[:3] == ["sim_time", "real_time_factor", "messages"]
     assert {"path_length", "contacts"} <= set(names)
+
+
+def make_key(name: str) -> ScenarioKey[float]:
+    """Return a scenario key that changes nothing."""
+    return type("Key", (ScenarioKey,), {"key": name, "config": float, "doc": "a number"})()
+
+
+@pytest.mark.parametrize("name", ["movement", "two words", "class"])
+def test_scenario_key_that_is_taken_or_no_name_is_refused(install, name: str) -> None:
+    install(scenario_keys=(make_key(name),))
+    with pytest.raises(ConfigError, match=rf"the scenario key '{name}' .*") as caught:
+        scenario_keys()
+    assert str(caught.value).startswith("run plug-in ")
+
+
+def test_scenario_key_of_the_schema_itself_is_refused(install) -> None:
+    install(scenario_keys=(make_key("robots"),))
+    with pytest.raises(ConfigError, match=r"contributes the scenario key 'robots', which there is already"):
+        complete_config_class()
+
+
+def test_scenario_with_a_contributed_key_states_its_value(install) -> None:
+    install(scenario_keys=(make_key("altitude"),))
+    stated = load_config(parse_yaml("{world: empty, duration: 1, altitude: 3}", "mine.yaml"))
+    assert stated.plugin_values() == {"altitude": 3.0}
+    assert stated == load_config(parse_yaml("{world: empty, duration: 1, altitude: 3.0}", "mine.yaml"))
+    assert load_config(parse_yaml("{world: empty, duration: 1}", "mine.yaml")).plugin_values() == {}
+    with pytest.raises(ConfigError, match=r"mine.yaml:1, altitude: is the text 'high'"):
+        load_config(parse_yaml("{world: empty, duration: 1, altitude: high}", "mine.yaml"))
+
+
+def test_paths_of_a_contributed_key_hold_for_scenarios_in_other_folders(tmp_path: Path) -> None:
+    (tmp_path / "base").mkdir()
+    (tmp_path / "base" / "lift.xml").touch()
+    (tmp_path / "base" / "base.yaml").write_text("{world: empty, duration: 1, movement: lift.xml}")
+    (tmp_path / "mine.yaml").write_text("extends: base/base.yaml")
+    loaded = load_scenario(tmp_path / "mine.yaml")
+    assert loaded.config.plugin_values() == {"movement": str(tmp_path / "base" / "lift.xml")}

@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from roboyard.bringup.robot_config import RobotPackage
 from roboyard.bringup.robot_loader import load_robot
+from roboyard.bringup.robot_nodes import DescribedRobot
 from roboyard.description import Model
 from roboyard.errors import InputError
-from roboyard.walking import Walker, load_walker
+from roboyard.walking import Walker
 
 if TYPE_CHECKING:
     from roboyard.walking import Rig
@@ -39,16 +39,10 @@ def load_legged_robot_and_model(
     """Load the legs of a robot and return them with its description; see `load_legged_robot`."""
     package = load_robot(robot, base_folder, dict(arguments or {}), use_calibration=False)
     model = package.load_model(arguments)
-    legged_robot = create_legged_robot(package, model)
+    legged_robot: Walker | None = DescribedRobot(package, model).resource("legs")
     if legged_robot is None:
         raise InputError("has no legs", location=str(package.source), valid="a robot whose YAML names a file of `legs`")
     return legged_robot, model
-
-
-def create_legged_robot(package: RobotPackage, model: Model) -> Walker | None:
-    """Create the legs of a package with a loaded description; None if the robot has none. Raises ConfigError."""
-    path = package.companion_file("legs")
-    return None if path is None else load_walker(path, model)
 
 
 def load_free_gait_model(

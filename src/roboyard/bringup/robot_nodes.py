@@ -5,22 +5,23 @@ from __future__ import annotations
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Protocol, Self
 
 from roboyard.bringup.catalog import resolve_node_class
 from roboyard.bringup.joint_groups import RobotJoints
-from roboyard.bringup.legged_robot import create_legged_robot
 from roboyard.bringup.robot_config import RobotPackage
 from roboyard.bus import Bus, Node
 from roboyard.config import did_you_mean
 from roboyard.config.registry import Registry
 from roboyard.control.owners import JointOwners
+from roboyard.description import Model
 from roboyard.description.extent import FootprintPolygon, footprint_polygon
 from roboyard.errors import ConfigError, describe_exception
+from roboyard.evaluation.scenario_key import RobotFiles
 from roboyard.manipulation import Groups
-from roboyard.walking import Walker
 
 
 class RobotResources(Mapping[str, Any]):
@@ -150,6 +151,10 @@ class RobotBringup(ABC):
         """Corners of its footprint in its base frame [m]: as its file states them, else as its shapes say."""
         return footprint_polygon(self.package.config.footprint, self.model)
 
+    def companion_file(self, key: str) -> Path | None:
+        """Return the path of a file that its YAML file names under a key; None without. Raises ConfigError."""
+        return self.package.companion_file(key)
+
     def resources(self) -> Mapping[str, Any]:
         """Return what its nodes may be given, by name: what its package says, and what its host offers.
 
@@ -260,17 +265,57 @@ class RobotBringup(ABC):
         return node
 
 
-def _joint_groups(robot: RobotBringup) -> Groups:
+class ResourceOwner(RobotFiles, Protocol):
+    """A robot for which resources are created: a `DescribedRobot`, or a `RobotBringup` with its nodes."""
+
+    @property
+    def joints(self) -> RobotJoints:
+        """Its description with servo gains and start positions, and its joint groups."""
+
+
+@dataclass(frozen=True)
+class DescribedRobot:
+    """A robot that is on no bus: its package and its loaded description.
+
+    Attributes:
+        package: Its package.
+        model: Its description.
+    """
+
+    package: RobotPackage
+    model: Model
+
+    @property
+    def name(self) -> str:
+        """Name of its kind."""
+        return self.package.name
+
+    @cached_property
+    def joints(self) -> RobotJoints:
+        """Its description with servo gains and start positions, and its joint groups."""
+        return RobotJoints.from_package(self.package, self.model)
+
+    def companion_file(self, key: str) -> Path | None:
+        """Return the path of a file that its YAML file names under a key; None without. Raises ConfigError."""
+        return self.package.companion_file(key)
+
+    def resource(self, name: str) -> Any:
+        """Return a resource of `ROBOT_RESOURCES`, created anew; None where the robot has none.
+
+        Raises:
+            UnknownNameError: There is no resource of this name.
+            RoboyardError: A file that it is created from is wrong.
+        """
+        return ROBOT_RESOURCES[name](self)
+
+
+def _joint_groups(robot: ResourceOwner) -> Groups:
     return robot.joints.groups
 
 
-def _legs(robot: RobotBringup) -> Walker | None:
-    return create_legged_robot(robot.package, robot.model)
-
-
-ResourceProvider = Callable[[RobotBringup], Any]
+ResourceProvider = Callable[[ResourceOwner], Any]
 """Creates a resource of a robot's nodes; returns None where the robot has none."""
 ROBOT_RESOURCES: Registry[ResourceProvider] = Registry(
-    "robot resource", group="roboyard.robot_resources", built_in={"groups": _joint_groups, "legs": _legs}
+    "robot resource", group="roboyard.robot_resources", built_in={"groups": _joint_groups}
 )
-"""Resources that are created when the first node of a robot asks for them."""
+"""Resources that are created when the first node of a robot asks for them; ``legs`` is one that walking offers."""

@@ -1,6 +1,6 @@
-"""What a package contributes to the evaluation of a run: metric collectors and report sections.
+"""What a package contributes to runs: metric collectors, report sections and keys of scenario files.
 
-`RunPlugin` is what a package registers; the other names are what its collectors and sections are made of.
+`RunPlugin` is what a package registers; the other names are what its collectors, sections and keys are made of.
 """
 
 from typing import TYPE_CHECKING
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
         TimelineEvent,
     )
     from roboyard.evaluation.plugin import PageSection, RunPlugin
+    from roboyard.evaluation.scenario_key import RobotSetup, RunBuilder, ScenarioKey
     from roboyard.evaluation.section import ReportSection, ReportTable, SectionContext
 
 __all__ = [
@@ -30,7 +31,10 @@ __all__ = [
     "ReportSection",
     "ReportTable",
     "RobotContext",
+    "RobotSetup",
+    "RunBuilder",
     "RunPlugin",
+    "ScenarioKey",
     "SectionContext",
     "TimelineEvent",
 ]
@@ -41,5 +45,6 @@ __getattr__, __dir__ = lazy_exports(__name__, {
         "TimelineEvent",
     ),
     "plugin": ("PageSection", "RunPlugin"),
+    "scenario_key": ("RobotSetup", "RunBuilder", "ScenarioKey"),
     "section": ("ReportSection", "ReportTable", "SectionContext"),
 })  # fmt: skip

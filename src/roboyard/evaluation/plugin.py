@@ -1,4 +1,4 @@
-"""What a package contributes to the evaluation of a run: metric collectors, report sections, resources of robots.
+"""What a package contributes to a run: metric collectors, report sections, resources of robots, scenario keys.
 
 A package offers one `RunPlugin` by an entry point of the group ``roboyard.run_plugins``.  Roboyard's own rooms do the
 same, so that a run knows no domain by name.
@@ -6,13 +6,15 @@ same, so that a run knows no domain by name.
 
 from __future__ import annotations
 
+import keyword
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Any, Final
 
 from roboyard.config.registry import Registry
 from roboyard.errors import ConfigError
 from roboyard.evaluation.collector import Metric, MetricCollector, ResourceFactory
+from roboyard.evaluation.scenario_key import ScenarioKey
 from roboyard.evaluation.section import SectionBuilder
 
 RUN_METRICS: Final = (
@@ -48,12 +50,14 @@ class RunPlugin:
         collectors: Classes of which each robot gets one collector, if it has something to measure.
         sections: Sections of the report.
         resources: What collectors and sections may ask a `RobotContext` for, by name.
+        scenario_keys: Keys of scenario files.
     """
 
     name: str
     collectors: tuple[type[MetricCollector], ...] = ()
     sections: tuple[PageSection, ...] = ()
     resources: Mapping[str, ResourceFactory] = field(default_factory=dict)
+    scenario_keys: tuple[ScenarioKey[Any], ...] = ()
 
 
 RUN_PLUGINS: Registry[RunPlugin] = Registry("run plug-in", group="roboyard.run_plugins")
@@ -133,6 +137,32 @@ def robot_resources() -> dict[str, ResourceFactory]:
                 )
             resources[name] = factory
     return resources
+
+
+def scenario_keys() -> dict[str, ScenarioKey[Any]]:
+    """Return the keys of scenario files that plug-ins contribute, by key, in the order of the plug-ins' names.
+
+    Raises:
+        ConfigError: Two plug-ins contribute one key, or a key is no name.
+    """
+    keys: dict[str, ScenarioKey[Any]] = {}
+    for plugin in run_plugins():
+        for scenario_key in plugin.scenario_keys:
+            name = scenario_key.key
+            if not name.isidentifier() or keyword.iskeyword(name):
+                raise ConfigError(
+                    f"the scenario key {name!r} is no name",
+                    location=f"run plug-in {plugin.name}",
+                    valid="letters, digits and '_', not starting with a digit, no keyword of Python",
+                )
+            if name in keys:
+                raise ConfigError(
+                    f"the scenario key {name!r} is contributed twice",
+                    location=f"run plug-in {plugin.name}",
+                    valid="another name",
+                )
+            keys[name] = scenario_key
+    return keys
 
 
 def preferred_direction(name: str) -> int:

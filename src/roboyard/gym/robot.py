@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Self
 
 from roboyard.bringup.joint_groups import RobotJoints
-from roboyard.bringup.legged_robot import create_legged_robot
 from roboyard.bringup.robot_config import RobotPackage
 from roboyard.bringup.robot_loader import load_robot
+from roboyard.bringup.robot_nodes import DescribedRobot
 from roboyard.control.limits import JointBounds
 from roboyard.description import JointInterface, Model
 from roboyard.errors import ConfigError
@@ -71,7 +71,7 @@ class ReadRobot(RobotPackage):
     @cached_property
     def legs(self) -> Walker:
         """Its legs. Raises ConfigError where it has none."""
-        found = create_legged_robot(self, self.model)
+        found: Walker | None = DescribedRobot(self, self.model).resource("legs")
         if found is None:
             raise ConfigError(
                 "has no legs", location=f"robot {self.name}", valid="a robot whose YAML names a file of legs"

@@ -15,6 +15,7 @@ from roboyard.compute import compile_on_demand
 from roboyard.description import World
 from roboyard.description.extent import bounding_radius
 from roboyard.errors import UnknownNameError
+from roboyard.evaluation.plugin import scenario_keys
 from roboyard.scenarios.evaluator import metric_names
 from roboyard.scenarios.faults.injection import schedule_faults
 from roboyard.scenarios.loading import LoadedScenario, errors_in_variant, load_scenario, load_variants, world_model_name
@@ -86,6 +87,9 @@ def build_run(resolved: ResolvedScenario, *, out: Path | None = None, record: bo
         if config.mission is not None:
             with errors_located_at(tree, MISSION):
                 add_mission(run.robots[config.main_robot or ""], config.mission, resolved.loaded.base_folder)
+        for key, value in resolved.plugin_values.items():
+            with errors_located_at(tree, key):
+                scenario_keys()[key].apply(value, run)
         if config.faults:
             faults = schedule_faults(run, config.faults, resolved.loaded.source_location)
             run.bus.add(FaultScheduleNode(faults=faults, events=run.events), "faults")

@@ -10,10 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from roboyard.bringup.joint_groups import RobotJoints
-from roboyard.bringup.legged_robot import create_legged_robot
 from roboyard.bringup.robot_config import RobotPackage
 from roboyard.bringup.robot_loader import load_robot
-from roboyard.bringup.robot_nodes import RobotBringup
+from roboyard.bringup.robot_nodes import DescribedRobot, RobotBringup
 from roboyard.bus import Bus, NodeError
 from roboyard.bus.log import LogRecord
 from roboyard.bus.socket import SocketServer
@@ -31,7 +30,6 @@ from roboyard.record import Recorder
 from roboyard.scenarios.provenance import collect_provenance
 from roboyard.scenarios.run_control import PROGRESS_PERIOD_NS, RunControl, handle_interrupts
 from roboyard.scenarios.run_folder import RunFolder
-from roboyard.walking.walker import Walker
 
 _EMULATION_REPLY_TIMEOUT = 0.5
 """Timeout of an emulated servo's reply [s]."""
@@ -69,13 +67,13 @@ class ServoRobot:
             raise InputError(
                 "names no servos", location=str(package.source), valid="a robot whose YAML names a file of `servos`"
             )
-        legs = create_legged_robot(package, model)
+        legs = DescribedRobot(package, model).resource("legs")
         return cls(package, model, *load_servos(path, model, legs.joints if legs else ()))
 
     @cached_property
-    def legs(self) -> Walker | None:
-        """Legs of the robot; None without legs."""
-        return create_legged_robot(self.package, self.model)
+    def legs(self) -> Any:
+        """Legs of the robot, a `roboyard.walking.Walker`; None without legs."""
+        return DescribedRobot(self.package, self.model).resource("legs")
 
     def create_emulated_bus(self, faults: Iterable[FaultInjection] = (), start_time: float = 0.0) -> EmulatedBus:
         """Create emulated servos like those of the robot, with its legs at rest.

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from roboyard.config import json_schema
-from roboyard.scenarios.schema import NAME_PATTERN, NAMED_SECTIONS, ScenarioConfig
+from roboyard.scenarios.schema import NAME_PATTERN, NAMED_SECTIONS, ScenarioConfig, complete_config_class
 
 _REFERENCE: Final = "#/$defs/"
 _PART: Final = "Part of "
@@ -23,7 +23,7 @@ def scenario_json_schema(title: str = "", description: str = "") -> dict[str, An
         title: Title of the schema; empty: the name of the class.
         description: Description of the schema; empty: that of the class.
     """
-    complete = json_schema(ScenarioConfig, title=title, description=description)
+    complete = json_schema(complete_config_class(), title=title, description=description)
     definitions: dict[str, Any] = complete.pop("$defs")
     head = {key: complete.pop(key) for key in ("$schema", "title", "description")}
     definitions[_SCENARIO] = complete

@@ -12,13 +12,13 @@ import numpy as np
 
 from roboyard.bringup.catalog import ROBOTS, SCENARIOS, WORLDS
 from roboyard.bringup.robot_config import ConfigSource
-from roboyard.config import YamlNode, apply_override, dumps, load, parse_yaml, yaml_from_data
+from roboyard.config import YamlNode, apply_override, dumps, parse_yaml, yaml_from_data
 from roboyard.config.conversion import convert
 from roboyard.config.wording import did_you_mean
 from roboyard.config.yaml_tree import find_along_path, parse_scalar
 from roboyard.errors import ConfigError, RoboyardError
 from roboyard.scenarios.merge import locate_key, merge_trees, read_scenario_tree, replace_at, variant_tree
-from roboyard.scenarios.schema import OptionValue, ScenarioConfig, ScenarioOption
+from roboyard.scenarios.schema import OptionValue, ScenarioConfig, ScenarioOption, load_config
 
 WORLD_MODEL_PREFIX = "world:"
 """A robot's model that begins so is the one of that name in the world."""
@@ -105,7 +105,7 @@ def _load_tree(path: Path, node: YamlNode, overrides: Sequence[str], smoke: bool
     node, key_overrides = apply_options(node, overrides)
     for override in key_overrides:  # last: what the user says on the spot counts most
         node = apply_override(node, override)
-    config = _randomize(_limit_smoke_duration(load(ScenarioConfig, node, source_name=str(path)), smoke), node, smoke)
+    config = _randomize(_limit_smoke_duration(load_config(node, str(path)), smoke), node, smoke)
     return LoadedScenario(path.stem if path.stem != "scenario" else path.parent.name, config, path.parent, smoke, node)
 
 
@@ -170,7 +170,7 @@ def _randomize(config: ScenarioConfig, node: YamlNode | None, smoke: bool) -> Sc
         interval, _ = find_along_path(node, f"randomize.{key}")
         sampled: object = value if _is_text_value(node, key) else parse_scalar(value)
         node = replace_at(node, key, yaml_from_data(sampled, f"{interval.location}, randomize.{key}"))
-    return replace(_limit_smoke_duration(load(ScenarioConfig, node), smoke), seed=config.seed)
+    return replace(_limit_smoke_duration(load_config(node), smoke), seed=config.seed)
 
 
 def _is_text_value(node: YamlNode, key: str) -> bool:

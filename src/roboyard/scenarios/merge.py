@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import fields
 from pathlib import Path
 from typing import Final
 
@@ -15,12 +16,14 @@ from roboyard.bringup.catalog import SCENARIOS
 from roboyard.config import YamlNode, read_yaml, yaml_from_data
 from roboyard.config.yaml_tree import find_along_path
 from roboyard.errors import ConfigError, RoboyardError
+from roboyard.evaluation.plugin import scenario_keys
+from roboyard.scenarios.schema import ScenarioConfig
 
 REPLACED_KEYS: Final = ("criteria", "operator", "smoke")
 """Keys whose mappings replace those below them instead of being joined with them."""
 
 _PATH_KEYS: Final = (
-    "world", "movement", "mission", "mission.file", "operator", "operator.*", "robots.*.model", "devices.*.model",
+    "world", "mission", "mission.file", "operator", "operator.*", "robots.*.model", "devices.*.model",
     "objects.*.model", "people.*.mission", "people.*.mission.file", "people.*.animations.*", "nodes.*.type",
     "faults.*.model",
 )  # fmt: skip
@@ -159,10 +162,41 @@ def _names_a_file(location: str) -> bool:
 
 def _with_absolute_paths(tree: YamlNode, folder: Path) -> YamlNode:
     """Return the tree with paths of files beside it made absolute, for a scenario in another folder."""
+    path_keys = _path_keys(tree)
     for part in _PARTS_WITH_PATHS:
-        for key in _PATH_KEYS:
+        for key in path_keys:
             tree = _make_absolute(tree, (part + key).split("."), folder)
     return tree
+
+
+def _path_keys(tree: YamlNode) -> tuple[str, ...]:
+    """Return the keys that hold paths, those of run plug-ins included; plug-ins are imported only if the tree has one.
+
+    Raises:
+        ConfigError: A run plug-in is wrong.
+    """
+    own_keys = {field.name for field in fields(ScenarioConfig)}
+    if all(own_keys.issuperset(part.value) for part in _scenario_parts(tree) if isinstance(part.value, dict)):
+        return _PATH_KEYS
+    contributed = (
+        f"{name}.{path}".rstrip(".")
+        for name, scenario_key in scenario_keys().items()
+        for path in scenario_key.path_keys
+    )
+    return (*_PATH_KEYS, *contributed)
+
+
+def _scenario_parts(tree: YamlNode) -> Iterator[YamlNode]:
+    """Iterate over a scenario and the parts that are laid over it: its variants, and the choices of its options."""
+    yield tree
+    for path in ("variants", "options"):
+        section, remaining_path = find_along_path(tree, path)
+        for child in section.value.values() if not remaining_path and isinstance(section.value, dict) else ():
+            choices, remaining_path = find_along_path(child, "choices")
+            if path == "variants":
+                yield child
+            elif not remaining_path and isinstance(choices.value, dict):
+                yield from choices.value.values()
 
 
 def _make_absolute(node: YamlNode, keys: list[str], folder: Path) -> YamlNode:

@@ -12,7 +12,7 @@ from roboyard.bringup.robot_nodes import create_node
 from roboyard.bus import Node
 from roboyard.config import parameter
 from roboyard.errors import InputError
-from roboyard.scenarios.run_builder import RobotBuilder
+from roboyard.evaluation.scenario_key import RobotBuilder
 
 MISSION = "mission"
 """Key of a scenario, and name of the node."""

@@ -15,7 +15,7 @@ from roboyard.errors import ConfigError, InputError
 from roboyard.geometry import SE2, SE3
 from roboyard.scenarios.missions import MISSION, MissionConfig, create_mission_node
 from roboyard.scenarios.nodes.actors import PersonScheduleNode, PersonTask
-from roboyard.scenarios.run_builder import RunBuilder
+from roboyard.scenarios.run_builder import SimulatedRunBuilder
 from roboyard.simulation.nodes import CrowdNode, PersonNode
 from roboyard.simulation.people import Physique, make_body
 from roboyard.simulation.people.body import SHIRT
@@ -96,7 +96,7 @@ def _find_named_clip(scenario_clips: Mapping[str, Clip], base: Path | None, name
     return scenario_clips[name] if name in scenario_clips else find_clip(name, base)
 
 
-def add_person(run: RunBuilder, name: str, config: PersonConfig) -> PersonNode:
+def add_person(run: SimulatedRunBuilder, name: str, config: PersonConfig) -> PersonNode:
     """Add a person to a run.
 
     Raises:
@@ -130,7 +130,7 @@ def add_person(run: RunBuilder, name: str, config: PersonConfig) -> PersonNode:
     return node
 
 
-def add_crowd(run: RunBuilder, people: Mapping[str, PersonConfig]) -> None:
+def add_crowd(run: SimulatedRunBuilder, people: Mapping[str, PersonConfig]) -> None:
     """Add the node that moves all people with a patrol; nothing if there is none."""
     patrols = {name: entry.patrol for name, entry in people.items() if entry.patrol}
     if patrols:

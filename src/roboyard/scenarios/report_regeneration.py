@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Any
 
 from roboyard.bringup.catalog import WORLDS
-from roboyard.bringup.legged_robot import create_legged_robot
 from roboyard.bringup.robot_loader import load_robot
-from roboyard.config import load, read_yaml
+from roboyard.bringup.robot_nodes import DescribedRobot
+from roboyard.config import read_yaml
 from roboyard.description import World, load_world
 from roboyard.errors import InputError, RoboyardError
 from roboyard.evaluation.collector import MetricValue, RobotContext
@@ -21,7 +21,7 @@ from roboyard.scenarios.report import write_report
 from roboyard.scenarios.result import RunMeasurements, ScenarioHeader, build_metrics_document, cost_tables
 from roboyard.scenarios.robot_handle import robot_namespace
 from roboyard.scenarios.run_folder import RunFolder
-from roboyard.scenarios.schema import ScenarioConfig, ScenarioRobotConfig
+from roboyard.scenarios.schema import ScenarioConfig, ScenarioRobotConfig, load_config
 
 _PROVENANCE_KEYS = ("versions", "lock", "cpu_class", "cpu", "renderer")
 
@@ -53,7 +53,7 @@ def regenerate_report(path: str | Path) -> Path:
 
 
 def _load_config(folder: RunFolder) -> ScenarioConfig | None:
-    return load(ScenarioConfig, folder.scenario) if folder.scenario.is_file() else None
+    return load_config(folder.scenario) if folder.scenario.is_file() else None
 
 
 def _load_world(config: ScenarioConfig | None) -> World | None:
@@ -78,10 +78,10 @@ def _robot_context(name: str, config: ScenarioRobotConfig, topics: RobotTopics) 
     try:
         package = load_robot(config.model, arguments=config.xacro_args, repair=config.repair, use_calibration=False)
         model = package.load_model(config.xacro_args, repair=config.repair)
-        legged_robot = create_legged_robot(package, model)
+        legs = DescribedRobot(package, model).resource("legs")
     except RoboyardError:
         return RobotContext(name, topics)
-    return RobotContext(name, topics, model, resources={"legged_robot": lambda _: legged_robot})
+    return RobotContext(name, topics, model, resources={"legged_robot": lambda _: legs})
 
 
 def _build_document(folder: RunFolder, config: ScenarioConfig) -> dict[str, Any]:

@@ -13,12 +13,12 @@ from typing import Any
 import yaml
 
 from roboyard.bringup.catalog import DEVICES, WORLDS, find_file
-from roboyard.bringup.legged_robot import create_legged_robot
 from roboyard.bringup.robot_config import RobotPackage
 from roboyard.bringup.robot_loader import load_robot
+from roboyard.bringup.robot_nodes import DescribedRobot
 from roboyard.config import YamlNode, dump, read_yaml, schema_comment
 from roboyard.description import Model, World, load_model, load_world
-from roboyard.errors import InputError, RoboyardError
+from roboyard.evaluation.plugin import scenario_keys
 from roboyard.grids.terrain import Terrain
 from roboyard.scenarios.criteria import Criterion
 from roboyard.scenarios.evaluator import metric_names
@@ -31,8 +31,6 @@ from roboyard.scenarios.schema import ScenarioConfig, ScenarioRobotConfig
 from roboyard.scenarios.world.barn import is_barn_world
 from roboyard.scenarios.world.objects import add_objects_and_appearance
 from roboyard.scenarios.world.terrain import add_terrain
-from roboyard.walking.movement import Between, play
-from roboyard.walking.movement_file import load_movement
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,8 +39,8 @@ class ResolvedRobot:
 
     Attributes:
         config: What the scenario says of it.
-        package: Its nodes and description, with the scenario's parameters, names and movement; None where the robot is
-            a model of the world's own file.
+        package: Its nodes and description, with the scenario's parameters and names and what keys of run plug-ins set;
+            None where the robot is a model of the world's own file.
     """
 
     config: ScenarioRobotConfig
@@ -64,6 +62,7 @@ class ResolvedScenario:
         criteria: Success criteria by name.
         stop_condition: The expression that ends the run early; None without.
         script_documents: Script files as plain data by robot, for the YAML that repeats the run.
+        plugin_values: Values of the keys that run plug-ins contribute, by key, with absolute paths.
     """
 
     loaded: LoadedScenario
@@ -76,6 +75,7 @@ class ResolvedScenario:
     criteria: dict[str, Criterion]
     stop_condition: Criterion | None
     script_documents: dict[str, Any]
+    plugin_values: dict[str, Any]
 
     @property
     def name(self) -> str:
@@ -121,8 +121,7 @@ class ResolvedScenario:
         for fault in data.get("faults", []):
             if fault.get("type") == "spawn" and "/" in fault["model"]:
                 fault["model"] = _absolute_path(fault["model"], base_folder)
-        if "movement" in data:
-            data["movement"] = str(find_file(data["movement"], base_folder).resolve())
+        data |= {key: _remove_empty(dump(value)) for key, value in self.plugin_values.items()}
         if "mission" in data:
             _resolve_mission(data, base_folder)
         for name, option in self.config.options.items():
@@ -152,6 +151,8 @@ def resolve_scenario(loaded: LoadedScenario) -> ResolvedScenario:
     terrain = None if config.terrain is None else config.terrain.generate(config.seed)
     if terrain is not None:
         world = add_terrain(world, terrain)
+    plugin_values = _resolve_plugin_values(loaded)
+    world = _transform_world(loaded, plugin_values, world)
     n_world_models = len(world.models)
     with errors_located_at(tree):
         world = add_objects_and_appearance(world, config.objects, config.appearance, config.seed, base_folder)
@@ -163,13 +164,14 @@ def resolve_scenario(loaded: LoadedScenario) -> ResolvedScenario:
         objects=tuple(placed.name for placed in world.models[n_world_models:]),
         devices={name: _load_device(name, device.model, loaded) for name, device in config.devices.items()},
         robots={
-            name: ResolvedRobot(robot, _load_package(name, robot, loaded, packages))
+            name: ResolvedRobot(robot, _load_package(name, robot, loaded, packages, plugin_values))
             for name, robot in config.robots.items()
         },
         scripts=_read_scripts(loaded, documents),
         criteria=criteria,
         stop_condition=stop_condition,
         script_documents={robot: node.to_data() for robot, node in documents.items()},
+        plugin_values=plugin_values,
     )
 
 
@@ -179,7 +181,11 @@ def _load_device(name: str, model: str, loaded: LoadedScenario) -> Model:
 
 
 def _load_package(
-    name: str, config: ScenarioRobotConfig, loaded: LoadedScenario, packages: dict[tuple[object, ...], RobotPackage]
+    name: str,
+    config: ScenarioRobotConfig,
+    loaded: LoadedScenario,
+    packages: dict[tuple[object, ...], RobotPackage],
+    plugin_values: Mapping[str, Any],
 ) -> RobotPackage | None:
     """Load a robot's package; robots of one kind share what ``packages`` holds already."""
     if world_model_name(config.model):
@@ -193,49 +199,60 @@ def _load_package(
         package = packages[key].with_overrides(config.parameters, config.remap, loaded.robot_source(name))
     with errors_located_at(tree, f"robots.{name}.nodes"):
         package.select_nodes(config.nodes)
-    if loaded.config.movement is not None and name == loaded.config.main_robot:
-        with errors_located_at(tree, _MOVEMENT_KEY):
-            package = with_movement(package, loaded.config.movement, loaded.base_folder, config.xacro_args)
-    return package
+    return _with_plugin_parameters(package, name, loaded, plugin_values)
 
 
-_MOVEMENT_KEY = "movement"
+@dataclass(frozen=True)
+class _ScenarioRobot(DescribedRobot):
+    """A robot of a scenario, as keys of run plug-ins see it."""
+
+    is_main: bool
+
+    @property
+    def node_types(self) -> dict[str, str]:
+        """Types of the nodes that it offers, by name."""
+        return {name: node.type for name, node in self.package.config.nodes.items()}
+
+    def node_parameters(self, name: str) -> dict[str, Any]:
+        """Return the parameters of a node that its package and the scenario state."""
+        return self.package.node(name).parameters
 
 
-def with_movement(
-    package: RobotPackage, file: str, base_folder: Path | None = None, xacro_args: Mapping[str, str] | None = None
+def _resolve_plugin_values(loaded: LoadedScenario) -> dict[str, Any]:
+    """Return the values of the keys that run plug-ins contribute, by key, with the files that they name found."""
+
+    def find_absolute_file(name: str) -> Path:
+        return find_file(name, loaded.base_folder).resolve()
+
+    stated = loaded.config.plugin_values()
+    keys = scenario_keys() if stated else {}
+    values = {}
+    for key, value in stated.items():
+        with errors_located_at(loaded.source_tree, key):
+            values[key] = keys[key].resolve(value, find_absolute_file)
+    return values
+
+
+def _transform_world(loaded: LoadedScenario, plugin_values: Mapping[str, Any], world: World) -> World:
+    for key, value in plugin_values.items():
+        with errors_located_at(loaded.source_tree, key):
+            world = scenario_keys()[key].transform_world(value, world, loaded.config.seed)
+    return world
+
+
+def _with_plugin_parameters(
+    package: RobotPackage, name: str, loaded: LoadedScenario, plugin_values: Mapping[str, Any]
 ) -> RobotPackage:
-    """The package of a robot whose gait node plays a movement file, looked through from its first step to its last.
-
-    Args:
-        package: Of a robot on legs.
-        file: The movement, beside the scenario or as seen from the working folder.
-        base_folder: The scenario's folder.
-        xacro_args: For xacro.
-
-    Raises:
-        InputError: there is no such file, or the robot has no legs or no gait node.
-        DescriptionError: it is no movement file.
-        RoboyardError: the robot cannot play it; with step, leg, joint, value and limit.
-    """
-    try:
-        path = find_file(file, base_folder)
-    except InputError as error:
-        raise InputError(error.message, location=_MOVEMENT_KEY, valid=error.valid) from None
-    legs = create_legged_robot(package, package.load_model(xacro_args))
-    gait_node = next((name for name, spec in package.config.nodes.items() if spec.type == "gait"), None)
-    if legs is None or gait_node is None:
-        raise InputError(
-            f"{package.name} plays none", location=_MOVEMENT_KEY, valid="a robot on legs with a node `gait`"
-        )
-    interpolation: Between = "spline" if package.node(gait_node).parameters.get("between") == "spline" else "cosine"
-    try:
-        play(load_movement(path), legs, between=interpolation)
-    except RoboyardError as error:
-        if str(path) not in str(error):
-            error.location = f"{path}, {error.location}" if error.location else str(path)
-        raise
-    return package.with_overrides({gait_node: {"movement": str(path.resolve())}}, {})
+    """Return a robot's package with the parameters that keys of run plug-ins set for its nodes."""
+    if not plugin_values:
+        return package
+    config = loaded.config.robots[name]
+    model = package.load_model(config.xacro_args, repair=config.repair)
+    for key, value in plugin_values.items():
+        with errors_located_at(loaded.source_tree, key):
+            robot = _ScenarioRobot(package, model, name == loaded.config.main_robot)
+            package = package.with_overrides(scenario_keys()[key].node_parameters(value, robot), {})
+    return package
 
 
 def read_criteria(loaded: LoadedScenario) -> tuple[dict[str, Criterion], Criterion | None]:

@@ -22,7 +22,6 @@ from roboyard.messages import action, message_type
 from roboyard.messages.convert import pose_stamped_to_msg
 from roboyard.scenarios.evaluator import Evaluator
 from roboyard.simulation import Simulation, Truth
-from roboyard.walking.walker import Walker
 
 _TWIST_RATE = 20.0
 _DEFAULT_LIDAR_HEIGHT = 0.25
@@ -103,7 +102,7 @@ class RobotHandle(RobotBringup):
     def evaluation_context(self) -> RobotContext:
         """What metric collectors are given of it."""
         resources: dict[str, Callable[[RobotContext], Any]] = {
-            "joint_groups": lambda _: self.groups, "legged_robot": lambda _: self._legs
+            "joint_groups": lambda _: self.groups, "legged_robot": lambda _: self._make_resource("legs")
         }  # fmt: skip
         return RobotContext(
             self.name, self.topics, self.model, self.footprint, self.lidar_height, self._run.ground_truth, resources
@@ -120,11 +119,6 @@ class RobotHandle(RobotBringup):
         offered = {"hardware": self.hardware, "truth_topic": self.topics.truth, "robots": self._run.robots}
         offered |= self._run.resources()
         return offered if base is None else {**offered, "base": base}
-
-    @property
-    def _legs(self) -> Walker | None:
-        legs: Walker | None = self._make_resource("legs")
-        return legs
 
     def publish(self, topic: str, message: Any) -> None:
         """Send a message in the robot's namespace, in the name of ``script``."""

@@ -9,12 +9,16 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, make_dataclass
+from functools import lru_cache
+from pathlib import Path
 from typing import Any, Literal
 
-from roboyard.config import parameter
+from roboyard.config import YamlNode, load, parameter, read_yaml
 from roboyard.description.extent import POSE_FORMAT, Pose
 from roboyard.errors import ConfigError
+from roboyard.evaluation.plugin import scenario_keys
+from roboyard.evaluation.scenario_key import ScenarioKey
 from roboyard.grids.terrain import TerrainConfig
 from roboyard.scenarios.faults.schema import FaultEntry
 from roboyard.scenarios.missions import MissionConfig
@@ -164,7 +168,10 @@ class VariantsEntry:
 
 @dataclass(frozen=True)
 class ScenarioConfig:
-    """One scenario file."""
+    """One scenario file.
+
+    `load_config` returns an object of a subclass if the file has keys that run plug-ins contribute.
+    """
 
     world: str = parameter(doc="a world's name, or a path to .sdf, .world or .xml")
     duration: float = parameter(unit="s", low=0.001, high=1e6, doc="simulated time at which the run ends")
@@ -181,7 +188,6 @@ class ScenarioConfig:
     ) = parameter(
         None, doc="operator script of the main robot: a file, its steps, or a mapping with `steps`; or {robot: script}"
     )
-    movement: str | None = parameter(None, doc="movement file that the main robot plays after it has stood up")
     mission: str | MissionConfig | None = parameter(
         None, doc="behavior tree (XML) or task file (YAML) of the main robot; replaces the node `mission`"
     )
@@ -241,6 +247,15 @@ class ScenarioConfig:
         """Name of the first robot."""
         return next(iter(self.robots), None)
 
+    def plugin_values(self) -> dict[str, Any]:
+        """Return the values of the keys that run plug-ins contribute, by key; those that the file does not state lack.
+
+        Their order is that of `scenario_keys`.
+        """
+        own_keys = {field.name for field in fields(ScenarioConfig)}
+        values = {field.name: getattr(self, field.name) for field in fields(self) if field.name not in own_keys}
+        return {key: value for key, value in values.items() if value is not None}
+
 
 @dataclass(frozen=True)
 class ScenarioOption:
@@ -280,3 +295,49 @@ class ScenarioOption:
     def selected(self) -> OptionValue | None:
         """The value that counts; None: what stands at the key."""
         return next(iter(self.choices)) if self.default is None and self.choices else self.default
+
+
+def complete_config_class() -> type[ScenarioConfig]:
+    """Return the class of scenario files with all keys: those of `ScenarioConfig`, and those of all run plug-ins.
+
+    Raises:
+        ConfigError: A run plug-in is wrong, or contributes a key that there is already.
+    """
+    contributed = scenario_keys()
+    for key in fields(ScenarioConfig):
+        if key.name in contributed:
+            raise ConfigError(
+                f"a run plug-in contributes the scenario key {key.name!r}, which there is already",
+                location=type(contributed[key.name]).__name__,
+                valid="another name",
+            )
+    return _extend_config(tuple(contributed.values()))
+
+
+@lru_cache(maxsize=8)
+def _extend_config(keys: tuple[ScenarioKey[Any], ...]) -> type[ScenarioConfig]:
+    """Return `ScenarioConfig` with further keys; the same class for the same keys, so that its objects compare."""
+    extended = make_dataclass(
+        ScenarioConfig.__name__,
+        [(key.key, key.config | None, parameter(None, doc=key.doc)) for key in keys],
+        bases=(ScenarioConfig,),
+        namespace={"__doc__": ScenarioConfig.__doc__, "__module__": __name__},
+        frozen=True,
+    )
+    return extended
+
+
+def load_config(source: Path | YamlNode, source_name: str | None = None) -> ScenarioConfig:
+    """Read a scenario's file or tree.  Plug-ins are imported only if it has a key that `ScenarioConfig` lacks.
+
+    Args:
+        source: The file, or what was read of it.
+        source_name: Name of the source in errors, if not its path.
+
+    Raises:
+        ConfigError: A key or a value is not right, or a run plug-in is wrong.
+    """
+    tree = read_yaml(source) if isinstance(source, Path) else source
+    own_keys = {field.name for field in fields(ScenarioConfig)}
+    is_extended = isinstance(tree.value, dict) and not own_keys.issuperset(tree.value)
+    return load(complete_config_class() if is_extended else ScenarioConfig, tree, source_name=source_name)

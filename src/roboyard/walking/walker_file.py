@@ -8,6 +8,7 @@ from pathlib import Path
 from roboyard.config import load, parameter
 from roboyard.description import Model
 from roboyard.errors import ConfigError, RoboyardError
+from roboyard.evaluation.scenario_key import RobotFiles
 from roboyard.walking.walker import Walker
 
 
@@ -52,3 +53,9 @@ def load_walker(path: Path, model: Model) -> Walker:
         )
     except RoboyardError as error:
         raise ConfigError(error.message, location=str(path), valid=error.valid) from None
+
+
+def create_legs(robot: RobotFiles) -> Walker | None:
+    """Return the legs of a robot from the file that its package names; None if it has none. Raises ConfigError."""
+    path = robot.companion_file("legs")
+    return None if path is None else load_walker(path, robot.model)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from roboyard.errors import ConfigError, RoboyardError
 from roboyard.scenarios.faults.schedule import fault_times, trigger_of
 from roboyard.scenarios.faults.schema import FaultConfig, FaultContext, FaultEffect, FaultKeyError, RobotFault
-from roboyard.scenarios.run_builder import RunBuilder
+from roboyard.scenarios.run_builder import SimulatedRunBuilder
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ class ScheduledFault:
         return None if end_ns is None else end_ns - start_ns
 
 
-def create_fault(run: RunBuilder, fault: FaultConfig, number: int) -> ScheduledFault:
+def create_fault(run: SimulatedRunBuilder, fault: FaultConfig, number: int) -> ScheduledFault:
     """Create a fault that is requested during the run.
 
     Args:
@@ -59,7 +59,7 @@ def create_fault(run: RunBuilder, fault: FaultConfig, number: int) -> ScheduledF
 
 
 def schedule_faults(
-    run: RunBuilder, faults: Sequence[FaultConfig], source_location: Callable[[str], str]
+    run: SimulatedRunBuilder, faults: Sequence[FaultConfig], source_location: Callable[[str], str]
 ) -> tuple[ScheduledFault, ...]:
     """Create the faults of a scenario.
 
@@ -87,13 +87,15 @@ def schedule_faults(
     return tuple(scheduled)
 
 
-def _schedule_fault(run: RunBuilder, fault: FaultConfig, number: int, model_names: tuple[str, ...]) -> ScheduledFault:
+def _schedule_fault(
+    run: SimulatedRunBuilder, fault: FaultConfig, number: int, model_names: tuple[str, ...]
+) -> ScheduledFault:
     name = f"{fault.type}_{number}"
     effect = fault.create_effect(FaultContext(run, name, number, model_names))
     return ScheduledFault(name, fault, effect, "" if trigger_of(fault) is None else _skill_events_topic(run, fault))
 
 
-def _skill_events_topic(run: RunBuilder, fault: FaultConfig) -> str:
+def _skill_events_topic(run: SimulatedRunBuilder, fault: FaultConfig) -> str:
     robot = fault.find_robot(run, "skills") if isinstance(fault, RobotFault) else next(iter(run.robots), None)
     if robot is None:
         raise FaultKeyError("no robot has skills", location="trigger", valid="a scenario with a robot")

@@ -25,7 +25,7 @@ from roboyard.scenarios.faults.schema import (
     TriggeredFault,
     unknown_value_error,
 )
-from roboyard.scenarios.run_builder import RunBuilder
+from roboyard.scenarios.run_builder import SimulatedRunBuilder
 from roboyard.scenarios.world.terrain import TERRAIN_MODEL, terrain_model
 from roboyard.simulation.carrying import put
 from roboyard.simulation.truth import link_pose
@@ -78,7 +78,9 @@ class ObjectFaultEffect(FaultEffect):
         rng: Random generator of the fault.
     """
 
-    def __init__(self, run: RunBuilder, robot: str, fault: _ObjectFaultConfig, rng: np.random.Generator) -> None:
+    def __init__(
+        self, run: SimulatedRunBuilder, robot: str, fault: _ObjectFaultConfig, rng: np.random.Generator
+    ) -> None:
         super().__init__(fault.type)
         self._run, self._robot, self._fault, self._rng = run, robot, fault, rng
         self._skill_position: NDArray[np.float64] | None = None
@@ -118,7 +120,7 @@ class ObjectScene:
         rng: Random generator of the fault.
     """
 
-    run: RunBuilder
+    run: SimulatedRunBuilder
     robot: str
     name: str
     pose: SE3
@@ -243,7 +245,7 @@ class RemovePlaceFault(_ObjectFaultConfig):
         return f"{scene.name} was wiped out"
 
 
-def _object_poses(run: RunBuilder, *, static: bool) -> dict[str, SE3]:
+def _object_poses(run: SimulatedRunBuilder, *, static: bool) -> dict[str, SE3]:
     """Return the poses of the scenario's objects that can be moved, or of those that cannot."""
     models = run.simulation.models
     return {
@@ -253,7 +255,7 @@ def _object_poses(run: RunBuilder, *, static: bool) -> dict[str, SE3]:
     }
 
 
-def _gripper_position(run: RunBuilder, robot_name: str) -> NDArray[np.float64]:
+def _gripper_position(run: SimulatedRunBuilder, robot_name: str) -> NDArray[np.float64]:
     """Return the (3,) middle between the fingers in the world [m]; without a gripper that of the robot's base."""
     robot = run.robots[robot_name]
     links = [link for gripper in robot.groups.grippers.values() for link in gripper.links]
@@ -300,7 +302,7 @@ class FootholdCollapseEffect(FaultEffect):
             comes down on it before.
     """
 
-    def __init__(self, run: RunBuilder, topic: str, min_lead_time: float) -> None:
+    def __init__(self, run: SimulatedRunBuilder, topic: str, min_lead_time: float) -> None:
         super().__init__("")
         self._run, self._topic, self._min_lead_time = run, topic, min_lead_time
 

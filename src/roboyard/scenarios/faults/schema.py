@@ -18,7 +18,7 @@ import numpy as np
 from roboyard.config import RegisteredType, did_you_mean, parameter
 from roboyard.config.registry import Registry
 from roboyard.errors import ConfigError
-from roboyard.scenarios.run_builder import RunBuilder
+from roboyard.scenarios.run_builder import SimulatedRunBuilder
 
 _TRIGGER_PATTERN = re.compile(r"\w+(\.\w+)?")
 
@@ -90,7 +90,7 @@ class FaultContext:
         model_names: Names of the run's models and of those that earlier faults of the scenario add.
     """
 
-    run: RunBuilder
+    run: SimulatedRunBuilder
     name: str
     number: int
     model_names: tuple[str, ...]
@@ -176,7 +176,7 @@ class RobotFault(FaultConfig):
 
     robot: str | None = parameter(None, doc="name of the robot; default: the first robot")
 
-    def find_model(self, run: RunBuilder) -> str:
+    def find_model(self, run: SimulatedRunBuilder) -> str:
         """Return the name of the robot, or of another model of the run that has joints or sensors.
 
         Raises:
@@ -192,7 +192,7 @@ class RobotFault(FaultConfig):
             raise unknown_value_error("robot", "robot", self.robot, [*run.robots, *others])
         return self.robot
 
-    def find_robot(self, run: RunBuilder, missing: str) -> str:
+    def find_robot(self, run: SimulatedRunBuilder, missing: str) -> str:
         """Return the name of the robot; a model that is not a robot is an error.
 
         Args:

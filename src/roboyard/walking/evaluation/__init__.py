@@ -1,7 +1,8 @@
-"""Metrics and report sections of walking."""
+"""What walking contributes to runs: metrics, report sections, and the scenario key ``movement``."""
 
 from roboyard.evaluation.plugin import PageSection, RunPlugin
 from roboyard.walking.evaluation.gait import GaitMetrics, LegModel, gait_section
+from roboyard.walking.evaluation.movement_key import MovementKey
 from roboyard.walking.evaluation.step_plan import StepPlanMetrics, step_plan_section
 
 PLUGIN = RunPlugin(
@@ -9,4 +10,5 @@ PLUGIN = RunPlugin(
     (GaitMetrics, StepPlanMetrics),
     (PageSection(step_plan_section, 70), PageSection(gait_section, 80)),
     {"leg_model": LegModel.create},
+    (MovementKey(),),
 )

@@ -1,0 +1,69 @@
+"""A package that adds a key to scenario files works as the page about it says."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from tests.project.test_docs import ROOT, Block, blocks_of, commands_of
+from tests.simulation.test_sensor_package import install, roboyard
+
+from roboyard.config import read_yaml
+from roboyard.record import open_recording
+
+PAGE = list(blocks_of((ROOT / "docs" / "howto" / "add-a-scenario-key.md").read_text("utf-8")))
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    """The files of the page, in a folder."""
+    for block in PAGE:
+        if block.title:
+            (tmp_path / block.title).parent.mkdir(exist_ok=True)
+            (tmp_path / block.title).write_text(block.body, "utf-8")
+    return tmp_path
+
+
+def test_package_has_about_thirty_lines_of_code(project: Path) -> None:
+    code = (project / "weather" / "weather.py").read_text("utf-8").splitlines()
+    assert len([line for line in code if line.strip()]) <= 30
+
+
+def test_key_of_a_package_that_is_not_installed_is_refused(project: Path) -> None:
+    result = roboyard(project, "check", "scenario", "winter.yaml")
+    assert result.returncode == 2
+    assert "winter.yaml:5" in result.stderr
+    assert "weather" in result.stderr
+
+
+def test_commands_of_the_page_run_and_wrong_values_are_refused(project: Path) -> None:
+    install(project / "weather", project / "site")
+    commands = [words for block in PAGE for words in commands_of(Block(block.kind, block.body, 0, None, ""))]
+    assert [words[0] for words in commands] == ["check", "run", "schema"]
+    outputs = []
+    for words in commands:
+        result = roboyard(project, *words)
+        assert result.returncode == 0, result.stdout + result.stderr
+        outputs.append(result.stdout)
+    with open_recording(project / "runs" / "winter" / "recording.mcap") as recording:
+        temperatures = {one.message.temperature for one in recording.messages() if one.topic == "/temperature"}
+    assert temperatures == {250.0}
+    repeated = read_yaml(project / "runs" / "winter" / "scenario.yaml").to_data()
+    assert repeated["weather"] == {"sky": "overcast", "temperature": 250.0}
+    schema = json.loads(outputs[2])
+    assert {"sky", "temperature"} == schema["$defs"]["WeatherConfig"]["properties"].keys()
+    for assignment, message in (
+        ("weather.sky=overcats", "weather.sky"),
+        ("weather.temperature=10", "weather.temperature"),
+        ("weather.wind=3", "weather.wind"),
+    ):
+        result = roboyard(project, "check", "scenario", "winter.yaml", "--set", assignment)
+        assert result.returncode == 2
+        assert message in result.stderr
+        assert len(result.stderr.strip().splitlines()) == 1, result.stderr
+    (project / "winter.yaml").write_text((project / "winter.yaml").read_text().replace("overcast", "overcats"))
+    assert (
+        "winter.yaml:6, weather.sky: is the text 'overcats'"
+        in roboyard(project, "check", "scenario", "winter.yaml").stderr
+    )
