@@ -12,7 +12,7 @@ from tests.mapping.seen import looking, seen
 from roboyard.geometry import SE3
 from roboyard.mapping.elevation import ElevationConfig, ElevationMap
 from roboyard.mapping.nodes import ElevationNode
-from roboyard.mapping.nodes.grid_map_messages import CEILING, VARIANCE, heights_from_msg, layer_from_msg
+from roboyard.messages.convert.grid_maps import CEILING, VARIANCE, heights_from_msg, layer_from_msg
 from roboyard.messages import msg, srv
 from roboyard.messages.convert import cloud_to_msg, pose_to_msg
 

@@ -64,6 +64,11 @@ def skeleton(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ("bus/node.py", "control", False),
         ("errors/__init__.py", "config", False),
         ("newroom/__init__.py", "geometry", False),
+        ("scenarios/resolve.py", "walking.movement", False),
+        ("bringup/robot_nodes.py", "walking", False),
+        ("bringup/joint_groups.py", "manipulation", True),
+        ("cli/commands/plan_path.py", "navigation.drawing", True),
+        ("cli/commands/plan_path.py", "walking.movement", False),
     ],
 )
 def test_contracts_find_forbidden_imports(skeleton: Path, module: str, imported: str, allowed: bool) -> None:

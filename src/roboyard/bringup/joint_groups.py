@@ -10,7 +10,7 @@ from roboyard.bringup.derivation import find_groups_file
 from roboyard.bringup.robot_config import RobotPackage
 from roboyard.bringup.robot_loader import load_robot
 from roboyard.bringup.servo_gains import with_servo_gains
-from roboyard.control.limits import JointRates
+from roboyard.control import JointRates
 from roboyard.description import JointInterface, Model
 from roboyard.manipulation import Groups, guess_groups, load_groups
 

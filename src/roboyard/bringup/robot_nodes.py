@@ -16,7 +16,6 @@ from roboyard.bringup.robot_config import RobotPackage
 from roboyard.bus import Bus, Node
 from roboyard.config import did_you_mean
 from roboyard.config.registry import Registry
-from roboyard.control.owners import JointOwners
 from roboyard.description import Model
 from roboyard.description.extent import FootprintPolygon, footprint_polygon
 from roboyard.errors import ConfigError, describe_exception
@@ -140,7 +139,6 @@ class RobotBringup(ABC):
         self.joints = joints
         self.model = joints.model
         self.nodes: dict[str, Node] = {}
-        self._joint_owners = JointOwners()
 
     @abstractmethod
     def host_resources(self) -> Mapping[str, Any]:
@@ -158,13 +156,12 @@ class RobotBringup(ABC):
     def resources(self) -> Mapping[str, Any]:
         """Return what its nodes may be given, by name: what its package says, and what its host offers.
 
-        They are ``description``, ``owners`` and ``rates`` of its joints, ``footprint``, ``drive_limits``,
-        ``drive_geometry``, those of `ROBOT_RESOURCES`, and those of the host.
+        They are ``description``, ``rates`` of its joints, ``footprint``, ``drive_limits``, ``drive_geometry``, those of
+        `ROBOT_RESOURCES`, and those of the host.
         """
         return RobotResources(
             {
                 "description": self.model,
-                "owners": self._joint_owners,
                 "rates": self.joints.acceleration_limits,
                 **self.package.stated_resources(),
                 "footprint": self.footprint,
@@ -318,4 +315,7 @@ ResourceProvider = Callable[[ResourceOwner], Any]
 ROBOT_RESOURCES: Registry[ResourceProvider] = Registry(
     "robot resource", group="roboyard.robot_resources", built_in={"groups": _joint_groups}
 )
-"""Resources that are created when the first node of a robot asks for them; ``legs`` is one that walking offers."""
+"""Resources that are created when the first node of a robot asks for them.
+
+Domains offer theirs by entry points: control offers ``owners``, walking ``legs``.
+"""

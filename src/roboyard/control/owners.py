@@ -72,3 +72,8 @@ class JointOwners:
     def paused(self, joints: Sequence[str]) -> bool:
         """Whether one of ``joints`` is to stand for now."""
         return not self._paused.isdisjoint(joints)
+
+
+def create_joint_owners(_robot: object) -> JointOwners:
+    """Return the resource ``owners`` of a robot's nodes: no source moves any of its joints yet."""
+    return JointOwners()

@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 from roboyard.bringup.calibration_store import DriveCalibration, description_hash
 from roboyard.bringup.robot_config import RobotPackage
 from roboyard.config import dumps, write_atomic
+from roboyard.control import DifferentialDrive
 from roboyard.control.drive_config import DifferentialDriveConfig
-from roboyard.control.kinematics import DifferentialDrive
 from roboyard.description.extent import bounding_radius
 from roboyard.errors import InputError, RunError
 from roboyard.geometry import wrap_angle

@@ -13,9 +13,9 @@ from roboyard.config import Config, parameter
 from roboyard.errors import InputError
 from roboyard.geometry import SE3
 from roboyard.mapping.elevation import ElevationConfig, ElevationMap, Taken
-from roboyard.mapping.nodes.grid_map_messages import CEILING, HEIGHTS, VARIANCE, grid_map_to_msg
 from roboyard.mapping.nodes.octree_messages import cloud_from_msg
 from roboyard.messages import msg, srv, to_nanoseconds
+from roboyard.messages.convert.grid_maps import CEILING, HEIGHTS, VARIANCE, grid_map_to_msg
 
 _TRANSFORM_TIMEOUT: Final = 0.3
 """A cloud waits for its transforms until it is older than this [s]."""

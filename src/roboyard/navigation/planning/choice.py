@@ -7,12 +7,12 @@ from collections.abc import Callable
 from roboyard.compute import expect_kernels
 from roboyard.config.registry import Registry
 from roboyard.navigation.footprint import Footprint
-from roboyard.navigation.planning import hybrid_search, octile
+from roboyard.navigation.planning import hybrid_search
 from roboyard.navigation.planning.base import GlobalPlanner
-from roboyard.navigation.planning.grid_search import GridSearch, trace
+from roboyard.navigation.planning.grid_search import GridSearch
 from roboyard.navigation.planning.grid_ways import nearest_obstacle
 from roboyard.navigation.planning.hybrid import HybridAStar
-from roboyard.navigation.planning.lines import line_cost, pull_taut, way_cost
+from roboyard.navigation.planning.lines import pull_taut, way_cost
 from roboyard.navigation.planning.marching import descend, march
 from roboyard.navigation.planning.route_planner import RoutePlanner
 from roboyard.navigation.planning.wave import WavePlanner
@@ -22,7 +22,6 @@ Factory = Callable[[Footprint], GlobalPlanner]
 
 
 PLANNERS: Registry[Factory] = Registry("planner", group="roboyard.planners")
-_GRID_KERNELS = (octile.search, trace, line_cost, nearest_obstacle)
 
 
 def planner_names() -> tuple[str, ...]:
@@ -42,13 +41,13 @@ def planner_named(name: str, footprint: Footprint) -> GlobalPlanner:
 
 def astar(footprint: Footprint) -> GlobalPlanner:
     """Cheapest way over eight neighbours, towards the goal first."""
-    expect_kernels(*_GRID_KERNELS)
+    GridSearch.expect_kernels()
     return GridSearch()
 
 
 def dijkstra(footprint: Footprint) -> GlobalPlanner:
     """The same, in all directions."""
-    expect_kernels(*_GRID_KERNELS)
+    GridSearch.expect_kernels()
     return GridSearch(directed=False)
 
 

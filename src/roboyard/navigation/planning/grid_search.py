@@ -8,14 +8,14 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from roboyard.compute import kernel
+from roboyard.compute import expect_kernels, kernel
 from roboyard.geometry import SE2
 from roboyard.navigation.costmap import Costmap
 from roboyard.navigation.errors import NoPath
 from roboyard.navigation.path import Path
 from roboyard.navigation.planning import octile
 from roboyard.navigation.planning.base import Traversal, start_and_goal
-from roboyard.navigation.planning.grid_ways import path_through, place
+from roboyard.navigation.planning.grid_ways import nearest_obstacle, path_through, place
 from roboyard.navigation.planning.ground import Ground, smallest
 from roboyard.navigation.planning.lines import line_cost
 
@@ -31,6 +31,11 @@ class GridSearch:
 
     traversal: Traversal = field(default_factory=Traversal)
     directed: bool = True
+
+    @staticmethod
+    def expect_kernels() -> None:
+        """Compile the kernels of `plan` in the background, if they are not cached."""
+        expect_kernels(octile.search, trace, line_cost, nearest_obstacle)
 
     def plan(self, costmap: Costmap, start: SE2, goal: SE2) -> Path:
         """See ``GlobalPlanner``."""

@@ -14,9 +14,9 @@ from roboyard.evaluation.topics import OBJECT_POSES_TOPIC, PLACE_POSES_TOPIC
 from roboyard.geometry import SE3
 from roboyard.geometry.arrays import Array
 from roboyard.grids.height_map import HeightMap
-from roboyard.mapping.nodes.grid_map_messages import heights_to_msg
 from roboyard.messages import msg
 from roboyard.messages.convert import grid_to_msg, transforms_to_msg
+from roboyard.messages.convert.grid_maps import heights_to_msg
 from roboyard.scenarios.ground_truth import ground_truth_map
 from roboyard.simulation import Simulation
 from roboyard.simulation.naming import COLLISION

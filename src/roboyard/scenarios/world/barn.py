@@ -18,7 +18,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from roboyard.bringup.catalog import WorldSource, find_file
-from roboyard.compute import expect_kernels
 from roboyard.compute.kernel_folders import cache_root
 from roboyard.config import write_atomic
 from roboyard.errors import InputError
@@ -26,10 +25,6 @@ from roboyard.geometry import SE2
 from roboyard.grids import GridGeometry
 from roboyard.navigation import Costmap, GridSearch, NavigationError, Traversal
 from roboyard.navigation.costmap import LETHAL
-from roboyard.navigation.planning.grid_search import trace
-from roboyard.navigation.planning.grid_ways import nearest_obstacle
-from roboyard.navigation.planning.lines import line_cost
-from roboyard.navigation.planning.octile import search
 
 CYLINDER_RADIUS, CELL_SIZE, FIELD_SIZE = 0.075, 0.15, 30
 """Of a cylinder [m], of a cell [m], and the field's side in cells."""
@@ -83,7 +78,7 @@ def load_barn_world(name: str, base: Path | None = None) -> BarnWorld:
     Raises:
         InputError: no such file, or no such number in it.
     """
-    expect_kernels(search, trace, nearest_obstacle, line_cost)
+    GridSearch.expect_kernels()
     match = _WORLD_NAME.fullmatch(name)
     if match is None:
         raise InputError(f"no world is called {name!r}", valid="FILE.npz#NUMBER or barn#NUMBER")

@@ -25,7 +25,7 @@ from roboyard.evaluation.figures import (
 from roboyard.evaluation.section import ReportSection, SectionContext
 from roboyard.geometry import SE3
 from roboyard.geometry.arrays import Array
-from roboyard.mapping.nodes.grid_map_messages import heights_from_msg
+from roboyard.messages.convert.grid_maps import heights_from_msg
 from roboyard.record import Recording
 from roboyard.walking.evaluation.gait import LegModel
 

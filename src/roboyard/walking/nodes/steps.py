@@ -24,8 +24,8 @@ from roboyard.geometry.arrays import Array
 from roboyard.geometry.constants import GRAVITY
 from roboyard.grids.height_map import HeightMap
 from roboyard.hardware.interface import Hardware, JointCommand
-from roboyard.mapping.nodes.grid_map_messages import heights_from_msg
 from roboyard.messages import msg
+from roboyard.messages.convert.grid_maps import heights_from_msg
 from roboyard.walking.gait_kernels import held_by, tips_at
 from roboyard.walking.leg_kernels import all_finite, nearest_solutions, place_feet
 from roboyard.walking.loads import LOADING, told_joints

@@ -7,7 +7,7 @@ import pytest
 
 from roboyard.errors import InputError
 from roboyard.grids.height_map import HeightMap
-from roboyard.mapping.nodes.grid_map_messages import grid_map_to_msg, heights_from_msg, heights_to_msg, layer_from_msg
+from roboyard.messages.convert.grid_maps import grid_map_to_msg, heights_from_msg, heights_to_msg, layer_from_msg
 
 
 def some_heights() -> HeightMap:
