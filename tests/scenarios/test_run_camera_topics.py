@@ -18,7 +18,7 @@ from tests.harness.scenarios import recording_digest
 import roboyard as ry
 from roboyard.messages.convert import cloud_to_arrays, image_to_array
 from roboyard.record import open_recording
-from roboyard.scenarios import Run
+from roboyard.scenarios import RecordConfig, Run
 from roboyard.scenarios.ground_truth import compare_depth_images
 from roboyard.simulation.faults import SensorFault
 from roboyard.simulation.render.opening import available_backend
@@ -111,7 +111,7 @@ def test_nothing_is_rendered_without_subscribers(tmp_path: Path) -> None:
 
 
 def test_recording_holds_compressed_images_at_its_rate(tmp_path: Path) -> None:
-    camera = CameraRun(tmp_path, record=True, out=tmp_path / "run", camera_rate=2.0)
+    camera = CameraRun(tmp_path, record=True, out=tmp_path / "run")
     with camera.run as run:
         run.run_for(1.1)
         report = run.report()
@@ -136,7 +136,7 @@ def test_recording_holds_compressed_images_at_its_rate(tmp_path: Path) -> None:
 
 
 def test_batches_record_no_images(tmp_path: Path) -> None:
-    camera = CameraRun(tmp_path, subscribed=False, record=True, out=tmp_path / "run", camera_rate=0.0)
+    camera = CameraRun(tmp_path, subscribed=False, record=RecordConfig(camera_rate=0.0), out=tmp_path / "run")
     with camera.run as run:
         run.run_for(0.5)
         assert not any(topic.endswith("/compressed") for topic in run.bus.topics)
@@ -192,8 +192,8 @@ def test_run_with_an_image_in_transit_continues_from_a_state(tmp_path: Path, mom
 
 _CHILD = """
 import sys
-from roboyard.scenarios import Run
-with Run("corridor", seed=3, out=sys.argv[2], camera_rate=5.0) as run:
+from roboyard.scenarios import RecordConfig, Run
+with Run("corridor", seed=3, out=sys.argv[2], record=RecordConfig(camera_rate=5.0)) as run:
     run.add_robot(sys.argv[1], pose=(2, 0, 0.5, 0, 0, 0.2), nodes="none")
     run.run_for(0.6)
 """

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from roboyard.scenarios.run import Run
     from roboyard.scenarios.run_control import RunControl
     from roboyard.scenarios.run_options import RunObserver, RunOptions, RunProgress, SnapshotRequest
-    from roboyard.scenarios.schema import ScenarioConfig
+    from roboyard.scenarios.schema import RecordConfig, ScenarioConfig
 
 __all__ = [
     "BatchObserver",
@@ -31,6 +31,7 @@ __all__ = [
     "BatchResult",
     "CheckReport",
     "LoadedScenario",
+    "RecordConfig",
     "ResolvedScenario",
     "RobotHandle",
     "Run",
@@ -70,6 +71,6 @@ __getattr__, __dir__ = lazy_exports(__name__, {
     "report_regeneration": ("regenerate_report",),
     "robot_handle": ("RobotHandle",),
     "run": ("Run",),
-    "schema": ("ScenarioConfig",),
+    "schema": ("RecordConfig", "ScenarioConfig"),
     "loading": ("LoadedScenario", "load_scenario", "scenario_from_config"),
 })  # fmt: skip

@@ -57,9 +57,7 @@ def build_run(resolved: ResolvedScenario, *, out: Path | None = None, record: bo
         seed=config.seed,
         timestep=config.timestep,
         out=out,
-        record=record,
-        exclude_topics=config.record.exclude_topics,
-        camera_rate=config.record.camera_rate,
+        record=config.record if record else False,
         base_folder=resolved.loaded.base_folder,
         name=resolved.name,
     )

@@ -11,6 +11,7 @@ from roboyard.bus import Graph
 from roboyard.evaluation.collector import MetricValue
 from roboyard.evaluation.plugin import RUN_METRICS
 from roboyard.scenarios.criteria import CriterionResult
+from roboyard.scenarios.evaluator import name_metrics
 from roboyard.scenarios.provenance import collect_provenance
 from roboyard.scenarios.run_folder import RunFolder
 
@@ -169,16 +170,11 @@ def _offload_to_dict(offload: Any) -> dict[str, Any]:
 
 
 def flatten_metrics(document: Mapping[str, Any]) -> dict[str, MetricValue]:
-    """All metrics of a document under the names that criteria use; those of the run and the first robot but texts."""
-    robots = document.get("robots", {})
-    first_robot: Mapping[str, Any] = next(iter(robots.values()), {"metrics": {}})
-    names = (*(metric.name for metric in RUN_METRICS), *first_robot["metrics"])
-    flat: dict[str, MetricValue] = {
-        name: document[name] for name in names if isinstance(document.get(name), bool | int | float)
-    }
-    for name, robot in robots.items():
-        flat.update({f"{name}.{key}": value for key, value in robot["metrics"].items()})
-    return flat
+    """Return the metrics of metrics.json by the names that criteria use; texts by their full names only."""
+    totals = {metric.name: document[metric.name] for metric in RUN_METRICS if metric.name in document}
+    robots = {name: robot["metrics"] for name, robot in document.get("robots", {}).items()}
+    named = name_metrics(totals, robots)
+    return {name: value for name, value in named.items() if "." in name or not isinstance(value, str)}
 
 
 @dataclass(frozen=True, slots=True)

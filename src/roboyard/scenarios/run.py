@@ -50,6 +50,7 @@ from roboyard.scenarios.result import (
 )
 from roboyard.scenarios.robot_handle import RobotHandle, robot_namespace
 from roboyard.scenarios.run_folder import RunFolder, prepare_folder
+from roboyard.scenarios.schema import RecordConfig
 from roboyard.simulation import Simulation
 from roboyard.simulation.furniture import FILENAME, furniture_of
 from roboyard.simulation.nodes import ActorNode, FurnitureNode, PersonNode, SimulationNode
@@ -72,9 +73,8 @@ class Run:
         timestep: Of the physics [s]; None: the world's own, at most 2 ms.
         out: Folder of recording and report: new or empty.  None: a temporary folder; `report` moves its files into
             the report's folder, else they are removed at the end.
-        record: False records nothing.
-        exclude_topics: Topics not to record; patterns as ``/truth/*``.
-        camera_rate: Compressed pictures of each camera that are recorded a second [Hz]; 0: none.
+        record: What is recorded: topics to exclude and the rate of cameras' images; True: `RecordConfig` with its
+            defaults; False: nothing.
         base_folder: Folder that relative paths are looked up in first.
         name: Of the run, in recording and report; None: the world's.
 
@@ -110,9 +110,7 @@ class Run:
         seed: int = 0,
         timestep: float | None = None,
         out: str | Path | None = None,
-        record: bool = True,
-        exclude_topics: Sequence[str] = (),
-        camera_rate: float = 2.0,
+        record: bool | RecordConfig = True,
         base_folder: Path | None = None,
         name: str | None = None,
     ) -> None:
@@ -140,9 +138,11 @@ class Run:
         self._is_closed = False
         self.bus.add_message_observer(self.evaluation.on_published)
         try:
-            if record:
-                self._start_recording(out, exclude_topics)
-            node = SimulationNode(simulation=self.simulation, record_cameras=camera_rate if record else 0.0)
+            recorded = RecordConfig() if record is True else record or None
+            if recorded is not None:
+                self._start_recording(out, recorded.exclude_topics)
+            camera_rate = 0.0 if recorded is None else recorded.camera_rate
+            node = SimulationNode(simulation=self.simulation, record_cameras=camera_rate)
             self.simulation_node = self.bus.add(node, "simulation")
             for model_name, handle in self.simulation.models.items():
                 if furniture_of(handle.model) is not None:
