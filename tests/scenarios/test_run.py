@@ -120,7 +120,8 @@ def test_report_is_written_once_into_an_empty_folder(tmp_path: Path) -> None:
         run.run_for(1.5)
         path = run.report(tmp_path / "first")
         assert np.isfinite(rover.truth.pose.x)  # still to be read after the end
-    assert sorted(p.name for p in path.parent.iterdir()) == ["metrics.json", "recording.mcap", "report.html"]
+    names = sorted(file.name for file in path.parent.iterdir())
+    assert names == ["metrics.json", "recording.mcap", "report.html", "top_down_map.npz"]
     with Run("empty", record=False) as run, pytest.raises(InputError, match="no folder"):
         run.report()
     with pytest.raises(InputError, match="not empty"):

@@ -56,9 +56,16 @@ def test_report_is_complete_and_fetches_nothing(folder: Path) -> None:
 
 def test_rewritten_report_is_the_same(folder: Path) -> None:
     before = (folder / "report.html").read_text()
-    floorless = regenerate_report(folder).read_text()  # without scenario.yaml there is no floor plan
-    assert regenerate_report(folder).read_text() == floorless
+    assert regenerate_report(folder).read_text() == before
+    kept = (folder / "top_down_map.npz").read_bytes()
+    (folder / "top_down_map.npz").unlink()
+    floorless = regenerate_report(folder).read_text()  # without the map and scenario.yaml there is no floor plan
     assert len(floorless) < len(before)
+    (folder / "top_down_map.npz").write_bytes(kept[:100])
+    damaged = regenerate_report(folder).read_text()
+    assert "top_down_map.npz: cannot be read" in damaged
+    (folder / "top_down_map.npz").write_bytes(kept)
+    assert regenerate_report(folder).read_text() == before
 
 
 def test_trace_agrees_with_the_metrics(folder: Path) -> None:
@@ -112,6 +119,8 @@ def test_report_shows_an_object_that_was_added_during_the_run(tmp_path: Path) ->
             pages[name] = run.report(tmp_path / name).read_text("utf-8")
     assert "movable object, at the end" in pages["with"]
     assert "movable object" not in pages["without"]
+    for name, page in pages.items():
+        assert regenerate_report(tmp_path / name).read_text("utf-8") == page
 
 
 def test_map_from_above_has_movable_objects_where_they_are() -> None:

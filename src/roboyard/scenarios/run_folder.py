@@ -3,22 +3,29 @@
 from __future__ import annotations
 
 import errno
+import io
 import json
 import re
+import zipfile
 from contextlib import suppress
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from roboyard.config import write_atomic
 from roboyard.errors import InputError, RunError
+from roboyard.grids.floor_plan import TopDownMap
 
-RECORDING, METRICS, REPORT, SCENARIO, VIDEO, ERROR = (
+RECORDING, METRICS, REPORT, SCENARIO, VIDEO, ERROR, TOP_DOWN_MAP = (
     "recording.mcap",
     "metrics.json",
     "report.html",
     "scenario.yaml",
     "video.mp4",
     "error.txt",
+    "top_down_map.npz",
 )
 
 
@@ -64,6 +71,11 @@ class RunFolder:
         """The video; missing if none was requested."""
         return self.path / VIDEO
 
+    @property
+    def top_down_map(self) -> Path:
+        """The world from above at the end of the run, for reports that are written again; missing without a report."""
+        return self.path / TOP_DOWN_MAP
+
     def files(self) -> dict[str, Path]:
         """What lies there, by kind."""
         file_names = {
@@ -73,6 +85,7 @@ class RunFolder:
             "metrics": METRICS,
             "scenario": SCENARIO,
             "error": ERROR,
+            "top_down_map": TOP_DOWN_MAP,
         }
         return {kind: self.path / name for kind, name in file_names.items() if (self.path / name).is_file()}
 
@@ -84,7 +97,7 @@ class RunFolder:
             with suppress(OSError):
                 self.path.rmdir()
 
-    def write_text(self, path: Path, text: str) -> None:
+    def write_text(self, path: Path, text: str | bytes) -> None:
         """Write a file whole or not at all: readers never see half of it, even when the process is killed.
 
         Raises:
@@ -98,6 +111,31 @@ class RunFolder:
     def write_json(self, path: Path, data: Any) -> None:
         """Write data as JSON; see ``write_text``."""
         self.write_text(path, json.dumps(data, indent=2, allow_nan=False) + "\n")
+
+    def write_top_down_map(self, top_down_map: TopDownMap) -> None:
+        """Write the world from above; see ``write_text``."""
+        content = io.BytesIO()
+        arrays = {name: value for name, value in asdict(top_down_map).items() if value is not None}
+        np.savez_compressed(content, **arrays)
+        self.write_text(self.top_down_map, content.getvalue())
+
+    def read_top_down_map(self) -> TopDownMap | None:
+        """Return the world from above at the end of the run; None if the run left none.
+
+        Raises:
+            InputError: The file is damaged.
+        """
+        if not self.top_down_map.is_file():
+            return None
+        try:
+            with np.load(io.BytesIO(self.top_down_map.read_bytes()), allow_pickle=False) as arrays:
+                x, y = arrays["origin"].tolist()
+                return TopDownMap(
+                    arrays["low_obstacles"], arrays["tall_obstacles"], (x, y), float(arrays["resolution"]),
+                    arrays.get("movable_obstacles"),
+                )  # fmt: skip
+        except (OSError, ValueError, KeyError, TypeError, EOFError, zipfile.BadZipFile) as error:
+            raise InputError(f"cannot be read: {error}", location=str(self.top_down_map)) from error
 
     def read_metrics(self) -> dict[str, Any]:
         """What metrics.json says.

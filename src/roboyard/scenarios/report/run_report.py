@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from roboyard.description import World
-from roboyard.errors import RecordingError, RoboyardError
+from roboyard.errors import InputError, RecordingError, RoboyardError
 from roboyard.evaluation.collector import MetricCollector, RobotContext
 from roboyard.evaluation.message_checks import MessageChecker
 from roboyard.evaluation.plugin import page_sections, robot_resources
@@ -37,7 +37,7 @@ def write_report(folder: RunFolder, world: World | Simulation | None = None) -> 
 
     Args:
         folder: Run folder with metrics.json and whatever other files there are.
-        world: World of the floor plan; None: the report has no floor plan.
+        world: World of the floor plan, at the end of a run its simulation; None: the floor plan is what the folder has.
 
     Raises:
         InputError: The folder holds no metrics, or they are damaged.
@@ -53,12 +53,12 @@ def write_report(folder: RunFolder, world: World | Simulation | None = None) -> 
     if folder.recording.is_file():
         try:
             with open_recording(folder.recording) as recording:
-                top_down = _top_down_map(world, (*document["robots"], *recorded_people(recording)))
+                top_down = _top_down_map(folder, world, (*document["robots"], *recorded_people(recording)), log)
                 traces = [
                     read_robot_trace(recording, name, robot["namespace"], robot["topics"])
                     for name, robot in document["robots"].items()
                 ]
-                log = _read_log(recording)
+                log += _read_log(recording)
                 sections = _sections(recording, traces, document["robots"], top_down, world, log)
         except RecordingError as error:
             log.append((0.0, "error", "report", f"the recording cannot be read: {error}"))
@@ -179,13 +179,31 @@ def _build_section(
         return None
 
 
-def _top_down_map(world: World | Simulation | None, actors: Collection[str]) -> TopDownMap | None:
-    """Return the world from above, of a simulation also what can move or came during the run; None without a world."""
-    if world is None:
-        return None
+def _top_down_map(
+    folder: RunFolder, world: World | Simulation | None, actors: Collection[str], log: list[tuple[float, str, str, str]]
+) -> TopDownMap | None:
+    """Return the world from above.
+
+    A simulation's map also has what can move or came during the run, and is kept in the folder for later reports.
+    Without a simulation it is the map in the folder, or that of the world's fixed obstacles; None without any.
+    """
+    if isinstance(world, Simulation):
+        try:
+            found = top_down_map(world, actors=actors)
+        except RoboyardError:  # a world that cannot be seen from above is no reason to have no report
+            return None
+        folder.write_top_down_map(found)
+        return found
     try:
-        return top_down_map(world, actors=actors if isinstance(world, Simulation) else None)
-    except RoboyardError:  # a world that cannot be seen from above is no reason to have no report
+        kept = folder.read_top_down_map()
+    except InputError as error:
+        kept = None
+        log.append((0.0, "warn", "report", str(error)))
+    if kept is not None or world is None:
+        return kept
+    try:
+        return top_down_map(world)
+    except RoboyardError:
         return None
 
 
