@@ -25,7 +25,7 @@ def project(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_package_has_about_thirty_lines_of_code(project: Path) -> None:
+def test_package_has_at_most_thirty_lines_of_code(project: Path) -> None:
     code = (project / "weather" / "weather.py").read_text("utf-8").splitlines()
     assert len([line for line in code if line.strip()]) <= 30
 

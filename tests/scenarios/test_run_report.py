@@ -57,14 +57,14 @@ def test_report_is_complete_and_fetches_nothing(folder: Path) -> None:
 def test_rewritten_report_is_the_same(folder: Path) -> None:
     before = (folder / "report.html").read_text()
     assert regenerate_report(folder).read_text() == before
-    kept = (folder / "top_down_map.npz").read_bytes()
+    stored = (folder / "top_down_map.npz").read_bytes()
     (folder / "top_down_map.npz").unlink()
     floorless = regenerate_report(folder).read_text()  # without the map and scenario.yaml there is no floor plan
     assert len(floorless) < len(before)
-    (folder / "top_down_map.npz").write_bytes(kept[:100])
+    (folder / "top_down_map.npz").write_bytes(stored[:100])
     damaged = regenerate_report(folder).read_text()
     assert "top_down_map.npz: cannot be read" in damaged
-    (folder / "top_down_map.npz").write_bytes(kept)
+    (folder / "top_down_map.npz").write_bytes(stored)
     assert regenerate_report(folder).read_text() == before
 
 

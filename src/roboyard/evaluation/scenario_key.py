@@ -18,7 +18,7 @@ from roboyard.description.extent import PoseLike
 T = TypeVar("T")
 
 
-class FileFinder(Protocol):
+class FileLookup(Protocol):
     """Finds files that a scenario names."""
 
     def __call__(self, name: str, /) -> Path:
@@ -121,7 +121,7 @@ class ScenarioKey(Generic[T]):
     doc: ClassVar[str]
     path_keys: ClassVar[tuple[str, ...]] = ()
 
-    def resolve(self, value: T, find_file: FileFinder) -> T:
+    def resolve(self, value: T, find_file: FileLookup) -> T:
         """Return the value with absolute paths; read here what must be right before the run is built.
 
         Raises:

@@ -1,22 +1,23 @@
-"""Loads a scenario from its name or file: variants, options, overrides, values randomized by the seed."""
+"""Loads a scenario, or its terrain, by name or file: variants, options, overrides, values randomized by the seed."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
 
 from roboyard.bringup.catalog import ROBOTS, SCENARIOS, WORLDS
 from roboyard.bringup.robot_config import ConfigSource
-from roboyard.config import YamlNode, apply_override, dumps, parse_yaml, yaml_from_data
+from roboyard.config import YamlNode, apply_override, dumps, load, parse_yaml, yaml_from_data
 from roboyard.config.conversion import convert
 from roboyard.config.wording import did_you_mean
 from roboyard.config.yaml_tree import find_along_path, parse_scalar
-from roboyard.errors import ConfigError, RoboyardError
+from roboyard.errors import ConfigError, InputError, RoboyardError, UnknownNameError
+from roboyard.grids.terrain import TERRAINS, TerrainConfig
 from roboyard.scenarios.merge import locate_key, merge_trees, read_scenario_tree, replace_at, variant_tree
 from roboyard.scenarios.schema import OptionValue, ScenarioConfig, ScenarioOption, load_config
 
@@ -284,3 +285,33 @@ def _apply_option(node: YamlNode, name: str, option: ScenarioOption, value: Opti
 def world_model_name(model: str) -> str:
     """Name in the world of a scenario's robot; empty for one that is put there."""
     return model.removeprefix(WORLD_MODEL_PREFIX) if model.startswith(WORLD_MODEL_PREFIX) else ""
+
+
+def find_terrain(name: str, seed: int | None, overrides: Mapping[str, float]) -> tuple[TerrainConfig, int]:
+    """Find a terrain.
+
+    Args:
+        name: Type of the terrain, or name or file of a scenario with a terrain.
+        seed: Seed of the terrain; None: the scenario's, or 0.
+        overrides: Keys of the terrain with other values.
+
+    Returns:
+        The terrain and its seed.
+
+    Raises:
+        InputError: The scenario has no terrain.
+        UnknownNameError: There is no such type or scenario.
+        ConfigError: A value is out of range.
+    """
+    if name in SCENARIOS or Path(name).is_file():
+        config = load_scenario(name).config
+        if config.terrain is None:
+            raise InputError(f"scenario {name} has no terrain", valid="a scenario with the key terrain")
+        settings, number = asdict(config.terrain), config.seed if seed is None else seed
+    elif name in TERRAINS:
+        settings, number = {"type": name}, seed or 0
+    else:
+        names = ", ".join(TERRAINS.names())
+        raise UnknownNameError(f"unknown terrain {name!r}", valid=f"{names}, or a scenario with one")
+    stated = {key: value for key, value in {**settings, **overrides}.items() if value is not None}
+    return load(TerrainConfig, yaml_from_data(stated)), number

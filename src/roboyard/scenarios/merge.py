@@ -175,8 +175,8 @@ def _path_keys(tree: YamlNode) -> tuple[str, ...]:
     Raises:
         ConfigError: A run plug-in is wrong.
     """
-    own_keys = {field.name for field in fields(ScenarioConfig)}
-    if all(own_keys.issuperset(part.value) for part in _scenario_parts(tree) if isinstance(part.value, dict)):
+    core_keys = {field.name for field in fields(ScenarioConfig)}
+    if all(core_keys.issuperset(part.value) for part in _scenario_parts(tree) if isinstance(part.value, dict)):
         return _PATH_KEYS
     contributed = (
         f"{name}.{path}".rstrip(".")

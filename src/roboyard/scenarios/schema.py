@@ -252,8 +252,8 @@ class ScenarioConfig:
 
         Their order is that of `scenario_keys`.
         """
-        own_keys = {field.name for field in fields(ScenarioConfig)}
-        values = {field.name: getattr(self, field.name) for field in fields(self) if field.name not in own_keys}
+        core_keys = {field.name for field in fields(ScenarioConfig)}
+        values = {field.name: getattr(self, field.name) for field in fields(self) if field.name not in core_keys}
         return {key: value for key, value in values.items() if value is not None}
 
 
@@ -338,6 +338,6 @@ def load_config(source: Path | YamlNode, source_name: str | None = None) -> Scen
         ConfigError: A key or a value is not right, or a run plug-in is wrong.
     """
     tree = read_yaml(source) if isinstance(source, Path) else source
-    own_keys = {field.name for field in fields(ScenarioConfig)}
-    is_extended = isinstance(tree.value, dict) and not own_keys.issuperset(tree.value)
+    core_keys = {field.name for field in fields(ScenarioConfig)}
+    is_extended = isinstance(tree.value, dict) and not core_keys.issuperset(tree.value)
     return load(complete_config_class() if is_extended else ScenarioConfig, tree, source_name=source_name)

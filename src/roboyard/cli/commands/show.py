@@ -149,7 +149,7 @@ def show_terrain(
     Types: flat, rough, blocks, stairs, ditch, wall, stones, slope.
     """
     from roboyard.evaluation.terrain_figure import draw_terrain
-    from roboyard.scenarios.terrain_lookup import find_terrain
+    from roboyard.scenarios.loading import find_terrain
 
     validate_output_path("--picture", image, IMAGE_SUFFIXES)
     options = {"height_range": height_range, "cell_size": cell_size, "fraction": fraction}

@@ -184,7 +184,7 @@ def _top_down_map(
 ) -> TopDownMap | None:
     """Return the world from above.
 
-    A simulation's map also has what can move or came during the run, and is kept in the folder for later reports.
+    A simulation's map also has what can move or came during the run, and is stored in the folder for later reports.
     Without a simulation it is the map in the folder, or that of the world's fixed obstacles; None without any.
     """
     if isinstance(world, Simulation):
@@ -195,12 +195,12 @@ def _top_down_map(
         folder.write_top_down_map(found)
         return found
     try:
-        kept = folder.read_top_down_map()
+        stored = folder.read_top_down_map()
     except InputError as error:
-        kept = None
+        stored = None
         log.append((0.0, "warn", "report", str(error)))
-    if kept is not None or world is None:
-        return kept
+    if stored is not None or world is None:
+        return stored
     try:
         return top_down_map(world)
     except RoboyardError:

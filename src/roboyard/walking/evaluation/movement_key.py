@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from roboyard.errors import InputError, RoboyardError
-from roboyard.evaluation.scenario_key import FileFinder, RobotSetup, ScenarioKey
+from roboyard.evaluation.scenario_key import FileLookup, RobotSetup, ScenarioKey
 from roboyard.walking.movement import Between, play
 from roboyard.walking.movement_file import load_movement
 
@@ -20,7 +20,7 @@ class MovementKey(ScenarioKey[str]):
     doc = "movement file that the main robot plays after it has stood up"
     path_keys = ("",)
 
-    def resolve(self, value: str, find_file: FileFinder) -> str:
+    def resolve(self, value: str, find_file: FileLookup) -> str:
         """Return the absolute path of the file. Raises InputError."""
         return str(find_file(value))
 
