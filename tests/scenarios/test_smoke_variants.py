@@ -41,6 +41,17 @@ def test_smoke_variant_fails_if_nothing_moves(name: str) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("name", ["cell-cooperation", "cell-collaboration"])
+def test_smoke_variant_of_a_shared_cell_fails_if_only_the_person_moves(name: str) -> None:
+    faults = f"faults={json.dumps([{'time': 0, 'type': 'power_loss', 'robot': 'arm'}])}"
+    loaded = load_scenario(name, smoke=True, overrides=[faults])
+    result = run_scenario(loaded, RunOptions(write_files=False, serve=False, write_report=False))
+    criteria = result.metrics["criteria"]
+    assert criteria["person_works"]["passed"]
+    assert not criteria["arm_works"]["passed"]
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_smoke_variant_passes(name: str) -> None:
     result = run_scenario(
