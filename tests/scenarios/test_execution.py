@@ -74,7 +74,7 @@ def test_run_leaves_a_complete_folder(scenario: Path, tmp_path: Path) -> None:
     assert outcome.success
     assert outcome.exit_code == 0
     assert outcome.folder == tmp_path / "runs" / "short-001"
-    assert set(outcome.files) == {"recording", "metrics", "report", "scenario", "top_down_map"}
+    assert set(outcome.files) == {"recording", "metrics", "report", "scenario"}
     assert observed[-1].time == observed[-1].duration == 0.8
     document = json.loads(outcome.files["metrics"].read_text())
     assert document == outcome.metrics

@@ -43,7 +43,7 @@ def test_run_with_an_exiting_node_fails_with_complete_files(scenario: Path, tmp_
     assert outcome.error is not None
     assert "node /leaver, timer" in outcome.error
     assert "called sys.exit(0)" in outcome.error
-    assert set(outcome.files) == {"recording", "metrics", "report", "scenario", "error", "top_down_map"}
+    assert set(outcome.files) == {"recording", "metrics", "report", "scenario", "error"}
     document = json.loads(outcome.files["metrics"].read_text())
     assert document["state"] == "failed"
     assert document["criteria"]["covers_distance"]["passed"] is None

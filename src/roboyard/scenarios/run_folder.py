@@ -77,7 +77,7 @@ class RunFolder:
         return self.path / TOP_DOWN_MAP
 
     def files(self) -> dict[str, Path]:
-        """What lies there, by kind."""
+        """What lies there for its reader, by kind."""
         file_names = {
             "report": REPORT,
             "video": VIDEO,
@@ -85,13 +85,12 @@ class RunFolder:
             "metrics": METRICS,
             "scenario": SCENARIO,
             "error": ERROR,
-            "top_down_map": TOP_DOWN_MAP,
         }
         return {kind: self.path / name for kind, name in file_names.items() if (self.path / name).is_file()}
 
     def discard(self) -> None:
         """Remove what a run that could not start has left, and the folder if it was made for it."""
-        for path in self.files().values():
+        for path in (*self.files().values(), self.top_down_map):
             path.unlink(missing_ok=True)
         if self._is_new:
             with suppress(OSError):
