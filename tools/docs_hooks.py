@@ -31,7 +31,7 @@ one node, `roboyard schema node NAME` prints the JSON Schema of its parameters, 
 parameters of a running node.
 
 Names of topics are relative to the robot's namespace, `~` stands for the node's own name. Parameters are given in the
-[scenario](../../rooms/scenarios.md) or in the robot's file. Numbers may carry a unit, such as `500 mm`. *Runtime* marks
+[scenario](../scenarios.md) or in the robot's file. Numbers may carry a unit, such as `500 mm`. *Runtime* marks
 parameters that may change while the node runs. A *resource* is an object that a node needs and that does not travel
 over the bus; the run provides it.
 """
