@@ -33,12 +33,12 @@ _COMMANDS: tuple[dict[str, str], ...] = (
     },
     {
         "teleop": "teleop.teleop",
-        "pause": "live.pause",
-        "resume": "live.resume",
-        "step": "live.step",
-        "rate": "live.rate",
-        "stop": "live.stop",
-        "snapshot": "live.snapshot",
+        "pause": "run_control.pause",
+        "resume": "run_control.resume",
+        "step": "run_control.step",
+        "rate": "run_control.rate",
+        "stop": "run_control.stop",
+        "snapshot": "run_control.snapshot",
     },
     {
         "topic": "topic.app",
@@ -97,7 +97,7 @@ class PanelCommand(TyperCommand):
             if record is None:
                 continue
             if parameter.param_type_name == "argument":
-                arguments.append(record)
+                arguments.append((record[0].partition(" <")[0], record[1]))  # without the name of a Python type
             else:
                 panel = getattr(parameter, "rich_help_panel", None)
                 panels.setdefault(panel if isinstance(panel, str) else _DEFAULT_PANEL, []).append(record)

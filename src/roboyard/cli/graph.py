@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, Literal
 
 from roboyard.cli.source import DataSource, LiveSource, RecordingSource, absolute_name, unknown_name_error
 from roboyard.errors import InputError
@@ -90,14 +91,36 @@ def call_service(source: LiveSource, service: str, type_name: str | None, values
         InputError: It has another type.
         MessageError: The values do not fit the request.
     """
-    from roboyard.messages import service_type
     from roboyard.messages.from_data import message_from_data
 
-    name, actual_type = find_endpoint(source, "service", service, list_services(source))
-    if type_name is not None and service_type(type_name).name != actual_type:
-        raise InputError(f"service {name} has the type {actual_type}, not {type_name}", location=source.name)
-    types = service_type(actual_type)
-    return name, actual_type, source.connection.call(name, types, message_from_data(types.Request, values))
+    name, types = find_interface(source, "service", service, type_name)
+    response = source.connection.call(name, types, message_from_data(types.Request, values))
+    return name, types.name, response
+
+
+def find_interface(
+    source: LiveSource, kind: Literal["service", "action"], name: str, type_name: str | None
+) -> tuple[str, Any]:
+    """Return the absolute name of a service or an action, and its type with the classes of its messages.
+
+    Args:
+        source: The run.
+        kind: What the name stands for.
+        name: Its name, with or without the leading slash.
+        type_name: The type that the user expects; None accepts any.
+
+    Raises:
+        UnknownNameError: There is none of this name.
+        InputError: It has another type.
+    """
+    from roboyard.messages import action_type, service_type
+
+    types = list_services(source) if kind == "service" else list_actions(source)
+    find_type: Callable[[str], Any] = service_type if kind == "service" else action_type
+    absolute, actual_type = find_endpoint(source, kind, name, types)
+    if type_name is not None and find_type(type_name).name != actual_type:
+        raise InputError(f"{kind} {absolute} has the type {actual_type}, not {type_name}", location=source.name)
+    return absolute, find_type(actual_type)
 
 
 def _with_actions(node: dict[str, Any]) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import MISSING, Field, dataclass, field, fields
 from functools import wraps
 from pathlib import Path
-from typing import Annotated, Any, get_args, get_type_hints
+from typing import Annotated, Any, get_args, get_origin, get_type_hints
 
 import typer
 
@@ -114,7 +114,6 @@ JsonOption = Annotated[bool, JSON()]
 RunOption = Annotated[str | None, RUN("; default: the only one")]
 FileOption = Annotated[Path | None, FILE()]
 SettingsOption = Annotated[list[str] | None, SET(", e.g. robots.rover.pose=[1,0,0]")]
-SmokeOption = Annotated[bool, SMOKE()]
 QuietOption = Annotated[bool, QUIET()]
 PausedOption = Annotated[bool, PAUSED()]
 OverwriteOption = Annotated[bool, OVERWRITE()]
@@ -161,29 +160,39 @@ RecordingArgument = Annotated[
 
 
 def with_options(
-    options_class: type[Any], headings: Mapping[str, str]
+    options_class: type[Any],
+    options: Mapping[str, Any],
+    defaults: Mapping[str, Any] | None = None,
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Return a decorator that gives a command options for fields of a dataclass.
 
-    The declarations of the fields give type, default and help. The command has a parameter ``options``; in its place
-    the decorated command has one option for each field, and calls the command with an instance of the class.
+    The declarations of the fields give type, bounds, default and help. The command has a parameter ``options``; in its
+    place the decorated command has one option for each field, and calls the command with an instance of the class.
 
     Args:
         options_class: The dataclass; its fields are declared with `roboyard.config.parameter`.
-        headings: Heading of the option in the help, by the name of the field.
+        options: By the name of the field, the heading of its option in the help; or, where the option has another name
+            or text than the field, what a `SharedOption` or `typer.Option` returns.
+        defaults: Defaults of this command that are not those of the class, by the name of the field.
     """
     types, declared = get_type_hints(options_class), {one.name: one for one in fields(options_class)}
+    tuple_fields = {name for name in options if get_origin(types[name]) is tuple}
 
     def decorate(command: Callable[..., None]) -> Callable[..., None]:
         signature = inspect.signature(command, eval_str=True)
-        generated = [_field_option(declared[name], types[name], heading) for name, heading in headings.items()]
+        generated = [
+            _field_option(declared[name], types[name], option, (defaults or {}).get(name, MISSING))
+            for name, option in options.items()
+        ]
         parameters: list[inspect.Parameter] = []
         for parameter in signature.parameters.values():
             parameters += generated if parameter.name == "options" else [parameter]
 
         @wraps(command)
         def call(**arguments: Any) -> None:
-            values = {name: arguments.pop(name) for name in headings}
+            values = {name: arguments.pop(name) for name in options}
+            for name in values.keys() & tuple_fields:
+                values[name] = tuple(values[name] or ())
             command(**arguments, options=options_class(**values))
 
         del call.__dict__["__wrapped__"]  # so that typer reads the new signature
@@ -194,22 +203,31 @@ def with_options(
     return decorate
 
 
-def _field_option(declaration: Field[Any], annotation: Any, heading: str) -> inspect.Parameter:
+def _field_option(declaration: Field[Any], annotation: Any, option: Any, default: Any) -> inspect.Parameter:
     """Return the parameter of a command for a field of a dataclass."""
     info = parameter_info(declaration)
-    name = "--" + declaration.name.replace("_", "-")
-    shared = _SHARED_OPTIONS.get(name)
     is_path = Path in get_args(annotation)
-    kind: Any = (Path | None if declaration.default is None else Path) if is_path else annotation
-    if shared is not None:
-        option = shared(f": {info.doc}", rich_help_panel=heading)
-    else:
-        text = f"{info.doc[:1].upper()}{info.doc[1:]}."
-        option = typer.Option(name, help=text, metavar="PATH" if is_path else None, rich_help_panel=heading)
-    default = inspect.Parameter.empty if declaration.default is MISSING else declaration.default
+    if default is MISSING:
+        default = declaration.default
+    kind: Any = annotation
+    if is_path:
+        kind = Path | None if default is None else Path
+    elif get_origin(annotation) is tuple:  # repeatable
+        kind, default = list[get_args(annotation)[0]] | None, default or None  # type: ignore[misc]
+    if isinstance(option, str):
+        name = "--" + declaration.name.replace("_", "-")
+        shared = _SHARED_OPTIONS.get(name)
+        if shared is not None:
+            option = shared(f": {info.doc}", rich_help_panel=option)
+        else:
+            text = f"{info.doc[:1].upper()}{info.doc[1:]}."
+            option = typer.Option(name, help=text, metavar="PATH" if is_path else None, rich_help_panel=option)
+    if option.min is None:
+        option.min, option.max = info.constraint.low, info.constraint.high
     return inspect.Parameter(
-        declaration.name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=Annotated[kind, option]
-    )
+        declaration.name, inspect.Parameter.KEYWORD_ONLY,
+        default=inspect.Parameter.empty if default is MISSING else default, annotation=Annotated[kind, option],
+    )  # fmt: skip
 
 
 _SHARED_OPTIONS = {

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -113,8 +113,13 @@ def convert_value(
     return convert(yaml_from_data(value, location), annotation, ValueConstraint(unit, low, high, tuple(choices)))
 
 
-def check(instance: Any, location: str = "") -> None:
+def check(instance: Any, location: str = "", *, skip: Collection[str] = ()) -> None:
     """Hold a dataclass made in Python to the limits of its fields; meant for `__post_init__`.
+
+    Args:
+        instance: The dataclass.
+        location: Where its values stand, for errors.
+        skip: Names of fields that hold objects which no file can hold, e.g. functions.
 
     Raises:
         ConfigError: A field's value is of the wrong type or outside its limits.
@@ -122,5 +127,7 @@ def check(instance: Any, location: str = "") -> None:
     cls: type = type(instance)
     hints = type_hints(cls)
     for field in dataclasses.fields(instance):
+        if field.name in skip:
+            continue
         value = getattr(instance, field.name)
         convert(yaml_from_data(value, location), hints[field.name], parameter_info(field).constraint, yaml_key(field))

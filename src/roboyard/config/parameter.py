@@ -7,8 +7,6 @@ from collections.abc import Callable, Collection
 from dataclasses import MISSING, dataclass
 from typing import Any, Protocol
 
-from roboyard.config.units import check_unit
-
 
 @dataclass(frozen=True, slots=True)
 class ValueConstraint:
@@ -25,8 +23,12 @@ class ValueConstraint:
     units: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        for unit in (self.unit, *self.units):
-            check_unit(unit)
+        units = [unit for unit in (self.unit, *self.units) if unit]
+        if units:
+            from roboyard.config.units import check_unit  # its exact fractions take time to import
+
+            for unit in units:
+                check_unit(unit)
         if self.low is not None and self.high is not None and self.low > self.high:
             raise ValueError(f"low {self.low} is above high {self.high}")
 

@@ -6,11 +6,12 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, TypeAlias, get_args
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-from roboyard.bus.log import LogRecord
 from roboyard.config import parameter
-from roboyard.errors import InputError
+
+if TYPE_CHECKING:
+    from roboyard.bus.log import LogRecord
 
 VideoMode: TypeAlias = Literal["as_configured", "always", "on_failure", "never"]
 """When a run makes a video; "as_configured": as the scenario's key `video` says."""
@@ -32,6 +33,9 @@ class RunOptions:
 
     The video is rendered by a second process during the run, or after the run where the machine has one core;
     "on_failure" renders at most half a minute of a run that did not succeed, after it.
+
+    Raises:
+        ConfigError: A value is of the wrong type, or ``video`` is none of the modes.
     """
 
     out: str | Path | None = parameter(None, doc="folder of the run, new or empty; default: runs_folder/SCENARIO-NNN")
@@ -46,8 +50,9 @@ class RunOptions:
     bridges: tuple[BridgeFactory, ...] = parameter((), doc="bridges to other programs, open while the run executes")
 
     def __post_init__(self) -> None:
-        if self.video not in get_args(VideoMode):
-            raise InputError(f"{self.video!r}", location="video", valid=", ".join(get_args(VideoMode)))
+        from roboyard.config import check
+
+        check(self, skip=("snapshots", "bridges"))
 
 
 @dataclass(frozen=True, slots=True)

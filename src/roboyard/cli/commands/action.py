@@ -10,11 +10,11 @@ import typer
 
 from roboyard.cli.app import command_group
 from roboyard.cli.options import JsonOption, RunOption
-from roboyard.cli.source import LiveSource
-from roboyard.errors import InputError, RunError
+from roboyard.errors import RunError
 
 if TYPE_CHECKING:
     from roboyard.bus.actions import GoalStatus
+    from roboyard.cli.source import LiveSource
 
 
 app = command_group("Actions: list, info, send_goal.")
@@ -117,14 +117,10 @@ def make_goal(source: LiveSource, action: str, type_name: str | None, values: An
         InputError: It has another type.
         MessageError: The values do not fit the goal.
     """
-    from roboyard.cli.graph import find_endpoint, list_actions
-    from roboyard.messages import action_type
+    from roboyard.cli.graph import find_interface
     from roboyard.messages.from_data import message_from_data
 
-    name, actual_type = find_endpoint(source, "action", action, list_actions(source))
-    if type_name is not None and action_type(type_name).name != actual_type:
-        raise InputError(f"action {name} has the type {actual_type}, not {type_name}", location=source.name)
-    types = action_type(actual_type)
+    name, types = find_interface(source, "action", action, type_name)
     return name, types, message_from_data(types.Goal, values)
 
 

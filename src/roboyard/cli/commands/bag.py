@@ -94,7 +94,7 @@ def _print_info(result: dict[str, Any]) -> None:
 def record(
     topics: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[TOPIC]…", help="Only these topics; patterns as '/rover/*'. Default: all."),
+        typer.Argument(metavar="TOPIC", help="Only these topics; patterns as '/rover/*'. Default: all."),
     ] = None,
     out: Annotated[Path, OUT(": a MCAP file", metavar="FILE")] = Path("live.mcap"),
     exclude: Annotated[list[str] | None, EXCLUDE()] = None,

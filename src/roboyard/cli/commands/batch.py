@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -17,29 +17,52 @@ from roboyard.cli.options import (
     RUNS,
     SEED,
     SET,
+    SMOKE,
     VARY,
     VIDEO,
     WORKERS,
     JsonOption,
     QuietOption,
     ScenarioArgument,
-    SmokeOption,
+    with_options,
 )
-from roboyard.cli.run_display import BatchDisplay
 from roboyard.cli.terminal import format_count, print_line, print_result, print_table
 from roboyard.errors import InputError, UnknownNameError
+from roboyard.scenarios.batch.options import BatchOptions
 
 if TYPE_CHECKING:
-    from roboyard.scenarios import BatchObserver, BatchOptions, BatchResult, VariantComparison
+    from roboyard.cli.run_display import BatchDisplay
+    from roboyard.scenarios import BatchObserver, BatchResult, VariantComparison
     from roboyard.scenarios.batch.statistics import BaselineComparison
     from roboyard.scenarios.batch.suite import SuiteResult
 
 
-WorkersOption = Annotated[int | None, WORKERS("; default: one per core")]
-FirstSeedOption = Annotated[int | None, SEED(" of the first run; default: the scenario's")]
-RetainedRecordingsOption = Annotated[Literal["failed", "all", "none"], RETAINED_RECORDINGS()]
+_WORKERS = WORKERS("; default: one per core")
+_FIRST_SEED = SEED(" of the first run; default: the scenario's")
 
 
+@with_options(
+    BatchOptions,
+    {
+        "runs": RUNS(", each with its own seed"),
+        "vary": VARY(", by a distribution (below)"),
+        "design": typer.Option(
+            "--design", help="Design of the varied values; grid: N runs per point.", case_sensitive=False
+        ),
+        "baseline": typer.Option(
+            "--baseline", metavar="PATH", help="Compare with this batch: its folder or batch.json."
+        ),
+        "workers": _WORKERS,
+        "cluster": CLUSTER(),
+        "first_seed": _FIRST_SEED,
+        "overrides": SET(),
+        "smoke": SMOKE(),
+        "stored_runs": RETAINED_RECORDINGS(),
+        "video": VIDEO(" of each failed run"),
+        "out": OUT("; the folder of a stopped batch continues it", metavar="DIR"),
+    },
+    defaults={"video": True},
+)
 def batch(
     scenarios: Annotated[
         list[str],
@@ -47,23 +70,8 @@ def batch(
             metavar="SCENARIO…", help="Scenarios, by name or file; or all.", autocompletion=complete_scenarios
         ),
     ],
-    runs: Annotated[int, RUNS(", each with its own seed")],
-    vary: Annotated[list[str] | None, VARY(", by a distribution (below)")] = None,
-    design: Annotated[
-        Literal["random", "lhs", "grid"] | None,
-        typer.Option(help="Design of the varied values; grid: N runs per point.", case_sensitive=False),
-    ] = None,
-    baseline: Annotated[
-        Path | None, typer.Option(metavar="PATH", help="Compare with this batch: its folder or batch.json.")
-    ] = None,
-    workers: WorkersOption = None,
-    cluster: Annotated[str | None, CLUSTER()] = None,
-    seed: FirstSeedOption = None,
-    settings: Annotated[list[str] | None, SET()] = None,
-    smoke: SmokeOption = False,
-    retained_recordings: RetainedRecordingsOption = "failed",
-    video: Annotated[bool, VIDEO(" of each failed run")] = True,
-    out: Annotated[Path | None, OUT("; the folder of a stopped batch continues it", metavar="DIR")] = None,
+    *,
+    options: BatchOptions,
     export: Annotated[
         list[Path] | None, typer.Option(metavar="FILE", help="Write a table of all runs: .csv or .parquet; repeatable.")
     ] = None,
@@ -87,7 +95,8 @@ def batch(
     Exit code 1: a run failed, or a metric regressed significantly from the baseline.
     """
     from roboyard.cli.exit_codes import finish
-    from roboyard.scenarios import BatchOptions, run_and_report
+    from roboyard.cli.run_display import BatchDisplay
+    from roboyard.scenarios import run_and_report
     from roboyard.scenarios.batch.export import ensure_writable, validate_export_path, write_junit
     from roboyard.scenarios.batch.export import export_results as write_table
 
@@ -95,19 +104,17 @@ def batch(
         validate_export_path(path)
     if junit is not None:
         ensure_writable(junit, "--junit")
-    options = BatchOptions(
-        runs=runs, first_seed=seed, overrides=tuple(settings or ()), smoke=smoke, vary=tuple(vary or ()), design=design,
-        workers=workers, cluster=cluster, out=out, stored_runs=retained_recordings, video=video, baseline=baseline,
-    )  # fmt: skip
     if len(scenarios) > 1 or scenarios == ["all"]:
-        single_scenario_options = {"--vary": vary, "--design": design, "--set": settings, "--export": export}
+        single_scenario_options = {
+            "--vary": options.vary, "--design": options.design, "--set": options.overrides, "--export": export,
+        }  # fmt: skip
         for option, value in single_scenario_options.items():
             if value:
                 raise InputError(f"{option} requires a single scenario", valid=f"one scenario, or no {option}")
         finish(run_suite_command(scenarios, options, junit, quiet=quiet, json=json))
         return
     (scenario,) = scenarios
-    with BatchDisplay(scenario, runs, quiet=quiet or json) as display:
+    with BatchDisplay(scenario, options.runs, quiet=quiet or json) as display:
         result = run_and_report(scenario, options, _observer(display))
     for path in export or ():
         write_table(result.results, path)
@@ -127,6 +134,8 @@ def _observer(display: BatchDisplay) -> BatchObserver:
 
 def _display_opener(runs: int, stack: ExitStack, *, quiet: bool) -> Callable[[str], BatchObserver]:
     """Return a function that opens the display of the next batch, after closing that of the batch before."""
+
+    from roboyard.cli.run_display import BatchDisplay
 
     def open_display(name: str) -> BatchObserver:
         stack.close()
@@ -259,16 +268,24 @@ def _print_suite(result: SuiteResult) -> None:
     print_line(f"\n{result.successes} of {format_count(result.runs, 'run')} succeeded\n\n{result.report}")
 
 
+@with_options(
+    BatchOptions,
+    {
+        "runs": RUNS(" of each variant, each with its own seed"),
+        "workers": _WORKERS,
+        "first_seed": _FIRST_SEED,
+        "overrides": SET(" of all variants"),
+        "smoke": SMOKE(),
+        "stored_runs": RETAINED_RECORDINGS(),
+        "out": OUT("; the folder of a stopped comparison continues it", metavar="DIR"),
+    },
+    defaults={"runs": 5},
+)
 def compare(
     scenario: ScenarioArgument,
+    *,
     vary: Annotated[list[str], VARY(", by values: method=own,thesis")],
-    runs: Annotated[int, RUNS(" of each variant, each with its own seed")] = 5,
-    workers: WorkersOption = None,
-    seed: FirstSeedOption = None,
-    settings: Annotated[list[str] | None, SET(" of all variants")] = None,
-    smoke: SmokeOption = False,
-    retained_recordings: RetainedRecordingsOption = "failed",
-    out: Annotated[Path | None, OUT("; the folder of a stopped comparison continues it", metavar="DIR")] = None,
+    options: BatchOptions,
     quiet: QuietOption = False,
     json: JsonOption = False,
 ) -> None:
@@ -278,14 +295,10 @@ def compare(
 
     Exit code 0: the variants ran, also where runs failed.
     """
-    from roboyard.scenarios import BatchOptions, compare_and_report
+    from roboyard.scenarios import compare_and_report
 
-    options = BatchOptions(
-        runs=runs, first_seed=seed, overrides=tuple(settings or ()), smoke=smoke, workers=workers, out=out,
-        stored_runs=retained_recordings,
-    )  # fmt: skip
     with ExitStack() as stack:
-        open_display = _display_opener(runs, stack, quiet=quiet or json)
+        open_display = _display_opener(options.runs, stack, quiet=quiet or json)
         result = compare_and_report(scenario, vary, options, lambda variant: open_display(f"{scenario}, {variant}"))
     print_result({**result.to_dict(), "folder": result.folder}, json, lambda _: _print_comparison(result))
 

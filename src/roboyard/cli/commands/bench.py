@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 def bench(
     names: Annotated[
-        list[str] | None, typer.Argument(metavar="[NAME]…", help="Benchmarks: engine, bus, …; default: all.")
+        list[str] | None, typer.Argument(metavar="NAME", help="Benchmarks: engine, bus, …; default: all.")
     ] = None,
     folder: Annotated[
         Path | None, typer.Option("--data", metavar="DIR", help="Folder of the files that a benchmark reads.")

@@ -54,7 +54,7 @@ def list_entries(
     kind: Annotated[
         RegistryKind | None,
         typer.Argument(
-            metavar="[KIND]",
+            metavar="KIND",
             help="Kind of entries (below); default: robots, worlds, scenarios and live runs.",
             show_choices=False,
         ),
@@ -62,7 +62,7 @@ def list_entries(
     name: Annotated[
         str | None,
         typer.Argument(
-            metavar="[NAME]", help="A node whose topics and parameters are shown.", autocompletion=complete_nodes
+            metavar="NAME", help="A node whose topics and parameters are shown.", autocompletion=complete_nodes
         ),
     ] = None,
     json: JsonOption = False,

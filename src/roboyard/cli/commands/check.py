@@ -62,7 +62,10 @@ def scenario(
                 ("world", found.world),
                 *(("robot", f"{name}: {', '.join(nodes) or 'no nodes'}") for name, nodes in found.robots.items()),
                 ("topics", f"{len(found.topics)}"),
-                ("metrics of criteria", ", ".join(found.metrics)),
+                (
+                    "metrics of criteria",
+                    f"{len(found.metrics)} (`roboyard list metrics` describes them)",
+                ),
             ]
         )
         _print_findings(found.findings)

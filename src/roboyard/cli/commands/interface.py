@@ -14,7 +14,7 @@ app = command_group("Interface types: list, show.")
 
 @app.command("list")
 def list_command(
-    package: Annotated[str | None, typer.Argument(metavar="[PACKAGE]", help="Only types of this package.")] = None,
+    package: Annotated[str | None, typer.Argument(metavar="PACKAGE", help="Only types of this package.")] = None,
     json: JsonOption = False,
 ) -> None:
     """List the types of messages, services and actions."""

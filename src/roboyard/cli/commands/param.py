@@ -25,7 +25,7 @@ NameArgument = Annotated[str, typer.Argument(metavar="PARAMETER", help="Name of 
 def list_command(
     node: Annotated[
         str | None,
-        typer.Argument(metavar="[NODE]", help="Only parameters of this node.", autocompletion=complete_run_nodes),
+        typer.Argument(metavar="NODE", help="Only parameters of this node.", autocompletion=complete_run_nodes),
     ] = None,
     run: RunOption = None,
     json: JsonOption = False,
@@ -75,7 +75,7 @@ def set_value(
 def describe(
     node: NodeArgument,
     names: Annotated[
-        list[str] | None, typer.Argument(metavar="[PARAMETER]…", help="Names of parameters; default: all.")
+        list[str] | None, typer.Argument(metavar="PARAMETER", help="Names of parameters; default: all.")
     ] = None,
     run: RunOption = None,
     json: JsonOption = False,

@@ -20,7 +20,7 @@ def tasks(
         Path, typer.Argument(metavar="FILE", help="Conditions, actions and goals in YAML; or a domain in PDDL.")
     ],
     problem: Annotated[
-        Path | None, typer.Argument(metavar="[PROBLEM.pddl]", help="Problem in PDDL, for a domain in PDDL.")
+        Path | None, typer.Argument(metavar="PROBLEM.pddl", help="Problem in PDDL, for a domain in PDDL.")
     ] = None,
     goal: Annotated[str | None, GOAL(" of the file, by name; default: the one with the highest priority")] = None,
     settings: Annotated[list[str] | None, SET(" of the initial state", metavar="CONDITION=VALUE")] = None,

@@ -33,10 +33,10 @@ _KIND_NAMES = ", ".join(FILE_TYPES)
 
 def schema(
     kind: Annotated[
-        str | None, typer.Argument(metavar="[KIND]", help=f"{_KIND_NAMES} or node; default: list them.")
+        str | None, typer.Argument(metavar="KIND", help=f"{_KIND_NAMES} or node; default: list them.")
     ] = None,
     name: Annotated[
-        str | None, typer.Argument(metavar="[NAME]", help="A node: a name of `roboyard list nodes`, or file.py:Class.")
+        str | None, typer.Argument(metavar="NAME", help="A node: a name of `roboyard list nodes`, or file.py:Class.")
     ] = None,
     out: Annotated[Path | None, OUT(": a folder for all schemas", metavar="DIR")] = None,
     json: JsonOption = False,

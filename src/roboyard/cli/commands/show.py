@@ -93,7 +93,7 @@ def _print_octree(result: dict[str, Any]) -> None:
 @app.command("tree")
 def tree(
     file: Annotated[
-        Path | None, typer.Argument(metavar="[FILE]", help="Behavior trees in the XML of BehaviorTree.CPP.")
+        Path | None, typer.Argument(metavar="FILE", help="Behavior trees in the XML of BehaviorTree.CPP.")
     ] = None,
     main: TreeOption = None,
     mock: MockOption = False,

@@ -22,7 +22,7 @@ class TeleopKind(StrEnum):
 
 
 def teleop(
-    kind: Annotated[TeleopKind, typer.Argument(metavar="[keyboard|gamepad]", help="Device.")] = TeleopKind.keyboard,
+    kind: Annotated[TeleopKind, typer.Argument(metavar="keyboard|gamepad", help="Device.")] = TeleopKind.keyboard,
     robot: Annotated[str | None, ROBOT(" in the run; default: the main one", autocompletion=None)] = None,
     speed: Annotated[float, typer.Option(metavar="M/S", min=0.01, max=20.0, help="Maximum speed [m/s].")] = 0.5,
     angular_speed: Annotated[

@@ -7,13 +7,11 @@ from pathlib import Path
 from typing import Literal
 
 from roboyard.config import parameter
-from roboyard.config.wording import did_you_mean
-from roboyard.errors import InputError
-from roboyard.scenarios.batch.sampling import Design
 
+Design = Literal["random", "lhs", "grid"]
+"""How the runs of a batch cover what varies; lhs: Latin hypercube."""
 StoredRuns = Literal["failed", "all", "none"]
 """Runs of a batch whose folders stay on disk."""
-_STORED_RUNS = ("failed", "all", "none")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -23,7 +21,7 @@ class BatchOptions:
     A batch that was stopped or killed continues if ``out`` names its folder again: finished runs are not repeated.
 
     Raises:
-        InputError: There are no runs, or ``stored_runs`` has another value.
+        ConfigError: A value is of the wrong type, below its limit, or not among its choices.
     """
 
     runs: int = parameter(low=1, doc="number of runs, each with its own seed; with design `grid` at each grid point")
@@ -49,10 +47,6 @@ class BatchOptions:
     )
 
     def __post_init__(self) -> None:
-        if isinstance(self.runs, bool) or not isinstance(self.runs, int) or self.runs < 1:
-            raise InputError(f"{self.runs!r} runs", location="--runs", valid="at least 1")
-        if self.stored_runs not in _STORED_RUNS:
-            raise InputError(
-                f"keep {self.stored_runs!r}{did_you_mean(self.stored_runs, _STORED_RUNS)}", location="--keep",
-                valid=", ".join(_STORED_RUNS),
-            )  # fmt: skip
+        from roboyard.config import check
+
+        check(self)

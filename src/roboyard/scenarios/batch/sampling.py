@@ -7,15 +7,17 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import product
-from typing import Final, Literal
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
 from roboyard.config.wording import did_you_mean
 from roboyard.errors import InputError
 
+if TYPE_CHECKING:
+    from roboyard.scenarios.batch.options import Design
+
 ScalarValue = str | int | float
-Design = Literal["random", "lhs", "grid"]
 DESIGNS: Final = ("random", "lhs", "grid")
 
 _LOCATION: Final = "--vary"

@@ -20,7 +20,7 @@ def resume(run: RunOption = None, json: JsonOption = False) -> None:
 
 
 def step(
-    count: Annotated[int, typer.Argument(metavar="[COUNT]", min=1, help="Number of event times to execute.")] = 1,
+    count: Annotated[int, typer.Argument(metavar="COUNT", min=1, help="Number of event times to execute.")] = 1,
     by: Annotated[
         float | None, typer.Option("--by", metavar="S", help="Simulated time to advance instead [s].")
     ] = None,
