@@ -1,6 +1,7 @@
 """Options and help pages of all commands: one meaning per option, headings, and pages that fit a screen."""
 
 import ast
+import warnings
 from collections import defaultdict
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -13,8 +14,10 @@ from typer.testing import CliRunner
 
 import roboyard.cli.commands
 from roboyard.cli import options
-from roboyard.cli.app import make_app
+from roboyard.cli.app import make_app, make_summary_app
 from roboyard.cli.exit_codes import EXIT_CODE_MEANINGS, ExitCode, finish, signal_exit_code
+from roboyard.cli.main import _cache_warnings_as_lines
+from roboyard.compute import KernelCacheWarning
 from roboyard.config import parameter
 from roboyard.config.parameter import parameter_info
 from roboyard.scenarios.run_options import RunOptions
@@ -178,3 +181,37 @@ def test_decorated_command_gets_an_instance() -> None:
     assert CliRunner().invoke(app, ["a"]).exit_code == 0
     assert received[-1] == ("a", Limits())
     assert "largest number of runs" in CliRunner().invoke(app, ["--help"]).output.lower()
+
+
+def test_help_of_the_program_is_that_of_the_program_with_all_options() -> None:
+    """The summaries that the quick help shows are those of the full commands."""
+    summaries, full = (CliRunner().invoke(app, ["--help"]) for app in (make_summary_app(), make_app()))
+    assert summaries.exit_code == full.exit_code == 0
+    assert summaries.output == full.output
+
+
+@pytest.mark.parametrize("words", [("--", "list", "worlds"), ("list", "worlds")])
+def test_command_behind_a_separator_is_executed(command: Command, words: tuple[str, ...]) -> None:
+    """No command line executes a command of which only the summary is loaded."""
+    result = command(*words)
+    assert result.code == 0
+    assert "arena" in result.out
+
+
+def test_warnings_about_the_cache_of_kernels_are_notes(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A command shows a cache warning as a note, any other warning as Python does, and restores the function."""
+    shown: list[str] = []
+
+    def show(message: Warning | str, *_: object, **__: object) -> None:
+        shown.append(str(message))
+
+    monkeypatch.setattr(warnings, "showwarning", show)
+    with _cache_warnings_as_lines(), warnings.catch_warnings(record=False):
+        warnings.simplefilter("always")
+        for text, category in (("a", UserWarning), ("b", KernelCacheWarning), ("c", UserWarning)):
+            warnings.showwarning(text, category, "file", 1)  # type: ignore[arg-type]
+    assert shown == ["a", "c"]
+    assert "warning: b" in capsys.readouterr().err
+    assert warnings.showwarning is show

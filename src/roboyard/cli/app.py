@@ -185,6 +185,27 @@ def make_app(commands: Collection[str] | None = None) -> typer.Typer:
     return app
 
 
+def make_summary_app() -> typer.Typer:
+    """Return the program with the summaries of its commands only: enough for its help and for errors about names.
+
+    To build the options of all commands would take twice the time.
+    """
+    app = command_group(SUMMARY, RootGroup)
+    app.callback()(_root_callback)
+    for heading, targets in zip(HEADINGS, _COMMANDS, strict=True):
+        for name, target in targets.items():
+            command = _load(target)
+            if isinstance(command, typer.Typer):
+                app.add_typer(command_group(command.info.help), name=name, rich_help_panel=heading)
+            else:
+                app.command(name, help=command.__doc__, rich_help_panel=heading)(_do_nothing)
+    return app
+
+
+def _do_nothing() -> None:
+    """Stand for a command that is only listed."""
+
+
 def is_command(name: str) -> bool:
     """Return whether there is a command of this name."""
     return any(name in targets for targets in _COMMANDS)

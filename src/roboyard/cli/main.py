@@ -13,10 +13,9 @@ from typing import Any
 import typer
 
 from roboyard.cli import terminal
-from roboyard.cli.app import is_command, make_app
+from roboyard.cli.app import is_command, make_app, make_summary_app
 from roboyard.cli.completion import complete
 from roboyard.cli.exit_codes import report_error
-from roboyard.compute.kernel_folders import divert_cache_warnings
 
 
 def main() -> None:
@@ -28,13 +27,14 @@ def main() -> None:
 
 @cache
 def _load_command_line(name: str | None = None) -> Any:
-    """Return the program with one command, or with all of them."""
-    return typer.main.get_command(make_app(None if name is None else [name]))
+    """Return the program with one command, or with the summaries of all of them."""
+    return typer.main.get_command(make_summary_app() if name is None else make_app([name]))
 
 
 def _command_name(arguments: Sequence[str]) -> str | None:
-    """The command that the first argument names; None where it names none."""
-    return arguments[0] if arguments and is_command(arguments[0]) else None
+    """The command that the first argument without a hyphen names; None where it names none."""
+    first = next((word for word in arguments if not word.startswith("-")), None)
+    return first if first is not None and is_command(first) else None
 
 
 def run(arguments: Sequence[str]) -> int:
@@ -61,7 +61,16 @@ def run(arguments: Sequence[str]) -> int:
 def _cache_warnings_as_lines() -> Iterator[None]:
     """Print warnings about the cache of kernels as notes, without their position in the source."""
     show = warnings.showwarning
-    divert_cache_warnings(lambda message: terminal.print_note(f"warning: {message}"))
+
+    def divert_and_show(*arguments: Any, **options: Any) -> None:
+        """Show the first warning; only a warning needs the import, which takes a tenth of the start-up."""
+        from roboyard.compute.kernel_folders import divert_cache_warnings
+
+        warnings.showwarning = show
+        divert_cache_warnings(lambda message: terminal.print_note(f"warning: {message}"))
+        warnings.showwarning(*arguments, **options)
+
+    warnings.showwarning = divert_and_show
     try:
         yield
     finally:
