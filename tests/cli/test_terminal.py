@@ -14,8 +14,8 @@ from tests.cli.conftest import Command
 from roboyard.cli import exit_codes, run_display, terminal
 from roboyard.cli.arguments import parse_type_and_values
 from roboyard.cli.benchmarks import BenchmarkFigure
+from roboyard.cli.commands.topic import format_rate
 from roboyard.cli.terminal import merge_findings
-from roboyard.cli.topic_statistics import format_rate
 from roboyard.errors import ConfigError, InputError, RecordingError, RunError
 from roboyard.record.topic_statistics import compute_bandwidth, compute_rate
 from roboyard.scenarios import RunControl

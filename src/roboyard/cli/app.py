@@ -66,7 +66,7 @@ _SUBCOMMANDS: dict[str, dict[str, str]] = {
         "animation": "show.check_animation",
         "step-plan": "plan_steps.check_step_plan",
     },
-    "plan": {"steps": "plan_steps.steps"},
+    "plan": {"arm": "plan_arm.arm", "tasks": "plan_tasks.tasks", "steps": "plan_steps.steps"},
     "show": {
         "movement": "movement.show_movement",
         "animation": "show.show_animation",

@@ -9,8 +9,6 @@ import typer
 
 from roboyard.cli.app import command_group
 from roboyard.cli.arguments import IMAGE_SUFFIXES, parse_numbers, validate_output_path
-from roboyard.cli.commands.plan_arm import arm
-from roboyard.cli.commands.plan_tasks import tasks
 from roboyard.cli.options import GOAL, PLANNER, ROBOT, START, ImageOption, JsonOption
 from roboyard.errors import InputError
 
@@ -23,8 +21,6 @@ _MAX_COORDINATE = 1e7
 """Largest coordinate of a pose [m]."""
 _MAX_INFLATION_RADIUS, _MAX_ROBOT_RADIUS = 50.0, 100.0
 app = command_group("Plan paths, arm motions, steps and tasks.")
-app.command("arm")(arm)
-app.command("tasks")(tasks)
 
 
 @app.callback()
