@@ -180,3 +180,93 @@ def test_replay_of_missing_entries_is_one_error(command: Command, recording: Pat
         result = command("replay", recording, "--rate", "0", *words)
         assert result.code == 2, words
         assert expected in result.error, words
+
+
+TOUR = {
+    "lisst": "Did you mean 'list'",
+    "list robts": "'robts' is not one of 'robots', 'worlds'",
+    "list robots rover": "unexpected name 'rover'",
+    "list nodes nothing": "no node 'nothing'",
+    "run": "Missing argument 'SCENARIO'",
+    "run s.yaml extra": "unexpected extra argument(s) (extra)",
+    "run s.yaml --robot nobody": "no robot 'nobody'",
+    "run s.yaml --world nowhere": "no world 'nowhere'",
+    "run s.yaml --seed abc": "Invalid value for '--seed'",
+    "run s.yaml --duration nan": "'nan' is not a number",
+    "run s.yaml --set =3": "is no assignment",
+    "run s.yaml --from-snapshot text.txt": "is no saved state",
+    "run s.yaml --from-snapshot folder": "folder: is a folder",
+    "run s.yaml --replay-inputs bad.mcap": "bad.mcap: is truncated",
+    "run s.yaml --save-snapshot 0.1:folder": "folder cannot be a file",
+    "run s.yaml --save-snapshot 0.05:": "the file is missing",
+    "run s.yaml --read-only": "require a view (--view)",
+    "run s.yaml --bridge-port 9": "requires exactly one server",
+    "run s.yaml --bridge-topics /x": "--bridge-topics /x requires a bridge (with --ros2",
+    "run s.yaml --bridge-host 1.2.3.4": "--bridge-host 1.2.3.4 requires a bridge (with --ros2",
+    "run s.yaml --external-timeout 3": "requires an external node (with --external NODE)",
+    "bringup rover --emulate --port /dev/x": "exactly one of --port and --emulate",
+    "batch s.yaml": "Missing option '--runs'",
+    "batch s.yaml -n 0": "Invalid value for '--runs'",
+    "batch s.yaml -n 1 --keep some": "'some' is not one of 'failed', 'all', 'none'",
+    "batch s.yaml -n 1 --vary duration=foo:1,2": "no distribution 'foo'",
+    "batch s.yaml -n 1 --design grid": "design grid without --vary",
+    "batch s.yaml -n 1 --baseline folder": "there is no batch at folder",
+    "batch s.yaml -n 1 --baseline text.txt": "text.txt: cannot be read",
+    "batch s.yaml -n 1 --export x.txt": "a name in .csv or .parquet",
+    "batch s.yaml -n 1 --junit folder": "folder is a folder (a file)",
+    "batch s.yaml -n 1 --out full": "full is not empty and holds no batch",
+    "batch all rover-drive -n 1": "the name all stands for every scenario (all alone",
+    "batch rover-drive rover-drive -n 1": "occurs twice",
+    "compare s.yaml": "Missing option '--vary'",
+    "compare s.yaml --vary duration=1": "at least two variants",
+    "compare s.yaml --vary duration=1,2 --out full": "--out: full is not empty and holds no comparison (a new folder",
+    "compare s.yaml --vary duration=1,2 --out text.txt": "--out: text.txt is no folder",
+    "report folder": "is not the folder of a run",
+    "map bad.mcap": "bad.mcap: is truncated",
+    "convert text.txt --to nothing": "'nothing' is not one of 'urdf', 'sdf', 'mjcf'",
+    "check foo": "No such command 'foo'",
+    "check world bad.xml": "bad.xml:1: not well-formed XML",
+    "check tree bad.xml": "bad.xml:1: not well-formed XML",
+    "check tasks broken.yaml": "broken.yaml:3: is not valid YAML",
+    "check robot rover --picture x.txt": "a name that ends in .png, .jpg or .jpeg",
+    "check animation folder": "no clip 'folder'",
+    "calibrate odometry rover --turns 1": "Invalid value for '--turns'",
+    "calibrate camera text.txt --board foo": "is not a readable image",
+    "calibrate hand-eye folder": "folder: cannot be read",
+    "plan path folder --start 0,0 --goal 1,1": "folder: cannot be read",
+    "plan arm youbot_arm --goal foo": "no pose 'foo' (poses: ",
+    "plan tasks broken.yaml": "broken.yaml:3: is not valid YAML",
+    "show octree text.txt": "its first line is 'hello'",
+    "new robot ../x": "a robot cannot be called '../x'",
+    "schema scenario foo": "takes no name",
+    "teleop foo": "'foo' is not one of 'keyboard', 'gamepad'",
+    "pause --run nobody": "no live run 'nobody'",
+    "topic list --file folder": "no recording found in the folder",
+    "topic pub /x --file bad.mcap": "needs a live run",
+    "tf echo a b --time -1": "--time -1",
+    "interface list nothing": "no package nothing",
+    "bag convert bad.mcap new.mcap": "bad.mcap: is truncated",
+    "arm ik youbot_arm": "exactly one goal is required",
+    "mesh simplify text.txt --triangles 10": "unknown mesh format .txt",
+    "precompile foo": "no scenario 'foo'",
+    "doctor foo": "unexpected extra argument(s) (foo)",
+}
+"""Wrong command lines, and what the error says."""
+
+
+@pytest.mark.parametrize("line", TOUR)
+def test_wrong_command_lines_are_one_line(command: Command, line: str) -> None:
+    Path("s.yaml").write_text(GOOD)
+    Path("text.txt").write_text("hello\n")
+    Path("broken.yaml").write_text("a: [1,\n b: {")
+    Path("bad.xml").write_text("<root><BehaviorTree></root>")
+    Path("bad.mcap").write_bytes(b"\x89MCAP0\r\nnonsense")
+    Path("folder").mkdir()
+    Path("full").mkdir()
+    Path("full/file").write_text("mine")
+    result = command(*line.split())
+    assert result.code == 2, result
+    assert TOUR[line] in result.err
+    assert len(result.err.strip().splitlines()) == 1
+    assert result.out == ""
+    assert "Traceback" not in result.err

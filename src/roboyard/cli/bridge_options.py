@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from roboyard.scenarios import Run
     from roboyard.view import View
 
+_LOCAL_HOST = "127.0.0.1"
+"""Address of the servers where the user names none: only this machine reaches them."""
+
 
 @dataclass(slots=True)
 class BridgeOptions:
@@ -65,6 +68,11 @@ class BridgeOptions:
 
         kinds = tuple(name for name, on in enabled_kinds.items() if on)
         web_servers = [name for name in kinds if name in ("foxglove", "rosbridge")]
+        unused = (
+            [f"--bridge-topics {topics[0]}"] if topics else [f"--bridge-host {host}"] if host != _LOCAL_HOST else []
+        )
+        if unused and not kinds:
+            raise InputError(f"{unused[0]} requires a bridge", valid="with --ros2, --ros1, --foxglove or --rosbridge")
         if port is not None and len(web_servers) != 1:
             raise InputError(
                 f"--bridge-port {port} requires exactly one server, got {len(web_servers)}",

@@ -244,6 +244,8 @@ def _check_names(names: Sequence[str]) -> Sequence[str]:
     from roboyard.bringup.catalog import SCENARIOS
     from roboyard.config.wording import did_you_mean
 
+    if "all" in names:
+        raise InputError("the name all stands for every scenario", valid="all alone, or names of scenarios")
     for name in names:
         if name not in SCENARIOS:
             hint = did_you_mean(name, SCENARIOS)

@@ -346,7 +346,7 @@ def _reject(faults: Sequence[tuple[str, bool]], json: bool) -> None:
         print_note(f"and {format_count(len(faults) - _MAX_FAULTS, 'more fault')}")
     if n_repairable == len(faults):
         print_note("--repair repairs " + ("it" if len(faults) == 1 else "them") + " and lists the repairs")
-    else:
+    elif n_repairable:
         print_note(f"{format_count(len(faults) - n_repairable, 'fault')} cannot be repaired, {n_repairable} can")
     result = {
         "ok": False, "error": faults[0][0],

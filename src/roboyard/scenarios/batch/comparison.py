@@ -97,7 +97,8 @@ def compare_variants(
         pool: Workers to use instead of ``options.workers`` and ``options.cluster``; closed by whoever created them.
 
     Raises:
-        InputError: There are fewer than two variants, a value is not valid, or as for `run_batch`.
+        InputError: There are fewer than two variants, a value is not valid, ``options.out`` holds something else than a
+            comparison, or as for `run_batch`.
     """
     variants = {", ".join(assignments): assignments for assignments in product(*(_assignments(text) for text in vary))}
     if len(variants) < 2:
@@ -115,6 +116,7 @@ def compare_variants(
         if options.out is not None
         else create_numbered_folder(f"{loaded.name}-comparison", options.runs_folder).path
     )
+    _check_folder(folder, [_folder_name(name) for name in variants])
     batches = {
         name: run_batch(
             scenario,
@@ -147,6 +149,23 @@ def _assignments(text: str) -> list[str]:
             f"{text!r} has no values to compare", location="--vary", valid="key=value,value with different values"
         )
     return [f"{key}={part}" for part in parts]
+
+
+def _check_folder(folder: Path, batch_folders: Sequence[str]) -> None:
+    """Accept a new or empty folder, and the folder of a comparison that was stopped or has ended.
+
+    Raises:
+        InputError: The path is that of a file, or the folder holds something else.
+    """
+    if folder.exists() and not folder.is_dir():
+        raise InputError(f"{folder} is no folder", location="--out", valid="a new or empty folder")
+    entries = {entry.name for entry in folder.iterdir()} if folder.is_dir() else set()
+    if entries and entries.isdisjoint((SUMMARY, *batch_folders)):
+        raise InputError(
+            f"{folder} is not empty and holds no comparison",
+            location="--out",
+            valid="a new folder, or that of the comparison",
+        )
 
 
 def _folder_name(variant: str) -> str:
