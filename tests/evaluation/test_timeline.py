@@ -8,13 +8,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.harness.scenarios import snapshot_requests
 
 from roboyard.evaluation.collector import RobotContext
 from roboyard.evaluation.topics import RobotTopics
 from roboyard.messages import msg
 from roboyard.scenarios import RunResult, load_scenario, regenerate_report, run_scenario
 from roboyard.scenarios.evaluator import Evaluator
-from roboyard.scenarios.run_options import RunOptions, SnapshotRequest
+from roboyard.scenarios.run_options import RunOptions
 
 SCENARIO = """\
 world: empty
@@ -44,7 +45,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with a scenario, its run `whole`, and the states at the moments."""
     folder = tmp_path_factory.mktemp("timeline")
     (folder / "bumps.yaml").write_text(SCENARIO, "utf-8")
-    snapshots = tuple(SnapshotRequest(time, folder / f"{time}.state") for time in MOMENTS)
+    snapshots = snapshot_requests(folder, MOMENTS)
     result = run(folder, "whole", snapshots=snapshots)
     assert result.success, result.failure_reason
     return folder

@@ -6,6 +6,7 @@ import atexit
 import hashlib
 import shutil
 import tempfile
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -14,7 +15,7 @@ from typing import Any, Self
 import yaml
 
 from roboyard.scenarios import LoadedScenario, RunResult, load_scenario, run_scenario
-from roboyard.scenarios.run_options import RunOptions
+from roboyard.scenarios.run_options import RunOptions, SnapshotRequest
 
 
 class ScenarioBuilder:
@@ -143,6 +144,11 @@ def _run_once(name: str, seconds: float, seed: int | None, overrides: tuple[str,
 def _signature(folder: Path) -> dict[str, tuple[int, int]]:
     files = sorted(path for path in folder.rglob("*") if path.is_file())
     return {str(path.relative_to(folder)): (path.stat().st_size, path.stat().st_mtime_ns) for path in files}
+
+
+def snapshot_requests(folder: Path, times: Iterable[float]) -> tuple[SnapshotRequest, ...]:
+    """Return requests to save a snapshot at each time [s], into the file ``TIME.state`` of a folder."""
+    return tuple(SnapshotRequest(time, folder / f"{time}.state") for time in times)
 
 
 def recording_digest(folder: Path) -> str:

@@ -7,12 +7,12 @@ import shutil
 from pathlib import Path
 
 import pytest
-from tests.harness.scenarios import ScenarioBuilder, recording_digest, run_cached, short_scenario
+from tests.harness.scenarios import ScenarioBuilder, recording_digest, run_cached, short_scenario, snapshot_requests
 
 from roboyard.errors import RoboyardError
 from roboyard.record import open_recording
 from roboyard.scenarios import check_scenario, run_scenario
-from roboyard.scenarios.run_options import RunOptions
+from roboyard.scenarios.run_options import RunObserver, RunOptions
 
 
 def test_builder_writes_what_load_spec_reads(tmp_path: Path) -> None:
@@ -77,3 +77,15 @@ def test_run_cached_fails_when_a_test_changed_it(tmp_path: Path) -> None:
     extra.unlink()
     assert run_cached("", 0.3) is run
     shutil.rmtree(copy)
+
+
+def test_snapshots_continue_at_their_times(tmp_path: Path) -> None:
+    requests = snapshot_requests(tmp_path, (0.2, 0.4))
+    scenario = short_scenario().load(tmp_path)
+    run_scenario(scenario, RunOptions(write_files=False, serve=False, snapshots=requests))
+    assert {path.name for path in tmp_path.glob("*.state")} == {"0.2.state", "0.4.state"}
+    starts: list[float] = []
+    for request in requests:
+        options = RunOptions(write_files=False, serve=False, from_snapshot=request.path)
+        run_scenario(scenario, options, observer=RunObserver(on_started=lambda run: starts.append(run.time)))
+    assert starts == pytest.approx([0.2, 0.4], abs=0.01)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import astuple
 from pathlib import Path
 
 import numpy as np
 import pytest
-from tests.harness.scenarios import recording_digest
+from tests.harness.scenarios import recording_digest, snapshot_requests
 
 import roboyard as ry
 from roboyard.bus import Node
@@ -17,7 +18,7 @@ from roboyard.messages import msg
 from roboyard.scenarios import load_scenario, regenerate_report, run_scenario
 from roboyard.scenarios.assembly import build_run
 from roboyard.scenarios.resolve import resolve_scenario
-from roboyard.scenarios.run_options import RunOptions, SnapshotRequest
+from roboyard.scenarios.run_options import RunOptions
 
 HEAD = """
 world: pick_place_station
@@ -200,14 +201,12 @@ def test_object_faults_go_on_from_states(write, tmp_path):
     silent = "  - {time: 0 s, trigger: grasp, duration: 0.4 s, type: sensor_dropout, sensor: camera}\n"
     path = write(silent + "  - {time: 0 s, trigger: grasp.low, type: knock_over}\n")
     complete = tmp_path / "whole"
-    states = [(time, tmp_path / f"{time}.state") for time in (0.3, 0.6, 0.8)]
+    states = snapshot_requests(tmp_path, (0.3, 0.6, 0.8))
     run_scenario(
         load_scenario(path),
-        RunOptions(
-            out=complete, write_report=False, serve=False, snapshots=tuple(SnapshotRequest(*state) for state in states)
-        ),
+        RunOptions(out=complete, write_report=False, serve=False, snapshots=states),
     )
-    for time, state in states:
+    for time, state in map(astuple, states):
         out = tmp_path / f"from{time}"
         run_scenario(load_scenario(path), RunOptions(out=out, write_report=False, serve=False, from_snapshot=state))
         assert recording_digest(out) == recording_digest(complete), time

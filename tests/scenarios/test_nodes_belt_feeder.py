@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import astuple
 from pathlib import Path
 
 import numpy as np
 import pytest
-from tests.harness.scenarios import recording_digest
+from tests.harness.scenarios import recording_digest, snapshot_requests
 
 from roboyard.bus import NodeError
 from roboyard.errors import RoboyardError
@@ -16,7 +17,7 @@ from roboyard.scenarios.execution import run_scenario
 from roboyard.scenarios.loading import load_scenario
 from roboyard.scenarios.nodes.actors import belt_surfaces
 from roboyard.scenarios.resolve import resolve_scenario
-from roboyard.scenarios.run_options import RunOptions, SnapshotRequest
+from roboyard.scenarios.run_options import RunOptions
 from roboyard.simulation.carrying import put
 
 FED = """
@@ -94,17 +95,17 @@ def test_invalid_belts_are_refused(fed, old, new, message):
 def test_grasp_on_a_belt_goes_on_from_states(tmp_path: Path):
     """Saved while the tool goes along with a thing, and while the fingers close: the whole recording is the same."""
     spec = load_scenario("youbot-belt", overrides=["duration=14.5", "criteria={}"]).with_seed(1)
-    moments = {moment: tmp_path / f"{moment}.state" for moment in (11.3, 12.9)}
+    moments = snapshot_requests(tmp_path, (11.3, 12.9))
     run_scenario(
         spec,
         RunOptions(
             out=tmp_path / "whole",
-            snapshots=tuple(SnapshotRequest(*moment) for moment in moments.items()),
+            snapshots=moments,
             write_report=False,
             serve=False,
         ),
     )
-    for moment, state in moments.items():
+    for moment, state in map(astuple, moments):
         run_scenario(
             spec, RunOptions(out=tmp_path / f"from_{moment}", from_snapshot=state, write_report=False, serve=False)
         )

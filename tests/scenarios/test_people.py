@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import astuple
 from pathlib import Path
 from threading import Thread
 from typing import Any
@@ -10,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 from tests.harness.bus import BusHarness, Goal
-from tests.harness.scenarios import recording_digest
+from tests.harness.scenarios import recording_digest, snapshot_requests
 
 from roboyard.bus import GoalFuture, Node
 from roboyard.bus.socket import RemoteBus, SocketServer
@@ -42,12 +43,12 @@ def write(tmp_path: Path, text: str = SCENARIO) -> Path:
 
 def test_schedule_is_executed_and_runs_repeat(tmp_path: Path) -> None:
     spec = load_scenario(write(tmp_path))
-    states = [(time, tmp_path / f"{time}.state") for time in (0.7, 3.3)]
+    states = snapshot_requests(tmp_path, (0.7, 3.3))
     outcome = run_scenario(
         spec,
         RunOptions(
             out=tmp_path / "whole",
-            snapshots=tuple(SnapshotRequest(*state) for state in states),
+            snapshots=states,
             write_report=False,
             serve=False,
         ),
@@ -67,7 +68,7 @@ def test_schedule_is_executed_and_runs_repeat(tmp_path: Path) -> None:
     run_scenario(spec, RunOptions(out=tmp_path / "again", write_report=False, serve=False))
     complete = recording_digest(tmp_path / "whole")
     assert recording_digest(tmp_path / "again") == complete
-    for _, state in states:
+    for _, state in map(astuple, states):
         run_scenario(spec, RunOptions(out=tmp_path / state.stem, from_snapshot=state, write_report=False, serve=False))
         assert recording_digest(tmp_path / state.stem) == complete
 

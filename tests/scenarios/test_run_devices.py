@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import astuple
 from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.harness.scenarios import recording_digest
+from tests.harness.scenarios import recording_digest, snapshot_requests
 
 from roboyard.errors import ConfigError, InputError, UnknownNameError
 from roboyard.record import open_recording
 from roboyard.scenarios import check_scenario, load_scenario, run_scenario
-from roboyard.scenarios.run_options import RunOptions, SnapshotRequest
+from roboyard.scenarios.run_options import RunOptions
 
 SCENARIO = """\
 world: empty
@@ -37,12 +38,12 @@ def write(tmp_path: Path, text: str = SCENARIO) -> Path:
 
 def test_devices_move_on_time_and_continue_from_states(tmp_path: Path) -> None:
     spec = load_scenario(write(tmp_path))
-    states = [(time, tmp_path / f"{time}.state") for time in (0.6, 1.3)]
+    states = snapshot_requests(tmp_path, (0.6, 1.3))
     outcome = run_scenario(
         spec,
         RunOptions(
             out=tmp_path / "whole",
-            snapshots=tuple(SnapshotRequest(*state) for state in states),
+            snapshots=states,
             write_report=False,
             serve=False,
         ),
@@ -57,7 +58,7 @@ def test_devices_move_on_time_and_continue_from_states(tmp_path: Path) -> None:
     assert found["/door/state"][-1][1] == pytest.approx(0.5, abs=0.05)
     assert max(value for time, value in found["/door/state"] if time < 0.4) < 0.01
     assert found["/table/state"][-1][0] <= 1.2
-    for _, state in states:
+    for _, state in map(astuple, states):
         run_scenario(spec, RunOptions(out=tmp_path / state.stem, from_snapshot=state, write_report=False, serve=False))
         assert recording_digest(tmp_path / "whole") == recording_digest(tmp_path / state.stem)
 

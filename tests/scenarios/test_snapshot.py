@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.harness.processes import FreshProcesses
-from tests.harness.scenarios import recording_digest
+from tests.harness.scenarios import recording_digest, snapshot_requests
 
 from roboyard.errors import InputError, RunError
 from roboyard.messages import msg
@@ -57,12 +57,12 @@ def saved(tmp_path_factory: pytest.TempPathFactory) -> Path:
     spec = load_scenario(path)
     outcome = run_scenario(spec, RunOptions(out=folder / "whole", write_report=False, serve=False))
     assert outcome.success, outcome.failure_reason
-    states = [(time, folder / f"{time}.state") for time in MOMENTS]
+    states = snapshot_requests(folder, MOMENTS)
     run_scenario(
         spec,
         RunOptions(
             out=folder / "saving",
-            snapshots=tuple(SnapshotRequest(*state) for state in states),
+            snapshots=states,
             write_report=False,
             serve=False,
         ),

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import astuple
 from pathlib import Path
 
-from tests.harness.scenarios import ScenarioBuilder, recording_digest
+from tests.harness.scenarios import ScenarioBuilder, recording_digest, snapshot_requests
 
 from roboyard.bus import ExternalInput
 from roboyard.messages import serialize, srv
 from roboyard.scenarios import Run, run_scenario
-from roboyard.scenarios.run_options import RunObserver, RunOptions, SnapshotRequest
+from roboyard.scenarios.run_options import RunObserver, RunOptions
 
 SEEING = """<sdf version="1.10"><model name="seeing"><link name="l">
 <inertial><mass>1</mass><inertia><ixx>0.01</ixx><iyy>0.01</iyy><izz>0.01</izz></inertia></inertial>
@@ -37,19 +38,19 @@ def test_models_spawned_by_services_are_restored(tmp_path: Path) -> None:
         run.bus.inputs.schedule((round(time * 1e9), item) for time, item in inputs if time * 1e9 > run.bus.now_ns)
 
     spec = ScenarioBuilder(duration=1.2).load(tmp_path)
-    states = [(time, tmp_path / f"{time}.state") for time in (0.4, 0.6, 0.9)]
+    states = snapshot_requests(tmp_path, (0.4, 0.6, 0.9))
     run_scenario(
         spec,
         RunOptions(
             out=tmp_path / "whole",
-            snapshots=tuple(SnapshotRequest(*state) for state in states),
+            snapshots=states,
             write_report=False,
             serve=False,
         ),
         observer=RunObserver(on_started=change_models),
     )
     assert b"three" in (tmp_path / "whole/recording.mcap").read_bytes()
-    for _, state in states:
+    for _, state in map(astuple, states):
         out = tmp_path / state.stem
         outcome = run_scenario(
             spec,
