@@ -198,20 +198,18 @@ def test_command_behind_a_separator_is_executed(command: Command, words: tuple[s
     assert "arena" in result.out
 
 
-def test_warnings_about_the_cache_of_kernels_are_notes(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_kernel_cache_warnings_are_notes(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     """A command shows a cache warning as a note, any other warning as Python does, and restores the function."""
-    shown: list[str] = []
+    displayed: list[str] = []
 
     def show(message: Warning | str, *_: object, **__: object) -> None:
-        shown.append(str(message))
+        displayed.append(str(message))
 
     monkeypatch.setattr(warnings, "showwarning", show)
     with _cache_warnings_as_lines(), warnings.catch_warnings(record=False):
         warnings.simplefilter("always")
         for text, category in (("a", UserWarning), ("b", KernelCacheWarning), ("c", UserWarning)):
             warnings.showwarning(text, category, "file", 1)  # type: ignore[arg-type]
-    assert shown == ["a", "c"]
+    assert displayed == ["a", "c"]
     assert "warning: b" in capsys.readouterr().err
     assert warnings.showwarning is show

@@ -196,13 +196,13 @@ def make_summary_app() -> typer.Typer:
         for name, target in targets.items():
             command = _load(target)
             if isinstance(command, typer.Typer):
-                app.add_typer(command_group(command.info.help), name=name, rich_help_panel=heading)
+                app.add_typer(command_group(str(command.info.help)), name=name, rich_help_panel=heading)
             else:
-                app.command(name, help=command.__doc__, rich_help_panel=heading)(_do_nothing)
+                app.command(name, help=command.__doc__, rich_help_panel=heading)(_summary_placeholder)
     return app
 
 
-def _do_nothing() -> None:
+def _summary_placeholder() -> None:
     """Stand for a command that is only listed."""
 
 
