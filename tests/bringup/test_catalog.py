@@ -1,4 +1,4 @@
-"""Files named by a ROS package of a workspace."""
+"""Registries of files, and files named by a ROS package of a workspace."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from roboyard.bringup.catalog import find_file
+from roboyard.bringup.catalog import ROBOTS, SCENARIOS, WORLDS, FileRegistry, find_file
 from roboyard.errors import InputError
 
 
@@ -25,3 +25,8 @@ def test_packages_of_a_workspace_are_found(tmp_path: Path, monkeypatch: pytest.M
     assert found.samefile(package / "urdf" / "mine.urdf")
     with pytest.raises(InputError, match="other.urdf"):
         find_file("package://mine_description/urdf/other.urdf")
+
+
+@pytest.mark.parametrize("registry", [ROBOTS, WORLDS, SCENARIOS], ids=lambda registry: registry.kind)
+def test_entries_are_the_values(registry: FileRegistry) -> None:
+    assert registry.entries() == list(registry.values())

@@ -10,11 +10,14 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import wraps
 from pathlib import Path
-from typing import Any, ParamSpec
+from typing import TYPE_CHECKING, Any, ParamSpec
 
 import typer
 
 from roboyard.errors import InputError, RoboyardError
+
+if TYPE_CHECKING:
+    from roboyard.bringup.catalog import FileRegistry
 
 PROGRAM = "roboyard"
 VARIABLE = "_ROBOYARD_COMPLETE"
@@ -204,8 +207,8 @@ def _nested_keys(data: Mapping[str, Any], prefix: str) -> Iterator[str]:
             yield f"{prefix}{key}="
 
 
-def _complete_entries(entries: Mapping[str, Any], incomplete: str) -> Completions:
-    return [(name, entry.summary) for name, entry in entries.items() if name.startswith(incomplete)]
+def _complete_entries(registry: FileRegistry, incomplete: str) -> Completions:
+    return [(entry.name, entry.summary) for entry in registry.entries() if entry.name.startswith(incomplete)]
 
 
 def _select(names: Iterable[str], incomplete: str) -> list[str]:

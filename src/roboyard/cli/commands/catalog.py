@@ -5,7 +5,7 @@ from __future__ import annotations
 import enum
 import inspect
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args, get_origin, get_type_hints
 
@@ -207,7 +207,7 @@ def _metric_entries() -> list[Entry]:
 def _file_entries(kind: RegistryKind) -> list[Entry]:
     from roboyard.bringup import catalog
 
-    registry: Mapping[str, catalog.CatalogEntry] = {
+    registry: catalog.FileRegistry = {
         RegistryKind.ROBOTS: catalog.ROBOTS,
         RegistryKind.WORLDS: catalog.WORLDS,
         RegistryKind.DEVICES: catalog.DEVICES,
@@ -216,7 +216,7 @@ def _file_entries(kind: RegistryKind) -> list[Entry]:
     }[kind]
     return [
         {"name": one.name, "summary": one.summary, "path": str(one.path), "origin": one.origin}
-        for one in registry.values()
+        for one in registry.entries()
     ]
 
 
