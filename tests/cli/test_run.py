@@ -349,7 +349,7 @@ def test_bad_batch_options_are_refused(command: Command, scenario: Path, words: 
         (["all", "--vary", "duration=1,2"], "--vary requires a single scenario"),
         (["rover-drive", "crowd", "--set", "duration=1"], "--set requires a single scenario"),
         (["rover-drive", "rover-drvie"], "did you mean 'rover-drive'?"),
-        (["rover-drive", "all"], "unknown scenario 'all'"),
+        (["rover-drive", "all"], "the name all stands for every scenario"),
         (["crowd", "rover-drive", "crowd"], "'crowd' occurs twice"),
     ],
 )
