@@ -18,7 +18,7 @@ from typing import Any
 
 from roboyard.compute import Pool, ProcessPool, count_usable_cores
 from roboyard.errors import RoboyardError
-from roboyard.scenarios import BatchOptions, run_and_report
+from roboyard.scenarios import BatchOptions, run_batch_and_report
 
 SCENARIO = "rover-drive"
 RUNS, ROUNDS, NIGHTLY = 6, 4, 12
@@ -30,7 +30,7 @@ PRELOAD = ("roboyard.scenarios.batch.worker",)
 def timed(pool: Pool, runs: int, seed: int, place: Path) -> tuple[float, float]:
     """A batch's time for each run [s], and what its runs took by themselves [s, mean]."""
     start = time.perf_counter()
-    found = run_and_report(SCENARIO, BatchOptions(runs=runs, first_seed=seed, out=place), pool=pool)
+    found = run_batch_and_report(SCENARIO, BatchOptions(runs=runs, first_seed=seed, out=place), pool=pool)
     took = (time.perf_counter() - start) / runs
     return took, sum(float(result.metrics["wall_time"] or 0.0) for result in found.results) / runs
 
@@ -45,7 +45,7 @@ def summed(pool: Pool) -> float:
 
 def digests(place: Path, **how: Any) -> list[str]:
     """Recordings of a few short runs."""
-    run_and_report(SCENARIO, BatchOptions(runs=ALIKE, out=place, smoke=True, stored_runs="all", workers=2, **how))
+    run_batch_and_report(SCENARIO, BatchOptions(runs=ALIKE, out=place, smoke=True, stored_runs="all", workers=2, **how))
     return [hashlib.sha256(file.read_bytes()).hexdigest() for file in sorted(place.glob("seed-*/recording.mcap"))]
 
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from roboyard.bringup.legged_robot import load_legged_robot
 from roboyard.bringup.robot_loader import load_robot
-from roboyard.scenarios import BatchOptions, run_and_report
+from roboyard.scenarios import BatchOptions, run_batch_and_report
 from roboyard.scenarios.execution import reduced_garbage_collection
 from roboyard.scenarios.run import Run
 from roboyard.walking.gaits import gait_of
@@ -82,7 +82,7 @@ def drawn(scenario: str, runs: int, *overrides: str) -> tuple[float, float]:
     """Share of a scenario's seeds that succeed [%], and the median speed of those [m/s]."""
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder) / "batch"
-        found = run_and_report(
+        found = run_batch_and_report(
             scenario, BatchOptions(runs=runs, out=out, overrides=tuple(overrides), stored_runs="none")
         )
     speeds = [float(speed) for r in found.results if r.success and (speed := r.metrics.get("speed")) is not None]

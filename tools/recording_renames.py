@@ -28,7 +28,8 @@ RUN = ("run", "{scenario}", "--smoke", "--seed", "{seed}", "--out", "{folder}", 
 LIST = ("list", "scenarios", "--json")
 PROBE = (
     "-c",
-    "from roboyard.scenarios.provenance import cpu_class, lock_hash; print(lock_hash(), cpu_class(), sep='\\n')",
+    "from roboyard.scenarios.provenance import cpu_class, installed_versions_hash; "
+    "print(installed_versions_hash(), cpu_class(), sep='\\n')",
 )
 COMMANDS = {"run": RUN, "list": LIST, "environment": PROBE}
 """Words after ``roboyard`` that run a scenario and list all, and words after ``python`` that print versions and kind of

@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 import roboyard.cli.commands
 from roboyard.cli import options
 from roboyard.cli.app import make_app, make_summary_app
-from roboyard.cli.exit_codes import EXIT_CODE_MEANINGS, ExitCode, finish, signal_exit_code
+from roboyard.cli.exit_codes import EXIT_CODE_MEANINGS, ExitCode, exit_unless_success, signal_exit_code
 from roboyard.cli.main import _cache_warnings_as_lines
 from roboyard.compute import KernelCacheWarning
 from roboyard.config import parameter
@@ -125,9 +125,9 @@ def test_help_lists_every_exit_code(command: Command) -> None:
 
 
 def test_finish_ends_with_a_code_only_after_failures() -> None:
-    finish(ExitCode.SUCCESS)
+    exit_unless_success(ExitCode.SUCCESS)
     with pytest.raises(typer.Exit) as caught:
-        finish(ExitCode.FAILURE)
+        exit_unless_success(ExitCode.FAILURE)
     assert caught.value.exit_code == 1
     assert signal_exit_code(2) == ExitCode.INTERRUPTED
     assert signal_exit_code(15) == ExitCode.TERMINATED

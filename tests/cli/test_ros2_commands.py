@@ -17,7 +17,7 @@ from tests.harness.live_bus import LiveBus
 import roboyard as ry
 from roboyard.cli.app import app
 from roboyard.cli.message_text import flatten, to_plain
-from roboyard.cli.source import validate_new_name
+from roboyard.cli.source import validate_topic_name
 from roboyard.errors import InputError
 from roboyard.messages import type_names
 from roboyard.record import open_recording
@@ -182,13 +182,13 @@ def test_every_listed_type_can_be_shown(command: Command) -> None:
 
 @given(st.from_regex(r"/?[a-z_][a-z0-9_]*(/[A-Za-z_]\w*)*", fullmatch=True).filter(str.isascii))
 def test_valid_ros_names_are_accepted(name: str) -> None:
-    assert validate_new_name(name) == "/" + name.removeprefix("/")
+    assert validate_topic_name(name) == "/" + name.removeprefix("/")
 
 
 @pytest.mark.parametrize("name", ["", "/", "a b", "a//b", "1a", "a/1b", "a/", "ä", "a\n"])
 def test_invalid_ros_names_are_refused(name: str, command: Command, recording: Path) -> None:
     with pytest.raises(InputError):
-        validate_new_name(name)
+        validate_topic_name(name)
     assert command("replay", recording, "--rate", "0", "--remap", f"count:={name}").code == 2
 
 

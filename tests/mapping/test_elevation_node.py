@@ -12,9 +12,9 @@ from tests.mapping.seen import looking, seen
 from roboyard.geometry import SE3
 from roboyard.mapping.elevation import ElevationConfig, ElevationMap
 from roboyard.mapping.nodes import ElevationNode
-from roboyard.messages.convert.grid_maps import CEILING, VARIANCE, heights_from_msg, layer_from_msg
 from roboyard.messages import msg, srv
 from roboyard.messages.convert import cloud_to_msg, pose_to_msg
+from roboyard.messages.convert.grid_maps import CEILING, VARIANCE, heights_from_msg, layer_from_msg
 
 START = 10**9
 CONFIG = ElevationConfig(resolution=0.05, length_in_x=3.0, length_in_y=2.0)

@@ -407,7 +407,7 @@ def repository(tmp_path: Path, tool: ModuleType, monkeypatch: pytest.MonkeyPatch
     (package / "__init__.py").touch()
     (package / "__main__.py").write_text(FAKE)
     (package / "scenarios").mkdir()
-    (package / "scenarios" / "provenance.py").write_text("cpu_class = lock_hash = str\n")
+    (package / "scenarios" / "provenance.py").write_text("cpu_class = installed_versions_hash = str\n")
     (place / ".gitignore").write_text("__pycache__/\n")  # compiled Python is no change of the working tree
     (place / "pyproject.toml").write_text('[project]\nname = "roboyard"\nversion = "0.1.0"\n')
     messages = [Sent("/log", "other", k) for k in range(1, 5)]

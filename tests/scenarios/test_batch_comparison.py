@@ -8,7 +8,7 @@ from tests.harness.scenarios import ScenarioBuilder
 from tests.harness.workers import InlinePool
 
 from roboyard.errors import ConfigError, InputError
-from roboyard.scenarios import BatchOptions, compare_and_report, load_scenario, run_and_report
+from roboyard.scenarios import BatchOptions, compare_and_report, load_scenario, run_batch_and_report
 from roboyard.scenarios.batch.comparison import VariantComparison
 from roboyard.scenarios.batch.runner import summarize_batch
 from roboyard.scenarios.batch.worker import TrialJob, TrialResult
@@ -40,7 +40,7 @@ def test_compared_variants_equal_their_single_batches(scenario: str, tmp_path: P
         scenario, vary, BatchOptions(runs=2, first_seed=3, out=tmp_path / "both", stored_runs="none"), pool=paper_pool()
     )
     assert list(found.batches) == ["duration=0.2", "duration=0.6"]
-    alone = run_and_report(
+    alone = run_batch_and_report(
         scenario,
         BatchOptions(runs=2, first_seed=3, out=tmp_path / "one", overrides=("duration=0.6",), stored_runs="none"),
         pool=paper_pool(),

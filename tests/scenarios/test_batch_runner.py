@@ -13,7 +13,7 @@ from tests.harness.workers import InlinePool
 
 from roboyard.config import schema_table
 from roboyard.errors import InputError, RunError
-from roboyard.scenarios import BatchObserver, BatchOptions, load_scenario, run_and_report, run_scenario
+from roboyard.scenarios import BatchObserver, BatchOptions, load_scenario, run_batch_and_report, run_scenario
 from roboyard.scenarios.batch.runner import summarize_batch
 from roboyard.scenarios.batch.worker import TrialJob, TrialResult, run_trial
 from roboyard.scenarios.run_options import RunOptions
@@ -34,7 +34,7 @@ def test_batch_gives_results_and_summary_of_its_seeds(scenario: str, tmp_path: P
     reports: list[tuple[int, int, int]] = []
     observer = BatchObserver(on_result=lambda result, finished, total: reports.append((result.seed, finished, total)))
     options = BatchOptions(runs=3, first_seed=5, runs_folder=tmp_path)
-    result = run_and_report(scenario, options, observer, pool=InlinePool())
+    result = run_batch_and_report(scenario, options, observer, pool=InlinePool())
     assert [r.seed for r in result.results] == [5, 6, 7]
     assert reports == [(5, 1, 3), (6, 2, 3), (7, 3, 3)]
     assert str(result.success_rate).startswith("3 of 3 (100.0%, 95 % interval 43.9% to 100.0%)")
@@ -49,7 +49,7 @@ def test_batch_gives_results_and_summary_of_its_seeds(scenario: str, tmp_path: P
 
 
 def test_failed_runs_are_kept_with_their_reason(scenario: str, tmp_path: Path) -> None:
-    result = run_and_report(
+    result = run_batch_and_report(
         scenario,
         BatchOptions(runs=2, runs_folder=tmp_path, overrides=("criteria.drives=path_length > 9",)),
         pool=InlinePool(),
@@ -64,38 +64,38 @@ def test_failed_runs_are_kept_with_their_reason(scenario: str, tmp_path: Path) -
 def test_stopped_batch_resumes(scenario: str, tmp_path: Path) -> None:
     out = tmp_path / "batch"
     with pytest.raises(KeyboardInterrupt):
-        run_and_report(scenario, BatchOptions(runs=4, out=out), pool=InlinePool(stops_after=3))
+        run_batch_and_report(scenario, BatchOptions(runs=4, out=out), pool=InlinePool(stops_after=3))
     with (out / "results.jsonl").open("a") as file:
         file.write('{"seed": 3, "sta')  # the line that the kill tore
     before = [json.loads(line)["seed"] for line in (out / "results.jsonl").read_text().splitlines()[:-1]]
     pool = InlinePool()
-    result = run_and_report(scenario, BatchOptions(runs=4, out=out), pool=pool)
+    result = run_batch_and_report(scenario, BatchOptions(runs=4, out=out), pool=pool)
     assert sorted(before + pool.seeds) == [0, 1, 2, 3]
     assert result.resumed_count == len(before) > 0
     assert [r.seed for r in result.results] == [0, 1, 2, 3]
-    more = run_and_report(scenario, BatchOptions(runs=5, out=out), pool=pool)
+    more = run_batch_and_report(scenario, BatchOptions(runs=5, out=out), pool=pool)
     assert (more.resumed_count, len(more.results)) == (4, 5)
 
 
 def test_finished_but_uncounted_run_is_not_repeated(scenario: str, tmp_path: Path) -> None:
     """Killed between a run's last file and its line in the results."""
     out = tmp_path / "batch"
-    complete = run_and_report(scenario, BatchOptions(runs=2, out=out, stored_runs="all"), pool=InlinePool())
+    complete = run_batch_and_report(scenario, BatchOptions(runs=2, out=out, stored_runs="all"), pool=InlinePool())
     lines = (out / "results.jsonl").read_text().splitlines()
     (out / "results.jsonl").write_text(lines[0] + "\n" + lines[1].replace('"done"', '"interrupted"') + "\n")
     pool = InlinePool()
-    repeated = run_and_report(scenario, BatchOptions(runs=2, out=out, stored_runs="all"), pool=pool)
+    repeated = run_batch_and_report(scenario, BatchOptions(runs=2, out=out, stored_runs="all"), pool=pool)
     assert (repeated.resumed_count, pool.seeds) == (2, [])
     assert repeated.results == complete.results
 
 
 def test_run_of_a_dead_worker_is_lost_and_repeated(scenario: str, tmp_path: Path) -> None:
     out = tmp_path / "batch"
-    result = run_and_report(scenario, BatchOptions(runs=3, out=out), pool=InlinePool(dying_seeds=(1,)))
+    result = run_batch_and_report(scenario, BatchOptions(runs=3, out=out), pool=InlinePool(dying_seeds=(1,)))
     assert [r.state for r in result.results] == ["done", "lost", "done"]
     assert "exit code -9" in result.failures[0].reason
     pool = InlinePool()
-    assert run_and_report(scenario, BatchOptions(runs=3, out=out), pool=pool).success_rate.successes == 3
+    assert run_batch_and_report(scenario, BatchOptions(runs=3, out=out), pool=pool).success_rate.successes == 3
     assert pool.seeds == [1]
 
 
@@ -129,7 +129,7 @@ class FailingVideoPool(InlinePool):
 def test_run_is_not_lost_with_its_video(scenario: str, tmp_path: Path, dies: bool) -> None:
     out, bad = tmp_path / "batch", ["criteria.drives=path_length > 9"]
     with suppress(KeyboardInterrupt):
-        run_and_report(
+        run_batch_and_report(
             scenario,
             BatchOptions(runs=3, out=out, overrides=tuple(bad), video=False),
             pool=FailingVideoPool(dies=dies),
@@ -143,7 +143,7 @@ def test_run_is_not_lost_with_its_video(scenario: str, tmp_path: Path, dies: boo
     assert "video.mp4" not in left  # and what was torn is gone
     assert "of 3" in (out / "report.html").read_text() or not dies
     pool = InlinePool()
-    run_and_report(scenario, BatchOptions(runs=3, out=out, overrides=tuple(bad)), pool=pool)
+    run_batch_and_report(scenario, BatchOptions(runs=3, out=out, overrides=tuple(bad)), pool=pool)
     assert 1 not in pool.seeds
 
 
@@ -152,7 +152,7 @@ def test_varied_values_reach_their_runs_and_the_report(scenario: str, tmp_path: 
     out = tmp_path / "batch"
     vary = ["duration=0.2,0.4", "criteria.drives=path_length > 0,path_length > 9"]
     pool = InlinePool()
-    result = run_and_report(
+    result = run_batch_and_report(
         scenario, BatchOptions(runs=2, out=out, vary=tuple(vary), design="grid", first_seed=4), pool=pool
     )
     assert len(result.results) == 8
@@ -160,7 +160,7 @@ def test_varied_values_reach_their_runs_and_the_report(scenario: str, tmp_path: 
     for one in result.results:
         assert one.metrics["sim_time"] == pytest.approx(one.varied_values["duration"])
         assert one.success == (one.varied_values["criteria.drives"] == "path_length > 0")
-    repeated = run_and_report(
+    repeated = run_batch_and_report(
         scenario, BatchOptions(runs=2, out=out, vary=tuple(vary), design="grid", first_seed=4), pool=pool
     )
     assert (repeated.resumed_count, repeated.results, len(pool.jobs)) == (8, result.results, 8)
@@ -168,31 +168,33 @@ def test_varied_values_reach_their_runs_and_the_report(scenario: str, tmp_path: 
     assert "Success rate over the varied values" in page
     assert "point-001-seed-000004/report.html" in page
     with pytest.raises(InputError, match="ran with vary"):
-        run_and_report(
+        run_batch_and_report(
             scenario, BatchOptions(runs=2, out=out, vary=tuple(vary[:1]), design="grid", first_seed=4), pool=pool
         )
     with pytest.raises(InputError, match="ran with points"):
-        run_and_report(
+        run_batch_and_report(
             scenario, BatchOptions(runs=3, out=out, vary=tuple(vary), design="grid", first_seed=4), pool=pool
         )
     with pytest.raises(InputError, match="ran with vary"):
-        run_and_report(scenario, BatchOptions(runs=2, out=out, first_seed=4), pool=pool)
+        run_batch_and_report(scenario, BatchOptions(runs=2, out=out, first_seed=4), pool=pool)
 
 
 def test_varied_values_are_checked_before_any_run(scenario: str, tmp_path: Path) -> None:
     for vary in (["duratoin=uniform:1,2"], ["duration=uniform:-2,-1"], ["duration=0.1,soon"]):
         with pytest.raises(InputError, match="durat"):
-            run_and_report(scenario, BatchOptions(runs=3, out=tmp_path / "none", vary=tuple(vary)), pool=InlinePool())
+            run_batch_and_report(
+                scenario, BatchOptions(runs=3, out=tmp_path / "none", vary=tuple(vary)), pool=InlinePool()
+            )
     with pytest.raises(InputError, match="design"):
-        run_and_report(scenario, BatchOptions(runs=3, out=tmp_path / "none", design="lhs"), pool=InlinePool())
+        run_batch_and_report(scenario, BatchOptions(runs=3, out=tmp_path / "none", design="lhs"), pool=InlinePool())
     assert not (tmp_path / "none").exists()
 
 
 @pytest.mark.slow
 def test_baseline_shows_what_got_worse(scenario: str, tmp_path: Path) -> None:
-    base = run_and_report(scenario, BatchOptions(runs=8, out=tmp_path / "base"), pool=InlinePool())
+    base = run_batch_and_report(scenario, BatchOptions(runs=8, out=tmp_path / "base"), pool=InlinePool())
     slow = ["operator=[{drive: {linear: 0.2, duration: 10}}]"]
-    now = run_and_report(
+    now = run_batch_and_report(
         scenario,
         BatchOptions(runs=8, out=tmp_path / "now", overrides=tuple(slow), baseline=base.folder),
         pool=InlinePool(),
@@ -203,34 +205,36 @@ def test_baseline_shows_what_got_worse(scenario: str, tmp_path: Path) -> None:
     assert "worse than the baseline" in (now.folder / "report.html").read_text()
     one_file = tmp_path / "baseline.json"
     one_file.write_bytes((base.folder / "batch.json").read_bytes())
-    same = run_and_report(scenario, BatchOptions(runs=8, out=tmp_path / "same", baseline=one_file), pool=InlinePool())
+    same = run_batch_and_report(
+        scenario, BatchOptions(runs=8, out=tmp_path / "same", baseline=one_file), pool=InlinePool()
+    )
     assert same.baseline_comparison is not None
     assert (same.baseline_comparison.regressions, same.baseline_comparison.notes, same.exit_code) == ((), (), 0)
 
 
 def test_unreachable_cluster_leaves_no_folder(scenario: str, tmp_path: Path) -> None:
     with pytest.raises(InputError, match="no response"):
-        run_and_report(scenario, BatchOptions(runs=2, out=tmp_path / "none", cluster="127.0.0.1:1"))
+        run_batch_and_report(scenario, BatchOptions(runs=2, out=tmp_path / "none", cluster="127.0.0.1:1"))
     assert not (tmp_path / "none").exists()
 
 
 @pytest.mark.parametrize("runs", [0, -3, 1.5, True])
 def test_invalid_number_of_runs_is_refused(scenario: str, runs: Any) -> None:
     with pytest.raises(InputError, match="at least 1"):
-        run_and_report(scenario, BatchOptions(runs=runs))
+        run_batch_and_report(scenario, BatchOptions(runs=runs))
 
 
 def test_folders_of_other_batches_are_refused(scenario: str, tmp_path: Path) -> None:
     out = tmp_path / "batch"
-    run_and_report(scenario, BatchOptions(runs=1, out=out), pool=InlinePool())
+    run_batch_and_report(scenario, BatchOptions(runs=1, out=out), pool=InlinePool())
     with pytest.raises(InputError, match="ran with overrides"):
-        run_and_report(scenario, BatchOptions(runs=1, out=out, overrides=("duration=0.3",)), pool=InlinePool())
+        run_batch_and_report(scenario, BatchOptions(runs=1, out=out, overrides=("duration=0.3",)), pool=InlinePool())
     with pytest.raises(InputError, match="holds no batch"):
-        run_and_report(scenario, BatchOptions(runs=1, out=tmp_path), pool=InlinePool())
+        run_batch_and_report(scenario, BatchOptions(runs=1, out=tmp_path), pool=InlinePool())
 
 
 def test_run_that_cannot_start_is_a_failed_result(scenario: str, tmp_path: Path) -> None:
-    result = run_and_report(
+    result = run_batch_and_report(
         scenario, BatchOptions(runs=1, runs_folder=tmp_path, overrides=("robots.rover.model=rovre",)), pool=InlinePool()
     )
     assert result.results[0].state == "failed"
@@ -259,10 +263,12 @@ def test_summary_omits_unmeasured_metrics() -> None:
 @pytest.mark.slow
 @pytest.mark.usefixtures("forked_workers")
 def test_worker_processes_give_the_same_recordings(scenario: str, tmp_path: Path) -> None:
-    inline_batch = run_and_report(
+    inline_batch = run_batch_and_report(
         scenario, BatchOptions(runs=3, runs_folder=tmp_path, stored_runs="all"), pool=InlinePool()
     )
-    process_batch = run_and_report(scenario, BatchOptions(runs=3, runs_folder=tmp_path, workers=2, stored_runs="all"))
+    process_batch = run_batch_and_report(
+        scenario, BatchOptions(runs=3, runs_folder=tmp_path, workers=2, stored_runs="all")
+    )
     for a, b in zip(inline_batch.results, process_batch.results, strict=True):
         assert recording_digest(Path(a.folder)) == recording_digest(Path(b.folder))
 
@@ -298,7 +304,7 @@ def test_killed_worker_process_loses_only_its_run(scenario: str, tmp_path: Path)
     short_drive().set(nodes={"deadly": {"type": "deadly.py:Deadly"}}).write(tmp_path)
     vary = ["nodes.deadly.parameters.dies=false,true"]
     out = tmp_path / "out"
-    found = run_and_report(scenario, BatchOptions(runs=2, out=out, workers=1, vary=tuple(vary), design="grid"))
+    found = run_batch_and_report(scenario, BatchOptions(runs=2, out=out, workers=1, vary=tuple(vary), design="grid"))
     assert [(r.varied_values["nodes.deadly.parameters.dies"], r.state) for r in found.results] == [
         ("false", "done"), ("true", "lost"), ("false", "done"), ("true", "lost"),
     ]  # fmt: skip

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from tests.harness.scenarios import ScenarioBuilder
 
-from roboyard.scenarios import BatchObserver, BatchOptions, run_and_report
+from roboyard.scenarios import BatchObserver, BatchOptions, run_batch_and_report
 from roboyard.scenarios.batch.worker import TrialResult
 
 pytestmark = pytest.mark.slow
@@ -83,8 +83,10 @@ def read_files(folder: Path) -> dict[str, bytes]:
 
 
 def test_cluster_gives_the_same_recordings(scenario: str, tmp_path: Path, nodes: Nodes) -> None:
-    local_batch = run_and_report(scenario, BatchOptions(runs=5, out=tmp_path / "here", workers=1, stored_runs="all"))
-    cluster_batch = run_and_report(
+    local_batch = run_batch_and_report(
+        scenario, BatchOptions(runs=5, out=tmp_path / "here", workers=1, stored_runs="all")
+    )
+    cluster_batch = run_batch_and_report(
         scenario, BatchOptions(runs=5, out=tmp_path / "there", cluster=nodes.address, stored_runs="all")
     )
     assert [r.reason for r in local_batch.results] == [""] * 5
@@ -103,7 +105,7 @@ def test_cluster_gives_the_same_recordings(scenario: str, tmp_path: Path, nodes:
 
 def test_run_of_a_killed_cluster_worker_is_repeated_once(scenario: str, tmp_path: Path, nodes: Nodes) -> None:
     vary = ["nodes.mark.parameters.dies=never,once,always"]
-    found = run_and_report(
+    found = run_batch_and_report(
         scenario, BatchOptions(runs=1, out=tmp_path / "out", cluster=nodes.address, vary=tuple(vary), design="grid")
     )
     states = {r.varied_values["nodes.mark.parameters.dies"]: r.state for r in found.results}
@@ -122,7 +124,7 @@ def test_runs_of_a_killed_cluster_node_go_to_others(scenario: str, tmp_path: Pat
             killed.append(nodes.workers[1].all_processes["raylet"][0].process.pid)
             os.kill(killed[0], signal.SIGKILL)
 
-    found = run_and_report(
+    found = run_batch_and_report(
         scenario,
         BatchOptions(runs=8, out=out, cluster=nodes.address, stored_runs="none", overrides=("duration=2",)),
         BatchObserver(on_result=kill_second_node),

@@ -14,7 +14,7 @@ from roboyard.scenarios.batch.sampling import Trial
 from roboyard.scenarios.batch.statistics import Baseline, BaselineComparison, compare_to_baseline, read_baseline
 from roboyard.scenarios.batch.worker import TrialResult
 from roboyard.scenarios.criteria import Criterion
-from roboyard.scenarios.provenance import lock_hash
+from roboyard.scenarios.provenance import installed_versions_hash
 
 TRIALS = [Trial(seed) for seed in range(10)]
 
@@ -127,7 +127,7 @@ def test_criteria_give_the_preferred_direction_of_metrics() -> None:
 
 def store(path: Path, **changed: object) -> Path:
     document = {
-        "format": 2, "scenario": "s", "smoke": False, "overrides": [], "lock": lock_hash(),
+        "format": 2, "scenario": "s", "smoke": False, "overrides": [], "lock": installed_versions_hash(),
         "results": [{"seed": 3, "state": "done", "success": True}],
     }  # fmt: skip
     path.write_text(json.dumps({**document, **changed}))
@@ -166,6 +166,8 @@ def test_baselines_of_other_packages_are_noted(tmp_path: Path) -> None:
     assert baseline.notes == ("other versions of packages", "--set a=1 then, none now")
     assert read_baseline(store(tmp_path / "c.json"), "s", False, TRIALS).notes == ()
     # a batch that was stopped, or of the first format, has its results beside it
-    (tmp_path / "batch.json").write_text(json.dumps({"scenario": "s", "smoke": False, "lock": lock_hash()}))
+    (tmp_path / "batch.json").write_text(
+        json.dumps({"scenario": "s", "smoke": False, "lock": installed_versions_hash()})
+    )
     (tmp_path / "results.jsonl").write_text('{"seed": 4, "state": "done", "success": true}\n{"seed": 5, "st')
     assert [r.seed for r in read_baseline(tmp_path, "s", False, TRIALS).results] == [4]

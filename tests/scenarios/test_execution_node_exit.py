@@ -11,7 +11,7 @@ from tests.harness.workers import InlinePool
 
 from roboyard.errors import ConfigError, RoboyardError
 from roboyard.record import open_recording
-from roboyard.scenarios import BatchOptions, load_scenario, run_and_report, run_scenario
+from roboyard.scenarios import BatchOptions, load_scenario, run_batch_and_report, run_scenario
 from roboyard.scenarios.run_options import RunObserver, RunOptions
 
 NODE = """\
@@ -61,7 +61,7 @@ def test_command_fails_and_names_the_exiting_node(scenario: Path, tmp_path: Path
 
 
 def test_batch_counts_runs_with_exiting_nodes_as_failed(scenario: Path, tmp_path: Path) -> None:
-    result = run_and_report(str(scenario), BatchOptions(runs=2, runs_folder=tmp_path), pool=InlinePool())
+    result = run_batch_and_report(str(scenario), BatchOptions(runs=2, runs_folder=tmp_path), pool=InlinePool())
     assert [(item.state, item.success) for item in result.results] == [("failed", False)] * 2
     assert all("node /leaver" in item.reason and "sys.exit(0)" in item.reason for item in result.results)
     assert result.exit_code == 1

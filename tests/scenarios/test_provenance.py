@@ -13,12 +13,12 @@ from roboyard.scenarios import provenance as module
 from roboyard.scenarios.execution import _read_inputs as read_inputs
 from roboyard.scenarios.provenance import (
     collect_provenance,
-    compare_with_current,
-    compare_with_lock,
+    describe_changes_since,
     describe_differences,
+    describe_untested_versions,
     lock_file,
     locked_versions,
-    metadata_from_dict,
+    provenance_metadata,
 )
 from roboyard.scenarios.report.page import _provenance_rows as rows_of_page
 
@@ -33,7 +33,7 @@ def test_recording_names_what_its_bytes_depend_on() -> None:
     assert "not installed" not in found.values()
     assert found["cpu_class"] == collect_provenance().cpu_class
     assert found["renderer"] == "none"
-    assert compare_with_current(found) == ""
+    assert describe_changes_since(found) == ""
 
 
 def test_recording_names_the_renderer_of_its_images(tmp_path: Path) -> None:
@@ -49,15 +49,15 @@ def test_recording_names_the_renderer_of_its_images(tmp_path: Path) -> None:
 def test_provenance_equals_itself() -> None:
     recorded = collect_provenance("rays").metadata()
     assert describe_differences(recorded, recorded) == ()
-    assert compare_with_current(recorded) == ""
-    assert compare_with_current({}) == ""
-    assert metadata_from_dict(collect_provenance("rays").to_dict()) == recorded
+    assert describe_changes_since(recorded) == ""
+    assert describe_changes_since({}) == ""
+    assert provenance_metadata(collect_provenance("rays").to_dict()) == recorded
 
 
 def test_differences_are_named_with_both_sides() -> None:
     current = collect_provenance().metadata()
     recorded = current | {"version.numpy": "0.1", "cpu_class": "x86_64 avx", "lock": "other", "seed": "7"}
-    line = compare_with_current(recorded)
+    line = describe_changes_since(recorded)
     assert line == (
         f"made with the processor x86_64 avx (here {current['cpu_class']}), "
         f"numpy 0.1 (here {current['version.numpy']}): bytes may differ"
@@ -66,17 +66,17 @@ def test_differences_are_named_with_both_sides() -> None:
 
 
 def test_other_lock_alone_is_reported() -> None:
-    assert "other versions of further packages" in compare_with_current(
+    assert "other versions of further packages" in describe_changes_since(
         collect_provenance().metadata() | {"lock": "other"}
     )
 
 
 def test_missing_entries_of_old_recordings_are_ignored() -> None:
-    assert compare_with_current({"version.numpy": collect_provenance().versions["numpy"]}) == ""
+    assert describe_changes_since({"version.numpy": collect_provenance().versions["numpy"]}) == ""
 
 
 def test_renderer_counts_only_if_both_runs_drew_images(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert compare_with_current(collect_provenance("gl").metadata()) == ""
+    assert describe_changes_since(collect_provenance("gl").metadata()) == ""
     named = describe_differences(collect_provenance("gl").metadata(), collect_provenance("rays").metadata())
     assert named == ("the renderer gl (here rays)",)
 
@@ -84,15 +84,15 @@ def test_renderer_counts_only_if_both_runs_drew_images(monkeypatch: pytest.Monke
 def test_versions_not_tested_together_are_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     locked = locked_versions()
     assert locked["numpy"]
-    assert compare_with_lock({"numpy": locked["numpy"], "Python": "3.99", "unknown": "1"}) == ""
-    line = compare_with_lock({"numpy": "0.1", "scipy": locked["scipy"]})
+    assert describe_untested_versions({"numpy": locked["numpy"], "Python": "3.99", "unknown": "1"}) == ""
+    line = describe_untested_versions({"numpy": "0.1", "scipy": locked["scipy"]})
     assert line == f"made with numpy 0.1 (tested: {locked['numpy']}): bytes may differ"
     rows = dict(rows_of_page({"provenance": {"versions": {"numpy": "0.1"}}}))
     assert rows["differs from the tested versions"] == line
     tested = rows_of_page({"provenance": {"versions": {"numpy": locked["numpy"]}}})
     assert "differs from the tested versions" not in dict(tested)
     monkeypatch.setattr(module, "lock_file", lambda: None)
-    assert compare_with_lock({"numpy": "0.1"}) == ""
+    assert describe_untested_versions({"numpy": "0.1"}) == ""
 
 
 def test_package_contains_the_lock_file() -> None:

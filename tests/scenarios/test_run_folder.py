@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from roboyard.errors import InputError, RunError
-from roboyard.scenarios.provenance import collect_provenance, cpu_class, dependency_closure, lock_hash
+from roboyard.scenarios.provenance import collect_provenance, cpu_class, dependency_closure, installed_versions_hash
 from roboyard.scenarios.run_folder import RunFolder, create_numbered_folder, make_write_error, prepare_folder
 
 
@@ -90,7 +90,7 @@ def test_provenance_depends_on_required_packages() -> None:
     assert {"numpy", "mujoco-core", "llvmlite", "markupsafe"} <= set(names)  # direct and indirect
     # An extra's, not needed to run. (pytest is: gtsam's wheel asks for it.)
     assert not {"hypothesis", "pytest-xdist", "mkdocs-material", "ruff", "mypy"} & set(names)
-    assert lock_hash() == lock_hash()
-    assert len(lock_hash()) == 64
+    assert installed_versions_hash() == installed_versions_hash()
+    assert len(installed_versions_hash()) == 64
     assert cpu_class().split()[0]
     assert collect_provenance("egl").to_dict()["renderer"] == "egl"

@@ -126,10 +126,12 @@ def test_report_shows_an_object_that_was_added_during_the_run(tmp_path: Path) ->
 def test_map_from_above_has_movable_objects_where_they_are() -> None:
     with Run("empty", record=False) as run:
         run.add_robot("rover")
-        assert not top_down_map(run.simulation, actors=("rover",)).movable_obstacles.any(), "robots are left out"
+        assert not top_down_map(run.simulation, excluded_actors=("rover",)).movable_obstacles.any(), (
+            "robots are left out"
+        )
         run.add_object(BOX, "box", (2.0, 1.0, 0.0))
         run.run_for(0.1)
-        found = top_down_map(run.simulation, actors=("rover",))
+        found = top_down_map(run.simulation, excluded_actors=("rover",))
         assert top_down_map(run.simulation).movable_obstacles is None
     assert found.bounds == pytest.approx((1.8, 0.6, 2.2, 1.4), abs=0.06)
     assert found.is_empty, "nothing is fixed"

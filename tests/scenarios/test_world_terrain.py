@@ -15,14 +15,14 @@ from roboyard.errors import ConfigError, InputError
 from roboyard.grids.terrain import TERRAINS, TerrainConfig
 from roboyard.scenarios.loading import load_scenario
 from roboyard.scenarios.world.appearance import AppearanceConfig, render_floor_texture
-from roboyard.scenarios.world.terrain import add_terrain
+from roboyard.scenarios.world.terrain import world_with_terrain
 from roboyard.simulation import Simulation
 
 
 @pytest.mark.parametrize("kind", TERRAINS.names())
 def test_ground_has_the_heights_of_the_terrain(kind: str) -> None:
     ground = TerrainConfig(type=kind, fraction=0.5).generate(3)
-    simulation = Simulation(add_terrain(load_world(WORLDS.resolve("empty")), ground))
+    simulation = Simulation(world_with_terrain(load_world(WORLDS.resolve("empty")), ground))
     points = np.random.default_rng(0).uniform([0.0, -1.5], [3.0, 1.5], (200, 2))
     hit, down, groups = np.zeros(1, np.int32), np.array([0.0, 0.0, -1.0]), np.ones(6, np.uint8)
     for (x, y), height in zip(points, ground.height_at(points), strict=True):
@@ -39,7 +39,7 @@ def test_terrain_is_drawn_by_the_seed() -> None:
 
 def test_terrain_with_holes_needs_a_ground_plane() -> None:
     with pytest.raises(InputError, match="plane"):
-        add_terrain(World("nothing"), TerrainConfig(type="ditch").generate(0))
+        world_with_terrain(World("nothing"), TerrainConfig(type="ditch").generate(0))
 
 
 def test_scenarios_name_terrains() -> None:

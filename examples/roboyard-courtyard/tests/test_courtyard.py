@@ -13,7 +13,7 @@ from roboyard.scenarios import (
     RunOptions,
     check_scenario,
     load_scenario,
-    run_and_report,
+    run_batch_and_report,
     run_scenario,
 )
 
@@ -56,7 +56,7 @@ def test_it_rambles() -> None:
 
 
 def test_wherever_it_starts(tmp_path: Path) -> None:
-    batch = run_and_report(
+    batch = run_batch_and_report(
         "courtyard-ramble", BatchOptions(runs=3, workers=1, out=tmp_path / "batch", stored_runs="none")
     )
     assert batch.success_rate.successes == 3

@@ -15,7 +15,7 @@ from roboyard.bringup.plugins.odometry import OdometryOutput
 from roboyard.bringup.plugins.plugin_mapping import PluginMapping
 from roboyard.bringup.robot_config import RobotConfig, RobotNodeConfig, RobotPackage
 from roboyard.bringup.servo_gains import JointServoGains, with_servo_gains
-from roboyard.bringup.wheel_geometry import infer_drive
+from roboyard.bringup.wheel_geometry import infer_differential_drive
 from roboyard.control.drive_config import DriveConfig, DriveLimits
 from roboyard.description import Model, ModelLoader
 from roboyard.description.joint_interfaces import command_modes
@@ -50,7 +50,7 @@ def derive_package_from_model(model: Model, path: Path, arguments: dict[str, str
     findings = list(mapping.findings)
     if not mapping.is_drive:
         try:
-            inferred = infer_drive(model)
+            inferred = infer_differential_drive(model)
         except (ConfigError, DescriptionError) as error:  # a guess that does not work out keeps no robot from running
             inferred = None
             findings.append(f"no drive is guessed: {error.message}")

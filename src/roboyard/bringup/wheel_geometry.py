@@ -38,7 +38,7 @@ class Wheel:
     rolls_forward: bool
 
 
-def infer_drive(model: Model) -> tuple[DifferentialDriveConfig, str] | None:
+def infer_differential_drive(model: Model) -> tuple[DifferentialDriveConfig, str] | None:
     """Infer a differential drive from the wheels of a model; return it with a finding, or None without two sides.
 
     Wheels are links on continuous joints with a lateral axis: on those that take velocities if there are any, else on

@@ -61,7 +61,7 @@ _COMMANDS: tuple[dict[str, str], ...] = (
 """The target of each command, under each of the headings: a module of `commands`, and a function or group in it."""
 _SUBCOMMANDS: dict[str, dict[str, str]] = {
     "check": {
-        "sensor": "check.sensor",
+        "sensor": "check.sensor_contract",
         "movement": "movement.check_movement",
         "animation": "show.check_animation",
         "step-plan": "plan_steps.check_step_plan",

@@ -39,7 +39,7 @@ EXIT_CODE_MEANINGS: dict[ExitCode, str] = {
 """The meaning of each exit code. 130, 141 and 143 are 128 plus the number of the signal, as shells show them."""
 
 
-def finish(code: ExitCode | int) -> None:
+def exit_unless_success(code: ExitCode | int) -> None:
     """End the command with this exit code where it is not success.
 
     Raises:

@@ -124,9 +124,9 @@ def _check_packages() -> HealthCheck:
 
 def _check_lock() -> HealthCheck:
     """Check whether the installed versions are those of the lock file; equal versions give equal bytes."""
-    from roboyard.scenarios.provenance import dependency_closure, lock_file, lock_hash, locked_versions
+    from roboyard.scenarios.provenance import dependency_closure, installed_versions_hash, lock_file, locked_versions
 
-    lock_text = f"hash {lock_hash()[:12]} of the installed versions"
+    lock_text = f"hash {installed_versions_hash()[:12]} of the installed versions"
     path = lock_file()
     if path is None:
         return HealthCheck("lock", None, f"{lock_text}; runs are byte-identical where it is equal")

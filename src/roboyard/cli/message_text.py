@@ -23,7 +23,7 @@ def to_text(message: Any, *, full: bool = False) -> str:
     """
     import yaml
 
-    data = to_plain(message, limit=None if full else MAX_ARRAY_LENGTH)
+    data = to_plain(message, max_array_length=None if full else MAX_ARRAY_LENGTH)
     if not isinstance(data, (dict, list)):
         return _format_scalar(data)
     if data == {}:
@@ -34,7 +34,7 @@ def to_text(message: Any, *, full: bool = False) -> str:
     return text.rstrip("\n")
 
 
-def to_plain(message: Any, limit: int | None = None) -> Any:
+def to_plain(message: Any, max_array_length: int | None = None) -> Any:
     """Return a message as mappings, lists and scalars.
 
     Args:
@@ -44,16 +44,19 @@ def to_plain(message: Any, limit: int | None = None) -> Any:
     import numpy as np
 
     if isinstance(message, np.ndarray):
-        return _array(message, limit)
+        return _array(message, max_array_length)
     if isinstance(message, (list, tuple)):
-        items = [to_plain(item, limit) for item in (message if limit is None else message[:limit])]
+        items = [
+            to_plain(item, max_array_length)
+            for item in (message if max_array_length is None else message[:max_array_length])
+        ]
         return [*items, "…"] if len(items) < len(message) else items
     if not dataclasses.is_dataclass(message):
         return message
     kind: Any = type(message)
     scalar_types = _scalar_field_types(kind)
     return {
-        name: _shortest_float(value) if scalar_types.get(name) == "float32" else to_plain(value, limit)
+        name: _shortest_float(value) if scalar_types.get(name) == "float32" else to_plain(value, max_array_length)
         for name, value in _message_fields(message)
     }
 
@@ -90,7 +93,7 @@ def strip_arrays(message: Any) -> Any:
     return {name: strip_arrays(value) for name, value in _message_fields(message)}
 
 
-def flatten(data: Any, name: str = "data") -> dict[str, Any]:
+def flatten(data: Any, scalar_key: str = "data") -> dict[str, Any]:
     """Return single values by their paths, e.g. ``pose.position.x``; a value without a path gets the key ``name``."""
     found: dict[str, Any] = {}
 
@@ -100,7 +103,7 @@ def flatten(data: Any, name: str = "data") -> dict[str, Any]:
         elif isinstance(value, list):
             items = list(enumerate(value))
         else:
-            found[path or name] = value
+            found[path or scalar_key] = value
             return
         for key, item in items:
             walk(item, f"{path}.{key}" if path else str(key))

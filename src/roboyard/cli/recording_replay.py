@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from roboyard.bus import Bus
 from roboyard.bus.socket import SocketServer
 from roboyard.cli.arguments import parse_yaml_value
-from roboyard.cli.source import absolute_name, unknown_name_error, validate_new_name
+from roboyard.cli.source import absolute_name, unknown_name_error, validate_topic_name
 from roboyard.errors import InputError
 from roboyard.record import Recorder, RecordingPlayer, TopicSelection, open_recording
 from roboyard.scenarios.run_control import RunControl, handle_interrupts, run_in_slices
@@ -200,7 +200,7 @@ def _parse_remapping(text: str) -> tuple[str, str]:
     old, sign, new = text.partition(":=")
     if not (sign and old and new):
         raise InputError(f"invalid renaming {text!r}", location="--remap", valid="OLD:=NEW, e.g. /odom:=/recorded/odom")
-    return absolute_name(old), validate_new_name(new)
+    return absolute_name(old), validate_topic_name(new)
 
 
 def _parse_node(text: str) -> tuple[str, str]:

@@ -189,7 +189,7 @@ def absolute_name(name: str) -> str:
     return name if name.startswith("/") else f"/{name}"
 
 
-def validate_new_name(name: str) -> str:
+def validate_topic_name(name: str) -> str:
     """Return the name of a new topic with its leading slash.
 
     Raises:

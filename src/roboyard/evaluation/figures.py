@@ -94,7 +94,7 @@ def render_svg(figure: Any, label: str) -> str:
     return text.replace("<svg ", f'<svg role="img" aria-label="{label}" ', 1)
 
 
-def decimate(n: int, max_samples: int = 1500) -> slice:
+def decimation_slice(n: int, max_samples: int = 1500) -> slice:
     """Return the slice of every k-th of ``n`` samples that leaves no more than ``max_samples``."""
     return slice(None, None, max(1, -(-n // max_samples)))
 
@@ -119,11 +119,11 @@ def draw_top_down_map(axes: Any, top_down_map: TopDownMap | None) -> None:
         )
 
 
-def configure_plan_axes(axes: Any, extent: tuple[float, float, float, float]) -> None:
+def configure_plan_axes(axes: Any, bounds: tuple[float, float, float, float]) -> None:
     """Set up the axes of a plan of an extent (x0, y0, x1, y1) [m]."""
     axes.set_aspect("equal", adjustable="box")
-    axes.set_xlim(extent[0], extent[2])
-    axes.set_ylim(extent[1], extent[3])
+    axes.set_xlim(bounds[0], bounds[2])
+    axes.set_ylim(bounds[1], bounds[3])
     axes.set_xlabel("x [m]")
     axes.set_ylabel("y [m]")
     for side in ("left", "bottom"):

@@ -21,7 +21,7 @@ from roboyard.evaluation.figures import (
     SCAN,
     TRUTH,
     configure_plan_axes,
-    decimate,
+    decimation_slice,
     draw_top_down_map,
     ensure_axis_range,
     figure_style,
@@ -244,18 +244,18 @@ def track_figure(traces: list[RobotTrace], top_down_map: TopDownMap | None) -> s
     """Draw true path and odometry, seen from above [m]."""
     with figure_style():
         moving_traces = [trace for trace in traces if len(trace.truth)]
-        extent = plan_extent(moving_traces, top_down_map)
+        extent = plan_bounds(moving_traces, top_down_map)
         figure, axes = new_figure(_WIDTH, plan_figure_height(extent))
         draw_top_down_map(axes, top_down_map)
         for index, trace in enumerate(moving_traces):
             truth, odometry = trace.truth, trace.odometry
-            samples = decimate(len(truth))
+            samples = decimation_slice(len(truth))
             name = f"{trace.robot}: " if len(moving_traces) > 1 else ""
             axes.plot(
                 truth.x[samples], truth.y[samples], color=TRUTH, lw=2.2, label=f"{name}truth" if not index else None
             )
             if len(odometry):
-                samples = decimate(len(odometry))
+                samples = decimation_slice(len(odometry))
                 axes.plot(
                     odometry.x[samples], odometry.y[samples], color=ODOMETRY, lw=1.4, ls=(0, (4, 2)),
                     label="odometry" if not index else None,
@@ -286,7 +286,7 @@ def error_figure(traces: list[RobotTrace]) -> str:
         figure, (above, below) = new_figure(_WIDTH, 3.6, rows=2)
         for index, trace in enumerate(traces):
             time, position, heading = trace.errors
-            samples = decimate(len(time))
+            samples = decimation_slice(len(time))
             color = ODOMETRY if index == 0 else MUTED
             above.plot(time[samples], position[samples], color=color)
             above.fill_between(time[samples], 0.0, position[samples], color=color, alpha=0.12, lw=0)
@@ -306,7 +306,7 @@ def speed_figure(trace: RobotTrace) -> str:
     with figure_style():
         figure, (above, below) = new_figure(_WIDTH, 3.9, rows=2)
         truth, commands = trace.truth, trace.commands
-        samples, command_samples = decimate(len(truth)), decimate(len(commands))
+        samples, command_samples = decimation_slice(len(truth)), decimation_slice(len(commands))
         for axes, true, column in ((above, truth.v, 1), (below, truth.w, 2)):
             axes.plot(truth.time[samples], true[samples], color=TRUTH, lw=1.5, label="true")
             if len(commands):
@@ -335,7 +335,7 @@ def scan_figure(trace: RobotTrace, top_down_map: TopDownMap | None) -> str:
     if scan is None:
         return ""
     with figure_style():
-        extent = plan_extent([trace], top_down_map)
+        extent = plan_bounds([trace], top_down_map)
         figure, axes = new_figure(_WIDTH, plan_figure_height(extent))
         draw_top_down_map(axes, top_down_map)
         x, y = scan.points[:, 0], scan.points[:, 1]
@@ -367,7 +367,7 @@ def _draw_heading_arrows(axes: Any, trace: RobotTrace) -> None:
         )  # fmt: skip
 
 
-def plan_extent(traces: list[RobotTrace], top_down_map: TopDownMap | None) -> tuple[float, float, float, float]:
+def plan_bounds(traces: list[RobotTrace], top_down_map: TopDownMap | None) -> tuple[float, float, float, float]:
     """Return the extent (x0, y0, x1, y1) of a plan of all tracks and the floor plan, if there is one [m]."""
     xs = [value for trace in traces for value in (trace.truth.x.min(), trace.truth.x.max()) if len(trace.truth)]
     ys = [value for trace in traces for value in (trace.truth.y.min(), trace.truth.y.max()) if len(trace.truth)]
@@ -380,9 +380,9 @@ def plan_extent(traces: list[RobotTrace], top_down_map: TopDownMap | None) -> tu
     return (min(xs) - margin, min(ys) - margin, max(xs) + margin, max(ys) + margin)
 
 
-def plan_figure_height(extent: tuple[float, float, float, float]) -> float:
+def plan_figure_height(bounds: tuple[float, float, float, float]) -> float:
     """Return the height of a plan of an extent [inch]."""
-    ratio = (extent[3] - extent[1]) / (extent[2] - extent[0])
+    ratio = (bounds[3] - bounds[1]) / (bounds[2] - bounds[0])
     return float(min(max(_WIDTH * ratio * 0.94 + 0.9, 1.6), 8.0))
 
 

@@ -1,7 +1,7 @@
 """Scenarios: world, robots, events and success criteria of a run; execution, evaluation, report and batches.
 
-`Run` builds a run from Python; `load_scenario` and `run_scenario` do it from a file; `run_and_report` does it many
-times, `compare_and_report` in several variants, and both write a page about it.
+`Run` builds a run from Python; `load_scenario` and `run_scenario` do it from a file; `run_batch_and_report` does it
+many times, `compare_and_report` in several variants, and both write a page about it.
 """
 
 from typing import TYPE_CHECKING
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from roboyard.scenarios.assembly import CheckReport, build_run, check_scenario
     from roboyard.scenarios.batch.comparison import VariantComparison, compare_variants
     from roboyard.scenarios.batch.options import BatchOptions
-    from roboyard.scenarios.batch.page_writer import compare_and_report, run_and_report, run_suite_and_report
+    from roboyard.scenarios.batch.page_writer import compare_and_report, run_batch_and_report, run_suite_and_report
     from roboyard.scenarios.batch.runner import BatchObserver, BatchResult, run_batch
     from roboyard.scenarios.execution import run_scenario
     from roboyard.scenarios.loading import LoadedScenario, load_scenario, scenario_from_config
@@ -50,8 +50,8 @@ __all__ = [
     "load_scenario",
     "regenerate_report",
     "resolve_scenario",
-    "run_and_report",
     "run_batch",
+    "run_batch_and_report",
     "run_scenario",
     "run_suite_and_report",
     "scenario_from_config",
@@ -59,7 +59,7 @@ __all__ = [
 
 __getattr__, __dir__ = lazy_exports(__name__, {
     "batch.options": ("BatchOptions",),
-    "batch.page_writer": ("compare_and_report", "run_and_report", "run_suite_and_report"),
+    "batch.page_writer": ("compare_and_report", "run_batch_and_report", "run_suite_and_report"),
     "batch.runner": ("BatchObserver", "BatchResult", "run_batch"),
     "assembly": ("CheckReport", "build_run", "check_scenario"),
     "execution": ("run_scenario",),

@@ -32,7 +32,7 @@ from roboyard.scenarios.faults.injection import create_fault
 from roboyard.scenarios.loading import LoadedScenario
 from roboyard.scenarios.nodes.faults import FaultServiceNode
 from roboyard.scenarios.nodes.simulation_control import SimulationControlNode
-from roboyard.scenarios.provenance import collect_provenance, compare_with_current
+from roboyard.scenarios.provenance import collect_provenance, describe_changes_since
 from roboyard.scenarios.report import write_report
 from roboyard.scenarios.resolve import ResolvedScenario, resolve_scenario
 from roboyard.scenarios.result import (
@@ -174,7 +174,7 @@ def _read_inputs(path: str | Path | None) -> tuple[list[tuple[int, ExternalInput
     if path is None:
         return [], []
     with open_recording(path) as recording:
-        differences = compare_with_current({key: str(value) for key, value in recording.metadata.items()})
+        differences = describe_changes_since({key: str(value) for key, value in recording.metadata.items()})
         return recorded_inputs(recording), [f"{path}: {differences}"] if differences else []
 
 

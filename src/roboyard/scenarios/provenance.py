@@ -61,7 +61,7 @@ def collect_provenance(renderer: str = "none") -> Provenance:
     versions = {"python": platform.python_version()}
     for name in _DISTRIBUTIONS:
         versions[name] = _version(name)
-    return Provenance(versions, lock_hash(), cpu_class(), _cpu_name(), renderer)
+    return Provenance(versions, installed_versions_hash(), cpu_class(), _cpu_name(), renderer)
 
 
 def describe_differences(previous: Mapping[str, str], current: Mapping[str, str]) -> tuple[str, ...]:
@@ -78,7 +78,7 @@ def describe_differences(previous: Mapping[str, str], current: Mapping[str, str]
     return tuple(f"{_key_text(key)} {previous[key]} (here {current[key]})" for key in relevant)
 
 
-def compare_with_current(previous: Mapping[str, str]) -> str:
+def describe_changes_since(previous: Mapping[str, str]) -> str:
     """One line that says in what a recording was made differently from what would be made here; "" if in nothing.
 
     Args:
@@ -91,7 +91,7 @@ def compare_with_current(previous: Mapping[str, str]) -> str:
     return f"made with {', '.join(differences)}: bytes may differ" if differences else ""
 
 
-def metadata_from_dict(data: Mapping[str, Any]) -> dict[str, str]:
+def provenance_metadata(data: Mapping[str, Any]) -> dict[str, str]:
     """`Provenance.metadata` from what `Provenance.to_dict` has written into a run's document."""
     versions = {f"{_VERSION_PREFIX}{name}": str(version) for name, version in (data.get("versions") or {}).items()}
     return {key: str(data[key]) for key in ("lock", "cpu_class", "renderer") if key in data} | versions
@@ -113,7 +113,7 @@ def locked_versions() -> dict[str, str]:
     return {_normalize_name(name): version for name, version in found}
 
 
-def compare_with_lock(versions: Mapping[str, str]) -> str:
+def describe_untested_versions(versions: Mapping[str, str]) -> str:
     """One line that says which versions a run was made with that were not tested together; "" if none.
 
     Args:
@@ -144,7 +144,7 @@ def _version(name: str) -> str:
 
 
 @lru_cache(maxsize=1)
-def lock_hash() -> str:
+def installed_versions_hash() -> str:
     """Hash of the installed closure of roboyard's requirements, extras left out."""
     lines = "\n".join(f"{name}=={version}" for name, version in sorted(dependency_closure("roboyard").items()))
     return hashlib.sha256(lines.encode()).hexdigest()

@@ -30,7 +30,7 @@ from roboyard.scenarios.provenance import collect_provenance
 from roboyard.scenarios.schema import ScenarioConfig, ScenarioRobotConfig
 from roboyard.scenarios.world.barn import is_barn_world
 from roboyard.scenarios.world.objects import add_objects_and_appearance
-from roboyard.scenarios.world.terrain import add_terrain
+from roboyard.scenarios.world.terrain import world_with_terrain
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,7 +150,7 @@ def resolve_scenario(loaded: LoadedScenario) -> ResolvedScenario:
     world = load_world(world_file)
     terrain = None if config.terrain is None else config.terrain.generate(config.seed)
     if terrain is not None:
-        world = add_terrain(world, terrain)
+        world = world_with_terrain(world, terrain)
     plugin_values = _resolve_plugin_values(loaded)
     world = _transform_world(loaded, plugin_values, world)
     n_world_models = len(world.models)

@@ -40,14 +40,14 @@ class OdometryOutput:
     is_published: bool
 
 
-def read_odometry_output(reader: PluginReader, default_frame: str) -> OdometryOutput:
+def read_odometry_output(reader: PluginReader, default_base_frame: str) -> OdometryOutput:
     """Read topics, frames and rate of a drive plugin, of any generation of Gazebo."""
     command = reader.remapped_topic("cmd_vel") or reader.topic("topic", "command_topic", "commandTopic", "sub_topic")
     topic = reader.remapped_topic("odom") or reader.topic("odom_topic", "odometry_topic", "odometryTopic")
     frame = reader.text("frame_id", "odometry_frame", "odometryFrame")
     base_frame = reader.text("child_frame_id", "robot_base_frame", "robotBaseFrame")
     rate = reader.number(*RATE_TAGS)
-    parameters: dict[str, Any] = {"base_frame": base_frame or default_frame}
+    parameters: dict[str, Any] = {"base_frame": base_frame or default_base_frame}
     if frame:
         parameters["odom_frame"] = frame
     if rate:

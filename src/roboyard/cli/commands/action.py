@@ -74,7 +74,7 @@ def send_goal_command(
     Exit code 1: the goal did not succeed.
     """
     from roboyard.cli.arguments import parse_type_and_values
-    from roboyard.cli.exit_codes import ExitCode, finish
+    from roboyard.cli.exit_codes import ExitCode, exit_unless_success
     from roboyard.cli.message_text import to_plain, to_text
     from roboyard.cli.source import open_live_source
     from roboyard.cli.terminal import flush_output, print_line, print_result
@@ -96,7 +96,7 @@ def send_goal_command(
         "action": name, "status": outcome.status, "reason": outcome.reason, "result": to_plain(outcome.result)
     }  # fmt: skip
     print_result(result, json, show)
-    finish(ExitCode.SUCCESS if outcome.status == "succeeded" else ExitCode.FAILURE)
+    exit_unless_success(ExitCode.SUCCESS if outcome.status == "succeeded" else ExitCode.FAILURE)
 
 
 def _indent(text: str) -> str:

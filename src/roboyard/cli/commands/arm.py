@@ -63,7 +63,7 @@ def ik(
     Exit code 1: there is no solution; 2: the robot or the goal cannot be used.
     """
     from roboyard.bringup.joint_groups import load_joint_groups
-    from roboyard.cli.exit_codes import ExitCode, finish
+    from roboyard.cli.exit_codes import ExitCode, exit_unless_success
     from roboyard.cli.terminal import print_result
     from roboyard.kinematics.ik import solve_ik
 
@@ -88,7 +88,7 @@ def ik(
         else {"joints": nearest.joints.tolist(), "distance": nearest.distance, "angle": nearest.angle},
     }
     print_result(result, json, _print_solutions)
-    finish(ExitCode.SUCCESS if found.is_solved else ExitCode.FAILURE)
+    exit_unless_success(ExitCode.SUCCESS if found.is_solved else ExitCode.FAILURE)
 
 
 def _print_solutions(result: dict[str, Any]) -> None:

@@ -94,9 +94,9 @@ def batch(
 
     Exit code 1: a run failed, or a metric regressed significantly from the baseline.
     """
-    from roboyard.cli.exit_codes import finish
+    from roboyard.cli.exit_codes import exit_unless_success
     from roboyard.cli.run_display import BatchDisplay
-    from roboyard.scenarios import run_and_report
+    from roboyard.scenarios import run_batch_and_report
     from roboyard.scenarios.batch.export import ensure_writable, validate_export_path, write_junit
     from roboyard.scenarios.batch.export import export_results as write_table
 
@@ -111,18 +111,18 @@ def batch(
         for option, value in single_scenario_options.items():
             if value:
                 raise InputError(f"{option} requires a single scenario", valid=f"one scenario, or no {option}")
-        finish(run_suite_command(scenarios, options, junit, quiet=quiet, json=json))
+        exit_unless_success(run_suite_command(scenarios, options, junit, quiet=quiet, json=json))
         return
     (scenario,) = scenarios
     with BatchDisplay(scenario, options.runs, quiet=quiet or json) as display:
-        result = run_and_report(scenario, options, _observer(display))
+        result = run_batch_and_report(scenario, options, _observer(display))
     for path in export or ():
         write_table(result.results, path)
     if junit is not None:
         write_junit([result], junit)
     data = {**result.to_dict(), "folder": result.folder, "report": result.report}
     print_result(data, json, lambda _: _print_batch(result))
-    finish(result.exit_code)
+    exit_unless_success(result.exit_code)
 
 
 def _observer(display: BatchDisplay) -> BatchObserver:

@@ -52,7 +52,7 @@ def bench(
     """
     from roboyard.cli.arguments import validate_output_path
     from roboyard.cli.benchmarks import INSTALL_COMMAND, find_benchmarks, print_figures, run_benchmark
-    from roboyard.cli.exit_codes import ExitCode, finish
+    from roboyard.cli.exit_codes import ExitCode, exit_unless_success
     from roboyard.cli.terminal import print_lines, print_note, print_result
     from roboyard.errors import InputError, RunError
 
@@ -79,7 +79,7 @@ def bench(
 
         arguments = [word for name, value in {"data": folder, **options}.items() for word in _option_words(name, value)]
         arguments += ["--nightly"] * nightly
-        finish(compare_with_revision(against, names or [], arguments, repeats, tolerance, as_json=json))
+        exit_unless_success(compare_with_revision(against, names or [], arguments, repeats, tolerance, as_json=json))
         return
     results: dict[str, BenchmarkResult] = {}
     for name, path in find_benchmarks(names or []).items():
@@ -112,7 +112,7 @@ def bench(
         "details": {name: found.details for name, found in results.items()},
     }
     print_result(result, json, show)
-    finish(ExitCode.FAILURE if missed else ExitCode.SUCCESS)
+    exit_unless_success(ExitCode.FAILURE if missed else ExitCode.SUCCESS)
 
 
 def _option_words(name: str, value: object) -> list[str]:

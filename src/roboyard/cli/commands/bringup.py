@@ -122,7 +122,7 @@ def _print_statistics(robot: ServoRobot, path: str, run: HardwareRunResult, json
 
 
 def _check_servos(robot: ServoRobot, path: str, json: bool) -> None:
-    from roboyard.cli.exit_codes import ExitCode, finish
+    from roboyard.cli.exit_codes import ExitCode, exit_unless_success
     from roboyard.cli.terminal import print_note, print_result
     from roboyard.hardware.dynamixel.monitor import diagnose_servos, find_unknown_ids
 
@@ -149,7 +149,7 @@ def _check_servos(robot: ServoRobot, path: str, json: bool) -> None:
         ],
     }  # fmt: skip
     print_result(result, json, _print_servos)
-    finish(ExitCode.SUCCESS if is_healthy else ExitCode.FAILURE)
+    exit_unless_success(ExitCode.SUCCESS if is_healthy else ExitCode.FAILURE)
 
 
 def _print_servos(result: dict[str, Any]) -> None:

@@ -113,7 +113,7 @@ def _print_trees(trees: Sequence[dict[str, Any]], shows_mocks: bool) -> None:
 
 
 @app.command("tasks")
-def tasks(
+def planning_problems(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="Conditions, actions and goals in YAML.")],
     json: JsonOption = False,
 ) -> None:
@@ -336,7 +336,7 @@ def _reject_required_repairs(repairs: Sequence[Repair], repair: bool, json: bool
 
 def _reject(faults: Sequence[tuple[str, bool]], json: bool) -> None:
     """Print faults, each with whether --repair repairs it, and end with bad input."""
-    from roboyard.cli.exit_codes import ExitCode, finish
+    from roboyard.cli.exit_codes import ExitCode, exit_unless_success
     from roboyard.cli.terminal import format_count, print_error, print_note, print_result
 
     n_repairable = sum(is_repairable for _, is_repairable in faults)
@@ -354,7 +354,7 @@ def _reject(faults: Sequence[tuple[str, bool]], json: bool) -> None:
         "exit_code": ExitCode.BAD_INPUT,
     }  # fmt: skip
     print_result(result, json, lambda _: None)
-    finish(ExitCode.BAD_INPUT)
+    exit_unless_success(ExitCode.BAD_INPUT)
 
 
 def _save_image(simulation: Simulation, image: Path | None) -> None:
@@ -375,7 +375,7 @@ def _print_findings(findings: Sequence[str], repairs: Sequence[str] = ()) -> Non
     print_line("valid" + (f", with {' and '.join(counts)}" if counts else ""))
 
 
-def sensor(
+def sensor_contract(
     sensor: Annotated[
         str, typer.Argument(metavar="SENSOR", help="file.py:Class, module:Class, a name, or a robot with sensors.")
     ],
@@ -388,7 +388,7 @@ def sensor(
     Exit code 1: the sensor violates the contract.
     """
     from roboyard.bringup.sensor_lookup import find_sensors
-    from roboyard.cli.exit_codes import ExitCode, finish
+    from roboyard.cli.exit_codes import ExitCode, exit_unless_success
     from roboyard.cli.terminal import print_result
     from roboyard.simulation.sensors.check import SensorFaultError, check_sensor
 
@@ -400,7 +400,7 @@ def sensor(
             results[name] = {"ok": False, "error": str(error)}
     is_valid = all(found["ok"] for found in results.values())
     print_result({"ok": is_valid, "sensors": results}, json, _print_sensors)
-    finish(ExitCode.SUCCESS if is_valid else ExitCode.FAILURE)
+    exit_unless_success(ExitCode.SUCCESS if is_valid else ExitCode.FAILURE)
 
 
 def _print_sensors(result: dict[str, Any]) -> None:

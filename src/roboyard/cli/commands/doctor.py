@@ -18,14 +18,14 @@ def doctor(
 
     Exit code 1: something is broken.
     """
-    from roboyard.cli.exit_codes import ExitCode, finish
+    from roboyard.cli.exit_codes import ExitCode, exit_unless_success
     from roboyard.cli.health_checks import run_checks
     from roboyard.cli.terminal import print_result
 
     checks = run_checks(cluster)
     is_healthy = all(check.is_ok is not False for check in checks)
     print_result({"ok": is_healthy, "checks": checks}, json, _print_checks)
-    finish(ExitCode.SUCCESS if is_healthy else ExitCode.FAILURE)
+    exit_unless_success(ExitCode.SUCCESS if is_healthy else ExitCode.FAILURE)
 
 
 def _print_checks(result: dict[str, Any]) -> None:

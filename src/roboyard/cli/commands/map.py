@@ -45,7 +45,7 @@ def map_(
     Exit code 2: the log cannot be used; 130: interrupted.
     """
     from roboyard import __version__
-    from roboyard.cli.exit_codes import ExitCode, finish
+    from roboyard.cli.exit_codes import ExitCode, exit_unless_success
     from roboyard.cli.terminal import print_result
     from roboyard.mapping.nodes.log_topics import LogTopics
     from roboyard.mapping.nodes.logs import read_log
@@ -82,7 +82,7 @@ def map_(
             raise
     result = {**found, "files": {name: str(path) for name, path in paths.items()}, "warnings": mapped.warnings}
     print_result(result, json, _print_map)
-    finish(ExitCode.INTERRUPTED if mapped.interrupted else ExitCode.SUCCESS)
+    exit_unless_success(ExitCode.INTERRUPTED if mapped.interrupted else ExitCode.SUCCESS)
 
 
 def _print_map(found: dict[str, Any]) -> None:

@@ -70,7 +70,7 @@ def arm(
 
     Exit code 1: there is no motion; 2: the robot, the world, the start or the goal cannot be used.
     """
-    from roboyard.cli.exit_codes import ExitCode, finish
+    from roboyard.cli.exit_codes import ExitCode, exit_unless_success
     from roboyard.cli.terminal import print_note, print_result
     from roboyard.manipulation.collision import ExactChecker
     from roboyard.manipulation.drawing import draw_motion
@@ -87,7 +87,7 @@ def arm(
         failure = {"plan": None, "cause": error.cause, "reason": error.message, "expected": error.valid}
         text = f"no motion: {error}"
         print_result(failure, json, lambda _: print_note(text))
-        finish(ExitCode.FAILURE)
+        exit_unless_success(ExitCode.FAILURE)
         return
     rechecked = recheck(ExactChecker(scene), found.trajectory, _RECHECK_STEP)
     if out is not None:
@@ -102,7 +102,7 @@ def arm(
         "picture": image,
     }  # fmt: skip
     print_result(result, json, _print_plan)
-    finish(ExitCode.FAILURE if rechecked.contacts else ExitCode.SUCCESS)
+    exit_unless_success(ExitCode.FAILURE if rechecked.contacts else ExitCode.SUCCESS)
 
 
 def _print_plan(result: dict[str, Any]) -> None:

@@ -53,7 +53,7 @@ def path(
 
     Exit code 1: there is no path; 2: the start, the goal or the map cannot be used.
     """
-    from roboyard.cli.exit_codes import ExitCode, finish
+    from roboyard.cli.exit_codes import ExitCode, exit_unless_success
     from roboyard.cli.terminal import print_fields, print_note, print_result
     from roboyard.navigation.drawing import draw_path
     from roboyard.navigation.map_planning import PathRequest, plan_on_map
@@ -74,7 +74,7 @@ def path(
             "path": None, "cause": found.cause, "reason": found.reason, "explanation": explanation
         }  # fmt: skip
         print_result(result, json, lambda _: print_note(f"no path: {found.reason}"))
-        finish(ExitCode.FAILURE)
+        exit_unless_success(ExitCode.FAILURE)
         return
     length, cost, clearance = found.path.length, found.path.cost, found.path.clearance
     result = {

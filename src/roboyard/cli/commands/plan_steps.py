@@ -267,7 +267,7 @@ def steps(
     ended by Ctrl-C.
     """
     from roboyard.bringup.legged_robot import load_free_gait_model
-    from roboyard.cli.exit_codes import ExitCode, finish
+    from roboyard.cli.exit_codes import ExitCode, exit_unless_success
     from roboyard.cli.terminal import print_fields, print_note, print_result
     from roboyard.walking.errors import NoPlan
     from roboyard.walking.steps.checker import Limits, check_plan
@@ -304,7 +304,7 @@ def steps(
         failure = {"plan": None, "reason": error.message, "cells": [list(cell) for cell in error.cells]}
         text = f"no plan: {error}"
         print_result(failure, json, lambda _: print_note(text))
-        finish(ExitCode.FAILURE)
+        exit_unless_success(ExitCode.FAILURE)
         return
     check_result = check_plan(plan, rig.walker, rig.body, heights, (last[0], last[1]), Limits(margin=rig.margin))
     if out is not None:
@@ -340,7 +340,7 @@ def steps(
     print_result(result, json, lambda _: print_fields(fields))
     if search.is_interrupted:
         raise KeyboardInterrupt
-    finish(ExitCode.FAILURE if check_result.faults else ExitCode.SUCCESS)
+    exit_unless_success(ExitCode.FAILURE if check_result.faults else ExitCode.SUCCESS)
 
 
 def check_step_plan(file: StepPlanArgument, json: JsonOption = False) -> None:
@@ -351,7 +351,7 @@ def check_step_plan(file: StepPlanArgument, json: JsonOption = False) -> None:
     Exit code 1: the robot cannot execute it; 2: the file is not valid.
     """
     from roboyard.bringup.legged_robot import load_free_gait_model
-    from roboyard.cli.exit_codes import ExitCode, finish
+    from roboyard.cli.exit_codes import ExitCode, exit_unless_success
     from roboyard.cli.terminal import print_fields, print_result
     from roboyard.walking.steps.checker import Limits, check_plan
     from roboyard.walking.steps.plan_file import height_function, load_step_plan
@@ -379,7 +379,7 @@ def check_step_plan(file: StepPlanArgument, json: JsonOption = False) -> None:
         ("check", _format_faults(check_result)),
     ]
     print_result(result, json, lambda _: print_fields(fields))
-    finish(ExitCode.FAILURE if check_result.faults else ExitCode.SUCCESS)
+    exit_unless_success(ExitCode.FAILURE if check_result.faults else ExitCode.SUCCESS)
 
 
 def show_step_plan(

@@ -48,7 +48,7 @@ def tasks(
     from roboyard.behavior.goals import Impossible, as_xml, make_plan, without, would_help
     from roboyard.behavior.goals import why as explain_steps
     from roboyard.behavior.goals.solver import plan_by
-    from roboyard.cli.exit_codes import ExitCode, finish
+    from roboyard.cli.exit_codes import ExitCode, exit_unless_success
     from roboyard.cli.terminal import print_note, print_result
 
     domain, world, planning_goal = _load_problem(file, problem, goal, settings or [])
@@ -72,7 +72,7 @@ def tasks(
             print_note("possible with " + (" or ".join(changes) if changes else "no single change"))
 
         print_result(failure, json, show_failure)
-        finish(ExitCode.FAILURE)
+        exit_unless_success(ExitCode.FAILURE)
         return
     if out is not None:
         write_text(out, as_xml(plan, domain, world))

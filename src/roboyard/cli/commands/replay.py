@@ -55,7 +55,7 @@ def replay(
     All commands for live runs work on it. A --node node replaces the recorded node of its name, whose messages are
     left out.
     """
-    from roboyard.cli.exit_codes import finish, signal_exit_code
+    from roboyard.cli.exit_codes import exit_unless_success, signal_exit_code
     from roboyard.cli.recording_replay import RecordingReplay, ReplayOptions
     from roboyard.cli.run_display import RunDisplay
     from roboyard.cli.terminal import format_count, print_line, print_note, print_result
@@ -81,7 +81,9 @@ def replay(
         "passes": playback.n_passes,
     }  # fmt: skip
     print_result(result, json, show)
-    finish(signal_exit_code(display.signal) if playback.control.is_stopping and display.signal is not None else 0)
+    exit_unless_success(
+        signal_exit_code(display.signal) if playback.control.is_stopping and display.signal is not None else 0
+    )
 
 
 def view(

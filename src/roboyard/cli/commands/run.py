@@ -109,7 +109,7 @@ def run(
     from dataclasses import replace
 
     from roboyard.cli.bridge_options import BridgeOptions, open_view
-    from roboyard.cli.exit_codes import finish
+    from roboyard.cli.exit_codes import exit_unless_success
     from roboyard.cli.run_display import RunDisplay
     from roboyard.cli.terminal import print_note, print_result
     from roboyard.scenarios import RunControl, RunObserver, load_scenario, run_scenario
@@ -176,7 +176,7 @@ def run(
 
     notes = [*outcome.notes, *bridge_options.summary_lines()]
     print_result({**outcome.metrics, "folder": outcome.folder, "files": outcome.files, "notes": notes}, json, show)
-    finish(_exit_code(outcome, display.signal))
+    exit_unless_success(_exit_code(outcome, display.signal))
 
 
 def _print_outcome(outcome: RunResult) -> None:
@@ -244,13 +244,16 @@ def report(
     """
     from roboyard.cli.terminal import print_line, print_note, print_result
     from roboyard.scenarios import regenerate_report
-    from roboyard.scenarios.provenance import compare_with_current, compare_with_lock, metadata_from_dict
+    from roboyard.scenarios.provenance import describe_changes_since, describe_untested_versions, provenance_metadata
     from roboyard.scenarios.run_folder import RunFolder
 
     page = regenerate_report(folder)
     document = RunFolder(folder).read_metrics()
     provenance = document.get("provenance", {})
-    notes = [compare_with_current(metadata_from_dict(provenance)), compare_with_lock(provenance.get("versions", {}))]
+    notes = [
+        describe_changes_since(provenance_metadata(provenance)),
+        describe_untested_versions(provenance.get("versions", {})),
+    ]
     notes = list(filter(None, notes))
 
     def show(_: object) -> None:
@@ -265,7 +268,7 @@ def report(
 def print_run_result(document: Mapping[str, Any], files: Mapping[str, Path]) -> None:
     """Print the criteria, the main metrics and the files of a run."""
     print_criteria(document)
-    print_metrics(document)
+    print_shown_metrics(document)
     if files:
         print_line()
         print_columns([("  " + kind, file) for kind, file in files.items()])
@@ -293,7 +296,7 @@ def print_criteria(document: Mapping[str, Any]) -> None:
         print_line(f"  {mark} {name}: {found['expression']}{_format_values(found)}{_format_reason(found)}")
 
 
-def print_metrics(document: Mapping[str, Any]) -> None:
+def print_shown_metrics(document: Mapping[str, Any]) -> None:
     """Print the metrics of the run, and those of the main robot, that are declared as shown."""
     from roboyard.evaluation.plugin import shown_metrics
 

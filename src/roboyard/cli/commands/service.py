@@ -56,7 +56,7 @@ def find(
 
     Exit code 1: no service has this type.
     """
-    from roboyard.cli.exit_codes import ExitCode, finish
+    from roboyard.cli.exit_codes import ExitCode, exit_unless_success
     from roboyard.cli.graph import list_services
     from roboyard.cli.source import open_live_source
     from roboyard.cli.terminal import print_lines, print_result
@@ -65,7 +65,7 @@ def find(
         services = list_services(source)
     names = [name for name, full in services.items() if type_name in (full, full.rpartition("/")[2])]
     print_result({"type": type_name, "services": names}, json, lambda found: print_lines(found["services"]))
-    finish(ExitCode.SUCCESS if names else ExitCode.FAILURE)
+    exit_unless_success(ExitCode.SUCCESS if names else ExitCode.FAILURE)
 
 
 @app.command("call")

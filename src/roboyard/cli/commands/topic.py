@@ -24,7 +24,7 @@ from roboyard.cli.options import (
     TopicArgument,
     WindowOption,
 )
-from roboyard.cli.source import LiveSource, absolute_name, validate_new_name
+from roboyard.cli.source import LiveSource, absolute_name, validate_topic_name
 from roboyard.errors import InputError
 
 if TYPE_CHECKING:
@@ -112,14 +112,14 @@ def find_topics(
 
     Exit code 1: no topic has this type.
     """
-    from roboyard.cli.exit_codes import ExitCode, finish
+    from roboyard.cli.exit_codes import ExitCode, exit_unless_success
     from roboyard.cli.source import open_source
     from roboyard.cli.terminal import print_lines, print_result
 
     with open_source(run, file) as source:
         names = [one.name for one in source.topics() if type_name in (one.type, one.type.rpartition("/")[2])]
     print_result({"type": type_name, "topics": names}, json, lambda found: print_lines(found["topics"]))
-    finish(ExitCode.SUCCESS if names else ExitCode.FAILURE)
+    exit_unless_success(ExitCode.SUCCESS if names else ExitCode.FAILURE)
 
 
 @app.command("echo")
@@ -190,7 +190,7 @@ def _measure_sizes(
             print_line(format_text(compute(name, received_sizes)))
 
         on_update = report if source.is_live and not json else None
-        result = compute(name, receive_sizes(source, name, count, window, on_update))
+        result = compute(name, receive_times_and_sizes(source, name, count, window, on_update))
     print_result(result, json, lambda found: print_line(format_text(found)))
 
 
@@ -287,7 +287,7 @@ def measure_delay(
     return compute_delay(topic, delays)
 
 
-def receive_sizes(
+def receive_times_and_sizes(
     source: DataSource, topic: str, count: int | None, window: int, on_update: Callable[[ReceivedSizes], None] | None
 ) -> ReceivedSizes:
     """Receive messages of a topic; return the times and sizes of the latest. Arguments as for `measure_delay`."""
@@ -401,7 +401,7 @@ def make_message(source: LiveSource, topic: str, words: Sequence[str]) -> tuple[
             f"topic {name} does not exist and has no type", location=source.name, valid=f"pub {name} TYPE VALUES"
         )
     if topic_type is None:
-        validate_new_name(topic)
+        validate_topic_name(topic)
     type_name = full_name(kind) if kind is not None else str(topic_type)
     if topic_type is not None and type_name != topic_type:
         raise InputError(f"topic {name} has the type {topic_type}, not {type_name}", location=source.name)

@@ -19,7 +19,7 @@ from roboyard.evaluation.figures import (
     SCAN,
     TRUTH,
     WALL,
-    decimate,
+    decimation_slice,
     figure_style,
     new_figure,
     render_svg,
@@ -296,7 +296,7 @@ def map_figure(trace: RobotTrace, exploration: ExplorationTrace) -> str:
                 if cells.any():
                     axes.contourf(x, y, cells.astype(float), levels=[0.5, 1.5], colors=[color], alpha=alpha)
             so_far = slice(0, max(int(np.searchsorted(truth.time, snapshot.time)), 1))
-            samples = decimate(so_far.stop, 500)
+            samples = decimation_slice(so_far.stop, 500)
             axes.plot(truth.x[so_far][samples], truth.y[so_far][samples], color=TRUTH, lw=1.2)
             frontiers = exploration.T_world_map @ snapshot.frontiers if len(snapshot.frontiers) else snapshot.frontiers
             axes.plot(frontiers[:, 0], frontiers[:, 1], ".", ms=2.5, color=ODOMETRY)

@@ -26,13 +26,13 @@ from roboyard.evaluation.figures import (
     PANEL,
     TRUTH,
     configure_plan_axes,
-    decimate,
+    decimation_slice,
     draw_top_down_map,
     figure_style,
     new_figure,
     render_svg,
 )
-from roboyard.evaluation.robot_trace import RobotTrace, configure_time_axis, plan_extent, plan_figure_height
+from roboyard.evaluation.robot_trace import RobotTrace, configure_time_axis, plan_bounds, plan_figure_height
 from roboyard.evaluation.section import ReportSection, SectionContext
 from roboyard.geometry import SE2
 from roboyard.grids.floor_plan import TopDownMap
@@ -295,10 +295,10 @@ def homing_figure(trace: RobotTrace, homing: HomingTrace, top_down_map: TopDownM
     """Draw the path with and without the operator and the stored points over the floor plan [m]."""
     truth = trace.truth
     with figure_style():
-        extent = plan_extent([trace], top_down_map)
+        extent = plan_bounds([trace], top_down_map)
         figure, axes = new_figure(_WIDTH, plan_figure_height(extent))
         draw_top_down_map(axes, top_down_map)
-        samples = decimate(len(truth))
+        samples = decimation_slice(len(truth))
         axes.plot(truth.x[samples], truth.y[samples], color=GOOD, lw=1.6, label="link connected")
         for number, (start, end) in enumerate(homing.link_lost_intervals(float(truth.time[-1]))):
             is_link_lost = (truth.time >= start) & (truth.time <= end)

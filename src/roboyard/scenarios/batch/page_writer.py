@@ -27,7 +27,7 @@ def _with_page(observer: BatchObserver | None) -> BatchObserver:
     return replace(observer, on_summary=write_page)
 
 
-def run_and_report(
+def run_batch_and_report(
     scenario: str, options: BatchOptions, observer: BatchObserver | None = None, *, pool: Pool | None = None
 ) -> BatchResult:
     """Run a batch and write its page; arguments, result and errors are those of `run_batch`."""

@@ -15,7 +15,7 @@ from roboyard.evaluation.plugin import RUN_METRICS, preferred_direction
 from roboyard.scenarios.batch.folder import RESULTS, SUMMARY, read_header, read_results
 from roboyard.scenarios.batch.sampling import Trial
 from roboyard.scenarios.batch.worker import TrialResult, trial_key
-from roboyard.scenarios.provenance import compare_with_current, lock_hash
+from roboyard.scenarios.provenance import describe_changes_since, installed_versions_hash
 
 Z_95 = 1.959963984540054
 """Two-sided 95 % point of the normal distribution."""
@@ -231,10 +231,10 @@ def read_baseline(
             f"the baseline {source} {contents}, and none in common with this batch", location="--baseline",
             valid=f"a batch with the same --seed{vary_hint}",
         )  # fmt: skip
-    version_difference = compare_with_current(header.get("made", {}))
+    version_difference = describe_changes_since(header.get("made", {}))
     notes = (
         [version_difference or "other versions of packages"]
-        if version_difference or header.get("lock") != lock_hash()
+        if version_difference or header.get("lock") != installed_versions_hash()
         else []
     )
     if list(header.get("overrides", ())) != list(overrides):

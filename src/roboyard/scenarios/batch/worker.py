@@ -17,7 +17,7 @@ from roboyard.evaluation.collector import MetricValue
 from roboyard.scenarios.batch.sampling import ScalarValue
 from roboyard.scenarios.execution import run_scenario
 from roboyard.scenarios.loading import LoadedScenario, load_scenario
-from roboyard.scenarios.provenance import lock_hash
+from roboyard.scenarios.provenance import installed_versions_hash
 from roboyard.scenarios.result import RunResult, flatten_metrics
 from roboyard.scenarios.run_folder import RunFolder, make_write_error
 from roboyard.scenarios.run_options import RunOptions
@@ -36,7 +36,8 @@ class TrialJob:
         folder: Folder of the run; nothing is written or removed there if ``stored_runs`` is "none".
         video: Whether to make a video of a failed run.
         varied_values: Values that vary between runs, by key.
-        lock: Hash of the batch's package versions (`lock_hash`): workers on other machines must have the same.
+        lock: Hash of the batch's package versions (`installed_versions_hash`): workers on other machines must have the
+            same.
     """
 
     scenario: str
@@ -135,7 +136,7 @@ def run_trial_remote(job: TrialJob) -> tuple[TrialResult, bytes]:
     Raises:
         RunError: This machine has other package versions than the batch.
     """
-    if job.lock and job.lock != lock_hash():
+    if job.lock and job.lock != installed_versions_hash():
         raise RunError("a machine of the cluster has other versions of packages", valid="the same on all machines")
     with tempfile.TemporaryDirectory(prefix="roboyard-") as folder:
         result = run_trial(replace(job, folder=str(Path(folder) / "run") if job.folder else ""))

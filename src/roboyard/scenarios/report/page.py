@@ -13,7 +13,7 @@ from roboyard.evaluation.robot_trace import RobotTrace
 from roboyard.evaluation.section import ReportSection
 from roboyard.grids.floor_plan import TopDownMap
 from roboyard.scenarios.ground_truth import DepthComparison
-from roboyard.scenarios.provenance import compare_with_lock
+from roboyard.scenarios.provenance import describe_untested_versions
 
 _MAX_LOG_LINES = 60
 _MAX_TIMELINE_ROWS = 200
@@ -254,7 +254,7 @@ def _provenance_rows(document: Mapping[str, Any]) -> list[tuple[str, str]]:
         for key in ("lock", "cpu_class", "cpu", "renderer")
         if key in provenance
     ]
-    difference = compare_with_lock(provenance.get("versions", {}))
+    difference = describe_untested_versions(provenance.get("versions", {}))
     return [*rows, ("differs from the tested versions", difference)] if difference else rows
 
 

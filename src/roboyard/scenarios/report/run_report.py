@@ -53,7 +53,7 @@ def write_report(folder: RunFolder, world: World | Simulation | None = None) -> 
     if folder.recording.is_file():
         try:
             with open_recording(folder.recording) as recording:
-                top_down = _top_down_map(folder, world, (*document["robots"], *recorded_people(recording)), log)
+                top_down = _top_down_map(folder, world, (*document["robots"], *recorded_person_names(recording)), log)
                 traces = [
                     read_robot_trace(recording, name, robot["namespace"], robot["topics"])
                     for name, robot in document["robots"].items()
@@ -80,7 +80,7 @@ def _sections(
 ) -> list[ReportSection]:
     """Build the sections of all robots in the order of the page; one that fails leaves a line in ``log``."""
     sections: list[ReportSection] = []
-    people = recorded_people(recording)
+    people = recorded_person_names(recording)
     for trace, robot in zip(traces, robots.values(), strict=True):
         topics = RobotTopics.for_robot(trace.robot, robot["namespace"], robot["topics"])
         context = RobotContext(trace.robot, topics, resources=robot_resources())
@@ -96,7 +96,7 @@ def _sections(
     return sections
 
 
-def recorded_people(recording: Recording) -> tuple[str, ...]:
+def recorded_person_names(recording: Recording) -> tuple[str, ...]:
     """Return the names of the people whose true bodies were recorded."""
     topics = (topic for topic in recording.topics if topic.startswith("/truth/") and topic.endswith("/body"))
     return tuple(topic.split("/")[2] for topic in topics)
@@ -189,7 +189,7 @@ def _top_down_map(
     """
     if isinstance(world, Simulation):
         try:
-            found = top_down_map(world, actors=actors)
+            found = top_down_map(world, excluded_actors=actors)
         except RoboyardError:  # a world that cannot be seen from above is no reason to have no report
             return None
         folder.write_top_down_map(found)

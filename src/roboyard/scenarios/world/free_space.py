@@ -21,7 +21,7 @@ _MAX_CELLS = 600_000
 _MARGIN = 0.5
 
 
-def top_down_map(world: World | Simulation, *, actors: Collection[str] | None = None) -> TopDownMap:
+def top_down_map(world: World | Simulation, *, excluded_actors: Collection[str] | None = None) -> TopDownMap:
     """Return the fixed obstacles of a world, seen from above, and on request those that can move.
 
     Args:
@@ -36,10 +36,10 @@ def top_down_map(world: World | Simulation, *, actors: Collection[str] | None = 
     model, data = simulation.model, simulation.data
     heights = (*_LOW_CUTS, *_TALL_CUTS)
     extents = [floor_plan(model, height=height, resolution=0.5, margin=_MARGIN).extent for height in heights]
-    if actors is not None:
+    if excluded_actors is not None:
         extents += [
             floor_plan(
-                model, data, height=height, resolution=0.5, margin=_MARGIN, moving=True, without=tuple(actors)
+                model, data, height=height, resolution=0.5, margin=_MARGIN, moving=True, without=tuple(excluded_actors)
             ).extent
             for height in heights
         ]
@@ -55,10 +55,16 @@ def top_down_map(world: World | Simulation, *, actors: Collection[str] | None = 
 
     low_obstacles, tall_obstacles = cut_at(_LOW_CUTS), cut_at(_TALL_CUTS)
     movable_obstacles = None
-    if actors is not None:
+    if excluded_actors is not None:
         cuts = (
             floor_plan(
-                model, data, height=height, resolution=resolution, bounds=bounds, moving=True, without=tuple(actors)
+                model,
+                data,
+                height=height,
+                resolution=resolution,
+                bounds=bounds,
+                moving=True,
+                without=tuple(excluded_actors),
             ).occupied
             for height in heights
         )

@@ -28,7 +28,7 @@ def terrain_model(terrain: Terrain) -> Model:
     return Model(TERRAIN_MODEL, (_heightmap_link(terrain) if terrain.smooth else _box_link(terrain),), static=True)
 
 
-def add_terrain(world: World, terrain: Terrain) -> World:
+def world_with_terrain(world: World, terrain: Terrain) -> World:
     """Return the world with uneven ground in it, as a model named ``ground_terrain``.
 
     Level squares become boxes, exact to their edges; smooth ground becomes a height field.  Where the ground is below

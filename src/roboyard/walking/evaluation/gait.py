@@ -30,7 +30,7 @@ from roboyard.evaluation.figures import (
     MUTED,
     ODOMETRY,
     TRUTH,
-    decimate,
+    decimation_slice,
     ensure_axis_range,
     figure_style,
     new_figure,
@@ -634,7 +634,7 @@ def margin_figure(gait: GaitTrace) -> str:
     """Draw the stability margin while walking [mm], and the angle until the robot tips over [deg]."""
     with figure_style():
         figure, (above, below) = new_figure(_WIDTH, 3.4, rows=2)
-        samples = decimate(len(gait.time))
+        samples = decimation_slice(len(gait.time))
         panels = ((above, 1e3 * gait.margin, "mm", "margin"), (below, np.degrees(gait.tilt), "°", "until it tips"))
         for axes, recorded_values, unit, label in panels:
             values = np.where(gait.is_walking & np.isfinite(recorded_values), recorded_values, np.nan)
@@ -655,7 +655,7 @@ def body_figure(body: BodyTrace) -> str:
     """Draw height [mm] and tilt [deg] of the body."""
     with figure_style():
         figure, (above, below) = new_figure(_WIDTH, 3.2, rows=2)
-        samples = decimate(len(body.time))
+        samples = decimation_slice(len(body.time))
         above.plot(body.time[samples], 1e3 * body.height[samples], color=TRUTH, lw=1.2)
         above.set_ylabel("height [mm]")
         below.plot(body.time[samples], np.degrees(body.roll[samples]), color=TRUTH, lw=1.1, label="roll")
@@ -706,7 +706,7 @@ def power_figure(efforts: EffortTrace, motors: MotorModel) -> str:
         above.legend(loc="lower right", bbox_to_anchor=(1.0, 1.0), ncols=2, handlelength=1.2, borderaxespad=0.1)
         steps = np.diff(efforts.time)
         energy = np.concatenate([[0.0], np.cumsum(0.5 * (power[1:] + power[:-1]) * steps)])
-        samples = decimate(len(energy))
+        samples = decimation_slice(len(energy))
         below.plot(efforts.time[samples], energy[samples], color=TRUTH, lw=1.4)
         below.set_ylabel("energy [J]")
         below.set_ylim(bottom=0.0)

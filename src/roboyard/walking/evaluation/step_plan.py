@@ -17,7 +17,7 @@ from roboyard.evaluation.figures import (
     ODOMETRY,
     TRUTH,
     WALL,
-    decimate,
+    decimation_slice,
     figure_style,
     new_figure,
     render_svg,
@@ -235,7 +235,7 @@ def _footholds_figure(
             cell_x, cell_y = x + (np.arange(columns) + 0.5) * cell_size, y + (np.arange(rows) + 0.5) * cell_size
             axes.contourf(cell_x, cell_y, depth, levels=[0.5, 2.0], colors=[WALL], alpha=0.25)
         axes.plot(*body.T, color=COMMAND, lw=1.0, label="body, last plan")
-        samples = decimate(len(track))
+        samples = decimation_slice(len(track))
         axes.plot(*track[samples].T, color=TRUTH, lw=1.4, label="body, true")
         axes.plot(*planned.T, "o", ms=7, mfc="none", mec=MUTED, mew=0.9, label="footholds, last plan")
         axes.plot(*touchdown_points.T, ".", ms=5, color=ODOMETRY, label="touchdowns")
