@@ -197,7 +197,7 @@ def test_unknown_message_fields_are_refused_when_a_tree_is_read(body: str, error
 def test_library_missions_are_read_without_errors() -> None:
     found = sorted((Path(ry.__file__).parent / "scenarios" / "library" / "missions").glob("*.xml"))
     names = {file.stem.removeprefix("cell_") for file in found if file.stem.startswith("cell_")}
-    assert len(names) == 8
+    assert len(names) == 10
     assert {file.name for file in found} == {"homing.xml", "youbot_loop.xml", *(f"cell_{name}.xml" for name in names)}
     for file in found:
         load_tree(file)

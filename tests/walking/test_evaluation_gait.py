@@ -11,8 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from roboyard.bringup.legged_robot import create_legged_robot
-from roboyard.bringup.robot_loader import load_robot
+from roboyard.bringup.legged_robot import load_legged_robot_and_model
 from roboyard.geometry import SE3
 from roboyard.messages import msg
 from roboyard.messages.convert import pose_to_msg
@@ -63,10 +62,7 @@ def test_motors_are_converted_to_plain_data_and_back() -> None:
 
 
 def test_each_fall_is_one_event() -> None:
-    package = load_robot("akrobat")
-    model = package.load_model()
-    legged_robot = create_legged_robot(package, model)
-    assert legged_robot is not None
+    legged_robot, model = load_legged_robot_and_model("akrobat")
     collector = GaitMetrics("/truth", "", LegModel.from_model(legged_robot, model))
     for second, roll in enumerate((0.0, 0.8, 0.9, 0.1, -1.2, 0.0)):
         odometry = msg.Odometry()
