@@ -143,7 +143,7 @@ class RobotHandle(RobotBringup):
             frame: Of the place.
 
         Returns:
-            What comes of it: ``done()``, ``succeeded``, ``result``, ``reason``, ``cancel()``.
+            What comes of it: ``done()``, ``succeeded``, ``result``, ``error_message``, ``cancel()``.
 
         Raises:
             InputError: numbers that are not finite.

@@ -32,7 +32,7 @@ class RunOptions:
     """How `run_scenario` executes a scenario.
 
     The video is rendered by a second process during the run, or after the run where the machine has one core;
-    "on_failure" renders at most half a minute of a run that did not succeed, after it.
+    "on_failure" renders the whole run as a video of at most 30 s, if the run did not succeed.
 
     Raises:
         ConfigError: A value is of the wrong type, or ``video`` is none of the modes.

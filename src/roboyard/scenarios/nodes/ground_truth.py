@@ -90,7 +90,7 @@ class GroundTruthElevationNodeConfig(Config):
 
 
 class GroundTruthElevationNode(Node[GroundTruthElevationNodeConfig]):
-    """Publishes the ground truth elevation around the robots and a point, for robots that have not mapped it.
+    """Publishes the ground truth elevation of the world within bounds, for robots that have not mapped it.
 
     out: elevation_map (grid_map_msgs/GridMap, latched; again when a static model is added or removed)
 
