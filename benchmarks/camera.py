@@ -20,10 +20,10 @@ from roboyard.description.model import Box, Inertial, Link, Material, Model, Pla
 from roboyard.description.sensor_presets import PRESETS
 from roboyard.description.sensors import CameraSpec, DepthNoise, Sensor
 from roboyard.geometry import SE3, CameraModel
+from roboyard.rendering.backends import available_backend
+from roboyard.sensors.cameras.camera import CameraSensor, render_camera_reading
+from roboyard.sensors.cameras.depth_noise import depth_stddev, measure_depth
 from roboyard.simulation import Simulation
-from roboyard.simulation.render.opening import available_backend
-from roboyard.simulation.sensors.cameras.camera import Camera, develop
-from roboyard.simulation.sensors.cameras.depth_noise import measured_depth, sigma
 
 HERE = Path(roboyard.__file__).parent
 IDENTITY = SE3.identity()
@@ -44,20 +44,22 @@ def best(work: Callable[[], Any], repeat: int) -> float:
     return least * 1e3
 
 
-def post(world: World, spec: CameraSpec, renderer: Any, place: SE3 = IDENTITY) -> tuple[Simulation, Camera]:
+def post(world: World, spec: CameraSpec, renderer: Any, place: SE3 = IDENTITY) -> tuple[Simulation, CameraSensor]:
     """A camera that hangs in a world."""
     body = Link("body", IDENTITY, Inertial(1.0, IDENTITY, (0.1, 0.1, 0.1, 0.0, 0.0, 0.0)), gravity=False)
     sensor = Sensor("eye", "rgbd_camera", "body", IDENTITY, 10.0, "eye", "body", spec)
     sim = Simulation(world, renderer=renderer)
     sim.add(Model("post", (body,), sensors=(sensor,)), "post", place)
-    return sim, next(s for s in sim.sensors("post") if isinstance(s, Camera))
+    return sim, next(s for s in sim.sensors("post") if isinstance(s, CameraSensor))
 
 
 def frame_ms(spec: CameraSpec, renderer: str, repeat: int, wanted: frozenset[str] = RGBD) -> float:
     """One picture in the corridor [ms]."""
     sim, eye = post(load_world(HERE / "worlds" / "corridor.sdf"), spec, renderer, PLACE)
-    shot = eye.shoot()
-    least = sim.studio.submit(lambda room: best(lambda: develop(room, shot, spec, wanted), repeat)).result()
+    shot = eye.capture()
+    least = sim.render_thread.submit(
+        lambda worker: best(lambda: render_camera_reading(worker, shot, spec, wanted), repeat)
+    ).result()
     sim.close()
     return least
 
@@ -67,7 +69,7 @@ def bullet_ms(repeat: int) -> float:
     import pybullet as p
 
     sim, _ = post(load_world(HERE / "worlds" / "corridor.sdf"), PLAIN, "rays", PLACE)
-    scene = sim.scene()
+    scene = sim.visual_scene()
     model, data, kinds = scene.model, scene.data, mujoco.mjtGeom
     client = p.connect(p.DIRECT)
     for geom in range(model.ngeom):
@@ -161,8 +163,8 @@ def noise(nightly: bool) -> list[dict[str, Any]]:
         for z in np.arange(0.8, 5.01, 0.35 if not nightly else 0.1):
             # A wall that is hardly slanted, or whole steps of disparity would favour some distances.
             true = np.repeat(z * (1.0 + 0.02 * np.linspace(-1.0, 1.0, 640))[None], 480, 0).astype(np.float32)
-            seen = measured_depth(true, LENS, kind, rng, near=0.3, far=20.0, baseline=0.12).astype(float)
-            off = ((seen - true) / sigma(kind, true.astype(float), LENS.fx, 0.12))[np.isfinite(seen)]
+            seen = measure_depth(true, LENS, kind, rng, near=0.3, far=20.0, baseline=0.12).astype(float)
+            off = ((seen - true) / depth_stddev(kind, true.astype(float), LENS.fx, 0.12))[np.isfinite(seen)]
             worst = max(worst, abs(math.sqrt(float(np.mean(off * off))) - 1.0))
         found.append(
             {"name": f"σ(z) of {model} against its curve", "value": round(100.0 * worst, 1), "unit": "%",

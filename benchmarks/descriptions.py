@@ -28,9 +28,9 @@ from lxml import etree
 from roboyard.description import Model, World, load_model, load_world
 from roboyard.description.resources import Resources
 from roboyard.errors import DescriptionError, RoboyardError, RunError
+from roboyard.physics.mujoco_memory import silence_mujoco
 from roboyard.simulation import Simulation
-from roboyard.simulation.layout import quiet_engine
-from roboyard.simulation.standing import stand
+from roboyard.simulation.stability_check import check_stability
 
 SUFFIXES = (".urdf", ".xacro", ".sdf", ".world", ".xml")
 ROOTS = {"robot", "sdf", "mujoco", "gazebo", "world"}
@@ -282,7 +282,7 @@ def percent(part: int, whole: int) -> float:
 # -- physics takes them ------------------------------------------------------------------------------------------------
 def assembling(nightly: bool, folder: Path | None = None) -> dict[str, Any]:
     """Physics takes what was read, with the mass that the file says."""
-    quiet_engine()
+    silence_mujoco()
     taken = lost = total = 0
     details = []
     for one in survey(home(folder)):
@@ -487,42 +487,46 @@ def robots(folder: Path) -> Iterator[tuple[str, Model]]:
 
 def standing(nightly: bool, folder: Path | None = None) -> dict[str, Any]:
     """Robots put on level ground with their joints held, locked or by servos, rest there after a second."""
-    quiet_engine()
+    silence_mujoco()
     rest = balanced = steady = able = 0
     deepest = fastest = 0.0
     details = []
     for name, model in robots(home(folder)):
         try:
-            locked, driven = stand(model), stand(model, servos=True)
+            locked, driven = check_stability(model), check_stability(model, use_servos=True)
         except RoboyardError as error:
             details.append(f"standing: {name}: {str(error)[:200]}")
             balanced += 1
             continue
         found = locked
-        if driven is not None and driven.weak:
-            details.append(f"too weak to stay as it starts: {name}: {', '.join(driven.weak)} at the limit of effort")
-        elif driven is not None and (driven.balances() or (driven.rests(DEPTH) and not driven.fell())):
+        if driven is not None and driven.weak_joints:
+            details.append(
+                f"too weak to stay as it starts: {name}: {', '.join(driven.weak_joints)} at the limit of effort"
+            )
+        elif driven is not None and (driven.is_balanced() or (driven.is_at_rest(DEPTH) and not driven.has_fallen())):
             able += 1
-            if not driven.rests(DEPTH) or driven.fell():
-                details.append(f"NOT HELD BY SERVOS: {name}: {driven.depth * 1e3:.2f} mm deep, {driven.speed:.3f} m/s, "
-                               f"{driven.spin:.3f} rad/s, tilted {math.degrees(driven.tilt):.1f}°")  # fmt: skip
-        if driven is not None and driven.rests(DEPTH) and not driven.fell():
-            steady += not driven.weak
-            found = locked if locked is not None and locked.rests(DEPTH) else driven
+            if not driven.is_at_rest(DEPTH) or driven.has_fallen():
+                details.append(
+                    f"NOT HELD BY SERVOS: {name}: {driven.penetration * 1e3:.2f} mm deep, {driven.speed:.3f} m/s, "
+                    f"{driven.angular_speed:.3f} rad/s, tilted {math.degrees(driven.tilt):.1f}°"
+                )
+        if driven is not None and driven.is_at_rest(DEPTH) and not driven.has_fallen():
+            steady += not driven.weak_joints
+            found = locked if locked is not None and locked.is_at_rest(DEPTH) else driven
         if found is None:
             details.append(f"standing: {name}: nothing of it can touch the ground")
             continue
-        said = (f"{found.depth * 1e3:.2f} mm deep, {found.speed:.3f} m/s, {found.spin:.3f} rad/s, "
+        said = (f"{found.penetration * 1e3:.2f} mm deep, {found.speed:.3f} m/s, {found.angular_speed:.3f} rad/s, "
                 f"tilted {math.degrees(found.tilt):.1f}°")  # fmt: skip
-        if not found.balances() and (found.fell() or not found.rests(DEPTH)):
-            why = f"its centre lies {found.overhang:.3f} m beside its feet" if found.overhang else (
-                f"it may tip by {math.degrees(found.slack):.1f}° only")  # fmt: skip
+        if not found.is_balanced() and (found.has_fallen() or not found.is_at_rest(DEPTH)):
+            why = f"its centre lies {found.com_overhang:.3f} m beside its feet" if found.com_overhang else (
+                f"it may tip by {math.degrees(found.tipping_margin):.1f}° only")  # fmt: skip
             details.append(f"cannot balance: {name}: {why}; {said}")
             continue
         balanced += 1
-        ok = found.rests(DEPTH) and not found.fell()
+        ok = found.is_at_rest(DEPTH) and not found.has_fallen()
         rest += ok
-        deepest, fastest = max(deepest, found.depth), max(fastest, found.speed)
+        deepest, fastest = max(deepest, found.penetration), max(fastest, found.speed)
         if not ok:
             details.append(f"DOES NOT REST: {name}: {said}")
     return {
@@ -545,7 +549,7 @@ def standing(nightly: bool, folder: Path | None = None) -> dict[str, Any]:
 # -- plain MuJoCo ------------------------------------------------------------------------------------------------------
 def beside(nightly: bool, folder: Path | None = None) -> dict[str, Any]:
     """The same URDFs given to plain MuJoCo, their mesh paths resolved."""
-    quiet_engine()
+    silence_mujoco()
     root = home(folder)
     counts: Counter[str] = Counter()
     for one in survey(root):

@@ -21,13 +21,11 @@ from PIL import Image
 
 from roboyard.errors import InputError
 from roboyard.geometry import CameraModel
-from roboyard.vision.discs.config import DiscConfig, Polarity
-from roboyard.vision.discs.detect import find_discs
-from roboyard.vision.discs.hough import find_discs_hough, hough_circles
-from roboyard.vision.discs.place import centre_of
+from roboyard.vision.discs.disc_detector import DiscConfig, Polarity, detect_discs
+from roboyard.vision.discs.disc_pose import project_center
+from roboyard.vision.discs.reference_detectors import detect_circles_hough, detect_discs_hough
 from roboyard.vision.opencv import opencv
-from roboyard.vision.synthetic.pasting import paste_discs
-from roboyard.vision.synthetic.pictures import CONDITIONS, DiscPicture, PictureConfig, disc_picture
+from roboyard.vision.synthetic.disc_scenes import CONDITIONS, DiscImage, DiscImageConfig, paste_discs, render_disc_image
 
 FIRST = 7_000_000
 """Seed of the first picture that is measured; the detector was made with seeds below 100,000."""
@@ -66,7 +64,7 @@ class Score:
     def recall(self) -> float:
         return len(self.errors) / max(self.discs, 1)
 
-    def add(self, picture: DiscPicture, finder: Finder) -> None:
+    def add(self, picture: DiscImage, finder: Finder) -> None:
         self.frames += 1
         for polarity in ("white", "black"):
             taken = []
@@ -77,10 +75,10 @@ class Score:
             self.times.append(min(taken))
             free = list(range(len(found)))
             for disc in picture.discs:
-                if disc.white != (polarity == "white"):
+                if disc.is_white != (polarity == "white"):
                     continue
                 self.discs += 1
-                apart = [(float(np.linalg.norm(found[k] - disc.centre)), k) for k in free]
+                apart = [(float(np.linalg.norm(found[k] - disc.center)), k) for k in free]
                 if apart and min(apart)[0] <= NEAR * disc.radius:
                     self.errors.append(min(apart)[0])
                     free.remove(min(apart)[1])
@@ -97,18 +95,18 @@ class Score:
 
 
 def ours(lens: CameraModel, image: np.ndarray, polarity: Polarity) -> list[np.ndarray]:
-    return [centre_of(disc, lens) for disc in find_discs(image, DiscConfig(polarity=polarity))]
+    return [project_center(disc, lens) for disc in detect_discs(image, DiscConfig(polarity=polarity))]
 
 
 def hough(image: np.ndarray, polarity: Polarity) -> list[np.ndarray]:
-    return [disc.centre for disc in find_discs_hough(image, DiscConfig(polarity=polarity))]
+    return [disc.center for disc in detect_discs_hough(image, DiscConfig(polarity=polarity))]
 
 
 def thesis(image: np.ndarray, polarity: Polarity) -> list[np.ndarray]:
     """Its circles and its test of the mark; without depth, so that only its picture counts."""
     grey = opencv().cvtColor(image, opencv().COLOR_RGB2GRAY)
     kept = []
-    for x, y, _ in hough_circles(image, DiscConfig(polarity=polarity)):
+    for x, y, _ in detect_circles_hough(image, DiscConfig(polarity=polarity)):
         level = grey[min(round(y), grey.shape[0] - 1), min(round(x), grey.shape[1] - 1)]
         if (level < 200) if polarity == "white" else (level > 201):
             kept.append(np.array([x, y]))
@@ -129,18 +127,18 @@ def blobs(image: np.ndarray, polarity: Polarity) -> list[np.ndarray]:
 def synthetic(nightly: bool, runs: int | None = None, seed: int | None = None) -> dict[str, Any]:
     """Pictures of every kind."""
     count, first = runs or (NIGHTLY if nightly else PICTURES), FIRST if seed is None else seed
-    lens = PictureConfig().lens
+    lens = DiscImageConfig().camera_model
     finders: dict[str, Finder] = {
         "ours": partial(ours, lens), "HoughCircles with polarity and mark": hough, "the thesis's circles": thesis,
         "SimpleBlobDetector": blobs,
     }  # fmt: skip
     totals = {name: Score() for name in finders}
     details = []
-    ours(lens, disc_picture(CONDITIONS["plain"], first).image, "white")  # compiles
+    ours(lens, render_disc_image(CONDITIONS["plain"], first).image, "white")  # compiles
     for number, (kind, config) in enumerate(CONDITIONS.items()):
         scores = {name: Score() for name in finders}
         for k in range(count):
-            picture = disc_picture(config, first + 10_000 * number + k)
+            picture = render_disc_image(config, first + 10_000 * number + k)
             for name, finder in finders.items():
                 scores[name].add(picture, finder)
         for name, score in scores.items():

@@ -25,8 +25,8 @@ from roboyard.hardware import JointCommand
 from roboyard.scenarios.execution import run_scenario
 from roboyard.scenarios.loading import load_scenario
 from roboyard.scenarios.run_options import RunOptions
+from roboyard.sensors.lidar import Lidar
 from roboyard.simulation import Simulation
-from roboyard.simulation.sensors.lidar import Lidar
 
 HERE = Path(roboyard.__file__).parent
 WHEEL_SPEED = 5.0
@@ -136,7 +136,7 @@ class Bullet:
     def _robot(self, sim: Simulation) -> None:
         """The rover: everything that does not turn is the base, each wheel a link."""
         model, data, p = sim.model, sim.data, self.p
-        placement = sim.placement("rover")
+        placement = sim.addresses("rover")
         wheels = [int(model.jnt_bodyid[place.joint]) for place in placement.joints]
         rest = [body for body in placement.bodies if body not in wheels]
         heavy = max(rest, key=lambda body: model.body_mass[body])
@@ -227,7 +227,7 @@ def beams(nightly: bool) -> list[dict[str, Any]]:
 def _bullet_beams(sim: Simulation, lidar: Lidar, repeat: int) -> float:
     bullet = Bullet(sim)
     origin = sim.data.site_xpos[lidar.site].copy()
-    directions = lidar.beams.grid @ sim.data.site_xmat[lidar.site].reshape(3, 3).T
+    directions = lidar.beams.directions @ sim.data.site_xmat[lidar.site].reshape(3, 3).T
     start = [origin.tolist()] * len(directions)
     # Bullet has no "leave out this robot" for a ray: begin outside of the housing, as is usual.
     start = (origin + 0.15 * directions).tolist()

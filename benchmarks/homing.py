@@ -30,7 +30,7 @@ from roboyard.scenarios.batch.statistics import wilson_interval
 from roboyard.scenarios.batch.worker import TrialJob, TrialResult, run_trial
 from roboyard.scenarios.ground_truth import ground_truth_map
 from roboyard.simulation import Simulation
-from roboyard.simulation.floor_plan import floor_plan
+from roboyard.simulation.ground_truth_maps import make_floor_plan
 
 WORLDS = ("arena", "corridor")
 NEAR = 0.3
@@ -58,7 +58,7 @@ class Ground:
         edges = (x, x + self.frame.extent[0], y, y + self.frame.extent[1])
         free = np.ones(self.frame.shape, dtype=bool)
         for height, grid in zip(HEIGHTS, maps, strict=True):
-            loose = floor_plan(simulation.model, height=height, resolution=0.1, bounds=edges, moving=True)
+            loose = make_floor_plan(simulation.model, height=height, resolution=0.1, bounds=edges, include_moving=True)
             free &= self._free(grid) & ~loose.occupied
         self.free = free
         self.clear = distance_transform(~free, 0.1)

@@ -20,8 +20,8 @@ from roboyard.description import load_model, load_world
 from roboyard.description.model import Box, Collision, Inertial, Link, Mesh, Model, PlacedModel, World
 from roboyard.description.sensors import LidarSpec, Sensor
 from roboyard.geometry import SE3
+from roboyard.sensors.lidar import Lidar
 from roboyard.simulation import Simulation
-from roboyard.simulation.sensors.lidar import Lidar
 
 HERE = Path(roboyard.__file__).parent
 IDENTITY = SE3.identity()
@@ -87,7 +87,7 @@ def bullet_beams(sim: Simulation, lidar: Lidar, repeat: int) -> float:
 
     client = p.connect(p.DIRECT)
     model, data, kinds = sim.model, sim.data, mujoco.mjtGeom
-    for geom in lidar.beams.geoms:
+    for geom in lidar.beams.target_geoms:
         size = model.geom_size[geom]
         if model.geom_type[geom] == int(kinds.mjGEOM_BOX):
             shape = p.createCollisionShape(p.GEOM_BOX, halfExtents=size.tolist())
@@ -103,7 +103,7 @@ def bullet_beams(sim: Simulation, lidar: Lidar, repeat: int) -> float:
         mujoco.mju_mat2Quat(quat, data.geom_xmat[geom])
         p.createMultiBody(0, shape, -1, data.geom_xpos[geom].tolist(), [*quat[1:], quat[0]])
     origin = data.site_xpos[lidar.site].copy()
-    directions = lidar.beams.grid @ data.site_xmat[lidar.site].reshape(3, 3).T
+    directions = lidar.beams.directions @ data.site_xmat[lidar.site].reshape(3, 3).T
     start = [origin.tolist()] * len(directions)
     end = (origin + lidar.spec.range_max * directions).tolist()
     batch = 16_000  # more are refused in one call
@@ -136,7 +136,7 @@ def cut(sim: Simulation, lidar: Lidar) -> list[list[list[float]]]:
 
     found: list[list[list[float]]] = []
     model, data, kinds = sim.model, sim.data, mujoco.mjtGeom
-    for geom in lidar.beams.geoms:
+    for geom in lidar.beams.target_geoms:
         size, kind = model.geom_size[geom], model.geom_type[geom]
         if kind == int(kinds.mjGEOM_BOX):
             shape = trimesh.creation.box(2.0 * size)

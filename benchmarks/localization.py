@@ -28,16 +28,16 @@ from roboyard.localization.amcl import Amcl, AmclConfig, FreeSpace, SensorModel,
 from roboyard.localization.kalman import NAMES, Fusion, FusionConfig, Measurement, moved
 from roboyard.mapping import Scan
 from roboyard.messages.convert import pose_to_se2
+from roboyard.physics.world import set_planar_pose
 from roboyard.scenarios import load_scenario, run_scenario
 from roboyard.scenarios.assembly import build_run
 from roboyard.scenarios.batch.statistics import wilson_interval
 from roboyard.scenarios.ground_truth import ground_truth_map
 from roboyard.scenarios.resolve import resolve_scenario
 from roboyard.scenarios.run_options import RunOptions
+from roboyard.sensors.lidar import Lidar
 from roboyard.simulation import Simulation
-from roboyard.simulation.carrying import carry
-from roboyard.simulation.floor_plan import floor_plan
-from roboyard.simulation.sensors.lidar import Lidar
+from roboyard.simulation.ground_truth_maps import make_floor_plan
 
 HERE = Path(roboyard.__file__).parent
 WORLDS = ("corridor", "arena")
@@ -61,13 +61,18 @@ class Place:
         self.grid = ground_truth_map(
             self.simulation, height=0.24375, resolution=resolution, interior_points=[(0.0, 0.0)]
         )
-        plans = [floor_plan(self.simulation.model, height=h, moving=True, without=("rover",)) for h in (0.1, 0.24)]
+        plans = [
+            make_floor_plan(self.simulation.model, height=h, include_moving=True, excluded_models=("rover",))
+            for h in (0.1, 0.24)
+        ]
         low = np.min([plan.origin for plan in plans], axis=0)
         high = np.max([(plan.extent[1], plan.extent[3]) for plan in plans], axis=0)
         bounds = (low[0], high[0], low[1], high[1])
         solid = np.logical_or(
             *(
-                floor_plan(self.simulation.model, height=h, moving=True, without=("rover",), bounds=bounds).occupied
+                make_floor_plan(
+                    self.simulation.model, height=h, include_moving=True, excluded_models=("rover",), bounds=bounds
+                ).occupied
                 for h in (0.1, 0.24)
             )
         )
@@ -84,7 +89,7 @@ class Place:
 
     def ranges(self, pose: SE2) -> np.ndarray:
         """What the lidar sees, without noise."""
-        carry(self.simulation, "rover", pose)
+        set_planar_pose(self.simulation, "rover", pose)
         return self.lidar.cast().copy()
 
     def scan(self, pose: SE2, odometry: SE2, time_ns: int, rng: np.random.Generator) -> Scan:

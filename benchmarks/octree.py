@@ -21,10 +21,10 @@ from roboyard.grids import VoxelPoints, voxel_downsample
 from roboyard.mapping.octree import OctreeConfig, OctreeMap, write_octree
 from roboyard.mapping.octree.agreement import Agreement, agreement, dense
 from roboyard.mapping.octree.blocks import ORIGIN
+from roboyard.rendering.cameras import look_at
+from roboyard.rendering.ray_renderer import RayRenderer
 from roboyard.simulation import Simulation
-from roboyard.simulation.render.camera import look_at
-from roboyard.simulation.render.rays import RayRenderer
-from roboyard.simulation.surface_voxels import surface_voxels
+from roboyard.simulation.ground_truth_maps import voxelize_surfaces
 
 WIDTH, HEIGHT, FOV_Y = 640, 480, 0.84
 RESOLUTION, REACH = 0.05, 5.0
@@ -45,9 +45,9 @@ class Corridor:
 
     def __init__(self) -> None:
         self.simulation = Simulation(load_world(WORLD))
-        scene = self.simulation.scene()
+        scene = self.simulation.visual_scene()
         self.model, self.data = scene.model, scene.data
-        self.renderer = RayRenderer(scene.model, WIDTH, HEIGHT, smooth=False, shadows=False)
+        self.renderer = RayRenderer(scene.model, WIDTH, HEIGHT, antialias=False, shadows=False)
 
     def close(self) -> None:
         self.renderer.close()
@@ -56,9 +56,9 @@ class Corridor:
     def view(self, eye: tuple[float, float, float]) -> View:
         """What is seen along the corridor."""
         camera = look_at(eye, (eye[0] + 4.0, 0.0, 0.5), fov_y=FOV_Y)
-        colors, depth = self.renderer.rgbd(self.data, camera)
+        colors, depth = self.renderer.render_rgbd(self.data, camera)
         columns, rows = np.meshgrid(np.arange(WIDTH) + 0.5 - WIDTH / 2, np.arange(HEIGHT) + 0.5 - HEIGHT / 2)
-        focal = camera.focal(HEIGHT)
+        focal = camera.focal_length(HEIGHT)
         points = np.stack([columns / focal * depth, rows / focal * depth, depth], axis=-1).reshape(-1, 3)
         seen = depth.reshape(-1) > 0.0
         return View(camera.T_world_camera @ points[seen], np.array(eye), colors.reshape(-1, 3)[seen])
@@ -67,7 +67,7 @@ class Corridor:
         """Against the truth, for a map in which everything lies ``shift`` farther along each axis."""
         state, low = dense(octree.leaves())
         corner = (low - ORIGIN) * RESOLUTION - shift
-        found = surface_voxels(self.model, self.data, corner, state.shape, RESOLUTION, tolerance=0.02 * RESOLUTION)
+        found = voxelize_surfaces(self.model, self.data, corner, state.shape, RESOLUTION, tolerance=0.02 * RESOLUTION)
         return agreement(state, *found)
 
 

@@ -10,15 +10,15 @@ from typing import Any
 import numpy as np
 
 from roboyard.geometry import quaternions
+from roboyard.people import PARTS as BODY
+from roboyard.people import BodyDimensions, Skeleton, make_person_model
+from roboyard.people.clip import BALL, FEET, HEEL
+from roboyard.people.clip_library import builtin_clip_names, find_clip, load_builtin_clip
+from roboyard.people.person import Person
+from roboyard.people.walking_path import PersonGoalError
 from roboyard.scenarios import Run
 from roboyard.scenarios.people import PersonConfig
-from roboyard.simulation.people import PARTS as BODY
-from roboyard.simulation.people import Physique, Skeleton, make_body
-from roboyard.simulation.people.clip import BALL, FEET, HEEL
-from roboyard.simulation.people.impacts import strike
-from roboyard.simulation.people.library import clip_names, find_clip, own_clip
-from roboyard.simulation.people.movement import RefusedError
-from roboyard.simulation.people.person import Person
+from roboyard.simulation.validation.mechanics import simulate_impact
 
 TIMESTEP = 0.001
 """At which impacts are measured [s]."""
@@ -28,21 +28,20 @@ PEOPLE = 10
 
 def impacts(nightly: bool) -> list[dict[str, Any]]:
     """The largest error of each part's impacts, from ahead and from behind, by balls of three masses."""
-    body = make_body(Physique.of_height(1.75))
+    body = make_person_model(BodyDimensions.from_height(1.75))
     speeds = (0.25, 0.5, 1.0) if nightly else (0.5,)
     found = []
     for part in BODY:
         hits = [
-            strike(body, part, front=front, mass=mass, speed=speed, timestep=TIMESTEP)
+            simulate_impact(body, part, front=front, mass=mass, speed=speed, timestep=TIMESTEP)
             for front in (True, False)
             for mass in (2.0, 5.0, 10.0)
             for speed in speeds
         ]
-        worst = max(hits, key=lambda hit: hit.error)
-        about = (
-            f"impact on the {part.replace('_', ' ')}: error of the largest force, {worst.truth:.0f} N by the formula"
-        )
-        found.append({"name": about, "value": round(100.0 * worst.error, 2), "unit": "%", "target": "<= 5"})
+        worst = max(hits, key=lambda hit: hit.relative_error)
+        name = part.replace("_", " ")
+        about = f"impact on the {name}: error of the largest force, {worst.expected_force:.0f} N by the formula"
+        found.append({"name": about, "value": round(100.0 * worst.relative_error, 2), "unit": "%", "target": "<= 5"})
     return found
 
 
@@ -50,12 +49,12 @@ def slide(person: Person) -> float:
     """The farthest that a resting point of a sole goes while it rests, until a goal is done and two seconds on [m]."""
     worst, starts, left = 0.0, {}, math.inf
     while left > 0.0:
-        left = 2.0 if person.ended else left - DT
+        left = 2.0 if person.has_ended_goal else left - DT
         places, turns = person.step(DT)
-        rests = person.performer.resting()
+        rests = person.animation_player.foot_contacts()
         for side, foot in enumerate(FEET):
             for what, point in enumerate((HEEL, BALL)):
-                there = places[foot] + quaternions.rotate(turns[foot], person.performer.height * np.array(point))
+                there = places[foot] + quaternions.rotate(turns[foot], person.animation_player.height * np.array(point))
                 if rests[side] != what:
                     starts.pop((side, what), None)
                     continue
@@ -69,15 +68,15 @@ def feet(nightly: bool) -> list[dict[str, Any]]:
     rng = np.random.default_rng(1)
     walks, shows = [], []
     for height in (1.5, 1.75, 1.95):
-        person = Person(Skeleton.of(Physique.of_height(height)), (0.0, 0.0, 0.0), find_clip)
+        person = Person(Skeleton.from_dimensions(BodyDimensions.from_height(height)), (0.0, 0.0, 0.0), find_clip)
         person.step(DT)
         for _ in range(40 if nightly else 8):
             x, y, yaw = rng.uniform(-4.0, 4.0, 3)
             clip = ("walk", "carry")[int(rng.integers(2))]
-            person.move(clip, float(rng.uniform(0.5, 0.8)) * height, (float(x), float(y)), float(yaw) * 0.7)
+            person.walk(clip, float(rng.uniform(0.5, 0.8)) * height, (float(x), float(y)), float(yaw) * 0.7)
             walks.append(slide(person))
-        for name in clip_names():
-            if not own_clip(name).travel and not own_clip(name).turning:
+        for name in builtin_clip_names():
+            if not load_builtin_clip(name).travel_per_period and not load_builtin_clip(name).yaw_per_period:
                 person.animate(name, 1.5)
                 shows.append(slide(person))
     return [
@@ -92,7 +91,7 @@ def hands(nightly: bool) -> list[dict[str, Any]]:
     """How far hands miss the places they are sent to, which lie about a person from the floor to overhead."""
     rng = np.random.default_rng(2)
     missed, refused = [], 0
-    person = Person(Skeleton.of(Physique.of_height(1.75)), (0.0, 0.0, 0.0), find_clip)
+    person = Person(Skeleton.from_dimensions(BodyDimensions.from_height(1.75)), (0.0, 0.0, 0.0), find_clip)
     person.step(DT)
     for k in range(300 if nightly else 60):
         hand = ("left", "right")[k % 2]
@@ -101,13 +100,15 @@ def hands(nightly: bool) -> list[dict[str, Any]]:
         place = np.array([away * math.cos(bearing), away * math.sin(bearing), rng.uniform(0.2, 1.7)])
         try:
             person.animate("reach", 2.0, place, hand)
-        except RefusedError:
+        except PersonGoalError:
             refused += 1
             continue
         nearest = math.inf
-        while not person.ended:
+        while not person.has_ended_goal:
             places, turns = person.step(DT)
-            nearest = min(nearest, float(np.linalg.norm(person.performer.grip(places, turns, hand) - place)))
+            nearest = min(
+                nearest, float(np.linalg.norm(person.animation_player.grip_position(places, turns, hand) - place))
+            )
         missed.append(nearest)
         for _ in range(25):
             person.step(DT)

@@ -14,9 +14,17 @@ from typing import Any
 import numpy as np
 
 from roboyard.geometry.constants import GRAVITY
-from roboyard.simulation.proof import Check, driving, falling, prove, sliding, striking
-from roboyard.simulation.proof.bodies import HOLLOW_BALL, MASS, RADIUS, SOLID_BALL, at, ball, crate
-from roboyard.simulation.settings import PhysicsSettings
+from roboyard.physics.settings import PhysicsSettings
+from roboyard.simulation.validation import LawCheck, driving, friction, mechanics, run_experiments
+from roboyard.simulation.validation.bodies import (
+    HOLLOW_BALL_INERTIA,
+    MASS,
+    RADIUS,
+    SOLID_BALL_INERTIA,
+    make_ball,
+    make_box,
+    make_pose,
+)
 
 SETTINGS = PhysicsSettings()
 FINE = replace(SETTINGS, timestep=0.0005)
@@ -63,7 +71,7 @@ class Bullet:
 
 def bullet_fall() -> float:
     bullet = Bullet()
-    made = bullet.body({"shapeType": bullet.p.GEOM_SPHERE, "radius": RADIUS}, [0.008] * 3, at(z=100.0))
+    made = bullet.body({"shapeType": bullet.p.GEOM_SPHERE, "radius": RADIUS}, [0.008] * 3, make_pose(z=100.0))
     bullet.p.resetBaseVelocity(made, [3.0, 0.0, 5.0])
     bullet.run(1.0)
     z = bullet.p.getBasePositionAndOrientation(made)[0][2]
@@ -77,13 +85,13 @@ def bullet_slope(slope: float, friction: float, share: float | None) -> float:
     bullet.floor(slope, friction)
     if share is None:
         shape = {"shapeType": bullet.p.GEOM_BOX, "halfExtents": [0.2, 0.2, 0.1]}
-        model, height = crate(), 0.1
+        model, height = make_box(), 0.1
     else:
         shape = {"shapeType": bullet.p.GEOM_SPHERE, "radius": RADIUS}
-        model, height = ball(share), RADIUS
+        model, height = make_ball(share), RADIUS
     inertial = model.links[0].inertial
     inertia = list(inertial.inertia[:3]) if inertial else []
-    made = bullet.body(shape, inertia, at(pitch=slope) @ at(z=height))
+    made = bullet.body(shape, inertia, make_pose(pitch=slope) @ make_pose(z=height))
     bullet.run(0.3)
     before = np.array(bullet.p.getBaseVelocity(made)[0])
     bullet.run(1.0)
@@ -99,7 +107,7 @@ def bullet_pendulum(amplitude: float) -> float:
     made = p.createMultiBody(
         0, -1, -1, [0, 0, 0], [0, 0, 0, 1], linkMasses=[MASS], linkCollisionShapeIndices=[-1],
         linkVisualShapeIndices=[-1], linkPositions=[[0, 0, 0]], linkOrientations=[[0, 0, 0, 1]],
-        linkInertialFramePositions=[[0, 0, -falling.LENGTH]], linkInertialFrameOrientations=[[0, 0, 0, 1]],
+        linkInertialFramePositions=[[0, 0, -mechanics.PENDULUM_LENGTH]], linkInertialFrameOrientations=[[0, 0, 0, 1]],
         linkParentIndices=[0], linkJointTypes=[p.JOINT_REVOLUTE], linkJointAxis=[[0, 1, 0]],
     )  # fmt: skip
     p.changeDynamics(made, 0, localInertiaDiagonal=[0.002] * 3, jointDamping=0.0, **bullet.still)
@@ -125,16 +133,18 @@ PEERS: dict[str, Callable[[], float]] = {
         f"box sliding down {d}°, μ = {mu}": lambda d=d, mu=mu: bullet_slope(math.radians(d), mu, None)
         for d, mu in ((25, 0.3), (40, 0.6), (50, 1.0))
     },
-    "solid ball rolling down 20°": lambda: bullet_slope(math.radians(20.0), 0.8, SOLID_BALL),
-    "hollow ball rolling down 20°": lambda: bullet_slope(math.radians(20.0), 0.8, HOLLOW_BALL),
-    "solid ball that slips while it rolls down 40°, μ = 0.1": lambda: bullet_slope(math.radians(40.0), 0.1, SOLID_BALL),
+    "solid ball rolling down 20°": lambda: bullet_slope(math.radians(20.0), 0.8, SOLID_BALL_INERTIA),
+    "hollow ball rolling down 20°": lambda: bullet_slope(math.radians(20.0), 0.8, HOLLOW_BALL_INERTIA),
+    "solid ball that slips while it rolls down 40°, μ = 0.1": lambda: bullet_slope(
+        math.radians(40.0), 0.1, SOLID_BALL_INERTIA
+    ),
 }
 """Laws that PyBullet is asked about, too."""
 
 
-def figure(check: Check) -> dict[str, Any]:
+def figure(check: LawCheck) -> dict[str, Any]:
     """A law as `roboyard bench` shows it: its error in per cent, and its bound."""
-    where = f"{check.law}: {check.form} = {check.truth:.5g} {check.unit}".rstrip()
+    where = f"{check.law}: {check.formula} = {check.expected:.5g} {check.unit}".rstrip()
     made: dict[str, Any] = {
         "name": f"{where}, measured {check.measured:.5g}",
         "value": round(100.0 * check.error, 5),
@@ -152,12 +162,12 @@ def figure(check: Check) -> dict[str, Any]:
 
 def laws(nightly: bool) -> list[dict[str, Any]]:
     """Every law, with the settings that a run has unless it says otherwise."""
-    return [figure(check) for checks in prove(SETTINGS).values() for check in checks]
+    return [figure(check) for checks in run_experiments(SETTINGS).values() for check in checks]
 
 
 def fine(nightly: bool) -> list[dict[str, Any]]:
     """What is longer than one per cent off at 2 ms, with steps of 0.5 ms."""
-    found = prove(FINE, ("impact", "bouncing", "rebound", "gyroscope", "free rotation", "energy"))
+    found = run_experiments(FINE, ("impact", "bouncing", "rebound", "gyroscope", "free rotation", "energy"))
     return [
         {**figure(replace(check, law=f"{check.law}, in steps of 0.5 ms"))} for part in found.values() for check in part
     ]
@@ -170,13 +180,14 @@ PARTS = (laws, fine)
 def table() -> Iterator[str]:
     yield "| law | closed form | true value | measured | error | bound | PyBullet |"
     yield "|---|---|---|---|---|---|---|"
-    for checks in prove(SETTINGS).values():
+    for checks in run_experiments(SETTINGS).values():
         for check in checks:
             peer = f"{100.0 * replace(check, measured=PEERS[check.law]()).error:.2g} %" if check.law in PEERS else ""
             error = f"{100.0 * check.error:.2g} %" if check.error > 1e-7 else "0"
-            value = f"{check.truth:.4g} {check.unit}".strip()
+            value = f"{check.expected:.4g} {check.unit}".strip()
             measured = f"{check.measured:.4g}" if abs(check.measured) > 1e-9 else "0"
-            yield f"| {check.law} | {check.form} | {value} | {measured} | {error} | {100 * check.bound:g} % | {peer} |"
+            bound = f"{100 * check.bound:g} %"
+            yield f"| {check.law} | {check.formula} | {value} | {measured} | {error} | {bound} | {peer} |"
 
 
 def pictures(folder: Path) -> None:
@@ -191,29 +202,34 @@ def pictures(folder: Path) -> None:
     (swing, slope, bounce), (motor, skid, energy) = axes
 
     degrees = np.linspace(1, 179, 179)
-    swing.plot(degrees, [falling.period(math.radians(d)) for d in degrees], color="0.6")
+    swing.plot(degrees, [mechanics.pendulum_period(math.radians(d)) for d in degrees], color="0.6")
     asked = [5, 30, 60, 90, 120, 150, 165, 175]
-    swing.plot(asked, [falling.swing(SETTINGS, math.radians(d)) for d in asked], "o", color="teal")
+    swing.plot(asked, [mechanics.measure_pendulum_period(SETTINGS, math.radians(d)) for d in asked], "o", color="teal")
     swing.set(title="Period of a pendulum", xlabel="amplitude [°]", ylabel="period [s]")
 
-    for share, name, colour in ((SOLID_BALL, "solid ball", "teal"), (HOLLOW_BALL, "hollow ball", "darkorange")):
+    for share, name, colour in (
+        (SOLID_BALL_INERTIA, "solid ball", "teal"),
+        (HOLLOW_BALL_INERTIA, "hollow ball", "darkorange"),
+    ):
         degrees = np.linspace(0, 80, 161)
-        slope.plot(degrees, [sliding.rolling(math.radians(d), 0.3, share) for d in degrees], color="0.6")
+        slope.plot(degrees, [friction.rolling_acceleration(math.radians(d), 0.3, share) for d in degrees], color="0.6")
         asked = list(range(5, 80, 5))
-        found = [sliding.down_the_slope(SETTINGS, ball(share), math.radians(d), 0.3, RADIUS) for d in asked]
+        found = [
+            friction.measure_slope_acceleration(SETTINGS, make_ball(share), math.radians(d), 0.3, RADIUS) for d in asked
+        ]
         slope.plot(asked, found, "o", color=colour, label=name, markersize=5)
     slope.set(title="Rolling, then slipping down a slope, μ = 0.3", xlabel="slope [°]", ylabel="acceleration [m/s²]")
     slope.legend()
 
     asked = np.linspace(0.0, 1.0, 11)
     bounce.plot([0, 1], [0, 1], color="0.6")
-    bounce.plot(asked, [striking.bounce(SETTINGS, e) for e in asked], "o", color="teal", label="2 ms")
-    bounce.plot(asked, [striking.bounce(FINE, e) for e in asked], "+", color="black", label="0.5 ms")
+    bounce.plot(asked, [mechanics.measure_restitution(SETTINGS, e) for e in asked], "o", color="teal", label="2 ms")
+    bounce.plot(asked, [mechanics.measure_restitution(FINE, e) for e in asked], "+", color="black", label="0.5 ms")
     bounce.set(title="Impact on the floor", xlabel="restitution described", ylabel="restitution measured")
     bounce.legend()
 
     for constant, colour in ((0.05, "darkorange"), (0.1, "teal"), (0.2, "purple")):
-        times, speeds = driving.step_response(SETTINGS, constant, 10.0)
+        times, speeds = driving.record_step_response(SETTINGS, constant, 10.0)
         motor.plot(times, 10.0 * -np.expm1(-times / constant), color="0.6")
         motor.plot(times[::12], speeds[::12], ".", color=colour, label=f"T = {constant:g} s")
     motor.set(title="Step response of a motor", xlabel="time [s]", ylabel="speed [rad/s]", xlim=(0, 0.6))
@@ -221,7 +237,7 @@ def pictures(folder: Path) -> None:
 
     lengths = np.linspace(0.05, 0.8, 60)
     asked = [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7]
-    turned = [driving.turn_on_the_spot(SETTINGS, 5.0, 0.5, length) for length in asked]
+    turned = [driving.measure_spot_rotation(SETTINGS, 5.0, 0.5, length) for length in asked]
     skid.plot(lengths, [driving.skid_rate(5.0, length) for length in lengths], color="0.6")
     skid.plot(asked, [rate for rate, _ in turned], "o", color="teal", label="rate [rad/s]")
     skid.plot(lengths, [driving.skid_torque(0.5, length) for length in lengths], color="0.6")
@@ -231,11 +247,11 @@ def pictures(folder: Path) -> None:
 
     for settings, colour in ((SETTINGS, "teal"), (FINE, "darkorange")):
         for links, style in ((1, "-"), (2, ":")):
-            sim = falling.simulation(settings)
-            sim.add(falling.pendulum(links=links), "pendulum")
+            sim = mechanics.make_simulation(settings)
+            sim.add(mechanics.make_pendulum(n_links=links), "pendulum")
             sim.data.qpos[:links] = 2.0
-            course = falling.energies(sim, 10.0)
-            span = links * (links + 1) * MASS * GRAVITY * falling.LENGTH
+            course = mechanics.record_energy(sim, 10.0)
+            span = links * (links + 1) * MASS * GRAVITY * mechanics.PENDULUM_LENGTH
             label = f"{'double ' if links > 1 else ''}pendulum, {settings.timestep * 1e3:g} ms"
             times = np.linspace(0.0, 10.0, len(course))
             energy.plot(times, 100.0 * (course - course[0]) / span, style, color=colour, label=label, linewidth=1)

@@ -145,7 +145,7 @@ def stops(nightly: bool) -> list[dict[str, Any]]:
                 while not told or told[-1][1] or told[-1][0] < let_go_ns:
                     time.sleep(0.001)
                 worst = max(worst, (told[-1][0] - let_go_ns) * 1e-6)
-                while abs(run.simulation.truth("rover").linear_velocity[0]) > 0.01:
+                while abs(run.simulation.ground_truth("rover").linear_velocity[0]) > 0.01:
                     time.sleep(0.001)
                 standing = max(standing, (run.bus.now_ns - let_go_ns) * 1e-6)
     return [

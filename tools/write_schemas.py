@@ -27,7 +27,7 @@ def yaml_files() -> dict[Path, str]:
         "scenario": ("scenarios/library/*.yaml", "scenarios/library/bases/*.yaml"),
         "operator": ("scenarios/library/operators/*.yaml",),
         "tasks": ("scenarios/library/missions/*.yaml",),
-        "animation": ("simulation/people/clips/*.yaml",),
+        "animation": ("people/clips/*.yaml",),
         "gamepad": ("control/teleoperation/maps/*.yaml",),
     }
     files = {path: kind for kind, globs in patterns.items() for glob in globs for path in PACKAGE.glob(glob)}

@@ -64,7 +64,7 @@ def test_tree_moves_a_person_to_its_target(tmp_path: Path) -> None:
     run, harness = run_with_person(tmp_path, body, pose=(0.0, 0.0, 0.0))
     with run:
         assert run.run_until(lambda: has_status(harness, "SUCCESS"), timeout=30.0)
-        x, y, yaw = run.people["anna"].person.place
+        x, y, yaw = run.people["anna"].person.pose
     assert (x, y, yaw) == pytest.approx((1.5, 0.5, -1.0), abs=0.01)
 
 
@@ -91,7 +91,7 @@ def test_person_walks_at_the_given_velocity_or_pace(
         clip = run.people["anna"].person._walk_clip
     steady = [(one.time_ns * 1e-9, pose_to_se2(one.message.pose).x) for one in poses if 3.0 < one.time_ns * 1e-9 < 4.5]
     speed = float(np.polyfit(*np.transpose(steady), 1)[0])
-    usual = clip.travel * 1.75 / clip.period
+    usual = clip.travel_per_period * 1.75 / clip.period
     assert speed == pytest.approx(pace * usual if expected is None else expected, rel=0.01)
 
 

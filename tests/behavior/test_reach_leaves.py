@@ -15,7 +15,7 @@ from roboyard.behavior.nodes.reaching import level_pose
 from roboyard.geometry import SE3
 from roboyard.messages import action
 from roboyard.messages.convert import pose_to_se3
-from roboyard.vision.nodes.detections import detection, detections
+from roboyard.messages.convert.detections import make_detection, make_detection_array
 
 T_BASE_FOOT = SE3.from_xyz_rpy((-0.075, 0.0, 0.6), (0.0, 0.0, 0.4))
 T_BASE_TOOL = SE3.from_xyz_rpy((0.5, 0.2, 0.9), (0.0, 1.4, 0.3))
@@ -54,10 +54,10 @@ class ArmMission(MissionHarness):
 
     def _publish_detections(self) -> None:
         found = [
-            detection("camera", self.now_ns, T_BASE_CAMERA.inverse() @ T, (0.04, 0.04, 0.0), name, 1.0)
+            make_detection("camera", self.now_ns, T_BASE_CAMERA.inverse() @ T, (0.04, 0.04, 0.0), name, 1.0)
             for name, T in self._markers
         ]
-        self.publish("/fiducials", detections("camera", self.now_ns, found))
+        self.publish("/fiducials", make_detection_array("camera", self.now_ns, found))
 
 
 def marker(x: float, y: float, z: float, yaw: float) -> SE3:

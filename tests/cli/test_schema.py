@@ -22,7 +22,7 @@ FILES = {
     "servos": "robots/*/servos.yaml",
     "operator": "scenarios/library/operators/*.yaml",
     "tasks": "scenarios/library/missions/*.yaml",
-    "animation": "simulation/people/clips/*.yaml",
+    "animation": "people/clips/*.yaml",
     "gamepad": "control/teleoperation/maps/*.yaml",
 }
 

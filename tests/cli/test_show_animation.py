@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 from tests.cli.conftest import Command
-from tests.simulation.clip_files import bvh
+from tests.people.clip_files import write_bvh
 
-from roboyard.simulation.people.gait import walk_clip
+from roboyard.people.procedural_gait import make_walk_clip
 
 
 def test_own_clip_and_file_are_checked(command: Command) -> None:
@@ -16,7 +16,7 @@ def test_own_clip_and_file_are_checked(command: Command) -> None:
     assert (installed["repeats"], installed["hand"]) == (True, None)
     assert installed["distance"] == pytest.approx(0.72 * 1.75)
     assert installed["max_slide"] < 1e-3
-    Path("mine.bvh").write_text(bvh(walk_clip()))
+    Path("mine.bvh").write_text(write_bvh(make_walk_clip()))
     read = command("check", "animation", "mine.bvh", "--height", "1.6", "--json").json
     assert read["distance"] == pytest.approx(0.72 * 1.6, abs=0.02)
     assert "a foot slides" in command("check", "animation", "mine.bvh").out
@@ -26,7 +26,7 @@ def test_own_clip_and_file_are_checked(command: Command) -> None:
 def test_clip_is_drawn_in_motion(command: Command) -> None:
     assert command("show", "animation", "wave", "--picture", "wave.png").code == 0
     assert Path("wave.png").read_bytes()[:4] == b"\x89PNG"
-    Path("nod.yaml").write_text("period: 0.2 s\nkeys: [{at: 0.0}, {at: 1.0, pose: {head: [0, 30, 0]}}]")
+    Path("nod.yaml").write_text("period: 0.2 s\nkeyframes: [{phase: 0.0}, {phase: 1.0, pose: {head: [0, 30, 0]}}]")
     assert command("show", "animation", "nod.yaml", "--picture", "nod.gif").code == 0
     assert Path("nod.gif").read_bytes()[:3] == b"GIF"
 

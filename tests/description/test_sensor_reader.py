@@ -27,7 +27,7 @@ from roboyard.description.sensors import (
 from roboyard.description.write import write_sdf
 from roboyard.errors import DescriptionError
 from roboyard.geometry import SE3
-from roboyard.simulation.sensors import sensor_kinds
+from roboyard.sensors import sensor_kinds
 
 LINK = "<inertial><mass>1</mass></inertial>"
 

@@ -147,7 +147,7 @@ def test_encoder_resolution_quantizes_the_joint_position(steps: int) -> None:
     simulation = Simulation(World("nowhere"))
     simulation.add(load_model(urdf(BODIES + JOINTS + write_gazebo_block("a", text))), "r")
     simulation.data.qpos[-2:] = 2.345
-    simulation.instant.moved()
+    simulation.instant.mark_changed()
     left, right = simulation.hardware("r").read().position
     step = 2 * np.pi / steps
     assert right == 2.345

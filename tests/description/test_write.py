@@ -252,7 +252,7 @@ def simulate_centers_of_mass(model: Model, seconds: float) -> dict[str, np.ndarr
     simulation.step(round(seconds / (simulation.timestep_ns * 1e-9)))
     centers = {}
     for link in model.links:
-        link_addresses = simulation.placement("m").links[link.name]
+        link_addresses = simulation.addresses("m").links[link.name]
         if link.inertial is not None and link_addresses.body:
             centers[link.name] = np.array(simulation.data.xipos[link_addresses.body])
     simulation.close()
@@ -284,7 +284,7 @@ def test_converted_rover_comes_to_rest_at_the_same_position(format_name: str) ->
         simulation = Simulation(load_world(ARENA))
         simulation.add(model, "rover", SE3(translation=(0.0, 0.0, 0.02)))
         simulation.step(round(0.5 / (simulation.timestep_ns * 1e-9)))
-        positions.append(np.array(simulation.truth("rover").T_world_base.translation))
+        positions.append(np.array(simulation.ground_truth("rover").T_world_base.translation))
         simulation.close()
     assert np.abs(positions[0] - positions[1]).max() < 1e-6
 

@@ -14,9 +14,9 @@ from tests.harness.simulations import rover_in_room, shared_simulation
 from roboyard.description.sensors import EncoderSpec, Noise, Sensor
 from roboyard.geometry import SE3
 from roboyard.hardware import JointCommand
+from roboyard.physics.compiled_world import FrictionPatch
 from roboyard.simulation import Simulation
 from roboyard.simulation.faults import GroundFault, JointFault, PowerFault, SensorFault
-from roboyard.simulation.surface_tables import Patch
 
 
 def noisy_rover() -> Simulation:
@@ -41,7 +41,7 @@ def trajectory(simulation: Simulation) -> list[bytes]:
         rows += [simulation.data.qpos.tobytes(), simulation.data.qvel.tobytes(), readings.effort.tobytes()]
         rows += [readings.position.tobytes(), readings.velocity.tobytes()]
         rows += [repr(sensor.read()).encode() for sensor in simulation.sensors("rover")]
-    return [*rows, repr(simulation.contact_episodes()).encode(), repr(simulation.truth("crate")).encode()]
+    return [*rows, repr(simulation.contact_episodes()).encode(), repr(simulation.ground_truth("crate")).encode()]
 
 
 def disturb(simulation: Simulation, kind: str, steps: int) -> None:
@@ -52,12 +52,12 @@ def disturb(simulation: Simulation, kind: str, steps: int) -> None:
     elif kind == "turn":
         hardware.write(JointCommand("velocity", hardware.joint_names[:2], np.array([5.0, -5.0])))
     elif kind == "faults":
-        simulation.faults.begin("wheel", JointFault("rover", hardware.joint_names[0], "blocked"))
-        simulation.faults.begin("weak", JointFault("rover", hardware.joint_names[1], "weak", 0.3))
-        simulation.faults.begin("late", SensorFault("rover", "imu", "delayed", 0.05))
-        simulation.faults.begin("ice", GroundFault(Patch(0.0, 0.0, 0.0, 2.0, 2.0, 0.1)))
+        simulation.faults.start("wheel", JointFault("rover", hardware.joint_names[0], "blocked"))
+        simulation.faults.start("weak", JointFault("rover", hardware.joint_names[1], "weak", 0.3))
+        simulation.faults.start("late", SensorFault("rover", "imu", "delayed", 0.05))
+        simulation.faults.start("ice", GroundFault(FrictionPatch(0.0, 0.0, 0.0, 2.0, 2.0, 0.1)))
     elif kind == "power":
-        simulation.faults.begin("battery", PowerFault("rover"))
+        simulation.faults.start("battery", PowerFault("rover"))
     elif kind == "throw":
         simulation.data.qvel[:] = 0.3
     for _ in range(steps):

@@ -175,7 +175,7 @@ def seen_by_mujoco(robot: str, count: int, seed: int) -> int:
     groups = load_joint_groups(robot)
     asked = PlanningScene.of(groups, margin=1e-6)
     simulation = Simulation(World("bare", (PlacedModel("arm", groups.model, SE3.identity()),)))
-    model = simulation.scene().model
+    model = simulation.visual_scene().model
     data = mujoco.MjData(model)
     names = {model.joint(j).name.split("/")[-1].split("::")[-1]: j for j in range(model.njnt)}
     addresses = [

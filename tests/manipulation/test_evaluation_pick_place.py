@@ -14,10 +14,10 @@ from roboyard.geometry import SE3
 from roboyard.manipulation.evaluation.pick_place import PickPlaceMetrics
 from roboyard.messages import msg
 from roboyard.messages.convert import point_to_msg, pose_to_msg
+from roboyard.physics.world import set_pose
 from roboyard.scenarios.assembly import build_run
 from roboyard.scenarios.loading import load_scenario
 from roboyard.scenarios.resolve import resolve_scenario
-from roboyard.simulation.carrying import put
 
 FINGER = "arm::gripper_finger_left::sleeve_left"
 
@@ -187,12 +187,12 @@ def test_supply_puts_placed_objects_back(tmp_path: Path) -> None:
     for _ in range(2):
         with build_run(resolve_scenario(load_scenario(tmp_path / "it.yaml")), record=False) as run:
             run.run_for(0.5)
-            other = run.simulation.truth("object_2").T_world_base.xyz
-            put(run.simulation, "object_1", SE3.from_xyz_rpy((0.2, -0.3, 0.0)))
+            other = run.simulation.ground_truth("object_2").T_world_base.xyz
+            set_pose(run.simulation, "object_1", SE3.from_xyz_rpy((0.2, -0.3, 0.0)))
             run.run_for(0.9)
-            assert run.simulation.truth("object_1").T_world_base.y < 0.0, "it has not rested long enough"
+            assert run.simulation.ground_truth("object_1").T_world_base.y < 0.0, "it has not rested long enough"
             run.run_for(1.0)
-            x, y, z = run.simulation.truth("object_1").T_world_base.xyz
+            x, y, z = run.simulation.ground_truth("object_1").T_world_base.xyz
             assert y > 0.0
             assert 0.3 - 1e-3 <= math.hypot(x, y) <= 0.4 + 1e-3
             assert abs(z) < 1e-3

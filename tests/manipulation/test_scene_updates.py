@@ -27,11 +27,11 @@ from roboyard.manipulation.people import PartsOfBody, PeopleSettings, person_at
 from roboyard.manipulation.scene import PlanningScene
 from roboyard.messages import msg
 from roboyard.messages.convert import make_header, pose_to_msg
+from roboyard.messages.convert.detections import make_detection, make_detection_array
 from roboyard.record import open_recording
 from roboyard.scenarios.nodes.actors import PedestrianNode
 from roboyard.scenarios.run import Run
 from roboyard.scenarios.run_options import RunOptions, SnapshotRequest
-from roboyard.vision.nodes.detections import detection, detections
 
 HELD = {"scitos_arm": {"finger_left_joint": 0.02}, "iisy": {"finger_left_joint": 0.02}, "youbot_arm": {}}
 
@@ -125,7 +125,7 @@ def cell() -> Iterator[SceneCell]:
 
 
 def detected(name: str, size: tuple[float, float, float], place: Any) -> Any:
-    return detection("base_link", 0, SE3(translation=place), size, name, 1.0)
+    return make_detection("base_link", 0, SE3(translation=place), size, name, 1.0)
 
 
 def test_detected_objects_are_obstacles_until_gripped() -> None:
@@ -136,7 +136,7 @@ def test_detected_objects_are_obstacles_until_gripped() -> None:
         size, far = (0.02, 0.12, 0.02), (3.0, 0.0, 0.0)
 
         def detect(*things: Any) -> dict[str, Any]:
-            cell.harness.publish("/eyes", detections("base_link", 0, things))
+            cell.harness.publish("/eyes", make_detection_array("base_link", 0, things))
             cell.run.run_for(0.05)
             return dict(keeper.scene.obstacles)
 
@@ -226,7 +226,7 @@ def test_walker_through_the_workspace_is_touched_only_if_unseen(seen: bool) -> N
         robot.add_node(TrueTool(arm=robot.arm_truth), "tip")
         truth = "/truth/anna/odom"
         node = PedestrianNode(
-            base=run.simulation.base("anna"),
+            base=run.simulation.velocity_base("anna"),
             truth_topic=truth,
             route=route,
             speed=0.6,

@@ -20,8 +20,8 @@ from roboyard.description import load_model
 from roboyard.geometry import SE3
 from roboyard.messages import action, msg, srv
 from roboyard.messages.convert import make_header
+from roboyard.physics.world import free_joint_addresses
 from roboyard.simulation import Simulation
-from roboyard.simulation.carrying import free_base
 
 HEIGHT, FLOOR, AXIS = 0.045, 0.032, 0.024
 PLACES = ((0.10, -0.19), (-0.03, -0.2))
@@ -42,7 +42,7 @@ class TruthFinder(Node):
         found = []
         for name in self.simulation.models:
             if name.startswith("disc"):
-                T = self.simulation.truth(name).T_world_base
+                T = self.simulation.ground_truth(name).T_world_base
                 if T.rotation_matrix()[2, 2] > 0.95:
                     x, y, z = T.translation.tolist()
                     found.append((x, y, z + HEIGHT))
@@ -98,7 +98,7 @@ class SkillCell(ArmCell):
 
     def thing_pose(self, k: int = 0) -> SE3:
         """Where a thing truly is."""
-        return self.run.simulation.truth(f"disc_{k}").T_world_base
+        return self.run.simulation.ground_truth(f"disc_{k}").T_world_base
 
     def is_upright(self, k: int = 0, *, cosine: float = 0.999) -> bool:
         """Whether a thing stands."""
@@ -107,7 +107,7 @@ class SkillCell(ArmCell):
     def move_thing(self, k: int, xyz: tuple[float, float, float]) -> None:
         """Put a thing elsewhere, as somebody would whom nobody feels."""
         simulation = self.run.simulation
-        first, speed = free_base(simulation, f"disc_{k}")
+        first, speed = free_joint_addresses(simulation, f"disc_{k}")
         simulation.data.qpos[first : first + 7] = (*xyz, 1.0, 0.0, 0.0, 0.0)
         simulation.data.qvel[speed : speed + 6] = 0.0
 

@@ -11,10 +11,10 @@ from roboyard.bus import Node, resource
 from roboyard.mapping.octree import read_octree
 from roboyard.messages import msg
 from roboyard.messages.convert import cloud_to_msg, pack_rgb
+from roboyard.rendering.cameras import look_at
+from roboyard.rendering.ray_renderer import RayRenderer
 from roboyard.scenarios import Run
 from roboyard.simulation import Simulation
-from roboyard.simulation.render.camera import look_at
-from roboyard.simulation.render.rays import RayRenderer
 
 
 class Camera(Node):
@@ -26,11 +26,11 @@ class Camera(Node):
         self.camera = look_at((2.0, 0.1, 0.75), (6.0, 0.0, 0.5), fov_y=0.84)
         self.out = self.publisher("points", msg.PointCloud2)
         self.send_transform(self.camera.T_world_camera, "map", "camera", static=True)
-        scene = self.simulation.scene()
-        with RayRenderer(scene.model, 320, 240, smooth=False, shadows=False) as renderer:
-            colors, depth = renderer.rgbd(scene.data, self.camera)
+        scene = self.simulation.visual_scene()
+        with RayRenderer(scene.model, 320, 240, antialias=False, shadows=False) as renderer:
+            colors, depth = renderer.render_rgbd(scene.data, self.camera)
         u, v = np.meshgrid(np.arange(320) + 0.5 - 160, np.arange(240) + 0.5 - 120)
-        focal = self.camera.focal(240)
+        focal = self.camera.focal_length(240)
         self.points = np.stack([u / focal * depth, v / focal * depth, depth], axis=-1).reshape(-1, 3)
         self.points[depth.reshape(-1) <= 0.0] = np.nan
         self.colors = pack_rgb(colors.reshape(-1, 3))

@@ -65,12 +65,12 @@ class Bench:
         stand = Model("stand", (Link("stand", I, collisions=(Collision("top", pedestal, I),)),), static=True)
         self.sim.add(stand, "ground_stand", SE3.from_xyz_rpy((x, y, z - height / 2 - 0.01)))
         run.add_robot(name, nodes=("gripper",))
-        joints = {one.name: one for one in self.sim.placement(name).joints}
+        joints = {one.name: one for one in self.sim.addresses(name).joints}
         for joint, value in zip(self.chain.joints, self.q, strict=True):
             self.sim.data.qpos[joints[joint].qpos] = value
         for joint in (one for one in joints if "finger" in one):
             self.sim.data.qpos[joints[joint].qpos] = self.gripper.open[0]
-        self.sim.running.evaluate()
+        self.sim.world.evaluate()
         fingers = T.rotation_matrix()[:, 1]
         yaw = math.atan2(fingers[1], fingers[0]) - math.pi / 2
         x, y = x + aside * fingers[0], y + aside * fingers[1]
@@ -135,18 +135,18 @@ class Bench:
         return np.array(np.linalg.inv(T[0]) @ T[1])
 
     def _pose(self, model: str, link: str) -> np.ndarray:
-        body, T = self.sim.placement(model).links[link].body, np.eye(4)
+        body, T = self.sim.addresses(model).links[link].body, np.eye(4)
         T[:3, :3], T[:3, 3] = self.sim.data.xmat[body].reshape(3, 3), self.sim.data.xpos[body]
         return T
 
     def forces(self) -> dict[str, float]:
         """What each finger truly presses with, by its shape [N]."""
-        from roboyard.simulation.touch import touches_of
+        from roboyard.physics.world import find_contacts
 
-        watch, found = self.sim.watch, {"left": 0.0, "right": 0.0}
+        watch, found = self.sim.contacts, {"left": 0.0, "right": 0.0}
         mine = np.array([watch.geom_name(geom).startswith(f"{self.name}::") for geom in watch.geoms])
-        for touch in touches_of(self.sim, mine, ground=False):
-            side = touch.own.rpartition("_")[2]
+        for touch in find_contacts(self.sim, mine, ground=False):
+            side = touch.geom.rpartition("_")[2]
             found[side] += abs(float(np.dot(touch.force, touch.normal)))
         return found
 

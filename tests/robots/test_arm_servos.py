@@ -52,11 +52,11 @@ class Rig:
         self.chain = self.group.chain("arm")
         self.sim: Simulation = run.simulation
         self.hardware = self.sim.hardware(name)
-        places = {place.name: place for place in self.sim.placement(name).joints}
+        places = {place.name: place for place in self.sim.addresses(name).joints}
         self.where = [places[joint].qpos for joint in self.chain.joints]
         if start is not None:
             self.sim.data.qpos[self.where] = start
-            self.sim.running.evaluate()
+            self.sim.world.evaluate()
 
     @property
     def position(self) -> np.ndarray:

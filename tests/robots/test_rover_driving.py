@@ -66,7 +66,7 @@ class RoverInArena:
     @property
     def pose(self) -> SE3:
         """True pose, from where it started."""
-        return START.inverse() @ self.simulation.truth("rover").T_world_base
+        return START.inverse() @ self.simulation.ground_truth("rover").T_world_base
 
     @property
     def contacts(self) -> list[str]:
@@ -89,9 +89,9 @@ def arena(package: RobotPackage, rover: Model) -> Iterator[RoverInArena]:
 
 def test_straight_drive_follows_the_twist_with_odometry(arena: RoverInArena) -> None:
     arena.drive(0.5, 0.0, 4.0)
-    assert arena.simulation.truth("rover").linear_velocity[0] == pytest.approx(0.5, abs=0.01)
+    assert arena.simulation.ground_truth("rover").linear_velocity[0] == pytest.approx(0.5, abs=0.01)
     arena.harness.run_for(1.5)  # silence: the arbiter's time-out, then the ramp
-    assert np.abs(arena.simulation.truth("rover").linear_velocity).max() < 1e-3
+    assert np.abs(arena.simulation.ground_truth("rover").linear_velocity).max() < 1e-3
     ramps = 0.5**2 / (2 * 2.0) - 0.5**2 / (2 * 1.5)  # braking's way, less what speeding up costs
     assert arena.pose.x == pytest.approx(0.5 * (3.9 + 0.5) + ramps, abs=0.02), "the last command at 3.9 s counts 0.5 s"
     assert math.dist(arena.odom.xyz, arena.pose.xyz) < 0.005
@@ -104,7 +104,7 @@ def test_straight_drive_follows_the_twist_with_odometry(arena: RoverInArena) -> 
 def test_arc_follows_the_twist(arena: RoverInArena, turn: float) -> None:
     arena.drive(0.4, turn, 4.0)
     assert arena.contacts == []
-    velocity = arena.simulation.truth("rover")
+    velocity = arena.simulation.ground_truth("rover")
     assert velocity.angular_velocity[2] == pytest.approx(turn, rel=0.03)
     assert velocity.linear_velocity[0] == pytest.approx(0.4, abs=0.02)
     assert math.dist(arena.odom.xyz, arena.pose.xyz) < 0.1, "slip sideways is not seen by wheels"
@@ -115,7 +115,7 @@ def test_rover_keeps_its_speed_limit(arena: RoverInArena) -> None:
     max_speed = 0.0
     for _ in range(20):
         arena.drive(9.0, 0.0, 0.1)
-        max_speed = max(max_speed, arena.simulation.truth("rover").linear_velocity[0])
+        max_speed = max(max_speed, arena.simulation.ground_truth("rover").linear_velocity[0])
     assert 1.9 < max_speed < 2.02
 
 
@@ -142,7 +142,7 @@ def test_slip_factor_of_the_file_is_the_calibrated_one(package: RobotPackage, ro
                 hardware.write(JointCommand("velocity", joints, np.array([left, left, right, right])))
                 simulation.step(10)
                 angles = hardware.read().position[columns]
-                rows.append((angles[:2].mean(), angles[2:].mean(), simulation.truth("rover").T_world_base.yaw))
+                rows.append((angles[:2].mean(), angles[2:].mean(), simulation.ground_truth("rover").T_world_base.yaw))
             steady = np.array(rows)[75:]  # without the ramps
             steady[:, 2] = np.unwrap(steady[:, 2])
             left, right, true = steady[-1] - steady[0]

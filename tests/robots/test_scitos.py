@@ -145,11 +145,11 @@ def test_brakes_hold_the_arm_without_power(run: ry.Run, harness: BusHarness) -> 
 
     def angles() -> np.ndarray:
         data = run.simulation.data
-        placement = run.simulation.placement(robot.name)
+        placement = run.simulation.addresses(robot.name)
         return np.array([data.qpos[place.qpos] for place in placement.joints if place.name in ARM])
 
     resting = angles()
-    run.simulation.faults.begin("dark", PowerFault(robot.name))
+    run.simulation.faults.start("dark", PowerFault(robot.name))
     run.run_for(5.0)
     assert np.abs(angles() - resting).max() < 0.01
     run.simulation.faults.end("dark")
@@ -160,7 +160,7 @@ def test_brakes_hold_the_arm_without_power(run: ry.Run, harness: BusHarness) -> 
 def test_trajectory_without_power_aborts_without_later_motion(run: ry.Run, harness: BusHarness) -> None:
     robot = run.add_robot("scitos_arm")
     follow = ry.action.FollowJointTrajectory
-    data, places = run.simulation.data, run.simulation.placement(robot.name).joints
+    data, places = run.simulation.data, run.simulation.addresses(robot.name).joints
     qpos = [place.qpos for place in places if place.name in ARM]
     dofs = [place.dof for place in places if place.name in ARM]
 
@@ -174,7 +174,7 @@ def test_trajectory_without_power_aborts_without_later_motion(run: ry.Run, harne
     run.run_for(0.3)
     sent = send_change(0.4)
     run.run_for(1.2)
-    run.simulation.faults.begin("dark", PowerFault(robot.name))
+    run.simulation.faults.start("dark", PowerFault(robot.name))
     braked = data.qpos[qpos].copy()
     harness.wait_for(sent, timeout=3.0)
     assert sent.result.error_code == follow.Result.PATH_TOLERANCE_VIOLATED
@@ -202,7 +202,7 @@ def test_arm_without_brakes_falls(tmp_path: Path, run: ry.Run) -> None:
     path = tmp_path / "arm.urdf.xacro"
     path.write_text((FOLDER / "scitos_arm" / "scitos_arm.urdf.xacro").read_text())
     robot = run.add_robot(str(path), nodes="none")
-    run.simulation.faults.begin("dark", PowerFault(robot.name))
+    run.simulation.faults.start("dark", PowerFault(robot.name))
     data, before = run.simulation.data, run.simulation.data.qpos.copy()
     run.run_for(2.0)
     assert np.abs(data.qpos - before).max() > 0.5

@@ -174,7 +174,7 @@ def test_silent_bumper_blocks_the_base() -> None:
     with ry.Run("empty", record=False) as run:
         base = DrivenBase(run)
         base.drive(0.2, 0.5)
-        run.simulation.faults.begin("dumb", SensorFault("scitos_base", "bumper", "silent"))
+        run.simulation.faults.start("dumb", SensorFault("scitos_base", "bumper", "silent"))
         base.drive(0.2, 1.0)
         assert base.states[-1] == "blocked"
         assert base.drive(0.2, 0.5) < 0.003

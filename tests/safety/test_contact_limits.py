@@ -7,16 +7,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from roboyard.errors import UnknownNameError
+from roboyard.people import PARTS, BodyDimensions, make_person_model
+from roboyard.people.anthropometry import BODY_REGIONS
 from roboyard.safety.contact_limits import LIMITS, contact_speeds, impact_speed, limits_of, patch
-from roboyard.simulation.people import PARTS, Physique, make_body
-from roboyard.simulation.people.impacts import strike
-from roboyard.simulation.people.regions import REGIONS
+from roboyard.simulation.validation.mechanics import simulate_impact
 
-BODY = make_body(Physique.of_height(1.75, 75.0))
+BODY = make_person_model(BodyDimensions.from_height(1.75, 75.0))
 
 
 def test_every_region_of_a_body_has_limits() -> None:
-    assert {region.name for sides in REGIONS.values() for region in sides} == set(LIMITS)
+    assert {region.name for sides in BODY_REGIONS.values() for region in sides} == set(LIMITS)
     for limits in LIMITS.values():
         assert limits.clamping <= limits.impact
     assert limits_of("left hand") == limits_of("hand") == LIMITS["hand"]
@@ -31,10 +31,10 @@ def test_every_region_of_a_body_has_limits() -> None:
 def test_contact_at_allowed_speed_keeps_the_force_limit(part: str, front: bool) -> None:
     mass, radius = 8.0, 0.05
     speed = float(contact_speeds((part,), [radius], mass)[0, 0])
-    hit = strike(BODY, part, front=front, mass=mass, speed=speed, timestep=0.001)
+    hit = simulate_impact(BODY, part, front=front, mass=mass, speed=speed, timestep=0.001)
     limits = limits_of(hit.region)
-    assert hit.measured <= 1.03 * limits.impact
-    assert hit.measured / float(patch(radius)) <= 1.03 * limits.pressure
+    assert hit.measured_force <= 1.03 * limits.impact
+    assert hit.measured_force / float(patch(radius)) <= 1.03 * limits.pressure
 
 
 @given(st.floats(1.0, 500.0), st.floats(1e3, 2e5), st.floats(0.1, 50.0), st.floats(0.1, 80.0), st.floats(1.01, 3.0))

@@ -12,11 +12,11 @@ from tests.harness.scenarios import recording_digest
 
 from roboyard.bringup.joint_groups import load_joint_groups
 from roboyard.messages import msg, time_to_msg
+from roboyard.people import PARTS
 from roboyard.safety.capsules import LinkCapsules
 from roboyard.safety.evaluation import ArmState, BinnedMinimum, CollaborativeSafetyMetrics, approaches_figure
 from roboyard.scenarios import RunResult, load_scenario, run_scenario
 from roboyard.scenarios.run_options import RunOptions, SnapshotRequest
-from roboyard.simulation.people import PARTS
 
 GROUPS = load_joint_groups("iisy")
 CHAIN = GROUPS.chain("arm")

@@ -67,7 +67,7 @@ def run_with_faults(path: Path, seconds: float = 1.4) -> tuple[dict[str, tuple[n
         found = {}
         for name in run.objects:
             if name in run.simulation.models:
-                pose = run.simulation.truth(name).T_world_base
+                pose = run.simulation.ground_truth(name).T_world_base
                 found[name] = (pose.translation, float(pose.rotation_matrix()[2, 2]))
         return found, [*run.events, {"models": list(run.simulation.models)}]
 

@@ -25,7 +25,7 @@ def is_part_relocated(anna: tuple[float, float, float]) -> bool:
         "supply",
     )
     run.run_for(3.0)
-    y = run.simulation.truth("part").T_world_base.y
+    y = run.simulation.ground_truth("part").T_world_base.y
     run.close()
     return abs(y - TARGET[1]) < 0.1
 

@@ -22,7 +22,7 @@ from roboyard.messages.convert import pose_to_msg, pose_to_se2, vector_to_array
 from roboyard.record import open_recording
 from roboyard.scenarios import Run, check_scenario, load_scenario, run_scenario
 from roboyard.scenarios.run_options import RunOptions, SnapshotRequest
-from roboyard.simulation.proof.bodies import ball
+from roboyard.simulation.validation.bodies import make_ball
 
 SCENARIO = """\
 world: empty
@@ -206,17 +206,17 @@ def test_truth_has_places_and_forces_of_the_body() -> None:
         assert capsules["head"][2] == pytest.approx(0.935 * 1.8, abs=0.03)
         assert capsules["left_hand"][1] > 0.2
         assert len(body.radii) == len(body.lengths) == len(body.peak_forces) == len(body.parts) == 17
-        true_pose = run.simulation.truth("anna").pose
+        true_pose = run.simulation.ground_truth("anna").pose
         assert np.allclose(true_pose.xyz[:2], (0.5, 0.0), atol=0.03)
         chest = capsules["chest"]
-        run.simulation.add(ball(mass=5.0), "ball", SE3(translation=(chest[0] + 0.5, chest[1], chest[2] + 0.1)))
-        dof = run.simulation.model.body_dofadr[run.simulation.placement("ball").bodies[0]]
+        run.simulation.add(make_ball(mass=5.0), "ball", SE3(translation=(chest[0] + 0.5, chest[1], chest[2] + 0.1)))
+        dof = run.simulation.model.body_dofadr[run.simulation.addresses("ball").bodies[0]]
         run.simulation.data.qvel[dof] = -3.0
         bodies.clear()
         largest = 0.0
         for _ in range(200):
             run.run_for(0.002)
-            largest = max(largest, float(np.linalg.norm(run.simulation.flesh.forces("anna")["chest"])))
+            largest = max(largest, float(np.linalg.norm(run.simulation.compliant_bodies.forces("anna")["chest"])))
         assert largest > 200.0
         struck = max(bodies.messages, key=lambda body: float(np.linalg.norm(vector_to_array(body.peak_forces[2]))))
         assert np.linalg.norm(vector_to_array(struck.peak_forces[2])) == pytest.approx(largest)
@@ -235,7 +235,7 @@ def test_walking_person_avoids_robots_and_people() -> None:
         positions = []
         while not walk.done():
             run.run_for(0.1)
-            positions.append(run.people["anna"].person.place[:2])
+            positions.append(run.people["anna"].person.pose[:2])
         assert walk.succeeded
         off = np.array(positions)
         assert np.hypot(*(off - [2.0, 0.0]).T).min() > 0.5

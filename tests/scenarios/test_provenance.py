@@ -38,8 +38,8 @@ def test_recording_names_what_its_bytes_depend_on() -> None:
 
 def test_recording_names_the_renderer_of_its_images(tmp_path: Path) -> None:
     with ry.Run("arena", out=tmp_path / "run") as run:
-        assert run.simulation.looks.studio is not None  # as the first picture asks for it
-        expected = run.simulation.looks.renderer
+        assert run.simulation.renderer.render_thread is not None  # as the first picture asks for it
+        expected = run.simulation.renderer.backend
         run.run_for(0.1)
     with open_recording(tmp_path / "run" / "recording.mcap") as recording:
         assert recording.metadata["renderer"] == expected

@@ -9,16 +9,16 @@ from typing import Any
 import numpy as np
 import pytest
 from tests.harness.scenarios import recording_digest
-from tests.simulation.clip_files import bvh, collada
+from tests.people.clip_files import write_bvh, write_collada
 
 from roboyard.description import load_world
 from roboyard.errors import DescriptionError
+from roboyard.people.clip_library import load_builtin_clip
+from roboyard.people.procedural_gait import make_walk_clip
 from roboyard.record import open_recording
 from roboyard.scenarios import Run, load_scenario, run_scenario
 from roboyard.scenarios.run_options import RunOptions, SnapshotRequest
 from roboyard.simulation import Simulation
-from roboyard.simulation.people.gait import walk_clip
-from roboyard.simulation.people.library import own_clip
 
 WORLD = """<sdf version="1.9"><world name="street">
   <actor name="anna">
@@ -39,8 +39,8 @@ WORLD = """<sdf version="1.9"><world name="street">
 
 
 def write(folder: Path, text: str = WORLD) -> Path:
-    (folder / "walk.dae").write_text(collada(walk_clip()))
-    (folder / "nod.bvh").write_text(bvh(own_clip("idle")))
+    (folder / "walk.dae").write_text(write_collada(make_walk_clip()))
+    (folder / "nod.bvh").write_text(write_bvh(load_builtin_clip("idle")))
     path = folder / "street.sdf"
     path.write_text(text)
     return path
@@ -60,7 +60,7 @@ def test_actors_are_read_with_their_scripts(tmp_path: Path) -> None:
 
 
 def true_position(run: Run, name: str) -> tuple[float, float]:
-    x, y, _ = run.simulation.truth(name).pose.xyz
+    x, y, _ = run.simulation.ground_truth(name).pose.xyz
     return float(x), float(y)
 
 
@@ -70,7 +70,7 @@ def test_actors_follow_their_waypoints_and_repeat(tmp_path: Path) -> None:
             run.run_for(time - run.time)
             assert true_position(run, "anna") == pytest.approx((x, y), abs=0.08), time
         feet = [
-            run.simulation.data.xpos[run.simulation.placement("anna").links[f].body]
+            run.simulation.data.xpos[run.simulation.addresses("anna").links[f].body]
             for f in ("left_foot", "right_foot")
         ]
         assert all(0.03 < foot[2] < 0.35 for foot in feet)

@@ -18,10 +18,10 @@ from tests.harness.scenarios import recording_digest
 import roboyard as ry
 from roboyard.messages.convert import cloud_to_arrays, image_to_array
 from roboyard.record import open_recording
+from roboyard.rendering.backends import available_backend
 from roboyard.scenarios import RecordConfig, Run
 from roboyard.scenarios.ground_truth import compare_depth_images
 from roboyard.simulation.faults import SensorFault
-from roboyard.simulation.render.opening import available_backend
 
 SEER = """<sdf version="1.11"><model name="seer"><link name="base"><gravity>0</gravity>
   <inertial><mass>1</mass></inertial>
@@ -105,7 +105,7 @@ def test_nothing_is_rendered_without_subscribers(tmp_path: Path) -> None:
     camera = CameraRun(tmp_path, subscribed=False)
     with camera.run as run:
         run.run_for(0.5)
-        assert run.simulation.looks._studio is None
+        assert run.simulation.renderer._render_thread is None
         assert run.bus.topics["/head/camera_info"].count == 4
         assert run.bus.topics["/head/image"].count == 0
 
@@ -146,24 +146,24 @@ def test_missing_images_are_counted(tmp_path: Path) -> None:
     camera = CameraRun(tmp_path, more="<outage><every>0.5</every><lasts>0.3</lasts></outage>")
     with camera.run as run:
         run.run_for(1.0)
-        run.simulation.faults.begin("blind", SensorFault("seer", "eye", "silent"))
+        run.simulation.faults.start("blind", SensorFault("seer", "eye", "silent"))
         run.run_for(1.0)
         run.simulation.faults.end("blind")
         run.run_for(0.92)
-        frames = run.simulation_node.frames()["seer"]["eye"]
-    assert frames.due == 29
+        frames = run.simulation_node.camera_frames()["seer"]["eye"]
+    assert frames.requested == 29
     assert frames.delivered == len(camera.received["/head/image"])
     assert frames.outage > 0
     assert frames.fault > 3
-    assert frames.due == frames.delivered + frames.missed + frames.under_way
-    assert frames.under_way <= 1
+    assert frames.requested == frames.delivered + frames.dropped + frames.in_flight
+    assert frames.in_flight <= 1
 
 
 def test_noise_fault_reaches_depth_images(tmp_path: Path) -> None:
     camera = CameraRun(tmp_path)
     with camera.run as run:
         run.run_for(0.3)
-        run.simulation.faults.begin("noise", SensorFault("seer", "eye", "noisy", 0.5))
+        run.simulation.faults.start("noise", SensorFault("seer", "eye", "noisy", 0.5))
         run.run_for(0.3)
     before, after = (image_to_array(camera.received["/head/depth/image"][k].message) for k in (0, -1))
     both = np.isfinite(before) & np.isfinite(after)
@@ -184,7 +184,7 @@ def test_run_with_an_image_in_transit_continues_from_a_state(tmp_path: Path, mom
     with second.run:
         second.run.bus.load_state(saved)
         second.harness.run_until(0.8)
-        assert second.run.simulation_node.frames()["seer"]["eye"].due == 8
+        assert second.run.simulation_node.camera_frames()["seer"]["eye"].requested == 8
     expected = complete.harness.wire(after_ns=moment_ns)
     assert expected
     assert second.harness.wire(after_ns=moment_ns) == expected

@@ -130,6 +130,8 @@ def test_resolved_scenario_keeps_its_objects(tmp_path: Path):
     for one in (spec, load_scenario(repeated)):
         with build_run(resolve_scenario(one), record=False) as run:
             run.run_for(0.1)
-            poses.append({name: run.simulation.truth(name).T_world_base.xyz for name in ("pin", "post_1", "post_2")})
+            poses.append(
+                {name: run.simulation.ground_truth(name).T_world_base.xyz for name in ("pin", "post_1", "post_2")}
+            )
     assert {name: tuple(xyz) for name, xyz in poses[0].items()} == {name: tuple(xyz) for name, xyz in poses[1].items()}
     assert poses[0]["post_1"][2] == pytest.approx(0.0, abs=5e-4), "it fell by 5 mm"

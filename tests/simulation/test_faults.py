@@ -22,9 +22,9 @@ from tests.harness.simulations import shared_simulation
 from roboyard.description.sensors import EncoderSpec, Sensor
 from roboyard.errors import InputError, UnknownNameError
 from roboyard.hardware import JointCommand
+from roboyard.physics.compiled_world import FrictionPatch
 from roboyard.simulation import Simulation
 from roboyard.simulation.faults import Fault, GroundFault, JointFault, PowerFault, SensorFault
-from roboyard.simulation.surface_tables import Patch
 
 G = 9.8
 ENCODER = Sensor("encoder", "encoder", "base_link", IDENTITY, 50.0, "joint_states", "base_link", EncoderSpec())
@@ -49,41 +49,44 @@ def standing_rover() -> Simulation:
 def test_box_on_friction_patch_stops_after_v2_over_2_mu_g(mu: float, yaw: float) -> None:
     sim = Simulation(make_world(ground_plane()))
     sim.add(free_box(mu=0.8), "crate", make_pose(z=0.1))
-    sim.faults.begin("ice", GroundFault(Patch(1.0, 0.0, yaw, 20.0, 4.0, mu)))
+    sim.faults.start("ice", GroundFault(FrictionPatch(1.0, 0.0, yaw, 20.0, 4.0, mu)))
     sim.step(100)
-    start = sim.truth("crate").T_world_base.x
+    start = sim.ground_truth("crate").T_world_base.x
     sim.data.qvel[0] = 2.0
-    sim.running.evaluate()
+    sim.world.evaluate()
     sim.step(1200)
-    assert sim.truth("crate").T_world_base.x - start == pytest.approx(4.0 / (2.0 * mu * G), rel=0.01)
+    assert sim.ground_truth("crate").T_world_base.x - start == pytest.approx(4.0 / (2.0 * mu * G), rel=0.01)
 
 
 def test_friction_patch_acts_only_within_its_bounds() -> None:
-    """On the patch it loses mu g t of its speed, behind it the ground holds: energy is lost as two parts of the way."""
+    """On the patch it loses mu g t of its speed, behind it the ground holds: energy is lost as two parts of the
+    distance."""
     sim = Simulation(make_world(ground_plane()))
     sim.add(free_box(mu=0.5, size=(0.1, 0.1, 0.1)), "crate", make_pose(z=0.05))
-    sim.faults.begin("ice", GroundFault(Patch(0.5, 0.0, 0.0, 1.0, 1.0, 0.05)))
+    sim.faults.start("ice", GroundFault(FrictionPatch(0.5, 0.0, 0.0, 1.0, 1.0, 0.05)))
     sim.step(50)
-    start = sim.truth("crate").T_world_base.x
+    start = sim.ground_truth("crate").T_world_base.x
     sim.data.qvel[0] = 2.0
-    sim.running.evaluate()
+    sim.world.evaluate()
     sim.step(1000)
-    slow = (1.0 - start) * 2.0 * 0.05 * G
-    way = 1.0 + (4.0 - slow) / (2.0 * 0.5 * G)
-    assert sim.truth("crate").T_world_base.x == pytest.approx(way, abs=0.05)  # its two edges do not leave at once
+    lost_square_speed = (1.0 - start) * 2.0 * 0.05 * G
+    expected_x = 1.0 + (4.0 - lost_square_speed) / (2.0 * 0.5 * G)
+    assert sim.ground_truth("crate").T_world_base.x == pytest.approx(
+        expected_x, abs=0.05
+    )  # its two edges do not leave at once
 
 
 def test_friction_patch_never_raises_friction() -> None:
-    ways = []
+    distances = []
     for friction in (None, 5.0):
         sim = Simulation(make_world(ground_plane(mu=0.3)))
         sim.add(free_box(mu=0.3), "crate", make_pose(z=0.1))
         if friction is not None:
-            sim.faults.begin("carpet", GroundFault(Patch(0.0, 0.0, 0.0, 20.0, 20.0, friction)))
+            sim.faults.start("carpet", GroundFault(FrictionPatch(0.0, 0.0, 0.0, 20.0, 20.0, friction)))
         sim.data.qvel[0] = 1.0
         sim.step(500)
-        ways.append(sim.truth("crate").T_world_base.x)
-    assert ways[0] == pytest.approx(ways[1], rel=1e-6)
+        distances.append(sim.ground_truth("crate").T_world_base.x)
+    assert distances[0] == pytest.approx(distances[1], rel=1e-6)
 
 
 @pytest.mark.parametrize("yaw", [0.0, 0.7])
@@ -92,26 +95,26 @@ def test_object_on_belt_reaches_its_speed_after_v_over_mu_g(yaw: float) -> None:
     sim = Simulation(make_world(ground_plane(), static_box("belt", (10.0, 1.0, 0.2), make_pose(z=0.1, yaw=yaw), mu=mu)))
     sim.add(free_box(mu=0.6), "crate", make_pose(z=0.3))
     sim.step(100)
-    sim.move_surface("belt", "link", (speed, 0.0, 0.0))
-    along = np.array([math.cos(yaw), math.sin(yaw), 0.0])
-    due = speed / (mu * G)
-    for share in (0.25, 0.5, 0.9):
-        sim.advance_to(200_000_000 + round(share * due * 1e9))
-        truth = sim.truth("crate")
+    sim.set_surface_velocity("belt", "link", (speed, 0.0, 0.0))
+    direction = np.array([math.cos(yaw), math.sin(yaw), 0.0])
+    acceleration_time = speed / (mu * G)
+    for fraction in (0.25, 0.5, 0.9):
+        sim.advance_to(200_000_000 + round(fraction * acceleration_time * 1e9))
+        truth = sim.ground_truth("crate")
         velocity = truth.T_world_base.rotation_matrix() @ truth.linear_velocity
-        assert velocity @ along == pytest.approx(share * speed, rel=0.03)
+        assert velocity @ direction == pytest.approx(fraction * speed, rel=0.03)
     sim.step(100)
-    truth = sim.truth("crate")
+    truth = sim.ground_truth("crate")
     assert np.linalg.norm(truth.linear_velocity) == pytest.approx(speed, rel=1e-3)
-    sim.move_surface("belt", "link", (0.0, 0.0, 0.0))
+    sim.set_surface_velocity("belt", "link", (0.0, 0.0, 0.0))
     sim.step(200)
-    assert np.linalg.norm(sim.truth("crate").linear_velocity) < 1e-3
+    assert np.linalg.norm(sim.ground_truth("crate").linear_velocity) < 1e-3
 
 
 def test_blocked_wheel_holds_its_angle_until_the_fault_ends() -> None:
     sim = shared_simulation(driving_rover)
     before = sim.hardware("rover").read().position[0]
-    sim.faults.begin("stone", JointFault("rover", sim.hardware("rover").joint_names[0], "blocked"))
+    sim.faults.start("stone", JointFault("rover", sim.hardware("rover").joint_names[0], "blocked"))
     sim.step(25)
     for _ in range(10):
         sim.step(50)
@@ -127,7 +130,7 @@ def test_blocked_wheel_holds_its_angle_until_the_fault_ends() -> None:
 def test_weak_motor_gives_its_fraction_of_the_effort() -> None:
     sim = shared_simulation(standing_rover)
     joints = sim.hardware("rover").joint_names
-    sim.faults.begin("weak", JointFault("rover", joints[1], "weak", 0.2))
+    sim.faults.start("weak", JointFault("rover", joints[1], "weak", 0.2))
     sim.hardware("rover").write(JointCommand("velocity", joints, np.full(4, 1000.0)))
     sim.step(2)
     effort = sim.hardware("rover").read().effort
@@ -137,62 +140,62 @@ def test_weak_motor_gives_its_fraction_of_the_effort() -> None:
 
 def test_rover_without_power_rolls_out_and_publishes_nothing() -> None:
     sim = shared_simulation(driving_rover)
-    sim.faults.begin("battery", PowerFault("rover"))
-    speed = sim.truth("rover").linear_velocity[0]
+    sim.faults.start("battery", PowerFault("rover"))
+    speed = sim.ground_truth("rover").linear_velocity[0]
     sim.step(50)
     assert np.abs(sim.hardware("rover").read().effort).max() == 0.0
-    assert [sim.faults.sensed(sensor) for sensor in sim.sensors("rover")] == [None, None]
-    assert 0.0 < sim.truth("rover").linear_velocity[0] <= speed + 1e-6
-    held = sim.hardware("rover").read()
+    assert [sim.faults.read_through_faults(sensor) for sensor in sim.sensors("rover")] == [None, None]
+    assert 0.0 < sim.ground_truth("rover").linear_velocity[0] <= speed + 1e-6
+    last_readings = sim.hardware("rover").read()
     sim.step(50)
-    assert np.array_equal(sim.hardware("rover").read().position, held.position)  # what was read last
+    assert np.array_equal(sim.hardware("rover").read().position, last_readings.position)  # what was read last
     sim.faults.end("battery")
     sim.step(500)
-    assert sim.truth("rover").linear_velocity[0] == pytest.approx(0.5, rel=0.05)
+    assert sim.ground_truth("rover").linear_velocity[0] == pytest.approx(0.5, rel=0.05)
 
 
 def test_stuck_sensor_repeats_values_with_new_stamps() -> None:
     sim = shared_simulation(driving_rover)
-    unit = sim.sensors("rover")[0]
-    held = unit.read()
-    sim.faults.begin("ice", SensorFault("rover", "imu", "stuck"))
+    imu = sim.sensors("rover")[0]
+    last_reading = imu.read()
+    sim.faults.start("ice", SensorFault("rover", "imu", "stuck"))
     sim.step(50)
-    reading = sim.faults.sensed(unit)
+    reading = sim.faults.read_through_faults(imu)
     assert reading.time_ns == sim.time_ns
-    assert np.array_equal(reading.linear_acceleration, held.linear_acceleration)
+    assert np.array_equal(reading.linear_acceleration, last_reading.linear_acceleration)
 
 
 def test_delayed_sensor_gives_values_of_its_stamp() -> None:
     sim = shared_simulation(driving_rover)
-    unit = sim.sensors("rover")[0]
-    sim.faults.begin("queue", SensorFault("rover", "imu", "delayed", 0.02))
-    past = {}
+    imu = sim.sensors("rover")[0]
+    sim.faults.start("queue", SensorFault("rover", "imu", "delayed", 0.02))
+    readings = {}
     for k in range(30):
-        past[sim.time_ns] = unit.read()
-        found = sim.faults.sensed(unit)
+        readings[sim.time_ns] = imu.read()
+        found = sim.faults.read_through_faults(imu)
         if k < 5:
             assert found is None
         else:
-            assert found is past[sim.time_ns - 20_000_000]
+            assert found is readings[sim.time_ns - 20_000_000]
         sim.step(2)
 
 
 def test_noise_fault_has_the_requested_deviation() -> None:
     sim = shared_simulation(standing_rover)
-    unit = sim.sensors("rover")[0]
-    sim.faults.begin("noise", SensorFault("rover", "imu", "noisy", 0.5))
+    imu = sim.sensors("rover")[0]
+    sim.faults.start("noise", SensorFault("rover", "imu", "noisy", 0.5))
     errors = []
     for _ in range(400):
         sim.step(1)
-        reading, quiet = sim.faults.sensed(unit), unit.read()
-        assert reading is sim.faults.sensed(unit)  # one measurement an instant
-        errors.append(reading.angular_velocity - quiet.angular_velocity)
+        reading, noiseless = sim.faults.read_through_faults(imu), imu.read()
+        assert reading is sim.faults.read_through_faults(imu)  # one measurement an instant
+        errors.append(reading.angular_velocity - noiseless.angular_velocity)
     assert np.std(errors) == pytest.approx(0.5, rel=0.1)
     assert abs(np.mean(errors)) < 0.1
 
 
 FAULTS: dict[str, Fault] = {
-    "patch": GroundFault(Patch(0.5, 0.0, 0.2, 2.0, 2.0, 0.1)),
+    "patch": GroundFault(FrictionPatch(0.5, 0.0, 0.2, 2.0, 2.0, 0.1)),
     "stone": JointFault("rover", "fl_joint", "blocked"),
     "weak": JointFault("rover", "fr_joint", "weak", 0.3),
     "queue": SensorFault("rover", "imu", "delayed", 0.03),
@@ -201,21 +204,21 @@ FAULTS: dict[str, Fault] = {
 }
 
 
-def begin_all(sim: Simulation) -> None:
+def start_all_faults(sim: Simulation) -> None:
     joints = sim.hardware("rover").joint_names
     for name, fault in FAULTS.items():
         if isinstance(fault, JointFault):
-            fault = JointFault("rover", joints[0 if name == "stone" else 1], fault.trouble, fault.amount)
+            fault = JointFault("rover", joints[0 if name == "stone" else 1], fault.mode, fault.magnitude)
         if isinstance(fault, SensorFault) and fault.sensor == "encoder":
-            fault = SensorFault("rover", sim.sensors("rover")[1].sensor.name, fault.trouble)
-        sim.faults.begin(name, fault)
+            fault = SensorFault("rover", sim.sensors("rover")[1].sensor.name, fault.mode)
+        sim.faults.start(name, fault)
 
 
 def observe(sim: Simulation) -> list[bytes]:
     found = []
     for _ in range(40):
         sim.step(5)
-        reading = sim.faults.sensed(sim.sensors("rover")[0])
+        reading = sim.faults.read_through_faults(sim.sensors("rover")[0])
         noise = b"" if reading is None else reading.angular_velocity.tobytes()
         found.append(sim.data.qpos.tobytes() + noise + sim.hardware("rover").read().position.tobytes())
     return found
@@ -223,33 +226,35 @@ def observe(sim: Simulation) -> list[bytes]:
 
 def test_state_saved_during_faults_continues_bit_for_bit() -> None:
     sim = shared_simulation(driving_rover)
-    begin_all(sim)
+    start_all_faults(sim)
     for _ in range(3):
         sim.step(5)
-        sim.faults.sensed(sim.sensors("rover")[0])
+        sim.faults.read_through_faults(sim.sensors("rover")[0])
     saved = pickle.loads(pickle.dumps(sim.save_state()))
     first = observe(sim)
-    again = driving_rover(-2.0)  # anything else
-    again.load_state(saved)
-    assert observe(again) == first
-    assert again.faults.active.keys() == sim.faults.active.keys()
+    restored = driving_rover(-2.0)  # anything else
+    restored.load_state(saved)
+    assert observe(restored) == first
+    assert restored.faults.active.keys() == sim.faults.active.keys()
 
 
 def test_ended_faults_leave_no_trace_when_models_are_added() -> None:
     sim = driving_rover()
-    sound = {name: getattr(sim.model, name).copy() for name in ("jnt_range", "jnt_limited", "actuator_forcerange")}
+    original_arrays = {
+        name: getattr(sim.model, name).copy() for name in ("jnt_range", "jnt_limited", "actuator_forcerange")
+    }
     floats = sim.servos.floats[:, 5].copy()
-    begin_all(sim)
+    start_all_faults(sim)
     sim.add(free_box(), "crate", make_pose(3.0, 3.0, 0.2))  # compiled anew: the faults stay
-    assert sim.model.jnt_limited.sum() == sound["jnt_limited"].sum() + 1
-    assert len(sim.running.surfaces.patches) == 1
+    assert sim.model.jnt_limited.sum() == original_arrays["jnt_limited"].sum() + 1
+    assert len(sim.world.surfaces.patches) == 1
     sim.remove("crate")
     for name in FAULTS:
         sim.faults.end(name)
-    for name, values in sound.items():
+    for name, values in original_arrays.items():
         assert np.array_equal(getattr(sim.model, name), values)
     assert np.array_equal(sim.servos.floats[:, 5], floats)
-    assert not len(sim.running.surfaces.patches)
+    assert not len(sim.world.surfaces.patches)
     sim.faults.end("never begun")
 
 
@@ -259,17 +264,17 @@ def test_invalid_faults_are_refused_with_the_choices() -> None:
         (SensorFault("rovre", "imu", "silent"), UnknownNameError, "rovre"),
         (SensorFault("rover", "nose", "silent"), UnknownNameError, "no sensor 'nose'"),
         (JointFault("rover", "knee", "blocked"), UnknownNameError, "no joint 'knee'"),
-        (GroundFault(Patch(0, 0, 0, -1.0, 1.0, 0.1)), InputError, "patch"),
+        (GroundFault(FrictionPatch(0, 0, 0, -1.0, 1.0, 0.1)), InputError, "patch"),
     ):
         with pytest.raises(error, match=text) as caught:
-            sim.faults.begin("x", fault)  # type: ignore[arg-type]
+            sim.faults.start("x", fault)  # type: ignore[arg-type]
         assert caught.value.valid
     assert not sim.faults.active
     with pytest.raises(InputError, match="no link"):
-        sim.move_surface("ground_plane", "lnik", (1.0, 0.0, 0.0))
+        sim.set_surface_velocity("ground_plane", "lnik", (1.0, 0.0, 0.0))
     with pytest.raises(InputError, match="moves itself"):
-        sim.move_surface("rover", "base_link", (1.0, 0.0, 0.0))
-    assert not sim.belts
+        sim.set_surface_velocity("rover", "base_link", (1.0, 0.0, 0.0))
+    assert not sim.surface_velocities
 
 
 DELAYS = (0.0137, 0.033, 0.25)
@@ -277,9 +282,9 @@ DELAYS = (0.0137, 0.033, 0.25)
 
 @pytest.mark.parametrize("delay", DELAYS)
 def test_delayed_encoder_repeats_its_earlier_counts(delay: float) -> None:
-    """Whatever the times are at which somebody looks: beside it, a twin that is looked at in every step."""
+    """Whatever the reading times are: a twin is read in every step."""
     sim, twin = shared_simulation(driving_rover), driving_rover()
-    sim.faults.begin("queue", SensorFault("rover", sim.sensors("rover")[1].sensor.name, "delayed", delay))
+    sim.faults.start("queue", SensorFault("rover", sim.sensors("rover")[1].sensor.name, "delayed", delay))
     step = sim.timestep_ns
     earlier = {}
     for _ in range(300):
@@ -287,6 +292,6 @@ def test_delayed_encoder_repeats_its_earlier_counts(delay: float) -> None:
         twin.step(1)
     for steps in (11, 7, 140, 3, 60):
         sim.step(steps)
-        then = (sim.time_ns - round(delay * 1e9)) // step * step
-        if then in earlier:
-            assert np.array_equal(sim.hardware("rover").read().position, earlier[then])
+        sample_time_ns = (sim.time_ns - round(delay * 1e9)) // step * step
+        if sample_time_ns in earlier:
+            assert np.array_equal(sim.hardware("rover").read().position, earlier[sample_time_ns])

@@ -69,7 +69,7 @@ def test_scan_points_lie_on_hit_surfaces(stage: Stage) -> None:
     points = floats(drawn["parts"][0]).reshape(-1, 3)
     x, y, z, w, qx, qy, qz = drawn["pose"]
     there = SE3((w, qx, qy, qz), (x, y, z)) @ points.astype(float)
-    hit = stage.run.simulation.truth("rover").pose.translation
+    hit = stage.run.simulation.ground_truth("rover").pose.translation
     assert len(points) > 100
     assert np.linalg.norm(there[:, :2] - hit[:2], axis=1).min() > 0.1
     assert np.ptp(there[:, 2]) < 0.02

@@ -170,15 +170,15 @@ def test_keys_drive_and_a_closed_page_is_a_lost_operator(tmp_path: Path) -> None
         end = run.time + 0.8
         poll(lambda: run.time > end)
         assert commands[-1][1] == 0.0
-        x = run.simulation.truth("rover").pose.x
+        x = run.simulation.ground_truth("rover").pose.x
         poll(lambda: run.time > end + 0.4)
-        assert abs(run.simulation.truth("rover").pose.x - x) < 0.01
+        assert abs(run.simulation.ground_truth("rover").pose.x - x) < 0.01
         shown.wait(f"Math.abs(roboyard.bodies.bodyOf('rover').position.x - {x}) < 0.01", 5)  # a busy page comes after
         page.keyboard.down("w")
         page.wait_for_timeout(300)
         page.close()
         # it has turned round and is on its way home
-        poll(lambda: run.simulation.truth("rover").pose.x < x - 0.3, expected=f"the way home after {orders}")
+        poll(lambda: run.simulation.ground_truth("rover").pose.x < x - 0.3, expected=f"the way home after {orders}")
         assert commands[-1][1] == 0.0
         Page(chromium, view.url).ready().page.click("#end")
         thread.join(30.0)

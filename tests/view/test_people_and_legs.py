@@ -16,10 +16,10 @@ def test_person_walks_to_the_clicked_point(stage: Stage) -> None:
     answer = client.ask("walk", person="anna", clip="walk", at=[2.0, -1.0])
     assert answer["op"] == "done", answer
     for _ in range(3000):
-        if np.hypot(*np.subtract(stage.run.people["anna"].person.place[:2], (2.0, -1.0))) < 0.1:
+        if np.hypot(*np.subtract(stage.run.people["anna"].person.pose[:2], (2.0, -1.0))) < 0.1:
             break
         client.next()
-    assert stage.run.people["anna"].person.place[:2] == pytest.approx((2.0, -1.0), abs=0.1)
+    assert stage.run.people["anna"].person.pose[:2] == pytest.approx((2.0, -1.0), abs=0.1)
     for _ in range(200):  # who still walks is busy
         answer = client.ask("animate", person="anna", clip="wave")
         if answer["op"] == "done":
@@ -44,7 +44,7 @@ def test_drawn_feet_are_at_the_feet_of_the_hexapod() -> None:
             stage.close()
         feet = np.frombuffer(drawn["parts"][1], np.float32).reshape(-1, 3)
         assert len(feet) == 6
-        x, y, _ = run.simulation.truth("akrobat").pose.translation
+        x, y, _ = run.simulation.ground_truth("akrobat").pose.translation
         assert (feet[:, 0].max() > x, feet[:, 0].min() < x, feet[:, 1].max() > y, feet[:, 1].min() < y) == (True,) * 4
         assert np.ptp(feet[:, 2]) < 0.08
 

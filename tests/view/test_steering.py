@@ -156,7 +156,7 @@ def test_objects_are_added_moved_and_removed(stage: Stage) -> None:
         while name not in client.wait_for("abilities")["things"]:
             pass
         assert client.ask("move", name=name, at=[-2.0, -1.0, 0.6], yaw=0.0)["op"] == "done"
-        x, y, _ = stage.run.simulation.truth(name).pose.translation
+        x, y, _ = stage.run.simulation.ground_truth(name).pose.translation
         assert (x, y) == pytest.approx((-2.0, -1.0), abs=0.2)
         assert client.ask("remove", name=name)["op"] == "done"
         assert name not in stage.run.simulation.models

@@ -107,7 +107,7 @@ def test_stalled_joint_is_named_and_stops_the_walk(run: Run) -> None:
     assert node.health is None  # joints lag, but none stalls
     assert not said
     node.set_parameter("stall", "stop")
-    run.simulation.faults.begin("jam", JointFault("akrobat", "m12", "blocked"))
+    run.simulation.faults.start("jam", JointFault("akrobat", "m12", "blocked"))
     run.run_for(2.0)
     assert node.health.level == "warn"
     assert "leg lf stalls: m12 is told" in node.health.text

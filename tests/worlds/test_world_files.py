@@ -10,7 +10,7 @@ from scipy.ndimage import distance_transform_edt
 
 from roboyard.description import load_world
 from roboyard.simulation import Simulation
-from roboyard.simulation.floor_plan import floor_plan
+from roboyard.simulation.ground_truth_maps import make_floor_plan
 
 NAMES = ("arena", "corridor", "empty")
 
@@ -26,7 +26,7 @@ def worlds():
 
 def clearance(world, x, y, height=0.2):
     """Distance [m] from places to the nearest solid thing."""
-    plan = floor_plan(world, height=height, resolution=0.05, bounds=(-7, 29, -6, 9), moving=True)
+    plan = make_floor_plan(world, height=height, resolution=0.05, bounds=(-7, 29, -6, 9), include_moving=True)
     free = distance_transform_edt(~plan.occupied) * plan.resolution
     columns = ((np.asarray(x) - plan.origin[0]) / plan.resolution).astype(int)
     rows = ((np.asarray(y) - plan.origin[1]) / plan.resolution).astype(int)
@@ -79,7 +79,7 @@ def test_arena_course_is_free(worlds):
 
 
 def test_arena_is_twelve_by_eight_meters_and_closed(worlds):
-    plan = floor_plan(worlds["arena"], height=0.5, resolution=0.05, margin=0.5)
+    plan = make_floor_plan(worlds["arena"], height=0.5, resolution=0.05, margin=0.5)
     x0, x1, y0, y1 = plan.extent
     assert (x1 - x0 - 1, y1 - y0 - 1) == pytest.approx((12.3, 8.3), abs=0.1)
     center_row = plan.occupied.shape[0] // 2
@@ -89,7 +89,7 @@ def test_arena_is_twelve_by_eight_meters_and_closed(worlds):
 
 
 def test_corridor_has_its_width_niches_and_a_lab_door(worlds):
-    plan = floor_plan(worlds["corridor"], height=0.2, resolution=0.05, bounds=(-4, 28, -2, 8))
+    plan = make_floor_plan(worlds["corridor"], height=0.2, resolution=0.05, bounds=(-4, 28, -2, 8))
     column = {x: plan.occupied[:, int((x + 4) / 0.05)] for x in (-1.0, 2.2, 0.6, 19.8)}
     wide = {x: (~c[:80]).nonzero()[0] for x, c in column.items()}
     free = {x: np.sum((rows * 0.05 - 2 > -1.5) & (rows * 0.05 - 2 < 1.5)) * 0.05 for x, rows in wide.items()}
@@ -125,7 +125,7 @@ def test_transport_box_can_be_pushed_and_leaves_a_passage(worlds):
 
 
 def test_lab_tables_appear_as_legs_to_a_level_laser(worlds):
-    low = floor_plan(worlds["corridor"], height=0.2, resolution=0.02, bounds=(21.4, 23.8, 3.6, 4.8))
-    top = floor_plan(worlds["corridor"], height=0.73, resolution=0.02, bounds=(21.4, 23.8, 3.6, 4.8))
+    low = make_floor_plan(worlds["corridor"], height=0.2, resolution=0.02, bounds=(21.4, 23.8, 3.6, 4.8))
+    top = make_floor_plan(worlds["corridor"], height=0.73, resolution=0.02, bounds=(21.4, 23.8, 3.6, 4.8))
     assert low.occupied.mean() < 0.03
     assert top.occupied.mean() > 0.6

@@ -10,7 +10,7 @@ from roboyard.description.sensor_presets import PRESETS
 from roboyard.description.sensors import CustomSensorSpec, Sensor, SensorSpec
 from roboyard.errors import ConfigError, InputError
 from roboyard.geometry import SE3
-from roboyard.simulation.sensors.registry import SENSORS
+from roboyard.sensors.registry import SENSORS
 
 
 def find_sensors(name: str) -> list[tuple[str, Sensor, Any]]:

@@ -192,9 +192,9 @@ def _check_kernels() -> HealthCheck:
 
 
 def _check_rendering() -> HealthCheck:
-    from roboyard.simulation.render.gl_probe import gl_platform
+    from roboyard.rendering.backends import find_gl_platform
 
-    found = gl_platform()
+    found = find_gl_platform()
     if found is not None:
         return HealthCheck("pictures", True, f"OpenGL through {found.upper()}")
     settings = {name: os.environ[name] for name in ("MUJOCO_GL", "PYOPENGL_PLATFORM") if os.environ.get(name)}

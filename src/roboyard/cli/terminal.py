@@ -250,7 +250,7 @@ def description_findings(run: Run) -> list[str]:
         f"{robot.name}: {finding}" for robot in run.robots.values() for finding in robot.package.findings
     ]
     model_findings = [str(finding) for robot in run.robots.values() for finding in robot.model.warnings]
-    return [*package_findings, *model_findings, *map(str, run.world.warnings), *run.simulation.notes]
+    return [*package_findings, *model_findings, *map(str, run.world.warnings), *run.simulation.warnings]
 
 
 def merge_findings(findings: Iterable[str]) -> list[str]:

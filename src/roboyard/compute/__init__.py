@@ -1,4 +1,5 @@
-"""Execution of computations: compiled kernels, worker pools, and settings for reproducible numbers.
+"""Execution of computations: compiled kernels, worker pools, random generators by name, and settings for reproducible
+numbers.
 
 The room is independent of robots. Importing it is cheap; `kernel` imports numba.
 """
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
         monitor_compilation,
         wait_for_kernels,
     )
+    from roboyard.compute.random import generator_state, make_generator, restore_generator
     from roboyard.compute.ray_cluster import RayPool
 
 __all__ = [
@@ -48,13 +50,16 @@ __all__ = [
     "count_usable_cores",
     "expect_kernels",
     "expected_kernels",
+    "generator_state",
     "kernel",
     "limit_blas_threads",
     "listen_to_first_calls",
+    "make_generator",
     "monitor_compilation",
     "open_pool",
     "read_only",
     "registered_kernels",
+    "restore_generator",
     "wait_for_kernels",
 ]
 
@@ -66,5 +71,6 @@ __getattr__, __dir__ = lazy_exports(__name__, {
     "pools": ("Pool", "ProcessPool", "ThreadPool", "count_usable_cores", "open_pool"),
     "precompile": ("CompilationProgress", "compile_all_kernels", "compile_on_demand", "expect_kernels",
         "expected_kernels", "monitor_compilation", "wait_for_kernels"),
+    "random": ("generator_state", "make_generator", "restore_generator"),
     "ray_cluster": ("RayPool",),
 })  # fmt: skip

@@ -106,3 +106,9 @@ def joint_limit_range(model: Model, joint: str, mode: Literal["position", "veloc
     upper = limits.velocity if mode == "velocity" else limits.effort
     upper = upper if upper > 0.0 else math.inf  # zero and negative limits in files mean no limit
     return -upper, upper
+
+
+def effort_limit(axis: Axis) -> float:
+    """Largest effort [N m or N]; zero and negative limits in files mean none."""
+    effort = axis.limits.effort
+    return effort if effort > 0.0 else math.inf

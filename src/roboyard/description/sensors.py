@@ -73,7 +73,7 @@ class Exposure:
 
 @dataclass(frozen=True, slots=True)
 class DepthNoise:
-    """Depth noise; ``roboyard.simulation.sensors.cameras.depth_noise`` describes the models.
+    """Depth noise; ``roboyard.sensors.cameras.depth_noise`` describes the models.
 
     Attributes:
         model: Name of the model.
@@ -426,7 +426,7 @@ class Sensor:
     """Sensor on a link.
 
     Attributes:
-        kind: "lidar", "imu", … (``roboyard.simulation.sensors.sensor_kinds``), or the type in the file for a
+        kind: "lidar", "imu", … (``roboyard.sensors.sensor_kinds``), or the type in the file for a
             `CustomSensorSpec`.
         topic: Topic, relative to the robot's namespace.
         frame: Frame id in its messages.

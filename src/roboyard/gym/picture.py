@@ -9,12 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from roboyard.errors import ConfigError
+from roboyard.rendering import RenderCamera, Renderer, open_renderer, overview, top_view, world_bounds
 from roboyard.simulation import Simulation
-from roboyard.simulation.render import Camera, Renderer, open_renderer, overview, top_view, world_bounds
 from roboyard.simulation.video.render_video import ChaseView
 from roboyard.simulation.video.states import root_body
 
-View = Literal["chase", "overview", "top"] | Camera
+View = Literal["chase", "overview", "top"] | RenderCamera
 _VIEWS = ("chase", "overview", "top")
 
 
@@ -32,7 +32,7 @@ class Onlooker:
     """
 
     def __init__(self, width: int, height: int, view: View) -> None:
-        if not isinstance(view, Camera) and view not in _VIEWS:
+        if not isinstance(view, RenderCamera) and view not in _VIEWS:
             raise ConfigError(f"view {view!r}", valid=f"{', '.join(_VIEWS)}, or a Camera")
         self._size, self._view = (width, height), view
         self._engine: mujoco.MjModel | None = None
@@ -40,7 +40,7 @@ class Onlooker:
 
     def look(self, simulation: Simulation, robot: str) -> NDArray[np.uint8]:
         """A picture (height, width, 3) of the present."""
-        scene = simulation.scene()
+        scene = simulation.visual_scene()
         if self._renderer is None or self._engine is not simulation.model:
             self.close()
             self._engine = simulation.model
@@ -50,8 +50,8 @@ class Onlooker:
             scene.data, self._camera(scene.model, scene.data, simulation.time_ns * 1e-9, robot)
         )
 
-    def _camera(self, model: mujoco.MjModel, data: mujoco.MjData, time: float, robot: str) -> Camera:
-        if isinstance(self._view, Camera):
+    def _camera(self, model: mujoco.MjModel, data: mujoco.MjData, time: float, robot: str) -> RenderCamera:
+        if isinstance(self._view, RenderCamera):
             return self._view
         if self._view == "chase":
             return self._chase.follow(model, data, root_body(model, robot), time)

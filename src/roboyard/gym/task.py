@@ -68,7 +68,7 @@ class Stage:
         """See that the robot has not been put into something. Raises InputError."""
         for one in self.run.simulation.contact_episodes(self.robot.name):
             raise InputError(
-                f"{self.robot.name} touches {one.other} where it begins", valid="a start with room about it"
+                f"{self.robot.name} touches {one.other_model} where it begins", valid="a start with room about it"
             )
 
 

@@ -13,9 +13,9 @@ from roboyard.geometry import SE3
 from roboyard.manipulation.collision.sampling import found_pairs
 from roboyard.manipulation.groups import Groups, guess_groups
 from roboyard.manipulation.scene import PlanningScene
+from roboyard.physics.compiled_world import SCOPE_SEPARATOR
+from roboyard.physics.servos import MAX_POSITION_ERROR, POSITION_INTEGRAL_TIME, VELOCITY_INTEGRAL_TIME
 from roboyard.simulation import Simulation
-from roboyard.simulation.naming import SEPARATOR
-from roboyard.simulation.servos import GIVE, POSITION_RESET, VELOCITY_RESET
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -99,7 +99,8 @@ def _compute_gains(scene: PlanningScene, rng: np.random.Generator) -> dict[str, 
     """Compute servo gains of a group's joints.
 
     Position loops are critically damped at the largest inertia of the joint. Their bandwidth is `_BANDWIDTH`, unless
-    an error of `GIVE` needs more than the maximum effort. They follow set-points with the period `_COMMAND_PERIOD`
+    an error of `MAX_POSITION_ERROR` needs more than the maximum effort. They follow set-points with the period
+    `_COMMAND_PERIOD`
     by feed-forward. Velocity loops have the time constant `_VELOCITY_TIME_CONSTANT`.
     """
     chain, found = scene.chain, {}
@@ -107,10 +108,10 @@ def _compute_gains(scene: PlanningScene, rng: np.random.Generator) -> dict[str, 
         [np.diag(scene.dynamics.mass_matrix(q)) for q in chain.sample_positions(rng, _N_INERTIA_SAMPLES)], axis=0
     )
     for name, joint_inertia, effort in zip(chain.joints, inertia.tolist(), chain.max_effort.tolist(), strict=True):
-        p = min(joint_inertia * _BANDWIDTH**2, effort / GIVE if effort > 0.0 else np.inf)
+        p = min(joint_inertia * _BANDWIDTH**2, effort / MAX_POSITION_ERROR if effort > 0.0 else np.inf)
         d, v = 2.0 * float(np.sqrt(p * joint_inertia)), joint_inertia / _VELOCITY_TIME_CONSTANT
-        values = {"pos_kp": p, "pos_ki": p / POSITION_RESET, "pos_kd": d, "pos_cycle": _COMMAND_PERIOD,
-                  "vel_kp": v, "vel_ki": v / VELOCITY_RESET}  # fmt: skip
+        values = {"pos_kp": p, "pos_ki": p / POSITION_INTEGRAL_TIME, "pos_kd": d, "pos_cycle": _COMMAND_PERIOD,
+                  "vel_kp": v, "vel_ki": v / VELOCITY_INTEGRAL_TIME}  # fmt: skip
         found[name] = {key: float(f"{value:.4g}") for key, value in values.items()}
     return found
 
@@ -129,15 +130,15 @@ def draw_pose(file: Path, model: Model, positions: dict[str, float]) -> None:
     """
     import mujoco
 
-    from roboyard.simulation.render.portrait import save_portrait
+    from roboyard.simulation.overview_image import save_overview_image
 
     simulation = Simulation(World("arm", (PlacedModel("arm", model, SE3.identity()),)))
     try:
         for k in range(simulation.model.njnt):
-            name = simulation.model.joint(k).name.split(SEPARATOR)[-1]
+            name = simulation.model.joint(k).name.split(SCOPE_SEPARATOR)[-1]
             if name in positions:
                 simulation.data.qpos[int(simulation.model.jnt_qposadr[k])] = positions[name]
         mujoco.mj_forward(simulation.model, simulation.data)
-        save_portrait(simulation, file)
+        save_overview_image(simulation, file)
     finally:
         simulation.close()

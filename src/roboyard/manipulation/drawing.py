@@ -39,22 +39,22 @@ def draw_motion(file: Path, scene: PlanningScene, plan: Plan, world: World | Non
     from roboyard.description import World
     from roboyard.description.model import PlacedModel
     from roboyard.errors import InputError
+    from roboyard.physics.compiled_world import SCOPE_SEPARATOR
+    from roboyard.rendering.cameras import overview
+    from roboyard.rendering.ray_renderer import RayRenderer
     from roboyard.simulation import Simulation
-    from roboyard.simulation.naming import SEPARATOR
-    from roboyard.simulation.render.camera import overview
-    from roboyard.simulation.render.rays import RayRenderer
 
     model = scene.groups.model
     placed = PlacedModel("arm", model, scene.T_world_robot)
     models = world.models if world is not None else ()
     lights = world.lights if world is not None else ()
     simulation = Simulation(World("motion", (*models, placed), lights=lights))
-    render_scene = simulation.scene()
+    render_scene = simulation.visual_scene()
     addresses = {
         joint: int(render_scene.model.jnt_qposadr[k])
         for k in range(render_scene.model.njnt)
         for joint in plan.path.joints
-        if render_scene.model.joint(k).name.split(SEPARATOR)[-1] == joint
+        if render_scene.model.joint(k).name.split(SCOPE_SEPARATOR)[-1] == joint
     }
     times = np.linspace(0.0, plan.trajectory.duration, _N_PREVIEWS)
     states = plan.trajectory.at(times).position
@@ -79,7 +79,7 @@ def draw_motion(file: Path, scene: PlanningScene, plan: Plan, world: World | Non
             images.append(renderer.render(render_scene.data, camera).astype(np.int16))
     simulation.close()
     empty_simulation = Simulation(World("motion", models, lights=lights))
-    empty_scene = empty_simulation.scene()
+    empty_scene = empty_simulation.visual_scene()
     with RayRenderer(empty_scene.model, _WIDTH, _HEIGHT) as renderer:
         background = renderer.render(empty_scene.data, camera).astype(np.int16)
     empty_simulation.close()

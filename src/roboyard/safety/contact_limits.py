@@ -4,7 +4,7 @@ The limits are those of the German accident insurers: BG/BGIA, "Recommendations 
 collaborative robots", U 001/2009e, 2011, free of charge; its table also stands in R. Buxbaum, S. Sen, "Kollaborierende
 Roboter in der Pflege" (in: Pflegeroboter, Springer, 2018, open access), table 1.4.  They are limits of what is
 tolerable, drawn from literature, and of the same source as the stiffness of the regions
-(`roboyard.simulation.people.regions`).
+(`roboyard.people.anthropometry`).
 Newer measurements of when it hurts are open as well (R. Behrens et al., Frontiers in Robotics and AI 8:667818, 2022):
 whoever judges by those gives other limits.
 
@@ -22,8 +22,8 @@ from numpy.typing import ArrayLike
 
 from roboyard.errors import UnknownNameError
 from roboyard.geometry.arrays import Array
-from roboyard.simulation.people.regions import EFFECTIVE_MASSES, REGIONS
-from roboyard.simulation.people.skeleton import segment
+from roboyard.people.anthropometry import BODY_REGIONS, EFFECTIVE_MASSES
+from roboyard.people.skeleton import segment_name
 
 TRANSIENT = 0.5
 """A contact that is older is no impact any more but a clamping [s]."""
@@ -67,7 +67,7 @@ LIMITS: Mapping[str, ContactLimits] = {
     "shank": _limits(140.0, 170.0, 45.0),
     "foot": _limits(125.0, 160.0, 45.0),
 }
-"""By region, as `roboyard.simulation.people.regions` names them."""
+"""By region, as `roboyard.people.anthropometry` names them."""
 
 
 def limits_of(region: str) -> ContactLimits:
@@ -97,7 +97,7 @@ def contact_speeds(parts: Sequence[str], radii: ArrayLike, robot_mass: float, sh
     A part counts as its more delicate side.
 
     Args:
-        parts: (b) of bodies, as `simulation.people` names them.
+        parts: (b) of bodies, as `people` names them.
         radii: (n,) of the robot's parts [m].
         robot_mass: That an impact meets: half of what moves, and the load (ISO/TS 15066, A.3.4) [kg].
         share: Of the limits that is made use of.
@@ -108,12 +108,12 @@ def contact_speeds(parts: Sequence[str], radii: ArrayLike, robot_mass: float, sh
     area = patch(radii)
     found = np.empty((len(area), len(parts)))
     for column, part in enumerate(parts):
-        name = segment(part)
-        if name not in REGIONS:
-            raise UnknownNameError(f"no part {part!r} of a body", valid=", ".join(REGIONS))
+        name = segment_name(part)
+        if name not in BODY_REGIONS:
+            raise UnknownNameError(f"no part {part!r} of a body", valid=", ".join(BODY_REGIONS))
         mass = EFFECTIVE_MASSES[name]
         sides = []
-        for region in REGIONS[name]:
+        for region in BODY_REGIONS[name]:
             limits = LIMITS[region.name]
             force = share * np.minimum(limits.impact, limits.pressure * area)
             sides.append(impact_speed(force, region.stiffness, robot_mass, mass))

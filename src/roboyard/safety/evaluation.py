@@ -40,13 +40,13 @@ from roboyard.geometry.arrays import Array
 from roboyard.kinematics import Chain
 from roboyard.kinematics.chain_kernels import compute_all_frames
 from roboyard.messages.convert import person_capsules_from_msg
+from roboyard.people.skeleton import segment_name
 from roboyard.record import Recording
 from roboyard.safety.capsules import LinkCapsules
 from roboyard.safety.contact_limits import TRANSIENT, limits_of, patch
 from roboyard.safety.guiding import guide
 from roboyard.safety.nearness import BodyCapsules, closeness, fill_closeness, fill_nearness, nearness
 from roboyard.safety.separation import SeparationRules, stopping_time
-from roboyard.simulation.people.skeleton import segment
 
 LineSegments = list[list[list[float]]]
 APPROACH_DISTANCE = 0.5
@@ -72,7 +72,7 @@ BODY_GROUPS: Mapping[str, str] = {
 
 @lru_cache(maxsize=64)
 def _body_groups(parts: tuple[str, ...]) -> tuple[str, ...]:
-    return tuple(BODY_GROUPS[segment(part)] for part in parts)
+    return tuple(BODY_GROUPS[segment_name(part)] for part in parts)
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,9 +15,9 @@ from roboyard.compute import kernel
 from roboyard.geometry.arrays import Array
 from roboyard.kinematics import Chain, ChainArrays
 from roboyard.kinematics.chain_kernels import compute_frames, example_chain_arrays
+from roboyard.people.skeleton import segment_name
 from roboyard.safety.capsules import LinkCapsules
 from roboyard.safety.separation import STANDSTILL, SeparationRules
-from roboyard.simulation.people.skeleton import segment
 
 _FLAT = 1e-24
 """Squared length below which a line is a point [m²]: points of it are as near as each other, to 1e-12 m."""
@@ -75,7 +75,9 @@ class BodyCapsules:
 def _legs(people: tuple[str, ...], parts: tuple[str, ...]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Which parts swing, and the pelvis of each; those whose pelvis is not there are left out."""
     hips = {who: k for k, who in enumerate(people) if parts[k] == "pelvis"}
-    found = [(k, hips[people[k]]) for k, part in enumerate(parts) if segment(part) in SWINGING and people[k] in hips]
+    found = [
+        (k, hips[people[k]]) for k, part in enumerate(parts) if segment_name(part) in SWINGING and people[k] in hips
+    ]
     rows = np.array(found, dtype=np.int64).reshape(-1, 2)
     return rows[:, 0], rows[:, 1]
 

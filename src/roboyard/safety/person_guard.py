@@ -16,6 +16,7 @@ from roboyard.control.trajectories import sample_ahead
 from roboyard.errors import ConfigError
 from roboyard.geometry.arrays import Array, Flags
 from roboyard.kinematics import Chain
+from roboyard.people.skeleton import segment_name
 from roboyard.safety import separation as ssm
 from roboyard.safety.capsules import LinkCapsules
 from roboyard.safety.contact_limits import contact_speeds
@@ -23,7 +24,6 @@ from roboyard.safety.guiding import guide
 from roboyard.safety.nearness import SWINGING, BodyCapsules, nearness
 from roboyard.safety.paces import Heeded, Seen, fill_paces, find_spare, least_spare, paces_on
 from roboyard.safety.separation import SeparationRules
-from roboyard.simulation.people.skeleton import segment
 
 SAMPLES = 10
 """Of the way ahead."""
@@ -271,7 +271,7 @@ class PersonGuard:
     def _limits_of(self, parts: tuple[str, ...]) -> tuple[Array, Array]:
         """How far each part may swing ahead (b,) [m], and how fast it and the robot's may meet (n, b) [m/s]."""
         if self._known[0] != parts:
-            swing = np.array([self.config.swing if segment(part) in SWINGING else 0.0 for part in parts])
+            swing = np.array([self.config.swing if segment_name(part) in SWINGING else 0.0 for part in parts])
             touch = contact_speeds(parts, self._capsules.radii, self._mass, self.config.force_share)
             self._known = (parts, swing, touch)
         return self._known[1], self._known[2]

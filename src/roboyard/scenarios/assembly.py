@@ -31,7 +31,7 @@ from roboyard.scenarios.robot_handle import RobotHandle
 from roboyard.scenarios.run import Run
 from roboyard.scenarios.schema import ScenarioRobotConfig
 from roboyard.scenarios.world.free_space import top_down_map
-from roboyard.simulation.furniture import furniture_of
+from roboyard.simulation.moving_devices import read_moving_device
 
 _FREE_POSITION_CLEARANCE = 0.15
 """Left round a robot that is put in a free place [m]."""
@@ -150,7 +150,7 @@ def drivable_world_models(world: World) -> tuple[str, ...]:
     """
     names = []
     for placed in world.models:
-        if not placed.model.plugins or placed.model.static or furniture_of(placed.model) is not None:
+        if not placed.model.plugins or placed.model.static or read_moving_device(placed.model) is not None:
             continue
         mapping = map_plugins(placed.model)
         if mapping.is_drive or mapping.command_groups or mapping.nodes:
@@ -241,7 +241,7 @@ def check_scenario(
         for handle in run.robots.values():
             findings += [f"{handle.name}: {finding}" for finding in handle.package.findings]
             findings += [str(finding) for finding in handle.model.warnings]
-        findings += list(run.simulation.notes)
+        findings += list(run.simulation.warnings)
         return CheckReport(
             loaded.name,
             run.world.name,

@@ -16,15 +16,13 @@ from roboyard.geometry import SE2, SE3, CameraModel
 from roboyard.grids import FREE, OCCUPIED, UNKNOWN, GridGeometry, OccupancyGrid
 from roboyard.grids.floor_plan import FloorPlan
 from roboyard.grids.regions import label_components
+from roboyard.physics.compiled_world import SCOPE_SEPARATOR, ModelAddresses
+from roboyard.physics.world import link_pose
+from roboyard.rendering.geom_triangles import moving_bodies
+from roboyard.sensors.cameras.camera import CameraReading, CameraSensor, CameraSnapshot, render_camera_reading
+from roboyard.sensors.cameras.render_thread import RenderThread
 from roboyard.simulation import Simulation
-from roboyard.simulation.assembly import Placement
-from roboyard.simulation.floor_plan import floor_plan
-from roboyard.simulation.naming import SEPARATOR
-from roboyard.simulation.render.bodies import moving_bodies
-from roboyard.simulation.sensors.cameras.camera import Camera, CameraReading, Shot, develop
-from roboyard.simulation.sensors.cameras.studio import Studio
-from roboyard.simulation.surface_voxels import surface_voxels, voxelise
-from roboyard.simulation.truth import link_pose
+from roboyard.simulation.ground_truth_maps import make_floor_plan, mark_triangle_voxels, voxelize_surfaces
 
 
 def ground_truth_map(
@@ -52,12 +50,12 @@ def ground_truth_map(
         InputError: The world has no obstacle at that height.
     """
     expect_kernels(label_components)
-    plan = floor_plan(simulation.model, height=height, resolution=resolution, margin=margin)
+    plan = make_floor_plan(simulation.model, height=height, resolution=resolution, margin=margin)
     if not plan.occupied.any():
         raise InputError(f"the world has no obstacle at a height of {height} m", valid="a height that a wall has")
     occupied = plan.occupied
     for extra_height in extra_heights:
-        occupied = occupied | floor_plan(
+        occupied = occupied | make_floor_plan(
             simulation.model, height=extra_height, resolution=resolution, bounds=plan.extent
         ).occupied  # fmt: skip
     geometry = GridGeometry(resolution, occupied.shape, SE2(*plan.origin, 0.0))
@@ -86,7 +84,9 @@ class SimulatedGroundTruth:
         """Return the level cut of the world without robots; see `GroundTruthProvider.floor_plan`."""
         model, data = self._simulation.model, self._simulation.data
         excluded = (*self._robots, *excluded_models)
-        return floor_plan(model, data, height=height, resolution=resolution, moving=True, without=excluded)
+        return make_floor_plan(
+            model, data, height=height, resolution=resolution, include_moving=True, excluded_models=excluded
+        )
 
     def model_placements(self) -> dict[str, tuple[float, ...]]:
         """Return where the models that are no robots are; see `GroundTruthProvider.model_placements`."""
@@ -105,7 +105,7 @@ class SimulatedGroundTruth:
             is_movable = moving_bodies(model)
             bodies: dict[str, list[int]] = {name: [] for name in self._simulation.models}
             for body in range(1, model.nbody):
-                owner = model.body(body).name.split(SEPARATOR)[0]
+                owner = model.body(body).name.split(SCOPE_SEPARATOR)[0]
                 if is_movable[body] and owner in bodies:
                     bodies[owner].append(body)
             bodies_by_model = {name: np.array(indices, np.int64) for name, indices in bodies.items()}
@@ -116,22 +116,28 @@ class SimulatedGroundTruth:
         self, min_corner: NDArray[np.float64], shape: tuple[int, int, int], resolution: float, tolerance: float
     ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
         """Return voxels that surfaces touch and cross; see `GroundTruthProvider.surface_voxels`."""
-        expect_kernels(voxelise)
-        scene = self._simulation.scene()
-        return surface_voxels(
-            scene.model, scene.data, min_corner, shape, resolution, tolerance=tolerance, without=tuple(self._robots)
+        expect_kernels(mark_triangle_voxels)
+        scene = self._simulation.visual_scene()
+        return voxelize_surfaces(
+            scene.model,
+            scene.data,
+            min_corner,
+            shape,
+            resolution,
+            tolerance=tolerance,
+            excluded_models=tuple(self._robots),
         )
 
     def link_pose(self, robot: str, link: str) -> SE3:
         """Return T_world_link.  Raises UnknownNameError where the robot has no such link."""
-        links = self._simulation.placement(robot).links
+        links = self._simulation.addresses(robot).links
         if link not in links:
             raise UnknownNameError(f"robot {robot} has no link {link!r}", valid=", ".join(links))
         return link_pose(self._simulation.data, links[link])
 
     def joint_state(self, robot: str, joints: Sequence[str]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Return positions and velocities of joints; see `GroundTruthProvider.joint_state`."""
-        placement, key = self._simulation.placement(robot), (robot, tuple(joints))
+        placement, key = self._simulation.addresses(robot), (robot, tuple(joints))
         addresses = self._joints.get(key)
         if addresses is None or addresses.placement is not placement:
             by_name = {joint.name: joint for joint in placement.joints}
@@ -144,7 +150,7 @@ class SimulatedGroundTruth:
 
     def depth_error(self, robot: str) -> tuple[float, float, float] | None:
         """Return errors of the first depth camera; see `GroundTruthProvider.depth_error`."""
-        if not self._simulation.looks.used or robot not in self._simulation.models:
+        if not self._simulation.renderer.is_used or robot not in self._simulation.models:
             return None
         for comparison in compare_depth_images(self._simulation, robot):
             return (
@@ -159,7 +165,7 @@ class SimulatedGroundTruth:
 class _JointAddresses:
     """Where positions and velocities of joints are in a world as it was compiled."""
 
-    placement: Placement
+    placement: ModelAddresses
     qpos: NDArray[np.int64]
     dof: NDArray[np.int64]
 
@@ -217,11 +223,11 @@ def compare_depth_images(simulation: Simulation, robot: str | None = None) -> li
         (sensor, sensor.spec.depth)
         for name in (simulation.models if robot is None else (robot,))
         for sensor in simulation.sensors(name)
-        if isinstance(sensor, Camera) and sensor.spec.depth is not None
+        if isinstance(sensor, CameraSensor) and sensor.spec.depth is not None
     ]
     if not cameras:
         return []
-    ray_renderer = Studio("rays")
+    ray_renderer = RenderThread("rays")
     try:
         return [
             _compare_camera(simulation, sensor, camera_model, ray_renderer)
@@ -232,29 +238,31 @@ def compare_depth_images(simulation: Simulation, robot: str | None = None) -> li
 
 
 def _compare_camera(
-    simulation: Simulation, sensor: Camera, camera_model: CameraModel, ray_renderer: Studio
+    simulation: Simulation, sensor: CameraSensor, camera_model: CameraModel, ray_renderer: RenderThread
 ) -> DepthComparison:
     spec = sensor.spec
-    capture: Shot = sensor.shoot()
+    capture: CameraSnapshot = sensor.capture()
     ideal_spec = replace(spec, depth_noise=DepthNoise(), noise=Noise())
-    measured = sensor.develop(capture, _IMAGE_KINDS).result()
-    ideal: CameraReading = simulation.studio.submit(develop, capture, ideal_spec, _IMAGE_KINDS).result()
+    measured = sensor.render(capture, _IMAGE_KINDS).result()
+    ideal: CameraReading = simulation.render_thread.submit(
+        render_camera_reading, capture, ideal_spec, _IMAGE_KINDS
+    ).result()
     T_world_depth = capture.T_world_optical @ (spec.T_color_depth if spec.color is not None else SE3.identity())
     truth = ray_renderer.submit(
         _render_depth, capture, camera_model, T_world_depth, min(spec.near, spec.depth_near)
     ).result()
     is_in_range = (truth >= spec.depth_near) & (truth <= spec.depth_far)
     return DepthComparison(
-        sensor.robot, sensor.sensor.name, measured.colour, np.where(is_in_range, truth, np.nan).astype(np.float64),
+        sensor.robot, sensor.sensor.name, measured.color, np.where(is_in_range, truth, np.nan).astype(np.float64),
         _valid_depth(ideal, camera_model), _valid_depth(measured, camera_model), spec.depth_far,
     )  # fmt: skip
 
 
 def _render_depth(
-    renderer: Any, capture: Shot, camera_model: CameraModel, T_world_optical: SE3, near_clip: float
+    renderer: Any, capture: CameraSnapshot, camera_model: CameraModel, T_world_optical: SE3, near_clip: float
 ) -> NDArray[np.float32]:
-    renderer.enter(capture.scene, capture.posture)
-    depth: NDArray[np.float32] = renderer.view(camera_model, T_world_optical, near_clip, colour=False).depth
+    renderer.set_scene(capture.scene, capture.state)
+    depth: NDArray[np.float32] = renderer.render_view(camera_model, T_world_optical, near_clip, with_color=False).depth
     return depth
 
 

@@ -13,17 +13,16 @@ from roboyard.compute import expect_kernels
 from roboyard.config import parameter
 from roboyard.errors import ConfigError, InputError
 from roboyard.geometry import SE2, SE3
+from roboyard.people import BodyDimensions, make_person_model
+from roboyard.people.body import SHIRT_COLOR
+from roboyard.people.clip import AnimationClip
+from roboyard.people.clip_library import find_clip
+from roboyard.people.skeleton import compute_part_poses, solve_two_bone_ik
 from roboyard.scenarios.missions import MISSION, MissionConfig, create_mission_node
 from roboyard.scenarios.nodes.actors import PersonScheduleNode, PersonTask
 from roboyard.scenarios.run_builder import SimulatedRunBuilder
 from roboyard.simulation.nodes import CrowdNode, PersonNode
-from roboyard.simulation.people import Physique, make_body
-from roboyard.simulation.people.body import SHIRT
-from roboyard.simulation.people.clip import Clip
-from roboyard.simulation.people.library import find_clip
-from roboyard.simulation.people.limbs import stretch
-from roboyard.simulation.people.skeleton import place_parts
-from roboyard.simulation.people.ways import Ways
+from roboyard.simulation.walking_map import WalkingMap
 
 _DEFAULT_HEIGHT = 1.75
 
@@ -44,7 +43,7 @@ class PersonConfig:
         None, unit="kg", low=5.0, high=400.0, doc="body mass; default: 24 kg/m² times the squared height"
     )
     shirt_color: tuple[float, float, float] = parameter(
-        SHIRT[:3], low=0.0, high=1.0, doc="color of the shirt: red, green, blue"
+        SHIRT_COLOR[:3], low=0.0, high=1.0, doc="color of the shirt: red, green, blue"
     )
     animations: dict[str, str] = parameter(factory=dict, doc="further animations: {name: file}")
     schedule: tuple[PersonTask, ...] = parameter((), doc="tasks in order")
@@ -75,14 +74,14 @@ class PersonConfig:
         if (self.percentile is None) != (self.sex is None):
             raise ConfigError("percentile and sex require each other", location="percentile, sex", valid="both or none")
 
-    def to_physique(self) -> Physique:
+    def to_body_dimensions(self) -> BodyDimensions:
         """Return height and mass. Raises ConfigError."""
         if self.percentile is not None and self.sex is not None:
-            return Physique.of_percentile(self.percentile, self.sex, self.mass)
-        return Physique.of_height(self.height or _DEFAULT_HEIGHT, self.mass)
+            return BodyDimensions.from_percentile(self.percentile, self.sex, self.mass)
+        return BodyDimensions.from_height(self.height or _DEFAULT_HEIGHT, self.mass)
 
 
-def make_clip_lookup(clips: Mapping[str, str], base: Path | None) -> Callable[[str], Clip]:
+def make_clip_lookup(clips: Mapping[str, str], base: Path | None) -> Callable[[str], AnimationClip]:
     """Return a function that finds clips by the names that a scenario gives them, and all others as `find_clip` does.
 
     Raises:
@@ -92,7 +91,7 @@ def make_clip_lookup(clips: Mapping[str, str], base: Path | None) -> Callable[[s
     return partial(_find_named_clip, scenario_clips, base)
 
 
-def _find_named_clip(scenario_clips: Mapping[str, Clip], base: Path | None, name: str) -> Clip:
+def _find_named_clip(scenario_clips: Mapping[str, AnimationClip], base: Path | None, name: str) -> AnimationClip:
     return scenario_clips[name] if name in scenario_clips else find_clip(name, base)
 
 
@@ -103,23 +102,36 @@ def add_person(run: SimulatedRunBuilder, name: str, config: PersonConfig) -> Per
         ConfigError: A human body cannot have this size.
         InputError and its kinds: The name is taken, or the file of a clip does not exist or is damaged.
     """
-    expect_kernels(stretch, place_parts)
+    expect_kernels(solve_two_bone_ik, compute_part_poses)
     clips = make_clip_lookup(config.animations, run.base_folder)
     for task in config.schedule:
         for clip in (task.animate, task.walk_animation):
             if clip is not None:
                 clips(clip)
     red, green, blue = config.shirt_color
-    body = make_body(config.to_physique(), name, (red, green, blue, 1.0))
+    body = make_person_model(config.to_body_dimensions(), name, (red, green, blue, 1.0))
     x, y, yaw = config.pose
     if name in run.simulation.models:
         raise InputError(f"the name {name!r} is taken", valid="another name")
-    run.simulation.add(body.model, name, SE3.from_xyz_rpy((x, y, 0.0), (0.0, 0.0, yaw)), robot=False, flesh=body.flesh)
-    walking_map = next((node.ways for node in run.people.values()), None) or Ways(run.simulation)
+    run.simulation.add(
+        body.model,
+        name,
+        SE3.from_xyz_rpy((x, y, 0.0), (0.0, 0.0, yaw)),
+        robot=False,
+        compliant_parts=body.compliant_parts,
+    )
+    walking_map = next((node.walking_map for node in run.people.values()), None) or WalkingMap(run.simulation)
     node = PersonNode(
-        simulation=run.simulation, body=body, ways=walking_map, clips=clips, place=SE2(x, y, yaw), model=name,
-        rate=config.rate, body_rate=config.body_publish_rate, pace=config.speed_factor,
-    )  # fmt: skip
+        simulation=run.simulation,
+        body=body,
+        walking_map=walking_map,
+        find_clip=clips,
+        start_pose=SE2(x, y, yaw),
+        model=name,
+        rate=config.rate,
+        body_publish_rate=config.body_publish_rate,
+        speed_factor=config.speed_factor,
+    )
     run.add_person_node(name, node)
     if config.mission is not None:
         mission, remap = create_mission_node(config.mission, run.resources(), run.base_folder)
@@ -135,5 +147,7 @@ def add_crowd(run: SimulatedRunBuilder, people: Mapping[str, PersonConfig]) -> N
     patrols = {name: entry.patrol for name, entry in people.items() if entry.patrol}
     if patrols:
         nodes = tuple(run.people[name] for name in patrols)
-        crowd = CrowdNode(simulation=run.simulation, people=nodes, routes=tuple(patrols.values()), ways=nodes[0].ways)
+        crowd = CrowdNode(
+            simulation=run.simulation, people=nodes, waypoints=tuple(patrols.values()), walking_map=nodes[0].walking_map
+        )
         run.bus.add(crowd, "crowd")

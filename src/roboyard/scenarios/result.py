@@ -160,7 +160,7 @@ def cost_tables(graph: Graph | None, wall_time: float) -> dict[str, Any]:
 
 def frame_counts_to_dict(counts: Any) -> dict[str, int]:
     """Counts of a camera's frames as plain data."""
-    names = ("due", "delivered", "outage", "fault", "under_way")
+    names = ("requested", "delivered", "outage", "fault", "in_flight")
     return {name: getattr(counts, name) for name in names}
 
 

@@ -20,8 +20,9 @@ from roboyard.hardware import Hardware
 from roboyard.manipulation import Groups
 from roboyard.messages import action, message_type
 from roboyard.messages.convert import pose_stamped_to_msg
+from roboyard.physics.world import GroundTruth
 from roboyard.scenarios.evaluator import Evaluator
-from roboyard.simulation import Simulation, Truth
+from roboyard.simulation import Simulation
 
 _TWIST_RATE = 20.0
 _DEFAULT_LIDAR_HEIGHT = 0.25
@@ -80,14 +81,14 @@ class RobotHandle(RobotBringup):
         return self._run.simulation.hardware(self.name)
 
     @property
-    def truth(self) -> Truth:
+    def truth(self) -> GroundTruth:
         """Where it really is; for judging, never for the robot itself."""
-        return self._run.simulation.truth(self.name)
+        return self._run.simulation.ground_truth(self.name)
 
     @property
     def lidar_height(self) -> float:
         """Height in the world [m] at which its lowest lidar is, its joints at zero; without one, that of usual ones."""
-        model, root = self.model, self._run.simulation.placement(self.name).root
+        model, root = self.model, self._run.simulation.addresses(self.name).root
         T_world_model = self.truth.pose @ model.link(root).T_model_link.inverse()
         lidars = [sensor for sensor in model.sensors if isinstance(sensor.spec, LidarSpec)]
         poses = [T_world_model @ model.link(lidar.link).T_model_link @ lidar.T_link_sensor for lidar in lidars]
@@ -115,7 +116,7 @@ class RobotHandle(RobotBringup):
 
     def host_resources(self) -> Mapping[str, Any]:
         """Return what the simulation offers its nodes: joints, body, the topic of its true pose, and the run's."""
-        base = self._run.simulation.base(self.name)
+        base = self._run.simulation.velocity_base(self.name)
         offered = {"hardware": self.hardware, "truth_topic": self.topics.truth, "robots": self._run.robots}
         offered |= self._run.resources()
         return offered if base is None else {**offered, "base": base}

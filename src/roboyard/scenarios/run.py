@@ -36,6 +36,10 @@ from roboyard.errors import InputError, RoboyardError, RunError, UnknownNameErro
 from roboyard.evaluation.collector import GroundTruthProvider, MetricValue
 from roboyard.geometry import SE2, SE3
 from roboyard.grids.terrain import Terrain
+from roboyard.people import BodyDimensions, make_person_model
+from roboyard.people.actor_player import ActorPlayer
+from roboyard.people.clip import AnimationClip
+from roboyard.people.clip_library import read_clip
 from roboyard.record import Recorder
 from roboyard.scenarios.evaluator import Evaluator
 from roboyard.scenarios.ground_truth import SimulatedGroundTruth
@@ -52,12 +56,8 @@ from roboyard.scenarios.robot_handle import RobotHandle, robot_namespace
 from roboyard.scenarios.run_folder import RunFolder, prepare_folder
 from roboyard.scenarios.schema import RecordConfig
 from roboyard.simulation import Simulation
-from roboyard.simulation.furniture import FILENAME, furniture_of
-from roboyard.simulation.nodes import ActorNode, FurnitureNode, PersonNode, SimulationNode
-from roboyard.simulation.people import Physique, make_body
-from roboyard.simulation.people.clip import Clip
-from roboyard.simulation.people.library import read_clip
-from roboyard.simulation.people.scripted import Scripted
+from roboyard.simulation.moving_devices import PLUGIN_FILENAME, read_moving_device
+from roboyard.simulation.nodes import ActorNode, DeviceNode, PersonNode, SimulationNode
 
 if TYPE_CHECKING:
     from roboyard.description.model import ActorScript
@@ -124,7 +124,7 @@ class Run:
         self.all_robots: dict[str, RobotHandle] = {}
         self.objects: tuple[str, ...] = ()
         self.terrain: Terrain | None = None
-        self.devices: dict[str, FurnitureNode] = {}
+        self.devices: dict[str, DeviceNode] = {}
         self.people: dict[str, PersonNode] = {}
         self.ground_truth: GroundTruthProvider = SimulatedGroundTruth(self.simulation, self.robots)
         self.evaluation = Evaluator(self.bus.log.warn)
@@ -142,10 +142,10 @@ class Run:
             if recorded is not None:
                 self._start_recording(out, recorded.exclude_topics)
             camera_rate = 0.0 if recorded is None else recorded.camera_rate
-            node = SimulationNode(simulation=self.simulation, record_cameras=camera_rate)
+            node = SimulationNode(simulation=self.simulation, camera_record_rate=camera_rate)
             self.simulation_node = self.bus.add(node, "simulation")
             for model_name, handle in self.simulation.models.items():
-                if furniture_of(handle.model) is not None:
+                if read_moving_device(handle.model) is not None:
                     self._start_device(model_name, handle.model)
             spawn_sdf_actors(self)
         except BaseException:
@@ -213,7 +213,7 @@ class Run:
             namespace,
             robot=True,
             base=package.config.base_motion,
-            aloft=joints.links_off_ground,
+            off_ground_links=joints.links_off_ground,
         )
         return self._start_robot(RobotHandle(self, name, namespace, joints, package), node_names)
 
@@ -240,7 +240,7 @@ class Run:
         node_names = package.select_nodes(nodes if isinstance(nodes, str) else tuple(nodes))
         namespace = robot_namespace(namespace, re.sub("[^A-Za-z0-9_]", "_", name), is_first=not self.robots)
         joints = RobotJoints.from_package(package, handle.model)
-        self.simulation.adopt(name, namespace, base=package.config.base_motion, model=joints.model)
+        self.simulation.register_robot(name, namespace, base=package.config.base_motion, model=joints.model)
         return self._start_robot(RobotHandle(self, name, namespace, joints, package), node_names)
 
     def has_robot(self, robot: RobotHandle) -> bool:
@@ -279,11 +279,11 @@ class Run:
         description = (
             model if isinstance(model, Model) else load_model(catalog.DEVICES.resolve(str(model), self.base_folder))
         )
-        if furniture_of(description) is None:
+        if read_moving_device(description) is None:
             raise InputError(
                 f"model {description.name} has no moving device",
                 location=name if isinstance(model, Model) else str(model),
-                valid=f"a plugin {FILENAME}",
+                valid=f"a plugin {PLUGIN_FILENAME}",
             )
         self.add_object(description, name, pose)
         try:
@@ -305,8 +305,8 @@ class Run:
         return node
 
     def _start_device(self, name: str, model: Model, initial_command: float = 0.0) -> Node:
-        device = furniture_of(model)
-        node = FurnitureNode(simulation=self.simulation, furniture=device, model=name, start=initial_command)
+        device = read_moving_device(model)
+        node = DeviceNode(simulation=self.simulation, device=device, model=name, initial_command=initial_command)
         self.devices[name] = self.bus.add(node, re.sub(r"[^A-Za-z0-9_]", "_", name))
         return node
 
@@ -400,25 +400,27 @@ class Run:
             self.bus.close()
         finally:
             if self.recorder is not None:
-                appearance = self.simulation.looks  # only now is it known whether anything was drawn
-                self.recorder.close({"renderer": appearance.renderer} if appearance.used else None)
+                appearance = self.simulation.renderer  # only now is it known whether anything was drawn
+                self.recorder.close({"renderer": appearance.backend} if appearance.is_used else None)
 
     # -- results -------------------------------------------------------------------------------------------------------
     def totals(self) -> dict[str, MetricValue]:
         """Return the metrics of the run as a whole so far; no real-time factor before time has passed."""
         wall = self.wall_seconds
-        frame_counts = [counts for cameras in self.simulation_node.frames().values() for counts in cameras.values()]
+        frame_counts = [
+            counts for cameras in self.simulation_node.camera_frames().values() for counts in cameras.values()
+        ]
         return {
             "sim_time": self.time,
             "wall_time": wall,
             **({"real_time_factor": (self.time - self.start_ns * 1e-9) / wall} if wall > 0.0 else {}),
             "messages": self.evaluation.messages,
-            "frames_missed": sum(counts.missed for counts in frame_counts),
+            "frames_missed": sum(counts.dropped for counts in frame_counts),
         }
 
     def measure(self) -> RunMeasurements:
         """What metrics.json states about the finished run, its robots, messages, nodes and topics."""
-        metrics, frames = self.evaluation.metrics_by_robot(), self.simulation_node.frames()
+        metrics, frames = self.evaluation.metrics_by_robot(), self.simulation_node.camera_frames()
         return RunMeasurements(
             totals=self.totals(),
             n_recorded=self.n_recorded,
@@ -429,7 +431,9 @@ class Run:
             rejected=self.evaluation.rejected_messages(),
             events=self.events,
             costs=cost_tables(self.graph, self.wall_seconds),
-            provenance=collect_provenance(self.simulation.looks.renderer if any(frames.values()) else "none").to_dict(),
+            provenance=collect_provenance(
+                self.simulation.renderer.backend if any(frames.values()) else "none"
+            ).to_dict(),
         )
 
     def _measure_robot(
@@ -524,17 +528,19 @@ def spawn_sdf_actors(run: Run) -> None:
         script = handle.model.actor_script
         if script is None:
             continue
-        T_world_actor = run.simulation.truth(name).T_world_base
+        T_world_actor = run.simulation.ground_truth(name).T_world_base
         pose = SE2.from_se3(T_world_actor)
-        body = make_body(Physique.of_height(ACTOR_HEIGHT), name)
+        body = make_person_model(BodyDimensions.from_height(ACTOR_HEIGHT), name)
         run.simulation.remove(name)
-        run.simulation.add(body.model, name, pose.to_se3(), robot=False, flesh=body.flesh)
-        scripted = Scripted(body.skeleton, script, _load_actor_clips(run, name, script), (pose.x, pose.y, pose.theta))
-        node = ActorNode(simulation=run.simulation, scripted=scripted, model=name)
+        run.simulation.add(body.model, name, pose.to_se3(), robot=False, compliant_parts=body.compliant_parts)
+        actor_player = ActorPlayer(
+            body.skeleton, script, _load_actor_clips(run, name, script), (pose.x, pose.y, pose.theta)
+        )
+        node = ActorNode(simulation=run.simulation, actor_player=actor_player, model=name)
         run.bus.add(node, re.sub(r"[^A-Za-z0-9_]", "_", name))
 
 
-def _load_actor_clips(run: Run, actor: str, script: ActorScript) -> dict[str, Clip]:
+def _load_actor_clips(run: Run, actor: str, script: ActorScript) -> dict[str, AnimationClip]:
     clips = {}
     for clip in script.clips:
         if clip.file is None:

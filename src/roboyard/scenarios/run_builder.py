@@ -12,15 +12,16 @@ from typing import Protocol
 from roboyard.evaluation.scenario_key import RobotBuilder, RunBuilder
 from roboyard.grids.terrain import Terrain
 from roboyard.manipulation import Groups
-from roboyard.simulation import Simulation, Truth
-from roboyard.simulation.nodes import FurnitureNode, PersonNode
+from roboyard.physics.world import GroundTruth
+from roboyard.simulation import Simulation
+from roboyard.simulation.nodes import DeviceNode, PersonNode
 
 
 class SimulatedRobotBuilder(RobotBuilder, Protocol):
     """One simulated robot of a run, to which nodes can be added."""
 
     @property
-    def truth(self) -> Truth:
+    def truth(self) -> GroundTruth:
         """Ground truth of its pose and velocity."""
 
     @property
@@ -42,7 +43,7 @@ class SimulatedRunBuilder(RunBuilder, Protocol):
     simulation: Simulation
     terrain: Terrain | None
     objects: tuple[str, ...]
-    devices: dict[str, FurnitureNode]
+    devices: dict[str, DeviceNode]
     people: dict[str, PersonNode]
 
     @property

@@ -12,8 +12,8 @@ from roboyard.errors import UnknownNameError
 from roboyard.evaluation.topics import OBJECT_POSES_TOPIC
 from roboyard.geometry import SE3
 from roboyard.messages.convert import pose_to_se3
+from roboyard.physics.compiled_world import scoped_name
 from roboyard.simulation import Simulation
-from roboyard.simulation.naming import scoped
 from roboyard.simulation.video.states import root_body
 
 _HIDDEN_POSITION = (0.0, 0.0, -1000.0)
@@ -35,7 +35,7 @@ class SceneReplay:
     """
 
     def __init__(self, simulation: Simulation, robots: Mapping[str, str], people: tuple[str, ...] = ()) -> None:
-        self.model = simulation.scene().model
+        self.model = simulation.visual_scene().model
         self.data = mujoco.MjData(self.model)
         self._joints = {f"{namespace}/joint_states": name for name, namespace in robots.items()}
         self._bases = {f"/truth/{name}/pose": name for name in robots}
@@ -63,7 +63,7 @@ class SceneReplay:
 
     def _move_joints(self, robot: str, message: Any) -> None:
         for name, position in zip(message.name, message.position, strict=False):
-            joint_id = mujoco.mj_name2id(self.model, mujoco.mjtObj.mjOBJ_JOINT.value, scoped(robot, name))
+            joint_id = mujoco.mj_name2id(self.model, mujoco.mjtObj.mjOBJ_JOINT.value, scoped_name(robot, name))
             if joint_id >= 0:
                 self.data.qpos[self.model.jnt_qposadr[joint_id]] = position
 
@@ -104,9 +104,9 @@ def _find_capsules(simulation: Simulation, people: tuple[str, ...]) -> Mapping[t
     """Return by person and part the name of the engine's body, and the pose of the part's frame in its capsule's."""
     model, capsules = simulation.model, {}
     for name in people:
-        for part, link in simulation.placement(name).links.items():
+        for part, link in simulation.addresses(name).links.items():
             geoms = range(model.body_geomadr[link.body], model.body_geomadr[link.body] + model.body_geomnum[link.body])
             geom = next(k for k in geoms if model.geom_type[k] == mujoco.mjtGeom.mjGEOM_CAPSULE)
             T_part_capsule = SE3(np.array(model.geom_quat[geom]), np.array(model.geom_pos[geom]))
-            capsules[name, part] = (scoped(name, part), T_part_capsule.inverse())
+            capsules[name, part] = (scoped_name(name, part), T_part_capsule.inverse())
     return capsules

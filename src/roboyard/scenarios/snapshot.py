@@ -33,13 +33,13 @@ def save_snapshot(run: Run, scenario: ResolvedScenario, path: Path) -> None:
         "scenario": _essential_config(scenario),
         "made": collect_provenance().metadata(),
         "models": [
-            (name, handle.namespace, handle.model, simulation.placement(name).entry.T_world_model, handle.robot)
+            (name, handle.namespace, handle.model, simulation.addresses(name).entry.T_world_model, handle.robot)
             for name, handle in handles.items()
         ],
         "robots": list(run.robots),
         "bus": run.bus.save_state(),
         "metrics": run.evaluation.save_state(),
-        "has_drawn": simulation.looks.used,
+        "has_drawn": simulation.renderer.is_used,
         "recorder": run.recorder.save_state() if run.recorder is not None else None,
     }
     write_snapshot_file(path, state)
@@ -65,7 +65,7 @@ def restore_snapshot(run: Run, scenario: ResolvedScenario, path: Path) -> tuple[
         _restore_models(run, state)
         run.bus.load_state(state["bus"])
         run.evaluation.load_state(state["metrics"])
-        run.simulation.looks.used |= bool(state["has_drawn"])
+        run.simulation.renderer.is_used |= bool(state["has_drawn"])
         if run.recorder is not None:
             if state["recorder"] is None:
                 raise InputError("was saved by a run without a recording", valid="run without a recording")

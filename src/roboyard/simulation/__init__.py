@@ -1,6 +1,6 @@
-"""The simulated world: descriptions assembled into one physics model, stepped exactly, with sensors and servos.
+"""Simulations of robots: `Simulation` joins the physics of a world with simulated sensors, hardware, people and faults.
 
-`Simulation` is used alone or driven by `roboyard.simulation.nodes`; nothing but the nodes knows the bus.
+`Simulation` is used alone or driven by `roboyard.simulation.nodes`; only the nodes know the bus.
 """
 
 from typing import TYPE_CHECKING
@@ -8,20 +8,8 @@ from typing import TYPE_CHECKING
 from roboyard.config.lazy import lazy_exports
 
 if TYPE_CHECKING:
-    from roboyard.simulation.contacts import Episode
-    from roboyard.simulation.engine import Simulation
-    from roboyard.simulation.handle import Handle
-    from roboyard.simulation.settings import PhysicsSettings
-    from roboyard.simulation.touch import Touch
-    from roboyard.simulation.truth import Truth
+    from roboyard.simulation.simulation import ModelHandle, Simulation
 
-__all__ = ["Episode", "Handle", "PhysicsSettings", "Simulation", "Touch", "Truth"]
+__all__ = ["ModelHandle", "Simulation"]
 
-__getattr__, __dir__ = lazy_exports(__name__, {
-    "contacts": ("Episode",),
-    "engine": ("Simulation",),
-    "handle": ("Handle",),
-    "settings": ("PhysicsSettings",),
-    "touch": ("Touch",),
-    "truth": ("Truth",),
-})  # fmt: skip
+__getattr__, __dir__ = lazy_exports(__name__, {"simulation": ("ModelHandle", "Simulation")})

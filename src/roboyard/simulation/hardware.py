@@ -1,29 +1,44 @@
-"""The joints of a simulated model behind the same interface that real drivers have."""
+"""Simulated hardware: the joints and the velocity base of a simulated model, with the interfaces that real drivers
+have.
+
+A velocity base takes its velocity as a command. A servo for each component acts on the root link in the link's own
+axes,
+``force = gain · (commanded - present)``, implicit in velocity: it is stable at any gain, and no velocity is ever
+overwritten, so contacts,
+gravity and other bodies still act on the link. The force of a planar base is limited to three times its weight,
+enough to drag its
+wheels over the ground but not to push it through a wall; a free base has no limit.
+"""
 
 from __future__ import annotations
 
 import math
 from typing import TYPE_CHECKING
 
+import mujoco
 import numpy as np
 
 from roboyard.description.joint_interfaces import command_modes
 from roboyard.description.model import CommandMode
-from roboyard.errors import InputError, UnknownNameError
-from roboyard.hardware.interface import JointCommand, JointStates
-from roboyard.simulation.actuation import Group
-from roboyard.simulation.sensors.encoder import Encoder
+from roboyard.errors import DescriptionError, InputError, UnknownNameError
+from roboyard.geometry.arrays import Vec3
+from roboyard.geometry.constants import GRAVITY
+from roboyard.hardware.interface import BaseMotion, JointCommand, JointStates
+from roboyard.physics.compiled_world import scoped_name
+from roboyard.physics.compiler.actuators import VELOCITY_BASE_AXES
+from roboyard.physics.servos import ServoGroup
+from roboyard.sensors.proprioception import JointEncoder
 
 if TYPE_CHECKING:
-    from roboyard.simulation.engine import Simulation
-    from roboyard.simulation.instant import Instant
+    from roboyard.physics.world import LazyEvaluation
+    from roboyard.simulation.simulation import Simulation
 
 
 class SimulatedHardware:
     """Joints of one model.
 
-    Readings come from the model's encoders where it has some (quantised, noisy), and are exact elsewhere.  Turns of
-    absolute encoders are counted, as a driver does.  Commands
+    Readings come from the model's encoders where it has some (quantized, noisy), and are exact elsewhere.  Whole
+    revolutions of absolute encoders are counted, as a driver does.  Commands
     reach the servos inside the physics step.
 
     Args:
@@ -36,16 +51,18 @@ class SimulatedHardware:
         self.bind()
 
     def bind(self) -> None:
-        """Find the joints anew (called whenever models come or go)."""
-        placement = self._simulation.placement(self._name)
-        self._places = placement.joints
-        self._names = tuple(place.name for place in placement.joints)
-        self._qpos = np.array([place.qpos for place in placement.joints], int)
-        self._dof = np.array([place.dof for place in placement.joints], int)
-        self._modes = {name: command_modes(placement.entry.model, name) for name in self._names}
-        self._groups: dict[tuple[CommandMode, tuple[str, ...]], Group] = {}
-        self._last: tuple[Instant, int, JointStates] | None = None  # readings hold until something changes
-        encoders = [sensor for sensor in self._simulation.sensors(self._name) if isinstance(sensor, Encoder)]
+        """Find the joints in the world (called when models change)."""
+        addresses = self._simulation.addresses(self._name)
+        self._joint_addresses = addresses.joints
+        self._names = tuple(address.name for address in addresses.joints)
+        self._qpos = np.array([address.qpos for address in addresses.joints], int)
+        self._dofs = np.array([address.dof for address in addresses.joints], int)
+        self._modes = {name: command_modes(addresses.entry.model, name) for name in self._names}
+        self._servo_groups: dict[tuple[CommandMode, tuple[str, ...]], ServoGroup] = {}
+        self._cached_states: tuple[LazyEvaluation, int, JointStates] | None = (
+            None  # readings hold until something changes
+        )
+        encoders = [sensor for sensor in self._simulation.sensors(self._name) if isinstance(sensor, JointEncoder)]
         self._encoders = [
             (encoder, np.array([self._names.index(joint) for joint in encoder.joints])) for encoder in encoders
         ]
@@ -66,20 +83,20 @@ class SimulatedHardware:
     def read(self) -> JointStates:
         """The joints at this instant."""
         simulation = self._simulation
-        instant, last = simulation.instant, self._last
-        if last is not None and last[0] is instant and last[1] == instant.count and not self._encoders:
-            return last[2]
+        instant, cached = simulation.instant, self._cached_states
+        if cached is not None and cached[0] is instant and cached[1] == instant.revision and not self._encoders:
+            return cached[2]
         data = simulation.data
-        instant.accelerations()
-        position, velocity = data.qpos[self._qpos], data.qvel[self._dof]
-        for encoder, where in self._encoders:
-            reading = simulation.faults.sensed(encoder, hold=True)
-            position[where], velocity[where] = reading.position + reading.turned, reading.velocity
-        readings = JointStates(simulation.time_ns, position, velocity, data.qfrc_actuator[self._dof])
-        for array in (readings.position, readings.velocity, readings.effort):
+        instant.ensure_accelerations()
+        position, velocity = data.qpos[self._qpos], data.qvel[self._dofs]
+        for encoder, joint_indices in self._encoders:
+            reading = simulation.faults.read_through_faults(encoder, use_last_reading=True)
+            position[joint_indices], velocity[joint_indices] = reading.position + reading.turn_offset, reading.velocity
+        joint_states = JointStates(simulation.time_ns, position, velocity, data.qfrc_actuator[self._dofs])
+        for array in (joint_states.position, joint_states.velocity, joint_states.effort):
             array.flags.writeable = False
-        self._last = instant, instant.count, readings
-        return readings
+        self._cached_states = instant, instant.revision, joint_states
+        return joint_states
 
     def write(self, command: JointCommand) -> None:
         """Take new set-points at once.
@@ -91,28 +108,30 @@ class SimulatedHardware:
         """
         if len(command.joints) != len(command.setpoints):
             raise InputError(f"{len(command.setpoints)} values for {len(command.joints)} joints", location=self._name)
-        asked = (command.mode, tuple(command.joints))
+        group_key = (command.mode, tuple(command.joints))
         servos, simulation = self._simulation.servos, self._simulation
-        if asked not in self._groups:  # control loops ask for the same again and again
+        if group_key not in self._servo_groups:  # control loops ask for the same again and again
             self._check_modes(command)
-            self._groups[asked] = servos.group(self._name, *asked)
-        given = np.asarray(command.setpoints, float)
+            self._servo_groups[group_key] = servos.make_group(self._name, *group_key)
+        setpoints = np.asarray(command.setpoints, float)
         # what goes on counts from the next step on: forces of the present moment are what they were
-        goes_on = command.max_effort is None and servos.go_on(self._groups[asked], given)
-        if not goes_on:
-            if not np.isfinite(given).all():
-                raise InputError(f"set-points {given.tolist()}", location=self._name, valid="finite numbers")
-            press = [math.inf] * len(given) if command.max_effort is None else self._efforts(command)
+        is_group_updated = command.max_effort is None and servos.set_group_setpoints(
+            self._servo_groups[group_key], setpoints
+        )
+        if not is_group_updated:
+            if not np.isfinite(setpoints).all():
+                raise InputError(f"set-points {setpoints.tolist()}", location=self._name, valid="finite numbers")
+            max_efforts = [math.inf] * len(setpoints) if command.max_effort is None else self._check_efforts(command)
             model, data = simulation.model, simulation.data
-            for joint, value, most in zip(command.joints, given.tolist(), press, strict=True):
-                servos.command(servos.servos[(self._name, joint)], command.mode, value, model, data, most)
-        if servos.stale:
-            simulation.running.evaluate(simulation.holds.table)
-            servos.stale = False
-        if not goes_on:
-            simulation.instant.moved()
+            for joint, value, max_effort in zip(command.joints, setpoints.tolist(), max_efforts, strict=True):
+                servos.command(servos.servos[(self._name, joint)], command.mode, value, model, data, max_effort)
+        if servos.needs_evaluation:
+            simulation.world.evaluate(simulation.grasps.table)
+            servos.needs_evaluation = False
+        if not is_group_updated:
+            simulation.instant.mark_changed()
 
-    def _efforts(self, command: JointCommand) -> list[float]:
+    def _check_efforts(self, command: JointCommand) -> list[float]:
         """How hard each joint may press, checked."""
         efforts: list[float] = np.asarray(command.max_effort, float).tolist()
         if command.mode != "position":
@@ -125,9 +144,105 @@ class SimulatedHardware:
 
     def _check_modes(self, command: JointCommand) -> None:
         for joint in command.joints:
-            modes = self.command_modes(joint)
-            if command.mode not in modes:
+            allowed_modes = self.command_modes(joint)
+            if command.mode not in allowed_modes:
                 raise UnknownNameError(
                     f"joint {joint!r} of {self._name} takes no {command.mode} commands",
-                    valid=f"modes: {', '.join(modes) or 'none, it is passive'}",
+                    valid=f"modes: {', '.join(allowed_modes) or 'none, it is passive'}",
                 )
+
+
+_VELOCITY_TIME_CONSTANT = 0.001
+"""Within which a servo closes the gap to its command [s]; full friction takes this times gravity off the speed."""
+_MAX_FORCE_TO_WEIGHT = 3.0
+"""Largest force of a planar base over its weight."""
+_ENGAGED_FLAG = 1.0
+"""Stands in the position input of an engaged servo, which has no position gain: so that saved controls say it too."""
+
+
+class SimulatedVelocityBase:
+    """The root link of one model, which was added with ``base=…``.
+
+    Args:
+        simulation: Where the model is.
+        name: The model.
+        kind: What it was added as.
+    """
+
+    def __init__(self, simulation: Simulation, name: str, kind: BaseMotion) -> None:
+        self._simulation, self._name, self._kind = simulation, name, kind
+        self.bind()
+
+    @property
+    def kind(self) -> BaseMotion:
+        """Which components it takes."""
+        return self._kind
+
+    def bind(self) -> None:
+        """Find the actuators in the world, and continue as before (called when models change or a state is loaded)."""
+        model = self._simulation.model
+        names = [scoped_name(self._name, f"base/{axis}") for axis in VELOCITY_BASE_AXES[self._kind]]
+        actuators = [mujoco.mj_name2id(model, mujoco.mjtObj.mjOBJ_ACTUATOR, name) for name in names]
+        if min(actuators) < 0:
+            raise DescriptionError(f"model {self._name} has no body that flies", valid="a root link that is not fixed")
+        self._actuators, self._control_addresses = (
+            actuators,
+            [int(model.actuator_ctrladr[actuator]) for actuator in actuators],
+        )
+        body = int(model.site(scoped_name(self._name, "base")).bodyid[0])
+        weight = float(model.body_subtreemass[body]) * GRAVITY
+        gyration_radius = math.sqrt(self._yaw_inertia(body) / float(model.body_subtreemass[body]))
+        for actuator, axis in zip(actuators, VELOCITY_BASE_AXES[self._kind], strict=True):
+            if self._kind == "planar":
+                limit = _MAX_FORCE_TO_WEIGHT * weight * (gyration_radius if axis > 2 else 1.0)
+                model.actuator_forcelimited[actuator] = 1
+                model.actuator_forcerange[actuator] = -limit, limit
+        self._gains = [
+            (self._yaw_inertia(body) if axis > 2 else float(model.body_subtreemass[body])) / _VELOCITY_TIME_CONSTANT
+            for axis in VELOCITY_BASE_AXES[self._kind]
+        ]
+        self._update_gains()
+
+    def set_velocity(self, linear: Vec3, angular: Vec3) -> None:
+        """Take new velocities at once, in the root link's own axes.
+
+        Raises:
+            InputError: a value is not finite.
+        """
+        velocities = (*linear, *angular)
+        if not all(map(math.isfinite, velocities)):
+            raise InputError(f"velocities {velocities}", location=self._name, valid="finite numbers")
+        ctrl = self._simulation.data.ctrl
+        for control_address, axis in zip(self._control_addresses, VELOCITY_BASE_AXES[self._kind], strict=True):
+            ctrl[control_address], ctrl[control_address + 1] = _ENGAGED_FLAG, velocities[axis]
+        self._update_gains()
+        self._simulation.instant.mark_changed()
+
+    def release(self) -> None:
+        """Hold no velocity any more."""
+        for control_address in self._control_addresses:
+            self._simulation.data.ctrl[control_address : control_address + 2] = 0.0
+        self._update_gains()
+        self._simulation.instant.mark_changed()
+
+    def _update_gains(self) -> None:
+        model, ctrl = self._simulation.model, self._simulation.data.ctrl
+        for actuator, control_address, gain in zip(self._actuators, self._control_addresses, self._gains, strict=True):
+            model.actuator_biasprm[actuator, 2] = -gain if ctrl[control_address] == _ENGAGED_FLAG else 0.0
+
+    def _yaw_inertia(self, body: int) -> float:
+        """About the vertical through its middle, as if all its parts were one box as wide as they lie apart [kg m²]."""
+        model = self._simulation.model
+        tree_bodies = [
+            body_id for body_id in range(model.nbody) if model.body_rootid[body_id] == model.body_rootid[body]
+        ]
+        intrinsic_inertia = float(sum(max(model.body_inertia[body_id]) for body_id in tree_bodies))
+        offsets = [
+            self._simulation.data.xipos[body_id, :2] - self._simulation.data.subtree_com[body, :2]
+            for body_id in tree_bodies
+        ]
+        offset_inertia = sum(
+            float(model.body_mass[body_id]) * float(offset @ offset)
+            for body_id, offset in zip(tree_bodies, offsets, strict=True)
+        )
+        return intrinsic_inertia + offset_inertia

@@ -11,7 +11,7 @@ import numpy as np
 from roboyard.errors import RoboyardError
 from roboyard.geometry.arrays import Array
 from roboyard.manipulation.nodes.motion_messages import sampled
-from roboyard.simulation.naming import SEPARATOR, scoped
+from roboyard.physics.compiled_world import SCOPE_SEPARATOR, scoped_name
 from roboyard.view.scenery import Scenery
 from roboyard.view.wire import ViewMessage, packed
 
@@ -57,14 +57,14 @@ class Ghosts:
             topic: That tells it; "" if it is an answer.
         """
         kinds = mujoco.mjtObj.mjOBJ_JOINT.value
-        numbers = [mujoco.mj_name2id(self._model, kinds, scoped(robot, joint)) for joint in joints]
+        numbers = [mujoco.mj_name2id(self._model, kinds, scoped_name(robot, joint)) for joint in joints]
         if not numbers or min(numbers) < 0 or len(state) != self._model.nq:
             return None
         addresses = self._model.jnt_qposadr[numbers]
         chosen = [
             index
             for index, body in enumerate(self._scenery.bodies.tolist())
-            if self._model.body(body).name.split(SEPARATOR)[0] == robot
+            if self._model.body(body).name.split(SCOPE_SEPARATOR)[0] == robot
         ]
         bodies = self._scenery.bodies[chosen]
         poses = np.empty((len(rows), len(bodies), 7), np.float32)

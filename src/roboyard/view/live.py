@@ -23,10 +23,10 @@ from roboyard.compute.wall_clock import wall_seconds
 from roboyard.errors import InputError
 from roboyard.geometry import SE3
 from roboyard.geometry.arrays import Array
+from roboyard.physics.compiled_world import ModelEntry
+from roboyard.physics.visual_scene import VisualScene
 from roboyard.scenarios import Run, RunControl
 from roboyard.scenarios.run import SceneInfo, scene_info
-from roboyard.simulation.assembly import Entry
-from roboyard.simulation.scene import Scene
 from roboyard.view.abilities import abilities, trees
 from roboyard.view.arms import ArmHand, arms
 from roboyard.view.clock import ClockHand
@@ -76,7 +76,7 @@ class Look:
     paused: bool
     rate: float
     state: tuple[Array, Array, Array]
-    entries: list[Entry] | None = None
+    entries: list[ModelEntry] | None = None
     sights: SceneInfo | None = None
     heard: dict[str, Heard] = field(default_factory=dict)
     frames: dict[str, list[float]] | None = None
@@ -119,9 +119,9 @@ class LiveShow:
         self._places: Places | None = None
         self._model: mujoco.MjModel | None = None
         self._board = Board()
-        self._scene: Scene | None = None
+        self._scene: VisualScene | None = None
         self._scenery: Scenery | None = None
-        self._building: asyncio.Future[tuple[Scene, Scenery]] | None = None
+        self._building: asyncio.Future[tuple[VisualScene, Scenery]] | None = None
         self._asked: asyncio.Future[Look] | None = None
         self._number = 0
         self._told: dict[str, ViewMessage] = {}
@@ -183,7 +183,7 @@ class LiveShow:
         )  # fmt: skip
         if simulation.model is not self._model:
             self._model = simulation.model
-            look.entries = [place.entry for place in simulation.running.assembled.placements.values()]
+            look.entries = [place.entry for place in simulation.world.compiled.addresses.values()]
             look.sights = scene_info(self.run)
             before = {} if self._places is None else self._places.roots
             self._places = Places(links_of(simulation), self.bus.transforms, {**before, **look.sights.frames})
@@ -337,14 +337,14 @@ class LiveShow:
         with suppress(RuntimeError):  # the server has gone
             self._loop.call_soon_threadsafe(done)
 
-    def _rebuild(self, entries: list[Entry], sights: SceneInfo | None) -> None:
+    def _rebuild(self, entries: list[ModelEntry], sights: SceneInfo | None) -> None:
         """Have the scene made on another thread; the newest wish counts."""
         self._number += 1
         number, simulation = self._number, self.run.simulation
         robots, people = (sights.robots, sights.people) if sights is not None else ((), ())
 
-        def build() -> tuple[Scene, Scenery]:
-            scene = Scene(simulation.world, entries, simulation.settings)
+        def build() -> tuple[VisualScene, Scenery]:
+            scene = VisualScene(simulation.environment, entries, simulation.settings)
             return scene, scenery_of(scene.model, number, robots, people)
 
         self._building = self._loop.run_in_executor(None, build)

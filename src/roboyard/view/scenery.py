@@ -10,9 +10,8 @@ import mujoco
 import numpy as np
 from numpy.typing import NDArray
 
-from roboyard.simulation.naming import SEEN_ONLY, SEPARATOR, VISUAL
-from roboyard.simulation.render.bodies import geom_colours, moving_bodies
-from roboyard.simulation.render.triangles import geom_triangles
+from roboyard.physics.compiled_world import SCOPE_SEPARATOR, VISUAL_AS_COLLISION_GROUP, VISUAL_GROUP
+from roboyard.rendering.geom_triangles import geom_colors, geom_triangles, moving_bodies
 from roboyard.view.wire import packed
 
 _KINDS = {
@@ -78,11 +77,11 @@ def scenery_of(
         robots: Names of models that count as robots.
         people: Names of models that are people.
     """
-    carrier, colours = moving_bodies(model), geom_colours(model)
+    carrier, colours = moving_bodies(model), geom_colors(model)
     state = mujoco.MjData(model)
     mujoco.mj_kinematics(model, state)
     parts, geoms, used = _Parts(), [], {0}
-    shown = np.isin(model.geom_group, (SEEN_ONLY, VISUAL)) & (colours[:, 3] > 0.0)
+    shown = np.isin(model.geom_group, (VISUAL_AS_COLLISION_GROUP, VISUAL_GROUP)) & (colours[:, 3] > 0.0)
     for geom in np.flatnonzero(shown).tolist():
         body = int(carrier[model.geom_bodyid[geom]])
         axes = state.xmat[body].reshape(3, 3)
@@ -102,7 +101,7 @@ def scenery_of(
         looks["body"] = row[looks["body"]]
     head = {
         "op": "scene", "number": number, "geoms": geoms, "meshes": parts.meshes, "pictures": parts.pictures,
-        "bodies": [model.body(body).name for body in bodies], "separator": SEPARATOR,
+        "bodies": [model.body(body).name for body in bodies], "separator": SCOPE_SEPARATOR,
         "robots": list(robots), "people": list(people),
     }  # fmt: skip
     return Scenery(number, np.array(bodies, dtype=np.int64), packed(head, parts.arrays))

@@ -1,6 +1,6 @@
-"""What cameras tell: marked discs, fiducials, and the calibration of cameras and of where arms carry them.
+"""Camera perception: detection of marked discs and fiducials, intrinsic and hand-eye calibration.
 
-Everything here works on arrays; the nodes that connect it to topics are in ``roboyard.vision.nodes``.
+These modules take arrays.  The nodes in ``roboyard.vision.nodes`` connect them to topics.
 """
 
 from typing import TYPE_CHECKING
@@ -8,60 +8,69 @@ from typing import TYPE_CHECKING
 from roboyard.config.lazy import lazy_exports
 
 if TYPE_CHECKING:
-    from roboyard.vision.boards import Board
-    from roboyard.vision.camera_file import read_camera
-    from roboyard.vision.discs.config import DiscConfig
-    from roboyard.vision.discs.detect import Disc, find_discs
-    from roboyard.vision.discs.drawing import draw_discs
-    from roboyard.vision.discs.hough import find_discs_hough
-    from roboyard.vision.discs.looks import Steady, steady
-    from roboyard.vision.discs.pairs import DiscPair, disc_pairs
-    from roboyard.vision.discs.place import PlacedDisc, centre_of, place_disc, place_discs
-    from roboyard.vision.discs.thesis import ThesisCamera, ThesisDisc, thesis_discs
-    from roboyard.vision.fiducials import Fiducial, find_fiducials
-    from roboyard.vision.hand_eye import HandEye, HandEyeError, calibrate_hand_eye
-    from roboyard.vision.intrinsics import Intrinsics, calibrate_camera
+    from roboyard.vision.calibration.camera_calibration import (
+        CalibrationBoard,
+        CameraCalibration,
+        calibrate_camera,
+        load_camera_info,
+    )
+    from roboyard.vision.calibration.hand_eye import HandEyeCalibration, HandEyeError, calibrate_hand_eye
+    from roboyard.vision.discs.annotation import draw_discs
+    from roboyard.vision.discs.disc_detector import Disc, DiscConfig, detect_discs
+    from roboyard.vision.discs.disc_pose import (
+        DiscPair,
+        LocatedDisc,
+        find_disc_pairs,
+        locate_disc,
+        locate_discs,
+        project_center,
+    )
+    from roboyard.vision.discs.disc_tracking import ConsensusDetection, DiscTrack, find_consensus, track_discs
+    from roboyard.vision.discs.reference_detectors import (
+        ThesisCamera,
+        ThesisDisc,
+        detect_discs_hough,
+        detect_discs_thesis,
+    )
+    from roboyard.vision.fiducials import Fiducial, detect_fiducials
 
 __all__ = [
-    "Board",
+    "CalibrationBoard",
+    "CameraCalibration",
+    "ConsensusDetection",
     "Disc",
     "DiscConfig",
     "DiscPair",
+    "DiscTrack",
     "Fiducial",
-    "HandEye",
+    "HandEyeCalibration",
     "HandEyeError",
-    "Intrinsics",
-    "PlacedDisc",
-    "Steady",
+    "LocatedDisc",
     "ThesisCamera",
     "ThesisDisc",
     "calibrate_camera",
     "calibrate_hand_eye",
-    "centre_of",
-    "disc_pairs",
+    "detect_discs",
+    "detect_discs_hough",
+    "detect_discs_thesis",
+    "detect_fiducials",
     "draw_discs",
-    "find_discs",
-    "find_discs_hough",
-    "find_fiducials",
-    "place_disc",
-    "place_discs",
-    "read_camera",
-    "steady",
-    "thesis_discs",
+    "find_consensus",
+    "find_disc_pairs",
+    "load_camera_info",
+    "locate_disc",
+    "locate_discs",
+    "project_center",
+    "track_discs",
 ]
 
 __getattr__, __dir__ = lazy_exports(__name__, {
-    "boards": ("Board",),
-    "camera_file": ("read_camera",),
-    "discs.config": ("DiscConfig",),
-    "discs.detect": ("Disc", "find_discs"),
-    "discs.drawing": ("draw_discs",),
-    "discs.hough": ("find_discs_hough",),
-    "discs.looks": ("Steady", "steady"),
-    "discs.pairs": ("DiscPair", "disc_pairs"),
-    "discs.place": ("PlacedDisc", "centre_of", "place_disc", "place_discs"),
-    "discs.thesis": ("ThesisCamera", "ThesisDisc", "thesis_discs"),
-    "fiducials": ("Fiducial", "find_fiducials"),
-    "hand_eye": ("HandEye", "HandEyeError", "calibrate_hand_eye"),
-    "intrinsics": ("Intrinsics", "calibrate_camera"),
+    "calibration.camera_calibration": ("CalibrationBoard", "CameraCalibration", "calibrate_camera", "load_camera_info"),
+    "calibration.hand_eye": ("HandEyeCalibration", "HandEyeError", "calibrate_hand_eye"),
+    "discs.annotation": ("draw_discs",),
+    "discs.disc_detector": ("Disc", "DiscConfig", "detect_discs"),
+    "discs.disc_pose": ("DiscPair", "LocatedDisc", "find_disc_pairs", "locate_disc", "locate_discs", "project_center"),
+    "discs.disc_tracking": ("ConsensusDetection", "DiscTrack", "find_consensus", "track_discs"),
+    "discs.reference_detectors": ("ThesisCamera", "ThesisDisc", "detect_discs_hough", "detect_discs_thesis"),
+    "fiducials": ("Fiducial", "detect_fiducials"),
 })  # fmt: skip

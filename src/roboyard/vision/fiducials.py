@@ -1,4 +1,4 @@
-"""Fiducials: square markers that tell who they are, ArUco's and AprilTag's, by OpenCV; and how they lie."""
+"""Detection of ArUco and AprilTag markers with OpenCV, refinement of their corners, and estimation of their poses."""
 
 from __future__ import annotations
 
@@ -11,65 +11,66 @@ import numpy as np
 from roboyard.errors import InputError
 from roboyard.geometry import SE3, CameraModel
 from roboyard.geometry.arrays import U8, Array
+from roboyard.vision.discs.ellipse import find_edge
 from roboyard.vision.opencv import opencv
-from roboyard.vision.quads import sharpen_quad
 
 _FAMILIES = (
     "4x4_50", "4x4_100", "4x4_250", "4x4_1000", "5x5_50", "5x5_100", "5x5_250", "5x5_1000", "6x6_50", "6x6_100",
     "6x6_250", "6x6_1000", "7x7_50", "7x7_100", "7x7_250", "7x7_1000", "aruco_original", "apriltag_16h5",
     "apriltag_25h9", "apriltag_36h10", "apriltag_36h11",
 )  # fmt: skip
-_SIGMA = 0.5
-"""Least standard deviation of a corner that a covariance assumes: blur makes black smaller by so much [px]."""
-_CLEAR = 2.0
-"""A pose is clear if the other one's corners are off by so many times as much."""
+_MIN_CORNER_STD = 0.5
+"""Smallest standard deviation of a corner in a covariance: blur shrinks black areas by about this length [px]."""
+_MIN_ERROR_RATIO = 2.0
+"""A pose is unambiguous if the alternative pose has a reprojection error that is larger by this factor."""
 
 
 @dataclass(frozen=True, eq=False)
 class Fiducial:
-    """A marker in a picture.
+    """A marker detected in an image.
 
     Attributes:
-        family: Which set it is of.
-        id: Its number.
+        family: Family of the marker.
+        id: Number of the marker in its family.
         corners: (4, 2) clockwise from its upper left one [px].
-        centre: Projection of its middle (2,): where the diagonals meet [px].
-        size: Edge [m]; 0 if not known, and then no pose either.
+        center: Projection of its center (2,): the intersection of its diagonals [px].
+        size: Edge length [m]; 0 if unknown: then there is no pose.
         T_camera_tag: Pose in the optical frame: x right, y up, z out of the marker.
-        other: The pose that looks nearly the same (Collins and Bartoli, "Infinitesimal plane-based pose estimation",
+        alternative_pose: The pose that looks nearly the same (Collins and Bartoli, "Infinitesimal plane-based pose
+            estimation",
             IJCV 2014); None if there is none.
-        error: Root mean square distance of the corners from the pose's [px].
-        ambiguity: That error over the other pose's, 0 to 1; near 1 the two cannot be told apart.
+        reprojection_error: Root mean square distance of the corners from the pose's [px].
+        ambiguity: Ratio of that error to the alternative pose's, 0 to 1; near 1 the poses are indistinguishable.
         covariance: (6, 6) of the pose: translation [m], then rotation [rad], in the tag's frame.
     """
 
     family: str
     id: int
     corners: Array
-    centre: Array
+    center: Array
     size: float = 0.0
     T_camera_tag: SE3 | None = None
-    other: SE3 | None = None
-    error: float = 0.0
+    alternative_pose: SE3 | None = None
+    reprojection_error: float = 0.0
     ambiguity: float = 0.0
     covariance: Array | None = None
 
     @property
-    def clear(self) -> bool:
-        """Whether one of the two poses fits much better."""
-        return self.T_camera_tag is not None and self.ambiguity * _CLEAR <= 1.0
+    def is_unambiguous(self) -> bool:
+        """Whether one of the two poses has a much smaller error."""
+        return self.T_camera_tag is not None and self.ambiguity * _MIN_ERROR_RATIO <= 1.0
 
 
-def families() -> tuple[str, ...]:
-    """Names of the sets that can be found."""
+def fiducial_families() -> tuple[str, ...]:
+    """Return the names of the families that can be detected."""
     return _FAMILIES
 
 
-def dictionary(family: str) -> Any:
-    """OpenCV's dictionary of a family.
+def aruco_dictionary(family: str) -> Any:
+    """Return OpenCV's dictionary of a family.
 
     Raises:
-        InputError: unknown; lists the known ones.
+        InputError: The family is unknown; the message lists the known ones.
     """
     if family not in _FAMILIES:
         raise InputError(f"family {family!r}", location="fiducials", valid=", ".join(_FAMILIES))
@@ -77,98 +78,186 @@ def dictionary(family: str) -> Any:
     return aruco.getPredefinedDictionary(getattr(aruco, f"DICT_{family.upper()}"))
 
 
-def marker_picture(family: str, number: int, pixels: int = 200) -> U8:
-    """A marker to print, (pixels, pixels), without a margin; it needs a white one.
+def render_marker(family: str, marker_id: int, pixels: int = 200) -> U8:
+    """Render a marker for printing, (pixels, pixels), without the white margin that it needs.
 
     Raises:
-        InputError: unknown family, or it has no such number.
+        InputError: The family is unknown or has no such number.
     """
-    known = dictionary(family)
-    count = len(known.bytesList)
-    if not 0 <= number < count:
-        raise InputError(f"marker {number} of {family}", location="fiducials", valid=f"0 to {count - 1}")
-    return np.asarray(opencv().aruco.generateImageMarker(known, number, pixels))
+    marker_dictionary = aruco_dictionary(family)
+    count = len(marker_dictionary.bytesList)
+    if not 0 <= marker_id < count:
+        raise InputError(f"marker {marker_id} of {family}", location="fiducials", valid=f"0 to {count - 1}")
+    return np.asarray(opencv().aruco.generateImageMarker(marker_dictionary, marker_id, pixels))
 
 
-def find_fiducials(image: U8, family: str, lens: CameraModel | None = None, size: float = 0.0) -> list[Fiducial]:
-    """Markers of a family, by number; with poses where the lens and their size are known.
+def detect_fiducials(
+    image: U8, family: str, camera_model: CameraModel | None = None, size: float = 0.0
+) -> list[Fiducial]:
+    """Detect markers of a family, sorted by number; with poses if the camera model and their size are known.
 
     Args:
         image: (h, w, 3) in RGB, or (h, w).
-        family: One of `families`.
-        lens: Of the camera, a pinhole with or without distortion.
-        size: Edge of the markers [m]; 0: not known.
+        family: One of `fiducial_families`.
+        camera_model: Camera model of the image: a pinhole with or without distortion.
+        size: Edge length of the markers [m]; 0: unknown.
 
     Raises:
-        InputError: unknown family, a fisheye, or a size below 0.
+        InputError: The family is unknown, the camera model is a fisheye, or the size is negative.
     """
     if not (math.isfinite(size) and size >= 0.0):
         raise InputError(f"size {size:g} m", location="fiducials", valid="0 (not known) or more")
-    if lens is not None and lens.model != "plumb_bob":
-        raise InputError(f"lens {lens.model}", location="fiducials", valid="plumb_bob")
+    if camera_model is not None and camera_model.model != "plumb_bob":
+        raise InputError(f"camera model {camera_model.model}", location="fiducials", valid="plumb_bob")
     cv2 = opencv()
-    grey = cv2.cvtColor(image, cv2.COLOR_RGB2GRAY) if image.ndim == 3 else np.ascontiguousarray(image)
-    corners, numbers, _ = cv2.aruco.ArucoDetector(dictionary(family)).detectMarkers(grey)
-    # OpenCV's own refinements are misled by a marker's cells where these are small (corner by corner), or lie half a
+    gray = cv2.cvtColor(image, cv2.COLOR_RGB2GRAY) if image.ndim == 3 else np.ascontiguousarray(image)
+    corners, marker_ids, _ = cv2.aruco.ArucoDetector(aruco_dictionary(family)).detectMarkers(gray)
+    # OpenCV's own refinements are disturbed by small cells of a marker (corner by corner), or are biased by half a
     # pixel off (AprilTag's).
-    light = cv2.bitwise_not(cv2.GaussianBlur(grey, (3, 3), 0.5))
-    found = []
-    for points, number in zip(corners, [] if numbers is None else np.ravel(numbers), strict=True):
-        square = sharpen_quad(light, np.asarray(points, dtype=np.float64).reshape(4, 2))
-        plain = Fiducial(family, int(number), square, _crossing(square, lens))
-        found.append(plain if lens is None or size == 0.0 else _posed(plain, lens, size))
-    return sorted(found, key=lambda one: (one.id, *one.centre.tolist()))
+    inverted = cv2.bitwise_not(cv2.GaussianBlur(gray, (3, 3), 0.5))
+    fiducials = []
+    for points, marker_id in zip(corners, [] if marker_ids is None else np.ravel(marker_ids), strict=True):
+        refined = refine_quad_corners(inverted, np.asarray(points, dtype=np.float64).reshape(4, 2))
+        fiducial = Fiducial(family, int(marker_id), refined, _intersect_diagonals(refined, camera_model))
+        fiducials.append(
+            fiducial if camera_model is None or size == 0.0 else _estimate_pose(fiducial, camera_model, size)
+        )
+    return sorted(fiducials, key=lambda one: (one.id, *one.center.tolist()))
 
 
-def _crossing(corners: Array, lens: CameraModel | None) -> Array:
-    """Where the diagonals meet: straight lines stay straight only without distortion."""
-    bent = lens is not None and not lens.is_undistorted
+def _intersect_diagonals(corners: Array, camera_model: CameraModel | None) -> Array:
+    """Intersect the diagonals, in undistorted coordinates: distortion bends straight lines."""
+    is_distorted = camera_model is not None and not camera_model.is_undistorted
     points = corners
-    if lens is not None and bent:
-        rays = lens.rays(corners)
+    if camera_model is not None and is_distorted:
+        rays = camera_model.rays(corners)
         points = rays[:, :2] / rays[:, 2:]
     (a, b, c, d) = points
-    along, across = c - a, d - b
-    cross = along[0] * across[1] - along[1] * across[0]
-    gap = b - a
-    middle = a + (gap[0] * across[1] - gap[1] * across[0]) / cross * along
-    return lens.project(np.array([*middle, 1.0])) if lens is not None and bent else np.asarray(middle)
+    first_diagonal, second_diagonal = c - a, d - b
+    cross = first_diagonal[0] * second_diagonal[1] - first_diagonal[1] * second_diagonal[0]
+    offset = b - a
+    center = a + (offset[0] * second_diagonal[1] - offset[1] * second_diagonal[0]) / cross * first_diagonal
+    return (
+        camera_model.project(np.array([*center, 1.0]))
+        if camera_model is not None and is_distorted
+        else np.asarray(center)
+    )
 
 
-def _posed(plain: Fiducial, lens: CameraModel, size: float) -> Fiducial:
+def _estimate_pose(fiducial: Fiducial, camera_model: CameraModel, size: float) -> Fiducial:
     cv2 = opencv()
     half = 0.5 * size
-    square = np.array([[-half, half, 0.0], [half, half, 0.0], [half, -half, 0.0], [-half, -half, 0.0]])
-    distortion = np.array(lens.distortion)
-    _, turns, places, errors = cv2.solvePnPGeneric(
-        square, plain.corners.reshape(4, 1, 2), lens.matrix, distortion, flags=cv2.SOLVEPNP_IPPE_SQUARE
+    object_points = np.array([[-half, half, 0.0], [half, half, 0.0], [half, -half, 0.0], [-half, -half, 0.0]])
+    distortion = np.array(camera_model.distortion)
+    _, rotations, translations, errors = cv2.solvePnPGeneric(
+        object_points,
+        fiducial.corners.reshape(4, 1, 2),
+        camera_model.matrix,
+        distortion,
+        flags=cv2.SOLVEPNP_IPPE_SQUARE,
     )
-    known = [k for k, turn in enumerate(turns) if np.isfinite(turn).all() and np.isfinite(places[k]).all()]
-    if not known:  # seen exactly squarely: that closed form divides by zero, and there is one pose only
-        _, turns, places, errors = cv2.solvePnPGeneric(
-            square, plain.corners.reshape(4, 1, 2), lens.matrix, distortion, flags=cv2.SOLVEPNP_SQPNP
+    valid = [
+        k for k, rotation in enumerate(rotations) if np.isfinite(rotation).all() and np.isfinite(translations[k]).all()
+    ]
+    if not valid:  # exactly frontal view: the closed form divides by zero, and there is one pose only
+        _, rotations, translations, errors = cv2.solvePnPGeneric(
+            object_points, fiducial.corners.reshape(4, 1, 2), camera_model.matrix, distortion, flags=cv2.SOLVEPNP_SQPNP
         )
-        known = list(range(len(turns)))[:1]
-        if not known:
-            return plain
-    poses = [SE3.from_rotation_matrix(cv2.Rodrigues(turns[k])[0], np.ravel(places[k])) for k in known]
-    off = np.ravel(errors).astype(float)[known]
-    order = np.argsort(off, kind="stable")
-    best, error = poses[order[0]], float(off[order[0]])
-    other, worse = (poses[order[1]], float(off[order[1]])) if len(order) > 1 else (None, math.inf)
-    covariance = _covariance(best, square, lens, max(error, _SIGMA))
-    ambiguity = max(error, 1e-3) / max(worse, 1e-3) if math.isfinite(worse) else 0.0
-    return Fiducial(plain.family, plain.id, plain.corners, plain.centre, size, best, other, error, min(ambiguity, 1.0),
-                    covariance)  # fmt: skip
+        valid = list(range(len(rotations)))[:1]
+        if not valid:
+            return fiducial
+    poses = [SE3.from_rotation_matrix(cv2.Rodrigues(rotations[k])[0], np.ravel(translations[k])) for k in valid]
+    valid_errors = np.ravel(errors).astype(float)[valid]
+    order = np.argsort(valid_errors, kind="stable")
+    best, error = poses[order[0]], float(valid_errors[order[0]])
+    alternative, alternative_error = (
+        (poses[order[1]], float(valid_errors[order[1]])) if len(order) > 1 else (None, math.inf)
+    )
+    covariance = _pose_covariance(best, object_points, camera_model, max(error, _MIN_CORNER_STD))
+    ambiguity = max(error, 1e-3) / max(alternative_error, 1e-3) if math.isfinite(alternative_error) else 0.0
+    return Fiducial(
+        fiducial.family,
+        fiducial.id,
+        fiducial.corners,
+        fiducial.center,
+        size,
+        best,
+        alternative,
+        error,
+        min(ambiguity, 1.0),
+        covariance,
+    )
 
 
-def _covariance(T: SE3, square: Array, lens: CameraModel, sigma: float) -> Array:
-    """Of a pose, to first order, from corners that are off by ``sigma`` [px] along each axis."""
+def _pose_covariance(T: SE3, object_points: Array, camera_model: CameraModel, sigma: float) -> Array:
+    """Covariance of a pose, to first order, for corners with standard deviation ``sigma`` [px] along each axis."""
     J = np.empty((8, 6))
-    step = 1e-6
+    delta = 1e-6
     for k in range(6):
         twist = np.zeros(6)
-        twist[k] = step
-        ahead, back = (lens.project((T @ SE3.exp(sign * twist)) @ square) for sign in (1.0, -1.0))
-        J[:, k] = (ahead - back).ravel() / (2.0 * step)
+        twist[k] = delta
+        forward, backward = (camera_model.project((T @ SE3.exp(sign * twist)) @ object_points) for sign in (1.0, -1.0))
+        J[:, k] = (forward - backward).ravel() / (2.0 * delta)
     return np.asarray(sigma**2 * np.linalg.pinv(J.T @ J))
+
+
+_SAMPLES_PER_SIDE = 16
+_END_MARGIN = 0.12
+"""Fraction of a side that is left out at each end, where the adjacent side blurs it."""
+_SEARCH_RANGE = 1.6
+"""Smallest distance from the first estimate within which edges are searched [px]; a twentieth of a long side."""
+_MAX_LINE_DISTANCE = 0.5
+
+
+def refine_quad_corners(image: U8, corners: Array) -> Array:
+    """Corners (4, 2) of a square that is light in ``image`` [px]; as they were given where a side has no clear edge.
+
+    Args:
+        image: (h, w), inverted for dark squares.
+        corners: (4, 2) within a pixel or two, in their order around the square in either direction.
+    """
+    center = corners.mean(axis=0)
+    lines = []
+    for k in range(4):
+        line = _fit_side_line(image, corners[k], corners[(k + 1) % 4], center)
+        if line is None:
+            return corners
+        lines.append(line)
+    refined = np.empty((4, 2))
+    for k in range(4):
+        # corner k lies on the side that ends there and on the one that begins there
+        refined[k] = np.linalg.solve(
+            np.array([lines[k - 1][:2], lines[k][:2]]), -np.array([lines[k - 1][2], lines[k][2]])
+        )
+    is_close = np.abs(refined - corners).max() < 3.0
+    return refined if is_close else corners
+
+
+def _fit_side_line(image: U8, start: Array, end: Array, center: Array) -> Array | None:
+    """Fit a line (3,), a x + b y + c = 0 with a normal of length 1, through the edge points of a side."""
+    side = end - start
+    length = float(np.linalg.norm(side))
+    normal = np.array([side[1], -side[0]]) / length
+    if normal @ (center - start) > 0.0:
+        normal = -normal
+    search_range = max(_SEARCH_RANGE, 0.05 * length)
+    edge, samples, points = np.zeros(2), np.zeros(200), []
+    for fraction in np.linspace(_END_MARGIN, 1.0 - _END_MARGIN, _SAMPLES_PER_SIDE):
+        x, y = (float(value) for value in start + fraction * side)
+        find_edge(
+            image, x, y, float(normal[0]), float(normal[1]), -search_range, search_range, 0.25, 1.0, samples, edge
+        )
+        if edge[1] > 1.0:
+            points.append([x + edge[0] * normal[0], y + edge[0] * normal[1]])
+    if len(points) < _SAMPLES_PER_SIDE // 2:
+        return None
+    inliers = np.array(points)
+    for _ in range(3):
+        centroid = inliers.mean(axis=0)
+        direction = np.linalg.svd(inliers - centroid)[2][0]
+        line_normal = np.array([-direction[1], direction[0]])
+        distances = np.abs((inliers - centroid) @ line_normal)
+        if distances.max() <= _MAX_LINE_DISTANCE or len(inliers) < 6:
+            break
+        inliers = inliers[distances <= max(_MAX_LINE_DISTANCE, float(np.median(distances)))]
+    return np.array([*line_normal, -float(line_normal @ centroid)])

@@ -1,6 +1,6 @@
-"""OpenCV, imported when it is first needed, on one thread.
+"""Import of OpenCV at its first use, restricted to one thread.
 
-Several threads share a picture among them as they come, and sums end in other last bits; nor is OpenCV's start free.
+With several threads the order of sums, and so their last bits, would vary from run to run; and OpenCV's import is slow.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Any
 
 @cache
 def opencv() -> Any:
-    """The module ``cv2``."""
+    """Return the module ``cv2``."""
     import cv2
 
     cv2.setNumThreads(1)

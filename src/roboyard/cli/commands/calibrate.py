@@ -103,22 +103,20 @@ def camera(
     Exit code 2: the images are not sufficient.
     """
     from roboyard.cli.terminal import print_result
-    from roboyard.vision.boards import Board
-    from roboyard.vision.camera_file import camera_text
-    from roboyard.vision.intrinsics import calibrate_camera
+    from roboyard.vision.calibration.camera_calibration import CalibrationBoard, calibrate_camera, format_camera_info
 
-    found = calibrate_camera([_load_image(path) for path in image_files], Board.parse(board_text))
-    lens = found.lens
+    found = calibrate_camera([_load_image(path) for path in image_files], CalibrationBoard.parse(board_text))
+    lens = found.camera_model
     if out is not None:
-        write_text(out, camera_text(lens, name))
+        write_text(out, format_camera_info(lens, name))
     values = (lens.fx, lens.fy, lens.cx, lens.cy, *lens.distortion)
-    used, unused = ([str(image_files[k]) for k in group] for group in (found.used, found.unseen))
+    used, unused = ([str(image_files[k]) for k in group] for group in (found.used_images, found.undetected_images))
     result = {
         "ok": True, "width": lens.width, "height": lens.height,
         "values": dict(zip(_LENS_PARAMETERS, values, strict=True)),
-        "standard_errors": dict(zip(_LENS_PARAMETERS, found.sigma.tolist(), strict=True)),
-        "error_px": found.error, "covered_fraction": found.covered,
-        "picture_errors_px": dict(zip(used, found.view_errors.tolist(), strict=True)),
+        "standard_errors": dict(zip(_LENS_PARAMETERS, found.parameter_std.tolist(), strict=True)),
+        "error_px": found.reprojection_error, "covered_fraction": found.image_coverage,
+        "picture_errors_px": dict(zip(used, found.image_errors.tolist(), strict=True)),
         "pictures_without_board": unused, "file": None if out is None else str(out),
     }  # fmt: skip
     print_result(result, json, _print_camera)
@@ -160,13 +158,16 @@ def hand_eye(
     Exit code 2: the poses do not determine the pose of the camera.
     """
     from roboyard.cli.terminal import print_result
-    from roboyard.vision.hand_eye import calibrate_hand_eye
-    from roboyard.vision.hand_eye_file import read_hand_eye, result_text
+    from roboyard.vision.calibration.hand_eye import (
+        calibrate_hand_eye,
+        format_hand_eye_calibration,
+        load_hand_eye_samples,
+    )
 
-    setup, arm, target = read_hand_eye(file)
+    setup, arm, target = load_hand_eye_samples(file)
     found = calibrate_hand_eye(arm, target, setup)
     if out is not None:
-        write_text(out, result_text(found))
+        write_text(out, format_hand_eye_calibration(found))
     T, sigma = found.T_mount_camera, found.covariance.diagonal() ** 0.5
     result = {
         "ok": True, "setup": setup, "frame": "flange" if setup == "eye-in-hand" else "base", "poses": len(arm),

@@ -174,7 +174,7 @@ def robot(
     )
     from roboyard.errors import DescriptionError
     from roboyard.scenarios import Run
-    from roboyard.simulation.standing import describe_standing
+    from roboyard.simulation.stability_check import describe_stability
 
     validate_output_path("--picture", image, PHOTO_SUFFIXES)
     arguments = _parse_xacro_arguments(arg or [])
@@ -191,7 +191,7 @@ def robot(
         _reject_required_repairs(model.repairs, repair, json)
         if not repair and model.repairs:  # no repair is required: the model is used as it is
             model = package.load_model(arguments)
-        findings = list(dict.fromkeys([*package.findings, *map(str, model.warnings), *run.simulation.notes]))
+        findings = list(dict.fromkeys([*package.findings, *map(str, model.warnings), *run.simulation.warnings]))
         _save_image(run.simulation, image)
     joints = describe_joints(model)
     result = {
@@ -207,7 +207,7 @@ def robot(
         "sensors": describe_sensors(model),
         "interfaces": describe_interfaces(model),
         "nodes": {name: spec.type for name, spec in package.config.nodes.items()},
-        "standing": describe_standing(model),
+        "standing": describe_stability(model),
         "warnings": findings,
         "repairs": [str(one) for one in model.repairs],
         "picture": image,
@@ -268,7 +268,7 @@ def world(
     _reject_required_repairs(found.repairs, repair, json)
     if not repair and found.repairs:  # no repair is required: the world is used as it is
         found = load_world(path)
-    findings = [*map(str, found.warnings), *simulation.notes]
+    findings = [*map(str, found.warnings), *simulation.warnings]
     _save_image(simulation, image)
     simulation.close()
     result = {
@@ -359,9 +359,9 @@ def _reject(faults: Sequence[tuple[str, bool]], json: bool) -> None:
 
 def _save_image(simulation: Simulation, image: Path | None) -> None:
     if image is not None:
-        from roboyard.simulation.render.portrait import save_portrait
+        from roboyard.simulation.overview_image import save_overview_image
 
-        save_portrait(simulation, image)
+        save_overview_image(simulation, image)
 
 
 def _print_findings(findings: Sequence[str], repairs: Sequence[str] = ()) -> None:
@@ -390,13 +390,13 @@ def sensor_contract(
     from roboyard.bringup.sensor_lookup import find_sensors
     from roboyard.cli.exit_codes import ExitCode, exit_unless_success
     from roboyard.cli.terminal import print_result
-    from roboyard.simulation.sensors.check import SensorFaultError, check_sensor
+    from roboyard.simulation.sensor_contract import SensorContractError, check_sensor
 
     results: dict[str, Any] = {}
     for name, one, sensor_class in find_sensors(sensor):
         try:
             results[name] = {"ok": True, "passed": list(check_sensor(one, sensor_class))}
-        except SensorFaultError as error:
+        except SensorContractError as error:
             results[name] = {"ok": False, "error": str(error)}
     is_valid = all(found["ok"] for found in results.values())
     print_result({"ok": is_valid, "sensors": results}, json, _print_sensors)

@@ -24,7 +24,7 @@ FILE_TYPES: dict[str, tuple[str, str]] = {
         "roboyard.walking.steps.plan_file:StepPlanFile",
         "Step plan of a legged robot, for `roboyard show step-plan`.",
     ),
-    "animation": ("roboyard.simulation.people.key_poses:KeyPoses", "Key poses of a person's motion."),
+    "animation": ("roboyard.people.clip_library:KeyframeClip", "Keyframes of a person's motion."),
     "gamepad": ("roboyard.control.teleoperation.pad_maps:PadMap", "Axes and buttons of a gamepad."),
 }
 """Type of a file's content, or the function that makes its schema, and a summary, by the name of the file's kind."""

@@ -32,7 +32,7 @@ from roboyard.errors import InputError
 
 if TYPE_CHECKING:
     from roboyard.behavior.playback import Playback
-    from roboyard.simulation.people.clip import Clip
+    from roboyard.people.clip import AnimationClip
 
 
 app = command_group("Show the content of a file as text and as an image.")
@@ -192,7 +192,7 @@ def check_animation(file: AnimationArgument, height: HeightOption = 1.75, json: 
     The command prints its duration, whether it repeats, the distance of one cycle, the number of steps, and the
     distance that feet slide while they stand.
     """
-    from roboyard.simulation.people.library import find_clip
+    from roboyard.people.clip_library import find_clip
 
     result = {"ok": True, "file": file, **_animation_data(find_clip(file), height)}
     print_result(result, json, _print_animation)
@@ -205,28 +205,35 @@ def show_animation(
     json: JsonOption = False,
 ) -> None:
     """Show an animation of a person as text and as an image."""
-    from roboyard.simulation.people.anthropometry import Physique
-    from roboyard.simulation.people.body import make_body
-    from roboyard.simulation.people.library import find_clip
-    from roboyard.simulation.people.picture import save_animation, save_strip
+    from roboyard.people.anthropometry import BodyDimensions
+    from roboyard.people.body import make_person_model
+    from roboyard.people.clip_library import find_clip
+    from roboyard.simulation.clip_images import save_clip_animation, save_clip_strip
 
     validate_output_path("--picture", image, (*PHOTO_SUFFIXES, ".gif"))
-    body = make_body(Physique.of_height(height))
+    body = make_person_model(BodyDimensions.from_height(height))
     clip = find_clip(file)
     if image is not None:
-        (save_animation if image.suffix.lower() == ".gif" else save_strip)(clip, body, image)
+        (save_clip_animation if image.suffix.lower() == ".gif" else save_clip_strip)(clip, body, image)
     print_result({"file": file, **_animation_data(clip, height), "picture": image}, json, _print_animation)
 
 
-def _animation_data(clip: Clip, height: float) -> dict[str, Any]:
-    from roboyard.simulation.people.clip import steps_of
+def _animation_data(clip: AnimationClip, height: float) -> dict[str, Any]:
+    from roboyard.people.clip import measure_foot_slip
 
-    slides = [slide * height for slide in steps_of(clip)]
+    slides = [slide * height for slide in measure_foot_slip(clip)]
     return {
-        "animation": clip.name, "summary": clip.summary, "duration": clip.period, "samples": clip.frames,
-        "repeats": clip.loop, "distance": clip.travel * height, "rotation": clip.turning, "hand": clip.hand,
-        "steps": len(slides), "max_slide": max(slides, default=0.0),
-    }  # fmt: skip
+        "animation": clip.name,
+        "summary": clip.summary,
+        "duration": clip.period,
+        "samples": clip.num_frames,
+        "repeats": clip.loop,
+        "distance": clip.travel_per_period * height,
+        "rotation": clip.yaw_per_period,
+        "hand": clip.reaching_hand,
+        "steps": len(slides),
+        "max_slide": max(slides, default=0.0),
+    }
 
 
 def _print_animation(result: dict[str, Any]) -> None:

@@ -18,8 +18,8 @@ from roboyard.manipulation.thesis.inverse import Scale
 from roboyard.manipulation.thesis.looking import on_places
 from roboyard.messages import msg
 from roboyard.messages.convert import jpeg_to_msg
-from roboyard.vision.discs.thesis import ThesisDisc, draw_thesis_discs, thesis_discs
-from roboyard.vision.nodes.camera_input import CameraInput, View
+from roboyard.vision.discs.reference_detectors import ThesisDisc, detect_discs_thesis, draw_thesis_discs
+from roboyard.vision.nodes.camera_subscriber import CameraImage, CameraSubscriber
 
 _CONTROL: Final = JointControl()
 _REST: Final = 0.1 * _CONTROL.end_speed
@@ -98,7 +98,7 @@ class ThesisDoer:
         self._positions = node.publisher(doings.positions, msg.JointPositions)
         self._gripper = node.publisher(doings.fingers, msg.JointPositions)
         self._kept = node.publisher("discs/image/compressed", msg.CompressedImage)
-        self._camera = CameraInput(node, doings.image, doings.info, doings.depth, "", self._on_view)
+        self._camera = CameraSubscriber(node, doings.image, doings.info, doings.depth, "", self._on_view)
         node.subscribe("joint_states", msg.JointState, self._on_joints)
 
     @property
@@ -118,10 +118,10 @@ class ThesisDoer:
             seconds = ask.seconds
         self._due_ns = self._node.now_ns + round(seconds * 1e9)
         if isinstance(ask, Glance):
-            self._camera.listen()
+            self._camera.set_enabled()
             self._run(np.array([ask.speed, *[0.0] * (len(self._joints) - 1)]))
         elif isinstance(ask, Reach):
-            self._camera.listen(False)
+            self._camera.set_enabled(False)
             self._goal = np.zeros(0)
         elif isinstance(ask, Fingers):
             self._goal = np.clip(0.5 * ask.opening / _FINGER_MM, 0.0, 1.0) * np.array(list(self._fingers.values()))
@@ -152,8 +152,8 @@ class ThesisDoer:
 
     def _late(self, ask: Ask) -> Outcome:
         if isinstance(ask, Glance):
-            silent = self._camera.silent(self._due_ns - round(self._doings.look_time * 1e9))
-            cause, text = next((one for one in (self._camera.trouble, silent) if one[0]), ("", "no picture"))
+            silent = self._camera.find_stale_topic(self._due_ns - round(self._doings.look_time * 1e9))
+            cause, text = next((one for one in (self._camera.error, silent) if one[0]), ("", "no picture"))
             return Outcome(Cause.CAMERA_SILENT, f"{cause}: {text}" if cause else text)
         self._run(np.zeros(len(self._joints)))
         what = "the fingers" if isinstance(ask, Fingers) else "the joints"
@@ -204,18 +204,18 @@ class ThesisDoer:
         self._open = np.array([where.get(name, np.nan) for name in self._fingers])
 
     # -- pictures ------------------------------------------------------------------------------------------------------
-    def _on_view(self, view: View) -> None:
+    def _on_view(self, view: CameraImage) -> None:
         ask = self._ask
         if not isinstance(ask, Glance) or view.depth is None:
             return
         thesis = self._thesis
-        found = thesis_discs(view.image, view.depth, thesis.discs(ask.polarity, ask.mode), thesis.camera)
+        found = detect_discs_thesis(view.image, view.depth, thesis.discs(ask.polarity, ask.mode), thesis.camera)
         seen = _sightings(found)
         if ask.on_places > 0.0:
-            places = thesis_discs(view.image, view.depth, thesis.discs("black", "pair"), thesis.camera)
+            places = detect_discs_thesis(view.image, view.depth, thesis.discs("black", "pair"), thesis.camera)
             seen = on_places(seen, _sightings(places), ask.on_places)
         if ask.shown:
-            self._kept.publish(jpeg_to_msg(draw_thesis_discs(view.image, found), view.frame, view.time_ns))
+            self._kept.publish(jpeg_to_msg(draw_thesis_discs(view.image, found), view.frame_id, view.time_ns))
         self._end(Outcome(seen=seen))
 
     # -- state ---------------------------------------------------------------------------------------------------------
@@ -224,7 +224,7 @@ class ThesisDoer:
         return {
             "ask": self._ask, "due": self._due_ns, "goal": self._goal, "sent": self._sent, "still": self._still,
             "angles": self._angles, "speeds": self._speeds, "open": self._open, "camera": self._camera.save_state(),
-            "listens": self._camera.listens,
+            "listens": self._camera.is_enabled,
         }  # fmt: skip
 
     def load_state(self, saved: dict[str, Any]) -> None:
@@ -233,7 +233,7 @@ class ThesisDoer:
         self._sent, self._still = saved["sent"], saved["still"]
         self._angles, self._speeds, self._open = saved["angles"], saved["speeds"], saved["open"]
         self._camera.load_state(saved["camera"])
-        self._camera.listen(saved["listens"])
+        self._camera.set_enabled(saved["listens"])
 
 
 def _positions(names: tuple[str, ...], values: Array, unit: str) -> Any:

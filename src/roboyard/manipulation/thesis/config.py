@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 from roboyard.config import parameter
 from roboyard.errors import ConfigError
-from roboyard.vision.discs.config import DiscConfig, Mode, Polarity
-from roboyard.vision.discs.thesis import ThesisCamera
+from roboyard.vision.discs.disc_detector import DiscConfig, Mode, Polarity
+from roboyard.vision.discs.reference_detectors import ThesisCamera
 
 Pose = tuple[float, float, float, float]
 """Joints 2 to 5 [degrees]."""

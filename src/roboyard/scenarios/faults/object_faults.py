@@ -17,6 +17,7 @@ from roboyard.geometry import SE3
 from roboyard.grids.terrain import Terrain
 from roboyard.messages.convert import vector_to_array
 from roboyard.messages.time import to_nanoseconds
+from roboyard.physics.world import link_pose, set_pose
 from roboyard.scenarios.faults.schema import (
     FaultContext,
     FaultEffect,
@@ -27,8 +28,6 @@ from roboyard.scenarios.faults.schema import (
 )
 from roboyard.scenarios.run_builder import SimulatedRunBuilder
 from roboyard.scenarios.world.terrain import TERRAIN_MODEL, terrain_model
-from roboyard.simulation.carrying import put
-from roboyard.simulation.truth import link_pose
 
 _DROP_DISTANCE = 0.07
 """Distance of a dropped object from the gripper, and its least distance from other objects [m]."""
@@ -155,7 +154,7 @@ class KnockOverFault(_ObjectFaultConfig):
     def apply(self, scene: ObjectScene) -> str:
         """Put the object on its side."""
         x, y, z = (float(value) for value in scene.pose.translation)
-        put(scene.run.simulation, scene.name, scene.lying_pose(x, y, z))
+        set_pose(scene.run.simulation, scene.name, scene.lying_pose(x, y, z))
         return f"{scene.name} was knocked over"
 
 
@@ -177,7 +176,7 @@ class DropObjectFault(_ObjectFaultConfig):
 
     def apply(self, scene: ObjectScene) -> str:
         """Put the object on the floor beside the gripper."""
-        put(scene.run.simulation, scene.name, scene.lying_pose(*scene.drop_position(), 0.0))
+        set_pose(scene.run.simulation, scene.name, scene.lying_pose(*scene.drop_position(), 0.0))
         return f"{scene.name} slipped out of the hand"
 
 
@@ -195,7 +194,7 @@ class PushObjectsTogetherFault(_ObjectFaultConfig):
         distance = half_length(models[scene.name].model) + half_length(models[other].model) + _CONTACT_GAP
         x, y, z = (float(value) for value in scene.pose.translation)
         pose = SE3.from_xyz_rpy((x + distance * math.cos(angle), y + distance * math.sin(angle), z))
-        put(scene.run.simulation, other, pose)
+        set_pose(scene.run.simulation, other, pose)
         return f"{other} was pushed to {scene.name}"
 
 
@@ -213,7 +212,7 @@ class OccupyPlaceFault(_ObjectFaultConfig):
 
         other = max(scene.others, key=distance_to)
         x, y, z = (float(value) for value in scene.reference)
-        put(scene.run.simulation, other, SE3.from_xyz_rpy((x, y, z + 1e-3)))
+        set_pose(scene.run.simulation, other, SE3.from_xyz_rpy((x, y, z + 1e-3)))
         return f"{other} was put where a thing shall stand"
 
 
@@ -249,7 +248,7 @@ def _object_poses(run: SimulatedRunBuilder, *, static: bool) -> dict[str, SE3]:
     """Return the poses of the scenario's objects that can be moved, or of those that cannot."""
     models = run.simulation.models
     return {
-        name: run.simulation.truth(name).T_world_base
+        name: run.simulation.ground_truth(name).T_world_base
         for name in run.objects
         if name in models and models[name].model.static == static
     }
@@ -259,7 +258,7 @@ def _gripper_position(run: SimulatedRunBuilder, robot_name: str) -> NDArray[np.f
     """Return the (3,) middle between the fingers in the world [m]; without a gripper that of the robot's base."""
     robot = run.robots[robot_name]
     links = [link for gripper in robot.groups.grippers.values() for link in gripper.links]
-    link_ids = run.simulation.placement(robot_name).links
+    link_ids = run.simulation.addresses(robot_name).links
     if not links:
         return np.asarray(robot.truth.T_world_base.translation)
     positions = np.array([link_pose(run.simulation.data, link_ids[link]).translation for link in links])

@@ -44,7 +44,7 @@ class SimulatedFaultEffect(FaultEffect):
     def start(self) -> str | None:
         """Start the fault, unless its model was removed."""
         if isinstance(self._fault, GroundFault) or self._fault.model in self._simulation.models:
-            self._simulation.faults.begin(self._name, self._fault)
+            self._simulation.faults.start(self._name, self._fault)
         return None
 
     def end(self) -> None:
@@ -93,7 +93,7 @@ class DepthDropoutFault(_SensorFaultConfig):
 
     def sensor_fault(self, robot: str) -> tuple[SensorFault, str]:
         """Return a depth camera without depth."""
-        return SensorFault(robot, self.sensor, "blind"), "is blind"
+        return SensorFault(robot, self.sensor, "no_depth"), "is blind"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -105,7 +105,7 @@ class LowLightFault(_SensorFaultConfig):
     def sensor_fault(self, robot: str) -> tuple[SensorFault, str]:
         """Return a camera with less light."""
         text = f"sees {100.0 * self.brightness:g} % of the light"
-        return SensorFault(robot, self.sensor, "dark", self.brightness), text
+        return SensorFault(robot, self.sensor, "dim", self.brightness), text
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -14,6 +14,8 @@ from roboyard.description import Box, Collision, Cylinder, Inertial, Link, Mater
 from roboyard.description.extent import POSE_FORMAT, Pose
 from roboyard.errors import ConfigError
 from roboyard.geometry import SE2, SE3
+from roboyard.physics.compiled_world import FrictionPatch
+from roboyard.physics.world import free_joint_addresses, set_planar_pose
 from roboyard.scenarios.faults.robot_faults import SimulatedFaultEffect
 from roboyard.scenarios.faults.schema import (
     ActionEffect,
@@ -26,9 +28,7 @@ from roboyard.scenarios.faults.schema import (
     TriggeredFault,
     unknown_value_error,
 )
-from roboyard.simulation.carrying import carry, free_base
 from roboyard.simulation.faults import GroundFault
-from roboyard.simulation.surface_tables import Patch
 
 _PlanarPose = Annotated[tuple[float, float, float], ValueConstraint(units=("m", "m", "rad"))]
 _SHAPE_DENSITY = 150.0
@@ -166,7 +166,7 @@ class DeviceCommandFault(TriggeredFault):
 
         def send_command() -> None:
             if self.name in devices:  # another fault may have removed it
-                devices[self.name].move(self.value)
+                devices[self.name].set_command(self.value)
 
         return ActionEffect(f"{self.name} moves to {self.value:g}", send_command)
 
@@ -184,11 +184,11 @@ class TeleportFault(RobotFault):
     def create_effect(self, context: FaultContext) -> FaultEffect:
         """Return the effect that moves the robot."""
         simulation, robot, pose = context.run.simulation, self.find_model(context.run), SE2(*self.pose)
-        free_base(simulation, robot)
+        free_joint_addresses(simulation, robot)
 
         def teleport() -> None:
             if robot in simulation.models:  # another fault may have removed it
-                carry(simulation, robot, pose)
+                set_planar_pose(simulation, robot, pose)
 
         return ActionEffect(f"{robot} was carried to {pose.x:g}, {pose.y:g}", teleport)
 
@@ -206,5 +206,5 @@ class LowFrictionFault(LastingFault):
         (x, y, yaw), (length, width) = self.pose, self.size
         description = f"slippery ground ({self.friction:g}) at {x:g}, {y:g}"
         return SimulatedFaultEffect(
-            description, context, GroundFault(Patch(x, y, yaw, length, width, self.friction)), key=""
+            description, context, GroundFault(FrictionPatch(x, y, yaw, length, width, self.friction)), key=""
         )

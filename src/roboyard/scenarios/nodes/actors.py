@@ -18,11 +18,10 @@ from roboyard.hardware.interface import VelocityBase
 from roboyard.messages import action, msg
 from roboyard.messages.convert import pose_to_msg
 from roboyard.messages.convert.poses import pose_to_se2_unchecked
+from roboyard.physics.world import free_joint_addresses, link_pose, set_pose
 from roboyard.scenarios.world.objects import AnnularSector, sample_poses
 from roboyard.simulation import Simulation
-from roboyard.simulation.carrying import free_base, put
-from roboyard.simulation.furniture import FILENAME, furniture_of
-from roboyard.simulation.truth import link_pose
+from roboyard.simulation.moving_devices import PLUGIN_FILENAME, read_moving_device
 
 _PEDESTRIAN_PERIOD = 0.05
 _PEDESTRIAN_ACCELERATION = 1.5
@@ -369,7 +368,9 @@ class ObjectRelocationNode(Node[ObjectRelocationNodeConfig]):
         return AnnularSector((values[0], values[1]), (values[2], values[3]), (values[4], values[5]))
 
     def _tick(self) -> None:
-        truths = {name: self.simulation.truth(name) for name in self._object_names if name in self.simulation.models}
+        truths = {
+            name: self.simulation.ground_truth(name) for name in self._object_names if name in self.simulation.models
+        }
         positions = {name: (float(state.T_world_base.x), float(state.T_world_base.y)) for name, state in truths.items()}
         for name, truth in truths.items():
             is_at_rest = float(np.abs(truth.linear_velocity).max()) < _MAX_SPEED_AT_REST
@@ -395,26 +396,27 @@ class ObjectRelocationNode(Node[ObjectRelocationNodeConfig]):
             hand_position is not None and math.dist(hand_position, (pose.x, pose.y)) < self.config.hand_clearance
         ) or self._is_near_person((pose.x, pose.y)):
             return False
-        first, _ = free_base(self.simulation, name)
+        first, _ = free_joint_addresses(self.simulation, name)
         height = float(self.simulation.data.qpos[first + 2]) + self.config.height_offset
-        put(self.simulation, name, SE2(pose.x, pose.y, pose.theta).to_se3(max(height, 0.0) + 1e-4))
+        set_pose(self.simulation, name, SE2(pose.x, pose.y, pose.theta).to_se3(max(height, 0.0) + 1e-4))
         positions[name] = (pose.x, pose.y)
         self.log.info(f"{name} was laid out anew at {pose.x:.3f}, {pose.y:.3f}")
         return True
 
     def _is_near_person(self, position: tuple[float, float]) -> bool:
         """Return whether a person, above all a hand, is near a point."""
-        soft_bodies = self.simulation.flesh
+        soft_bodies = self.simulation.compliant_bodies
         rows = [row for links in soft_bodies.rows.values() for row in links.values()]
         return any(
-            math.dist(position, (x, y)) < self.config.person_clearance for x, y, _ in soft_bodies.places[rows].tolist()
+            math.dist(position, (x, y)) < self.config.person_clearance
+            for x, y, _ in soft_bodies.positions[rows].tolist()
         )
 
     def _hand_position(self) -> tuple[float, float] | None:
         if not self.config.robot or self.config.robot not in self.simulation.models:
             return None
         x, y, _ = link_pose(
-            self.simulation.data, self.simulation.placement(self.config.robot).links[self.config.hand_link]
+            self.simulation.data, self.simulation.addresses(self.config.robot).links[self.config.hand_link]
         ).translation
         return float(x), float(y)
 
@@ -475,17 +477,17 @@ def belt_surfaces(simulation: Simulation) -> dict[str, BeltSurface]:
     """Return the surfaces of all straight belts by the names of their models: boxes that transport along an edge."""
     surfaces = {}
     for name, handle in simulation.models.items():
-        plugins = [plugin for plugin in handle.model.plugins if plugin.filename == FILENAME]
-        device = furniture_of(handle.model) if plugins else None
+        plugins = [plugin for plugin in handle.model.plugins if plugin.filename == PLUGIN_FILENAME]
+        device = read_moving_device(handle.model) if plugins else None
         if device is None or device.kind != "conveyor":
             continue
-        link = next(candidate for candidate in handle.model.links if candidate.name == device.part)
+        link = next(candidate for candidate in handle.model.links if candidate.name == device.element)
         box = next((candidate for candidate in link.collisions if isinstance(candidate.geometry, Box)), None)
         if box is None or not isinstance(box.geometry, Box) or abs(abs(device.direction[0]) - 1.0) > 1e-6:
             continue
         length, width, height = box.geometry.size
         top = SE3.from_xyz_rpy((0.0, 0.0, 0.5 * height), (0.0, 0.0, 0.0 if device.direction[0] > 0.0 else math.pi))
-        T_world = simulation.truth(name).T_world_base
+        T_world = simulation.ground_truth(name).T_world_base
         surfaces[name] = BeltSurface(T_world @ link.T_model_link @ box.T_link_geom @ top, length, width)
     return surfaces
 
@@ -562,7 +564,7 @@ class BeltFeederNode(Node[BeltFeederNodeConfig]):
             raise ConfigError(
                 f"{list(self.config.spacing)}", location=parameter_location, valid="least and greatest, above 0"
             )
-        self._initial_poses = {name: self.simulation.truth(name).T_world_base for name in self._object_names}
+        self._initial_poses = {name: self.simulation.ground_truth(name).T_world_base for name in self._object_names}
         self._last_placed, self._next_spacing = "", 0.0
         self._waiting_objects = list(self._object_names)
         self.timer(rate=_FEEDER_RATE, callback=self._tick)
@@ -570,9 +572,9 @@ class BeltFeederNode(Node[BeltFeederNodeConfig]):
     def _tick(self) -> None:
         for name in self._object_names:
             if self._is_at_belt_end(name):
-                put(self.simulation, name, self._initial_poses[name])
+                set_pose(self.simulation, name, self._initial_poses[name])
         positions = {
-            name: np.array(self.simulation.truth(name).T_world_base.translation) for name in self._object_names
+            name: np.array(self.simulation.ground_truth(name).T_world_base.translation) for name in self._object_names
         }
         waiting = [name for name in self._object_names if self._is_waiting(positions[name])]
         self._waiting_objects = [name for name in self._waiting_objects if name in waiting]
@@ -584,7 +586,7 @@ class BeltFeederNode(Node[BeltFeederNodeConfig]):
             self._place_on_belt(self._waiting_objects.pop(0))
 
     def _is_at_belt_end(self, name: str) -> bool:
-        point = np.array(self.simulation.truth(name).T_world_base.translation)
+        point = np.array(self.simulation.ground_truth(name).T_world_base.translation)
         return any(
             distance is not None and distance >= belt.length - self.config.end_margin
             for belt in self._belts.values() for distance in [belt.distance_along(point)]
@@ -595,7 +597,7 @@ class BeltFeederNode(Node[BeltFeederNodeConfig]):
             return False
         if not self.config.robot:
             return True
-        base = self.simulation.truth(self.config.robot).T_world_base.translation
+        base = self.simulation.ground_truth(self.config.robot).T_world_base.translation
         return math.dist(point[:2], base[:2]) >= self.config.robot_radius
 
     def _place_on_belt(self, name: str) -> None:
@@ -609,6 +611,6 @@ class BeltFeederNode(Node[BeltFeederNodeConfig]):
             (self.config.start_margin - 0.5 * belt.length, lateral_offset, 1e-4),
             (0.0, 0.0, self.config.yaw + yaw_noise),
         )
-        put(self.simulation, name, belt.T_world_belt @ T_belt_object)
+        set_pose(self.simulation, name, belt.T_world_belt @ T_belt_object)
         self._last_placed = name
         self.log.info(f"{name} was laid on {self.config.belt}")

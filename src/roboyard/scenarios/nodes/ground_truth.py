@@ -17,9 +17,9 @@ from roboyard.grids.height_map import HeightMap
 from roboyard.messages import msg
 from roboyard.messages.convert import grid_to_msg, transforms_to_msg
 from roboyard.messages.convert.grid_maps import heights_to_msg
+from roboyard.physics.compiled_world import COLLISION_GROUP
 from roboyard.scenarios.ground_truth import ground_truth_map
 from roboyard.simulation import Simulation
-from roboyard.simulation.naming import COLLISION
 
 
 class GroundTruthMapNodeConfig(Config):
@@ -50,7 +50,7 @@ class GroundTruthMapNode(Node[GroundTruthMapNodeConfig]):
         simulation = self.simulation
         robots = [name for name, handle in simulation.models.items() if handle.is_robot]
         robot_positions = [
-            (float(x), float(y)) for x, y, _ in (simulation.truth(name).pose.translation for name in robots)
+            (float(x), float(y)) for x, y, _ in (simulation.ground_truth(name).pose.translation for name in robots)
         ]
         try:
             grid = ground_truth_map(
@@ -133,7 +133,7 @@ def ground_truth_elevation(
     """
     model, data = simulation.model, simulation.data
     enabled_groups, groups = np.zeros(6, np.uint8), model.geom_group.copy()
-    enabled_groups[COLLISION] = 1
+    enabled_groups[COLLISION_GROUP] = 1
     elevation = np.full(shape, np.nan)
     geom, direction = np.zeros(1, np.int32), np.array([0.0, 0.0, -1.0])
     try:
@@ -191,7 +191,7 @@ class ObjectGroundTruthNode(Node):
         self.timer(rate=_PRESENCE_RATE, callback=self._check_presence)
 
     def _pose(self, name: str) -> SE3:
-        return self.simulation.truth(name).T_world_base
+        return self.simulation.ground_truth(name).T_world_base
 
     def _check_presence(self) -> None:
         count = sum(name in self.simulation.models for name in self.objects)

@@ -9,10 +9,10 @@ from roboyard.config import Config, parameter
 from roboyard.description.extent import bounding_box
 from roboyard.geometry import SE3
 from roboyard.messages import msg
+from roboyard.messages.convert.detections import make_detection, make_detection_array
 from roboyard.scenarios.nodes.actors import movable_objects
 from roboyard.scenarios.nodes.ground_truth import FRAME
 from roboyard.simulation import Simulation
-from roboyard.vision.nodes.detections import detection, detections
 
 
 class SimulatedDetectorNodeConfig(Config):
@@ -53,9 +53,9 @@ class SimulatedDetectorNode(Node[SimulatedDetectorNodeConfig]):
         found = []
         for name in self._object_names:
             if name in self.simulation.models:
-                T = self.simulation.truth(name).T_world_base @ self._sample_error()
-                found.append(detection(FRAME, self.now_ns, T, self._sizes[name], name, 1.0, covariance))
-        self._publisher.publish(detections(FRAME, self.now_ns, found))
+                T = self.simulation.ground_truth(name).T_world_base @ self._sample_error()
+                found.append(make_detection(FRAME, self.now_ns, T, self._sizes[name], name, 1.0, covariance))
+        self._publisher.publish(make_detection_array(FRAME, self.now_ns, found))
 
     def _sample_error(self) -> SE3:
         x, y, z = self.random.normal(0.0, self.config.position_noise, 3).tolist()

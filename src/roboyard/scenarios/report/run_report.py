@@ -23,7 +23,7 @@ from roboyard.scenarios.report.scene_images import SceneImageRenderer
 from roboyard.scenarios.run_folder import RunFolder
 from roboyard.scenarios.world.free_space import top_down_map
 from roboyard.simulation import Simulation
-from roboyard.simulation.floor_plan import floor_plan
+from roboyard.simulation.ground_truth_maps import make_floor_plan
 
 CollectorT = TypeVar("CollectorT", bound=MetricCollector)
 
@@ -212,7 +212,7 @@ def _floor_plan_source(world: World | Simulation | None) -> Callable[[float], Fl
     if world is None:
         return None
     source = world.model if isinstance(world, Simulation) else world
-    return lambda resolution: floor_plan(source, resolution=resolution)
+    return lambda resolution: make_floor_plan(source, resolution=resolution)
 
 
 def _read_log(recording: Recording) -> list[tuple[float, str, str, str]]:

@@ -11,11 +11,11 @@ import numpy as np
 
 from roboyard.messages.convert import pose_to_se3
 from roboyard.record import Recording
+from roboyard.rendering.cameras import look_at
+from roboyard.rendering.ray_renderer import RayRenderer
 from roboyard.scenarios.ground_truth import DepthComparison
 from roboyard.scenarios.scene_replay import SceneReplay
 from roboyard.simulation import Simulation
-from roboyard.simulation.render.camera import look_at
-from roboyard.simulation.render.rays import RayRenderer
 
 _IMAGE_SIZE = (420, 300)
 _CAMERA_DISTANCE, _CAMERA_HEIGHT = 1.9, 0.7

@@ -12,12 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from roboyard.compute.kernel_folders import cache_root
+from roboyard.compute.random import make_generator
 from roboyard.config import RegisteredName, ValueConstraint, atomic_path, parameter
 from roboyard.config.registry import Registry
 from roboyard.description import Model, World
 from roboyard.description.model import Light, Link
 from roboyard.errors import ConfigError
-from roboyard.simulation.randomness import generator
 
 FLOOR_VISUAL = "floor"
 """Name of the visuals that ``appearance.floor`` textures."""
@@ -129,7 +129,7 @@ class AppearanceConfig:
 
 def apply_appearance(world: World, appearance: AppearanceConfig, seed: int) -> World:
     """Return the world with the light and the floor texture that the configuration gives or that the seed draws."""
-    rng = generator(seed, "looks")
+    rng = make_generator(seed, "looks")
     light = (
         appearance.light_scale
         if isinstance(appearance.light_scale, float | int)

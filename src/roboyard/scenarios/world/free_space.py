@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from roboyard.description import World
 from roboyard.grids.floor_plan import TopDownMap
 from roboyard.simulation import Simulation
-from roboyard.simulation.floor_plan import floor_plan
+from roboyard.simulation.ground_truth_maps import make_floor_plan
 
 _LOW_CUTS, _TALL_CUTS = (0.05, 0.15), (0.3, 0.6)
 """Heights of the cuts: what a robot would touch, and what its sensors cannot see over [m]."""
@@ -35,11 +35,17 @@ def top_down_map(world: World | Simulation, *, excluded_actors: Collection[str] 
     simulation = world if isinstance(world, Simulation) else Simulation(world)
     model, data = simulation.model, simulation.data
     heights = (*_LOW_CUTS, *_TALL_CUTS)
-    extents = [floor_plan(model, height=height, resolution=0.5, margin=_MARGIN).extent for height in heights]
+    extents = [make_floor_plan(model, height=height, resolution=0.5, margin=_MARGIN).extent for height in heights]
     if excluded_actors is not None:
         extents += [
-            floor_plan(
-                model, data, height=height, resolution=0.5, margin=_MARGIN, moving=True, without=tuple(excluded_actors)
+            make_floor_plan(
+                model,
+                data,
+                height=height,
+                resolution=0.5,
+                margin=_MARGIN,
+                include_moving=True,
+                excluded_models=tuple(excluded_actors),
             ).extent
             for height in heights
         ]
@@ -50,21 +56,23 @@ def top_down_map(world: World | Simulation, *, excluded_actors: Collection[str] 
     bounds = (low_x, high_x, low_y, high_y)
 
     def cut_at(heights: tuple[float, ...]) -> NDArray[np.bool_]:
-        plans = [floor_plan(model, height=height, resolution=resolution, bounds=bounds).occupied for height in heights]
+        plans = [
+            make_floor_plan(model, height=height, resolution=resolution, bounds=bounds).occupied for height in heights
+        ]
         return reduce(np.logical_or, plans)
 
     low_obstacles, tall_obstacles = cut_at(_LOW_CUTS), cut_at(_TALL_CUTS)
     movable_obstacles = None
     if excluded_actors is not None:
         cuts = (
-            floor_plan(
+            make_floor_plan(
                 model,
                 data,
                 height=height,
                 resolution=resolution,
                 bounds=bounds,
-                moving=True,
-                without=tuple(excluded_actors),
+                include_moving=True,
+                excluded_models=tuple(excluded_actors),
             ).occupied
             for height in heights
         )

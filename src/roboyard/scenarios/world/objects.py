@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from roboyard.bringup.catalog import OBJECTS
+from roboyard.compute.random import make_generator
 from roboyard.config import parameter
 from roboyard.description import Model, World, load_model
 from roboyard.description.extent import POSE_FORMAT, Pose, to_world_pose
@@ -17,7 +18,6 @@ from roboyard.description.model import PlacedModel
 from roboyard.errors import ConfigError, InputError, RoboyardError
 from roboyard.geometry import SE2
 from roboyard.scenarios.world.appearance import AppearanceConfig, apply_appearance
-from roboyard.simulation.randomness import generator
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -100,7 +100,7 @@ def _place_objects(
             poses = (
                 [entry.pose]
                 if entry.pose is not None
-                else _sample_object_poses(entry, generator(seed, f"things.{name}"), occupied)
+                else _sample_object_poses(entry, make_generator(seed, f"things.{name}"), occupied)
             )
         except ConfigError:
             raise

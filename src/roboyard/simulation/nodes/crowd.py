@@ -1,4 +1,4 @@
-"""A crowd on the bus: people who walk from place to place and keep out of each other's way."""
+"""Node that moves a crowd: people walk between waypoints and avoid each other, robots and walls."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from numpy.typing import NDArray
 
 from roboyard.bus import Node, resource
 from roboyard.config import Config, parameter
-from roboyard.simulation.engine import Simulation
+from roboyard.people.crowd import CrowdSettings, compute_crowd_velocities
 from roboyard.simulation.nodes.person import PersonNode
-from roboyard.simulation.people.crowd import CrowdSettings, crowd_velocities
-from roboyard.simulation.people.ways import Ways
+from roboyard.simulation.simulation import Simulation
+from roboyard.simulation.walking_map import WalkingMap
 
-THERE = 0.4
-"""So near a place it counts as reached [m]."""
+ARRIVAL_DISTANCE = 0.4
+"""Distance at which a waypoint is reached [m]."""
 
 
 class CrowdNodeConfig(Config):
@@ -23,53 +23,58 @@ class CrowdNodeConfig(Config):
 
     crowd: CrowdSettings = parameter(factory=CrowdSettings)
     robot_radius: float = parameter(
-        0.4, unit="m", low=0.0, high=5.0, doc="that people keep off robots' middles", runtime=True
+        0.4, unit="m", low=0.0, high=5.0, doc="distance that people keep from the centers of robots", runtime=True
     )
-    rate: float = parameter(20.0, unit="Hz", low=2.0, high=200.0, doc="of decisions")
+    rate: float = parameter(20.0, unit="Hz", low=2.0, high=200.0, doc="rate of the velocities")
 
 
 class CrowdNode(Node[CrowdNodeConfig]):
-    """Steers people by the social force model: round their places, again and again, past each other, robots and walls.
+    """Moves people by the social force model: repeatedly between waypoints, around each other, robots and walls.
 
-    Who is steered is busy: goals for their actions are refused.
+    These people are busy: goals for their actions are rejected.
     """
 
-    state_fields = ("_next", "_velocities")
+    state_fields = ("_next_waypoints", "_velocities")
 
     simulation: Simulation = resource(Simulation)
     people: tuple[PersonNode, ...] = resource(tuple)
-    routes: tuple[tuple[tuple[float, float], ...], ...] = resource(tuple)
-    ways: Ways = resource(Ways)
+    waypoints: tuple[tuple[tuple[float, float], ...], ...] = resource(tuple)
+    walking_map: WalkingMap = resource(WalkingMap)
 
     def setup(self) -> None:
         """Begin."""
-        self._next = [0] * len(self.people)
+        self._next_waypoints = [0] * len(self.people)
         self._velocities = [[0.0, 0.0] for _ in self.people]
-        self.timer(rate=self.config.rate, callback=self._tick)
+        self.timer(rate=self.config.rate, callback=self._step)
 
-    def _tick(self) -> None:
-        places = np.array([one.person.place[:2] for one in self.people])
-        goals = np.empty_like(places)
-        for k, route in enumerate(self.routes):
-            if math.dist(places[k], route[self._next[k]]) < THERE:
-                self._next[k] = (self._next[k] + 1) % len(route)
-            goals[k] = route[self._next[k]]
-        velocities = crowd_velocities(
-            places, np.array(self._velocities), goals, self._others(places), 1.0 / self.config.rate, self.config.crowd
+    def _step(self) -> None:
+        positions = np.array([node.person.pose[:2] for node in self.people])
+        goals = np.empty_like(positions)
+        for k, person_waypoints in enumerate(self.waypoints):
+            if math.dist(positions[k], person_waypoints[self._next_waypoints[k]]) < ARRIVAL_DISTANCE:
+                self._next_waypoints[k] = (self._next_waypoints[k] + 1) % len(person_waypoints)
+            goals[k] = person_waypoints[self._next_waypoints[k]]
+        velocities = compute_crowd_velocities(
+            positions,
+            np.array(self._velocities),
+            goals,
+            self._find_obstacles(positions),
+            1.0 / self.config.rate,
+            self.config.crowd,
         )
         self._velocities = velocities.tolist()
-        for one, (x, y) in zip(self.people, self._velocities, strict=True):
-            one.person.steer((x, y))
+        for node, (x, y) in zip(self.people, self._velocities, strict=True):
+            node.person.set_walking_velocity((x, y))
 
-    def _others(self, places: NDArray[np.float64]) -> NDArray[np.float64]:
-        """(k, 3) robots, and what each is nearest to."""
-        found = []
+    def _find_obstacles(self, positions: NDArray[np.float64]) -> NDArray[np.float64]:
+        """(k, 3) robots, and the nearest obstacle of each person."""
+        obstacles = []
         for name, handle in self.simulation.models.items():
             if handle.is_robot:
-                x, y, _ = self.simulation.truth(name).pose.xyz
-                found.append((float(x), float(y), self.config.robot_radius))
-        for x, y in places.tolist():
-            wall = self.ways.nearest((x, y))
+                x, y, _ = self.simulation.ground_truth(name).pose.xyz
+                obstacles.append((float(x), float(y), self.config.robot_radius))
+        for x, y in positions.tolist():
+            wall = self.walking_map.nearest_obstacle((x, y))
             if wall is not None:
-                found.append((*wall, 0.0))
-        return np.array(found).reshape(-1, 3)
+                obstacles.append((*wall, 0.0))
+        return np.array(obstacles).reshape(-1, 3)

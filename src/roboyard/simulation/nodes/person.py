@@ -1,8 +1,9 @@
-"""A person on the bus: two actions of which one goal runs at a time, and what they do and where they are."""
+"""Nodes that move people: a person with two actions, its hand tasks, and an actor of an SDF world."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import asdict, dataclass
 from functools import partial
 from typing import Any
 
@@ -11,36 +12,165 @@ import numpy as np
 from roboyard.bus import GoalHandle, Node, resource
 from roboyard.compute import expect_kernels
 from roboyard.config import Config, parameter
+from roboyard.errors import RoboyardError
 from roboyard.geometry import SE2, quaternions
+from roboyard.geometry.arrays import Array
 from roboyard.messages import action, msg
 from roboyard.messages.convert import make_header, pose_to_msg
-from roboyard.simulation.engine import Simulation
-from roboyard.simulation.flesh_loop import lead_on
-from roboyard.simulation.nodes.deeds import Deeds
-from roboyard.simulation.people.body import Body, pressed_region
-from roboyard.simulation.people.clip import Clip
-from roboyard.simulation.people.hands import Hands
-from roboyard.simulation.people.movement import RefusedError
-from roboyard.simulation.people.person import Person, State
-from roboyard.simulation.people.reaching import bend
-from roboyard.simulation.people.skeleton import PARTS, combined
-from roboyard.simulation.people.ways import Ways
+from roboyard.people.actor_player import ActorPlayer
+from roboyard.people.animation_player import lean_trunk
+from roboyard.people.body import PersonModel, contact_region
+from roboyard.people.clip import AnimationClip
+from roboyard.people.hands import PersonHands
+from roboyard.people.person import Person, PersonActivity
+from roboyard.people.skeleton import PARTS, compose_poses
+from roboyard.people.walking_path import PersonGoalError
+from roboyard.physics.kernels.compliant_bodies import start_motion
+from roboyard.simulation.simulation import Simulation
+from roboyard.simulation.walking_map import WalkingMap
 
-_TOLD = 10.0
-"""How often the state is told while nothing changes [Hz]."""
+
+@dataclass
+class HandTask:
+    """A task of one hand: to grasp or to release an object.
+
+    Attributes:
+        hand: "left" or "right".
+        object_name: Object to grasp; empty: the hand releases its object.
+        timeout: How long the hand waits for the other party of a hand-over [s].
+        is_done: Whether the object has been grasped or released.
+        failure: Why the task failed; empty: it has not.
+        elapsed: How long the hand has waited [s].
+    """
+
+    hand: str
+    object_name: str = ""
+    timeout: float = 0.0
+    is_done: bool = False
+    failure: str = ""
+    elapsed: float = 0.0
+
+
+class HandTasks:
+    """Executes the hand tasks that the goals of a person's animations contain.
+
+    Args:
+        person: Who.
+        hands: Theirs.
+    """
+
+    def __init__(self, person: Person, hands: PersonHands) -> None:
+        self._person, self._hands = person, hands
+        self.task: HandTask | None = None
+
+    def find_grip_position(self, goal: Any, hand: str) -> Array | None:
+        """(3,) where the hand is to grip for a roboyard_msgs/ActorAnimation goal, or None.
+
+        Raises:
+            PersonGoalError: The goal is contradictory.
+        """
+        if not (0.0 <= goal.hold_timeout < 1e6):
+            raise PersonGoalError(f"a hold_timeout of {goal.hold_timeout:g} s", "invalid", "0 or more")
+        if goal.grasp_object and goal.release:
+            raise PersonGoalError("grasp_object and release at once", "invalid", "one of them")
+        if (goal.grasp_object or goal.release) and not hand:
+            raise PersonGoalError(f"animation {goal.animation_name!r} has no reaching hand", "invalid", "one that does")
+        grasped_objects = self._hands.grasped_objects
+        if goal.release and hand not in grasped_objects:
+            raise PersonGoalError(f"the {hand} hand holds no object", "invalid", "grasp an object first")
+        if goal.grasp_object and hand in grasped_objects:
+            raise PersonGoalError(
+                f"the {hand} hand holds {grasped_objects[hand]} already", "invalid", "release it first"
+            )
+        if not goal.has_target:
+            return None
+        position = np.array([goal.target.x, goal.target.y, goal.target.z])
+        return self._hands.grip_position_for(hand, position, self._person.pose) if goal.release else position
+
+    def start(self, goal: Any, hand: str) -> None:
+        """Start the hand task of a goal. Raises PersonGoalError where the object cannot be held."""
+        if goal.grasp_object:
+            try:
+                self._hands.reserve(hand, goal.grasp_object)
+            except RoboyardError as error:
+                raise PersonGoalError(str(error), "invalid") from None
+        self.task = HandTask(hand, goal.grasp_object, goal.hold_timeout) if goal.grasp_object or goal.release else None
+
+    def step(self, dt: float) -> None:
+        """Advance by ``dt`` [s], after the person's own step."""
+        task = self.task
+        self._hands.move_grasped_objects(
+            self._person.pose, task.hand if task is not None and self._person.is_holding_reach else ""
+        )
+        if task is None or not self._person.is_holding_reach or not self._person.has_reached_target:
+            return
+        task.elapsed += dt
+        if task.object_name and not task.is_done:
+            self._grasp(task)
+        if task.failure or (self._can_carry_off(task) if task.object_name else self._try_release(task)):
+            self._person.is_holding_reach = False
+        elif task.elapsed > task.timeout:
+            task.failure = f"nobody {'let go of it' if task.object_name else 'took it'} within {task.timeout:g} s"
+            self._person.is_holding_reach = False
+            if task.object_name and task.is_done:
+                self._hands.release(task.hand)
+                task.is_done = False
+
+    def finish(self) -> str:
+        """End the task with its animation; return why the task failed, or an empty string."""
+        task, self.task = self.task, None
+        return "" if task is None or task.is_done else task.failure or "the hand did not get there"
+
+    def _grasp(self, task: HandTask) -> None:
+        try:
+            task.failure = self._hands.grasp(task.hand, task.object_name, self._person.pose)
+        except RoboyardError as error:
+            task.failure = str(error)
+        task.is_done = not task.failure
+        if task.is_done and task.timeout:
+            self._hands.pull_gently(task.hand)
+
+    def _can_carry_off(self, task: HandTask) -> bool:
+        """Whether the grasped object can be carried off: at once if there is no timeout."""
+        return not task.timeout or self._hands.is_free(task.hand)
+
+    def _try_release(self, task: HandTask) -> bool:
+        """Release the object if it is pulled, or at once if there is no timeout; return whether it is released."""
+        if task.hand not in self._hands.grasped_objects:
+            task.failure = "it is gone"
+        elif not task.timeout or self._hands.is_pulled(task.hand):
+            self._hands.release(task.hand)
+            task.is_done = True
+        return task.is_done
+
+    # -- state ---------------------------------------------------------------------------------------------------------
+    def save_state(self) -> dict[str, Any]:
+        """Plain data."""
+        return {"task": None if self.task is None else asdict(self.task), "hands": self._hands.save_state()}
+
+    def load_state(self, saved: dict[str, Any]) -> None:
+        """Restore the state that `save_state` returned."""
+        self.task = None if saved["task"] is None else HandTask(**saved["task"])
+        self._hands.load_state(saved["hands"])
+
+
+_STATE_RATE = 10.0
+"""Rate of the state while it does not change [Hz]."""
 
 
 class PersonNodeConfig(Config):
     """Configuration of `PersonNode`."""
 
     model: str = parameter("", doc="name of the body in the simulation")
-    rate: float = parameter(50.0, unit="Hz", low=5.0, high=1000.0, doc="of steps, and so of feedback")
-    pace: float = parameter(1.0, low=0.2, high=3.0, doc="times the clips' own speed, of all that they do")
-    body_rate: float = parameter(10.0, unit="Hz", low=0.0, high=1000.0, doc="of the body's truth; 0: never")
+    rate: float = parameter(50.0, unit="Hz", low=5.0, high=1000.0, doc="rate of the body's motion and of feedback")
+    speed_factor: float = parameter(1.0, low=0.2, high=3.0, doc="factor on the speed of all animations")
+    body_publish_rate: float = parameter(
+        10.0, unit="Hz", low=0.0, high=1000.0, doc="rate of the ground truth of the body; 0: never"
+    )
 
 
 class PersonNode(Node[PersonNodeConfig]):
-    """Leads one person's body through the simulation.
+    """Moves the body of one person in the simulation.
 
     actions: <name>/movement (roboyard_msgs/ActorMovement), <name>/animation (roboyard_msgs/ActorAnimation): one goal at
         a time over both; feedback at every step
@@ -48,159 +178,170 @@ class PersonNode(Node[PersonNodeConfig]):
         /truth/<name>/pose (geometry_msgs/PoseStamped) of the place between the feet;
         /truth/<name>/body (roboyard_msgs/PersonBody)
 
-    A goal is refused with its reason: busy, unknown, unreachable, invalid.  It is accepted when the person has begun.
-    One whose hand took or left nothing, though it should, is aborted: missed.
+    A goal is rejected with its reason (busy, unknown, unreachable, invalid), or accepted when the person starts.
+    A goal whose hand did not grasp or release its object is aborted: missed.
     """
 
-    state_fields = ("_before",)
+    state_fields = ("_previous_positions",)
 
     simulation: Simulation = resource(Simulation)
-    body: Body = resource(Body)
-    ways: Ways = resource(Ways)
-    clips: Callable[[str], Clip] = resource(object)
-    place: SE2 = resource(SE2)
+    body: PersonModel = resource(PersonModel)
+    walking_map: WalkingMap = resource(WalkingMap)
+    find_clip: Callable[[str], AnimationClip] = resource(object)
+    start_pose: SE2 = resource(SE2)
 
     def setup(self) -> None:
-        """Stand where the person begins."""
-        expect_kernels(combined, lead_on, bend)
-        start = (self.place.x, self.place.y, self.place.theta)
+        """Create the person at its start pose."""
+        expect_kernels(compose_poses, start_motion, lean_trunk)
+        pose = (self.start_pose.x, self.start_pose.y, self.start_pose.theta)
         self.person = Person(
-            self.body.skeleton, start, self.clips, partial(self.ways.route, name=self.config.model), self.config.pace
+            self.body.skeleton,
+            pose,
+            self.find_clip,
+            partial(self.walking_map.plan_path, name=self.config.model),
+            self.config.speed_factor,
         )
-        self.hands = Hands(self.simulation, self.config.model, self.body.skeleton.physique.height)
-        self._deeds = Deeds(self.person, self.hands)
+        self.hands = PersonHands(self.simulation, self.config.model, self.body.skeleton.dimensions.height)
+        self._hand_tasks = HandTasks(self.person, self.hands)
         self._goal: GoalHandle | None = None
-        self._before: list[list[float]] = []
-        base, truth = f"/{self.name}", f"/truth/{self.name}"
-        capsules, within = zip(*self.body.capsules.values(), strict=True)
-        self._within = np.array([T.translation for T in within]), np.array([T.quaternion for T in within])
+        self._previous_positions: list[list[float]] = []
+        name_prefix, truth_prefix = f"/{self.name}", f"/truth/{self.name}"
+        capsules, capsule_poses = zip(*self.body.capsules.values(), strict=True)
+        self._capsule_poses = (
+            np.array([T.translation for T in capsule_poses]),
+            np.array([T.quaternion for T in capsule_poses]),
+        )
         self._radii = np.array([capsule.radius for capsule in capsules])
         self._lengths = np.array([capsule.length for capsule in capsules])
         self._radii.flags.writeable = self._lengths.flags.writeable = False  # all messages share them
-        self._state = self.publisher(f"{base}/state", msg.PersonState, latched=True)
-        self._pose = self.publisher(f"{truth}/pose", msg.PoseStamped)
-        self._parts = self.publisher(f"{truth}/body", msg.PersonBody)
-        for name, kind, begin in (
-            ("movement", action.ActorMovement, self._begin_movement),
-            ("animation", action.ActorAnimation, self._begin_animation),
+        self._state_publisher = self.publisher(f"{name_prefix}/state", msg.PersonState, latched=True)
+        self._pose_publisher = self.publisher(f"{truth_prefix}/pose", msg.PoseStamped)
+        self._body_publisher = self.publisher(f"{truth_prefix}/body", msg.PersonBody)
+        for name, kind, start_goal in (
+            ("movement", action.ActorMovement, self._start_movement),
+            ("animation", action.ActorAnimation, self._start_animation),
         ):
-            on_goal = partial(self._on_goal, begin)
-            self.action_server(f"{base}/{name}", kind, on_goal, preempt=False, on_goal_restored=self._on_restored)
-        self._tell()
+            on_goal = partial(self._on_goal, start_goal)
+            self.action_server(
+                f"{name_prefix}/{name}", kind, on_goal, preempt=False, on_goal_restored=self._on_restored
+            )
+        self._publish_state()
         self.timer(rate=self.config.rate, callback=self._step, immediate=True)
-        self.timer(rate=_TOLD, callback=self._tell)
-        if self.config.body_rate > 0.0:
-            self.timer(rate=self.config.body_rate, callback=self._tell_body)
+        self.timer(rate=_STATE_RATE, callback=self._publish_state)
+        if self.config.body_publish_rate > 0.0:
+            self.timer(rate=self.config.body_publish_rate, callback=self._publish_body)
 
     # -- goals ---------------------------------------------------------------------------------------------------------
-    def _on_goal(self, begin: Callable[[Any], None], handle: GoalHandle) -> None:
+    def _on_goal(self, start_goal: Callable[[Any], None], handle: GoalHandle) -> None:
         try:
-            begin(handle.goal)
-        except RefusedError as refused:
-            handle.reject(str(refused), refused.cause)
+            start_goal(handle.goal)
+        except PersonGoalError as error:
+            handle.reject(str(error), error.error_code)
             return
         handle.accept()
         self._goal = handle
         handle.on_cancel = self._on_cancel
-        self._tell()
+        self._publish_state()
 
-    def _begin_movement(self, goal: Any) -> None:
+    def _start_movement(self, goal: Any) -> None:
         q = goal.target.orientation
-        turn = np.array([q.w, q.x, q.y, q.z])
-        length = float(np.linalg.norm(turn))
+        orientation = np.array([q.w, q.x, q.y, q.z])
+        length = float(np.linalg.norm(orientation))
         yaw = None
         if length != 0.0:
             if not 0.5 < length < 2.0:
-                raise RefusedError(f"an orientation of length {length:g}", "invalid", "length 1, or 0 0 0 0 for any")
-            yaw = float(quaternions.to_rpy(turn / length)[2])
+                raise PersonGoalError(f"an orientation of length {length:g}", "invalid", "length 1, or 0 0 0 0 for any")
+            yaw = float(quaternions.to_rpy(orientation / length)[2])
         target = (goal.target.position.x, goal.target.position.y)
-        self.person.move(goal.animation_name, goal.animation_distance, target, yaw, goal.velocity)
+        self.person.walk(goal.animation_name, goal.animation_distance, target, yaw, goal.velocity)
 
-    def _begin_animation(self, goal: Any) -> None:
+    def _start_animation(self, goal: Any) -> None:
         self.person.check_free()
-        hand = goal.hand or self.person.hand_of(goal.animation_name)
-        place = self._deeds.target(goal, hand)
+        hand = goal.hand or self.person.find_reaching_hand(goal.animation_name)
+        target = self._hand_tasks.find_grip_position(goal, hand)
         speed = 1.0 if goal.animation_speed == 0.0 else goal.animation_speed
-        self._deeds.begin(goal, hand)
-        self.person.animate(goal.animation_name, speed, place, goal.hand)
-        self.person.lingers = self._deeds.deed is not None
+        self._hand_tasks.start(goal, hand)
+        self.person.animate(goal.animation_name, speed, target, goal.hand)
+        self.person.is_holding_reach = self._hand_tasks.task is not None
 
     def _on_cancel(self, handle: GoalHandle) -> None:
         if handle is self._goal:
-            moving = self.person.state is State.MOVEMENT
+            is_walking = self.person.activity is PersonActivity.MOVEMENT
             self.person.cancel()
             self._goal = None
-            handle.set_canceled(self._result(moving, False, "cancelled"), "cancelled")
-            self._tell()
+            handle.set_canceled(self._make_result(is_walking, False, "cancelled"), "cancelled")
+            self._publish_state()
 
     def _on_restored(self, handle: GoalHandle) -> None:
         self._goal = handle
         handle.on_cancel = self._on_cancel
 
-    def _result(self, moving: bool, success: bool, text: str) -> Any:
-        if moving:
-            return action.ActorMovement.Result(success=success, message=text, pose=pose_to_msg(self._standing()))
-        return action.ActorAnimation.Result(success=success, message=text)
+    def _make_result(self, is_walking: bool, success: bool, message: str) -> Any:
+        if is_walking:
+            return action.ActorMovement.Result(success=success, message=message, pose=pose_to_msg(self._ground_pose()))
+        return action.ActorAnimation.Result(success=success, message=message)
 
     # -- time ----------------------------------------------------------------------------------------------------------
     def _step(self) -> None:
-        before = self.person.state
-        self.person.carries = bool(self.hands.things)
-        places, turns = self.person.step(1.0 / self.config.rate)
-        self.simulation.flesh.lead(self.config.model, places, turns, 1.0 / self.config.rate)
-        self._deeds.step(1.0 / self.config.rate)
-        pose = pose_to_msg(self._standing())
-        self._pose.publish(msg.PoseStamped(header=make_header("world", self.now_ns), pose=pose))
+        previous_activity = self.person.activity
+        self.person.is_carrying = bool(self.hands.grasped_objects)
+        positions, orientations = self.person.step(1.0 / self.config.rate)
+        self.simulation.compliant_bodies.move_to(self.config.model, positions, orientations, 1.0 / self.config.rate)
+        self._hand_tasks.step(1.0 / self.config.rate)
+        pose = pose_to_msg(self._ground_pose())
+        self._pose_publisher.publish(msg.PoseStamped(header=make_header("world", self.now_ns), pose=pose))
         goal = self._goal
         if goal is not None:
-            moving = before is State.MOVEMENT
-            if moving:
-                goal.publish_feedback(action.ActorMovement.Feedback(state=before.value, pose=pose))
+            is_walking = previous_activity is PersonActivity.MOVEMENT
+            if is_walking:
+                goal.publish_feedback(action.ActorMovement.Feedback(state=previous_activity.value, pose=pose))
             else:
-                goal.publish_feedback(action.ActorAnimation.Feedback(state=before.value, progress=self.person.progress))
-            if self.person.ended:
+                goal.publish_feedback(
+                    action.ActorAnimation.Feedback(state=previous_activity.value, progress=self.person.progress)
+                )
+            if self.person.has_ended_goal:
                 self._goal = None
-                why = "" if moving else self._deeds.end()
-                if why:
-                    goal.abort(self._result(moving, False, why), why, "missed")
+                failure = "" if is_walking else self._hand_tasks.finish()
+                if failure:
+                    goal.abort(self._make_result(is_walking, False, failure), failure, "missed")
                 else:
-                    goal.succeed(self._result(moving, True, "done"))
-        if self.person.state is not before:
-            self._tell()
+                    goal.succeed(self._make_result(is_walking, True, "done"))
+        if self.person.activity is not previous_activity:
+            self._publish_state()
 
-    def _standing(self) -> SE2:
-        return SE2(*self.person.place)
+    def _ground_pose(self) -> SE2:
+        return SE2(*self.person.pose)
 
-    def _tell(self) -> None:
+    def _publish_state(self) -> None:
         person = self.person
-        self._state.publish(
+        self._state_publisher.publish(
             msg.PersonState(
                 header=make_header("world", self.now_ns),
                 name=self.name,
-                state=person.state.value,
-                animation=person.animation,
+                state=person.activity.value,
+                animation=person.animation_name,
                 progress=person.progress,
-                pose=pose_to_msg(self._standing()),
-                held_objects=list(self.hands.things.values()),
+                pose=pose_to_msg(self._ground_pose()),
+                held_objects=list(self.hands.grasped_objects.values()),
             )
         )
 
-    def _tell_body(self) -> None:
-        tables = self.simulation.flesh
-        rows = list(tables.rows[self.config.model].values())
-        middles, turns = combined(tables.places[rows], tables.turns[rows], *self._within)
-        before = self._before or middles.tolist()
-        speeds = (middles - before) * self.config.body_rate
-        self._before = middles.tolist()
-        forces = tables.take_peaks(self.config.model)
+    def _publish_body(self) -> None:
+        bodies = self.simulation.compliant_bodies
+        rows = list(bodies.rows[self.config.model].values())
+        centers, orientations = compose_poses(bodies.positions[rows], bodies.orientations[rows], *self._capsule_poses)
+        previous = self._previous_positions or centers.tolist()
+        velocities = (centers - previous) * self.config.body_publish_rate
+        self._previous_positions = centers.tolist()
+        forces = bodies.pop_peak_forces(self.config.model)
         regions = [""] * len(PARTS)
         for k in np.flatnonzero(forces.any(axis=1)).tolist():
-            regions[k] = pressed_region(PARTS[k], forces[k], tables.turns[rows[k]])
+            regions[k] = contact_region(PARTS[k], forces[k], bodies.orientations[rows[k]])
         poses = [
-            msg.Pose(msg.Point(*place), msg.Quaternion(x, y, z, w))
-            for place, (w, x, y, z) in zip(self._before, turns.tolist(), strict=True)
+            msg.Pose(msg.Point(*position), msg.Quaternion(x, y, z, w))
+            for position, (w, x, y, z) in zip(self._previous_positions, orientations.tolist(), strict=True)
         ]
-        self._parts.publish(
+        self._body_publisher.publish(
             msg.PersonBody(
                 header=make_header("world", self.now_ns),
                 name=self.name,
@@ -208,7 +349,7 @@ class PersonNode(Node[PersonNodeConfig]):
                 poses=poses,
                 radii=self._radii,
                 lengths=self._lengths,
-                velocities=[msg.Vector3(*speed) for speed in speeds.tolist()],
+                velocities=[msg.Vector3(*velocity) for velocity in velocities.tolist()],
                 peak_forces=[msg.Vector3(*force) for force in forces.tolist()],
                 contact_regions=regions,
             )
@@ -217,11 +358,48 @@ class PersonNode(Node[PersonNodeConfig]):
     # -- state ---------------------------------------------------------------------------------------------------------
     def save_state(self) -> dict[str, Any]:
         """The node's state and the person's."""
-        return {**super().save_state(), "person": self.person.save_state(), "deeds": self._deeds.save_state()}
+        return {**super().save_state(), "person": self.person.save_state(), "hand_tasks": self._hand_tasks.save_state()}
 
     def load_state(self, saved: dict[str, Any]) -> None:
-        """Take back what `save` gave."""
+        """Restore the state that `save_state` returned."""
         self._goal = None
         self.person.load_state(saved["person"])
-        self._deeds.load_state(saved["deeds"])
+        self._hand_tasks.load_state(saved["hand_tasks"])
+        super().load_state(saved)
+
+
+class ActorNodeConfig(Config):
+    """Configuration of `ActorNode`."""
+
+    model: str = parameter("", doc="name of the body in the simulation")
+    rate: float = parameter(50.0, unit="Hz", low=5.0, high=1000.0, doc="rate of the body's motion")
+
+
+class ActorNode(Node[ActorNodeConfig]):
+    """Moves the body of an actor of an SDF world.
+
+    out: /truth/<name>/pose (geometry_msgs/PoseStamped) of the place between the feet
+    """
+
+    simulation: Simulation = resource(Simulation)
+    actor_player: ActorPlayer = resource(ActorPlayer)
+
+    def setup(self) -> None:
+        """Begin the script."""
+        self._pose_publisher = self.publisher(f"/truth/{self.name}/pose", msg.PoseStamped)
+        self.timer(rate=self.config.rate, callback=self._step, immediate=True)
+
+    def _step(self) -> None:
+        positions, orientations = self.actor_player.step(1.0 / self.config.rate)
+        self.simulation.compliant_bodies.move_to(self.config.model, positions, orientations, 1.0 / self.config.rate)
+        pose = pose_to_msg(SE2(*self.actor_player.animation_player.pose))
+        self._pose_publisher.publish(msg.PoseStamped(header=make_header("world", self.now_ns), pose=pose))
+
+    def save_state(self) -> dict[str, Any]:
+        """The node's state and the script's."""
+        return {**super().save_state(), "script": self.actor_player.save_state()}
+
+    def load_state(self, saved: dict[str, Any]) -> None:
+        """Restore the state that `save_state` returned."""
+        self.actor_player.load_state(saved["script"])
         super().load_state(saved)

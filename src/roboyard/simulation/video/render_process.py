@@ -1,4 +1,4 @@
-"""Renders a video in a second process during the run. (rest keeps, "take" is gone)"""
+"""Renders a video in a second process during the run."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, Final, Literal
 
 from roboyard.errors import RoboyardError, RunError
-from roboyard.simulation.scene import Posture
+from roboyard.physics.visual_scene import SceneState
 from roboyard.simulation.video.mp4_writer import Mp4Writer
 from roboyard.simulation.video.render_video import FrameSequence, VideoSettings
 from roboyard.simulation.video.states import GrowingStateSequence, StateRecorder
@@ -89,10 +89,10 @@ class RenderProcess:
             n_sequences, n_states = self._sent
             if n_sequences and n_states < len(state_recorder.growing_sequences[n_sequences - 1].times):
                 sequence = state_recorder.growing_sequences[n_sequences - 1]
-                posture = Posture(
+                scene_state = SceneState(
                     sequence.states[n_states], sequence.mocap_positions[n_states], sequence.mocap_rotations[n_states]
                 )
-                self._send("state", sequence.times[n_states], posture)
+                self._send("state", sequence.times[n_states], scene_state)
                 self._sent[1] += 1
             elif n_sequences < len(state_recorder.growing_sequences):
                 self._send("sequence", state_recorder.growing_sequences[n_sequences].model)

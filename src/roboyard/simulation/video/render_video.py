@@ -16,18 +16,18 @@ from numpy.typing import NDArray
 
 from roboyard.errors import ConfigError, RunError
 from roboyard.geometry import SE3
-from roboyard.simulation.render import (
-    Camera,
+from roboyard.rendering import (
     ChaseCamera,
+    RenderCamera,
     Renderer,
+    body_extent,
+    make_visibility_function,
     open_renderer,
     overview,
-    reach_of,
-    sight_through,
     top_view,
     world_bounds,
 )
-from roboyard.simulation.render.opening import Backend
+from roboyard.rendering.backends import Backend
 from roboyard.simulation.video.mp4_writer import Mp4Writer
 from roboyard.simulation.video.states import GrowingStateSequence, StateSequence, root_body
 
@@ -54,7 +54,7 @@ class VideoSettings:
     height: int = 360
     fps: float = 20.0
     speed: float = 1.0
-    view: Literal["chase", "overview", "top"] | Camera = "chase"
+    view: Literal["chase", "overview", "top"] | RenderCamera = "chase"
     backend: Backend = "rays"
     caption: bool = True
 
@@ -230,21 +230,21 @@ class _SequenceRenderer:
         return None if robot is None else root_body(self._sequence.model, robot)
 
     def _apply_state(self, time: float) -> None:
-        self._sequence.interpolate(time).take(self._sequence.model, self._data)
+        self._sequence.interpolate(time).apply_to(self._sequence.model, self._data)
 
-    def _fixed_camera(self) -> Camera | None:
+    def _fixed_camera(self) -> RenderCamera | None:
         view = self._settings.view
-        if isinstance(view, Camera):
+        if isinstance(view, RenderCamera):
             return view
         return None if view == "chase" and self._body is not None else self._scene_camera(view)
 
-    def _scene_camera(self, view: str) -> Camera:
+    def _scene_camera(self, view: str) -> RenderCamera:
         low, high = world_bounds(self._sequence.model, self._data)
         positions = self._root_positions()
         if positions is not None and self._body is not None:  # in an empty world there is nothing else to see
-            reach = reach_of(self._sequence.model, self._data, self._body)
-            low, high = np.minimum(low, positions.min(0) - reach), np.maximum(high, positions.max(0) + reach)
-            low[2] = max(low[2], float(positions[:, 2].min()) - reach)
+            extent = body_extent(self._sequence.model, self._data, self._body)
+            low, high = np.minimum(low, positions.min(0) - extent), np.maximum(high, positions.max(0) + extent)
+            low[2] = max(low[2], float(positions[:, 2].min()) - extent)
         aspect = self._settings.width / self._settings.height
         return top_view(low, high, aspect=aspect) if view == "top" else overview(low, high, aspect=aspect)
 
@@ -264,8 +264,8 @@ class _SequenceRenderer:
         if position_slice is None or time - start_time < 1e-6:
             return 0.0
         displacement = (
-            self._sequence.interpolate(time).joints[position_slice]
-            - self._sequence.interpolate(start_time).joints[position_slice]
+            self._sequence.interpolate(time).joint_positions[position_slice]
+            - self._sequence.interpolate(start_time).joint_positions[position_slice]
         )
         return float(np.linalg.norm(displacement)) / (time - start_time)
 
@@ -298,13 +298,13 @@ class ChaseView:
         self.robot = robot
         self.camera: ChaseCamera | None = None
 
-    def follow(self, model: mujoco.MjModel, data: mujoco.MjData, body: int, time: float) -> Camera:
+    def follow(self, model: mujoco.MjModel, data: mujoco.MjData, body: int, time: float) -> RenderCamera:
         """The camera at a time [s], with ``body`` the robot's root in the compiled model."""
         if self.camera is None:
-            size = reach_of(model, data, body)
-            distance = min(max(5.5 * size, 0.9), 8.0)
-            self.camera = ChaseCamera(distance=distance, height=0.55 * distance, lead=0.2 * distance)
-        return self.camera.update(SE3(data.xquat[body], data.xpos[body]), time, sight_through(model, data))
+            extent = body_extent(model, data, body)
+            distance = min(max(5.5 * extent, 0.9), 8.0)
+            self.camera = ChaseCamera(distance=distance, height=0.55 * distance, look_ahead=0.2 * distance)
+        return self.camera.update(SE3(data.xquat[body], data.xpos[body]), time, make_visibility_function(model, data))
 
 
 _PANEL, _ACCENT, _BRIGHT, _DIM = (18, 24, 30, 165), (64, 190, 190, 255), (255, 255, 255, 255), (205, 215, 220, 255)

@@ -1,4 +1,4 @@
-"""Sequences of states of compiled models, for videos."""
+"""Sequences of states of compiled models, as videos show them."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from numpy.typing import ArrayLike
 from roboyard.errors import UnknownNameError
 from roboyard.geometry import quaternions
 from roboyard.geometry.arrays import Array
-from roboyard.simulation.naming import SEPARATOR, scoped
-from roboyard.simulation.scene import Posture
+from roboyard.physics.compiled_world import SCOPE_SEPARATOR, scoped_name
+from roboyard.physics.visual_scene import SceneState
 
 if TYPE_CHECKING:
     from roboyard.simulation import Simulation
@@ -26,7 +26,7 @@ class StateSequence:
     """States of one model.
 
     Attributes:
-        model: Compiled model with everything that is drawn, as ``Simulation.scene()`` gives it.
+        model: Compiled model with everything that is drawn, as ``Simulation.visual_scene()`` gives it.
         times: (n,) rising [s].
         states: (n, nq) positions ``qpos``.
         mocap_positions: (n, m, 3) of bodies that are led, people's parts, in the world [m].
@@ -39,11 +39,9 @@ class StateSequence:
     mocap_positions: Array
     mocap_rotations: Array
 
-    def interpolate(self, time: float) -> Posture:
+    def interpolate(self, time: float) -> SceneState:
         """Where everything is at a time: between two states along the straight way, outside them the nearest."""
-        return _interpolate_posture(
-            self.model, self.times, self.states, self.mocap_positions, self.mocap_rotations, time
-        )
+        return _interpolate_state(self.model, self.times, self.states, self.mocap_positions, self.mocap_rotations, time)
 
 
 @dataclass(slots=True)
@@ -56,32 +54,30 @@ class GrowingStateSequence:
     mocap_positions: list[Array] = field(default_factory=list)
     mocap_rotations: list[Array] = field(default_factory=list)
 
-    def add(self, time: float, posture: Posture) -> None:
+    def add(self, time: float, scene_state: SceneState) -> None:
         """Append the state at a time [s] later than all before."""
         self.times.append(time)
-        self.states.append(posture.joints)
-        self.mocap_positions.append(posture.places)
-        self.mocap_rotations.append(posture.turns)
+        self.states.append(scene_state.joint_positions)
+        self.mocap_positions.append(scene_state.mocap_positions)
+        self.mocap_rotations.append(scene_state.mocap_orientations)
 
-    def interpolate(self, time: float) -> Posture:
+    def interpolate(self, time: float) -> SceneState:
         """The same as `StateSequence.interpolate`, from the states so far."""
-        return _interpolate_posture(
-            self.model, self.times, self.states, self.mocap_positions, self.mocap_rotations, time
-        )
+        return _interpolate_state(self.model, self.times, self.states, self.mocap_positions, self.mocap_rotations, time)
 
 
-def _interpolate_posture(
+def _interpolate_state(
     model: mujoco.MjModel,
     times: Sequence[float] | Array,
     states: Sequence[Array] | Array,
     positions: Sequence[Array] | Array,
     rotations: Sequence[Array] | Array,
     time: float,
-) -> Posture:
+) -> SceneState:
     after = bisect_left(times, time)
     if after == 0 or after == len(times):
         row = min(after, len(times) - 1)
-        return Posture(states[row], positions[row], rotations[row])
+        return SceneState(states[row], positions[row], rotations[row])
     before = after - 1
     span, elapsed = float(times[after] - times[before]), time - float(times[before])
     step, joints = np.zeros(model.nv), np.array(states[before])
@@ -89,7 +85,7 @@ def _interpolate_posture(
     mujoco.mj_integratePos(model, joints, step, elapsed)
     fraction = elapsed / span
     position = (1.0 - fraction) * positions[before] + fraction * positions[after]
-    return Posture(joints, position, quaternions.slerp(rotations[before], rotations[after], fraction))
+    return SceneState(joints, position, quaternions.slerp(rotations[before], rotations[after], fraction))
 
 
 class StateRecorder:
@@ -109,10 +105,10 @@ class StateRecorder:
         """Keep the present state; a second snap of the same moment is left out."""
         if self._physics_model is not simulation.model:
             self._physics_model = simulation.model
-            self.growing_sequences.append(GrowingStateSequence(simulation.scene().model))
-        time, segment = simulation.time_ns * 1e-9, self.growing_sequences[-1]
-        if not segment.times or time > segment.times[-1]:
-            segment.add(time, Posture.of(simulation.data))
+            self.growing_sequences.append(GrowingStateSequence(simulation.visual_scene().model))
+        time, sequence = simulation.time_ns * 1e-9, self.growing_sequences[-1]
+        if not sequence.times or time > sequence.times[-1]:
+            sequence.add(time, SceneState.from_data(simulation.data))
 
     @property
     def sequences(self) -> tuple[StateSequence, ...]:
@@ -135,11 +131,11 @@ def root_body(model: mujoco.MjModel, name: str) -> int:
     Raises:
         UnknownNameError: No model of this name moves there.
     """
-    owners = [model.body(body).name.split(SEPARATOR)[0] for body in range(model.nbody)]
-    if name not in owners[1:]:
-        movable = sorted({o for o in owners[1:] if o})
+    model_names = [model.body(body).name.split(SCOPE_SEPARATOR)[0] for body in range(model.nbody)]
+    if name not in model_names[1:]:
+        movable = sorted({o for o in model_names[1:] if o})
         raise UnknownNameError(f"no model {name!r} that moves", valid=", ".join(movable) or "there is none")
-    return owners.index(name, 1)
+    return model_names.index(name, 1)
 
 
 def states_from_poses(
@@ -152,7 +148,7 @@ def states_from_poses(
     """A take from what a recording holds: poses of models, positions of joints, people's parts.
 
     Args:
-        model: Compiled model of the world with its robots, as ``Simulation.scene()`` gives it.
+        model: Compiled model of the world with its robots, as ``Simulation.visual_scene()`` gives it.
         times: (n,) for which states are wanted [s].
         poses: By model: times (m,) [s] and poses (m, 7) as x, y, z [m], w, x, y, z of its root link in the world.
         joints: By model and joint: times (m,) [s] and positions (m,) [rad or m].
@@ -169,9 +165,9 @@ def states_from_poses(
             continue  # bolted down: its joints say all
         address = int(model.jnt_qposadr[joint])
         states[:, address : address + 7] = _interpolate_poses(sample_times, pose_times, pose_samples)
-    for name, tracks in (joints or {}).items():
-        for joint_name, (pose_times, positions) in tracks.items():
-            joint_id = mujoco.mj_name2id(model, mujoco.mjtObj.mjOBJ_JOINT.value, scoped(name, joint_name))
+    for name, joint_samples in (joints or {}).items():
+        for joint_name, (pose_times, positions) in joint_samples.items():
+            joint_id = mujoco.mj_name2id(model, mujoco.mjtObj.mjOBJ_JOINT.value, scoped_name(name, joint_name))
             if joint_id < 0:
                 raise UnknownNameError(f"model {name!r} has no joint {joint_name!r}", valid=_joint_names(model, name))
             column = np.interp(
@@ -184,7 +180,7 @@ def states_from_poses(
     )
     for name, links in (mocap_poses or {}).items():
         for link, (pose_times, pose_samples) in links.items():
-            body = mujoco.mj_name2id(model, mujoco.mjtObj.mjOBJ_BODY.value, scoped(name, link))
+            body = mujoco.mj_name2id(model, mujoco.mjtObj.mjOBJ_BODY.value, scoped_name(name, link))
             row = -1 if body < 0 else int(model.body_mocapid[body])
             if row < 0:
                 raise UnknownNameError(f"no link {link!r} of {name!r} is led", valid="parts of people")
@@ -206,4 +202,4 @@ def _interpolate_poses(sample_times: Array, pose_times: ArrayLike, pose_samples:
 
 def _joint_names(model: mujoco.MjModel, name: str) -> str:
     names = (model.joint(j).name for j in range(model.njnt))
-    return ", ".join(n.split(SEPARATOR, 1)[1] for n in names if n.startswith(name + SEPARATOR))
+    return ", ".join(n.split(SCOPE_SEPARATOR, 1)[1] for n in names if n.startswith(name + SCOPE_SEPARATOR))

@@ -1,1 +1,1 @@
-"""Marked discs: found in pictures, measured, placed in space."""
+"""Marked discs: detection in images, pose estimation, tracking, and reference detectors."""

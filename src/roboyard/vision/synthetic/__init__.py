@@ -1,1 +1,1 @@
-"""Pictures made by seed, with exact truth: for tests and benchmarks of detectors."""
+"""Synthetic images with exact ground truth, generated from a seed, for tests and benchmarks of detectors."""

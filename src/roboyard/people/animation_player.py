@@ -1,0 +1,535 @@
+"""Plays animation clips on a skeleton: blends clips, locks the feet to the ground, and moves a hand to a target.
+
+The state of a foot is a row of numbers: its contact (see `clip`); the progress of a corrective step, negative without
+one; the position of the point in contact; the offset of the foot from the clip; and that offset at the start of the
+step.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from roboyard.compute import expect_kernels, kernel
+from roboyard.geometry import quaternions
+from roboyard.geometry.arrays import Array, Vec3
+from roboyard.geometry.quaternion_kernels import Quaternion, add_scaled, multiply, rotate_vector
+from roboyard.people.clip import BALL, FEET, HEEL, LIFTED, AnimationClip, blend_poses, place_in_world, sample_clip
+from roboyard.people.skeleton import (
+    LEFT_ARM,
+    LEFT_LEG,
+    MAX_EXTENSION,
+    RIGHT_ARM,
+    RIGHT_LEG,
+    Skeleton,
+    compute_part_poses,
+    solve_two_bone_ik,
+)
+
+GRIP_DISTANCE = 0.055
+"""Where a hand grips, from the wrist along the hand [statures]."""
+REACH_TOLERANCE = 0.02
+"""A hand that comes so near has reached its place [m]."""
+
+
+@dataclass(frozen=True, slots=True)
+class TrunkLean:
+    """How the trunk goes along with a hand.
+
+    Attributes:
+        pitch: Forward [rad].
+        yaw: To the left [rad].
+        pelvis_drop: Of the pelvis, by bending the knees [statures].
+    """
+
+    pitch: float = 0.0
+    yaw: float = 0.0
+    pelvis_drop: float = 0.0
+
+    def apply(self, root: Array, rotations: Array, height: float, fraction: float) -> tuple[Array, Array]:
+        """(3,) root and (17, 4) rotations, in the world, with a share of the lean."""
+        return lean_trunk(
+            root, rotations, fraction * self.pitch, fraction * self.yaw, fraction * self.pelvis_drop * height, height
+        )
+
+
+def _example_lean_trunk() -> Iterable[tuple[Any, ...]]:
+    yield (np.zeros(3), np.zeros((17, 4)), 0.1, 0.1, 0.1, 1.75)
+
+
+@kernel(examples=_example_lean_trunk)
+def lean_trunk(
+    root: Array, rotations: Array, pitch: float, yaw: float, pelvis_drop: float, height: float
+) -> tuple[Array, Array]:
+    """(3,) root and (17, 4) rotations of a person who leans.
+
+    Args:
+        root: (3,) of the pelvis in the world [m].
+        rotations: (17, 4) rotations, of the pelvis against the world; the legs stay as they were.
+        pitch: Forward [rad].
+        yaw: To the left [rad].
+        pelvis_drop: Of the pelvis [m].
+        height: Stature [m].
+    """
+    leaning_root, leaning_rotations = root.copy(), rotations.copy()
+    backward_shift = 0.10 * height * math.sin(pitch) + 0.3 * pelvis_drop  # keeps the center of mass above the feet
+    forward = rotate_vector((rotations[0, 0], rotations[0, 1], rotations[0, 2], rotations[0, 3]), (1.0, 0.0, 0.0))
+    horizontal_length = max(math.sqrt(forward[0] * forward[0] + forward[1] * forward[1]), 1e-9)
+    leaning_root[0] -= backward_shift * forward[0] / horizontal_length
+    leaning_root[1] -= backward_shift * forward[1] / horizontal_length
+    leaning_root[2] -= pelvis_drop
+    for part in range(3):
+        p = 0.5 * (0.4 if part == 1 else 0.3) * pitch
+        y = 0.0 if part == 0 else 0.5 * (4.0 if part == 1 else 3.0) / 7.0 * yaw
+        lean = multiply((math.cos(y), 0.0, 0.0, math.sin(y)), (math.cos(p), 0.0, math.sin(p), 0.0))
+        rotation = multiply((rotations[part, 0], rotations[part, 1], rotations[part, 2], rotations[part, 3]), lean)
+        for i in range(4):
+            leaning_rotations[part, i] = rotation[i]
+    hip_rotation = (math.cos(0.15 * pitch), 0.0, -math.sin(0.15 * pitch), 0.0)
+    for leg in (LEFT_LEG, RIGHT_LEG):
+        rotation = multiply(hip_rotation, (rotations[leg, 0], rotations[leg, 1], rotations[leg, 2], rotations[leg, 3]))
+        for i in range(4):
+            leaning_rotations[leg, i] = rotation[i]
+    return leaning_root, leaning_rotations
+
+
+def _lean_effort(lean: TrunkLean) -> float:
+    return (lean.pitch / 0.6) ** 2 + (lean.yaw / 0.6) ** 2 + (lean.pelvis_drop / 0.12) ** 2
+
+
+_LEANS_BY_EFFORT = sorted(
+    (
+        TrunkLean(math.radians(pitch), math.radians(yaw), drop)
+        for pitch in range(0, 81, 10)
+        for yaw in (-50, -30, -15, 0, 15, 30, 50)
+        for drop in (0.0, 0.05, 0.10, 0.15, 0.20, 0.25)
+    ),
+    key=_lean_effort,
+)
+"""The slightest first."""
+_MAX_PELVIS_DROP = 0.25
+
+
+def compute_wrist_position(target: Array, orientation: Array, height: float) -> Array:
+    """(3,) where the wrist is when a hand that is turned so grips at ``target`` [m]."""
+    return np.asarray(target - quaternions.rotate(orientation, np.array([0.0, 0.0, -GRIP_DISTANCE * height])))
+
+
+def compute_grip_position(wrist_position: Array, orientation: Array, height: float) -> Array:
+    """(3,) where a hand at ``wrist_position`` that is turned so grips [m]."""
+    return np.asarray(wrist_position + quaternions.rotate(orientation, np.array([0.0, 0.0, -GRIP_DISTANCE * height])))
+
+
+def find_trunk_lean(
+    skeleton: Skeleton, root: Array, rotations: Array, target: Array, hand: str
+) -> tuple[TrunkLean, float]:
+    """The slightest lean with which a hand gets to a place, and how far it stays away [m].
+
+    Args:
+        skeleton: Whose.
+        root: (3,) of the clip's pose in the world, at the moment it reaches [m].
+        rotations: (17, 4) of that pose, the first against the world.
+        target: (3,) where the hand is to grip, in the world [m].
+        hand: "left" or "right".
+    """
+    limb = LEFT_ARM if hand == "left" else RIGHT_ARM
+    arm_length, height = MAX_EXTENSION * sum(skeleton.arm_lengths), skeleton.dimensions.height
+    trunk = float(np.linalg.norm(skeleton.offsets[limb] + skeleton.offsets[1] + skeleton.offsets[2]))
+    missing_distance = float(np.linalg.norm(target - root)) - (
+        trunk + arm_length + (GRIP_DISTANCE + _MAX_PELVIS_DROP + 0.1) * height
+    )
+    if missing_distance > 0.0:
+        return TrunkLean(), missing_distance
+    best = (TrunkLean(), math.inf)
+    for lean in _LEANS_BY_EFFORT:
+        positions, orientations = skeleton.compute_part_poses(*lean.apply(root, rotations, height, 1.0))
+        wrist_distance = float(
+            np.linalg.norm(compute_wrist_position(target, orientations[limb + 2], height) - positions[limb])
+        )
+        position_error = max(
+            wrist_distance - arm_length,
+            1.05 * abs(skeleton.arm_lengths[0] - skeleton.arm_lengths[1]) - wrist_distance,
+            0.0,
+        )
+        if position_error < best[1]:
+            best = lean, position_error
+        if position_error <= 0.0:
+            break
+    return best
+
+
+MAX_FOOT_OFFSET_WALKING = 0.10
+"""Maximum offset of a foot on the ground from the clip while walking [statures]; beyond it the foot makes a step."""
+MAX_FOOT_OFFSET_STANDING = 0.03
+"""The same while standing."""
+STEP_DURATION, STEP_HEIGHT = 0.36, 0.025
+"""Of such a step [s, statures]."""
+_RETURN_TIME = 0.08
+"""Time constant with which a foot in the air comes back to its pose [s]."""
+_LOWERING_SPEED = 0.9
+"""How fast a foot is put down that its pose has in the air [m/s]."""
+
+FOOT_CONTACT, STEP_PROGRESS, FOOT_ANCHOR, FOOT_OFFSET, STEP_START_OFFSET = 0, 1, 2, 5, 8
+FOOT_STATE_SIZE = 11
+
+
+def make_foot_states() -> Array:
+    """(2, `FOOT_STATE_SIZE`) initial state of two feet in the air."""
+    foot_states = np.zeros((2, FOOT_STATE_SIZE))
+    foot_states[:, FOOT_CONTACT], foot_states[:, STEP_PROGRESS] = LIFTED, -1.0
+    return foot_states
+
+
+@kernel(inline="always")
+def _raise_above_ground(ankle: Vec3, orientation: Quaternion, height: float) -> Vec3:
+    """The ankle, raised where its sole would be below the ground."""
+    heel, ball = (
+        add_scaled(ankle, height, rotate_vector(orientation, HEEL)),
+        add_scaled(ankle, height, rotate_vector(orientation, BALL)),
+    )
+    return (ankle[0], ankle[1], ankle[2] - min(heel[2], ball[2], 0.0))
+
+
+def _example_track_foot() -> Iterable[tuple[Any, ...]]:
+    yield (np.zeros(FOOT_STATE_SIZE), (0.0, 0.0, 0.0), (1.0, 0.0, 0.0, 0.0), 0, 0.02, 1.75, 0.1, True)
+
+
+@kernel(examples=_example_track_foot)
+def track_foot(
+    foot_state: Array,
+    ankle: Vec3,
+    orientation: Quaternion,
+    contact: int,
+    dt: float,
+    height: float,
+    max_offset: float,
+    may_step: bool,
+) -> Vec3:
+    """Where the ankle goes [m].
+
+    Args:
+        foot_state: (`FOOT_STATE_SIZE`,) its state; written.
+        ankle: Where the pose has it, in the world; the ground is at 0 [m].
+        orientation: How the pose turns the foot.
+        contact: What of it is on the ground in the clip.
+        dt: Since the last call [s].
+        height: Stature [m].
+        max_offset: How far it may stand from its pose [m].
+        may_step: Whether it may make a step of its own, the other foot standing.
+    """
+    if foot_state[STEP_PROGRESS] >= 0.0:
+        u = foot_state[STEP_PROGRESS] = min(foot_state[STEP_PROGRESS] + dt / STEP_DURATION, 1.0)
+        remaining = 1.0 - u**3 * (10.0 - 15.0 * u + 6.0 * u * u)
+        for i in range(3):
+            foot_state[FOOT_OFFSET + i] = remaining * foot_state[STEP_START_OFFSET + i]
+        arc = STEP_HEIGHT * height * math.sin(math.pi * u) ** 2
+        if u >= 1.0:
+            foot_state[STEP_PROGRESS] = -1.0
+        x, y, z = (
+            ankle[0] + foot_state[FOOT_OFFSET],
+            ankle[1] + foot_state[FOOT_OFFSET + 1],
+            ankle[2] + foot_state[FOOT_OFFSET + 2] + arc,
+        )
+        return _raise_above_ground((x, y, z), orientation, height)
+    if contact == LIFTED:
+        foot_state[FOOT_CONTACT] = LIFTED
+        for i in range(3):
+            foot_state[FOOT_OFFSET + i] *= math.exp(-dt / _RETURN_TIME)
+    else:
+        point = add_scaled(ankle, height, rotate_vector(orientation, HEEL if contact == 0 else BALL))
+        if contact != foot_state[FOOT_CONTACT]:
+            foot_state[FOOT_CONTACT] = contact
+            for i in range(3):
+                foot_state[FOOT_ANCHOR + i] = point[i] + foot_state[FOOT_OFFSET + i]
+        foot_state[FOOT_ANCHOR + 2] = max(foot_state[FOOT_ANCHOR + 2] - _LOWERING_SPEED * dt, 0.0)
+        for i in range(3):
+            foot_state[FOOT_OFFSET + i] = foot_state[FOOT_ANCHOR + i] - point[i]
+        if may_step and math.sqrt(foot_state[FOOT_OFFSET] ** 2 + foot_state[FOOT_OFFSET + 1] ** 2) > max_offset:
+            foot_state[STEP_PROGRESS], foot_state[FOOT_CONTACT] = 0.0, LIFTED
+            for i in range(3):
+                foot_state[STEP_START_OFFSET + i] = foot_state[FOOT_OFFSET + i]
+    return _raise_above_ground(
+        (
+            ankle[0] + foot_state[FOOT_OFFSET],
+            ankle[1] + foot_state[FOOT_OFFSET + 1],
+            ankle[2] + foot_state[FOOT_OFFSET + 2],
+        ),
+        orientation,
+        height,
+    )
+
+
+def _example_lock_feet() -> Iterable[tuple[Any, ...]]:
+    read_only = np.zeros((17, 3))
+    read_only.flags.writeable = False
+    foot_states = np.zeros((2, FOOT_STATE_SIZE))
+    yield (
+        read_only,
+        np.zeros((17, 3)),
+        np.zeros((17, 4)),
+        np.zeros((2, 3)),
+        foot_states,
+        0,
+        0,
+        True,
+        True,
+        0.02,
+        1.75,
+        0.1,
+    )
+
+
+@kernel(examples=_example_lock_feet)
+def lock_feet(
+    offsets: Array,
+    positions: Array,
+    orientations: Array,
+    ankles: Array,
+    foot_states: Array,
+    left_contact: int,
+    right_contact: int,
+    follows_clip: bool,
+    is_faded_in: bool,
+    dt: float,
+    height: float,
+    max_offset: float,
+) -> None:
+    """Hold both feet at their contact points, lower the pelvis where a leg is too short, and bend the knees.
+
+    Args:
+        offsets: (17, 3) of the skeleton [m].
+        positions: (17, 3) of the parts in the world [m]; written.
+        orientations: (17, 4) of the parts in the world; written.
+        ankles: (2, 3) where the clip has the ankles, left and right [m].
+        foot_states: (2, `FOOT_STATE_SIZE`) their state; written.
+        left_contact: What of the left foot is on the ground in the clip.
+        right_contact: Of the right foot.
+        follows_clip: Whether the clip decides about contacts; while it fades in, a foot on the ground stays there.
+        is_faded_in: Whether it has faded in: only then a foot may step by itself.
+        dt: Since the last call [s].
+        height: Stature [m].
+        max_offset: How far a foot may stand from its pose [m].
+    """
+    goals = np.empty((2, 3))
+    max_leg_length = MAX_EXTENSION * (-offsets[LEFT_LEG + 1, 2] - offsets[LEFT_LEG + 2, 2])
+    pelvis_drop = 0.0
+    for k in range(2):
+        foot, other = foot_states[k], foot_states[1 - k]
+        leg = LEFT_LEG if k == 0 else RIGHT_LEG
+        contact = left_contact if k == 0 else right_contact
+        if not follows_clip and foot[FOOT_CONTACT] != LIFTED:
+            contact = int(foot[FOOT_CONTACT])
+        may_step = is_faded_in and other[STEP_PROGRESS] < 0.0 and other[FOOT_CONTACT] != LIFTED
+        orientation = (
+            orientations[leg + 2, 0],
+            orientations[leg + 2, 1],
+            orientations[leg + 2, 2],
+            orientations[leg + 2, 3],
+        )
+        goal = track_foot(
+            foot, (ankles[k, 0], ankles[k, 1], ankles[k, 2]), orientation, contact, dt, height, max_offset, may_step
+        )
+        squared_distance = (goal[0] - positions[leg, 0]) ** 2 + (goal[1] - positions[leg, 1]) ** 2
+        if squared_distance < max_leg_length * max_leg_length:
+            pelvis_drop = max(
+                pelvis_drop, positions[leg, 2] - goal[2] - math.sqrt(max_leg_length * max_leg_length - squared_distance)
+            )
+        for i in range(3):
+            goals[k, i] = goal[i]
+    if pelvis_drop > 0.0:
+        positions[:, 2] -= pelvis_drop
+    solve_two_bone_ik(offsets, positions, orientations, LEFT_LEG, (goals[0, 0], goals[0, 1], goals[0, 2]))
+    solve_two_bone_ik(offsets, positions, orientations, RIGHT_LEG, (goals[1, 0], goals[1, 1], goals[1, 2]))
+
+
+_ANKLES = np.array(FEET)
+FADE_DURATION = 0.35
+"""How long one clip fades into another [s]."""
+
+
+@dataclass(frozen=True, slots=True)
+class HandReach:
+    """A place that a hand goes to.
+
+    Attributes:
+        hand: "left" or "right".
+        target: (3,) in the world [m].
+        lean: How the trunk goes along.
+    """
+
+    hand: str
+    target: Array
+    lean: TrunkLean
+
+
+class AnimationPlayer:
+    """A body that moves as clips say.
+
+    Args:
+        skeleton: Whose.
+        clip: What it begins with.
+        update: Initial x, y and yaw [m, rad].
+
+    Attributes:
+        clip: What it shows.
+        phase: Where in the clip it is: rounds.
+        update: x, y, yaw [m, rad]; moved from outside.
+        reach: What a hand goes to during the clip.
+    """
+
+    def __init__(self, skeleton: Skeleton, clip: AnimationClip, pose: tuple[float, float, float]) -> None:
+        expect_kernels(blend_poses, place_in_world, sample_clip, lock_feet, solve_two_bone_ik, compute_part_poses)
+        self.skeleton, self.clip, self.phase = skeleton, clip, 0.0
+        self.pose = pose
+        self.reach: HandReach | None = None
+        self._fade_progress = 1.0
+        self._fade_start_pose = clip.pose_at(0.0)
+        self._foot_states = make_foot_states()
+
+    @property
+    def height(self) -> float:
+        """Stature [m]."""
+        return self.skeleton.dimensions.height
+
+    def play(self, clip: AnimationClip, phase: float = 0.0) -> None:
+        """Go over to another clip."""
+        self._fade_start_pose = self._blend_clips()
+        self._fade_progress, self.clip, self.phase, self.reach = 0.0, clip, phase, None
+
+    def play_from_end(self, clip: AnimationClip) -> None:
+        """Go over to another clip from one that has ended: where that one has moved to is the new place."""
+        x, y, yaw = self.pose
+        displacement = np.array([self.clip.root[-1, 0], self.clip.root[-1, 1], 0.0])
+        forward, leftward = self.height * float(displacement[0]), self.height * float(displacement[1])
+        c, s = math.cos(yaw), math.sin(yaw)
+        self.play(clip)
+        self._fade_start_pose = (self._fade_start_pose[0] - displacement, self._fade_start_pose[1])
+        self.pose = (x + c * forward - s * leftward, y + s * forward + c * leftward, yaw)
+
+    def set_pose(self, pose: tuple[float, float, float]) -> None:
+        """Stand somewhere else at once, as if one had never been where one was."""
+        self.pose, self._fade_progress = pose, 1.0
+        self._foot_states = make_foot_states()
+
+    def plan_reach(self, clip: AnimationClip, target: Array, hand: str) -> tuple[HandReach, float]:
+        """How a clip would reach for a place from here, and how far it would stay away [m]."""
+        reach_phase = 0.5 * (clip.reach_interval[0] + clip.reach_interval[1])
+        root, rotations = self._place_in_world(*clip.pose_at(reach_phase))
+        lean, position_error = find_trunk_lean(self.skeleton, root, rotations, target, hand)
+        return HandReach(hand, target, lean), position_error
+
+    def update(self, dt: float) -> tuple[Array, Array]:
+        """(17, 3) places [m] and (17, 4) orientations of the parts in the world, ``dt`` after the last call [s]."""
+        self._fade_progress = min(self._fade_progress + dt / FADE_DURATION, 1.0)
+        root, rotations = self._place_in_world(*self._blend_clips())
+        positions, orientations = self.skeleton.compute_part_poses(root, rotations)
+        ankles = positions[_ANKLES]
+        reach_progress = self._compute_reach_progress()
+        if self.reach is not None and reach_progress > 0.0:
+            foot_orientations = [orientations[foot].copy() for foot in FEET]
+            positions, orientations = self.skeleton.compute_part_poses(
+                *self.reach.lean.apply(root, rotations, self.height, reach_progress)
+            )
+            for foot, orientation in zip(FEET, foot_orientations, strict=True):
+                orientations[foot] = orientation
+        left_contact, right_contact = self.clip.foot_contacts_at(self.phase)
+        max_offset = (
+            MAX_FOOT_OFFSET_WALKING
+            if self.clip.travel_per_period or self.clip.yaw_per_period
+            else MAX_FOOT_OFFSET_STANDING
+        ) * self.height
+        follows_clip, is_faded_in = self._fade_progress > 0.5, self._fade_progress >= 1.0
+        lock_feet(
+            self.skeleton.offsets,
+            positions,
+            orientations,
+            ankles,
+            self._foot_states,
+            left_contact,
+            right_contact,
+            follows_clip,
+            is_faded_in,
+            dt,
+            self.height,
+            max_offset,
+        )
+        if self.reach is not None and reach_progress > 0.0:
+            limb = LEFT_ARM if self.reach.hand == "left" else RIGHT_ARM
+            wrist_target = compute_wrist_position(self.reach.target, orientations[limb + 2], self.height)
+            wrist_position = positions[limb + 2]
+            solve_two_bone_ik(
+                self.skeleton.offsets,
+                positions,
+                orientations,
+                limb,
+                _to_tuple(wrist_position + reach_progress * (wrist_target - wrist_position)),
+            )
+        return positions, orientations
+
+    def grip_position(self, positions: Array, orientations: Array, hand: str) -> Array:
+        """(3,) where a hand grips in a pose [m]."""
+        hand_index = (LEFT_ARM if hand == "left" else RIGHT_ARM) + 2
+        return compute_grip_position(positions[hand_index], orientations[hand_index], self.height)
+
+    def foot_contacts(self) -> tuple[int, int]:
+        """What of the left and the right foot rests on the ground: see `clip`."""
+        left, right = self._foot_states[:, FOOT_CONTACT].tolist()
+        return int(left), int(right)
+
+    # -- inside --------------------------------------------------------------------------------------------------------
+    def _blend_clips(self) -> tuple[Array, Array]:
+        """The clip's pose, or one between the last clip's and its own."""
+        root, rotations = self.clip.pose_at(self.phase)
+        if self._fade_progress >= 1.0:
+            return root, rotations
+        u = self._fade_progress
+        return blend_poses(*self._fade_start_pose, root, rotations, u * u * (3.0 - 2.0 * u))
+
+    def _place_in_world(self, root: Array, rotations: Array) -> tuple[Array, Array]:
+        """A pose of stature 1 in the clip's frame, as it is in the world."""
+        return place_in_world(root, rotations, *self.pose, self.height)
+
+    def _compute_reach_progress(self) -> float:
+        """How much of a reach is done at this phase."""
+        if self.reach is None:
+            return 0.0
+        start, end = self.clip.reach_interval
+        u = self.phase / start if self.phase < start else (1.0 - self.phase) / max(1.0 - end, 1e-9)
+        u = min(max(u, 0.0), 1.0)
+        return u**3 * (10.0 - 15.0 * u + 6.0 * u**2)
+
+    # -- state ---------------------------------------------------------------------------------------------------------
+    def save_state(self) -> dict[str, Any]:
+        """Plain data, without the clip, which has a name."""
+        reach = self.reach
+        return {
+            "phase": self.phase, "pose": list(self.pose), "fade_progress": self._fade_progress,
+            "fade_start_pose": [self._fade_start_pose[0].tolist(), self._fade_start_pose[1].tolist()],
+            "foot_states": self._foot_states.tolist(),
+            "reach": None if reach is None else
+            [reach.hand, reach.target.tolist(), reach.lean.pitch, reach.lean.yaw, reach.lean.pelvis_drop],
+        }  # fmt: skip
+
+    def load_state(self, saved: dict[str, Any], clip: AnimationClip) -> None:
+        """Restore the state that `save_state` returned."""
+        self.clip, self.phase, self._fade_progress = clip, float(saved["phase"]), float(saved["fade_progress"])
+        x, y, yaw = saved["pose"]
+        self.pose = (x, y, yaw)
+        self._fade_start_pose = (
+            np.array(saved["fade_start_pose"][0], float),
+            np.array(saved["fade_start_pose"][1], float),
+        )
+        self._foot_states[:] = saved["foot_states"]
+        self.reach = None
+        if saved["reach"] is not None:
+            hand, target, pitch, yaw, drop = saved["reach"]
+            self.reach = HandReach(hand, np.array(target, float), TrunkLean(pitch, yaw, drop))
+
+
+def _to_tuple(v: Array) -> tuple[float, float, float]:
+    x, y, z = v.tolist()
+    return x, y, z

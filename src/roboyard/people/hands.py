@@ -1,0 +1,140 @@
+"""Hands of a person: they grasp objects, carry them level, and release them, also in a hand-over."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from roboyard.geometry import SE2, SE3
+from roboyard.geometry.arrays import Array
+from roboyard.people.animation_player import GRIP_DISTANCE
+from roboyard.physics.grasps import GraspConstraint
+from roboyard.simulation.simulation import Simulation
+
+HANDS = ("left", "right")
+MAX_GRASP_DISTANCE = 0.15
+"""Maximum distance from the grip position to the center of an object that a hand grasps [m]."""
+PULL_DISTANCE = 0.01
+"""Displacement by which a person pulls at an object that another party still holds [m]."""
+RELEASE_FORCE = 5.0
+"""Force at which a person releases an object that is held out [N]."""
+
+
+class PersonHands:
+    """Hands of a person.  A grasped object keeps its orientation relative to the person's heading: it is carried level.
+
+    Args:
+        simulation: Of the person.
+        model: Name of the person's body.
+        height: Their stature [m].
+    """
+
+    def __init__(self, simulation: Simulation, model: str, height: float) -> None:
+        self._simulation, self._model = simulation, model
+        self._grip_point = (0.0, 0.0, -GRIP_DISTANCE * height)
+        self._grasped_object_poses: dict[str, SE3] = {}
+
+    @property
+    def grasped_objects(self) -> dict[str, str]:
+        """What they hold, by hand: "left", "right"."""
+        objects_by_link = self._simulation.grasps.held_objects(self._model)
+        return {link.partition("_")[0]: object_name for link, object_name in objects_by_link.items()}
+
+    def reserve(self, hand: str, object_name: str) -> None:
+        """Reserve an object, so that the body does not push it away. Raises InputError and its kinds."""
+        self._simulation.grasps.reserve(self._make_constraint(hand, object_name))
+
+    def grasp(self, hand: str, object_name: str, pose: tuple[float, float, float]) -> str:
+        """Grasp an object at the hand; return why that failed, or an empty string.
+
+        Args:
+            hand: "left" or "right".
+            object_name: Which.
+            pose: x, y and yaw of the person [m, rad].
+
+        Raises:
+            InputError and its kinds: there is no such thing, or it cannot be held.
+        """
+        T_world_object = self._simulation.ground_truth(object_name).T_world_base
+        grip_position = self._grip_position(hand)
+        distance = float(np.linalg.norm(T_world_object.translation - grip_position))
+        if distance > MAX_GRASP_DISTANCE:
+            return f"{object_name} is {distance:.2f} m from the {hand} hand"
+        T_heading_object = _heading_rotation(pose).inverse() @ SE3(
+            T_world_object.rotation, T_world_object.translation - grip_position
+        )
+        self._simulation.grasps.attach(
+            self._make_constraint(hand, object_name),
+            T_world_object.translation - grip_position,
+            T_world_object.rotation,
+        )
+        self._grasped_object_poses[hand] = T_heading_object
+        return ""
+
+    def release(self, hand: str) -> None:
+        """Let go of what a hand holds. Raises UnknownNameError."""
+        self._simulation.grasps.detach(self._model, f"{hand}_hand")
+        self._grasped_object_poses.pop(hand, None)
+
+    def finish_release(self, hand: str) -> bool:
+        """Have nothing more to do with what the hand has let go of, once they do not touch; whether it is so."""
+        object_name = self._simulation.grasps.reserved_objects(self._model).get(f"{hand}_hand", "")
+        if not object_name:
+            return True
+        contacts = self._simulation.ground_truth(object_name).contacts
+        if any(contact.other_geom.startswith(f"{self._model}::") for contact in contacts):
+            return False
+        self._simulation.grasps.remove(self._model, f"{hand}_hand")
+        return True
+
+    def _make_constraint(self, hand: str, object_name: str) -> GraspConstraint:
+        return GraspConstraint(self._model, f"{hand}_hand", object_name, self._grip_point)
+
+    def move_grasped_objects(self, pose: tuple[float, float, float], busy_hand: str = "") -> None:
+        """Move the grasped objects with the person's pose [m, rad]; ``busy_hand`` is occupied by a task."""
+        for hand in HANDS:
+            if hand not in self._grasped_object_poses and hand != busy_hand:
+                self.finish_release(hand)
+        for hand in self.grasped_objects:
+            T = _heading_rotation(pose) @ self._grasped_object_poses[hand]
+            self._simulation.grasps.move_target(self._model, f"{hand}_hand", T.translation, T.rotation)
+
+    def pull_gently(self, hand: str) -> None:
+        """Pull a little at what a hand has taken, so that who else holds it feels that. Raises UnknownNameError."""
+        T = self._grasped_object_poses[hand]
+        self._grasped_object_poses[hand] = SE3(T.rotation, T.translation + np.array([-PULL_DISTANCE, 0.0, 0.0]))
+
+    def grip_position_for(self, hand: str, target: Array, pose: tuple[float, float, float]) -> Array:
+        """(3,) where a hand has to grip so that what it holds is at ``target`` (3,), in the world [m]."""
+        return np.asarray(target - (_heading_rotation(pose) @ self._grasped_object_poses[hand]).translation)
+
+    def is_pulled(self, hand: str) -> bool:
+        """Whether the object in a hand is pulled. Raises UnknownNameError."""
+        return float(np.linalg.norm(self._simulation.grasps.force(self._model, f"{hand}_hand"))) > RELEASE_FORCE
+
+    def is_free(self, hand: str) -> bool:
+        """Whether nothing else touches what a hand holds."""
+        contacts = self._simulation.ground_truth(self.grasped_objects[hand]).contacts
+        return all(contact.other_geom.startswith(f"{self._model}::") for contact in contacts)
+
+    def _grip_position(self, hand: str) -> Array:
+        """(3,) where a hand grips now, in the world [m]."""
+        bodies = self._simulation.compliant_bodies
+        row = bodies.rows[self._model][f"{hand}_hand"]
+        return SE3(bodies.orientations[row], bodies.positions[row]) @ np.array(self._grip_point)
+
+    # -- state ---------------------------------------------------------------------------------------------------------
+    def save_state(self) -> dict[str, Any]:
+        """Plain data; that they hold it is the simulation's."""
+        return {hand: [T.rotation.tolist(), T.translation.tolist()] for hand, T in self._grasped_object_poses.items()}
+
+    def load_state(self, saved: dict[str, Any]) -> None:
+        """Restore the state that `save_state` returned."""
+        self._grasped_object_poses = {
+            hand: SE3(rotation, translation) for hand, (rotation, translation) in saved.items()
+        }
+
+
+def _heading_rotation(pose: tuple[float, float, float]) -> SE3:
+    return SE2(0.0, 0.0, pose[2]).to_se3()

@@ -1,0 +1,251 @@
+"""Walking paths: position, heading and maximum speed along a path, and the search for a path on a grid of costs.
+
+The search is A* (P. E. Hart, N. J. Nilsson, B. Raphael, "A formal basis for the heuristic determination of minimum
+cost paths", IEEE Transactions on Systems Science and Cybernetics 4(2), 1968), followed by shortcuts. The grids are
+small and searched rarely, so this is simpler than the planners of robots.
+"""
+
+from __future__ import annotations
+
+import heapq
+import math
+from bisect import bisect_right
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from roboyard.compute import kernel
+from roboyard.errors import RoboyardError
+from roboyard.geometry import wrap_angle
+from roboyard.geometry.arrays import Array
+
+WALKING_ACCELERATION = 1.6
+"""Of walking [m/s²]."""
+
+
+_SPEED_SAMPLE_SPACING = 0.05
+"""From one place to the next where bends are looked at [m]."""
+_HEADING_DISTANCE = 0.15
+"""The heading is the direction from a point this far behind to a point this far ahead [m]."""
+_MAX_ANGULAR_SPEED, _MAX_LATERAL_ACCELERATION = 1.8, 1.2
+"""Fastest turn while walking, and acceleration to the side [rad/s, m/s²]."""
+_MAX_SPEED = 10.0
+"""Faster than anybody goes [m/s]."""
+_MAX_CORNER_CUT = 0.6
+"""So far before a corner a bend begins, where there is room [m]."""
+_MIN_CORNER_CUT = 0.08
+
+
+class WalkingPath:
+    """A polyline.
+
+    Args:
+        points: (n, 2) from the first place to the last, at least two [m].
+        deceleration: Deceleration before a bend [m/s²].
+
+    Attributes:
+        points: See above.
+        length: [m].
+    """
+
+    def __init__(self, points: Array, deceleration: float) -> None:
+        self.points = points
+        self._positions: list[list[float]] = points.tolist()
+        segment_lengths = np.linalg.norm(np.diff(points, axis=0), axis=1)
+        self._distances: list[float] = [0.0, *np.cumsum(segment_lengths).tolist()]
+        self.length = self._distances[-1]
+        self._max_squared_speeds = (
+            self._compute_max_squared_speeds(deceleration) if len(points) > 2 else [_MAX_SPEED**2]
+        )
+
+    @classmethod
+    def with_rounded_corners(cls, corners: Array, deceleration: float, is_free: Callable[[Array], bool]) -> WalkingPath:
+        """With bends in place of corners, as wide as there is room.
+
+        Args:
+            corners: (n, 2) [m].
+            deceleration: See above.
+            is_free: Whether all of some places (k, 2) can be walked over.
+        """
+        pieces = [corners[:1]]
+        for before, corner, after in zip(corners, corners[1:], corners[2:], strict=False):
+            to_previous, to_next = before - corner, after - corner
+            previous_length, next_length = float(np.linalg.norm(to_previous)), float(np.linalg.norm(to_next))
+            corner_cut = min(_MAX_CORNER_CUT, 0.5 * previous_length, 0.5 * next_length)
+            corner_points = corner[None]
+            while corner_cut >= _MIN_CORNER_CUT:
+                s = np.linspace(0.0, 1.0, 9)[:, None]
+                first, last = (
+                    corner + to_previous * (corner_cut / previous_length),
+                    corner + to_next * (corner_cut / next_length),
+                )
+                curve = (1.0 - s) ** 2 * first + 2.0 * s * (1.0 - s) * corner + s**2 * last
+                if is_free(curve):
+                    corner_points = curve
+                    break
+                corner_cut *= 0.5
+            pieces.append(corner_points)
+        return cls(np.concatenate([*pieces, corners[-1:]]), deceleration)
+
+    def position_at(self, distance: float) -> tuple[float, float]:
+        """Position after a distance along the path [m]."""
+        k = min(max(bisect_right(self._distances, distance), 1), len(self._distances) - 1)
+        segment_length = self._distances[k] - self._distances[k - 1]
+        fraction = (
+            min(max((distance - self._distances[k - 1]) / segment_length, 0.0), 1.0) if segment_length > 0.0 else 1.0
+        )
+        (x, y), (to_x, to_y) = self._positions[k - 1], self._positions[k]
+        return x + fraction * (to_x - x), y + fraction * (to_y - y)
+
+    def heading_at(self, distance: float) -> float:
+        """Where they face [rad]."""
+        is_straight = len(self._positions) == 2
+        start, end = (0.0, self.length) if is_straight else (distance - _HEADING_DISTANCE, distance + _HEADING_DISTANCE)
+        (x, y), (to_x, to_y) = self.position_at(start), self.position_at(end)
+        return math.atan2(to_y - y, to_x - x)
+
+    def max_speed_at(self, distance: float) -> float:
+        """How fast they may be there for the sake of bends [m/s]."""
+        if len(self._max_squared_speeds) == 1:
+            return _MAX_SPEED
+        sample_index = min(max(distance / self.length, 0.0), 1.0) * (len(self._max_squared_speeds) - 1)
+        k = min(int(sample_index), len(self._max_squared_speeds) - 2)
+        return math.sqrt(
+            self._max_squared_speeds[k]
+            + (sample_index - k) * (self._max_squared_speeds[k + 1] - self._max_squared_speeds[k])
+        )
+
+    def _compute_max_squared_speeds(self, deceleration: float) -> list[float]:
+        """Greatest squared speeds at even distances, so that each can be braked to from the one before [m²/s²]."""
+        distances = np.linspace(0.0, self.length, max(math.ceil(self.length / _SPEED_SAMPLE_SPACING), 1) + 1)
+        headings = np.array([self.heading_at(s) for s in distances.tolist()])
+        curvature = np.abs(wrap_angle(np.diff(headings))) / max(float(distances[1]), 1e-9)
+        curvature = np.maximum(np.maximum(np.append(curvature, 0.0), np.append(0.0, curvature)), 1e-3)
+        squared_speeds = np.minimum(
+            np.minimum((_MAX_ANGULAR_SPEED / curvature) ** 2, _MAX_LATERAL_ACCELERATION / curvature), _MAX_SPEED**2
+        ).tolist()
+        for k in range(len(squared_speeds) - 2, -1, -1):
+            squared_speeds[k] = min(squared_speeds[k], squared_speeds[k + 1] + 2.0 * deceleration * float(distances[1]))
+        found: list[float] = squared_speeds
+        return found
+
+    def save_state(self) -> list[list[float]]:
+        """State as plain data: the points."""
+        found: list[Any] = self.points.tolist()
+        return found
+
+
+Cells = NDArray[np.int64]
+
+
+def find_path(costs: Array, start: tuple[int, int], end: tuple[int, int]) -> Array:
+    """Corners (n, 2) of the way as rows and columns, the first cell and the last one included; none: there is no way.
+
+    Args:
+        costs: (rows, columns) of a cell's length of each cell, at least 1; infinite where there is no passage.
+        start: Row and column.
+        end: The same.
+    """
+    path = search_grid(costs, start[0], start[1], end[0], end[1])
+    return shortcut_path(costs, path).astype(np.float64) if len(path) else np.zeros((0, 2))
+
+
+def _example_search_grid() -> Iterable[tuple[Any, ...]]:
+    yield np.ones((2, 2)), 0, 0, 1, 1
+
+
+@kernel(examples=_example_search_grid)
+def search_grid(costs: Array, row: int, column: int, to_row: int, to_column: int) -> Cells:
+    """Cells (n, 2) from one to the other, each beside or across from the one before; none where there is no way.
+
+    From cell to cell costs the way times the mean of both prices, and no path passes between two diagonal obstacles.
+    """
+    rows, columns = costs.shape
+    path_costs = np.full((rows, columns), np.inf)
+    parents = np.full((rows, columns), -1, np.int64)
+    path_costs[row, column] = 0.0
+    heap = [(0.0, row * columns + column)]
+    while len(heap) > 0:
+        estimate, cell = heapq.heappop(heap)
+        r, c = cell // columns, cell % columns
+        if r == to_row and c == to_column:
+            break
+        dr, dc = abs(r - to_row), abs(c - to_column)
+        if estimate > path_costs[r, c] + max(dr, dc) + 0.41421356237 * min(dr, dc) + 1e-9:
+            continue  # a better way came here since
+        for i in range(-1, 2):
+            for j in range(-1, 2):
+                nr, nc = r + i, c + j
+                if (i == 0 and j == 0) or not (0 <= nr < rows and 0 <= nc < columns):
+                    continue
+                if math.isinf(costs[nr, nc]) or math.isinf(costs[r, nc]) or math.isinf(costs[nr, c]):
+                    continue
+                length = 1.0 if i == 0 or j == 0 else 1.41421356237
+                cost = path_costs[r, c] + 0.5 * length * (costs[r, c] + costs[nr, nc])
+                if cost < path_costs[nr, nc] - 1e-12:
+                    path_costs[nr, nc] = cost
+                    parents[nr, nc] = cell
+                    dr, dc = abs(nr - to_row), abs(nc - to_column)
+                    heapq.heappush(
+                        heap, (cost + max(dr, dc) + 0.41421356237 * min(dr, dc), np.int64(nr * columns + nc))
+                    )
+    if math.isinf(path_costs[to_row, to_column]):
+        return np.zeros((0, 2), np.int64)
+    count, cell = 1, to_row * columns + to_column
+    while parents[cell // columns, cell % columns] >= 0:
+        cell = parents[cell // columns, cell % columns]
+        count += 1
+    path = np.empty((count, 2), np.int64)
+    cell = to_row * columns + to_column
+    for k in range(count):
+        path[count - 1 - k, 0], path[count - 1 - k, 1] = cell // columns, cell % columns
+        cell = parents[cell // columns, cell % columns]
+    return path
+
+
+@kernel(examples=lambda: [(np.ones((2, 2)), 0.0, 0.0, 1.0, 1.0)])
+def compute_line_cost(costs: Array, row: float, column: float, to_row: float, to_column: float) -> float:
+    """What a straight line costs between two places given in cells, whose middles are whole numbers."""
+    length = math.hypot(to_row - row, to_column - column)
+    steps = max(math.ceil(4.0 * length), 1)
+    total = 0.0
+    for k in range(steps):
+        fraction = (k + 0.5) / steps
+        r = math.floor(row + fraction * (to_row - row) + 0.5)
+        c = math.floor(column + fraction * (to_column - column) + 0.5)
+        if not (0 <= r < costs.shape[0] and 0 <= c < costs.shape[1]):
+            return np.inf
+        total += costs[r, c]
+    return total * length / steps
+
+
+@kernel(examples=lambda: [(np.ones((2, 2)), np.array([[0, 0], [1, 1]]))])
+def shortcut_path(costs: Array, path: Cells) -> Cells:
+    """Those cells of a way that are left where each straight line costs no more than what it leaves out."""
+    n = len(path)
+    corners = np.empty((n, 2), np.int64)
+    corners[0] = path[0]
+    count, corner = 1, 0
+    while corner < n - 1:
+        candidate, cost, next_corner = corner + 1, 0.0, corner + 1
+        while candidate < n:
+            r0, c0, r1, c1 = path[candidate - 1, 0], path[candidate - 1, 1], path[candidate, 0], path[candidate, 1]
+            cost += 0.5 * math.hypot(float(r1 - r0), float(c1 - c0)) * (costs[r0, c0] + costs[r1, c1])
+            line_cost = compute_line_cost(costs, float(path[corner, 0]), float(path[corner, 1]), float(r1), float(c1))
+            if line_cost <= 1.001 * cost:
+                next_corner = candidate
+            candidate += 1
+        corner = next_corner
+        corners[count] = path[corner]
+        count += 1
+    return corners[:count]
+
+
+class PersonGoalError(RoboyardError):
+    """A goal is rejected; ``error_code`` in one word: busy, unknown, unreachable or invalid."""
+
+    def __init__(self, message: str, error_code: str, valid: str | None = None) -> None:
+        super().__init__(message, valid=valid)
+        self.error_code = error_code

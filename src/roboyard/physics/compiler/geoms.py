@@ -1,0 +1,575 @@
+"""Collision and visual shapes of links as MuJoCo geoms."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+
+import mujoco
+import numpy as np
+from numpy.typing import NDArray
+
+from roboyard.description.meshes.appearance import TexturedMesh, effective_material, read_textured_meshes
+from roboyard.description.meshes.convex import is_flat
+from roboyard.description.model import (
+    Box,
+    Capsule,
+    Collision,
+    Cone,
+    Cylinder,
+    Ellipsoid,
+    Geometry,
+    Heightmap,
+    Link,
+    Mesh,
+    Plane,
+    Polyline,
+    Rgba,
+    Sphere,
+    Visual,
+)
+from roboyard.errors import DescriptionError
+from roboyard.geometry import SE3, polygons
+from roboyard.physics.compiled_world import (
+    COLLISION_BITS,
+    COLLISION_GROUP,
+    INVISIBLE_COLLISION_GROUP,
+    VISUAL_AS_COLLISION_GROUP,
+    VISUAL_CONTYPE,
+    VISUAL_GROUP,
+    is_ground_name,
+    scoped_name,
+)
+from roboyard.physics.compiler.assets import PLACEHOLDER_SIZE, MaterialStore, MeshStore, displayed_color
+from roboyard.physics.compiler.contact_properties import (
+    AnisotropicFriction,
+    is_anisotropic,
+    make_contact_properties,
+    read_anisotropic_friction,
+)
+
+COLLISION_RGBA: Rgba = (0.6, 0.6, 0.7, 0.6)  # never fully transparent: MuJoCo's rays pass through geoms of alpha 0
+PLACEHOLDER_RGBA: Rgba = (1.0, 0.0, 1.0, 1.0)
+
+
+@dataclass(slots=True)
+class GeomOwner:
+    """Model, link and shape that a geom belongs to."""
+
+    geom_name: str
+    model_index: int
+    link_name: str
+    shape_name: str
+    is_ground: bool
+    anisotropic_friction: AnisotropicFriction | None = None
+
+
+@dataclass(slots=True)
+class GeomBuilder:
+    """Puts links' shapes into bodies, and remembers whose each geom is.
+
+    Attributes:
+        with_visuals: Also add what is only drawn; physics does without (each shape costs time at every step).
+    """
+
+    mesh_store: MeshStore
+    material_store: MaterialStore
+    static_bodies: StaticBodyGrid
+    contact_time: float
+    with_visuals: bool
+    warnings: list[str]
+    owners: list[GeomOwner] = field(default_factory=list)
+    _name_counts: dict[str, int] = field(default_factory=dict)
+
+    def add_link_geoms(
+        self,
+        model_index: int,
+        model_name: str,
+        link: Link,
+        body: mujoco.MjsBody | None,
+        T_base_link: SE3,
+        *,
+        is_static: bool,
+    ) -> None:
+        """Add all shapes of ``link``.
+
+        Args:
+            model_index: The model's number.
+            model_name: Its name.
+            link: The link.
+            body: Its own body; None for scenery, which goes to the cells.
+            T_base_link: Where the link is in the body, or in the world for static geometry.
+            is_static: It never moves: meshes are then taken apart instead of filled up.
+        """
+        is_ground = is_ground_name(model_name) or is_ground_name(link.name)
+        for collision in link.collisions:
+            if collision.surface.collide:
+                self._add_collision(model_index, model_name, link, collision, body, T_base_link, is_static, is_ground)
+        has_no_collision = not any(collision.surface.collide for collision in link.collisions)
+        for visual in link.visuals if self.with_visuals or has_no_collision else ():
+            self._add_visual(model_index, model_name, link, visual, body, T_base_link, is_static, has_no_collision)
+
+    def _add_collision(
+        self,
+        model_index: int,
+        model_name: str,
+        link: Link,
+        collision: Collision,
+        body: mujoco.MjsBody | None,
+        T_base_link: SE3,
+        is_static: bool,
+        is_ground: bool,
+    ) -> None:
+        collision_name = scoped_name(model_name, link.name, collision.name)
+        properties = make_contact_properties(collision.surface, self.contact_time)
+        if is_anisotropic(collision.surface) and collision.surface.friction_direction is None:
+            self.warnings.append(
+                f"{collision_name}: friction differs along two directions, but no <fdir1> says which: their "
+                "mean is taken"
+            )
+        anisotropic_friction = read_anisotropic_friction(collision.surface, T_base_link @ collision.T_link_geom)
+        for shape in make_geom_shapes(
+            collision.geometry,
+            self.mesh_store,
+            is_collision=True,
+            is_static=is_static,
+            warnings=self.warnings,
+            location=collision_name,
+        ):
+            if self.with_visuals and not shape.is_collidable:
+                continue
+            is_terrain = shape.type in (mujoco.mjtGeom.mjGEOM_PLANE, mujoco.mjtGeom.mjGEOM_HFIELD)
+            geom = self._add_geom(collision_name, shape, body, T_base_link @ collision.T_link_geom, is_visual=False)
+            if shape.is_collidable:
+                geom.group = COLLISION_GROUP if shape.is_ray_visible else INVISIBLE_COLLISION_GROUP
+                geom.contype, geom.conaffinity = COLLISION_BITS, COLLISION_BITS
+            else:
+                geom.group, geom.contype, geom.conaffinity = VISUAL_AS_COLLISION_GROUP, VISUAL_CONTYPE, 0
+            geom.rgba = COLLISION_RGBA
+            geom.friction, geom.condim, geom.priority = properties.friction, properties.condim, properties.priority
+            if properties.solref is not None:
+                geom.solref = properties.solref
+            self.owners.append(
+                GeomOwner(
+                    geom.name, model_index, link.name, collision.name, is_ground or is_terrain, anisotropic_friction
+                )
+            )
+
+    def _add_visual(
+        self,
+        model_index: int,
+        model_name: str,
+        link: Link,
+        visual: Visual,
+        body: mujoco.MjsBody | None,
+        T_base_link: SE3,
+        is_static: bool,
+        has_no_collision: bool,
+    ) -> None:
+        visual_name = scoped_name(model_name, link.name, f"visual {visual.name}")
+        for shape in self._make_visual_shapes(visual, is_static, visual_name):
+            geom = self._add_geom(
+                visual_name, shape, body, T_base_link @ visual.T_link_geom, is_visual=not has_no_collision
+            )
+            is_flat_shape = (
+                is_flat(shape.textured_mesh.vertices)
+                if shape.textured_mesh
+                else bool(shape.mesh_asset) and self._has_flat_mesh(visual)
+            )
+            is_ray_visible = has_no_collision and not is_flat_shape  # rays need a mesh with a convex hull
+            geom.group = VISUAL_AS_COLLISION_GROUP if is_ray_visible else VISUAL_GROUP
+            geom.contype, geom.conaffinity = (VISUAL_CONTYPE, 0) if is_ray_visible else (0, 0)
+            geom.castshadow = visual.cast_shadows
+            if shape.is_placeholder:
+                geom.rgba = PLACEHOLDER_RGBA
+            else:
+                textured_mesh = shape.textured_mesh
+                material = (
+                    visual.material
+                    if textured_mesh is None
+                    else effective_material(visual.material, textured_mesh.material)
+                )
+                geom.rgba = displayed_color(material)
+                if self.with_visuals:
+                    uses_mesh_texture = textured_mesh is not None and not visual.material.is_explicit
+                    geom.material = self.material_store.add_material(
+                        material, textured_mesh.pixels if textured_mesh and uses_mesh_texture else None
+                    )
+            self.owners.append(GeomOwner(geom.name, model_index, link.name, f"visual {visual.name}", False))
+
+    def _make_visual_shapes(self, visual: Visual, is_static: bool, location: str) -> list[GeomShape]:
+        """Make the shapes of a visual; for rendering a mesh is split by its materials."""
+        if self.with_visuals and isinstance(visual.geometry, Mesh):
+            try:
+                textured_meshes = read_textured_meshes(visual.geometry)
+                identity, size = SE3.identity(), (0.0, 0.0, 0.0)
+                key = (visual.geometry, "look")
+                return [
+                    GeomShape(
+                        mujoco.mjtGeom.mjGEOM_MESH,
+                        size,
+                        identity,
+                        mesh_asset=self.mesh_store.add_visual_mesh(
+                            (*key, i), (textured_mesh.vertices, textured_mesh.faces), textured_mesh.uv
+                        ),
+                        textured_mesh=textured_mesh,
+                    )
+                    for i, textured_mesh in enumerate(textured_meshes)
+                    if len(textured_mesh.faces)
+                ]
+            except DescriptionError:
+                pass  # make_geom_shapes warns and adds a placeholder
+        return make_geom_shapes(
+            visual.geometry,
+            self.mesh_store,
+            is_collision=False,
+            is_static=is_static,
+            warnings=self.warnings,
+            location=location,
+        )
+
+    def _has_flat_mesh(self, visual: Visual) -> bool:
+        return isinstance(visual.geometry, Mesh) and self.mesh_store.is_flat(visual.geometry)
+
+    def _add_geom(
+        self, base_name: str, shape: GeomShape, body: mujoco.MjsBody | None, T_base_geom: SE3, *, is_visual: bool
+    ) -> mujoco.MjsGeom:
+        T = T_base_geom @ shape.T_geom_shape
+        target_body = self.static_bodies.body_for(shape, T, is_visual=is_visual) if body is None else body
+        name = base_name
+        while name in self._name_counts:  # count the copies of a name: a mesh has up to 5,000 pieces
+            self._name_counts[base_name] += 1
+            name = f"{base_name}#{self._name_counts[base_name]}"
+        self._name_counts[name] = 1
+        geom = target_body.add_geom(name=name, type=shape.type, size=shape.size, pos=T.translation, quat=T.rotation)
+        if shape.mesh_asset:
+            geom.meshname = shape.mesh_asset
+        if shape.height_field:
+            geom.hfieldname = shape.height_field
+        return geom
+
+
+STATIC_CELL_SIZE = 6.0
+"""Edge of a cell [m].  One body for each geom and one body for all geoms are both slower (measured)."""
+
+
+class StaticBodyGrid:
+    """Bodies of static shapes: one body for all shapes within a cell of the ground plane, for a fast broad phase."""
+
+    def __init__(self, spec: mujoco.MjSpec) -> None:
+        self._spec = spec
+        self._bodies: dict[str, mujoco.MjsBody] = {}
+
+    def body_for(self, shape: GeomShape, T_world_shape: SE3, *, is_visual: bool) -> mujoco.MjsBody:
+        """Return the body of a shape at ``T_world_shape``.
+
+        Planes, terrain and meshes belong to MuJoCo's world body, and each large shape gets its own body.  Visual shapes
+        have separate bodies so that they do not enlarge the bounding boxes of collision detection.  MuJoCo tests all
+        shapes of each body at every step, but finds those of the world body by a tree, and a mesh can have thousands of
+        pieces (a step of a rover among 5,000 pieces takes 38 µs, in cells 107 µs; in a house of 900 pieces 45 and
+        75 µs).
+        """
+        geom_types = mujoco.mjtGeom
+        if shape.type in (geom_types.mjGEOM_PLANE, geom_types.mjGEOM_HFIELD) or (
+            shape.type == geom_types.mjGEOM_MESH and not is_visual
+        ):
+            return self._spec.worldbody
+        if shape.type != geom_types.mjGEOM_MESH and 2.0 * max(shape.size) > STATIC_CELL_SIZE:
+            return self._find_or_add_body(f"large {len(self._bodies)}")
+        i, j = math.floor(T_world_shape.x / STATIC_CELL_SIZE), math.floor(T_world_shape.y / STATIC_CELL_SIZE)
+        return self._find_or_add_body(f"{'looks' if is_visual else 'cell'} {i} {j}")
+
+    def _find_or_add_body(self, name: str) -> mujoco.MjsBody:
+        if name not in self._bodies:
+            self._bodies[name] = self._spec.worldbody.add_body(name=name)
+        return self._bodies[name]
+
+
+PlanarPoints = NDArray[np.float64]
+Outline = Sequence[Sequence[float]]
+
+MIN_TRAPEZOID_AREA = 1e-8
+"""Smaller trapezoids are left out [m²]."""
+MAX_OUTLINE_CORNERS = 2000
+"""Largest number of corners of all outlines together; the computing time grows with its square."""
+
+
+def decompose_into_convex_prisms(outlines: Sequence[Outline], height: float) -> list[PlanarPoints]:
+    """Decompose a prism over outlines of any shape into convex prisms from 0 to ``height``.
+
+    A point is inside if an odd number of outlines encloses it.  The plane is cut at the y of each corner and crossing.
+    Between two cuts the inside consists of trapezoids; those between the same two edges are merged (trapezoidal
+    decomposition, de Berg et al., Computational Geometry, 2008, section 6.1).
+
+    Args:
+        outlines: Closed outlines, each (n, 2) [m].
+        height: [m].
+
+    Returns:
+        Corners of each convex prism (k, 3) [m].
+
+    Raises:
+        DescriptionError: there are too many corners, or the outlines enclose no area.
+    """
+    edges = _rising_edges(outlines)
+    if len(edges) > MAX_OUTLINE_CORNERS:
+        raise DescriptionError(f"a polyline has {len(edges)} corners", valid=f"at most {MAX_OUTLINE_CORNERS}")
+    trapezoids = _decompose_into_trapezoids(edges)
+    if not trapezoids:
+        raise DescriptionError("the points of a polyline lie on a line", valid="an area")
+    corners = np.concatenate(trapezoids)
+    hull = _convex_hull(corners)
+    if sum(abs(polygons.signed_area(trapezoid)) for trapezoid in trapezoids) >= abs(polygons.signed_area(hull)) * (
+        1.0 - 1e-9
+    ):
+        trapezoids = [hull]
+    return [
+        np.concatenate([np.c_[trapezoid, np.zeros(len(trapezoid))], np.c_[trapezoid, np.full(len(trapezoid), height)]])
+        for trapezoid in trapezoids
+    ]
+
+
+def _rising_edges(outlines: Sequence[Outline]) -> PlanarPoints:
+    """Return the edges (n, 2, 2) that are not horizontal, lower end first; horizontal ones are cuts."""
+    edge_arrays = []
+    for outline in outlines:
+        points = np.asarray(outline, float)
+        segments = np.stack([points, np.roll(points, -1, axis=0)], axis=1)
+        is_rising = segments[:, 0, 1] < segments[:, 1, 1]
+        edge_arrays.append(np.where(is_rising[:, None, None], segments, segments[:, ::-1]))
+    edges = np.concatenate(edge_arrays) if edge_arrays else np.zeros((0, 2, 2))
+    return edges[edges[:, 0, 1] < edges[:, 1, 1]]
+
+
+def _decompose_into_trapezoids(edges: PlanarPoints) -> list[PlanarPoints]:
+    cut_heights = np.unique(np.concatenate([edges[:, :, 1].ravel(), _crossing_heights(edges)]))
+    open_trapezoids: dict[tuple[int, int], float] = {}
+    trapezoids: list[PlanarPoints] = []
+
+    def close(pair: tuple[int, int], low: float, high: float) -> None:
+        corners = np.array(
+            [
+                [_edge_x_at(edges[edge_index], y), y]
+                for edge_index, y in ((pair[0], low), (pair[1], low), (pair[1], high), (pair[0], high))
+            ]
+        )
+        if abs(polygons.signed_area(corners)) > MIN_TRAPEZOID_AREA:
+            trapezoids.append(corners)
+
+    for low, high in pairwise(cut_heights):
+        center_y = 0.5 * (low + high)
+        crossing_edges = np.flatnonzero((edges[:, 0, 1] < center_y) & (edges[:, 1, 1] > center_y))
+        edges_by_x = crossing_edges[
+            np.argsort([_edge_x_at(edges[edge_index], center_y) for edge_index in crossing_edges], kind="stable")
+        ]
+        pairs = {(int(a), int(b)) for a, b in zip(edges_by_x[::2], edges_by_x[1::2], strict=False)}
+        for pair in [pair for pair in open_trapezoids if pair not in pairs]:
+            close(pair, open_trapezoids.pop(pair), float(low))
+        for pair in sorted(pairs):
+            open_trapezoids.setdefault(pair, float(low))
+    for pair, start in open_trapezoids.items():
+        close(pair, start, float(cut_heights[-1]))
+    return trapezoids
+
+
+def _edge_x_at(edge: PlanarPoints, y: float) -> float:
+    (x0, y0), (x1, y1) = edge
+    return float(x0 + (x1 - x0) * (y - y0) / (y1 - y0))
+
+
+def _crossing_heights(edges: PlanarPoints) -> PlanarPoints:
+    """Compute the y at which two edges cross."""
+    heights = []
+    start, direction = edges[:, 0], edges[:, 1] - edges[:, 0]
+    for index in range(len(edges)):
+        others = slice(index + 1, None)
+        determinant = direction[index, 0] * direction[others, 1] - direction[index, 1] * direction[others, 0]
+        offset = start[others] - start[index]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            t = (offset[:, 0] * direction[others, 1] - offset[:, 1] * direction[others, 0]) / determinant
+            u = (offset[:, 0] * direction[index, 1] - offset[:, 1] * direction[index, 0]) / determinant
+        is_crossing = (t > 0.0) & (t < 1.0) & (u > 0.0) & (u < 1.0)
+        heights.append(start[index, 1] + t[is_crossing] * direction[index, 1])
+    return np.concatenate(heights) if heights else np.zeros(0)
+
+
+def _convex_hull(points: PlanarPoints) -> PlanarPoints:
+    from scipy.spatial import ConvexHull, QhullError
+
+    try:
+        return np.asarray(points[ConvexHull(points).vertices])
+    except (QhullError, ValueError):
+        raise DescriptionError("the points of a polyline lie on a line", valid="an area") from None
+
+
+_GeomType = mujoco.mjtGeom
+N_CONE_SIDES = 32
+_NO_SIZE = (0.0, 0.0, 0.0)
+
+
+@dataclass(frozen=True, slots=True)
+class GeomShape:
+    """One engine geom: type, ``size`` (half lengths, radii [m]), the asset it needs, where it sits, how it looks.
+
+    ``is_collidable`` and ``is_ray_visible`` tell apart the pieces of a mesh, for contacts, and the mesh itself, for
+    rays.
+    """
+
+    type: int
+    size: tuple[float, float, float]
+    T_geom_shape: SE3
+    mesh_asset: str = ""
+    height_field: str = ""
+    is_placeholder: bool = False
+    textured_mesh: TexturedMesh | None = None
+    is_collidable: bool = True
+    is_ray_visible: bool = True
+
+
+def make_geom_shapes(
+    geometry: Geometry,
+    mesh_store: MeshStore,
+    *,
+    is_collision: bool,
+    is_static: bool,
+    warnings: list[str],
+    location: str,
+) -> list[GeomShape]:
+    """The engine shapes that stand for ``geometry``.
+
+    Args:
+        geometry: What the description says.
+        mesh_store: Takes the assets.
+        is_collision: For contact (concave still meshes are taken apart) rather than for looks.
+        is_static: The link never moves; planes and terrain exist only there.
+        warnings: What could not be represented is said here.
+        location: ``model::link::name`` for those notes.
+
+    Returns:
+        None to many shapes.
+    """
+    identity = SE3.identity()
+    match geometry:
+        case Box(size=(x, y, z)):
+            return [GeomShape(_GeomType.mjGEOM_BOX, (x / 2, y / 2, z / 2), identity)]
+        case Sphere(radius=r):
+            return [GeomShape(_GeomType.mjGEOM_SPHERE, (r, 0.0, 0.0), identity)]
+        case Cylinder(radius=r, length=length):
+            return [GeomShape(_GeomType.mjGEOM_CYLINDER, (r, length / 2, 0.0), identity)]
+        case Capsule(radius=r, length=length):
+            return [GeomShape(_GeomType.mjGEOM_CAPSULE, (r, length / 2, 0.0), identity)]
+        case Ellipsoid(radii=radii):
+            return [GeomShape(_GeomType.mjGEOM_ELLIPSOID, radii, identity)]
+        case Cone(radius=r, length=length):
+            return [
+                GeomShape(
+                    _GeomType.mjGEOM_MESH,
+                    (0.0, 0.0, 0.0),
+                    identity,
+                    mesh_asset=mesh_store.add_convex_points(geometry, _cone_vertices(r, length)),
+                )
+            ]
+        case Plane(normal=normal, size=size):
+            if not is_static:
+                warnings.append(
+                    f"{location}: a plane on a moving link is left out (planes are infinite and never move)"
+                )
+                return []
+            extent = (0.0, 0.0, 1.0) if is_collision else (size[0] / 2, size[1] / 2, 1.0)
+            return [GeomShape(_GeomType.mjGEOM_PLANE, extent, SE3(_quaternion_from_z_to(normal), (0.0, 0.0, 0.0)))]
+        case Polyline(points=outlines, height=height):
+            try:
+                prisms = decompose_into_convex_prisms(outlines, height)
+            except DescriptionError as error:
+                raise DescriptionError(error.message, location=location, valid=error.valid) from None
+            keys = [(geometry, index) for index in range(len(prisms))]
+            names = [mesh_store.add_convex_points(key, prism) for key, prism in zip(keys, prisms, strict=True)]
+            return [GeomShape(_GeomType.mjGEOM_MESH, (0.0, 0.0, 0.0), identity, mesh_asset=name) for name in names]
+        case Mesh() | Heightmap():
+            try:
+                return _make_file_shapes(
+                    geometry,
+                    mesh_store,
+                    is_collision=is_collision,
+                    is_static=is_static,
+                    warnings=warnings,
+                    location=location,
+                )
+            except DescriptionError as error:
+                warnings.append(f"{location}: {error}; a marked box stands for it")
+                half = PLACEHOLDER_SIZE / 2
+                return [GeomShape(_GeomType.mjGEOM_BOX, (half, half, half), identity, is_placeholder=True)]
+
+
+def _make_file_shapes(
+    geometry: Mesh | Heightmap,
+    mesh_store: MeshStore,
+    *,
+    is_collision: bool,
+    is_static: bool,
+    warnings: list[str],
+    location: str,
+) -> list[GeomShape]:
+    if isinstance(geometry, Heightmap):
+        if not is_static:
+            warnings.append(f"{location}: terrain on a moving link is left out")
+            return []
+        name, base = mesh_store.add_height_field(geometry)
+        x, y, z = geometry.position
+        return [
+            GeomShape(_GeomType.mjGEOM_HFIELD, (0.0, 0.0, 0.0), SE3(translation=(x, y, z + base)), height_field=name)
+        ]
+    pieces: list[str] = []
+    if is_collision and is_static and not (geometry.convex or mesh_store.is_flat(geometry)):
+        pieces, approximation = mesh_store.add_convex_pieces(geometry)
+        if approximation.triangles:
+            warnings.append(
+                f"{location}: {geometry.uri} is too fine to be taken apart as it is: reduced to "
+                f"{approximation.triangles} triangles "
+                f"it touches within {1000.0 * approximation.error:.1f} mm of its surface"
+            )
+        elif approximation.filled_width:
+            warnings.append(
+                f"{location}: {geometry.uri} is too fine to be taken apart as it is: it touches as "
+                f"{len(pieces)} lumps, "
+                f"hollows narrower than {approximation.filled_width:.2f} m are filled"
+            )
+    if mesh_store.is_flat(geometry):
+        names = (
+            [mesh_store.add_flat_mesh(geometry)]
+            if is_collision or mesh_store.is_single_triangle(geometry)
+            else [mesh_store.add_mesh(geometry)]
+        )
+    else:
+        names = pieces or [mesh_store.add_mesh(geometry)]
+    if len(pieces) < 2:
+        return [GeomShape(_GeomType.mjGEOM_MESH, _NO_SIZE, SE3.identity(), mesh_asset=name) for name in names]
+    convex_shapes = [
+        GeomShape(_GeomType.mjGEOM_MESH, _NO_SIZE, SE3.identity(), mesh_asset=name, is_ray_visible=False)
+        for name in pieces
+    ]
+    return [
+        *convex_shapes,
+        GeomShape(
+            _GeomType.mjGEOM_MESH,
+            _NO_SIZE,
+            SE3.identity(),
+            mesh_asset=mesh_store.add_mesh(geometry),
+            is_collidable=False,
+        ),
+    ]
+
+
+def _cone_vertices(radius: float, length: float) -> NDArray[np.float64]:
+    angles = np.arange(N_CONE_SIDES) * (2.0 * math.pi / N_CONE_SIDES)
+    base = np.c_[radius * np.cos(angles), radius * np.sin(angles), np.full(N_CONE_SIDES, -length / 2)]
+    return np.concatenate([base, [[0.0, 0.0, length / 2]]])
+
+
+def _quaternion_from_z_to(normal: tuple[float, float, float]) -> NDArray[np.float64]:
+    """Quaternion (w, x, y, z) that rotates the z axis to ``normal``."""
+    quat = np.zeros(4)
+    mujoco.mju_quatZ2Vec(quat, np.asarray(normal, float) / math.sqrt(sum(c * c for c in normal)))
+    return quat

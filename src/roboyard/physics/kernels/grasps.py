@@ -1,0 +1,145 @@
+"""Grasp forces: springs that carry objects with compliant bodies, people's hands, and yield above a maximum force;
+compiled."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from roboyard.compute import kernel
+from roboyard.geometry.constants import GRAVITY
+from roboyard.geometry.quaternion_kernels import rotate_vector
+
+# Columns of the table of holds, one row for each: the row of the led part in the table of `flesh_loop`, the first of
+# its model and the one after its last; the engine's body, and where its position and velocity begin; the point of the
+# part that holds, in its frame; from there to the body's origin, in the world; how the body is to be turned; its mass,
+# moments of inertia and centre of mass in its frame; strength [N], 0 while it is not held and only not pushed away; the
+# point before this step; the force without the thing's weight in the last step [N].
+PART_ROW, FIRST_PART, END_PART, BODY, QPOS_ADDRESS, DOF_ADDRESS = range(6)
+GRASP_POINT, OFFSET, TARGET_ORIENTATION, MASS, INERTIA, COM, MAX_FORCE, PREVIOUS_TARGET, FORCE = (
+    6,
+    9,
+    12,
+    16,
+    17,
+    20,
+    23,
+    24,
+    27,
+)
+GRASP_COLUMNS = 30
+NO_GRASPS = np.zeros((0, GRASP_COLUMNS))
+
+GRASP_FREQUENCY = 60.0
+"""Natural frequency of a hold, which is damped critically [rad/s]: 3 mm of lag at 10 m/s²."""
+TORQUE_ARM = 0.04
+"""A hold turns with as much as its strength at this lever [m]: half a hand's breadth."""
+
+
+@kernel(inline="always")
+def _rotate(q: NDArray[np.float64], v: NDArray[np.float64], out: NDArray[np.float64]) -> None:
+    """Rotate a vector by a unit quaternion."""
+    out[0], out[1], out[2] = rotate_vector((q[0], q[1], q[2], q[3]), (v[0], v[1], v[2]))
+
+
+@kernel(inline="always")
+def _limit_norm(v: NDArray[np.float64], max_norm: float) -> None:
+    norm = math.sqrt(v[0] * v[0] + v[1] * v[1] + v[2] * v[2])
+    if norm > max_norm:
+        for i in range(3):
+            v[i] *= max_norm / norm
+
+
+def _example() -> Iterable[tuple[Any, ...]]:
+    orientations = np.zeros((1, 4))
+    orientations[0, 0] = 1.0
+    yield (
+        np.zeros((1, GRASP_COLUMNS)),
+        np.zeros((1, 3)),
+        orientations,
+        np.zeros(7),
+        np.zeros(6),
+        np.zeros((1, 6)),
+        0.002,
+    )
+
+
+@kernel(examples=_example, error_model="numpy")
+def apply_grasp_forces(
+    grasps: NDArray[np.float64],
+    positions: NDArray[np.float64],
+    orientations: NDArray[np.float64],
+    qpos: NDArray[np.float64],
+    qvel: NDArray[np.float64],
+    applied: NDArray[np.float64],
+    dt: float,
+) -> None:
+    """Apply the forces that pull held objects to their target poses, for one step.
+
+    Args:
+        grasps: (n, `GRASP_COLUMNS`); `PREVIOUS_TARGET` and `FORCE` are written.
+        positions: (m, 3) of the led parts in the world [m].
+        orientations: (m, 4) likewise.
+        qpos: Positions of the engine.
+        qvel: Velocities.
+        applied: (bodies, 6) forces and torques on the bodies' centres of mass, in the world; written.
+        dt: Step [s].
+    """
+    point_offset, com_offset, torque, body_torque = np.zeros(3), np.zeros(3), np.zeros(3), np.zeros(3)
+    for k in range(grasps.shape[0]):
+        grasp = grasps[k]
+        if grasp[MAX_FORCE] == 0.0:
+            continue
+        part, body = int(grasp[PART_ROW]), int(grasp[BODY])
+        qpos_address, dof_address = int(grasp[QPOS_ADDRESS]), int(grasp[DOF_ADDRESS])
+        q = qpos[qpos_address + 3 : qpos_address + 7]
+        _rotate(orientations[part], grasp[GRASP_POINT : GRASP_POINT + 3], point_offset)
+        for i in range(3):
+            target = positions[part, i] + point_offset[i] + grasp[OFFSET + i]
+            target_velocity = (target - grasp[PREVIOUS_TARGET + i]) / dt
+            grasp[PREVIOUS_TARGET + i] = target
+            acceleration = GRASP_FREQUENCY * GRASP_FREQUENCY * (
+                target - qpos[qpos_address + i]
+            ) + 2.0 * GRASP_FREQUENCY * (target_velocity - qvel[dof_address + i])
+            grasp[FORCE + i] = grasp[MASS] * acceleration
+        _limit_norm(grasp[FORCE : FORCE + 3], grasp[MAX_FORCE])
+        # what is missing of the turn, in the body's frame: twice the imaginary part of conj(q) * wanted
+        w, x, y, z = q[0], -q[1], -q[2], -q[3]
+        a, b, c, d = (
+            grasp[TARGET_ORIENTATION],
+            grasp[TARGET_ORIENTATION + 1],
+            grasp[TARGET_ORIENTATION + 2],
+            grasp[TARGET_ORIENTATION + 3],
+        )
+        sign = 2.0 if w * a - x * b - y * c - z * d >= 0.0 else -2.0
+        body_torque[0] = sign * (w * b + x * a + y * d - z * c)
+        body_torque[1] = sign * (w * c - x * d + y * a + z * b)
+        body_torque[2] = sign * (w * d + x * c - y * b + z * a)
+        for i in range(3):
+            body_torque[i] = grasp[INERTIA + i] * (
+                GRASP_FREQUENCY * GRASP_FREQUENCY * body_torque[i] - 2.0 * GRASP_FREQUENCY * qvel[dof_address + 3 + i]
+            )
+        _limit_norm(body_torque, TORQUE_ARM * grasp[MAX_FORCE])
+        _rotate(q, body_torque, torque)
+        _rotate(q, grasp[COM : COM + 3], com_offset)
+        for i in range(3):
+            applied[body, i] = grasp[FORCE + i]
+        applied[body, 2] += grasp[MASS] * GRAVITY
+        fx, fy, fz = grasp[FORCE], grasp[FORCE + 1], grasp[FORCE + 2]
+        applied[body, 3] = torque[0] - (com_offset[1] * fz - com_offset[2] * fy)
+        applied[body, 4] = torque[1] - (com_offset[2] * fx - com_offset[0] * fz)
+        applied[body, 5] = torque[2] - (com_offset[0] * fy - com_offset[1] * fx)
+
+
+@kernel
+def is_gripped_by(grasps: NDArray[np.float64], part: int, body: int) -> bool:
+    """Whether a compliant part belongs to the person who grips a body, or is about to: people do not push away what
+    they grip."""
+    found = False
+    for k in range(grasps.shape[0]):
+        found = found or (int(grasps[k, BODY]) == body and grasps[k, FIRST_PART] <= part < grasps[k, END_PART])
+    return found

@@ -1,0 +1,569 @@
+"""The compiled physics step: evaluation, solution, integration with a correction for free rotation, and the loop over
+steps.
+
+MuJoCo's step ``v' = v + h a`` takes centrifugal, Coriolis and gyroscopic forces ``c(q, v)`` as they are at its
+beginning (of a single
+free body: at its end). So what rotates freely gains or loses energy in proportion to the step: a double pendulum 18 %
+in 10 s of
+steps of 2 ms. With ``c(q, (v + v')/2)`` the error falls to a tenth, since these forces then give one joint what they
+take from
+another. Where contacts, friction or other constraints act, they decide what becomes of energy, and the step stays
+MuJoCo's.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from typing import Any
+
+import mujoco
+import numpy as np
+from numba import types
+from numpy.typing import NDArray
+
+from roboyard.compute import kernel
+from roboyard.compute.array_kernels import assign
+from roboyard.physics.kernels.compliant_bodies import PART_COLUMNS, advance_bodies, apply_contact_stiffness
+from roboyard.physics.kernels.contact_modifiers import (
+    align_contacts_to_friction_direction,
+    apply_surface_overrides,
+    correct_rotating_contacts,
+    soften_slipping_contacts,
+    stiffen_moving_contacts,
+)
+from roboyard.physics.kernels.contact_solver import SOLVED, UNSOLVED, has_slip, solve_contacts
+from roboyard.physics.kernels.contacts import update_contact_episodes
+from roboyard.physics.kernels.grasps import GRASP_COLUMNS, apply_grasp_forces
+from roboyard.physics.kernels.servos import update_servos
+from roboyard.physics.mujoco_memory import (
+    AREF,
+    CONTACT_SIZE,
+    CONTACTS,
+    DIM,
+    DIVERGENCE_WARNINGS,
+    FIRST_ROW,
+    FRICTION,
+    JACOBIAN,
+    MAX_ARENA_USE,
+    N_ROWS,
+    NARENA,
+    NCON,
+    SOLVER,
+    SOLVER_ITERATIONS,
+    STIFFNESS,
+    TIMESTEP,
+    mujoco_pipeline_function,
+    read_int32,
+    read_int64,
+    view_float64,
+    write_int32,
+)
+
+MIN_ROTATION_RATE = 0.5
+"""Below this rate [rad/s] the engine's own error is less than 1e-5 of the energy in a second of steps of 2 ms."""
+ROTATIONAL, SINGLE_BODY = 1, 2
+"""Flags of a degree of freedom: it turns; it belongs to a single free body."""
+_address = types.intp
+_update_velocities = mujoco_pipeline_function("mj_comVel")
+_compute_bias = types.ExternalFunction("mj_rne", types.void(_address, _address, types.int32, _address))
+_solve_inertia = types.ExternalFunction("mj_solveM", types.void(_address, _address, _address, _address, types.int32))
+_integrate_positions = types.ExternalFunction(
+    "mj_integratePos", types.void(_address, _address, _address, types.float64)
+)
+
+
+def free_rotation_trees(model: mujoco.MjModel) -> NDArray[np.int32]:
+    """(nv, 2) tree and flags of each degree of freedom; (0, 2) in worlds too large for this, or under water."""
+    if mujoco.mj_isSparse(model) or model.opt.density > 0.0 or model.opt.viscosity > 0.0:
+        return np.zeros((0, 2), np.int32)
+    joint, tree = model.dof_jntid, model.dof_treeid
+    joint_type, first_dof = model.jnt_type[joint], model.jnt_dofadr[joint]
+    free = joint_type == mujoco.mjtJoint.mjJNT_FREE
+    is_translation = (joint_type == mujoco.mjtJoint.mjJNT_SLIDE) | (free & (np.arange(model.nv) - first_dof < 3))
+    is_single_body = free & (model.tree_dofnum[tree] == 6)
+    is_damped = is_single_body & (
+        np.bincount(tree, model.dof_damping, model.ntree)[tree] > 0.0
+    )  # which the engine does implicitly
+    return np.stack([tree, ROTATIONAL * ~(is_translation | is_damped) + SINGLE_BODY * is_single_body], axis=1).astype(
+        np.int32
+    )
+
+
+def _example_free_rotation() -> Iterable[tuple[Any, ...]]:
+    yield (0, np.zeros(1, np.int64), np.zeros((1, 2), np.int32), np.zeros(1), np.zeros(1, np.bool_))
+
+
+@kernel(examples=_example_free_rotation)
+def find_free_rotation(
+    data: int,
+    layout: NDArray[np.int64],
+    rotation_trees: NDArray[np.int32],
+    qvel: NDArray[np.float64],
+    free: NDArray[np.bool_],
+) -> bool:
+    """Whether anything turns that no constraint holds.
+
+    Args:
+        data: Address of the engine's data, evaluated.
+        layout: The offsets of `MujocoLayout`.
+        rotation_trees: See `free_rotation_trees`.
+        qvel: Velocities.
+        free: (nv,) written: degrees of freedom of trees that turn and that nothing holds.
+    """
+    nv = rotation_trees.shape[0]
+    any_rotation = False
+    for d in range(nv):
+        free[d] = rotation_trees[d, 1] & ROTATIONAL != 0 and abs(qvel[d]) > MIN_ROTATION_RATE
+        any_rotation |= free[d]
+    if not any_rotation:
+        return False
+    is_tree_free = np.zeros(nv, np.bool_)  # by tree
+    n_free_trees = 0
+    for d in range(nv):
+        if free[d] and not is_tree_free[rotation_trees[d, 0]]:
+            is_tree_free[rotation_trees[d, 0]] = True
+            n_free_trees += 1
+    rows = read_int32(data + layout[N_ROWS])
+    jacobian = view_float64(read_int64(data + layout[JACOBIAN]), rows * nv)
+    for row in range(rows):
+        for d in range(nv):
+            if is_tree_free[rotation_trees[d, 0]] and jacobian[row * nv + d] != 0.0:
+                is_tree_free[rotation_trees[d, 0]] = False
+                n_free_trees -= 1
+        if n_free_trees == 0:
+            return False
+    for d in range(nv):
+        free[d] = is_tree_free[rotation_trees[d, 0]]
+    return True
+
+
+def _example_gyroscopic() -> Iterable[tuple[Any, ...]]:
+    numbers = np.zeros(1)
+    yield (0, 0, 0.002, numbers, numbers, numbers, numbers, numbers, np.zeros((1, 2), np.int32), np.zeros(1, np.bool_))
+
+
+@kernel(examples=_example_gyroscopic)
+def correct_gyroscopic_step(
+    model: int,
+    data: int,
+    dt: float,
+    qpos: NDArray[np.float64],
+    qvel: NDArray[np.float64],
+    bias: NDArray[np.float64],
+    acceleration: NDArray[np.float64],
+    velocity_before: NDArray[np.float64],
+    rotation_trees: NDArray[np.int32],
+    free: NDArray[np.bool_],
+) -> None:
+    """Correct the step that was just taken: velocities, and the positions that came of them.
+
+    Args:
+        model: Address of the engine's model.
+        data: Address of its data: all but positions and velocities still as before the step.
+        dt: Step [s].
+        qpos: Positions after it; corrected.
+        qvel: Velocities after it; corrected.
+        bias: Forces of the beginning.
+        acceleration: That of the beginning.
+        velocity_before: Velocities of the beginning.
+        rotation_trees: See `free_rotation_trees`.
+        free: See `find_free_rotation`.
+    """
+    nv = len(qvel)
+    velocity_after, explicit_velocity, impulse, velocity_change = qvel.copy(), qvel.copy(), np.zeros(nv), np.zeros(nv)
+    for d in range(nv):
+        if free[d] and rotation_trees[d, 1] & SINGLE_BODY != 0:
+            explicit_velocity[d] = velocity_before[d] + dt * acceleration[d]
+        qvel[d] = 0.5 * (velocity_before[d] + explicit_velocity[d]) if free[d] else velocity_before[d]
+    _update_velocities(model, data)
+    _compute_bias(model, data, 0, impulse.ctypes.data)
+    for d in range(nv):
+        impulse[d] = dt * (bias[d] - impulse[d]) if free[d] else 0.0
+    _solve_inertia(model, data, velocity_change.ctypes.data, impulse.ctypes.data, 1)
+    for d in range(nv):
+        velocity_change[d] += explicit_velocity[d] - velocity_after[d]
+        qvel[d] = velocity_after[d] + velocity_change[d]
+    _integrate_positions(model, qpos.ctypes.data, velocity_change.ctypes.data, dt)
+
+
+_evaluate_positions_and_velocities = mujoco_pipeline_function("mj_step1")
+_compute_actuation = mujoco_pipeline_function("mj_fwdActuation")
+_compute_smooth_accelerations = mujoco_pipeline_function("mj_fwdAcceleration")
+_solve_constraints = mujoco_pipeline_function("mj_fwdConstraint")
+_check_accelerations = mujoco_pipeline_function("mj_checkAcc")
+_integrate_implicitly = mujoco_pipeline_function("mj_implicit")
+_make_constraints, _compute_reference_accelerations = (
+    mujoco_pipeline_function("mj_makeConstraint"),
+    mujoco_pipeline_function("mj_referenceConstraint"),
+)
+_compute_contact_forces = mujoco_pipeline_function("mj_rnePostConstraint")
+
+CONJUGATE_GRADIENTS, NEWTON = int(mujoco.mjtSolver.mjSOL_CG), int(mujoco.mjtSolver.mjSOL_NEWTON)
+
+
+@kernel
+def _sliding_lift(references: int, friction: int, dim: int) -> float:
+    """How much the engine lifts a contact for sliding [m/s²]: the length of its friction rows' reference accelerations,
+    each times its coefficient.
+
+    Args:
+        references: Address of the reference acceleration of the contact's normal row; friction rows follow.
+        friction: Address of its friction coefficients.
+        dim: Its dimension.
+    """
+    reference, coefficient = view_float64(references, 6), view_float64(friction, 5)
+    squares = 0.0
+    for axis in range(dim - 1):
+        squares += (coefficient[axis] * reference[axis + 1]) ** 2
+    return math.sqrt(squares)
+
+
+def _example_addresses() -> Iterable[tuple[Any, ...]]:
+    yield (0, 0, np.zeros(1, np.int64))
+
+
+@kernel(examples=_example_addresses)
+def solve_accelerations(model: int, data: int, layout: NDArray[np.int64]) -> None:
+    """Find accelerations and contact forces of an evaluated state.
+
+    Small problems are solved by our own Newton method; the engine then only takes the solution over (its conjugate
+    gradients, allowed no iteration, evaluate forces and no more).  All others are left to its own Newton method.
+
+    Args:
+        model: Address of the engine's model.
+        data: Address of its data, evaluated.
+        layout: The offsets of `MujocoLayout`.
+    """
+    _compute_actuation(model, data)
+    _compute_smooth_accelerations(model, data)
+    status = solve_contacts(model, data, layout)
+    if status == SOLVED:
+        max_iterations = read_int32(model + layout[SOLVER_ITERATIONS])
+        write_int32(model + layout[SOLVER], CONJUGATE_GRADIENTS)
+        write_int32(model + layout[SOLVER_ITERATIONS], 0)
+        _solve_constraints(model, data)
+        write_int32(model + layout[SOLVER], NEWTON)
+        write_int32(model + layout[SOLVER_ITERATIONS], max_iterations)
+    elif status == UNSOLVED:
+        _solve_constraints(model, data)
+
+
+@kernel
+def solve_and_integrate(
+    model: int,
+    data: int,
+    layout: NDArray[np.int64],
+    dt: float,
+    qpos: NDArray[np.float64],
+    qvel: NDArray[np.float64],
+    bias: NDArray[np.float64],
+    acceleration: NDArray[np.float64],
+    rotation_trees: NDArray[np.int32],
+) -> None:
+    """The second half of a physics step, as the engine's ``mj_step2``, but for what turns freely: see `turning`.
+
+    Args:
+        model: Address of the engine's model.
+        data: Address of its data, evaluated.
+        layout: The offsets of `MujocoLayout`.
+        dt: Step [s].
+        qpos: Positions, of which the data's are a view; so are the others.
+        qvel: Velocities.
+        bias: Centrifugal, Coriolis and gyroscopic forces, and weight.
+        acceleration: Accelerations.
+        rotation_trees: See `free_rotation_trees`.
+    """
+    solve_accelerations(model, data, layout)
+    _check_accelerations(model, data)
+    free = np.zeros(rotation_trees.shape[0], np.bool_)
+    if find_free_rotation(data, layout, rotation_trees, qvel, free):
+        velocity_before = qvel.copy()
+        _integrate_implicitly(model, data)
+        correct_gyroscopic_step(model, data, dt, qpos, qvel, bias, acceleration, velocity_before, rotation_trees, free)
+    else:
+        _integrate_implicitly(model, data)
+
+
+def _example_accelerations() -> Iterable[tuple[Any, ...]]:
+    yield (0, 0, np.zeros(1, np.int64), np.zeros(1), np.zeros(1))
+
+
+@kernel(examples=_example_accelerations)
+def compute_accelerations(
+    model: int,
+    data: int,
+    layout: NDArray[np.int64],
+    warm_start: NDArray[np.float64],
+    saved_warm_start: NDArray[np.float64],
+) -> None:
+    """Accelerations and forces of the present state, without a trace in what comes after.
+
+    Args:
+        model: Address of the engine's model.
+        data: Address of its data, evaluated.
+        layout: The offsets of `MujocoLayout`.
+        warm_start: The solver's starting point, put back afterwards.
+        saved_warm_start: Room of the same size.
+    """
+    assign(saved_warm_start, warm_start)
+    solve_accelerations(model, data, layout)
+    _compute_contact_forces(model, data)
+    assign(warm_start, saved_warm_start)
+
+
+@kernel
+def apply_de_saxce_correction(data: int, layout: NDArray[np.int64]) -> None:
+    """Take back the lift that the engine gives to sliding contacts.
+
+    The engine finds normal and friction forces as one convex problem.  Its price is that a contact sliding at speed
+    ``v`` is pushed apart as if it approached at ``mu v``: a box sliding at 2 m/s hops 22 mm high, and a skid-steered
+    robot turns at a quarter of its rate.  De Saxcé's correction adds ``mu |v|`` to the normal velocity, after which
+    the convex problem has Coulomb's solution (G. De Saxcé, Z.-Q. Feng, Int. J. Engineering Science 36, 1998).
+    In the engine's terms the normal row's reference acceleration loses the lift.  Contacts that creep have none: the
+    normal row of `creep` stands for itself.
+
+    Args:
+        data: Address of the engine's data, velocities evaluated.
+        layout: The offsets of `MujocoLayout`.
+    """
+    contacts = read_int64(data + layout[CONTACTS])
+    references = read_int64(data + layout[AREF])
+    stiffness = view_float64(read_int64(data + layout[STIFFNESS]), read_int32(data + layout[N_ROWS]))
+    for k in range(read_int32(data + layout[NCON])):
+        contact = contacts + k * layout[CONTACT_SIZE]
+        row, dim = read_int32(contact + layout[FIRST_ROW]), read_int32(contact + layout[DIM])
+        if row < 0 or dim < 3 or has_slip(contact, row, stiffness, layout):
+            continue
+        view_float64(references + 8 * row, 1)[0] -= _sliding_lift(references + 8 * row, contact + layout[FRICTION], dim)
+
+
+def _example_modifiers() -> Iterable[tuple[Any, ...]]:
+    table = np.zeros((1, 3))
+    ints, compliant_bodies = np.zeros(1, np.int32), (np.zeros((1, PART_COLUMNS)), np.zeros((1, 4)))
+    grounds = (table, np.zeros((1, 9)), np.zeros(1, bool))
+    yield (
+        0,
+        0,
+        np.zeros(1, np.int64),
+        np.zeros((1, 7)),
+        table,
+        *grounds,
+        ints,
+        *compliant_bodies,
+        ints,
+        np.zeros((1, GRASP_COLUMNS)),
+    )
+
+
+@kernel(examples=_example_modifiers)
+def evaluate_with_contact_modifiers(
+    model: int,
+    data: int,
+    layout: NDArray[np.int64],
+    patches: NDArray[np.float64],
+    surface_velocities: NDArray[np.float64],
+    friction: NDArray[np.float64],
+    anisotropy: NDArray[np.float64],
+    ground: NDArray[np.bool_],
+    part_of: NDArray[np.int32],
+    parts: NDArray[np.float64],
+    orientations: NDArray[np.float64],
+    body_of: NDArray[np.int32],
+    grasps: NDArray[np.float64],
+) -> None:
+    """`evaluate` where some of the ground is slippery, some surfaces move and some have a grain, where bodies meet, and
+    where some give way.
+
+    Args:
+        model: Address of the engine's model.
+        data: Address of its data.
+        layout: The offsets of `MujocoLayout`.
+        patches: See `apply_surface_overrides`; so are the others.
+        surface_velocities: …
+        friction: …
+        anisotropy: See `align_contacts_to_friction_direction`.
+        ground: …
+        part_of: See `apply_contact_stiffness`; so are the others.
+        parts: …
+        orientations: …
+        body_of: …
+        grasps: …
+    """
+    _evaluate_positions_and_velocities(model, data)
+    if anisotropy.shape[0] > 0 and align_contacts_to_friction_direction(data, layout, anisotropy, patches, ground):
+        _make_constraints(model, data)
+        _compute_reference_accelerations(model, data)
+    if patches.shape[0] > 0 or surface_velocities.shape[0] > 0:
+        apply_surface_overrides(data, layout, patches, surface_velocities, friction, anisotropy, ground)
+    if anisotropy.shape[0] > 0:
+        soften_slipping_contacts(model, data, layout, anisotropy)
+    stiffen_moving_contacts(model, data, layout)
+    apply_de_saxce_correction(data, layout)
+    if parts.shape[0] > 0:
+        apply_contact_stiffness(data, layout, part_of, parts, orientations, body_of, grasps)
+    correct_rotating_contacts(model, data, layout, view_float64(model + layout[TIMESTEP], 1)[0])
+
+
+@kernel(examples=_example_addresses)
+def evaluate(model: int, data: int, layout: NDArray[np.int64]) -> None:
+    """Evaluate positions, velocities and contacts of the present state, where all contacts are with what stands fast.
+
+    Args:
+        model: Address of the engine's model.
+        data: Address of its data.
+        layout: The offsets of `MujocoLayout`.
+    """
+    _evaluate_positions_and_velocities(model, data)
+    apply_de_saxce_correction(data, layout)
+
+
+# Why a batch of steps ended.
+COMPLETED, EPISODE_TABLE_FULL, LOW_MEMORY, DIVERGED = range(4)
+
+WARNING_SIZE = 8
+"""Bytes of one of the engine's warning counters."""
+
+
+def _example_steps() -> Iterable[tuple[Any, ...]]:
+    f2, f1 = np.zeros((1, 9)), np.zeros(1)
+    i2, i1 = np.zeros((1, 6), np.int64), np.zeros(1, np.int64)
+    narrow = np.zeros(1, np.int32)
+    mask = narrow.astype(bool)
+    tables = (narrow, mask, mask, narrow, i2, i2, i2, 0, 0, 1, f2, f2, f2, f2, f1, f1, np.zeros((1, 2), np.int32))
+    compliant_bodies = (narrow, np.zeros((1, PART_COLUMNS)), np.zeros((1, 3)), np.zeros((1, 4)), narrow)
+    grasps = np.zeros((1, GRASP_COLUMNS)), np.zeros((1, 6))
+    yield (0, 0, 1, i2, f2, f1, f1, f1, 0.002, i1, *tables, *compliant_bodies, *grasps)
+
+
+@kernel(examples=_example_steps)
+def run_steps(
+    model: int,
+    data: int,
+    steps: int,
+    ints: NDArray[np.int64],
+    floats: NDArray[np.float64],
+    qpos: NDArray[np.float64],
+    qvel: NDArray[np.float64],
+    ctrl: NDArray[np.float64],
+    dt: float,
+    layout: NDArray[np.int64],
+    geom_models: NDArray[np.int32],
+    ground: NDArray[np.bool_],
+    off_ground: NDArray[np.bool_],
+    monitored_rows: NDArray[np.int32],
+    latest: NDArray[np.int64],
+    episodes: NDArray[np.int64],
+    pairs: NDArray[np.int64],
+    episode_count: int,
+    first_step: int,
+    gap: int,
+    patches: NDArray[np.float64],
+    surface_velocities: NDArray[np.float64],
+    friction: NDArray[np.float64],
+    anisotropy: NDArray[np.float64],
+    bias: NDArray[np.float64],
+    acceleration: NDArray[np.float64],
+    rotation_trees: NDArray[np.int32],
+    part_of: NDArray[np.int32],
+    parts: NDArray[np.float64],
+    positions: NDArray[np.float64],
+    orientations: NDArray[np.float64],
+    body_of: NDArray[np.int32],
+    grasps: NDArray[np.float64],
+    applied: NDArray[np.float64],
+) -> tuple[int, int, int]:
+    """Take up to ``steps`` physics steps from a state whose positions and velocities are evaluated.
+
+    After each step positions, velocities and contacts are evaluated again, so that everything read from the engine
+    belongs to the same moment.
+
+    Args:
+        model: Address of the engine's model.
+        data: Address of its data.
+        steps: How many.
+        ints: See `update_servos`.
+        floats: See `update_servos`.
+        qpos: See `update_servos`.
+        qvel: See `update_servos`.
+        ctrl: See `update_servos`.
+        dt: Step [s].
+        layout: See `update_contact_episodes`; so are the arguments up to ``episode_count``.
+        geom_models: …
+        ground: …
+        off_ground: …
+        monitored_rows: …
+        latest: …
+        episodes: …
+        pairs: …
+        episode_count: …
+        first_step: Number of the steps taken so far.
+        gap: See `update_contact_episodes`.
+        patches: See `apply_surface_overrides`; so are the others.
+        surface_velocities: …
+        friction: …
+        anisotropy: See `align_contacts_to_friction_direction`.
+        bias: See `solve_and_integrate`.
+        acceleration: …
+        rotation_trees: See `free_rotation_trees`.
+        part_of: See `advance_bodies`; so are the others.
+        parts: …
+        positions: …
+        orientations: …
+        body_of: See `apply_contact_stiffness`.
+        grasps: See `apply_grasp_forces`; so is the next.
+        applied: …
+
+    Returns:
+        Steps taken, rows in use of the episode table, and why it ended: `COMPLETED`, `EPISODE_TABLE_FULL` in the
+        episode table,
+        `LOW_MEMORY` (half of the engine's memory is in use) or `DIVERGED`.
+    """
+    max_episode_count = episodes.shape[0] - latest.size
+    for k in range(steps):
+        if episode_count > max_episode_count:
+            return k, episode_count, EPISODE_TABLE_FULL
+        update_servos(ints, floats, qpos, qvel, ctrl, bias, dt)
+        if grasps.shape[0] > 0:
+            apply_grasp_forces(grasps, positions, orientations, qpos, qvel, applied, dt)
+        solve_and_integrate(model, data, layout, dt, qpos, qvel, bias, acceleration, rotation_trees)
+        if parts.shape[0] > 0:
+            advance_bodies(data, layout, part_of, parts, positions, orientations, dt)
+        evaluate_with_contact_modifiers(
+            model,
+            data,
+            layout,
+            patches,
+            surface_velocities,
+            friction,
+            anisotropy,
+            ground,
+            part_of,
+            parts,
+            orientations,
+            body_of,
+            grasps,
+        )
+        episode_count = update_contact_episodes(
+            data,
+            layout,
+            geom_models,
+            ground,
+            off_ground,
+            monitored_rows,
+            latest,
+            episodes,
+            pairs,
+            episode_count,
+            first_step + k + 1,
+            gap,
+        )
+        if (
+            read_int32(data + layout[DIVERGENCE_WARNINGS]) != 0
+            or read_int32(data + layout[DIVERGENCE_WARNINGS] + WARNING_SIZE) != 0
+            or read_int32(data + layout[DIVERGENCE_WARNINGS] + 2 * WARNING_SIZE) != 0
+        ):
+            return k + 1, episode_count, DIVERGED
+        if 2 * read_int64(data + layout[MAX_ARENA_USE]) > read_int64(data + layout[NARENA]):
+            return k + 1, episode_count, LOW_MEMORY
+    return steps, episode_count, COMPLETED

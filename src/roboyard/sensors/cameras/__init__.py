@@ -1,0 +1,1 @@
+"""Simulated cameras: color, depth, infrared and stereo images, with models of their errors."""

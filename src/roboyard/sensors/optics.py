@@ -1,0 +1,146 @@
+"""Reflection and transmission of beams at mirrors and window panes; compiled.
+
+A link whose visuals are all transparent (opacity below 0.6) is glass; a link with a visual of polished metal (PBR
+metalness at least 0.9, roughness at most 0.1) is a mirror. A mirror reflects a beam: the lidar reports the whole
+path length, so the reflected room appears behind the mirror. Glass returns a beam only near normal incidence, and
+transmits it otherwise (P. Foster et al., "VisAGGE: Visible angle grid for glass environments", ICRA 2013).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+from numba import types
+from numpy.typing import NDArray
+
+from roboyard.compute import kernel
+from roboyard.description.model import Link
+from roboyard.physics.compiled_world import COLLISION_GROUP, VISUAL_AS_COLLISION_GROUP, CompiledWorld
+from roboyard.sensors.sensor import SensorContext
+
+OPAQUE, GLASS, MIRROR = range(3)
+GLASS_RETURN_COSINE = math.cos(math.radians(8.0))
+"""Cosine of the largest angle of incidence at which a pane is seen."""
+MAX_REFLECTIONS = 6
+"""Mirrors and panes that a beam is followed through."""
+_SURFACE_OFFSET = 1e-4  # [m]: before and behind a surface
+OPTICAL_GEOM_GROUPS = np.array([group in (VISUAL_AS_COLLISION_GROUP, COLLISION_GROUP) for group in range(6)], np.uint8)
+
+_word = types.intp
+_mj_ray = types.ExternalFunction(
+    "mj_ray", types.float64(_word, _word, _word, _word, _word, types.uint8, types.int32, _word, _word)
+)
+
+
+def classify_optics(link: Link) -> int:
+    """`OPAQUE`, `GLASS` or `MIRROR`."""
+    materials = [visual.material for visual in link.visuals]
+    if any(material.mirror for material in materials):
+        return MIRROR
+    return GLASS if materials and all(material.rgba[3] < 0.6 for material in materials) else OPAQUE
+
+
+def make_optics_table(context: SensorContext) -> NDArray[np.int8]:
+    """Optics of every geom of the compiled world."""
+    optics_of_link: dict[tuple[int, str], int] = {}
+    for name in context.models:
+        placement = context.addresses(name)
+        for link in placement.entry.model.links:
+            optics_of_link[(placement.index, link.name)] = classify_optics(link)
+    contacts = context.contacts
+    return np.array([optics_of_link.get(contacts.link_of_geom(geom), OPAQUE) for geom in contacts.geoms], np.int8)
+
+
+def make_scene_optics_table(assembled: CompiledWorld) -> NDArray[np.int8]:
+    """The same of every geom of a compilation with looks."""
+    optics_of_link = {
+        (placement.index, link.name): classify_optics(link)
+        for placement in assembled.addresses.values()
+        for link in placement.entry.model.links
+    }
+    tables = assembled.geoms
+    owners = tables.model_index.tolist()
+    return np.array(
+        [optics_of_link.get((owner, link), OPAQUE) for owner, link in zip(owners, tables.link_names, strict=True)],
+        np.int8,
+    )
+
+
+def _example_trace_reflections() -> Iterable[tuple[Any, ...]]:
+    yield (
+        0,
+        0,
+        np.zeros(3),
+        np.zeros((1, 3)),
+        np.zeros(1),
+        np.zeros(1, np.int64),
+        np.zeros(1, np.int8),
+        1.0,
+        0,
+        OPTICAL_GEOM_GROUPS,
+    )
+
+
+@kernel(examples=_example_trace_reflections)
+def trace_reflections(
+    model: int,
+    data: int,
+    origin: NDArray[np.float64],
+    directions: NDArray[np.float64],
+    distance: NDArray[np.float64],
+    hit_geoms: NDArray[np.int64],
+    optics: NDArray[np.int8],
+    max_range: float,
+    body: int,
+    groups: NDArray[np.uint8],
+) -> None:
+    """Send the beams that met a mirror or a pane on.
+
+    Args:
+        model: Address of MuJoCo's model.
+        data: Address of its data.
+        origin: (3,) of all beams, in the world [m].
+        directions: (n, 3) unit directions in the world.
+        distance: (n,) to what they met [m]; replaced by the whole way.
+        hit_geoms: (n,) number of the shape met, -1 for none.
+        optics: Of every shape.
+        max_range: Longer ways count as nothing [m].
+        body: MuJoCo's body that beams do not see.
+        groups: (6,) groups of shapes that beams see.
+    """
+    start, direction, normal, geom = np.empty(3), np.empty(3), np.empty(3), np.zeros(1, np.int32)
+    for k in range(len(distance)):
+        if hit_geoms[k] < 0 or optics[hit_geoms[k]] == OPAQUE:
+            continue
+        path_length = distance[k] - _SURFACE_OFFSET
+        for i in range(3):
+            direction[i] = directions[k, i]
+            start[i] = origin[i] + path_length * direction[i]
+        current_pane = -1  # the pane that the beam is in
+        for _ in range(MAX_REFLECTIONS):
+            leg_length = _mj_ray(
+                model, data, start.ctypes.data, direction.ctypes.data, groups.ctypes.data, 1, body,
+                geom.ctypes.data, normal.ctypes.data,
+            )  # fmt: skip
+            if leg_length < 0.0 or path_length + leg_length > max_range:
+                path_length = np.inf
+                break
+            path_length += leg_length
+            optic = optics[geom[0]]
+            cosine = direction[0] * normal[0] + direction[1] * normal[1] + direction[2] * normal[2]
+            if optic == OPAQUE or (optic == GLASS and geom[0] != current_pane and -cosine > GLASS_RETURN_COSINE):
+                break
+            if optic == MIRROR:
+                for i in range(3):
+                    start[i] += leg_length * direction[i]
+                    direction[i] -= 2.0 * cosine * normal[i]
+                    start[i] += _SURFACE_OFFSET * direction[i]
+            else:
+                current_pane = -1 if geom[0] == current_pane else geom[0]
+                for i in range(3):
+                    start[i] += (leg_length + _SURFACE_OFFSET) * direction[i]
+            path_length += _SURFACE_OFFSET
+        distance[k] = path_length

@@ -1,0 +1,536 @@
+"""Faults of a simulated robot and of the ground: of sensors, joints, power and friction.
+
+`Simulation.faults` starts and ends them; scenarios schedule them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, field, fields, replace
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+import numpy as np
+
+from roboyard.compute.random import generator_state, make_generator, restore_generator
+from roboyard.description.joint_interfaces import LOCKED_RANGE, effort_limit
+from roboyard.errors import InputError, UnknownNameError
+from roboyard.physics.compiled_world import FrictionPatch, JointAddress, ModelAddresses
+from roboyard.physics.kernels import servos as servo_kernels
+from roboyard.physics.world import PhysicsWorld
+
+if TYPE_CHECKING:
+    from roboyard.sensors import SimulatedSensor
+    from roboyard.simulation.simulation import Simulation
+
+
+SensorFaultMode = Literal["silent", "stuck", "delayed", "noisy", "no_depth", "dim"]
+JointFaultMode = Literal["blocked", "weak"]
+
+
+@dataclass(frozen=True, slots=True)
+class SensorFault:
+    """One sensor of a model.
+
+    ``silent`` gives nothing; ``stuck`` repeats what it measured when the fault began, with fresh stamps; ``delayed``
+    gives what it measured ``magnitude`` seconds ago [s], stamped with that time; ``noisy`` adds white noise of standard
+    deviation ``magnitude`` in the unit of what it measures; ``no_depth`` is a depth camera that can measure no pixel;
+    ``dim`` leaves ``magnitude`` of the light, a share, in a camera's colours.
+    """
+
+    model: str
+    sensor: str
+    mode: SensorFaultMode
+    magnitude: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class JointFault:
+    """One joint of a model: ``blocked`` holds its position; ``weak`` has ``magnitude`` times its effort limit left."""
+
+    model: str
+    joint: str
+    mode: JointFaultMode
+    magnitude: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class PowerFault:
+    """A model without power: no joint has any effort, those with brakes are held, every sensor is silent."""
+
+    model: str
+
+
+@dataclass(frozen=True, slots=True)
+class GroundFault:
+    """A patch of ground with another friction."""
+
+    patch: FrictionPatch
+
+
+Fault = SensorFault | JointFault | PowerFault | GroundFault
+PLAIN_FAULT_TYPES: dict[str, type[Fault]] = {kind.__name__: kind for kind in (SensorFault, JointFault, PowerFault)}
+"""Those whose fields are plain; `GroundFault` holds a patch."""
+
+_MODEL_ARRAYS = ("jnt_limited", "jnt_range", "jnt_solref")
+_BRAKE_TIME_CONSTANT_STEPS = 2.0
+"""Time constant of what holds a blocked joint, in physics steps: the least that is stable."""
+
+
+class JointFaults:
+    """What the engine's model was before any fault, and what the faults under way make of it.
+
+    Args:
+        world: A compiled world on which no fault has fallen yet.
+    """
+
+    def __init__(self, world: PhysicsWorld) -> None:
+        self.world = world
+        self._original_arrays = {name: getattr(world.model, name).copy() for name in _MODEL_ARRAYS}
+
+    def apply(
+        self, faults: Mapping[str, JointFault | PowerFault], held_positions: Mapping[str, Mapping[str, float]]
+    ) -> None:
+        """Make the model that of these faults.
+
+        Args:
+            faults: By name.
+            held_positions: Where joints are held [rad or m]: by the fault's name, by the joint's.
+        """
+        model, servos = self.world.model, self.world.servos
+        for name, values in self._original_arrays.items():
+            getattr(model, name)[:] = values
+        for (model_name, joint), servo in servos.servos.items():
+            effort_fraction = _remaining_effort_fraction(model_name, joint, faults.values())
+            servos.floats[servo.row, servo_kernels.JOINT_MAX_EFFORT] = (
+                effort_limit(servo.address.axis) * effort_fraction if effort_fraction > 0.0 else 0.0
+            )
+            servos.apply_effort_limit(servo, model)
+        for name, fault in faults.items():
+            for address in self._joint_addresses(fault):
+                if address.name in held_positions[name]:
+                    self._lock_joint(address, held_positions[name][address.name])
+
+    def braked_positions(self, fault: JointFault | PowerFault) -> dict[str, float]:
+        """Positions [rad or m] of the joints that the fault holds: the blocked joint, or the joints with a brake."""
+        if isinstance(fault, PowerFault):
+            braked = _joints_with_brakes(self.world.compiled.addresses[fault.model])
+        else:
+            braked = {fault.joint} if fault.mode == "blocked" else set()
+        return {
+            address.name: float(self.world.data.qpos[address.qpos])
+            for address in self._joint_addresses(fault)
+            if address.name in braked
+        }
+
+    def _joint_addresses(self, fault: JointFault | PowerFault) -> tuple[JointAddress, ...]:
+        addresses = self.world.compiled.addresses.get(fault.model)
+        return addresses.joints if addresses is not None else ()
+
+    def _lock_joint(self, address: JointAddress, position: float) -> None:
+        """Hold the joint by limits on either side of its position, which do not slip as friction would."""
+        model = self.world.model
+        model.jnt_limited[address.joint] = 1
+        model.jnt_range[address.joint] = position - LOCKED_RANGE, position + LOCKED_RANGE
+        model.jnt_solref[address.joint] = _BRAKE_TIME_CONSTANT_STEPS * model.opt.timestep, 1.0
+
+
+def _joints_with_brakes(addresses: ModelAddresses) -> set[str]:
+    """Joints with a magnet brake, which holds them when the power is gone: ``<param name="brake">true</param>``."""
+    interfaces = addresses.entry.model.interfaces
+    return {one.joint for one in interfaces if dict(one.parameters).get("brake", "").strip().lower() in ("true", "1")}
+
+
+def _remaining_effort_fraction(model: str, joint: str, faults: Iterable[JointFault | PowerFault]) -> float:
+    """What is left of a joint's effort limit; 0 without power."""
+    fraction = 1.0
+    for fault in faults:
+        if fault.model != model:
+            continue
+        if isinstance(fault, PowerFault):
+            return 0.0
+        if fault.joint == joint and fault.mode == "weak":
+            fraction *= fault.magnitude
+    return fraction if not math.isnan(fraction) else 0.0
+
+
+NOISY_FIELDS: dict[str, tuple[str, ...]] = {"encoder": ("position", "velocity"), "lidar": ("ranges",)}
+"""By kind of sensor, the fields of its readings that noise falls on; for other kinds all that hold real numbers."""
+_NOISELESS_FIELDS = ("orientation", "variance", "reference")
+"""A rotation plus noise is none, and what a sensor says of itself is not measured."""
+_LATITUDE_DEGREES_PER_METER = 1.0 / 111_320.0
+"""In degrees of latitude: noise of a place is given in metres."""
+DEPTH_CAMERAS = ("depth_camera", "rgbd_camera")
+COLOR_CAMERAS = ("camera", "rgbd_camera", "stereo_camera")
+SENSORS_WITHOUT_NOISE = ("contact", "ground_truth")
+"""Kinds of sensors whose readings are no plain numbers: noise has nothing to fall on."""
+
+
+def _without_depth(reading: Any) -> Any:
+    """Without any depth; colours stay."""
+    if reading.depth is None:
+        return reading
+    empty_depth = np.full_like(reading.depth, np.nan)
+    empty_depth.flags.writeable = False
+    return replace(reading, depth=empty_depth)
+
+
+def _dim_images(reading: Any, brightness: float) -> Any:
+    """With so much of the light in its colours; depth stays."""
+    images = {name: getattr(reading, name) for name in ("color", "right")}
+    dimmed = {name: np.rint(brightness * image).astype(np.uint8) for name, image in images.items() if image is not None}
+    for image in dimmed.values():
+        image.flags.writeable = False
+    return replace(reading, **dimmed)
+
+
+class ActiveSensorFault:
+    """One fault of one sensor, under way.
+
+    Args:
+        fault: What is wrong.
+        kind: Of the sensor.
+        initial_reading: Its reading when the fault began.
+        rng: For noise.
+    """
+
+    def __init__(self, fault: SensorFault, kind: str, initial_reading: Any, rng: np.random.Generator) -> None:
+        self.fault, self.initial_reading = fault, initial_reading
+        self._kind, self._rng = kind, rng
+        self._history: deque[tuple[int, Any]] = deque()
+
+    @property
+    def delay_ns(self) -> int:
+        """By how much readings come late [ns]; 0: they do not."""
+        return round(self.fault.magnitude * 1e9) if self.fault.mode == "delayed" else 0
+
+    def apply(self, reading: Any, now_ns: int) -> Any:
+        """What comes out when ``reading`` goes in at ``now_ns`` [ns]; None is silence. Once for each moment."""
+        match self.fault.mode:
+            case "silent":
+                return None
+            case "stuck":
+                return None if self.initial_reading is None else replace(self.initial_reading, time_ns=now_ns)
+            case "delayed":
+                return self._delay(reading, now_ns - self.delay_ns, now_ns)
+            case "noisy":
+                return None if reading is None else self._add_noise(reading)
+            case "no_depth":
+                return None if reading is None else _without_depth(reading)
+            case "dim":
+                return None if reading is None else _dim_images(reading, self.fault.magnitude)
+
+    def _delay(self, reading: Any, until_ns: int, now_ns: int) -> Any:
+        self._history.append((now_ns, reading))
+        newest = None
+        while self._history and self._history[0][0] <= until_ns:
+            newest = self._history.popleft()
+        if newest is None:
+            return None
+        self._history.appendleft(newest)  # it is the newest one that old until another is
+        return newest[1]
+
+    def _add_noise(self, reading: Any) -> Any:
+        noisy_fields: dict[str, Any] = {}
+        field_names = NOISY_FIELDS.get(self._kind)
+        for item in fields(reading):
+            if item.name in _NOISELESS_FIELDS or (field_names is not None and item.name not in field_names):
+                continue
+            value = getattr(reading, item.name)
+            if isinstance(value, np.ndarray) and value.dtype.kind == "f":
+                noise = self.fault.magnitude * self._rng.standard_normal(value.shape)
+                noisy_value = np.where(np.isfinite(value), value + noise, value).astype(value.dtype, copy=False)
+                noisy_fields[item.name] = noisy_value
+                noisy_value.flags.writeable = False
+            elif isinstance(value, float):
+                scale = _LATITUDE_DEGREES_PER_METER if item.name in ("latitude", "longitude") else 1.0
+                if item.name == "longitude":
+                    scale /= max(math.cos(math.radians(reading.latitude)), 1e-6)
+                error = scale * self.fault.magnitude * float(self._rng.standard_normal())
+                noisy_fields[item.name] = value + error if math.isfinite(value) else value
+            elif isinstance(value, tuple) and value and all(isinstance(number, float) for number in value):
+                errors = self.fault.magnitude * self._rng.standard_normal(len(value))
+                noisy_fields[item.name] = tuple(float(number) for number in np.asarray(value) + errors)
+        return replace(reading, **noisy_fields)
+
+    def save_state(self) -> dict[str, Any]:
+        """Its memory: readings, and the generator as plain data."""
+        return {
+            "held": self.initial_reading,
+            "past": list(self._history),
+            "rng": generator_state(dict(self._rng.bit_generator.state)),
+        }
+
+    def load_state(self, saved: dict[str, Any]) -> None:
+        """Counterpart of `save`."""
+        self.initial_reading = saved["held"]
+        self._history = deque((int(time_ns), reading) for time_ns, reading in saved["past"])
+        restore_generator(self._rng, saved["rng"])
+
+
+_MAX_HISTORY_SAMPLES = 5000
+"""Readings that a late encoder remembers: up to 10 s late it is exact, beyond that to a 5000th of its delay."""
+
+
+@dataclass(slots=True)
+class _ActiveFault:
+    """A fault under way, with what it remembers: where joints were, what sensors had measured (both by name)."""
+
+    fault: Fault
+    held_positions: dict[str, float] = field(default_factory=dict)
+    sensor_faults: dict[str, ActiveSensorFault] = field(default_factory=dict)
+
+
+class FaultedReading(NamedTuple):
+    """A sensor reading on its way through the faults of its sensor.
+
+    Attributes:
+        reading: As it is by now.
+        delayed_by: Name of the fault that holds it back; "": it is out.
+        delay_ns: For how long [ns].
+    """
+
+    reading: Any
+    delayed_by: str = ""
+    delay_ns: int = 0
+
+
+class FaultManager:
+    """Faults by name.  Several may fall on the same thing; they act in the order in which they began."""
+
+    def __init__(self, simulation: Simulation) -> None:
+        self._simulation = simulation
+        self._active: dict[str, _ActiveFault] = {}
+        self._joints: JointFaults | None = None
+        self._faulted_readings: dict[tuple[str, str], tuple[int, Any]] = {}
+        self._delayed_encoders: tuple[tuple[SimulatedSensor[Any], int], ...] = ()
+
+    @property
+    def active(self) -> dict[str, Fault]:
+        """The faults under way, in the order in which they began."""
+        return {name: active.fault for name, active in self._active.items()}
+
+    def is_powered(self, model: str) -> bool:
+        """Whether a model has power."""
+        active = (item.fault for item in self._active.values())
+        return not any(isinstance(fault, PowerFault) and fault.model == model for fault in active)
+
+    def check(self, fault: Fault) -> None:
+        """Whether there is what the fault falls on.
+
+        Raises:
+            UnknownNameError: no such model, sensor or joint.
+            InputError: that joint or sensor cannot fail in this way, or a number is out of range.
+        """
+        if isinstance(fault, GroundFault):
+            if not (fault.patch.length > 0.0 and fault.patch.width > 0.0 and fault.patch.friction >= 0.0):
+                raise InputError(f"patch {fault.patch}", valid="positive sizes, friction of at least 0")
+            return
+        addresses = self._simulation.addresses(fault.model)  # which says what models there are
+        if isinstance(fault, SensorFault):
+            sensors = {item.sensor.name: item.sensor.kind for item in self._simulation.sensors(fault.model)}
+            if fault.sensor not in sensors:
+                names = ", ".join(sensors) or "none"
+                raise UnknownNameError(f"{fault.model} has no sensor {fault.sensor!r}", valid=f"sensors: {names}")
+            if fault.mode == "noisy" and sensors[fault.sensor] in SENSORS_WITHOUT_NOISE:
+                raise InputError(
+                    f"sensor {fault.sensor!r} measures no numbers that could be noisy", valid="silent, stuck or delayed"
+                )
+            if fault.mode == "no_depth" and sensors[fault.sensor] not in DEPTH_CAMERAS:
+                raise InputError(f"sensor {fault.sensor!r} measures no depth", valid="silent, stuck, delayed or noisy")
+            if fault.mode == "dim" and sensors[fault.sensor] not in COLOR_CAMERAS:
+                raise InputError(f"sensor {fault.sensor!r} sees no colours", valid="a camera")
+        elif isinstance(fault, JointFault):
+            joints = {address.name: address for address in addresses.joints}
+            if fault.joint not in joints:
+                names = ", ".join(joints) or "none"
+                raise UnknownNameError(f"{fault.model} has no joint {fault.joint!r}", valid=f"joints: {names}")
+            address = joints[fault.joint]
+            if fault.mode == "weak" and (address.actuator < 0 or effort_limit(address.axis) == float("inf")):
+                limited_joints = [
+                    joint_address.name
+                    for joint_address in joints.values()
+                    if joint_address.actuator >= 0 and effort_limit(joint_address.axis) < float("inf")
+                ]
+                raise InputError(
+                    f"joint {fault.joint!r} has no limit of effort that could shrink",
+                    valid=f"joints with a limit: {', '.join(limited_joints) or 'none'}",
+                )
+
+    def start(self, name: str, fault: Fault) -> None:
+        """Let ``fault`` begin now, under a name of its own.
+
+        Raises:
+            InputError: the name is taken; or as `check`.
+        """
+        if name in self._active:
+            raise InputError(f"a fault {name!r} is under way", valid="another name")
+        self.check(fault)
+        active = _ActiveFault(fault)
+        if isinstance(fault, JointFault | PowerFault):
+            active.held_positions = self._get_joint_faults().braked_positions(fault)
+        for sensor in self._sensors_of(fault):
+            active.sensor_faults[sensor.sensor.name] = self._make_sensor_fault(name, fault, sensor, sensor.read())
+        self._active[name] = active
+        self._faulted_readings.clear()
+        self.bind(evaluate=True)
+
+    def end(self, name: str) -> None:
+        """Let the fault end now; whatever it fell on is as it was made. Harmless when it is not under way."""
+        if self._active.pop(name, None) is not None:
+            self._faulted_readings.clear()
+            self.bind(evaluate=True)
+
+    def read_through_faults(self, sensor: SimulatedSensor[Any], *, use_last_reading: bool = False) -> Any:
+        """What comes out of a sensor at this instant; None if it is silent.
+
+        Args:
+            sensor: Of one of the simulation's models.
+            use_last_reading: Instead of silence give what it measured last, as whoever polls a dead encoder gets.
+        """
+        sensor_faults = [
+            item for active in self._active.values() if (item := _fault_of_sensor(active, sensor)) is not None
+        ]
+        if not sensor_faults:
+            return sensor.read()
+        now, key = self._simulation.time_ns, (sensor.robot, sensor.sensor.name)
+        if self._faulted_readings.get(key, (-1, None))[0] != now:
+            reading = sensor.read()
+            for sensor_fault in sensor_faults:
+                reading = sensor_fault.apply(reading, now)
+            self._faulted_readings[key] = now, reading
+        reading = self._faulted_readings[key][1]
+        return sensor_faults[0].initial_reading if reading is None and use_last_reading else reading
+
+    def apply_faults(self, sensor: SimulatedSensor[Any], reading: Any, after_fault: str = "") -> FaultedReading | None:
+        """Send a reading through the faults of its sensor, in the order in which they began, once.
+
+        Whoever publishes readings keeps one that a fault holds back, and sends it on when its delay is over.
+
+        Args:
+            sensor: That measured it.
+            reading: As it left the sensor, or the fault ``after_fault``.
+            after_fault: Name of the fault that held it back.
+
+        Returns:
+            How far it came; None if nothing comes of it, also because the fault that held it back is over.
+        """
+        if after_fault and after_fault not in self._active:
+            return None
+        is_after = not after_fault
+        for name, active in self._active.items():
+            if is_after and (sensor_fault := _fault_of_sensor(active, sensor)) is not None:
+                if sensor_fault.delay_ns:
+                    return FaultedReading(reading, name, sensor_fault.delay_ns)
+                reading = sensor_fault.apply(reading, self._simulation.time_ns)
+                if reading is None:
+                    return None
+            is_after = is_after or name == after_fault
+        return FaultedReading(reading)
+
+    def sample_delayed_encoders(self) -> None:
+        """Sample the delayed encoders now: a later reading of the joints returns these samples."""
+        for sensor, _ in self._delayed_encoders:
+            self.read_through_faults(sensor)
+
+    @property
+    def delayed_sample_stride(self) -> int:
+        """After how many physics steps `look` is due; 0: never."""
+        step_ns = self._simulation.timestep_ns
+        return min(
+            (-(-delay_ns // (_MAX_HISTORY_SAMPLES * step_ns)) for _, delay_ns in self._delayed_encoders), default=0
+        )
+
+    def bind(self, *, evaluate: bool = False) -> None:
+        """Put the faults into the compiled world anew; ``evaluate``: evaluate it again, since constraints changed."""
+        world = self._simulation.world
+        if self._joints is None or self._joints.world is not world:
+            self._joints = None
+        joint_faults = {
+            fault_name: active_fault.fault
+            for fault_name, active_fault in self._active.items()
+            if isinstance(active_fault.fault, JointFault | PowerFault)
+        }
+        if joint_faults or self._joints is not None:
+            self._get_joint_faults().apply(
+                joint_faults, {name: active.held_positions for name, active in self._active.items()}
+            )
+        self._delayed_encoders = tuple(
+            (sensor, item.delay_ns)
+            for active in self._active.values()
+            for sensor in self._sensors_of(active.fault)
+            if sensor.sensor.kind == "encoder"
+            and (item := _fault_of_sensor(active, sensor)) is not None
+            and item.delay_ns
+        )
+        patches = [active.fault.patch for active in self._active.values() if isinstance(active.fault, GroundFault)]
+        world.surfaces.set_overrides(world.compiled, patches, self._simulation.surface_velocities)
+        if evaluate or patches or joint_faults or world.surfaces.surface_velocities.size:
+            world.evaluate(self._simulation.grasps.table)
+
+    def save_state(self) -> dict[str, Any]:
+        """Faults under way as plain data, except for the readings that sensors' faults hold back."""
+        return {
+            name: {
+                "kind": type(active.fault).__name__,
+                "fields": asdict(active.fault),
+                "held": dict(active.held_positions),
+                "sensors": {sensor: item.save_state() for sensor, item in active.sensor_faults.items()},
+            }
+            for name, active in self._active.items()
+        }
+
+    def load_state(self, saved: dict[str, Any]) -> None:
+        """Continue with the faults of ``save_state``; the physical state is restored already."""
+        self._active, self._faulted_readings = {}, {}
+        for name, item in saved.items():
+            fault = _fault_from_plain(item["kind"], item["fields"])
+            active = _ActiveFault(fault, {joint: float(position) for joint, position in item["held"].items()})
+            for sensor in self._sensors_of(fault):
+                if sensor.sensor.name in item["sensors"]:
+                    saved_sensor_state = item["sensors"][sensor.sensor.name]
+                    sensor_fault = active.sensor_faults[sensor.sensor.name] = self._make_sensor_fault(
+                        name, fault, sensor, None
+                    )
+                    sensor_fault.load_state(saved_sensor_state)
+            self._active[name] = active
+        self.bind()
+
+    def _get_joint_faults(self) -> JointFaults:
+        if self._joints is None:
+            self._joints = JointFaults(self._simulation.world)
+        return self._joints
+
+    def _sensors_of(self, fault: Fault) -> list[SimulatedSensor[Any]]:
+        model = _model_of(fault)
+        if isinstance(fault, JointFault) or model not in self._simulation.models:
+            return []
+        sensors = self._simulation.sensors(model)
+        return [s for s in sensors if isinstance(fault, PowerFault) or s.sensor.name == fault.sensor]  # type: ignore[union-attr]
+
+    def _make_sensor_fault(
+        self, name: str, fault: Fault, sensor: SimulatedSensor[Any], initial_reading: Any
+    ) -> ActiveSensorFault:
+        description = (
+            fault if isinstance(fault, SensorFault) else SensorFault(sensor.robot, sensor.sensor.name, "silent")
+        )
+        rng = make_generator(self._simulation.seed, sensor.robot, sensor.sensor.name, "fault", name)
+        return ActiveSensorFault(description, sensor.sensor.kind, initial_reading, rng)
+
+
+def _fault_of_sensor(active: _ActiveFault, sensor: SimulatedSensor[Any]) -> ActiveSensorFault | None:
+    """What a fault does to a sensor, if anything."""
+    return active.sensor_faults.get(sensor.sensor.name) if _model_of(active.fault) == sensor.robot else None
+
+
+def _model_of(fault: Fault) -> str:
+    return "" if isinstance(fault, GroundFault) else fault.model
+
+
+def _fault_from_plain(kind: str, values: dict[str, Any]) -> Fault:
+    return (
+        GroundFault(FrictionPatch(**values["patch"]))
+        if kind == GroundFault.__name__
+        else PLAIN_FAULT_TYPES[kind](**values)
+    )

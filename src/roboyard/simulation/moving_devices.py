@@ -1,0 +1,169 @@
+"""Moving devices (conveyor belts, doors, turntables): what a model's plugin describes, and the ramp of the set-point.
+
+```xml
+<plugin filename="roboyard-furniture" name="roboyard::Conveyor">
+  <link>belt</link> <direction>1 0 0</direction> <speed>0.3</speed> <acceleration>2</acceleration>
+</plugin>
+<plugin filename="roboyard-furniture" name="roboyard::Door">
+  <joint>hinge</joint> <closed>0</closed> <open>1.57</open> <speed>0.8</speed>
+</plugin>
+<plugin filename="roboyard-furniture" name="roboyard::Turntable">
+  <joint>axle</joint> <speed>0.5</speed> <acceleration>1</acceleration>
+</plugin>
+```
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Literal
+
+from roboyard.description.model import Model, Plugin, XmlElement
+from roboyard.errors import DescriptionError
+
+DeviceKind = Literal["conveyor", "door", "turntable"]
+_DEVICE_KINDS: dict[str, DeviceKind] = {
+    "roboyard::Conveyor": "conveyor", "roboyard::Door": "door", "roboyard::Turntable": "turntable",
+}  # fmt: skip
+PLUGIN_FILENAME = "roboyard-furniture"
+MAX_COMMAND = 100.0
+"""Bound of speeds and accelerations [m/s or rad/s, m/s² or rad/s²]."""
+
+
+@dataclass(frozen=True, slots=True)
+class MovingDevice:
+    """What moves, and how.
+
+    Attributes:
+        kind: A conveyor's command is the belt's speed [m/s], a turntable's its rate [rad/s], a door's how far it is
+            open, from 0 to 1.
+        element: Name of the belt's link, or of the joint.
+        direction: In which the belt carries, in its link's frame; length 1.
+        on_command: The command that "on" or "open" means.
+        max_command_rate: Bound of the command's change [1/s of its unit].
+        closed_position: The closed door's joint position [rad or m].
+        open_position: The open one's.
+    """
+
+    kind: DeviceKind
+    element: str
+    direction: tuple[float, float, float] = (1.0, 0.0, 0.0)
+    on_command: float = 1.0
+    max_command_rate: float = 1.0
+    closed_position: float = 0.0
+    open_position: float = 1.0
+
+    @property
+    def min_command(self) -> float:
+        """The least command."""
+        return 0.0 if self.kind == "door" else -MAX_COMMAND
+
+    @property
+    def max_command(self) -> float:
+        """The largest command."""
+        return 1.0 if self.kind == "door" else MAX_COMMAND
+
+    def clamp(self, command: float) -> float:
+        """The command within its bounds; one that is no number is 0."""
+        return min(max(command, self.min_command), self.max_command) if math.isfinite(command) else 0.0
+
+    def ramp(self, setpoint: float, command: float, seconds: float) -> float:
+        """The set-point ``seconds`` after it was ``setpoint``, on its way to ``command``."""
+        step = self.max_command_rate * seconds
+        return setpoint + min(max(command - setpoint, -step), step)
+
+    def position(self, opening: float) -> float:
+        """Joint position of a door that is so far open [rad or m]."""
+        return self.closed_position + opening * (self.open_position - self.closed_position)
+
+    def opening(self, position: float) -> float:
+        """How far a door with this joint position is open."""
+        return (position - self.closed_position) / (self.open_position - self.closed_position)
+
+
+def read_moving_device(model: Model) -> MovingDevice | None:
+    """What of ``model`` moves by itself; None if nothing does.
+
+    Raises:
+        DescriptionError: its plugin names a link or joint that is not there, or a number is none; says where.
+    """
+    plugins = [plugin for plugin in model.plugins if plugin.filename == PLUGIN_FILENAME]
+    if not plugins:
+        return None
+    if len(plugins) > 1:
+        raise DescriptionError(f"model {model.name} has {len(plugins)} plugins {PLUGIN_FILENAME}", valid="one")
+    return _read_plugin(plugins[0], model)
+
+
+def _read_plugin(plugin: Plugin, model: Model) -> MovingDevice:
+    element = plugin.element
+    location = f"{model.source or model.name}:{element.line}" if element.line else f"model {model.name}"
+    kind = _DEVICE_KINDS.get(plugin.name)
+    if kind is None:
+        raise DescriptionError(
+            f"furniture {plugin.name!r}", location=location, valid=f"one of: {', '.join(_DEVICE_KINDS)}"
+        )
+    tag = "link" if kind == "conveyor" else "joint"
+    element_names = [item.name for item in (model.links if kind == "conveyor" else model.joints)]
+    element_name = _child_text(element, tag)
+    if element_name not in element_names:
+        raise DescriptionError(
+            f"<{tag}> of {plugin.name} is {element_name!r}",
+            location=location,
+            valid=f"one of: {', '.join(element_names) or 'none is there'}",
+        )
+    speed = _read_number(element, "speed", 0.5, location, low=1e-6)
+    if kind == "door":
+        closed_position, open_position = (
+            _read_number(element, "closed", 0.0, location),
+            _read_number(element, "open", 1.0, location),
+        )
+        if closed_position == open_position:
+            raise DescriptionError(
+                f"<closed> and <open> are both {closed_position:g}", location=location, valid="two positions"
+            )
+        return MovingDevice(
+            kind,
+            element_name,
+            max_command_rate=speed / abs(open_position - closed_position),
+            closed_position=closed_position,
+            open_position=open_position,
+        )
+    acceleration = _read_number(element, "acceleration", 1.0, location, low=1e-6)
+    return MovingDevice(
+        kind, element_name, _read_direction(element, location), on_command=speed, max_command_rate=acceleration
+    )
+
+
+def _child_text(element: XmlElement, tag: str) -> str:
+    child = element.find(tag)
+    return child.text.strip() if child is not None else ""
+
+
+def _read_number(element: XmlElement, tag: str, default: float, location: str, low: float = -1e3) -> float:
+    text = _child_text(element, tag)
+    if not text:
+        return default
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    high = MAX_COMMAND if low > 0.0 else 1e3
+    if not low <= value <= high:
+        raise DescriptionError(
+            f"<{tag}> is {text[:40]!r}", location=location, valid=f"a number from {low:g} to {high:g}"
+        )
+    return value
+
+
+def _read_direction(element: XmlElement, location: str) -> tuple[float, float, float]:
+    text = _child_text(element, "direction") or "1 0 0"
+    try:
+        x, y, z = map(float, text.split())
+        length = math.sqrt(x * x + y * y + z * z)
+    except ValueError:
+        length = math.nan
+    if not 1e-6 < length < 1e6:
+        raise DescriptionError(f"<direction> is {text[:40]!r}", location=location, valid="three numbers, not all zero")
+    return x / length, y / length, z / length

@@ -1,1 +1,0 @@
-"""Cameras: colour, depth, infrared, stereo pairs, and what goes wrong in each."""

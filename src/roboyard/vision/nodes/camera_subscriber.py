@@ -1,0 +1,186 @@
+"""Subscriber of a camera: images with their camera model, and depth of the same moment."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from roboyard.bus import Node, Subscription, TransformError
+from roboyard.errors import MessageError
+from roboyard.geometry import CameraModel
+from roboyard.geometry.arrays import F32, U8
+from roboyard.grids.depth_registration import register_depth
+from roboyard.messages import msg, to_nanoseconds
+from roboyard.messages.convert import camera_model_from_msg, image_to_array
+
+_COLOR_ENCODINGS = ("rgb8", "bgr8", "rgba8", "bgra8", "mono8")
+_DEPTH_ENCODINGS = ("32FC1", "16UC1")
+_SYNC_TOLERANCE_NS = 20_000_000
+"""Largest time difference of an image and a depth image of the same moment [ns]."""
+
+
+@dataclass(frozen=True, eq=False)
+class CameraImage:
+    """An image with its camera model, and with depth if the subscriber has a depth topic.
+
+    Attributes:
+        image: (h, w, 3) in RGB, or (h, w).
+        camera_model: Camera model of the image.
+        depth: (h, w) depth registered to the image [m]; None without a depth topic.
+        frame_id: Optical frame.
+        time_ns: Time of the exposure.
+    """
+
+    image: U8
+    camera_model: CameraModel
+    depth: F32 | None
+    frame_id: str
+    time_ns: int
+
+
+class CameraSubscriber:
+    """Combines the messages of a camera: image, camera info, and depth of the same moment.
+
+    Args:
+        node: Node that owns the subscriptions.
+        image_topic: Topic of the images.
+        info_topic: Topic of their sensor_msgs/CameraInfo.
+        depth_topic: Topic of the depth images; empty: none.
+        depth_info_topic: Topic of the depth camera's CameraInfo if depth is not registered; empty: it is registered.
+        on_image: Callback that gets each combined image.
+
+    It subscribes to nothing until `set_enabled`: a camera without subscribers renders nothing.
+
+    ``error`` is the cause and the text of the newest message's error; both are empty without one.
+    """
+
+    def __init__(
+        self,
+        node: Node,
+        image_topic: str,
+        info_topic: str,
+        depth_topic: str,
+        depth_info_topic: str,
+        on_image: Callable[[CameraImage], None],
+    ) -> None:
+        self.error = ("", "")
+        self._node, self._on_image = node, on_image
+        self._topics = {
+            "camera": image_topic,
+            "camera_info": info_topic,
+            "depth": depth_topic,
+            "depth_info": depth_info_topic,
+        }
+        self._last_messages: dict[str, Any] = {}
+        self._subscriptions: list[Subscription] = []
+
+    @property
+    def is_enabled(self) -> bool:
+        """Whether it is subscribed to the topics."""
+        return bool(self._subscriptions)
+
+    def set_enabled(self, enabled: bool = True) -> None:
+        """Subscribe to the topics, or release the subscriptions."""
+        if enabled == self.is_enabled:
+            return
+        for subscription in self._subscriptions:
+            self._node.release_endpoint(subscription)
+        self._subscriptions.clear()
+        if enabled:
+            for name, topic in self._topics.items():
+                message_type = msg.CameraInfo if name.endswith("info") else msg.Image
+                if topic:
+                    self._subscriptions.append(
+                        self._node.subscribe(topic, message_type, partial(self._on_message, name))
+                    )
+
+    def find_stale_topic(self, since_ns: int) -> tuple[str, str]:
+        """Return cause and text for the first topic without a message since a time; both are empty if all have one."""
+        for name, topic in self._topics.items():
+            if not topic:
+                continue
+            message = self._last_messages.get(name)
+            # camera infos do not become stale
+            is_stale = name in ("camera", "depth") and message is not None and _stamp_ns(message) < since_ns
+            if message is None or is_stale:
+                return f"{name}_silent", f"nothing came on {self._node.resolve(topic)}"
+        return "", ""
+
+    def save_state(self) -> dict[str, Any]:
+        """Return the last camera infos, which cameras need not repeat."""
+        return {name: message for name, message in self._last_messages.items() if name.endswith("info")}
+
+    def load_state(self, saved: dict[str, Any]) -> None:
+        """Restore what `save_state` returned."""
+        self._last_messages = dict(saved)
+
+    def _on_message(self, input_name: str, message: Any) -> None:
+        self._last_messages[input_name] = message
+        if input_name in ("camera_info", "depth_info"):
+            return
+        image, depth = self._last_messages.get("camera"), self._last_messages.get("depth")
+        if image is None or "camera_info" not in self._last_messages:
+            return
+        if self._topics["depth"]:
+            if depth is None or abs(_stamp_ns(depth) - _stamp_ns(image)) > _SYNC_TOLERANCE_NS:
+                return
+            if self._topics["depth_info"] and "depth_info" not in self._last_messages:
+                return
+        try:
+            camera_image = self._make_image(image, depth)
+        except (MessageError, TransformError) as error:
+            cause = "no_transform" if isinstance(error, TransformError) else "wrong_encoding"
+            self.error = (cause, str(error))
+            return
+        self.error = ("", "")
+        self._on_image(camera_image)
+
+    def _make_image(self, image: Any, depth: Any) -> CameraImage:
+        pixels = _decode_color(image)
+        camera_model = camera_model_from_msg(self._last_messages["camera_info"])
+        if pixels.shape[:2] != (camera_model.height, camera_model.width):
+            raise MessageError(
+                f"an image of {pixels.shape[1]} x {pixels.shape[0]} with a camera_info of "
+                f"{camera_model.width} x {camera_model.height}"
+            )
+        frame_id, time_ns = image.header.frame_id, _stamp_ns(image)
+        if not self._topics["depth"]:
+            return CameraImage(pixels, camera_model, None, frame_id, time_ns)
+        depth_image = _decode_depth(depth)
+        if self._topics["depth_info"]:
+            depth_camera_model = camera_model_from_msg(self._last_messages["depth_info"])
+            T = self._node.transforms.lookup(frame_id, depth.header.frame_id, time_ns)
+            depth_image = register_depth(depth_image, depth_camera_model, camera_model, T)
+        if depth_image.shape != pixels.shape[:2]:
+            raise MessageError(
+                f"depth of {depth_image.shape[1]} x {depth_image.shape[0]} with an image of "
+                f"{camera_model.width} x {camera_model.height}",
+                valid="registered depth, or the parameter depth_info_topic",
+            )
+        return CameraImage(pixels, camera_model, depth_image, frame_id, time_ns)
+
+
+def _stamp_ns(message: Any) -> int:
+    return to_nanoseconds(message.header.stamp)
+
+
+def _decode_color(message: Any) -> U8:
+    if message.encoding not in _COLOR_ENCODINGS:
+        raise MessageError(f"an image encoded as '{message.encoding}'", valid=", ".join(_COLOR_ENCODINGS))
+    pixels = image_to_array(message)
+    if pixels.ndim == 3:
+        pixels = pixels[:, :, 2::-1] if message.encoding.startswith("bgr") else pixels[:, :, :3]
+    return np.ascontiguousarray(pixels)
+
+
+def _decode_depth(message: Any) -> F32:
+    if message.encoding not in _DEPTH_ENCODINGS:
+        raise MessageError(f"depth encoded as '{message.encoding}'", valid=", ".join(_DEPTH_ENCODINGS))
+    depth = image_to_array(message)
+    if depth.dtype == np.uint16:
+        return np.where(depth > 0, depth * np.float32(1e-3), np.float32(np.nan)).astype(np.float32)
+    return np.asarray(depth, dtype=np.float32)
