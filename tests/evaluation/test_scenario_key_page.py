@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from tests.project.test_docs import ROOT, Block, blocks_of, commands_of
-from tests.simulation.test_sensor_package import install, roboyard
+from tests.sensors.test_registry_package import install, roboyard
 
 from roboyard.config import read_yaml
 from roboyard.record import open_recording

@@ -47,7 +47,7 @@ def test_feeder_draws_gaps_by_the_seed(fed):
         with fed(seed) as run:
             run.run_for(3.5)
             lane = belt_surfaces(run.simulation)["belt"]
-            found = [run.simulation.truth(f"object_{k}").T_world_base for k in range(1, 5)]
+            found = [run.simulation.ground_truth(f"object_{k}").T_world_base for k in range(1, 5)]
             distances = [lane.distance_along(np.array(one.translation)) for one in found]
             on = sorted(one for one in distances if one is not None)
             assert len(on) >= 3
@@ -66,15 +66,15 @@ def test_feeder_draws_gaps_by_the_seed(fed):
 def test_objects_return_at_the_end_of_the_belt(fed):
     with fed() as run:
         lane = belt_surfaces(run.simulation)["belt"]
-        homes = {name: run.simulation.truth(name).T_world_base for name in run.objects}
+        homes = {name: run.simulation.ground_truth(name).T_world_base for name in run.objects}
         run.run_for(0.3)
-        first = next(n for n in homes if run.simulation.truth(n).T_world_base.distance(homes[n]) > 0.1)
+        first = next(n for n in homes if run.simulation.ground_truth(n).T_world_base.distance(homes[n]) > 0.1)
         set_pose(run.simulation, first, lane.T_world_belt @ SE3(translation=(0.49, 0.0, 1e-4)))
         run.run_for(0.2)
-        assert run.simulation.truth(first).T_world_base.distance(homes[first]) < 1e-3
+        assert run.simulation.ground_truth(first).T_world_base.distance(homes[first]) < 1e-3
         set_pose(run.simulation, first, lane.T_world_belt @ SE3(translation=(0.48, 0.0, 0.15)))  # in somebody's hand
         run.run_for(0.05)
-        assert run.simulation.truth(first).T_world_base.distance(homes[first]) > 0.1
+        assert run.simulation.ground_truth(first).T_world_base.distance(homes[first]) > 0.1
 
 
 @pytest.mark.parametrize(

@@ -169,7 +169,7 @@ def test_echo_energy_accumulates_to_the_threshold(
             assert found == np.min(path_lengths)
         else:
             gained = float(np.sum(energies * np.clip((found - path_lengths) / pulse, 0.0, 1.0)))
-            assert gained == pytest.approx(limit, rel=1e-6)
+            assert gained == pytest.approx(limit, rel=1e-6, abs=1e-12)  # tiny limits are reached within rounding
 
 
 @pytest.mark.parametrize("distance", [0.5, 1.5, 3.0])

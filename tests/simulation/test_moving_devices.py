@@ -52,19 +52,19 @@ def test_device_models_load_without_warnings_and_rest(name: str) -> None:
 
 def test_parcel_reaches_belt_speed_and_falls_off_the_end() -> None:
     with DeviceHarness("conveyor", start=0.5) as harness:
-        sim, node = harness.simulation, harness.furniture
+        sim, node = harness.simulation, harness.device
         sim.add(free_box("parcel", (0.2, 0.2, 0.2), 1.0, mu=0.5), "parcel", make_pose(-0.8, 0.0, 0.4))
         harness.run_for(0.5)
-        assert sim.truth("parcel").linear_velocity[0] == pytest.approx(0.5, rel=0.01)
+        assert sim.ground_truth("parcel").linear_velocity[0] == pytest.approx(0.5, rel=0.01)
         harness.run_for(1.0)
-        assert sim.truth("parcel").T_world_base.x == pytest.approx(-0.8 + 0.5 * 1.5, abs=0.06)  # less what it slipped
+        assert sim.ground_truth("parcel").T_world_base.x == pytest.approx(-0.8 + 0.5 * 1.5, abs=0.06)  # less what it slipped
         node.move(0.0)
         harness.run_for(1.0)
-        assert np.abs(sim.truth("parcel").linear_velocity).max() < 1e-3
+        assert np.abs(sim.ground_truth("parcel").linear_velocity).max() < 1e-3
         node.move(1.0)
         harness.run_for(3.0)
-        assert sim.truth("parcel").T_world_base.x > 1.0
-        assert sim.truth("parcel").T_world_base.z < 0.25
+        assert sim.ground_truth("parcel").T_world_base.x > 1.0
+        assert sim.ground_truth("parcel").T_world_base.z < 0.25
 
 
 @pytest.mark.parametrize(("name", "seconds"), [("door", 1.5708 / 0.8), ("sliding_door", 1.0 / 0.6)])
@@ -85,12 +85,12 @@ def test_doors_open_and_close_at_their_speed(name: str, seconds: float) -> None:
             harness.publish(f"/{name}/command", msg.Float64(data=value))
             harness.run_for(1.5 * seconds)
             assert state.data[-1] == pytest.approx(0.0, abs=0.01)
-        assert harness.furniture.command == 0.0
+        assert harness.device.command == 0.0
 
 
 def test_swing_door_leaf_rotates_on_its_hinge() -> None:
     with DeviceHarness("door", start=1.0) as harness:
-        sim, node = harness.simulation, harness.furniture
+        sim, node = harness.simulation, harness.device
         sim.add(
             free_box("crate", (0.3, 0.3, 0.3), 2.0, mu=0.3), "crate", make_pose(-0.3, -0.3, 0.15)
         )  # behind: not in the way
@@ -98,8 +98,8 @@ def test_swing_door_leaf_rotates_on_its_hinge() -> None:
             free_box("other", (0.2, 0.2, 0.2), 1.0, mu=0.3), "other", make_pose(0.3, 0.1, 0.1)
         )  # where the leaf passes
         harness.run_for(4.0)
-        assert sim.truth("crate").T_world_base.distance(make_pose(-0.3, -0.3, 0.15)) < 0.01
-        assert sim.truth("other").T_world_base.distance(make_pose(0.3, 0.1, 0.1)) > 0.05
+        assert sim.ground_truth("crate").T_world_base.distance(make_pose(-0.3, -0.3, 0.15)) < 0.01
+        assert sim.ground_truth("other").T_world_base.distance(make_pose(0.3, 0.1, 0.1)) > 0.05
         assert node.setpoint == pytest.approx(1.0)
 
 
@@ -107,8 +107,8 @@ def test_locked_door_stays_closed_until_unlocked() -> None:
     from roboyard.simulation.faults import JointFault
 
     with DeviceHarness("door") as harness:
-        sim, node = harness.simulation, harness.furniture
-        sim.faults.begin("lock", JointFault("door", "hinge", "blocked"))
+        sim, node = harness.simulation, harness.device
+        sim.faults.start("lock", JointFault("door", "hinge", "blocked"))
         node.move(1.0)
         harness.run_for(3.0)
         assert abs(sim.hardware("door").read().position[0]) < 0.01
@@ -160,7 +160,7 @@ MODEL = """<sdf version="1.10"><model name="m"><static>true</static><link name="
     ],
 )
 def test_invalid_device_plugins_are_refused(name: str, elements: str, message: str) -> None:
-    model = load_model(MODEL.format(name=name, inside=elements))
+    model = load_model(MODEL.format(name=name, elements=elements))
     with pytest.raises(DescriptionError) as caught:
         read_moving_device(model)
     assert message in str(caught.value.valid)
