@@ -58,10 +58,10 @@ def test_parcel_reaches_belt_speed_and_falls_off_the_end() -> None:
         assert sim.ground_truth("parcel").linear_velocity[0] == pytest.approx(0.5, rel=0.01)
         harness.run_for(1.0)
         assert sim.ground_truth("parcel").T_world_base.x == pytest.approx(-0.8 + 0.5 * 1.5, abs=0.06)  # less what it slipped
-        node.move(0.0)
+        node.set_command(0.0)
         harness.run_for(1.0)
         assert np.abs(sim.ground_truth("parcel").linear_velocity).max() < 1e-3
-        node.move(1.0)
+        node.set_command(1.0)
         harness.run_for(3.0)
         assert sim.ground_truth("parcel").T_world_base.x > 1.0
         assert sim.ground_truth("parcel").T_world_base.z < 0.25
@@ -109,7 +109,7 @@ def test_locked_door_stays_closed_until_unlocked() -> None:
     with DeviceHarness("door") as harness:
         sim, node = harness.simulation, harness.device
         sim.faults.start("lock", JointFault("door", "hinge", "blocked"))
-        node.move(1.0)
+        node.set_command(1.0)
         harness.run_for(3.0)
         assert abs(sim.hardware("door").read().position[0]) < 0.01
         sim.faults.end("lock")
