@@ -21,12 +21,13 @@ class CompliantBodyTable:
     """All compliant bodies of one compiled world.
 
     Attributes:
-        parts: (n, 32) see `flesh_loop`; n is zero in a world without people.
+        parts: (n, 32) see `roboyard.physics.kernels.compliant_bodies`; n is zero in a world without people.
         part_of: (geoms,) row of the part that each geom belongs to, -1 for none.
         body_of: (geoms,) the engine's body of each geom.
         positions: (n, 3) where the parts are in the world [m], a view of the engine's data.
         orientations: (n, 4) how they are turned, likewise.
         rows: By model, row of each of its links.
+        arrays: The arrays as the physics step takes them.
     """
 
     parts: Array
@@ -35,9 +36,13 @@ class CompliantBodyTable:
     positions: Array
     orientations: Array
     rows: dict[str, dict[str, int]]
+    arrays: body_kernels.CompliantArrays = field(init=False)
     _row_arrays: dict[str, NDArray[np.int64]] = field(init=False)
 
     def __post_init__(self) -> None:
+        self.arrays = body_kernels.CompliantArrays(
+            self.part_of, self.parts, self.positions, self.orientations, self.body_of
+        )
         self._row_arrays = {name: np.array(list(rows.values()), np.int64) for name, rows in self.rows.items()}
 
     @classmethod

@@ -47,21 +47,34 @@ class ContactEpisode:
 
 
 class ContactMonitor:
-    """The tables `update_contact_episodes` works on, for one compiled world."""
+    """Contact episodes of one compiled world.
+
+    Attributes:
+        tables: The tables that `update_contact_episodes` works on; `grow_table` replaces them.
+        episode_count: Number of rows of the episode table in use.
+        layout: The offsets of `MujocoLayout`.
+    """
 
     def __init__(self, compiled: CompiledWorld, timestep_ns: int, previous: ContactMonitor | None = None) -> None:
         self._geoms = compiled.geoms
         self._names = list(compiled.addresses)
         self._dt = timestep_ns
-        moving = [placement.index for placement in compiled.addresses.values() if placement.is_movable]
-        self.monitored_rows = np.full(max(len(self._names), 1), -1, np.int32)
-        self.monitored_rows[moving] = np.arange(len(moving))
-        self.latest = np.full((len(moving), max(len(self._names), 1)), -1, np.int64)
-        self.max_gap_steps = round(MAX_EPISODE_GAP * 1e9 / timestep_ns)
+        moving = [addresses.index for addresses in compiled.addresses.values() if addresses.is_movable]
+        n_models = max(len(self._names), 1)
+        monitored_rows, latest = np.full(n_models, -1, np.int32), np.full((len(moving), n_models), -1, np.int64)
+        monitored_rows[moving] = np.arange(len(moving))
         self.layout = np.array(mujoco_layout(), np.int64)
         self.episode_count = 0
-        self.episode_table = np.zeros((2 * self.latest.size + 64, 6), np.int64)
-        self.pairs = np.full((_PAIR_TABLE_ROWS, 3), -1, np.int64)
+        self.tables = contact_kernels.ContactTables(
+            self.geom_models,
+            self.ground,
+            self.off_ground,
+            monitored_rows,
+            latest,
+            np.zeros((2 * latest.size + 64, 6), np.int64),
+            np.full((_PAIR_TABLE_ROWS, 3), -1, np.int64),
+            round(MAX_EPISODE_GAP * 1e9 / timestep_ns),
+        )
         self._archive: list[ContactEpisode] = []
         self._cached_pairs: tuple[bytes, dict[str, frozenset[tuple[str, str]]]] = (b"", {})
         if previous is not None:
@@ -83,12 +96,14 @@ class ContactMonitor:
         return self._geoms.is_off_ground
 
     def grow_table(self) -> None:
-        """Double the table."""
-        self.episode_table = np.concatenate([self.episode_table, np.zeros_like(self.episode_table)])
+        """Double the rows of the episode table."""
+        episodes = self.tables.episodes
+        self.tables = self.tables._replace(episodes=np.concatenate([episodes, np.zeros_like(episodes)]))
 
     def episodes(self, name: str | None = None) -> tuple[ContactEpisode, ...]:
         """Episodes of a model (or of all), oldest first."""
-        all_episodes = [*self._archive, *(self._read_episode(row) for row in self.episode_table[: self.episode_count])]
+        rows = self.tables.episodes[: self.episode_count]
+        all_episodes = [*self._archive, *(self._read_episode(row) for row in rows)]
         return tuple(episode for episode in all_episodes if name is None or episode.model == name)
 
     def geom_name(self, geom: int) -> str:
@@ -104,8 +119,8 @@ class ContactMonitor:
 
     def pairs_since(self, step: int) -> dict[str, frozenset[tuple[str, str]]]:
         """By model, the pairs of shapes (own, other) that touched after ``step``."""
-        recent_pairs = self.pairs[
-            self.pairs[:, contact_kernels.PAIR_LAST_STEP] > step, : contact_kernels.PAIR_LAST_STEP
+        recent_pairs = self.tables.pairs[
+            self.tables.pairs[:, contact_kernels.PAIR_LAST_STEP] > step, : contact_kernels.PAIR_LAST_STEP
         ]
         if not len(recent_pairs):
             return {}
@@ -162,19 +177,19 @@ class ContactMonitor:
             for episode in newest.values()
             if {episode.model, episode.other_model} <= model_ids.keys()
             and {episode.geom, episode.other_geom} <= geoms.keys()
-            and self.monitored_rows[model_ids[episode.model]] >= 0
+            and self.tables.monitored_rows[model_ids[episode.model]] >= 0
         ]
         self._archive = [episode for episode in episodes if episode not in continuing]
-        self.latest[:] = -1
+        self.tables.latest[:] = -1
         self.episode_count = 0
         for episode in sorted(continuing, key=lambda e: (e.start_ns, e.model, e.other_model)):
-            while self.episode_count >= len(self.episode_table):
+            while self.episode_count >= len(self.tables.episodes):
                 self.grow_table()
             model, other_model = model_ids[episode.model], model_ids[episode.other_model]
             geom_id, other_geom_id = geoms[episode.geom], geoms[episode.other_geom]
             start, end = episode.start_ns // self._dt, episode.end_ns // self._dt
-            self.episode_table[self.episode_count] = start, end, model, other_model, geom_id, other_geom_id
-            self.latest[self.monitored_rows[model], other_model] = self.episode_count
+            self.tables.episodes[self.episode_count] = start, end, model, other_model, geom_id, other_geom_id
+            self.tables.latest[self.tables.monitored_rows[model], other_model] = self.episode_count
             self.episode_count += 1
 
 

@@ -112,6 +112,64 @@ class MujocoLayout(NamedTuple):
     distance: int
 
 
+class EngineAddresses(NamedTuple):
+    """Where kernels find the model and the data of MuJoCo.
+
+    Attributes:
+        model: Address of the ``mjModel``.
+        data: Address of the ``mjData``.
+        layout: The offsets of `MujocoLayout`.
+    """
+
+    model: int
+    data: int
+    layout: NDArray[np.int64]
+
+
+class StateViews(NamedTuple):
+    """Views of the arrays of ``mjData`` that change in every step, and of the world's gravity.
+
+    Attributes:
+        qpos: (nq,) joint positions [rad, m], and poses of free bodies.
+        qvel: (nv,) joint velocities [rad/s, m/s].
+        ctrl: (nu,) controls: position, velocity and feed-forward of each servo.
+        bias: (nv,) generalized forces that gravity and the velocities cause: weight, centrifugal, Coriolis and
+            gyroscopic forces [N m, N].
+        acceleration: (nv,) joint accelerations [rad/s², m/s²].
+        applied: (bodies, 6) forces [N] and torques [N m] on the bodies' centers of mass, in the world.
+        gravity: (3,) acceleration of gravity in the world [m/s²].
+    """
+
+    qpos: NDArray[np.float64]
+    qvel: NDArray[np.float64]
+    ctrl: NDArray[np.float64]
+    bias: NDArray[np.float64]
+    acceleration: NDArray[np.float64]
+    applied: NDArray[np.float64]
+    gravity: NDArray[np.float64]
+
+
+def engine_addresses(model: mujoco.MjModel, data: mujoco.MjData) -> EngineAddresses:
+    """Return the addresses of a model and its data; they are valid as long as both exist."""
+    return EngineAddresses(model._address, data._address, np.array(mujoco_layout(), np.int64))
+
+
+def state_views(model: mujoco.MjModel, data: mujoco.MjData) -> StateViews:
+    """Return views of a state; they follow every change of it."""
+    return StateViews(data.qpos, data.qvel, data.ctrl, data.qfrc_bias, data.qacc, data.xfrc_applied, model.opt.gravity)
+
+
+def example_engine() -> EngineAddresses:
+    """Return addresses of the right types, for the examples of kernels."""
+    return EngineAddresses(0, 0, np.zeros(1, np.int64))
+
+
+def example_state() -> StateViews:
+    """Return arrays of the right types, for the examples of kernels."""
+    numbers = np.zeros(1)
+    return StateViews(numbers, numbers, numbers, numbers, numbers, np.zeros((1, 6)), np.zeros(3))
+
+
 @lru_cache(maxsize=1)
 def mujoco_library() -> str:
     """Path of the engine's shared library."""

@@ -411,6 +411,11 @@ class ServoBank:
                 )
         return bank
 
+    @property
+    def tables(self) -> servo_kernels.ServoTables:
+        """The tables as the physics step takes them."""
+        return servo_kernels.ServoTables(self.ints, self.floats)
+
     def command(
         self, servo: JointServo, mode: CommandMode, value: float, model: Any, data: Any, max_effort: float = math.inf
     ) -> None:

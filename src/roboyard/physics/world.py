@@ -21,10 +21,17 @@ from roboyard.physics.compiler.loop_joints import close_loops
 from roboyard.physics.compliant_bodies import CompliantBodyTable
 from roboyard.physics.contacts import ContactMonitor, ContactPoint
 from roboyard.physics.kernels import step
+from roboyard.physics.kernels.contact_modifiers import SurfaceArrays
 from roboyard.physics.kernels.contacts import contact_points_in_frame, find_geom_contacts
 from roboyard.physics.kernels.grasps import NO_GRASPS
 from roboyard.physics.kernels.step import compute_accelerations, free_rotation_trees
-from roboyard.physics.mujoco_memory import mujoco_object_function
+from roboyard.physics.mujoco_memory import (
+    EngineAddresses,
+    StateViews,
+    engine_addresses,
+    mujoco_object_function,
+    state_views,
+)
 from roboyard.physics.servos import ServoBank
 from roboyard.physics.settings import PhysicsSettings
 
@@ -35,24 +42,32 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class SurfaceTables:
-    """What the step loop looks at, for one compiled world.
+    """The surfaces of one compiled world: arrays as in `SurfaceArrays`, and friction patches and velocities from names.
 
     Attributes:
-        patches: (n, 7), see `apply_surface_overrides`.
-        surface_velocities: (geoms, 3) velocity of each geom's surface in the world [m/s]; no rows if none moves.
         friction: (geoms, 3) the engine's coefficients.
         anisotropy: (geoms, 9), see `FRICTION1`; no rows if no surface has one.
+        ground: (geoms,) whether a geom is ground.
+        patches: (n, 7) friction patches.
+        surface_velocities: (geoms, 3) velocity of each geom's surface in the world [m/s]; no rows if none moves.
     """
 
     friction: NDArray[np.float64]
     anisotropy: NDArray[np.float64]
+    ground: NDArray[np.bool_]
     patches: NDArray[np.float64] = field(default_factory=lambda: np.zeros((0, 7)))
     surface_velocities: NDArray[np.float64] = field(default_factory=lambda: np.zeros((0, 3)))
 
     @classmethod
     def from_compiled(cls, compiled: CompiledWorld) -> SurfaceTables:
         """Of a compiled world in which nothing is slippery and no surface moves."""
-        return cls(np.ascontiguousarray(compiled.model.geom_friction, float), compiled.geoms.anisotropy)
+        geoms = compiled.geoms
+        return cls(np.ascontiguousarray(compiled.model.geom_friction, float), geoms.anisotropy, geoms.is_ground)
+
+    @property
+    def arrays(self) -> SurfaceArrays:
+        """The arrays as the physics step takes them."""
+        return SurfaceArrays(self.patches, self.surface_velocities, self.friction, self.anisotropy, self.ground)
 
     def set_overrides(
         self, compiled: CompiledWorld, patches: list[FrictionPatch], surface_velocities: dict[tuple[str, str], Vec3]
@@ -343,7 +358,8 @@ def set_pose(simulation: Simulation, name: str, T_world_base: SE3) -> None:
 class PhysicsWorld:
     """Everything that belongs to one compilation; adding or removing a model makes a new one.
 
-    ``views`` are the data's positions, velocities and controls; ``rotation_trees`` see `free_rotation_trees`.
+    ``engine`` and ``state`` are where kernels find the model and the data; ``rotation_trees`` see
+    `free_rotation_trees`.
     """
 
     compiled: CompiledWorld
@@ -353,7 +369,8 @@ class PhysicsWorld:
     instant: LazyEvaluation
     surfaces: SurfaceTables
     compliant_bodies: CompliantBodyTable
-    views: tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]
+    engine: EngineAddresses
+    state: StateViews
     rotation_trees: NDArray[np.int32]
 
     @property
@@ -366,22 +383,9 @@ class PhysicsWorld:
 
         ``grasps``: see `apply_grasp_forces`.
         """
-        surfaces = self.surfaces
         with self.instant.lock:
             step.evaluate_with_contact_modifiers(
-                self.model._address,
-                self.data._address,
-                self.contacts.layout,
-                surfaces.patches,
-                surfaces.surface_velocities,
-                surfaces.friction,
-                surfaces.anisotropy,
-                self.contacts.ground,
-                self.compliant_bodies.part_of,
-                self.compliant_bodies.parts,
-                self.compliant_bodies.orientations,
-                self.compliant_bodies.body_of,
-                grasps,
+                self.engine, self.surfaces.arrays, self.compliant_bodies.arrays, grasps
             )
             self.instant.mark_changed()
 
@@ -397,39 +401,15 @@ class PhysicsWorld:
         Returns:
             How many were taken, and why it ended (see `run_steps`).
         """
-        n_steps, self.contacts.episode_count, end_reason = step.run_steps(
-            self.model._address,
-            self.data._address,
-            steps,
-            self.servos.ints,
-            self.servos.floats,
-            *self.views,
-            dt,
-            self.contacts.layout,
-            self.contacts.geom_models,
-            self.contacts.ground,
-            self.contacts.off_ground,
-            self.contacts.monitored_rows,
-            self.contacts.latest,
-            self.contacts.episode_table,
-            self.contacts.pairs,
-            self.contacts.episode_count,
-            first_step,
-            self.contacts.max_gap_steps,
-            self.surfaces.patches,
-            self.surfaces.surface_velocities,
-            self.surfaces.friction,
-            self.surfaces.anisotropy,
-            self.data.qfrc_bias,
-            self.data.qacc,
+        tables = step.StepTables(
+            self.servos.tables,
+            self.contacts.tables,
+            self.surfaces.arrays,
+            self.compliant_bodies.arrays,
             self.rotation_trees,
-            self.compliant_bodies.part_of,
-            self.compliant_bodies.parts,
-            self.compliant_bodies.positions,
-            self.compliant_bodies.orientations,
-            self.compliant_bodies.body_of,
-            grasps,
-            self.data.xfrc_applied,
+        )
+        n_steps, self.contacts.episode_count, end_reason = step.run_steps(
+            self.engine, self.state, tables, grasps, self.contacts.episode_count, first_step, steps, dt
         )
         if end_reason == step.EPISODE_TABLE_FULL:
             self.contacts.grow_table()
@@ -450,7 +430,6 @@ def create_physics_world(
         servos.restore_from(previous.servos, compiled.model)
     contacts = ContactMonitor(compiled, settings.timestep_ns, previous.contacts if previous is not None else None)
     data.time = time_ns * 1e-9
-    views = (data.qpos, data.qvel, data.ctrl)
     instant = LazyEvaluation(compiled.model, data, contacts.layout, lock)
     rotation_trees = free_rotation_trees(compiled.model)
     physics_world = PhysicsWorld(
@@ -461,7 +440,8 @@ def create_physics_world(
         instant,
         SurfaceTables.from_compiled(compiled),
         compliant_bodies,
-        views,
+        engine_addresses(compiled.model, data),
+        state_views(compiled.model, data),
         rotation_trees,
     )
     physics_world.evaluate()

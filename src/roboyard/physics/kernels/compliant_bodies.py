@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,6 +40,8 @@ from roboyard.physics.mujoco_memory import (
     NCON,
     REGULARIZATION,
     STIFFNESS,
+    EngineAddresses,
+    example_engine,
     read_int32,
     read_int64,
     view_float64,
@@ -70,6 +72,30 @@ DISPLACEMENT, DISPLACEMENT_RATE, MASS, STIFFNESS_FRONT, STIFFNESS_REAR, RETURN_F
 PART_COLUMNS = 32
 
 
+class CompliantArrays(NamedTuple):
+    """All compliant bodies of a world, which the step reads and writes.
+
+    Attributes:
+        part_of: (geoms,) row of the part that each geom belongs to, -1 for none.
+        parts: (n, `PART_COLUMNS`) motion, spring and forces of each part; n is zero in a world without people.
+        positions: (n, 3) of the parts in the world [m], views of the engine's data.
+        orientations: (n, 4) unit quaternions (w, x, y, z) of the parts in the world, likewise.
+        body_of: (geoms,) the engine's body of each geom.
+    """
+
+    part_of: NDArray[np.int32]
+    parts: NDArray[np.float64]
+    positions: NDArray[np.float64]
+    orientations: NDArray[np.float64]
+    body_of: NDArray[np.int32]
+
+
+def example_bodies() -> CompliantArrays:
+    """Return arrays of the right types, for the examples of kernels."""
+    rows = np.zeros(1, np.int32)
+    return CompliantArrays(rows, np.zeros((1, PART_COLUMNS)), np.zeros((1, 3)), np.zeros((1, 4)), rows)
+
+
 @kernel(inline="always")
 def _find_part(contact: int, layout: NDArray[np.int64], part_of: NDArray[np.int32]) -> tuple[int, int, float]:
     """The part that takes part in a contact (-1: none), the geom that it meets, and the sign of the contact's normal
@@ -83,21 +109,16 @@ def _find_part(contact: int, layout: NDArray[np.int64], part_of: NDArray[np.int3
 
 
 @kernel
-def apply_contact_stiffness(
-    data: int, layout: NDArray[np.int64], part_of: NDArray[np.int32], parts: NDArray[np.float64],
-    orientations: NDArray[np.float64], body_of: NDArray[np.int32], grasps: NDArray[np.float64],
-) -> None:  # fmt: skip
+def apply_contact_stiffness(engine: EngineAddresses, bodies: CompliantArrays, grasps: NDArray[np.float64]) -> None:
     """Give contacts with compliant bodies their stiffness; contacts of one body with a part share it.
 
     Args:
-        data: Address of the engine's data, constraints made.
-        layout: The offsets of `MujocoLayout`.
-        part_of: (geoms,) row of the part that each geom belongs to, -1 for none.
-        parts: (n, `PART_COLUMNS`).
-        orientations: (n, 4) orientations of the parts in the world.
-        body_of: (geoms,) the engine's body of each geom.
+        engine: Addresses of the model and its data, constraints made.
+        bodies: The compliant bodies.
         grasps: See `apply_grasp_forces`.
     """
+    data, layout = engine.data, engine.layout
+    part_of, parts, orientations, body_of = bodies.part_of, bodies.parts, bodies.orientations, bodies.body_of
     contacts, references = read_int64(data + layout[CONTACTS]), read_int64(data + layout[AREF])
     stiffness, regularization = read_int64(data + layout[STIFFNESS]), read_int64(data + layout[REGULARIZATION])
     count = read_int32(data + layout[NCON])
@@ -130,26 +151,20 @@ def apply_contact_stiffness(
 
 
 def _example_advance() -> Iterable[tuple[Any, ...]]:
-    table, orientations = np.zeros((1, PART_COLUMNS)), np.zeros((1, 4))
-    yield (0, np.zeros(1, np.int64), np.zeros(1, np.int32), table, np.zeros((1, 3)), orientations, 0.002)
+    yield (example_engine(), example_bodies(), 0.002)
 
 
 @kernel(examples=_example_advance, error_model="numpy")
-def advance_bodies(
-    data: int, layout: NDArray[np.int64], part_of: NDArray[np.int32], parts: NDArray[np.float64],
-    positions: NDArray[np.float64], orientations: NDArray[np.float64], dt: float,
-) -> None:  # fmt: skip
+def advance_bodies(engine: EngineAddresses, bodies: CompliantArrays, dt: float) -> None:
     """Advance the parts by one step: towards their target poses, displaced by contact forces.
 
     Args:
-        data: Address of the engine's data, forces of the step just solved.
-        layout: The offsets of `MujocoLayout`.
-        part_of: See `apply_contact_stiffness`; so is the next.
-        parts: …
-        positions: (n, 3) where the engine has the parts; written.
-        orientations: (n, 4) likewise.
+        engine: Addresses of the model and its data, forces of the step just solved.
+        bodies: The compliant bodies; their motion, positions and orientations are written.
         dt: Step [s].
     """
+    data, layout = engine.data, engine.layout
+    part_of, parts, positions, orientations = bodies.part_of, bodies.parts, bodies.positions, bodies.orientations
     parts[:, FORCE : FORCE + 3] = 0.0
     contacts, forces = read_int64(data + layout[CONTACTS]), read_int64(data + layout[EFC_FORCES])
     for k in range(read_int32(data + layout[NCON])):

@@ -28,6 +28,7 @@ displacement be zero::
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -64,6 +65,7 @@ from roboyard.physics.mujoco_memory import (
     STIFFNESS,
     SUBTREE_COM,
     VELOCITIES,
+    EngineAddresses,
     read_int32,
     read_int64,
     view_float64,
@@ -76,6 +78,27 @@ X, Y, COS, SIN, HALF_LENGTH, HALF_WIDTH, PATCH_FRICTION = range(7)
 # the first one (zero: none), and whether this geom has a grain at all.
 FRICTION1, FRICTION2, SLIP1, SLIP2, BODY, DIRECTION_X, DIRECTION_Y, DIRECTION_Z, IS_ANISOTROPIC = range(9)
 ANISOTROPY_COLUMNS = 9
+
+
+class SurfaceArrays(NamedTuple):
+    """What distinguishes the surfaces of a world from those that MuJoCo knows.
+
+    Attributes:
+        patches: (n, 7) friction patches on the ground: center [m], cosine and sine of the direction of their length,
+            half length, half width [m], coefficient.
+        velocities: (geoms, 3) velocity of each geom's surface in the world [m/s]; no rows if none moves.
+        friction: (geoms, 3) the engine's coefficients.
+        anisotropy: (geoms, `ANISOTROPY_COLUMNS`) see `FRICTION1` and the columns after it; no rows if no surface has a
+            friction direction.
+        ground: (geoms,) whether a geom is ground.
+    """
+
+    patches: NDArray[np.float64]
+    velocities: NDArray[np.float64]
+    friction: NDArray[np.float64]
+    anisotropy: NDArray[np.float64]
+    ground: NDArray[np.bool_]
+
 
 DAMPING_GAIN = 1
 """Index of the damping among the four numbers (stiffness, damping, impedance, its slope) that MuJoCo keeps for a
@@ -127,13 +150,7 @@ def _align_frame(frame: NDArray[np.float64], rotation: NDArray[np.float64], dire
 
 
 @kernel
-def align_contacts_to_friction_direction(
-    data: int,
-    layout: NDArray[np.int64],
-    anisotropy: NDArray[np.float64],
-    patches: NDArray[np.float64],
-    ground: NDArray[np.bool_],
-) -> bool:
+def align_contacts_to_friction_direction(engine: EngineAddresses, surfaces: SurfaceArrays) -> bool:
     """Turn contacts of surfaces with a grain, and give them a coefficient for each direction.
 
     As in Gazebo: along each direction the smaller coefficient of both surfaces holds; the first direction is that of
@@ -142,15 +159,14 @@ def align_contacts_to_friction_direction(
     same along both directions and up to √2 wider between them.
 
     Args:
-        data: Address of the engine's data, positions evaluated.
-        layout: The offsets of `MujocoLayout`.
-        anisotropy: (geoms, 9) see `FRICTION1` and the columns after it.
-        patches: (n, 7) see `apply_surface_overrides`; those that lie on the ground below are put under, too.
-        ground: (geoms,) whether it is ground.
+        engine: Addresses of the model and its data, positions evaluated.
+        surfaces: The surfaces; on a patch of the ground the patch's coefficient replaces the ground's.
 
     Returns:
         Whether any contact was changed: constraints must then be made anew.
     """
+    data, layout = engine.data, engine.layout
+    anisotropy, patches, ground = surfaces.anisotropy, surfaces.patches, surfaces.ground
     contacts, rotations, changed = read_int64(data + layout[CONTACTS]), read_int64(data + layout[BODY_ROTATIONS]), False
     for k in range(read_int32(data + layout[NCON])):
         contact = contacts + k * layout[CONTACT_SIZE]
@@ -195,7 +211,7 @@ def align_contacts_to_friction_direction(
 
 
 @kernel
-def soften_slipping_contacts(model: int, data: int, layout: NDArray[np.int64], anisotropy: NDArray[np.float64]) -> None:
+def soften_slipping_contacts(engine: EngineAddresses, anisotropy: NDArray[np.float64]) -> None:
     """Soften the friction rows of contacts that creep.
 
     As in ODE and Gazebo a tyre under a force ``f`` drifts at ``s f`` until Coulomb's limit; the slips of two surfaces
@@ -203,11 +219,10 @@ def soften_slipping_contacts(model: int, data: int, layout: NDArray[np.int64], a
     ``b v = -R f``, so ``R`` grows by ``s b``.
 
     Args:
-        model: Address of the engine's model.
-        data: Address of its data, constraints made.
-        layout: The offsets of `MujocoLayout`.
-        anisotropy: See `align_contacts_to_friction_direction`.
+        engine: Addresses of the model and its data, constraints made.
+        anisotropy: See `SurfaceArrays`.
     """
+    model, data, layout = engine.model, engine.data, engine.layout
     if read_int64(model + layout[N_DOFS]) > MAX_DENSE_DOFS:
         return  # only our own solver knows contacts that creep
     contacts, gains, stiffness = (
@@ -233,15 +248,7 @@ def soften_slipping_contacts(model: int, data: int, layout: NDArray[np.int64], a
 
 
 @kernel
-def apply_surface_overrides(
-    data: int,
-    layout: NDArray[np.int64],
-    patches: NDArray[np.float64],
-    surface_velocities: NDArray[np.float64],
-    friction: NDArray[np.float64],
-    anisotropy: NDArray[np.float64],
-    ground: NDArray[np.bool_],
-) -> None:
+def apply_surface_overrides(engine: EngineAddresses, surfaces: SurfaceArrays) -> None:
     """Give contacts on patches the patch's friction, and let surfaces move under what lies on them.
 
     A patch stands for the ground there: as everywhere, the smaller of the two coefficients holds.  All coefficients of
@@ -252,14 +259,13 @@ def apply_surface_overrides(
     ``-b v`` of a row that slides at ``v``; it becomes ``-b (v - u)``.
 
     Args:
-        data: Address of the engine's data, velocities evaluated.
-        layout: The offsets of `MujocoLayout`.
-        patches: (n, 7) centre [m], cosine and sine of its direction, half length, half width [m], coefficient.
-        surface_velocities: (geoms, 3) velocity of each geom's surface in the world [m/s]; no rows if none moves.
-        friction: (geoms, 3) the engine's coefficients.
-        anisotropy: See `align_contacts_to_friction_direction`, which has put patches under those that have one.
-        ground: (geoms,) whether it is ground.
+        engine: Addresses of the model and its data, velocities evaluated.
+        surfaces: The surfaces; `align_contacts_to_friction_direction` has applied the patches to those with a friction
+            direction.
     """
+    data, layout = engine.data, engine.layout
+    patches, surface_velocities, friction = surfaces.patches, surfaces.velocities, surfaces.friction
+    anisotropy, ground = surfaces.anisotropy, surfaces.ground
     contacts, references, gains = (
         read_int64(data + layout[CONTACTS]), read_int64(data + layout[AREF]), read_int64(data + layout[ROW_GAINS]),
     )  # fmt: skip

@@ -34,7 +34,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, NamedTuple
 
 import mujoco
 import numpy as np
@@ -167,6 +167,24 @@ friction
 is stored where others have friction loss."""
 
 
+class ConstraintRows(NamedTuple):
+    """The constraint rows of a state; a contact has one row for its normal and one for each axis of friction.
+
+    Attributes:
+        residual: (rows,) ``x = J a - a_ref`` [m/s² or rad/s²].
+        stiffness: (rows,) ``D``, the inverse of the regularization ``R``.
+        friction_loss: (rows,) bound of dry friction [N or N m]; of a contact with slip, the bound of its friction [N].
+        types: (rows,) type of each constraint, as in MuJoCo, or `SLIP_CONTACT`.
+        contacts: (rows,) address of the row's contact, 0 for rows of other constraints.
+    """
+
+    residual: NDArray[np.float64]
+    stiffness: NDArray[np.float64]
+    friction_loss: NDArray[np.float64]
+    types: NDArray[np.int32]
+    contacts: NDArray[np.int64]
+
+
 @kernel(error_model="numpy")
 def contact_zone(
     residual: NDArray[np.float64], first: int, dim: int, mu: float, friction: NDArray[np.float64]
@@ -187,16 +205,14 @@ def contact_zone(
 
 @kernel(error_model="numpy")
 def constraint_forces(
-    residual: NDArray[np.float64],
-    stiffness: NDArray[np.float64],
-    friction_loss: NDArray[np.float64],
-    row_types: NDArray[np.int32],
-    row_contacts: NDArray[np.int64],
+    rows: ConstraintRows,
     layout: NDArray[np.int64],
     force: NDArray[np.float64],
     weight: NDArray[np.float64],
 ) -> None:
     """Force of every row, and its second derivative where that belongs to the row alone (0 for sliding contacts)."""
+    residual, stiffness, friction_loss = rows.residual, rows.stiffness, rows.friction_loss
+    row_types, row_contacts = rows.types, rows.contacts
     row = 0
     while row < len(residual):
         row_type, x, d = row_types[row], residual[row], stiffness[row]
@@ -243,16 +259,18 @@ def constraint_forces(
 
 @kernel(error_model="numpy")
 def line_search_derivatives(
-    step: float,
-    residual: NDArray[np.float64],
-    change: NDArray[np.float64],
-    stiffness: NDArray[np.float64],
-    friction_loss: NDArray[np.float64],
-    row_types: NDArray[np.int32],
-    row_contacts: NDArray[np.int64],
-    layout: NDArray[np.int64],
+    step: float, rows: ConstraintRows, change: NDArray[np.float64], layout: NDArray[np.int64]
 ) -> tuple[float, float]:
-    """First and second derivative of all constraints' terms along a direction, ``step`` of it away."""
+    """First and second derivative of all constraints' terms along a direction, ``step`` of it away.
+
+    Args:
+        step: Length of the step along the direction.
+        rows: The constraint rows.
+        change: (rows,) change of the residual along the direction.
+        layout: The offsets of `MujocoLayout`.
+    """
+    residual, stiffness, friction_loss = rows.residual, rows.stiffness, rows.friction_loss
+    row_types, row_contacts = rows.types, rows.contacts
     first = second = 0.0
     row = 0
     while row < len(residual):
@@ -324,14 +342,13 @@ def add_outer_product(matrix: NDArray[np.float64], factor: float, vector: NDArra
 def _add_slip_terms(
     hessian: NDArray[np.float64],
     jacobian: NDArray[np.float64],
-    residual: NDArray[np.float64],
-    stiffness: NDArray[np.float64],
-    limit: float,
-    contact: int,
+    rows: ConstraintRows,
     layout: NDArray[np.int64],
     row: int,
 ) -> int:
     """Add the second derivatives of the term of a contact with slip; returns the number of its rows."""
+    contact, limit = rows.contacts[row], rows.friction_loss[row]
+    residual, stiffness = rows.residual, rows.stiffness
     dim, friction = read_int32(contact + layout[DIM]), view_float64(contact + layout[FRICTION], 5)
     force, contact_hessian = np.empty(6), np.empty((6, 6))
     slip_friction_force(residual[row : row + dim], stiffness[row : row + dim], friction, limit, force, contact_hessian)
@@ -349,11 +366,7 @@ def _add_slip_terms(
 def add_sliding_terms(
     hessian: NDArray[np.float64],
     jacobian: NDArray[np.float64],
-    residual: NDArray[np.float64],
-    stiffness: NDArray[np.float64],
-    friction_loss: NDArray[np.float64],
-    row_types: NDArray[np.int32],
-    row_contacts: NDArray[np.int64],
+    rows: ConstraintRows,
     layout: NDArray[np.int64],
     along: NDArray[np.float64],
     across: NDArray[np.float64],
@@ -362,13 +375,20 @@ def add_sliding_terms(
 
     With the normal part n and the tangential length t the term is ½ k (n - mu t)².  It bends with k towards the cone's
     surface, and with k mu (mu t - n) / t in every tangential direction but the one it slides in.
+
+    Args:
+        hessian: (nv, nv) written.
+        jacobian: (rows, nv) ``J``.
+        rows: The constraint rows.
+        layout: The offsets of `MujocoLayout`.
+        along: (nv,) room for the direction of sliding.
+        across: (nv,) room for the direction towards the cone's surface.
     """
+    residual, stiffness, row_types, row_contacts = rows.residual, rows.stiffness, rows.types, rows.contacts
     row = 0
     while row < len(residual):
         if row_types[row] == SLIP_CONTACT:
-            row += _add_slip_terms(
-                hessian, jacobian, residual, stiffness, friction_loss[row], row_contacts[row], layout, row
-            )
+            row += _add_slip_terms(hessian, jacobian, rows, layout, row)
             continue
         if row_types[row] != ELLIPTIC:
             row += 1
@@ -489,15 +509,10 @@ def _mark_slip_contacts(
 
 
 @kernel(error_model="numpy")
-def _update_friction_limits(
-    residual: NDArray[np.float64],
-    stiffness: NDArray[np.float64],
-    friction_loss: NDArray[np.float64],
-    row_types: NDArray[np.int32],
-    row_contacts: NDArray[np.int64],
-    layout: NDArray[np.int64],
-) -> bool:
+def _update_friction_limits(rows: ConstraintRows, layout: NDArray[np.int64]) -> bool:
     """Bound the friction of contacts with slip by their present normal forces; whether those have changed much."""
+    residual, stiffness, friction_loss = rows.residual, rows.stiffness, rows.friction_loss
+    row_types, row_contacts = rows.types, rows.contacts
     changed, row = False, 0
     while row < len(residual):
         if row_types[row] != SLIP_CONTACT:
@@ -548,22 +563,22 @@ def solve_contacts(model: int, data: int, layout: NDArray[np.int64]) -> int:
         `UNSOLVED` (0) if this is none of the problems it is made for (no constraint, too large, soft bodies), or it did
         not reach the minimum, the starting point is then as it was; `SOLVED`; or `WRITTEN_BACK`.
     """
-    nv, rows = read_int64(model + layout[N_DOFS]), 0 + read_int32(data + layout[N_ROWS])  # both 64 bits wide
-    if rows == 0 or nv > MAX_DENSE_DOFS or read_int32(data + layout[N_EFFECTIVE_INERTIA]) != 0:
+    nv, n_rows = read_int64(model + layout[N_DOFS]), 0 + read_int32(data + layout[N_ROWS])  # both 64 bits wide
+    if n_rows == 0 or nv > MAX_DENSE_DOFS or read_int32(data + layout[N_EFFECTIVE_INERTIA]) != 0:
         return UNSOLVED
-    jacobian = view_float64(read_int64(data + layout[JACOBIAN]), rows * nv).reshape((rows, nv))
-    reference = view_float64(read_int64(data + layout[AREF]), rows)
-    stiffness = view_float64(read_int64(data + layout[STIFFNESS]), rows)
-    friction_loss = view_float64(read_int64(data + layout[FRICTION_LOSS]), rows)
-    row_types = view_int32(read_int64(data + layout[ROW_TYPES]), rows).copy()
-    row_ids = view_int32(read_int64(data + layout[ROW_IDS]), rows)
+    jacobian = view_float64(read_int64(data + layout[JACOBIAN]), n_rows * nv).reshape((n_rows, nv))
+    reference = view_float64(read_int64(data + layout[AREF]), n_rows)
+    stiffness = view_float64(read_int64(data + layout[STIFFNESS]), n_rows)
+    friction_loss = view_float64(read_int64(data + layout[FRICTION_LOSS]), n_rows)
+    row_types = view_int32(read_int64(data + layout[ROW_TYPES]), n_rows).copy()
+    row_ids = view_int32(read_int64(data + layout[ROW_IDS]), n_rows)
     smooth_acceleration = view_float64(read_int64(data + layout[SMOOTH_ACCELERATIONS]), nv)
     warm_start = view_float64(read_int64(data + layout[WARM_START]), nv)
     scale = 1.0 / (view_float64(model + layout[MEAN_INERTIA], 1)[0] * nv)
 
     contacts = read_int64(data + layout[CONTACTS])
-    row_contacts = np.empty(rows, np.int64)
-    for row in range(rows):
+    row_contacts = np.empty(n_rows, np.int64)
+    for row in range(n_rows):
         row_contacts[row] = contacts + row_ids[row] * layout[CONTACT_SIZE] if row_types[row] == ELLIPTIC else 0
     any_slip, n_limit_updates = _mark_slip_contacts(row_types, row_contacts, stiffness, layout), 0
     if any_slip:
@@ -571,7 +586,7 @@ def solve_contacts(model: int, data: int, layout: NDArray[np.int64]) -> int:
 
     inertia, hessian = np.empty((nv, nv)), np.empty((nv, nv))
     _read_inertia(model, data, layout, inertia)
-    residual, change, force, weight = np.empty(rows), np.empty(rows), np.empty(rows), np.empty(rows)
+    residual, change, force, weight = np.empty(n_rows), np.empty(n_rows), np.empty(n_rows), np.empty(n_rows)
     acceleration, gradient, direction, inertial_force, inertial_force_change = (
         warm_start.copy(), np.empty(nv), np.empty(nv), np.empty(nv), np.empty(nv),
     )  # fmt: skip
@@ -580,17 +595,18 @@ def solve_contacts(model: int, data: int, layout: NDArray[np.int64]) -> int:
         inertial_force[i] = 0.0
         for j in range(nv):
             inertial_force[i] += inertia[i, j] * (acceleration[j] - smooth_acceleration[j])
-    for row in range(rows):
+    for row in range(n_rows):
         residual[row] = -reference[row]
         for j in range(nv):
             residual[row] += jacobian[row, j] * acceleration[j]
 
+    rows = ConstraintRows(residual, stiffness, friction_loss, row_types, row_contacts)
     if any_slip:
-        _update_friction_limits(residual, stiffness, friction_loss, row_types, row_contacts, layout)
+        _update_friction_limits(rows, layout)
     for _ in range(MAX_ITERATIONS):
-        constraint_forces(residual, stiffness, friction_loss, row_types, row_contacts, layout, force, weight)
+        constraint_forces(rows, layout, force, weight)
         assign(gradient, inertial_force)
-        for row in range(rows):
+        for row in range(n_rows):
             if force[row] != 0.0:
                 for j in range(nv):
                     gradient[j] -= jacobian[row, j] * force[row]
@@ -603,7 +619,7 @@ def solve_contacts(model: int, data: int, layout: NDArray[np.int64]) -> int:
             and math.sqrt(squares) * scale < FRICTION_LIMIT_GRADIENT
         ):
             n_limit_updates += 1
-            if _update_friction_limits(residual, stiffness, friction_loss, row_types, row_contacts, layout):
+            if _update_friction_limits(rows, layout):
                 continue
         if math.sqrt(squares) * scale < GRADIENT_TOLERANCE:
             assign(warm_start, acceleration)
@@ -614,12 +630,10 @@ def solve_contacts(model: int, data: int, layout: NDArray[np.int64]) -> int:
 
         for j in range(nv):
             assign(hessian[j], inertia[j])
-        for row in range(rows):
+        for row in range(n_rows):
             if weight[row] != 0.0:
                 add_outer_product(hessian, weight[row], jacobian[row])
-        add_sliding_terms(
-            hessian, jacobian, residual, stiffness, friction_loss, row_types, row_contacts, layout, along, across
-        )
+        add_sliding_terms(hessian, jacobian, rows, layout, along, across)
         if not _factorize_cholesky(hessian):
             return UNSOLVED
         for j in range(nv):
@@ -633,7 +647,7 @@ def solve_contacts(model: int, data: int, layout: NDArray[np.int64]) -> int:
                 inertial_force_change[i] += inertia[i, j] * direction[j]
             inertial_slope += direction[i] * inertial_force[i]
             inertial_curvature += direction[i] * inertial_force_change[i]
-        for row in range(rows):
+        for row in range(n_rows):
             change[row] = 0.0
             for j in range(nv):
                 change[row] += jacobian[row, j] * direction[j]
@@ -642,9 +656,7 @@ def solve_contacts(model: int, data: int, layout: NDArray[np.int64]) -> int:
             initial_slope += gradient[j] * direction[j]
         slope_tolerance, low, high, length = -0.01 * initial_slope, 0.0, math.inf, 1.0
         for _ in range(MAX_LINE_SEARCH_STEPS):
-            slope, curvature = line_search_derivatives(
-                length, residual, change, stiffness, friction_loss, row_types, row_contacts, layout
-            )
+            slope, curvature = line_search_derivatives(length, rows, change, layout)
             slope, curvature = slope + inertial_slope + length * inertial_curvature, curvature + inertial_curvature
             if abs(slope) <= slope_tolerance:
                 break
@@ -658,6 +670,6 @@ def solve_contacts(model: int, data: int, layout: NDArray[np.int64]) -> int:
         for j in range(nv):
             acceleration[j] += length * direction[j]
             inertial_force[j] += length * inertial_force_change[j]
-        for row in range(rows):
+        for row in range(n_rows):
             residual[row] += length * change[row]
     return UNSOLVED

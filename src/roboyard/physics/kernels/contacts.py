@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +21,7 @@ from roboyard.physics.mujoco_memory import (
     GEOM2,
     NCON,
     POSITION,
+    EngineAddresses,
     read_int32,
     read_int64,
     view_float64,
@@ -31,6 +32,30 @@ START, END, MODEL, OTHER_MODEL, GEOM, OTHER_GEOM = range(6)
 # Columns of the table of pairs of shapes: the two, and the last step in which they touched.
 PAIR_GEOM, PAIR_OTHER_GEOM, PAIR_LAST_STEP = range(3)
 _MAX_PROBES = 16
+
+
+class ContactTables(NamedTuple):
+    """What the contact episodes of a world are recorded with.
+
+    Attributes:
+        geom_models: (geoms,) model of each geom, -1 for none.
+        ground: (geoms,) whether a geom is ground.
+        off_ground: (geoms,) whether a geom must not touch the ground.
+        monitored_rows: (models,) row of each model in ``latest``, -1 for models whose contacts are not recorded.
+        latest: (monitored, models) row of the pair's newest episode, -1 for none.
+        episodes: (room, 6) episodes; the number of rows in use is kept outside.
+        pairs: (rows, 3) geoms that touched lately, see `record_pair`.
+        max_gap: A pair that was apart for more steps than this begins a new episode.
+    """
+
+    geom_models: NDArray[np.int32]
+    ground: NDArray[np.bool_]
+    off_ground: NDArray[np.bool_]
+    monitored_rows: NDArray[np.int32]
+    latest: NDArray[np.int64]
+    episodes: NDArray[np.int64]
+    pairs: NDArray[np.int64]
+    max_gap: int
 
 
 def _example_contacts() -> Iterable[tuple[Any, ...]]:
@@ -154,39 +179,21 @@ def record_pair(pairs: NDArray[np.int64], geom: int, other_geom: int, step: int)
 
 
 @kernel
-def update_contact_episodes(
-    data: int,
-    layout: NDArray[np.int64],
-    geom_models: NDArray[np.int32],
-    ground: NDArray[np.bool_],
-    off_ground: NDArray[np.bool_],
-    monitored_rows: NDArray[np.int32],
-    latest: NDArray[np.int64],
-    episodes: NDArray[np.int64],
-    pairs: NDArray[np.int64],
-    episode_count: int,
-    step: int,
-    gap: int,
-) -> int:
-    """Note the contacts of this step in the episode table, and which shapes touch.
+def update_contact_episodes(engine: EngineAddresses, tables: ContactTables, episode_count: int, step: int) -> int:
+    """Record the contacts of this step as episodes, and which geoms touch.
 
     Args:
-        data: Address of the engine's data.
-        layout: The offsets of `MujocoLayout`.
-        geom_models: (geoms,) model of each geom, -1 none.
-        ground: (geoms,) whether it is ground.
-        off_ground: (geoms,) whether it is not meant to touch that.
-        monitored_rows: (models,) row of the model in ``latest``, -1: not watched.
-        latest: (watched, models) row of the pair's newest episode, -1 none.
-        episodes: (room, 6) table.
-        pairs: See `record_pair`.
-        episode_count: Rows in use.
+        engine: Addresses of the model and its data.
+        tables: ``latest``, ``episodes`` and ``pairs`` are written.
+        episode_count: Number of rows of ``episodes`` in use.
         step: Number of this step.
-        gap: A pair apart for more steps than this begins a new episode.
 
     Returns:
-        Rows in use afterwards.
+        Number of rows in use afterwards.
     """
+    data, layout = engine.data, engine.layout
+    geom_models, ground, off_ground = tables.geom_models, tables.ground, tables.off_ground
+    latest, episodes = tables.latest, tables.episodes
     contacts = read_int64(data + layout[CONTACTS])
     for k in range(read_int32(data + layout[NCON])):
         contact = contacts + k * layout[CONTACT_SIZE]
@@ -201,12 +208,12 @@ def update_contact_episodes(
             geom, other_geom = (second, first) if swapped else (first, second)
             if geom_models[geom] < 0 or geom_models[other_geom] < 0:
                 continue
-            row = monitored_rows[geom_models[geom]]
+            row = tables.monitored_rows[geom_models[geom]]
             if row < 0:
                 continue
-            record_pair(pairs, geom, other_geom, step)
+            record_pair(tables.pairs, geom, other_geom, step)
             latest_episode = latest[row, geom_models[other_geom]]
-            if latest_episode >= 0 and step - episodes[latest_episode, END] <= gap:
+            if latest_episode >= 0 and step - episodes[latest_episode, END] <= tables.max_gap:
                 episodes[latest_episode, END] = step
             elif episode_count < episodes.shape[0]:
                 episodes[episode_count, START] = step

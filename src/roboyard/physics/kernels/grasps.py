@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from roboyard.compute import kernel
 from roboyard.geometry.constants import GRAVITY
 from roboyard.geometry.quaternion_kernels import rotate_vector
+from roboyard.physics.mujoco_memory import StateViews, example_state
 
 # Columns of the table of holds, one row for each: the row of the led part in the table of `flesh_loop`, the first of
 # its model and the one after its last; the engine's body, and where its position and velocity begin; the point of the
@@ -57,15 +58,7 @@ def _limit_norm(v: NDArray[np.float64], max_norm: float) -> None:
 def _example() -> Iterable[tuple[Any, ...]]:
     orientations = np.zeros((1, 4))
     orientations[0, 0] = 1.0
-    yield (
-        np.zeros((1, GRASP_COLUMNS)),
-        np.zeros((1, 3)),
-        orientations,
-        np.zeros(7),
-        np.zeros(6),
-        np.zeros((1, 6)),
-        0.002,
-    )
+    yield (np.zeros((1, GRASP_COLUMNS)), np.zeros((1, 3)), orientations, example_state(), 0.002)
 
 
 @kernel(examples=_example, error_model="numpy")
@@ -73,9 +66,7 @@ def apply_grasp_forces(
     grasps: NDArray[np.float64],
     positions: NDArray[np.float64],
     orientations: NDArray[np.float64],
-    qpos: NDArray[np.float64],
-    qvel: NDArray[np.float64],
-    applied: NDArray[np.float64],
+    state: StateViews,
     dt: float,
 ) -> None:
     """Apply the forces that pull held objects to their target poses, for one step.
@@ -84,11 +75,10 @@ def apply_grasp_forces(
         grasps: (n, `GRASP_COLUMNS`); `PREVIOUS_TARGET` and `FORCE` are written.
         positions: (m, 3) of the led parts in the world [m].
         orientations: (m, 4) likewise.
-        qpos: Positions of the engine.
-        qvel: Velocities.
-        applied: (bodies, 6) forces and torques on the bodies' centres of mass, in the world; written.
+        state: The present state; the forces on the held bodies are written to ``applied``.
         dt: Step [s].
     """
+    qpos, qvel, applied = state.qpos, state.qvel, state.applied
     point_offset, com_offset, torque, body_torque = np.zeros(3), np.zeros(3), np.zeros(3), np.zeros(3)
     for k in range(grasps.shape[0]):
         grasp = grasps[k]

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from roboyard.compute import kernel
+from roboyard.physics.mujoco_memory import StateViews
 
 # Columns of the servo tables.
 QPOS, DOF, CTRL, MODE = range(4)
@@ -33,6 +34,18 @@ QPOS, DOF, CTRL, MODE = range(4)
 CYCLE_TIME, CYCLE_TIME_LEFT, DAMPING, FRICTION, JOINT_MAX_EFFORT, COMMANDED_MAX_EFFORT, NO_LOAD_SPEED = range(15, 22)
 SERVO_COLUMNS = 22
 OFF, POSITION, VELOCITY, EFFORT = range(4)
+
+
+class ServoTables(NamedTuple):
+    """State of all servos of a world, one row for each.
+
+    Attributes:
+        ints: (n, 4) addresses of position, velocity and controls in the engine's arrays, and the mode.
+        floats: (n, `SERVO_COLUMNS`) gains, limits, set-point and integral.
+    """
+
+    ints: NDArray[np.int64]
+    floats: NDArray[np.float64]
 
 
 def _clamp_magnitude(value: float, bound: float) -> float:
@@ -117,16 +130,8 @@ def write_setpoints(
     return True
 
 
-@kernel
-def update_servos(
-    ints: NDArray[np.int64],
-    floats: NDArray[np.float64],
-    qpos: NDArray[np.float64],
-    qvel: NDArray[np.float64],
-    ctrl: NDArray[np.float64],
-    bias: NDArray[np.float64],
-    dt: float,
-) -> None:
+@kernel(no_refcount=True)
+def update_servos(servos: ServoTables, state: StateViews, dt: float) -> None:
     """Set the servos' controls for the step from the present state: ramped set-points and integrals.
 
     The integral stops where the servo's effort is at its limit and the error asks for more.
@@ -157,14 +162,12 @@ def update_servos(
     that cannot follow: it runs ahead no further than the effort still grows by that.
 
     Args:
-        ints: (n, 4) addresses and mode.
-        floats: (n, 22) gains, limits and state; set-point and integral are advanced.
-        qpos: Positions.
-        qvel: Velocities.
-        ctrl: Controls, written: (position, velocity, feed-forward) for each servo.
-        bias: Efforts that hold the present motion [N m or N], for each degree of freedom.
+        servos: The tables; set-point and integral of each servo are advanced.
+        state: The present state; its controls are written.
         dt: Step [s].
     """
+    ints, floats = servos.ints, servos.floats
+    qpos, qvel, ctrl, bias = state.qpos, state.qvel, state.ctrl, state.bias
     for k in range(ints.shape[0]):
         mode = ints[k, MODE]
         control = ints[k, CTRL]

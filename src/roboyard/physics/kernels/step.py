@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, NamedTuple
 
 import mujoco
 import numpy as np
@@ -24,8 +24,15 @@ from numpy.typing import NDArray
 
 from roboyard.compute import kernel
 from roboyard.compute.array_kernels import assign
-from roboyard.physics.kernels.compliant_bodies import PART_COLUMNS, advance_bodies, apply_contact_stiffness
+from roboyard.physics.kernels.compliant_bodies import (
+    CompliantArrays,
+    advance_bodies,
+    apply_contact_stiffness,
+    example_bodies,
+)
 from roboyard.physics.kernels.contact_modifiers import (
+    ANISOTROPY_COLUMNS,
+    SurfaceArrays,
     align_contacts_to_friction_direction,
     apply_surface_overrides,
     correct_rotating_contacts,
@@ -33,9 +40,9 @@ from roboyard.physics.kernels.contact_modifiers import (
     stiffen_moving_contacts,
 )
 from roboyard.physics.kernels.contact_solver import SOLVED, UNSOLVED, has_slip, solve_contacts
-from roboyard.physics.kernels.contacts import update_contact_episodes
+from roboyard.physics.kernels.contacts import ContactTables, update_contact_episodes
 from roboyard.physics.kernels.grasps import GRASP_COLUMNS, apply_grasp_forces
-from roboyard.physics.kernels.servos import update_servos
+from roboyard.physics.kernels.servos import SERVO_COLUMNS, ServoTables, update_servos
 from roboyard.physics.mujoco_memory import (
     AREF,
     CONTACT_SIZE,
@@ -53,6 +60,10 @@ from roboyard.physics.mujoco_memory import (
     SOLVER_ITERATIONS,
     STIFFNESS,
     TIMESTEP,
+    EngineAddresses,
+    StateViews,
+    example_engine,
+    example_state,
     mujoco_pipeline_function,
     read_int32,
     read_int64,
@@ -139,37 +150,37 @@ def find_free_rotation(
 
 
 def _example_gyroscopic() -> Iterable[tuple[Any, ...]]:
-    numbers = np.zeros(1)
-    yield (0, 0, 0.002, numbers, numbers, numbers, numbers, numbers, np.zeros((1, 2), np.int32), np.zeros(1, np.bool_))
+    yield (
+        example_engine(),
+        example_state(),
+        np.zeros((1, 2), np.int32),
+        np.zeros(1),
+        np.zeros(1, np.bool_),
+        0.002,
+    )
 
 
 @kernel(examples=_example_gyroscopic)
 def correct_gyroscopic_step(
-    model: int,
-    data: int,
-    dt: float,
-    qpos: NDArray[np.float64],
-    qvel: NDArray[np.float64],
-    bias: NDArray[np.float64],
-    acceleration: NDArray[np.float64],
-    velocity_before: NDArray[np.float64],
+    engine: EngineAddresses,
+    state: StateViews,
     rotation_trees: NDArray[np.int32],
+    velocity_before: NDArray[np.float64],
     free: NDArray[np.bool_],
+    dt: float,
 ) -> None:
     """Correct the step that was just taken: velocities, and the positions that came of them.
 
     Args:
-        model: Address of the engine's model.
-        data: Address of its data: all but positions and velocities still as before the step.
-        dt: Step [s].
-        qpos: Positions after it; corrected.
-        qvel: Velocities after it; corrected.
-        bias: Forces of the beginning.
-        acceleration: That of the beginning.
-        velocity_before: Velocities of the beginning.
+        engine: Addresses of the model and its data: all but positions and velocities still as before the step.
+        state: Positions and velocities after the step, which are corrected; bias and accelerations before it.
         rotation_trees: See `free_rotation_trees`.
-        free: See `find_free_rotation`.
+        velocity_before: (nv,) velocities before the step.
+        free: (nv,) see `find_free_rotation`.
+        dt: Step [s].
     """
+    model, data = engine.model, engine.data
+    qpos, qvel, bias, acceleration = state.qpos, state.qvel, state.bias, state.acceleration
     nv = len(qvel)
     velocity_after, explicit_velocity, impulse, velocity_change = qvel.copy(), qvel.copy(), np.zeros(nv), np.zeros(nv)
     for d in range(nv):
@@ -251,36 +262,24 @@ def solve_accelerations(model: int, data: int, layout: NDArray[np.int64]) -> Non
 
 @kernel
 def solve_and_integrate(
-    model: int,
-    data: int,
-    layout: NDArray[np.int64],
-    dt: float,
-    qpos: NDArray[np.float64],
-    qvel: NDArray[np.float64],
-    bias: NDArray[np.float64],
-    acceleration: NDArray[np.float64],
-    rotation_trees: NDArray[np.int32],
+    engine: EngineAddresses, state: StateViews, rotation_trees: NDArray[np.int32], dt: float
 ) -> None:
-    """The second half of a physics step, as the engine's ``mj_step2``, but for what turns freely: see `turning`.
+    """The second half of a physics step: as MuJoCo's ``mj_step2``, but with the correction of free rotation.
 
     Args:
-        model: Address of the engine's model.
-        data: Address of its data, evaluated.
-        layout: The offsets of `MujocoLayout`.
-        dt: Step [s].
-        qpos: Positions, of which the data's are a view; so are the others.
-        qvel: Velocities.
-        bias: Centrifugal, Coriolis and gyroscopic forces, and weight.
-        acceleration: Accelerations.
+        engine: Addresses of the model and its data, evaluated.
+        state: Views of the data; positions and velocities are those after the step when it returns.
         rotation_trees: See `free_rotation_trees`.
+        dt: Step [s].
     """
+    model, data, layout = engine.model, engine.data, engine.layout
     solve_accelerations(model, data, layout)
     _check_accelerations(model, data)
     free = np.zeros(rotation_trees.shape[0], np.bool_)
-    if find_free_rotation(data, layout, rotation_trees, qvel, free):
-        velocity_before = qvel.copy()
+    if find_free_rotation(data, layout, rotation_trees, state.qvel, free):
+        velocity_before = state.qvel.copy()
         _integrate_implicitly(model, data)
-        correct_gyroscopic_step(model, data, dt, qpos, qvel, bias, acceleration, velocity_before, rotation_trees, free)
+        correct_gyroscopic_step(engine, state, rotation_trees, velocity_before, free, dt)
     else:
         _integrate_implicitly(model, data)
 
@@ -338,70 +337,46 @@ def apply_de_saxce_correction(data: int, layout: NDArray[np.int64]) -> None:
         view_float64(references + 8 * row, 1)[0] -= _sliding_lift(references + 8 * row, contact + layout[FRICTION], dim)
 
 
-def _example_modifiers() -> Iterable[tuple[Any, ...]]:
+def _example_surfaces() -> SurfaceArrays:
     table = np.zeros((1, 3))
-    ints, compliant_bodies = np.zeros(1, np.int32), (np.zeros((1, PART_COLUMNS)), np.zeros((1, 4)))
-    grounds = (table, np.zeros((1, 9)), np.zeros(1, bool))
-    yield (
-        0,
-        0,
-        np.zeros(1, np.int64),
-        np.zeros((1, 7)),
-        table,
-        *grounds,
-        ints,
-        *compliant_bodies,
-        ints,
-        np.zeros((1, GRASP_COLUMNS)),
-    )
+    return SurfaceArrays(np.zeros((1, 7)), table, table, np.zeros((1, ANISOTROPY_COLUMNS)), np.zeros(1, bool))
+
+
+def _example_modifiers() -> Iterable[tuple[Any, ...]]:
+    yield (example_engine(), _example_surfaces(), example_bodies(), np.zeros((1, GRASP_COLUMNS)))
 
 
 @kernel(examples=_example_modifiers)
 def evaluate_with_contact_modifiers(
-    model: int,
-    data: int,
-    layout: NDArray[np.int64],
-    patches: NDArray[np.float64],
-    surface_velocities: NDArray[np.float64],
-    friction: NDArray[np.float64],
-    anisotropy: NDArray[np.float64],
-    ground: NDArray[np.bool_],
-    part_of: NDArray[np.int32],
-    parts: NDArray[np.float64],
-    orientations: NDArray[np.float64],
-    body_of: NDArray[np.int32],
-    grasps: NDArray[np.float64],
+    engine: EngineAddresses, surfaces: SurfaceArrays, bodies: CompliantArrays, grasps: NDArray[np.float64]
 ) -> None:
-    """`evaluate` where some of the ground is slippery, some surfaces move and some have a grain, where bodies meet, and
-    where some give way.
+    """Evaluate positions, velocities and contacts, and change the contacts that MuJoCo alone would solve otherwise.
+
+    Those are contacts on friction patches, on moving surfaces and on surfaces with a friction direction, contacts
+    between two moving bodies, and contacts with compliant bodies.  The order counts: coefficients of friction come
+    first, since MuJoCo makes the constraint rows anew of them; the correction of De Saxcé reads the final rows of all
+    contacts with stiff bodies.
 
     Args:
-        model: Address of the engine's model.
-        data: Address of its data.
-        layout: The offsets of `MujocoLayout`.
-        patches: See `apply_surface_overrides`; so are the others.
-        surface_velocities: …
-        friction: …
-        anisotropy: See `align_contacts_to_friction_direction`.
-        ground: …
-        part_of: See `apply_contact_stiffness`; so are the others.
-        parts: …
-        orientations: …
-        body_of: …
-        grasps: …
+        engine: Addresses of the model and its data.
+        surfaces: Surfaces with friction patches, velocities and friction directions.
+        bodies: Compliant bodies.
+        grasps: See `apply_grasp_forces`.
     """
+    model, data, layout = engine.model, engine.data, engine.layout
     _evaluate_positions_and_velocities(model, data)
-    if anisotropy.shape[0] > 0 and align_contacts_to_friction_direction(data, layout, anisotropy, patches, ground):
+    is_anisotropic = surfaces.anisotropy.shape[0] > 0
+    if is_anisotropic and align_contacts_to_friction_direction(engine, surfaces):
         _make_constraints(model, data)
         _compute_reference_accelerations(model, data)
-    if patches.shape[0] > 0 or surface_velocities.shape[0] > 0:
-        apply_surface_overrides(data, layout, patches, surface_velocities, friction, anisotropy, ground)
-    if anisotropy.shape[0] > 0:
-        soften_slipping_contacts(model, data, layout, anisotropy)
+    if surfaces.patches.shape[0] > 0 or surfaces.velocities.shape[0] > 0:
+        apply_surface_overrides(engine, surfaces)
+    if is_anisotropic:
+        soften_slipping_contacts(engine, surfaces.anisotropy)
     stiffen_moving_contacts(model, data, layout)
     apply_de_saxce_correction(data, layout)
-    if parts.shape[0] > 0:
-        apply_contact_stiffness(data, layout, part_of, parts, orientations, body_of, grasps)
+    if bodies.parts.shape[0] > 0:
+        apply_contact_stiffness(engine, bodies, grasps)
     correct_rotating_contacts(model, data, layout, view_float64(model + layout[TIMESTEP], 1)[0])
 
 
@@ -425,53 +400,46 @@ WARNING_SIZE = 8
 """Bytes of one of the engine's warning counters."""
 
 
+class StepTables(NamedTuple):
+    """All tables of a world that a physics step reads and writes.
+
+    Attributes:
+        servos: Joint servos.
+        contacts: Recorded contact episodes.
+        surfaces: Surfaces with friction patches, velocities and friction directions.
+        bodies: Compliant bodies.
+        rotation_trees: See `free_rotation_trees`.
+    """
+
+    servos: ServoTables
+    contacts: ContactTables
+    surfaces: SurfaceArrays
+    bodies: CompliantArrays
+    rotation_trees: NDArray[np.int32]
+
+
 def _example_steps() -> Iterable[tuple[Any, ...]]:
-    f2, f1 = np.zeros((1, 9)), np.zeros(1)
-    i2, i1 = np.zeros((1, 6), np.int64), np.zeros(1, np.int64)
-    narrow = np.zeros(1, np.int32)
-    mask = narrow.astype(bool)
-    tables = (narrow, mask, mask, narrow, i2, i2, i2, 0, 0, 1, f2, f2, f2, f2, f1, f1, np.zeros((1, 2), np.int32))
-    compliant_bodies = (narrow, np.zeros((1, PART_COLUMNS)), np.zeros((1, 3)), np.zeros((1, 4)), narrow)
-    grasps = np.zeros((1, GRASP_COLUMNS)), np.zeros((1, 6))
-    yield (0, 0, 1, i2, f2, f1, f1, f1, 0.002, i1, *tables, *compliant_bodies, *grasps)
+    rows, mask, table = np.zeros(1, np.int32), np.zeros(1, bool), np.zeros((1, 6), np.int64)
+    tables = StepTables(
+        ServoTables(table, np.zeros((1, SERVO_COLUMNS))),
+        ContactTables(rows, mask, mask, rows, table, table, table, 1),
+        _example_surfaces(),
+        example_bodies(),
+        np.zeros((1, 2), np.int32),
+    )
+    yield (example_engine(), example_state(), tables, np.zeros((1, GRASP_COLUMNS)), 0, 0, 1, 0.002)
 
 
 @kernel(examples=_example_steps)
 def run_steps(
-    model: int,
-    data: int,
-    steps: int,
-    ints: NDArray[np.int64],
-    floats: NDArray[np.float64],
-    qpos: NDArray[np.float64],
-    qvel: NDArray[np.float64],
-    ctrl: NDArray[np.float64],
-    dt: float,
-    layout: NDArray[np.int64],
-    geom_models: NDArray[np.int32],
-    ground: NDArray[np.bool_],
-    off_ground: NDArray[np.bool_],
-    monitored_rows: NDArray[np.int32],
-    latest: NDArray[np.int64],
-    episodes: NDArray[np.int64],
-    pairs: NDArray[np.int64],
+    engine: EngineAddresses,
+    state: StateViews,
+    tables: StepTables,
+    grasps: NDArray[np.float64],
     episode_count: int,
     first_step: int,
-    gap: int,
-    patches: NDArray[np.float64],
-    surface_velocities: NDArray[np.float64],
-    friction: NDArray[np.float64],
-    anisotropy: NDArray[np.float64],
-    bias: NDArray[np.float64],
-    acceleration: NDArray[np.float64],
-    rotation_trees: NDArray[np.int32],
-    part_of: NDArray[np.int32],
-    parts: NDArray[np.float64],
-    positions: NDArray[np.float64],
-    orientations: NDArray[np.float64],
-    body_of: NDArray[np.int32],
-    grasps: NDArray[np.float64],
-    applied: NDArray[np.float64],
+    steps: int,
+    dt: float,
 ) -> tuple[int, int, int]:
     """Take up to ``steps`` physics steps from a state whose positions and velocities are evaluated.
 
@@ -479,85 +447,33 @@ def run_steps(
     belongs to the same moment.
 
     Args:
-        model: Address of the engine's model.
-        data: Address of its data.
-        steps: How many.
-        ints: See `update_servos`.
-        floats: See `update_servos`.
-        qpos: See `update_servos`.
-        qvel: See `update_servos`.
-        ctrl: See `update_servos`.
-        dt: Step [s].
-        layout: See `update_contact_episodes`; so are the arguments up to ``episode_count``.
-        geom_models: …
-        ground: …
-        off_ground: …
-        monitored_rows: …
-        latest: …
-        episodes: …
-        pairs: …
-        episode_count: …
+        engine: Addresses of the model and its data.
+        state: Views of the data.
+        tables: All tables of the world.
+        grasps: See `apply_grasp_forces`.
+        episode_count: Number of rows of the episode table in use.
         first_step: Number of the steps taken so far.
-        gap: See `update_contact_episodes`.
-        patches: See `apply_surface_overrides`; so are the others.
-        surface_velocities: …
-        friction: …
-        anisotropy: See `align_contacts_to_friction_direction`.
-        bias: See `solve_and_integrate`.
-        acceleration: …
-        rotation_trees: See `free_rotation_trees`.
-        part_of: See `advance_bodies`; so are the others.
-        parts: …
-        positions: …
-        orientations: …
-        body_of: See `apply_contact_stiffness`.
-        grasps: See `apply_grasp_forces`; so is the next.
-        applied: …
+        steps: How many to take at most.
+        dt: Step [s].
 
     Returns:
-        Steps taken, rows in use of the episode table, and why it ended: `COMPLETED`, `EPISODE_TABLE_FULL` in the
-        episode table,
-        `LOW_MEMORY` (half of the engine's memory is in use) or `DIVERGED`.
+        Steps taken, rows in use of the episode table, and why it ended: `COMPLETED`, `EPISODE_TABLE_FULL`, `LOW_MEMORY`
+        (half of the engine's memory is in use) or `DIVERGED`.
     """
-    max_episode_count = episodes.shape[0] - latest.size
+    data, layout = engine.data, engine.layout
+    bodies, contacts = tables.bodies, tables.contacts
+    max_episode_count = contacts.episodes.shape[0] - contacts.latest.size
     for k in range(steps):
         if episode_count > max_episode_count:
             return k, episode_count, EPISODE_TABLE_FULL
-        update_servos(ints, floats, qpos, qvel, ctrl, bias, dt)
+        update_servos(tables.servos, state, dt)
         if grasps.shape[0] > 0:
-            apply_grasp_forces(grasps, positions, orientations, qpos, qvel, applied, dt)
-        solve_and_integrate(model, data, layout, dt, qpos, qvel, bias, acceleration, rotation_trees)
-        if parts.shape[0] > 0:
-            advance_bodies(data, layout, part_of, parts, positions, orientations, dt)
-        evaluate_with_contact_modifiers(
-            model,
-            data,
-            layout,
-            patches,
-            surface_velocities,
-            friction,
-            anisotropy,
-            ground,
-            part_of,
-            parts,
-            orientations,
-            body_of,
-            grasps,
-        )
-        episode_count = update_contact_episodes(
-            data,
-            layout,
-            geom_models,
-            ground,
-            off_ground,
-            monitored_rows,
-            latest,
-            episodes,
-            pairs,
-            episode_count,
-            first_step + k + 1,
-            gap,
-        )
+            apply_grasp_forces(grasps, bodies.positions, bodies.orientations, state, dt)
+        solve_and_integrate(engine, state, tables.rotation_trees, dt)
+        if bodies.parts.shape[0] > 0:
+            advance_bodies(engine, bodies, dt)
+        evaluate_with_contact_modifiers(engine, tables.surfaces, bodies, grasps)
+        episode_count = update_contact_episodes(engine, contacts, episode_count, first_step + k + 1)
         if (
             read_int32(data + layout[DIVERGENCE_WARNINGS]) != 0
             or read_int32(data + layout[DIVERGENCE_WARNINGS] + WARNING_SIZE) != 0
