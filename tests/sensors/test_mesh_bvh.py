@@ -11,7 +11,7 @@ from roboyard.description.model import Collision, Link, Mesh, Model, PlacedModel
 from roboyard.description.sensors import LidarSpec, Sensor
 from roboyard.physics.compiled_world import INVISIBLE_COLLISION_GROUP
 from roboyard.sensors.lidar import Lidar
-from roboyard.sensors.mesh_bvh import build_bvh, cast_ray
+from roboyard.sensors.mesh_bvh import MeshBvh, Ray, build_bvh, cast_ray, make_traversal_stack
 from roboyard.simulation import Simulation
 
 Array = NDArray[np.float64]
@@ -34,19 +34,22 @@ def cast_ray_by_hand(corners: Array, start: Array, direction: Array, reach: floa
     return float(np.min(x[met], initial=np.inf))
 
 
+def make_bvh(corners: Array) -> MeshBvh:
+    return MeshBvh(np.zeros(1, np.int64), *build_bvh(corners), make_traversal_stack())
+
+
 @given(st.integers(1, 60), st.integers(0, 2**32 - 1), st.sampled_from([1.0, 3.0, 100.0]))
 @settings(max_examples=40, deadline=None)
 def test_nearest_triangle_agrees_with_brute_force(count: int, seed: int, reach: float) -> None:
     rng = np.random.default_rng(seed)
     corners = rng.uniform(-2.0, 2.0, (count, 1, 3)) + rng.normal(0.0, 0.7, (count, 3, 3))
-    bvh = build_bvh(corners)
-    stack = np.zeros(128, np.int64)
+    bvh = make_bvh(corners)
     for _ in range(10):
         start, direction = rng.uniform(-3.0, 3.0, 3), rng.normal(0.0, 1.0, 3)
         if rng.random() < 0.3:
             direction[rng.integers(3)] = 0.0
         direction /= np.linalg.norm(direction)
-        found = cast_ray(0, *bvh, stack, *start, *direction, reach)
+        found = cast_ray(0, bvh, Ray(*start, *direction), reach)
         assert found == pytest.approx(cast_ray_by_hand(corners, start, direction, reach), abs=1e-9)
 
 
@@ -55,12 +58,11 @@ def test_no_beam_passes_between_triangles() -> None:
     import trimesh
 
     ball = trimesh.creation.icosphere(subdivisions=3, radius=2.0)
-    bvh = build_bvh(np.asarray(ball.triangles, float))
+    bvh = make_bvh(np.asarray(ball.triangles, float))
     edges = np.asarray(ball.vertices[ball.edges_unique], float)
-    stack = np.zeros(128, np.int64)
     for direction in np.concatenate([ball.vertices, edges.mean(axis=1), 0.3 * edges[:, 0] + 0.7 * edges[:, 1]]):
         direction = direction / np.linalg.norm(direction)
-        assert 1.9 < cast_ray(0, *bvh, stack, 0.0, 0.0, 0.0, *direction, 10.0) < 2.0 + 1e-9
+        assert 1.9 < cast_ray(0, bvh, Ray(0.0, 0.0, 0.0, *direction), 10.0) < 2.0 + 1e-9
 
 
 def test_lidar_sees_the_visual_mesh_not_its_collision_parts(tmp_path) -> None:

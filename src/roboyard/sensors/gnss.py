@@ -13,7 +13,7 @@ from roboyard.description.sensors import GnssSpec, Sensor
 from roboyard.errors import DescriptionError
 from roboyard.geometry.constants import WGS84_ECCENTRICITY_SQUARED, WGS84_SEMI_MAJOR_AXIS
 from roboyard.sensors.imu import compute_site_velocity
-from roboyard.sensors.ray_casting import BeamGrid
+from roboyard.sensors.ray_casting import BeamGrid, BeamPattern
 from roboyard.sensors.sensor import NoiseModel, SensorContext, SimulatedSensor, make_read_only
 
 _SKY_ROWS, _SKY_COLUMNS, _MIN_ELEVATION, _MAX_ELEVATION = (
@@ -88,17 +88,10 @@ class GnssReceiver(SimulatedSensor[GnssReading]):
             self.rng,
         )
         azimuth_max = 2.0 * math.pi * (_SKY_COLUMNS - 1) / _SKY_COLUMNS
-        self._sky_beams = BeamGrid(
-            context,
-            robot,
-            _SKY_COLUMNS,
-            0.0,
-            azimuth_max,
-            _SKY_ROWS,
-            _MIN_ELEVATION,
-            _MAX_ELEVATION,
-            _MAX_OBSTACLE_DISTANCE,
+        pattern = BeamPattern(
+            _SKY_COLUMNS, 0.0, azimuth_max, _MAX_OBSTACLE_DISTANCE, _SKY_ROWS, _MIN_ELEVATION, _MAX_ELEVATION
         )
+        self._sky_beams = BeamGrid(context, robot, pattern)
 
     def bind(self) -> None:
         """Find the site, and what can shade it."""

@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from roboyard.description.sensors import LidarSpec, Sensor
 from roboyard.errors import DescriptionError
-from roboyard.sensors.optics import OPTICAL_GEOM_GROUPS, make_optics_table, trace_reflections
-from roboyard.sensors.ray_casting import BeamGrid, beam_grid_directions
+from roboyard.sensors.optics import OPTICAL_GEOM_GROUPS, OpticalSurfaces, make_optics_table, trace_reflections
+from roboyard.sensors.ray_casting import BeamGrid, BeamPattern
 from roboyard.sensors.sensor import SensorContext, SimulatedSensor, make_read_only
 
 
@@ -30,16 +30,21 @@ class LidarReading:
     spec: LidarSpec
 
 
-def beam_directions(spec: LidarSpec) -> NDArray[np.float64]:
-    """Unit vectors (layers · samples, 3) in the sensor frame, layers from below, samples counter-clockwise."""
-    return beam_grid_directions(
-        spec.samples, spec.angle_min, spec.angle_max, spec.vertical_samples, spec.vertical_angle_min,
+def make_beam_pattern(spec: LidarSpec) -> BeamPattern:
+    """Return the beams of a lidar."""
+    return BeamPattern(
+        spec.samples, spec.angle_min, spec.angle_max, spec.range_max, spec.vertical_samples, spec.vertical_angle_min,
         spec.vertical_angle_max,
     )  # fmt: skip
 
 
+def beam_directions(spec: LidarSpec) -> NDArray[np.float64]:
+    """Return unit vectors (layers · samples, 3) in the sensor frame, layers from below, samples counter-clockwise."""
+    return make_beam_pattern(spec).directions()
+
+
 class Lidar(SimulatedSensor[LidarReading]):
-    """Lidar: beams as `BeamGrid` casts them, sent on by mirrors and panes (see `optics`)."""
+    """Lidar: `BeamGrid` casts its beams, and mirrors and panes reflect or transmit them (see `optics`)."""
 
     kind = "lidar"
 
@@ -48,10 +53,7 @@ class Lidar(SimulatedSensor[LidarReading]):
         if not isinstance(sensor.spec, LidarSpec):
             raise DescriptionError(f"sensor {sensor.name} is a lidar without a lidar's description", location=robot)
         s = self.spec = sensor.spec
-        self.beams = BeamGrid(
-            context, robot, s.samples, s.angle_min, s.angle_max, s.vertical_samples, s.vertical_angle_min,
-            s.vertical_angle_max, s.range_max,
-        )  # fmt: skip
+        self.beams = BeamGrid(context, robot, make_beam_pattern(s))
         self._shape = (s.vertical_samples, s.samples)
         noise = s.noise
         self._bias = noise.mean + (
@@ -60,7 +62,7 @@ class Lidar(SimulatedSensor[LidarReading]):
 
     @property
     def is_random(self) -> bool:
-        """Whether it has noise or fails at random."""
+        """Whether the lidar has noise, dropouts or false echoes."""
         return (
             self.spec.noise.stddev > 0.0
             or self.spec.false_echo_probability > 0.0
@@ -71,8 +73,9 @@ class Lidar(SimulatedSensor[LidarReading]):
         """Find the site, the shapes that can be seen, and which of them are mirrors or glass."""
         super().bind()
         self.beams.bind(self.site, self.body)
-        self._optics = make_optics_table(self.context)
-        self._is_all_opaque = not self._optics[self.beams.target_geoms].any()
+        optics = make_optics_table(self.context)
+        self._surfaces = OpticalSurfaces(optics, OPTICAL_GEOM_GROUPS, self.body if self.body > 0 else -1)
+        self._is_all_opaque = not optics[self.beams.target_geoms].any()
 
     def measure(self, time_ns: int, elapsed_ns: int) -> LidarReading:
         """Cast all beams."""
@@ -91,7 +94,7 @@ class Lidar(SimulatedSensor[LidarReading]):
         return LidarReading(time_ns, make_read_only(ranges.reshape(self._shape)), spec)
 
     def cast(self) -> NDArray[np.float64]:
-        """Lengths (beams,) of the beams' ways [m], infinite where nothing comes back; overwritten by the next call."""
+        """Return the path lengths (beams,) [m], infinite where no echo returns; the next call overwrites them."""
         path_lengths = self.beams.cast()
         if not self._is_all_opaque:
             model, data = self.context.model, self.context.data
@@ -100,17 +103,14 @@ class Lidar(SimulatedSensor[LidarReading]):
                 data._address,
                 data.site_xpos[self.site],
                 self.beams.world_directions,
-                path_lengths,
-                self.beams.hit_geoms,
-                self._optics,
+                self.beams.hits,
+                self._surfaces,
                 self.spec.range_max,
-                self.body if self.body > 0 else -1,
-                OPTICAL_GEOM_GROUPS,
             )
         return path_lengths
 
     def _add_random_errors(self, true_ranges: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Beams that come back with nothing, and beams that report what is not there."""
+        """Draw dropouts and false echoes."""
         spec, draws = self.spec, self.rng.random((2, len(true_ranges)))
         true_ranges = np.where(draws[0] < spec.dropout_probability, np.inf, true_ranges)
         false_ranges = self.rng.uniform(spec.range_min, np.minimum(true_ranges, spec.range_max))

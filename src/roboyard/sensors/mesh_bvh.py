@@ -8,9 +8,8 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import mujoco
 import numpy as np
@@ -22,24 +21,23 @@ from roboyard.geometry.arrays import Array
 Int64Array = NDArray[np.int64]
 
 LEAF_SIZE = 4
-"""Triangles that are not parted any further."""
+"""Largest number of triangles of a leaf."""
 _BINS = 16
 _STACK_SIZE = 128
-"""Nodes that wait while a ray goes down a tree; halves of halves of half a million need 20 levels."""
+"""Nodes that wait while a ray descends a tree. A balanced tree over half a million triangles has 20 levels."""
 _EDGE_TOLERANCE = 1e-9
-"""How far, as a share of an edge, a ray may pass beside a triangle and still meet it: meshes have no gaps."""
+"""Fraction of an edge by which a ray may miss a triangle and still hits it, so that meshes have no gaps."""
 
 
-@dataclass(frozen=True, slots=True)
-class MeshBvh:
-    """Trees of a world's meshes, one behind the other.
+class MeshBvh(NamedTuple):
+    """The trees of a world's meshes, stored one after the other.
 
     Attributes:
-        roots: (geoms,) first node of a geom's tree, -1 for what is no mesh.
+        roots: (geoms,) first node of a geom's tree, -1 for a geom that is no mesh.
         bounds: (nodes, 6) lowest and highest corner [m] in the mesh's frame.
-        children: (nodes, 2) numbers of two further nodes; of a leaf ``-1 - first`` triangle and how many.
+        children: (nodes, 2) indices of the two child nodes; for a leaf ``-1 - first`` triangle and their number.
         triangles: (triangles, 9) first corner and two edges [m].
-        stack: (_DEEP,) room for `cast_ray`.
+        stack: (`_STACK_SIZE`,) memory that `cast_ray` writes to.
     """
 
     roots: Int64Array
@@ -49,8 +47,28 @@ class MeshBvh:
     stack: Int64Array
 
 
+class Ray(NamedTuple):
+    """A half line; its direction need not have unit length, and distances are in units of that length.
+
+    Attributes:
+        px: Coordinates of the origin [m].
+        py: …
+        pz: …
+        vx: Components of the direction.
+        vy: …
+        vz: …
+    """
+
+    px: float
+    py: float
+    pz: float
+    vx: float
+    vy: float
+    vz: float
+
+
 def make_mesh_bvh(model: mujoco.MjModel, geoms: Int64Array) -> MeshBvh:
-    """Trees of the meshes among ``geoms``; a mesh that many share has one."""
+    """Build the trees of the meshes among ``geoms``; geoms that share a mesh share its tree."""
     roots = np.full(model.ngeom, -1, np.int64)
     parts: list[tuple[Array, Int64Array, Array]] = []
     root_of_mesh: dict[int, int] = {}
@@ -69,11 +87,19 @@ def make_mesh_bvh(model: mujoco.MjModel, geoms: Int64Array) -> MeshBvh:
     if not parts:
         parts = [(np.zeros((1, 6)), np.zeros((1, 2), np.int64), np.zeros((1, 9)))]
     bounds, children, corners = (np.concatenate(each) for each in zip(*parts, strict=True))
-    return MeshBvh(roots, bounds, children, corners, np.zeros(_STACK_SIZE, np.int64))
+    return MeshBvh(roots, bounds, children, corners, make_traversal_stack())
+
+
+def make_traversal_stack() -> Int64Array:
+    """Allocate ``MeshBvh.stack``."""
+    return np.zeros(_STACK_SIZE, np.int64)
 
 
 class _HashableMesh:
-    """A mesh that is alike another if all its numbers are: worlds are compiled anew whenever a model comes or goes."""
+    """A mesh as a key of a cache: worlds are compiled anew whenever a model is added or removed.
+
+    Two meshes are equal if all their numbers are equal.
+    """
 
     def __init__(self, points: NDArray[np.float32], faces: NDArray[np.int32]) -> None:
         self.points, self.faces = points, faces
@@ -97,10 +123,10 @@ def _example_build_bvh() -> Iterable[tuple[Any, ...]]:
 
 @kernel(examples=_example_build_bvh)
 def build_bvh(corners: Array) -> tuple[Array, Int64Array, Array]:
-    """Bounds, links and triangles of a tree (see `MeshBvh`) over (n, 3, 3) corners [m].
+    """Compute bounds, children and triangles of a tree (see `MeshBvh`) over (n, 3, 3) corners [m].
 
-    Nodes are parted where boxes are least likely to be met (J. Goldsmith, J. Salmon, IEEE CG&A 7, 1987), tried at
-    `_BINS` places along the longest side.
+    A node is split where a ray is least likely to hit both halves, by the surface area of their boxes
+    (J. Goldsmith, J. Salmon, IEEE CG&A 7, 1987). `_BINS` positions along the longest side are tried.
     """
     count = corners.shape[0]
     order = np.arange(count)
@@ -135,7 +161,7 @@ def build_bvh(corners: Array) -> tuple[Array, Int64Array, Array]:
             children[node] = -1 - start, end - start
             node += 1
             continue
-        # How much surface, times triangles, lies on both sides of each cut between bins.
+        # Surface area times number of triangles on both sides of each cut between bins.
         bin_min[:], bin_max[:], bin_counts[:] = np.inf, -np.inf, 0
         for k in order[start:end]:
             b = min(int(_BINS * (centroids[k, axis] - centroid_min[axis]) / width), _BINS - 1)
@@ -174,7 +200,7 @@ def build_bvh(corners: Array) -> tuple[Array, Int64Array, Array]:
         a, b, c = corners[order[k], 0], corners[order[k], 1], corners[order[k], 2]
         for i in range(3):
             triangles[k, i], triangles[k, 3 + i], triangles[k, 6 + i] = a[i], b[i] - a[i], c[i] - a[i]
-    for k in range(n_nodes):  # rounding must not let a ray slip between two boxes
+    for k in range(n_nodes):  # a margin for rounding: no ray may pass between two boxes
         margin = 1e-9 * (1.0 + np.abs(bounds[k]).max())
         bounds[k, :3] -= margin
         bounds[k, 3:] += margin
@@ -191,7 +217,7 @@ def _half_surface_area(low: Array, high: Array) -> float:
 def _enter_box(
     box: Array, px: float, py: float, pz: float, ix: float, iy: float, iz: float, max_distance: float
 ) -> float:
-    """Where a ray of inverse direction (ix, iy, iz) enters a box; infinite if beyond ``max_distance`` or never."""
+    """Distance at which a ray of inverse direction (ix, iy, iz) enters a box; infinite beyond ``max_distance``."""
     near = 0.0
     one, two = (box[0] - px) * ix, (box[3] - px) * ix
     near, max_distance = max(near, min(one, two)), min(max_distance, max(one, two))
@@ -208,11 +234,17 @@ def _safe_inverse(v: float) -> float:
 
 
 @kernel
-def cast_ray(
-    root: int, bounds: Array, children: Int64Array, triangles: Array, stack: Int64Array,
-    px: float, py: float, pz: float, vx: float, vy: float, vz: float, max_distance: float,
-) -> float:  # fmt: skip
-    """Distance along a ray to a mesh's nearest triangle, from either side; infinite beyond ``max_distance``."""
+def cast_ray(root: int, bvh: MeshBvh, ray: Ray, max_distance: float) -> float:
+    """Distance along a ray to a mesh's nearest triangle, from either side; infinite beyond ``max_distance``.
+
+    Args:
+        root: First node of the mesh's tree.
+        bvh: Trees of all meshes.
+        ray: In the mesh's frame.
+        max_distance: In units of the direction's length.
+    """
+    bounds, children, triangles, stack = bvh.bounds, bvh.children, bvh.triangles, bvh.stack
+    px, py, pz, vx, vy, vz = ray
     ix, iy, iz = _safe_inverse(vx), _safe_inverse(vy), _safe_inverse(vz)
     best = max_distance
     found = math.inf

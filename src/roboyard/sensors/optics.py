@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba import types
@@ -19,14 +19,15 @@ from numpy.typing import NDArray
 from roboyard.compute import kernel
 from roboyard.description.model import Link
 from roboyard.physics.compiled_world import COLLISION_GROUP, VISUAL_AS_COLLISION_GROUP, CompiledWorld
+from roboyard.sensors.ray_casting import BeamHits
 from roboyard.sensors.sensor import SensorContext
 
 OPAQUE, GLASS, MIRROR = range(3)
 GLASS_RETURN_COSINE = math.cos(math.radians(8.0))
-"""Cosine of the largest angle of incidence at which a pane is seen."""
+"""Cosine of the largest angle of incidence at which a pane returns a beam."""
 MAX_REFLECTIONS = 6
-"""Mirrors and panes that a beam is followed through."""
-_SURFACE_OFFSET = 1e-4  # [m]: before and behind a surface
+"""Largest number of mirrors and panes on the path of a beam."""
+_SURFACE_OFFSET = 1e-4  # a beam continues this far before or behind a surface [m]
 OPTICAL_GEOM_GROUPS = np.array([group in (VISUAL_AS_COLLISION_GROUP, COLLISION_GROUP) for group in range(6)], np.uint8)
 
 _word = types.intp
@@ -36,7 +37,7 @@ _mj_ray = types.ExternalFunction(
 
 
 def classify_optics(link: Link) -> int:
-    """`OPAQUE`, `GLASS` or `MIRROR`."""
+    """Return `OPAQUE`, `GLASS` or `MIRROR` for a link, by the materials of its visuals."""
     materials = [visual.material for visual in link.visuals]
     if any(material.mirror for material in materials):
         return MIRROR
@@ -44,7 +45,7 @@ def classify_optics(link: Link) -> int:
 
 
 def make_optics_table(context: SensorContext) -> NDArray[np.int8]:
-    """Optics of every geom of the compiled world."""
+    """Return the optics (geoms,) of the compiled world."""
     optics_of_link: dict[tuple[int, str], int] = {}
     for name in context.models:
         placement = context.addresses(name)
@@ -55,7 +56,7 @@ def make_optics_table(context: SensorContext) -> NDArray[np.int8]:
 
 
 def make_scene_optics_table(assembled: CompiledWorld) -> NDArray[np.int8]:
-    """The same of every geom of a compilation with looks."""
+    """Return the optics (geoms,) of a compilation with visuals."""
     optics_of_link = {
         (placement.index, link.name): classify_optics(link)
         for placement in assembled.addresses.values()
@@ -69,19 +70,23 @@ def make_scene_optics_table(assembled: CompiledWorld) -> NDArray[np.int8]:
     )
 
 
+class OpticalSurfaces(NamedTuple):
+    """How beams see the shapes of a world.
+
+    Attributes:
+        kinds: (geoms,) `OPAQUE`, `GLASS` or `MIRROR`.
+        groups: (6,) which geom groups beams see.
+        ignored_body: MuJoCo's body that beams do not see, -1 for none.
+    """
+
+    kinds: NDArray[np.int8]
+    groups: NDArray[np.uint8]
+    ignored_body: int
+
+
 def _example_trace_reflections() -> Iterable[tuple[Any, ...]]:
-    yield (
-        0,
-        0,
-        np.zeros(3),
-        np.zeros((1, 3)),
-        np.zeros(1),
-        np.zeros(1, np.int64),
-        np.zeros(1, np.int8),
-        1.0,
-        0,
-        OPTICAL_GEOM_GROUPS,
-    )
+    hits = BeamHits(np.zeros(1), np.zeros(1, np.int64))
+    yield 0, 0, np.zeros(3), np.zeros((1, 3)), hits, OpticalSurfaces(np.zeros(1, np.int8), OPTICAL_GEOM_GROUPS, 0), 1.0
 
 
 @kernel(examples=_example_trace_reflections)
@@ -90,27 +95,23 @@ def trace_reflections(
     data: int,
     origin: NDArray[np.float64],
     directions: NDArray[np.float64],
-    distance: NDArray[np.float64],
-    hit_geoms: NDArray[np.int64],
-    optics: NDArray[np.int8],
+    hits: BeamHits,
+    surfaces: OpticalSurfaces,
     max_range: float,
-    body: int,
-    groups: NDArray[np.uint8],
 ) -> None:
-    """Send the beams that met a mirror or a pane on.
+    """Continue the beams that hit a mirror or a pane.
 
     Args:
         model: Address of MuJoCo's model.
         data: Address of its data.
         origin: (3,) of all beams, in the world [m].
         directions: (n, 3) unit directions in the world.
-        distance: (n,) to what they met [m]; replaced by the whole way.
-        hit_geoms: (n,) number of the shape met, -1 for none.
-        optics: Of every shape.
-        max_range: Longer ways count as nothing [m].
-        body: MuJoCo's body that beams do not see.
-        groups: (6,) groups of shapes that beams see.
+        hits: First surface of each beam; `trace_reflections` replaces the distances by those of the whole paths.
+        surfaces: Optics of the shapes.
+        max_range: A longer path returns nothing [m].
     """
+    optics, groups, body = surfaces
+    distance, hit_geoms = hits
     start, direction, normal, geom = np.empty(3), np.empty(3), np.empty(3), np.zeros(1, np.int32)
     for k in range(len(distance)):
         if hit_geoms[k] < 0 or optics[hit_geoms[k]] == OPAQUE:
@@ -119,7 +120,7 @@ def trace_reflections(
         for i in range(3):
             direction[i] = directions[k, i]
             start[i] = origin[i] + path_length * direction[i]
-        current_pane = -1  # the pane that the beam is in
+        current_pane = -1  # the pane that the beam is inside of
         for _ in range(MAX_REFLECTIONS):
             leg_length = _mj_ray(
                 model, data, start.ctypes.data, direction.ctypes.data, groups.ctypes.data, 1, body,

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import mujoco
 import numpy as np
@@ -20,11 +21,10 @@ from roboyard.compute import expect_kernels, kernel
 from roboyard.geometry.arrays import Array
 from roboyard.physics.compiled_world import COLLISION_GROUP, VISUAL_AS_COLLISION_GROUP
 from roboyard.physics.mujoco_memory import mujoco_ray_function
-from roboyard.sensors.mesh_bvh import cast_ray, make_mesh_bvh
+from roboyard.sensors.mesh_bvh import MeshBvh, Ray, cast_ray, make_mesh_bvh
 from roboyard.sensors.sensor import SensorContext
 
 _ray_hfield = mujoco_ray_function("mj_rayHfield")
-
 
 _PLANE, _HFIELD, _SPHERE, _CAPSULE, _ELLIPSOID, _CYLINDER, _BOX, _MESH = (
     int(kind)
@@ -175,37 +175,66 @@ def _angular_extent(local: Array, R: Array, box: Array, rotation: Array) -> tupl
     return math.atan2(across, forward) + min_offset, max_offset - min_offset, bottom, top
 
 
+class BeamFan(NamedTuple):
+    """Beams about one point, as the kernel takes them.
+
+    Attributes:
+        directions: (layers · samples, 3) unit directions in the sensor frame, azimuth changing fastest.
+        world_directions: The same in the world; `cast_beams` writes them.
+        first_azimuth: Azimuth of the first sample [rad].
+        azimuth_step: Azimuth from one sample to the next [rad]; positive.
+        max_range: Length of the beams [m].
+        layers: Number of elevations.
+        samples: Number of azimuths.
+    """
+
+    directions: Array
+    world_directions: Array
+    first_azimuth: float
+    azimuth_step: float
+    max_range: float
+    layers: int
+    samples: int
+
+
+class TargetGeoms(NamedTuple):
+    """The shapes of a world, and which of them beams can hit.
+
+    Attributes:
+        ids: (visible,) indices of the shapes that beams can hit.
+        types: (all,) shape types.
+        sizes: (all, 3) half sizes [m].
+        boxes: (all, 6) centers and half sizes of bounding boxes in the shapes' frames [m].
+        positions: (all, 3) positions in the world [m].
+        rotations: (all, 9) rotations.
+    """
+
+    ids: NDArray[np.int64]
+    types: NDArray[np.int32]
+    sizes: Array
+    boxes: Array
+    positions: Array
+    rotations: Array
+
+
+class BeamHits(NamedTuple):
+    """What each beam hits.
+
+    Attributes:
+        distances: (layers · samples,) [m], infinite where a beam hits nothing.
+        geoms: (layers · samples,) index of the shape, -1 for none.
+    """
+
+    distances: Array
+    geoms: NDArray[np.int64]
+
+
 def _example_cast_beams() -> Iterable[tuple[Any, ...]]:
-    one, two = np.zeros(3), np.zeros((2, 3))
-    narrow = np.zeros(2, np.int32)
-    wide = np.zeros(2, np.int64)
-    pairs = np.zeros((2, 2), np.int64)
-    yield (
-        0,
-        0,
-        one,
-        np.eye(3),
-        two,
-        two,
-        0.0,
-        1.0,
-        30.0,
-        1,
-        1,
-        wide,
-        narrow,
-        two,
-        np.zeros((2, 6)),
-        two,
-        np.zeros((2, 9)),
-        wide,
-        two,
-        pairs,
-        two,
-        wide,
-        one,
-        wide,
-    )
+    point, points, indices = np.zeros(3), np.zeros((2, 3)), np.zeros(2, np.int64)
+    beams = BeamFan(points, points, 0.0, 1.0, 30.0, 1, 1)
+    geoms = TargetGeoms(indices, np.zeros(2, np.int32), points, np.zeros((2, 6)), points, np.zeros((2, 9)))
+    bvh = MeshBvh(indices, points, np.zeros((2, 2), np.int64), points, indices)
+    yield 0, 0, point, np.eye(3), beams, geoms, bvh, BeamHits(point, indices)
 
 
 @kernel(examples=_example_cast_beams)
@@ -214,55 +243,27 @@ def cast_beams(
     data: int,
     origin: Array,
     rotation: Array,
-    directions: Array,
-    world_directions: Array,
-    first_azimuth: float,
-    azimuth_step: float,
-    max_range: float,
-    layers: int,
-    samples: int,
-    geoms: NDArray[np.int64],
-    geom_types: NDArray[np.int32],
-    sizes: Array,
-    boxes: Array,
-    positions: Array,
-    rotations: Array,
-    roots: NDArray[np.int64],
-    bounds: Array,
-    children: NDArray[np.int64],
-    triangles: Array,
-    stack: NDArray[np.int64],
-    distances: Array,
-    hit_geoms: NDArray[np.int64],
+    beams: BeamFan,
+    geoms: TargetGeoms,
+    bvh: MeshBvh,
+    hits: BeamHits,
 ) -> None:
-    """Distance along each beam to the nearest shape.
+    """Compute the distance along each beam to the nearest shape.
 
     Args:
         model: Address of MuJoCo's model (for terrain).
         data: Address of its data.
         origin: (3,) of all beams, in the world [m].
         rotation: (3, 3) rotation from the sensor to the world.
-        directions: (layers · samples, 3) unit directions in the sensor frame, azimuth changing fastest.
-        world_directions: The same in the world; written here.
-        first_azimuth: Azimuth of the first sample [rad].
-        azimuth_step: Azimuth from one sample to the next [rad]; positive.
-        max_range: Nothing beyond is looked for [m].
-        layers: Number of elevations.
-        samples: Number of azimuths.
-        geoms: Numbers of the shapes that can be seen.
-        geom_types: (all,) shape types.
-        sizes: (all, 3) half sizes.
-        boxes: (all, 6) centers and half sizes of bounding boxes in the shapes' frames.
-        positions: (all, 3) positions.
-        rotations: (all, 9) rotations.
-        roots: See `MeshBvh`; so are the arguments up to ``stack``.
-        bounds: …
-        children: …
-        triangles: …
-        stack: …
-        distances: (layers · samples,) written: distances [m], infinite where nothing is met.
-        hit_geoms: (layers · samples,) written: number of the shape met, -1 for none.
+        beams: Directions and length of the beams.
+        geoms: The shapes and their poses.
+        bvh: Trees of the meshes.
+        hits: Written.
     """
+    directions, world_directions, first_azimuth, azimuth_step, max_range, layers, samples = beams
+    geom_ids, geom_types, sizes, boxes, positions, rotations = geoms
+    distances, hit_geoms = hits
+    roots = bvh.roots
     for k in range(directions.shape[0]):
         distances[k], hit_geoms[k] = MISS, -1
         for i in range(3):
@@ -273,7 +274,7 @@ def cast_beams(
             )
     local = np.empty(3)
     is_planar = layers == 1 and directions[0, 2] == 0.0
-    for g in geoms:
+    for g in geom_ids:
         geom_type, R, box = geom_types[g], rotations[g], boxes[g]
         dx, dy, dz = origin[0] - positions[g, 0], origin[1] - positions[g, 1], origin[2] - positions[g, 2]
         for i in range(3):  # the sensor in the shape's frame
@@ -301,10 +302,8 @@ def cast_beams(
                     y = R[1] * v[0] + R[4] * v[1] + R[7] * v[2]
                     z = R[2] * v[0] + R[5] * v[1] + R[8] * v[2]
                     if geom_type == _MESH:
-                        distance = cast_ray(
-                            roots[g], bounds, children, triangles, stack, local[0], local[1], local[2], x, y, z,
-                            min(distances[k], max_range),
-                        )  # fmt: skip
+                        ray = Ray(local[0], local[1], local[2], x, y, z)
+                        distance = cast_ray(roots[g], bvh, ray, min(distances[k], max_range))
                     elif geom_type == _HFIELD:
                         distance = _ray_hfield(model, data, g, origin.ctypes.data, v.ctypes.data, 0)
                     else:
@@ -351,69 +350,78 @@ def _contains(geom_type: int, size: NDArray[np.float64], box: NDArray[np.float64
     return False
 
 
-def beam_grid_directions(
-    samples: int,
-    angle_min: float,
-    angle_max: float,
-    layers: int = 1,
-    elevation_min: float = 0.0,
-    elevation_max: float = 0.0,
-) -> NDArray[np.float64]:
-    """Unit vectors (layers · samples, 3): azimuths about z, fastest, and elevations from below [rad]."""
-    azimuths, elevations = np.linspace(angle_min, angle_max, samples), np.linspace(elevation_min, elevation_max, layers)
-    elevation, azimuth = (grid.ravel() for grid in np.meshgrid(elevations, azimuths, indexing="ij"))
-    horizontal = np.cos(elevation)
-    return np.stack([horizontal * np.cos(azimuth), horizontal * np.sin(azimuth), np.sin(elevation)], axis=1)
+@dataclass(frozen=True, slots=True)
+class BeamPattern:
+    """A grid of beams about one point.
 
-
-class BeamGrid:
-    """Beams that hit collision shapes, and the visuals of links that have none.
-
-    The link they start from is invisible to them, and so is any shape of their model that the starting point lies
-    inside of (a housing).
-
-    Args:
-        context: The simulation.
-        robot: Name of the model they belong to.
+    Attributes:
         samples: Number of azimuths.
         angle_min: First azimuth about the sensor's z [rad].
         angle_max: Last azimuth [rad].
+        max_range: Length of the beams [m].
         layers: Number of elevations.
         elevation_min: Lowest elevation [rad].
         elevation_max: Highest elevation [rad].
-        max_range: How far they go [m].
+    """
+
+    samples: int
+    angle_min: float
+    angle_max: float
+    max_range: float
+    layers: int = 1
+    elevation_min: float = 0.0
+    elevation_max: float = 0.0
+
+    @property
+    def azimuth_step(self) -> float:
+        """Azimuth from one sample to the next [rad]; 1 for a single sample."""
+        return (self.angle_max - self.angle_min) / max(self.samples - 1, 1) or 1.0
+
+    def directions(self) -> NDArray[np.float64]:
+        """Return unit vectors (layers · samples, 3) in the sensor frame: azimuths fastest, elevations from below."""
+        azimuths = np.linspace(self.angle_min, self.angle_max, self.samples)
+        elevations = np.linspace(self.elevation_min, self.elevation_max, self.layers)
+        elevation, azimuth = (grid.ravel() for grid in np.meshgrid(elevations, azimuths, indexing="ij"))
+        horizontal = np.cos(elevation)
+        return np.stack([horizontal * np.cos(azimuth), horizontal * np.sin(azimuth), np.sin(elevation)], axis=1)
+
+
+class BeamGrid:
+    """Casts beams at collision shapes, and at the visuals of links that have none.
+
+    The beams do not hit the link that they start from, nor any shape of the same model that contains their origin (a
+    housing).
+
+    Args:
+        context: The simulation.
+        robot: Name of the model that carries the sensor.
+        pattern: Directions and length of the beams.
 
     Attributes:
         directions: (layers · samples, 3) unit directions in the sensor frame.
-        world_directions: The same in the world, after ``cast_beams``.
-        hit_geoms: (layers · samples,) number of the shape that was hit, -1 for none, after ``cast_beams``.
-        target_geoms: Numbers of the shapes that can be hit, after ``bind``.
+        world_directions: The same in the world, after `cast`.
+        hits: What the beams hit, after `cast`.
+        target_geoms: Indices of the shapes that can be hit, after `bind`.
     """
 
-    def __init__(
-        self,
-        context: SensorContext,
-        robot: str,
-        samples: int,
-        angle_min: float,
-        angle_max: float,
-        layers: int,
-        elevation_min: float,
-        elevation_max: float,
-        max_range: float,
-    ) -> None:
+    def __init__(self, context: SensorContext, robot: str, pattern: BeamPattern) -> None:
         expect_kernels(cast_beams)
-        self._context, self._robot, self._max_range = context, robot, max_range
-        self._samples, self._layers, self._first_azimuth = samples, layers, angle_min
-        self._azimuth_step = (angle_max - angle_min) / max(samples - 1, 1) or 1.0
-        self.directions = beam_grid_directions(samples, angle_min, angle_max, layers, elevation_min, elevation_max)
+        self._context, self._robot = context, robot
+        self.directions = pattern.directions()
         self.world_directions = np.zeros_like(self.directions)
-        self.hit_geoms = np.zeros(len(self.directions), np.int64)
-        self._distances = np.zeros(len(self.directions))
+        self._fan = BeamFan(
+            self.directions,
+            self.world_directions,
+            pattern.angle_min,
+            pattern.azimuth_step,
+            pattern.max_range,
+            pattern.layers,
+            pattern.samples,
+        )
+        self.hits = BeamHits(np.zeros(len(self.directions)), np.zeros(len(self.directions), np.int64))
 
     def bind(self, site: int, body: int) -> None:
-        """Start at a site of a body, and find what can be hit in the compiled world."""
-        self._site = site
+        """Start the beams at a site of a body, and find the shapes of the compiled world that they can hit."""
         model, data, contacts = self._context.model, self._context.data, self._context.contacts
         index = self._context.addresses(self._robot).index
         is_visible = np.isin(model.geom_group, (VISUAL_AS_COLLISION_GROUP, COLLISION_GROUP))
@@ -422,39 +430,20 @@ class BeamGrid:
         is_visible[geoms_containing(model, data, data.site_xpos[site], contacts.geom_models, index)] = False
         self.target_geoms = np.flatnonzero(is_visible)
         self._mesh_bvh = make_mesh_bvh(model, self.target_geoms)
+        # Views of MuJoCo's memory, which hold the present state whenever beams are cast.
+        self._addresses = model._address, data._address
+        self._origin, self._rotation = data.site_xpos[site], data.site_xmat[site].reshape(3, 3)
+        self._geoms = TargetGeoms(
+            self.target_geoms, model.geom_type, model.geom_size, model.geom_aabb, data.geom_xpos, data.geom_xmat
+        )
 
     def cast(self, *, world_aligned: bool = False) -> NDArray[np.float64]:
-        """Distances (layers · samples,) [m], infinite where nothing is met within reach; overwritten by the next call.
+        """Return distances (layers · samples,) [m], infinite where a beam hits nothing; the next call overwrites them.
 
         Args:
             world_aligned: Take the world's axes for the beams instead of the sensor's.
         """
-        model, data, bvh = self._context.model, self._context.data, self._mesh_bvh
-        rotation = np.eye(3) if world_aligned else data.site_xmat[self._site].reshape(3, 3)
-        cast_beams(
-            model._address,
-            data._address,
-            data.site_xpos[self._site],
-            rotation,
-            self.directions,
-            self.world_directions,
-            self._first_azimuth,
-            self._azimuth_step,
-            self._max_range,
-            self._layers,
-            self._samples,
-            self.target_geoms,
-            model.geom_type,
-            model.geom_size,
-            model.geom_aabb,
-            data.geom_xpos,
-            data.geom_xmat,
-            bvh.roots,
-            bvh.bounds,
-            bvh.children,
-            bvh.triangles,
-            bvh.stack,
-            self._distances,
-            self.hit_geoms,
-        )
-        return self._distances
+        model, data = self._addresses
+        rotation = np.eye(3) if world_aligned else self._rotation
+        cast_beams(model, data, self._origin, rotation, self._fan, self._geoms, self._mesh_bvh, self.hits)
+        return self.hits.distances

@@ -14,27 +14,28 @@ from roboyard.compute import expect_kernels, kernel
 from roboyard.description.sensors import Sensor, SonarSpec
 from roboyard.errors import DescriptionError
 from roboyard.geometry.constants import SPEED_OF_SOUND
-from roboyard.sensors.ray_casting import BeamGrid
+from roboyard.sensors.ray_casting import BeamGrid, BeamPattern
 from roboyard.sensors.sensor import NoiseModel, SensorContext, SimulatedSensor
 
 FloatArray = NDArray[np.float64]
 BoolArray = NDArray[np.bool_]
 
 EDGE_DISTANCE_RATIO = 0.15
-"""A beam that goes farther by more than this share than a plane through its neighbors has passed an edge: it echoes.
+"""A beam that is longer by more than this fraction than a plane through its neighbors has passed an edge, which echoes.
 """
 MIN_FREE_FRACTION = 0.9
-"""Share of a way that must be free for sound to come along it: housings and the grid of beams take the rest."""
+"""Fraction of a path that must be free for sound to travel along it; housings and the spacing of the beams take the
+rest."""
 
 
 class EchoPatches(NamedTuple):
-    """What a pulse falls on, one patch for each beam of a cone that meets something.
+    """The surfaces that a pulse falls on, one patch for each beam of a cone that hits something.
 
     Attributes:
         distances: (n,) from the pulse's origin [m].
         points: (n, 3) in the world [m].
         normals: (n, 3) of the surfaces, of unit length or zero; either side.
-        edges: (n,) whether the patch lies at the edge of something, which scatters sound to all sides.
+        edges: (n,) whether the patch lies at the edge of a surface, which scatters sound to all sides.
     """
 
     distances: FloatArray
@@ -56,15 +57,15 @@ def find_echo_patches(
     rotation: FloatArray,
     max_range: float,
 ) -> tuple[FloatArray, FloatArray, FloatArray, BoolArray]:
-    """The fields of `EchoPatches`, where the beams of a cone end.
+    """Return the fields of `EchoPatches` where the beams of a cone end.
 
     Args:
-        distances: (rows, columns) of the beams [m]; infinite where nothing is met.
+        distances: (rows, columns) of the beams [m]; infinite where a beam hits nothing.
         directions: (rows, columns, 3) their directions in the sensor's frame.
         cone: (rows, columns) which of them belong to the cone.
         origin: (3,) of the beams in the world [m].
         rotation: (3, 3) world from the sensor's frame.
-        max_range: How far the beams go [m]: what they do not meet may be right behind.
+        max_range: Length of the beams [m]; a surface that they do not hit may lie right behind.
     """
     rows, columns = distances.shape
     ends = np.zeros((rows, columns, 3))
@@ -114,9 +115,9 @@ def find_echo_patches(
 
 @kernel(error_model="numpy")
 def _is_surface_edge(distances: FloatArray, r: int, c: int, down: int, right: int, max_range: float) -> bool:
-    """Whether a surface ends between a beam and its neighbor: that one goes farther than the surface would.
+    """Return whether a surface ends between a beam and its neighbor: the neighbor is longer than the surface allows.
 
-    The inverse way to a plane changes by equal amounts from beam to beam, but for the cosines of small angles.
+    The inverse distance to a plane changes by equal amounts from beam to beam, but for the cosines of small angles.
     """
     rows, columns = distances.shape
     nr, nc = r + down, c + right
@@ -135,25 +136,43 @@ def _is_surface_edge(distances: FloatArray, r: int, c: int, down: int, right: in
     return bool(neighbor_inverse_distance * (1.0 + EDGE_DISTANCE_RATIO) < min(expected, inverse_distance))
 
 
+class SoundReceiver(NamedTuple):
+    """The receiver of a sonar.
+
+    Attributes:
+        position: (3,) in the world [m].
+        rotation: (3, 3) world from the receiver's frame, which listens along x.
+        half_angle: Of its cone [rad].
+        max_incidence_angle: Largest tilt of a surface that reflects sound to it [rad].
+        free_distances: (rows, columns) lengths of the receiver's own beams [m].
+    """
+
+    position: FloatArray
+    rotation: FloatArray
+    half_angle: float
+    max_incidence_angle: float
+    free_distances: FloatArray
+
+
+_EXAMPLE_RECEIVER = SoundReceiver(np.zeros(3), np.eye(3), 0.26, 0.6, np.ones((3, 3)))
+
+
 def _example_is_audible() -> Iterator[tuple[Any, ...]]:
-    yield 1.0, 0.0, 0.0, 1.0, np.eye(3), np.ones((3, 3)), 0.26
+    yield 1.0, 0.0, 0.0, 1.0, _EXAMPLE_RECEIVER
 
 
 @kernel(examples=_example_is_audible, error_model="numpy")
-def is_audible(
-    x: float, y: float, z: float, distance: float, rotation: FloatArray, free_distances: FloatArray, half_angle: float
-) -> bool:
-    """Whether sound from a point comes straight: ``x``, ``y``, ``z`` [m] from the ear (world axes), ``distance`` away.
+def is_audible(x: float, y: float, z: float, distance: float, receiver: SoundReceiver) -> bool:
+    """Return whether sound travels straight from a point to a receiver.
 
     Args:
-        x: See above; so ``y``, ``z`` and ``distance``.
-        y: See there.
-        z: See there.
-        distance: See there.
-        rotation: (3, 3) world from the ear's frame, which listens along x.
-        free_distances: (rows, columns) ways of the ear's own beams [m].
-        half_angle: Of the ear's cone [rad].
+        x: Offset of the point from the receiver along the world's x [m].
+        y: Along y [m].
+        z: Along z [m].
+        distance: Length of the offset [m].
+        receiver: Listens.
     """
+    rotation, half_angle, free_distances = receiver.rotation, receiver.half_angle, receiver.free_distances
     rows, columns = free_distances.shape
     forward = rotation[0, 0] * x + rotation[1, 0] * y + rotation[2, 0] * z
     if forward < math.cos(half_angle) * distance:
@@ -168,50 +187,34 @@ def is_audible(
 
 
 def _example_echo_path_lengths() -> Iterator[tuple[Any, ...]]:
-    yield (
-        np.ones(2), np.ones((2, 3)), np.ones((2, 3)), np.ones(2, np.bool_), np.zeros(3), np.zeros(3), np.eye(3),
-        np.ones((3, 3)), 0.26, 0.6, False,
-    )  # fmt: skip
+    patches = EchoPatches(np.ones(2), np.ones((2, 3)), np.ones((2, 3)), np.ones(2, np.bool_))
+    yield patches, np.zeros(3), _EXAMPLE_RECEIVER, False
 
 
 @kernel(examples=_example_echo_path_lengths, error_model="numpy")
 def echo_path_lengths(
-    lengths: FloatArray,
-    points: FloatArray,
-    normals: FloatArray,
-    edges: BoolArray,
-    origin: FloatArray,
-    receiver: FloatArray,
-    rotation: FloatArray,
-    free_distances: FloatArray,
-    half_angle: float,
-    max_incidence_angle: float,
-    is_own: bool,
+    patches: EchoPatches, origin: FloatArray, receiver: SoundReceiver, is_sender: bool
 ) -> tuple[FloatArray, FloatArray]:
-    """Ways (n,) of the patches' sound to an ear, and the last parts (n,) of them [m]; infinite where none comes.
+    """Compute the path lengths (n,) of sound by the patches to a receiver and their last legs (n,) [m].
 
-    A patch throws sound on as a mirror does, up to a tilt of ``max_incidence_angle``; edges throw it to all sides.
+    A patch reflects sound as a mirror does, up to a tilt of ``receiver.max_incidence_angle``; edges scatter it to all
+    sides. Lengths are infinite where no sound arrives.
 
     Args:
-        lengths: See `EchoPatches`; so ``points``, ``normals`` and ``edges``.
-        points: See there.
-        normals: See there.
-        edges: See there.
+        patches: What the pulse falls on.
         origin: (3,) of the pulse in the world [m].
-        receiver: (3,) in the world [m].
-        rotation: (3, 3) world from the ear's frame, which listens along x.
-        free_distances: (rows, columns) ways of the ear's own beams [m].
-        half_angle: Of the ear's cone [rad].
-        max_incidence_angle: Of the ear [rad].
-        is_own: The receiver sent the pulse itself: it receives sound from each echo patch.
+        receiver: Listens.
+        is_sender: The receiver sent the pulse itself: it receives sound from each echo patch.
     """
+    lengths, points, normals, edges = patches
+    position = receiver.position
     count = len(lengths)
     path_lengths, last_legs = np.full(count, np.inf), np.full(count, np.inf)
-    min_cosine = math.cos(max_incidence_angle)
+    min_cosine = math.cos(receiver.max_incidence_angle)
     for i in range(count):
-        x, y, z = receiver[0] - points[i, 0], receiver[1] - points[i, 1], receiver[2] - points[i, 2]
+        x, y, z = position[0] - points[i, 0], position[1] - points[i, 1], position[2] - points[i, 2]
         distance = math.sqrt(x * x + y * y + z * z)
-        if not is_own and not is_audible(-x, -y, -z, distance, rotation, free_distances, half_angle):
+        if not is_sender and not is_audible(-x, -y, -z, distance, receiver):
             continue
         if not edges[i]:
             ex, ey, ez = x, y, z
@@ -225,19 +228,19 @@ def echo_path_lengths(
             along = abs(normals[i, 0] * ex + normals[i, 1] * ey + normals[i, 2] * ez)
             if along < min_cosine * (back if back > 0.0 else 1.0):
                 continue
-        last_legs[i] = lengths[i] if is_own else distance
+        last_legs[i] = lengths[i] if is_sender else distance
         path_lengths[i] = lengths[i] + last_legs[i]
     return path_lengths, last_legs
 
 
 def detect_echo(path_lengths: FloatArray, energies: FloatArray, pulse_length: float, threshold: float) -> float:
-    """Way [m] after which a receiver that adds up energy says "echo"; infinite if it never does.
+    """Return the path length [m] after which a receiver that integrates energy detects an echo; infinite if never.
 
     Args:
-        path_lengths: (n,) that the pulse's front goes to reach it [m].
-        energies: (n,) that arrive on them by the end of the pulse.
+        path_lengths: (n,) of the pulse's front to the receiver [m].
+        energies: (n,) that arrive along them by the end of the pulse.
         pulse_length: Length of the pulse [m].
-        threshold: What is enough; 0: the first arrival.
+        threshold: Energy that is enough; 0: the first arrival.
     """
     if threshold <= 0.0 or not len(path_lengths):
         return float(np.min(path_lengths, initial=np.inf))
@@ -253,13 +256,13 @@ def detect_echo(path_lengths: FloatArray, energies: FloatArray, pulse_length: fl
 
 
 _N_BEAM_ROWS = 15
-"""Beams across the cone: at 5 m and ±15° a thing of 18 cm is not missed."""
+"""Beams across the cone: at 5 m and ±15° an object of 18 cm is not missed."""
 _RANGE_MARGIN = 1.05
-"""How much farther than the range it listens to sound is followed, since noise may bring it near."""
+"""The path of sound is traced to this multiple of the range, since noise may shorten it."""
 _BEAM_RANGE_FACTOR = 1.3
-"""How much farther than that beams look, so that edges at the far end are told from surfaces that go on."""
+"""Beams have this multiple of the range, so that edges at the far end differ from surfaces that continue."""
 _NO_DISTANCES = np.zeros((1, 1))
-"""Ways of beams that nobody asks for."""
+"""``SoundReceiver.free_distances`` of a receiver that hears its own pulse, which needs none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -268,7 +271,7 @@ class SonarReading:
 
     Attributes:
         time_ns: When the pulse was sent.
-        range: Distance [m]; ``inf`` without an echo, ``-inf`` for one that came too early.
+        range: Distance [m]; ``inf`` without an echo, ``-inf`` for an echo from nearer than the smallest range.
     """
 
     time_ns: int
@@ -278,13 +281,12 @@ class SonarReading:
 class Sonar(SimulatedSensor[SonarReading]):
     """Ultrasonic ranger.
 
-    The beam is wide, so it measures the distance of an object but not its bearing.  A smooth surface
-    that is tilted too far reflects the pulse away; its edges return an echo.
+    The beam is wide, so it measures the distance of an object but not its bearing. A smooth surface that is tilted
+    too far reflects the pulse away; its edges return an echo.
 
-    It takes each pulse that it receives for its own echo: also the pulse of another sonar of its frequency,
-    directly or by one reflection, and the late echo of its own previous pulse.
-    Sonars send at multiples of their periods, whether
-    anybody reads them or not; while sound is on its way, things are taken to stand still.
+    It takes each pulse that it receives for its own echo: also the pulse of another sonar of its frequency, directly or
+    by one reflection, and the late echo of its own previous pulse. Sonars send at multiples of their periods, whether
+    they are read or not. Objects are taken to be at rest while sound travels.
     """
 
     kind = "sonar"
@@ -296,13 +298,12 @@ class Sonar(SimulatedSensor[SonarReading]):
             raise DescriptionError(f"sensor {sensor.name} is a sonar without a sonar's description", location=robot)
         s = self.spec = sensor.spec
         h = s.half_angle
-        self._beams = BeamGrid(
-            context, robot, _N_BEAM_ROWS, -h, h, _N_BEAM_ROWS, -h, h, s.range_max * _BEAM_RANGE_FACTOR
-        )
+        pattern = BeamPattern(_N_BEAM_ROWS, -h, h, s.range_max * _BEAM_RANGE_FACTOR, _N_BEAM_ROWS, -h, h)
+        self._beams = BeamGrid(context, robot, pattern)
         self._cone = (self._beams.directions[:, 0] >= math.cos(h) - 1e-9).reshape(_N_BEAM_ROWS, _N_BEAM_ROWS)
         self._pulse_length = SPEED_OF_SOUND * s.burst_cycles / s.frequency
         self._start_ns = context.time_ns
-        # Times from now [ns] of pulses that could be heard: over the longest way, and over none.
+        # Times from now [ns] of pulses that it could receive: over the longest path, and over none.
         max_path_length = 2.0 * s.range_max * _RANGE_MARGIN
         self._pulse_time_window = (
             math.ceil((2.0 * s.range_min - max_path_length) / SPEED_OF_SOUND * 1e9),
@@ -312,11 +313,11 @@ class Sonar(SimulatedSensor[SonarReading]):
 
     @property
     def is_random(self) -> bool:
-        """Whether it has noise or fails at random."""
+        """Whether the sonar has noise, dropouts or false echoes."""
         return super().is_random or self.spec.false_echo_probability > 0.0 or self.spec.dropout_probability > 0.0
 
     def bind(self) -> None:
-        """Find the site and what can echo."""
+        """Find the site and the shapes that can echo."""
         super().bind()
         self._beams.bind(self.site, self.body)
         self._peers: tuple[Sonar, ...] | None = None
@@ -325,11 +326,10 @@ class Sonar(SimulatedSensor[SonarReading]):
     def measure(self, time_ns: int, elapsed_ns: int) -> SonarReading:
         """Send a pulse."""
         s = self.spec
-        own_distance = self.echo()
-        distance = (
-            math.inf if s.dropout_probability > 0.0 and self.rng.random() < s.dropout_probability else own_distance
-        )
-        distance = min(distance, self._interference_distance(own_distance))
+        echo_distance = self.echo()
+        is_lost = s.dropout_probability > 0.0 and self.rng.random() < s.dropout_probability
+        distance = math.inf if is_lost else echo_distance
+        distance = min(distance, self._interference_distance(echo_distance))
         if s.false_echo_probability > 0.0 and self.rng.random() < s.false_echo_probability:
             distance = min(distance, self.rng.uniform(s.range_min, max(min(distance, s.range_max), s.range_min)))
         if math.isinf(distance):
@@ -345,12 +345,15 @@ class Sonar(SimulatedSensor[SonarReading]):
         return 0.5 * self._first_path_length(self)
 
     # -- other pulses --------------------------------------------------------------------------------------------------
-    def _interference_distance(self, own_distance: float) -> float:
-        """Distance that the first sound of another pulse makes it believe [m]; ``own_distance``: that of its own
-        echo."""
+    def _interference_distance(self, echo_distance: float) -> float:
+        """Return the distance [m] that the first sound of another pulse appears to have.
+
+        Args:
+            echo_distance: Distance by the echo of the pulse that it sends now [m].
+        """
         s, nearest = self.spec, math.inf
         for other in self._audible_sonars():
-            path_length = 2.0 * own_distance if other is self else self._first_path_length(other)
+            path_length = 2.0 * echo_distance if other is self else self._first_path_length(other)
             if math.isinf(path_length):
                 continue
             for sent_ns in other._pulse_times(self, 2.0 * s.range_min - path_length, 2.0 * s.range_max - path_length):
@@ -358,14 +361,19 @@ class Sonar(SimulatedSensor[SonarReading]):
         return nearest
 
     def _pulse_times(self, receiver: Sonar, min_path_length: float, max_path_length: float) -> Iterator[int]:
-        """Times [ns] from now at which it sends, while sound goes ``min_path_length`` to ``max_path_length`` [m]; its
-        own ear knows now."""
+        """Yield the times [ns] from now of its pulses whose sound may reach ``receiver`` within the range.
+
+        Args:
+            receiver: Listens; if it is the sender, it distinguishes the pulse of now.
+            min_path_length: Shortest path of sound that counts [m].
+            max_path_length: Longest [m].
+        """
         now, period, step = self.context.time_ns, self.period_ns, self.context.timestep_ns
         low, high = (
             math.ceil(min_path_length / SPEED_OF_SOUND * 1e9),
             math.floor(max_path_length / SPEED_OF_SOUND * 1e9),
         )
-        if receiver is self:  # the pulse of now is what it listens for, those before came by its period
+        if receiver is self:  # it listens for the pulse of now; earlier pulses were sent at its period
             earliest = max(low, self._start_ns - now)
             yield from range(-period, earliest - 1, -period) if period else ()
         elif not period:
@@ -390,7 +398,7 @@ class Sonar(SimulatedSensor[SonarReading]):
             if peer is self:
                 yield peer
                 continue
-            if peer.period_ns:  # is its newest pulse that could still be heard one that could be heard by now?
+            if peer.period_ns:  # could its newest pulse within the window be received by now?
                 start = peer._start_ns + round(peer.sensor.phase * 1e9)
                 number = (now + last + step - start) // peer.period_ns
                 if number < 1 or (start + number * peer.period_ns) // step * step - now < first:
@@ -400,22 +408,12 @@ class Sonar(SimulatedSensor[SonarReading]):
 
     def _first_path_length(self, other: Sonar) -> float:
         """Return the path length [m] of the first sound of ``other`` that it receives; infinite for none."""
-        s, is_own = self.spec, other is self
+        s, is_sender = self.spec, other is self
         max_path_length = 2.0 * s.range_max * _RANGE_MARGIN
         patches, _ = other._find_patches()
-        _, free_distances = (None, _NO_DISTANCES) if is_own else self._find_patches()
-        position = self._position()
-        path_lengths, last_legs = echo_path_lengths(
-            *patches,
-            other._position(),
-            position,
-            self._rotation(),
-            free_distances,
-            s.half_angle,
-            s.max_incidence_angle,
-            is_own,
-        )
-        direct_path = 0.0 if is_own else float(np.linalg.norm(other._position() - position))
+        receiver = self._receiver(_NO_DISTANCES if is_sender else self._find_patches()[1])
+        path_lengths, last_legs = echo_path_lengths(patches, other._position(), receiver, is_sender)
+        direct_path = 0.0 if is_sender else float(np.linalg.norm(other._position() - receiver.position))
         has_direct_path = 0.0 < direct_path <= max_path_length and self._has_direct_path(other)
         in_range = path_lengths <= max_path_length
         path_lengths, last_legs = path_lengths[in_range], last_legs[in_range]
@@ -431,33 +429,29 @@ class Sonar(SimulatedSensor[SonarReading]):
         return detect_echo(path_lengths, energies, self._pulse_length, s.detection_threshold)
 
     def _has_direct_path(self, other: Sonar) -> bool:
-        """Whether the two look at each other, and at least one sees the other."""
+        """Return whether each lies in the other's cone, and at least one has a free path to the other."""
         other_position, position = other._position(), self._position()
         if not (self._is_in_cone(other_position) and other._is_in_cone(position)):
             return False
-        return self._can_hear(other_position) or other._can_hear(position)
+        return self._can_receive_from(other_position) or other._can_receive_from(position)
 
     def _is_in_cone(self, point: NDArray[np.float64]) -> bool:
-        """Whether a point (3,) of the world lies in its cone."""
+        """Return whether a point (3,) of the world lies in its cone."""
         direction = (point - self._position()) @ self._rotation()
         return bool(direction[0] >= math.cos(self.spec.half_angle) * np.linalg.norm(direction))
 
-    def _can_hear(self, point: NDArray[np.float64]) -> bool:
-        """Whether a point (3,) of the world lies in its cone with nothing between."""
+    def _can_receive_from(self, point: NDArray[np.float64]) -> bool:
+        """Return whether a point (3,) of the world lies in its cone with nothing between."""
         x, y, z = (point - self._position()).tolist()
-        return bool(
-            is_audible(
-                x,
-                y,
-                z,
-                math.sqrt(x * x + y * y + z * z),
-                self._rotation(),
-                self._find_patches()[1],
-                self.spec.half_angle,
-            )
+        distance = math.sqrt(x * x + y * y + z * z)
+        return bool(is_audible(x, y, z, distance, self._receiver(self._find_patches()[1])))
+
+    # -- its own beams -------------------------------------------------------------------------------------------------
+    def _receiver(self, free_distances: NDArray[np.float64]) -> SoundReceiver:
+        return SoundReceiver(
+            self._position(), self._rotation(), self.spec.half_angle, self.spec.max_incidence_angle, free_distances
         )
 
-    # -- looking -------------------------------------------------------------------------------------------------------
     def _position(self) -> NDArray[np.float64]:
         return np.asarray(self.context.data.site_xpos[self.site])
 
@@ -465,7 +459,7 @@ class Sonar(SimulatedSensor[SonarReading]):
         return np.asarray(self.context.data.site_xmat[self.site].reshape(3, 3))
 
     def _find_patches(self) -> tuple[EchoPatches, NDArray[np.float64]]:
-        """Patches that its pulse falls on now, and the ways of all beams (rows, columns) [m]."""
+        """Return the patches that its pulse falls on now, and the lengths of all beams (rows, columns) [m]."""
         now = self.context.time_ns
         if self._echo_cache is None or self._echo_cache[0] != now:
             distances = self._beams.cast().reshape(_N_BEAM_ROWS, _N_BEAM_ROWS).copy()
@@ -488,7 +482,7 @@ class Sonar(SimulatedSensor[SonarReading]):
 
     # -- state ---------------------------------------------------------------------------------------------------------
     def save_noise(self) -> dict[str, Any]:
-        """Biases, and when it was switched on."""
+        """Return biases, and the time at which it was switched on."""
         return {**super().save_noise(), "start_ns": self._start_ns}
 
     def load_noise(self, saved: dict[str, Any]) -> None:
