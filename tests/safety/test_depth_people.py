@@ -15,7 +15,6 @@ import roboyard as ry
 from roboyard.bringup.joint_groups import load_joint_groups
 from roboyard.bus import NodeError
 from roboyard.geometry import SE3, CameraModel
-from roboyard.grids.depth_registration import ray_slopes
 from roboyard.messages import msg
 from roboyard.messages.convert import camera_info_to_msg, image_to_msg, person_capsules_from_msg
 from roboyard.messages.time import to_nanoseconds
@@ -30,7 +29,7 @@ from roboyard.scenarios import load_scenario, run_scenario
 from roboyard.scenarios.run_options import RunOptions
 
 LENS = CameraModel.from_field_of_view(120, 90, 1.2)
-RAYS = ray_slopes(LENS)
+RAYS = LENS.ray_slopes()
 EYE = SE3.from_rotation_matrix(np.array([[0.0, 0.0, 1.0], [-1.0, 0.0, 0.0], [0.0, -1.0, 0.0]]), (0.0, 0.0, 1.2))
 """Looks along x from 1.2 m up."""
 NOBODY = np.zeros((0, 2, 3)), np.zeros(0)

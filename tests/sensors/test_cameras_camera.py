@@ -13,7 +13,7 @@ from tests.sensors.camera_scenes import LENS, RENDERERS, ball, ball_depth, camer
 
 from roboyard.description.sensors import DepthNoise, Exposure, Noise
 from roboyard.geometry import SE3, CameraModel
-from roboyard.grids.depth_registration import make_organized_cloud, ray_slopes, register_depth
+from roboyard.grids.depth_registration import make_organized_cloud, register_depth
 from roboyard.sensors.cameras.camera import make_projection_matrix, make_reprojection_matrix
 from roboyard.sensors.cameras.exposure import compute_luminance, render_infrared
 from roboyard.simulation.nodes.sensor_messages import encode_png
@@ -130,7 +130,7 @@ def test_point_cloud_lies_on_the_objects(lens):
     sim, eye = simulate_camera(wall(3.0), ball(2.0, 0.4), sensor=camera(color=lens, depth=lens))
     reading = eye.read()
     sim.close()
-    cloud = make_organized_cloud(reading.depth, ray_slopes(lens), reading.color)
+    cloud = make_organized_cloud(reading.depth, lens.ray_slopes(), reading.color)
     points = np.stack([cloud["x"], cloud["y"], cloud["z"]], axis=-1)
     on_ball = points[..., 2] < 2.9
     assert np.allclose(np.linalg.norm(points[on_ball] - [0, 0, 2.0], axis=1), 0.4, atol=3e-3)

@@ -8,7 +8,7 @@ from tests.sensors.camera_scenes import LENS, RENDERERS, camera, simulate_camera
 
 from roboyard.description.sensors import DepthNoise, Noise
 from roboyard.geometry import CameraModel
-from roboyard.sensors.cameras.depth_noise import depth_stddev, measure_depth
+from roboyard.sensors.cameras.depth_noise import SurfaceImages, depth_stddev, measure_depth
 
 MODELS = {
     "khoshelham": DepthNoise("khoshelham", baseline=0.075),
@@ -63,9 +63,11 @@ def test_depth_shadow_of_a_post_has_the_width_of_the_baseline(side):
 
 def test_mirrors_give_no_depth_and_dark_slanted_surfaces_little():
     noise, shape = DepthNoise("khoshelham"), (120, 160)
-    assert np.isnan(measure_wall(noise, 2.0, reflectance=np.full(shape, -1.0, np.float32))).all()
+    assert np.isnan(measure_wall(noise, 2.0, surfaces=SurfaceImages(np.full(shape, -1.0, np.float32)))).all()
     images = [np.full(shape, lost_fractions, np.float32) for lost_fractions in (0.8, 0.05, 0.02)]
-    lost_fractions = [np.isnan(measure_wall(noise, 3.5, reflectance=image, far=5.0)).mean() for image in images]
+    lost_fractions = [
+        np.isnan(measure_wall(noise, 3.5, surfaces=SurfaceImages(image), far=5.0)).mean() for image in images
+    ]
     assert lost_fractions[0] < 0.02
     assert lost_fractions[0] < lost_fractions[1] < lost_fractions[2]
     # The ground seen from 0.4 m: far away it is met at a grazing angle.
@@ -83,7 +85,9 @@ def test_edges_lose_pixels_and_stereo_sees_nothing_in_the_dark():
     found = measure_depth(depth, LENS, MODELS["nguyen"], np.random.default_rng(2), near=0.3, far=8.0)
     assert np.isnan(found[:, 80:82]).mean() > 0.2
     assert np.isnan(found[:, 120:]).mean() < 0.01
-    assert np.isnan(measure_wall(MODELS["stereo"], 2.0, luminance=np.zeros((120, 160), np.float32))).all()
+    assert np.isnan(
+        measure_wall(MODELS["stereo"], 2.0, surfaces=SurfaceImages(luminance=np.zeros((120, 160), np.float32)))
+    ).all()
 
 
 def test_projected_pattern_gives_no_depth_out_of_range():

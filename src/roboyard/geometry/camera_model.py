@@ -9,12 +9,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from roboyard.geometry.arrays import Array
+from roboyard.geometry.arrays import F32, Array
 
 ProjectionModel = Literal["plumb_bob", "equidistant", "stereographic", "equisolid", "orthographic"]
 
@@ -145,6 +146,18 @@ class CameraModel:
         columns, rows = np.meshgrid(np.arange(self.width, dtype=float), np.arange(self.height, dtype=float))
         return self.rays(np.stack([columns, rows], axis=-1))
 
+    def ray_slopes(self) -> F32:
+        """Return x / z and y / z of the ray of each pixel, (height, width, 2) float32, read-only.
+
+        They are NaN for pixels without a ray and for rays that point backward. The slopes of the eight camera models
+        used last are cached, because they take longer to compute than the usual operations on an image.
+        """
+        return _ray_slopes(self)
+
+    def pinhole_slopes(self) -> tuple[Array, Array]:
+        """Return x / z (width,) of the columns and y / z (height,) of the rows, without the distortion."""
+        return (np.arange(self.width) - self.cx) / self.fx, (np.arange(self.height) - self.cy) / self.fy
+
     def find_distortion_fold(self) -> tuple[float, float] | None:
         """Return an edge pixel that no ray reaches because the distortion is not invertible there, or None."""
         if self.model != "plumb_bob" or self.is_undistorted:
@@ -156,6 +169,15 @@ class CameraModel:
         )
         without_ray = np.flatnonzero(~np.isfinite(self.rays(edge)).all(axis=1))
         return (float(edge[without_ray[0], 0]), float(edge[without_ray[0], 1])) if len(without_ray) else None
+
+
+@lru_cache(maxsize=8)
+def _ray_slopes(camera_model: CameraModel) -> F32:
+    rays = camera_model.pixel_rays()
+    with np.errstate(invalid="ignore", divide="ignore"):
+        slopes = np.where(rays[..., 2:] > 1e-6, rays[..., :2] / rays[..., 2:], np.nan).astype(np.float32)
+    slopes.flags.writeable = False
+    return slopes
 
 
 def _distort(x: Array, y: Array, distortion: tuple[float, ...]) -> tuple[Array, Array]:

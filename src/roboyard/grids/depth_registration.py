@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,7 +29,7 @@ def register_depth(depth: F32, depth_camera: CameraModel, color_camera: CameraMo
     Returns:
         (H, W) float32 [m], NaN if unknown.
     """
-    rays = ray_slopes(depth_camera)
+    rays = depth_camera.ray_slopes()
     out = np.full((color_camera.height, color_camera.width), np.nan, np.float32)
     rotation = np.ascontiguousarray(T_color_depth.rotation_matrix())
     translation = np.array(T_color_depth.translation, dtype=np.float64)
@@ -54,26 +53,12 @@ def register_depth(depth: F32, depth_camera: CameraModel, color_camera: CameraMo
     return np.where(np.isfinite(nearest), nearest, np.float32(np.nan)).astype(np.float32)
 
 
-@lru_cache(maxsize=8)
-def ray_slopes(camera: CameraModel) -> F32:
-    """Compute x / z and y / z of each pixel's ray, (h, w, 2); NaN for pixels without a ray or with one that points
-    backward.
-
-    Cached per camera model, because it takes longer than the other operations on an image.  Read-only.
-    """
-    rays = camera.pixel_rays()
-    with np.errstate(invalid="ignore", divide="ignore"):
-        slopes = np.where(rays[..., 2:] > 1e-6, rays[..., :2] / rays[..., 2:], np.nan).astype(np.float32)
-    slopes.flags.writeable = False
-    return slopes
-
-
 def make_organized_cloud(depth: F32, rays: F32, color: U8 | None) -> NDArray[np.void]:
     """Make points (h, w) of type `POINT_XYZRGB` in the optical frame; NaN where depth is unknown.
 
     Args:
         depth: (h, w) depth image [m].
-        rays: Result of `ray_slopes` for the camera of `depth`.
+        rays: ``ray_slopes()`` of the camera model of `depth`.
         color: (h, w, 3) or (h, w) registered color image; None: black.
     """
     out = np.empty(depth.shape, POINT_XYZRGB)

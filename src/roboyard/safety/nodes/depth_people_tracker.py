@@ -13,7 +13,6 @@ from roboyard.config import Config, parameter
 from roboyard.description import Model
 from roboyard.errors import ConfigError, MessageError
 from roboyard.geometry import SE3
-from roboyard.grids.depth_registration import ray_slopes
 from roboyard.kinematics import build_chain
 from roboyard.messages import msg
 from roboyard.messages.convert import camera_model_from_msg, image_to_array
@@ -98,7 +97,7 @@ class DepthPeopleTrackerNode(Node[DepthPeopleTrackerNodeConfig]):
     def _on_info(self, message: Any) -> None:
         if self._rays is None:
             try:
-                self._rays = ray_slopes(camera_model_from_msg(message))
+                self._rays = camera_model_from_msg(message).ray_slopes()
             except MessageError as error:
                 self.report_health("error", f"pictures are left out: {error}")
 

@@ -26,7 +26,7 @@ from roboyard.errors import DescriptionError
 from roboyard.geometry import SE3, CameraModel
 from roboyard.geometry.arrays import Array
 from roboyard.physics.visual_scene import SceneState, VisualScene
-from roboyard.sensors.cameras.depth_noise import expect_depth_noise, measure_depth
+from roboyard.sensors.cameras.depth_noise import SurfaceImages, expect_depth_noise, measure_depth
 from roboyard.sensors.cameras.exposure import (
     apply_exposure,
     compute_luminance,
@@ -204,8 +204,8 @@ def render_camera_reading(
         if not outputs.isdisjoint(("depth", "disparity")):
             depth = measure_depth(
                 view.depth, spec.depth, spec.depth_noise, depth_rng, near=spec.depth_near, far=spec.depth_far,
-                baseline=spec.baseline, reflectance=view.reflectance,
-                luminance=compute_luminance(view.color) if spec.baseline else None,
+                baseline=spec.baseline,
+                surfaces=SurfaceImages(view.reflectance, compute_luminance(view.color) if spec.baseline else None),
             )  # fmt: skip
     if spec.baseline and spec.color is not None:
         if "right" in outputs:

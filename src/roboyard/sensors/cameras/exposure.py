@@ -1,6 +1,17 @@
-"""Exposure of a rendered image: gain, vignetting, shot and read noise; grayscale and infrared images."""
+"""Exposure of a rendered image: gain, vignetting, shot and read noise; grayscale and infrared images.
+
+The noise is that of the linear camera model of EMVA Standard 1288: the electrons of a pixel have the variance of their
+mean (shot noise) plus the square of the read noise, in electrons. Light 1 fills the pixel with ``full_well``
+electrons, and the gain scales the light before noise is added, as a longer exposure does. The Poisson distribution is
+replaced by the normal distribution of equal variance. Dark current and differences between pixels (DSNU, PRNU) are not
+modeled. Vignetting is a loss proportional to the squared distance from the principal point; it has no published source.
+
+Image bytes are sRGB (IEC 61966-2-1), luminance has the weights of ITU-R BT.709, gray those of ITU-R BT.601.
+"""
 
 from __future__ import annotations
+
+from typing import NamedTuple
 
 import numpy as np
 
@@ -11,9 +22,11 @@ from roboyard.geometry.arrays import F32, U8
 from roboyard.sensors.cameras.image_noise import draw_uint8_normals, uint8_normal_table
 
 AUTO_EXPOSURE_LUMINANCE = 0.18
+"""Mean linear luminance of an automatically exposed image: medium gray."""
 MAX_GAIN = 8.0
+"""Largest gain of automatic exposure; 1 / `MAX_GAIN` is the smallest."""
 PROJECTOR_WHITE_DISTANCE = 1.5
-"""Distance at which a white surface in the projector's light is white [m]."""
+"""Up to this distance a white surface in the light of the infrared projector is white in the image [m]."""
 
 
 def _make_srgb_to_linear() -> F32:
@@ -35,14 +48,14 @@ LINEAR_TO_SRGB = _make_linear_to_srgb()
 
 
 def compute_luminance(color: U8) -> F32:
-    """Linear luminance (h, w) of a image (h, w, 3), Rec. 709."""
+    """Return the linear luminance (h, w) of an image (h, w, 3), by ITU-R BT.709."""
     out = np.empty(color.shape[:2], np.float32)
     _luminance(color, SRGB_TO_LINEAR, out)
     return out
 
 
 def to_gray(color: U8) -> U8:
-    """Gray image (h, w) of a color image, as ITU-R 601 weighs it."""
+    """Return the gray image (h, w) of a color image, by ITU-R BT.601."""
     weighed = color.astype(np.uint32) @ np.array([19595, 38470, 7471], np.uint32)
     return ((weighed + 32768) >> 16).astype(np.uint8)
 
@@ -50,13 +63,13 @@ def to_gray(color: U8) -> U8:
 def apply_exposure(
     color: U8, camera_model: CameraModel, exposure: Exposure, noise: Noise, rng: np.random.Generator
 ) -> U8:
-    """Return the image after exposure and noise; the same array where nothing changes.
+    """Return the image after exposure and noise; the same array where neither changes it.
 
     Args:
         color: (h, w, 3) sRGB.
-        camera_model: Gives the optical center and the corners.
+        camera_model: Its principal point and corners determine the vignetting.
         exposure: Gain, vignetting, electrons.
-        noise: White noise of the final values, 0 … 1, as SDF has it.
+        noise: White noise of the final values, 0 … 1, as SDF defines it.
         rng: Draws the noise.
     """
     if _is_ideal(exposure, noise):
@@ -67,37 +80,29 @@ def apply_exposure(
         gain *= min(max(AUTO_EXPOSURE_LUMINANCE / max(mean, 1e-6), 1.0 / MAX_GAIN), MAX_GAIN)
     shot_noise = draw_uint8_normals(rng, color.shape) if exposure.full_well > 0.0 else _NO_NOISE
     white_noise = draw_uint8_normals(rng, color.shape) if noise.stddev > 0.0 else _NO_NOISE
-    out = np.empty_like(color)
     corner = (
         max(camera_model.cx, camera_model.width - 1 - camera_model.cx) ** 2
         + max(camera_model.cy, camera_model.height - 1 - camera_model.cy) ** 2
     )
-    _expose(
-        color,
-        SRGB_TO_LINEAR,
-        LINEAR_TO_SRGB,
-        uint8_normal_table(),
+    parameters = _ExposureParameters(
         gain,
         exposure.vignetting / max(corner, 1.0),
         camera_model.cx,
         camera_model.cy,
         exposure.full_well,
         exposure.read_noise,
-        shot_noise,
-        noise.mean,
-        noise.stddev,
-        white_noise,
-        out,
     )
+    out = np.empty_like(color)
+    _expose(color, _tone_tables(), parameters, _ImageNoise(shot_noise, noise.mean, noise.stddev, white_noise), out)
     return out
 
 
 def render_infrared(color: U8, depth: F32) -> U8:
-    """Infrared image (h, w): the scene's luminance in the light of a projector beside the camera, 1 / z².
+    """Return the infrared image (h, w): the scene's luminance in the light of a projector beside the camera, 1 / z².
 
     Args:
-        color: (h, w, 3) as the infrared camera would see it in colors.
-        depth: (h, w) [m]; 0: nothing there.
+        color: (h, w, 3) color image from the pose of the infrared camera.
+        depth: (h, w) [m]; 0: no surface.
     """
     illumination = np.where(
         depth > 0.0, np.minimum(1.0, (PROJECTOR_WHITE_DISTANCE / np.maximum(depth, 1e-3)) ** 2), 0.0
@@ -109,7 +114,7 @@ _NO_NOISE = np.zeros((1, 1, 1), np.uint8)
 
 
 def expect_exposure(exposure: Exposure, noise: Noise) -> None:
-    """Have the kernels compiled that `apply_exposure` calls with these arguments."""
+    """Announce the kernels that `apply_exposure` calls with these arguments, so that they are compiled in advance."""
     if not _is_ideal(exposure, noise):
         expect_kernels(_expose)
         if exposure.auto:
@@ -136,47 +141,49 @@ def _luminance(color: U8, srgb_to_linear: F32, out: F32) -> None:
             )
 
 
+class _ToneTables(NamedTuple):
+    """Linear light of each sRGB byte (256,), sRGB values of light (4096,), normal numbers of bytes (256,)."""
+
+    srgb_to_linear: F32
+    linear_to_srgb: F32
+    normal: F32
+
+
+class _ExposureParameters(NamedTuple):
+    """Gain, vignetting [1/px²], principal point [px], full well and read noise [electrons]."""
+
+    gain: float
+    vignetting: float
+    cx: float
+    cy: float
+    full_well: float
+    read_noise: float
+
+
+class _ImageNoise(NamedTuple):
+    """Random bytes (h, w, 3) of shot noise; mean, standard deviation and random bytes (h, w, 3) of white noise."""
+
+    shot: U8
+    mean: float
+    stddev: float
+    white: U8
+
+
+def _tone_tables() -> _ToneTables:
+    return _ToneTables(SRGB_TO_LINEAR, LINEAR_TO_SRGB, uint8_normal_table())
+
+
 def _example_expose() -> list[tuple[object, ...]]:
-    image = np.zeros((1, 1, 3), np.uint8)
-    return [
-        (
-            image,
-            SRGB_TO_LINEAR,
-            LINEAR_TO_SRGB,
-            uint8_normal_table(),
-            1.0,
-            0.0,
-            0.0,
-            0.0,
-            0.0,
-            0.0,
-            _NO_NOISE,
-            0.0,
-            0.0,
-            _NO_NOISE,
-            image,
-        )
-    ]
+    image, noise = np.zeros((1, 1, 3), np.uint8), _ImageNoise(_NO_NOISE, 0.0, 0.0, _NO_NOISE)
+    return [(image, _tone_tables(), _ExposureParameters(1.0, 0.0, 0.0, 0.0, 0.0, 0.0), noise, image)]
 
 
 @kernel(examples=_example_expose, error_model="numpy")
-def _expose(
-    color: U8,
-    srgb_to_linear: F32,
-    linear_to_srgb: F32,
-    normal_table: F32,
-    gain: float,
-    vignetting: float,
-    cx: float,
-    cy: float,
-    full_well: float,
-    read_noise: float,
-    shot_noise: U8,
-    noise_mean: float,
-    noise_stddev: float,
-    white_noise: U8,
-    out: U8,
-) -> None:
+def _expose(color: U8, tables: _ToneTables, exposure: _ExposureParameters, noise: _ImageNoise, out: U8) -> None:
+    """Write the exposed image (h, w, 3)."""
+    srgb_to_linear, linear_to_srgb, normal_table = tables
+    gain, vignetting, cx, cy, full_well, read_noise = exposure
+    shot_noise, noise_mean, noise_stddev, white_noise = noise
     height, width = color.shape[:2]
     for row in range(height):
         for column in range(width):

@@ -24,7 +24,7 @@ from roboyard.description.sensors import (
     camera_frames,
 )
 from roboyard.geometry import CameraModel
-from roboyard.grids.depth_registration import POINT_XYZRGB, make_organized_cloud, ray_slopes, register_depth
+from roboyard.grids.depth_registration import POINT_XYZRGB, make_organized_cloud, register_depth
 from roboyard.messages import msg
 from roboyard.messages.convert import image_to_msg, jpeg_to_msg, pose_stamped_to_msg, pose_to_msg
 from roboyard.messages.time import time_to_msg
@@ -401,7 +401,7 @@ class CameraMessages:
         time_ns: int,
     ) -> Any:
         if camera_model not in self._ray_slopes:
-            self._ray_slopes[camera_model] = ray_slopes(camera_model)
+            self._ray_slopes[camera_model] = camera_model.ray_slopes()
         points = make_organized_cloud(depth, self._ray_slopes[camera_model], color)
         height, width = points.shape
         names = ("x", "y", "z") if color is None else ("x", "y", "z", "rgb")
