@@ -84,7 +84,7 @@ def test_right_limbs_follow_left_limbs_by_half_a_cycle() -> None:
 @pytest.mark.parametrize("limb", [LEFT_ARM, RIGHT_ARM, LEFT_LEG, RIGHT_LEG])
 @given(st.floats(0.0, 2.0 * math.pi), st.floats(-1.2, 1.2), st.floats(0.1, 1.6))
 def test_limb_ik_reaches_targets_or_their_nearest_points(
-    limb: int, azimuth: float, elevation: float, far: float
+    limb: int, azimuth: float, elevation: float, extension: float
 ) -> None:
     before, orientations = UNIT_SKELETON.compute_part_poses(*load_builtin_clip("idle").pose_at(0.3))
     after = before.copy()
@@ -93,10 +93,10 @@ def test_limb_ik_reaches_targets_or_their_nearest_points(
     direction = np.array(
         [math.cos(elevation) * math.cos(azimuth), math.cos(elevation) * math.sin(azimuth), math.sin(elevation)]
     )
-    target = before[limb] + far * total * direction
+    target = before[limb] + extension * total * direction
     position_error = solve_two_bone_ik(UNIT_SKELETON.offsets, after, orientations, limb, tuple(target.tolist()))
     assert np.linalg.norm(after[limb + 2] - target) == pytest.approx(position_error, abs=1e-9)
-    expected_error = max((far - 0.9995) * total, abs(upper - lower) - far * total, 0.0)
+    expected_error = max((extension - 0.9995) * total, abs(upper - lower) - extension * total, 0.0)
     assert position_error == pytest.approx(expected_error, abs=2e-3 * total)
     for part in (limb, limb + 1):
         bone = after[part + 1] - after[part]

@@ -119,9 +119,9 @@ def test_object_is_grasped_carried_and_placed_at_its_goal(person: PersonAtTable)
 
 
 def test_impossible_hand_tasks_are_refused_with_a_reason(person: PersonAtTable) -> None:
-    far = person.play_clip("pick_up", (0.45, -0.3, TABLE + 0.03), grasp_object="part")
-    assert not far.succeeded
-    assert "from the right hand" in far.error_message
+    unreachable = person.play_clip("pick_up", (0.45, -0.3, TABLE + 0.03), grasp_object="part")
+    assert not unreachable.succeeded
+    assert "from the right hand" in unreachable.error_message
     empty_hand = person.play_clip("put_down", (0.45, 0.1, TABLE + 0.03), release=True)
     assert "holds no object" in str(empty_hand.error)
     unknown = person.play_clip("pick_up", (0.45, 0.1, TABLE + 0.03), grasp_object="thing")

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -184,6 +184,34 @@ def make_foot_states() -> Array:
     return foot_states
 
 
+class FootLockParameters(NamedTuple):
+    """Lengths of a person for foot locking.
+
+    Attributes:
+        height: Stature [m].
+        max_offset: Maximum offset of a foot on the ground from the clip; beyond it the foot makes a step [m].
+    """
+
+    height: float
+    max_offset: float
+
+
+class FootContacts(NamedTuple):
+    """What the clip says about the contacts of both feet with the ground.
+
+    Attributes:
+        left: Contact of the left foot in the clip (see `clip`).
+        right: Contact of the right foot.
+        follows_clip: Whether the clip decides about contacts; while it fades in, a foot on the ground stays there.
+        may_step: Whether feet may make corrective steps: only after the clip has faded in.
+    """
+
+    left: int
+    right: int
+    follows_clip: bool
+    may_step: bool
+
+
 @kernel(inline="always")
 def _raise_above_ground(ankle: Vec3, orientation: Quaternion, height: float) -> Vec3:
     """The ankle, raised where its sole would be below the ground."""
@@ -195,7 +223,8 @@ def _raise_above_ground(ankle: Vec3, orientation: Quaternion, height: float) -> 
 
 
 def _example_track_foot() -> Iterable[tuple[Any, ...]]:
-    yield (np.zeros(FOOT_STATE_SIZE), (0.0, 0.0, 0.0), (1.0, 0.0, 0.0, 0.0), 0, 0.02, 1.75, 0.1, True)
+    foot_pose = ((0.0, 0.0, 0.0), (1.0, 0.0, 0.0, 0.0))
+    yield (np.zeros(FOOT_STATE_SIZE), *foot_pose, 0, True, FootLockParameters(1.75, 0.1), 0.02)
 
 
 @kernel(examples=_example_track_foot)
@@ -204,23 +233,22 @@ def track_foot(
     ankle: Vec3,
     orientation: Quaternion,
     contact: int,
-    dt: float,
-    height: float,
-    max_offset: float,
     may_step: bool,
+    parameters: FootLockParameters,
+    dt: float,
 ) -> Vec3:
-    """Where the ankle goes [m].
+    """Compute the position of an ankle whose foot is held on the ground, follows the clip, or makes a step [m].
 
     Args:
-        foot_state: (`FOOT_STATE_SIZE`,) its state; written.
-        ankle: Where the pose has it, in the world; the ground is at 0 [m].
-        orientation: How the pose turns the foot.
-        contact: What of it is on the ground in the clip.
-        dt: Since the last call [s].
-        height: Stature [m].
-        max_offset: How far it may stand from its pose [m].
-        may_step: Whether it may make a step of its own, the other foot standing.
+        foot_state: (`FOOT_STATE_SIZE`,) state of the foot; updated.
+        ankle: Position of the ankle in the clip's pose, in the world; the ground is at height 0 [m].
+        orientation: Orientation of the foot in the clip's pose.
+        contact: Contact of the foot with the ground in the clip.
+        may_step: Whether the foot may make a corrective step, because the other foot is on the ground.
+        parameters: Of the person.
+        dt: Time since the last call [s].
     """
+    height, max_offset = parameters
     if foot_state[STEP_PROGRESS] >= 0.0:
         u = foot_state[STEP_PROGRESS] = min(foot_state[STEP_PROGRESS] + dt / STEP_DURATION, 1.0)
         remaining = 1.0 - u**3 * (10.0 - 15.0 * u + 6.0 * u * u)
@@ -266,21 +294,9 @@ def track_foot(
 def _example_lock_feet() -> Iterable[tuple[Any, ...]]:
     read_only = np.zeros((17, 3))
     read_only.flags.writeable = False
-    foot_states = np.zeros((2, FOOT_STATE_SIZE))
-    yield (
-        read_only,
-        np.zeros((17, 3)),
-        np.zeros((17, 4)),
-        np.zeros((2, 3)),
-        foot_states,
-        0,
-        0,
-        True,
-        True,
-        0.02,
-        1.75,
-        0.1,
-    )
+    poses, foot_states = (np.zeros((17, 3)), np.zeros((17, 4))), np.zeros((2, FOOT_STATE_SIZE))
+    contacts = FootContacts(0, 0, follows_clip=True, may_step=True)
+    yield (read_only, *poses, np.zeros((2, 3)), foot_states, contacts, FootLockParameters(1.75, 0.1), 0.02)
 
 
 @kernel(examples=_example_lock_feet)
@@ -290,29 +306,21 @@ def lock_feet(
     orientations: Array,
     ankles: Array,
     foot_states: Array,
-    left_contact: int,
-    right_contact: int,
-    follows_clip: bool,
-    is_faded_in: bool,
+    contacts: FootContacts,
+    parameters: FootLockParameters,
     dt: float,
-    height: float,
-    max_offset: float,
 ) -> None:
     """Hold both feet at their contact points, lower the pelvis where a leg is too short, and bend the knees.
 
     Args:
         offsets: (17, 3) of the skeleton [m].
-        positions: (17, 3) of the parts in the world [m]; written.
-        orientations: (17, 4) of the parts in the world; written.
-        ankles: (2, 3) where the clip has the ankles, left and right [m].
-        foot_states: (2, `FOOT_STATE_SIZE`) their state; written.
-        left_contact: What of the left foot is on the ground in the clip.
-        right_contact: Of the right foot.
-        follows_clip: Whether the clip decides about contacts; while it fades in, a foot on the ground stays there.
-        is_faded_in: Whether it has faded in: only then a foot may step by itself.
-        dt: Since the last call [s].
-        height: Stature [m].
-        max_offset: How far a foot may stand from its pose [m].
+        positions: (17, 3) of the parts in the world [m]; updated.
+        orientations: (17, 4) of the parts in the world; updated.
+        ankles: (2, 3) positions of the left and the right ankle in the clip's pose [m].
+        foot_states: (2, `FOOT_STATE_SIZE`) states of the feet; updated.
+        contacts: Of the feet in the clip.
+        parameters: Of the person.
+        dt: Time since the last call [s].
     """
     goals = np.empty((2, 3))
     max_leg_length = MAX_EXTENSION * (-offsets[LEFT_LEG + 1, 2] - offsets[LEFT_LEG + 2, 2])
@@ -320,19 +328,18 @@ def lock_feet(
     for k in range(2):
         foot, other = foot_states[k], foot_states[1 - k]
         leg = LEFT_LEG if k == 0 else RIGHT_LEG
-        contact = left_contact if k == 0 else right_contact
-        if not follows_clip and foot[FOOT_CONTACT] != LIFTED:
+        contact = contacts.left if k == 0 else contacts.right
+        if not contacts.follows_clip and foot[FOOT_CONTACT] != LIFTED:
             contact = int(foot[FOOT_CONTACT])
-        may_step = is_faded_in and other[STEP_PROGRESS] < 0.0 and other[FOOT_CONTACT] != LIFTED
+        may_step = contacts.may_step and other[STEP_PROGRESS] < 0.0 and other[FOOT_CONTACT] != LIFTED
         orientation = (
             orientations[leg + 2, 0],
             orientations[leg + 2, 1],
             orientations[leg + 2, 2],
             orientations[leg + 2, 3],
         )
-        goal = track_foot(
-            foot, (ankles[k, 0], ankles[k, 1], ankles[k, 2]), orientation, contact, dt, height, max_offset, may_step
-        )
+        ankle = (ankles[k, 0], ankles[k, 1], ankles[k, 2])
+        goal = track_foot(foot, ankle, orientation, contact, may_step, parameters, dt)
         squared_distance = (goal[0] - positions[leg, 0]) ** 2 + (goal[1] - positions[leg, 1]) ** 2
         if squared_distance < max_leg_length * max_leg_length:
             pelvis_drop = max(
@@ -389,6 +396,8 @@ class AnimationPlayer:
         self._fade_progress = 1.0
         self._fade_start_pose = clip.pose_at(0.0)
         self._foot_states = make_foot_states()
+        self._foot_lock_walking = FootLockParameters(self.height, MAX_FOOT_OFFSET_WALKING * self.height)
+        self._foot_lock_standing = FootLockParameters(self.height, MAX_FOOT_OFFSET_STANDING * self.height)
 
     @property
     def height(self) -> float:
@@ -437,25 +446,16 @@ class AnimationPlayer:
             for foot, orientation in zip(FEET, foot_orientations, strict=True):
                 orientations[foot] = orientation
         left_contact, right_contact = self.clip.foot_contacts_at(self.phase)
-        max_offset = (
-            MAX_FOOT_OFFSET_WALKING
-            if self.clip.travel_per_period or self.clip.yaw_per_period
-            else MAX_FOOT_OFFSET_STANDING
-        ) * self.height
-        follows_clip, is_faded_in = self._fade_progress > 0.5, self._fade_progress >= 1.0
+        is_moving = bool(self.clip.travel_per_period or self.clip.yaw_per_period)
         lock_feet(
             self.skeleton.offsets,
             positions,
             orientations,
             ankles,
             self._foot_states,
-            left_contact,
-            right_contact,
-            follows_clip,
-            is_faded_in,
+            FootContacts(left_contact, right_contact, self._fade_progress > 0.5, self._fade_progress >= 1.0),
+            self._foot_lock_walking if is_moving else self._foot_lock_standing,
             dt,
-            self.height,
-            max_offset,
         )
         if self.reach is not None and reach_progress > 0.0:
             limb = LEFT_ARM if self.reach.hand == "left" else RIGHT_ARM

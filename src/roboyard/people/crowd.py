@@ -10,13 +10,27 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
+from functools import cached_property
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from roboyard.compute import kernel
 from roboyard.config import parameter
 from roboyard.geometry.arrays import Array
+
+
+class ForceParameters(NamedTuple):
+    """The numbers of `CrowdSettings`, in the units given there, as the compiled model takes them."""
+
+    desired_speed: float
+    max_speed: float
+    relaxation_time: float
+    repulsion_acceleration: float
+    repulsion_range: float
+    person_radius: float
+    rear_weight: float
+    sideways_fraction: float
 
 
 @dataclass(frozen=True)
@@ -49,6 +63,11 @@ class CrowdSettings:
     rear_weight: float = parameter(0.2, low=0.0, high=1.0, doc="fraction of the repulsion for people behind")
     sideways_fraction: float = parameter(0.3, low=0.0, high=1.0, doc="fraction of the repulsion that acts to the right")
 
+    @cached_property
+    def force_parameters(self) -> ForceParameters:
+        """The settings as an argument of the compiled model."""
+        return ForceParameters(*(float(getattr(self, name)) for name in ForceParameters._fields))
+
 
 def compute_crowd_velocities(
     positions: Array, velocities: Array, goals: Array, obstacles: Array, dt: float, settings: CrowdSettings
@@ -61,47 +80,22 @@ def compute_crowd_velocities(
         goals: (n, 2) of the people [m]; they slow down there.
         obstacles: (k, 3) x, y and radius of other obstacles: robots and posts [m].
         dt: Step [s].
-        settings: Of the crowd.
+        settings: Parameters of the model.
     """
-    s = settings
-    return _compute_velocities(
-        positions,
-        velocities,
-        goals,
-        obstacles,
-        dt,
-        s.desired_speed,
-        s.max_speed,
-        s.relaxation_time,
-        s.repulsion_acceleration,
-        s.repulsion_range,
-        s.person_radius,
-        s.rear_weight,
-        s.sideways_fraction,
-    )
+    return _compute_velocities(positions, velocities, goals, obstacles, dt, settings.force_parameters)
 
 
 def _example_compute_velocities() -> Iterable[tuple[Any, ...]]:
     two = np.zeros((1, 2))
-    yield (two, two, two, np.zeros((1, 3)), 0.02, 1.2, 1.6, 0.5, 6.0, 0.35, 0.27, 0.2, 0.3)
+    yield (two, two, two, np.zeros((1, 3)), 0.02, CrowdSettings().force_parameters)
 
 
 @kernel(examples=_example_compute_velocities, error_model="numpy")
 def _compute_velocities(
-    positions: Array,
-    velocities: Array,
-    goals: Array,
-    obstacles: Array,
-    dt: float,
-    desired_speed: float,
-    max_speed: float,
-    relaxation_time: float,
-    repulsion_acceleration: float,
-    repulsion_range: float,
-    person_radius: float,
-    rear_weight: float,
-    sideways_fraction: float,
+    positions: Array, velocities: Array, goals: Array, obstacles: Array, dt: float, parameters: ForceParameters
 ) -> Array:
+    desired_speed, max_speed, relaxation_time, repulsion_acceleration = parameters[:4]
+    repulsion_range, person_radius, rear_weight, sideways_fraction = parameters[4:]
     n = len(positions)
     new_velocities = np.empty((n, 2))
     for i in range(n):
@@ -121,7 +115,7 @@ def _compute_velocities(
             dy = positions[i, 1] - (positions[j, 1] if j < n else obstacles[j - n, 1])
             distance = max(math.sqrt(dx * dx + dy * dy), 1e-6)
             dx, dy = dx / distance, dy / distance
-            cosine = -(dx * ex + dy * ey)  # the cosine of the angle under which it is seen
+            cosine = -(dx * ex + dy * ey)  # of the angle between the direction to the goal and the other
             weight = rear_weight + (1.0 - rear_weight) * 0.5 * (1.0 + cosine)
             repulsion = (
                 repulsion_acceleration * weight * math.exp((person_radius + other_radius - distance) / repulsion_range)
