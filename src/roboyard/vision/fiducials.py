@@ -11,7 +11,7 @@ import numpy as np
 from roboyard.errors import InputError
 from roboyard.geometry import SE3, CameraModel
 from roboyard.geometry.arrays import U8, Array
-from roboyard.vision.discs.ellipse import find_edge
+from roboyard.vision.discs.ellipse import EdgeRay, EdgeSearch, find_edge
 from roboyard.vision.opencv import opencv
 
 _FAMILIES = (
@@ -241,14 +241,14 @@ def _fit_side_line(image: U8, start: Array, end: Array, center: Array) -> Array 
     if normal @ (center - start) > 0.0:
         normal = -normal
     search_range = max(_SEARCH_RANGE, 0.05 * length)
-    edge, samples, points = np.zeros(2), np.zeros(200), []
+    search = EdgeSearch(-search_range, search_range, 0.25, 1.0)
+    samples, points = np.zeros(200), []
     for fraction in np.linspace(_END_MARGIN, 1.0 - _END_MARGIN, _SAMPLES_PER_SIDE):
         x, y = (float(value) for value in start + fraction * side)
-        find_edge(
-            image, x, y, float(normal[0]), float(normal[1]), -search_range, search_range, 0.25, 1.0, samples, edge
-        )
-        if edge[1] > 1.0:
-            points.append([x + edge[0] * normal[0], y + edge[0] * normal[1]])
+        ray = EdgeRay(x, y, float(normal[0]), float(normal[1]))
+        position, gradient = find_edge(image, ray, search, samples)
+        if gradient > 1.0:
+            points.append([x + position * normal[0], y + position * normal[1]])
     if len(points) < _SAMPLES_PER_SIDE // 2:
         return None
     inliers = np.array(points)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -123,53 +124,66 @@ def sample_bilinear(image: U8, x: float, y: float) -> float:
     return (1.0 - b) * above + b * below
 
 
+class EdgeRay(NamedTuple):
+    """A ray in an image.
+
+    Attributes:
+        x: Column of its start [px].
+        y: Row of its start [px].
+        dx: Direction along the columns, of length 1 together with `dy`.
+        dy: Direction along the rows.
+    """
+
+    x: float
+    y: float
+    dx: float
+    dy: float
+
+
+class EdgeSearch(NamedTuple):
+    """Where on a ray an edge is searched, and which one is taken.
+
+    Attributes:
+        start: Start of the search along the ray [px].
+        end: End of the search along the ray [px].
+        step: Distance of the samples [px].
+        first_fraction: The first edge with at least this fraction of the largest gradient is taken; 1: the steepest.
+    """
+
+    start: float
+    end: float
+    step: float
+    first_fraction: float
+
+
 def _edge_examples() -> list[tuple[object, ...]]:
-    return [
-        (np.zeros((2, 2), np.uint8), 0.0, 0.0, 1.0, 0.0, 1.0, 2.0, 1.0, 1.0, np.zeros(_MAX_EDGE_SAMPLES), np.zeros(2))
-    ]
+    ray, search = EdgeRay(0.0, 0.0, 1.0, 0.0), EdgeSearch(1.0, 2.0, 1.0, 1.0)
+    return [(np.zeros((2, 2), np.uint8), ray, search, np.zeros(_MAX_EDGE_SAMPLES))]
 
 
 @kernel(examples=_edge_examples, error_model="numpy")
-def find_edge(
-    image: U8,
-    x: float,
-    y: float,
-    dx: float,
-    dy: float,
-    search_start: float,
-    search_end: float,
-    step: float,
-    first_fraction: float,
-    values: Array,
-    edge: Array,
-) -> None:
-    """Find the position at which the level along a ray falls from light to dark.
+def find_edge(image: U8, ray: EdgeRay, search: EdgeSearch, values: Array) -> tuple[float, float]:
+    """Find the position at which the gray level along a ray falls from light to dark.
 
     Args:
-        image: Light where discs are.
-        x: Start of the ray [px].
-        y: [px].
-        dx: Direction, of length 1.
-        dy: Of length 1.
-        search_start: Start of the search along the ray [px].
-        search_end: End [px].
-        step: Between samples [px].
-        first_fraction: The first edge with at least this fraction of the largest gradient is taken; 1: the steepest
-            edge.
+        image: Image in which discs are light.
+        ray: The ray.
+        search: Where on the ray, and which edge.
         values: Buffer for samples.
-        edge: (2,) position along the ray [px] and gradient there [gray levels per pixel], written; 0 without an edge.
+
+    Returns:
+        Position along the ray [px] and gradient there [gray levels per pixel]; two zeros without an edge.
     """
-    edge[0], edge[1] = 0.0, 0.0
-    count = min(int((search_end - search_start) / step) + 3, _MAX_EDGE_SAMPLES)
+    count = min(int((search.end - search.start) / search.step) + 3, _MAX_EDGE_SAMPLES)
     for k in range(count):
-        distance = search_start + (k - 1) * step
-        values[k] = sample_bilinear(image, x + distance * dx, y + distance * dy)
+        distance = search.start + (k - 1) * search.step
+        values[k] = sample_bilinear(image, ray.x + distance * ray.dx, ray.y + distance * ray.dy)
     steepest = 0.0
     for k in range(1, count - 1):
         steepest = max(steepest, values[k - 1] - values[k + 1])
     if steepest <= 0.0:
-        return
-    threshold = first_fraction * steepest
+        return 0.0, 0.0
+    threshold = search.first_fraction * steepest
     for k in range(1, count - 1):
         slope = values[k - 1] - values[k + 1]
         before = values[k - 2] - values[k] if k > 1 else slope - 1e-9
@@ -177,9 +191,9 @@ def find_edge(
         if slope >= threshold and slope >= before and slope > after:
             curvature = before - 2.0 * slope + after
             shift = 0.5 * (before - after) / curvature if curvature < 0.0 else 0.0
-            edge[0] = search_start + (k - 1 + min(max(shift, -0.5), 0.5)) * step
-            edge[1] = slope / (2.0 * step)
-            return
+            position = search.start + (k - 1 + min(max(shift, -0.5), 0.5)) * search.step
+            return position, slope / (2.0 * search.step)
+    return 0.0, 0.0
 
 
 def _robust_fit_examples() -> list[tuple[object, ...]]:
@@ -255,21 +269,21 @@ def fit_rough_ellipse(
         Fraction of the rays with an edge on it; 0 if there is no ellipse.
     """
     points, weights, residuals = np.zeros((_ROUGH_RAYS, 2)), np.zeros(_ROUGH_RAYS), np.zeros(_ROUGH_RAYS)
-    edge_distances, edge, samples, found_distances = (
+    edge_distances, found_distances, samples = (
         np.zeros(_ROUGH_RAYS),
-        np.zeros(2),
+        np.zeros(_ROUGH_RAYS),
         np.zeros(_MAX_EDGE_SAMPLES),
-        np.zeros(_ROUGH_RAYS),
     )
+    search = EdgeSearch(0.5 * radius_min, 1.25 * radius_max + 1.0, 1.0, 0.5)
     count = 0
     for k in range(_ROUGH_RAYS):
         angle = 2.0 * math.pi * k / _ROUGH_RAYS
         dx, dy = math.cos(angle), math.sin(angle)
-        find_edge(image, x, y, dx, dy, 0.5 * radius_min, 1.25 * radius_max + 1.0, 1.0, 0.5, samples, edge)
-        if edge[1] >= min_gradient:
-            points[k, 0], points[k, 1], weights[k] = x + edge[0] * dx, y + edge[0] * dy, 1.0
-            edge_distances[k] = edge[0]
-            found_distances[count] = edge[0]
+        distance, gradient = find_edge(image, EdgeRay(x, y, dx, dy), search, samples)
+        if gradient >= min_gradient:
+            points[k, 0], points[k, 1], weights[k] = x + distance * dx, y + distance * dy, 1.0
+            edge_distances[k] = distance
+            found_distances[count] = distance
             count += 1
         elif k + 1 - count > _ROUGH_RAYS // 2:
             return 0.0
@@ -308,7 +322,7 @@ def refine_ellipse(image: U8, min_gradient: float, ellipse: Array, points: Array
     Returns:
         Whether the ellipse was confirmed.
     """
-    edge, samples, residuals, gradients = np.zeros(2), np.zeros(_MAX_EDGE_SAMPLES), np.zeros(RAYS), np.zeros(RAYS)
+    samples, residuals, gradients = np.zeros(_MAX_EDGE_SAMPLES), np.zeros(RAYS), np.zeros(RAYS)
     for iteration in range(2):
         c, s = math.cos(ellipse[4]), math.sin(ellipse[4])
         a, b = ellipse[2], ellipse[3]
@@ -325,10 +339,11 @@ def refine_ellipse(image: U8, min_gradient: float, ellipse: Array, points: Array
             nu, nv = nu / size, nv / size
             dx, dy = c * nu - s * nv, s * nu + c * nv
             px, py = ellipse[0] + c * a * u - s * b * v, ellipse[1] + s * a * u + c * b * v
-            find_edge(image, px, py, dx, dy, -search_range, search_range, 0.5, 0.7, samples, edge)
-            points[k, 0], points[k, 1] = px + edge[0] * dx, py + edge[0] * dy
-            gradients[searched_count] = edge[1]
-            weights[k] = edge[1] if edge[1] >= min_gradient else 0.0
+            search = EdgeSearch(-search_range, search_range, 0.5, 0.7)
+            distance, gradient = find_edge(image, EdgeRay(px, py, dx, dy), search, samples)
+            points[k, 0], points[k, 1] = px + distance * dx, py + distance * dy
+            gradients[searched_count] = gradient
+            weights[k] = gradient if gradient >= min_gradient else 0.0
             searched_count += 1
         median_gradient = np.median(gradients[:searched_count])
         inlier_distance = 0.3 + 0.6 * min_gradient / max(median_gradient, min_gradient)  # noise moves edges

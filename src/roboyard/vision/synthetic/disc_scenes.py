@@ -346,10 +346,11 @@ def paste_discs(
         is_free = all(math.hypot(pixel[0] - x, pixel[1] - y) > radius + r + 4.0 for x, y, r in occupied)
         if not (config.radius[0] <= radius <= config.radius[1] and is_free):
             continue
-        if not _paste_disc(out, light, camera_model, T, 0.5 * diameter, noise, rng, config, is_white=is_white):
+        disc = GroundTruthDisc(is_white, camera_model.project(T.translation), radius, T, diameter)
+        if not _paste_disc(out, light, camera_model, disc, noise, rng, config):
             continue
         occupied.append((float(pixel[0]), float(pixel[1]), radius))
-        discs.append(GroundTruthDisc(is_white, camera_model.project(T.translation), radius, T, diameter))
+        discs.append(disc)
     return DiscImage(out, tuple(discs))
 
 
@@ -387,12 +388,18 @@ def _sample_surface_pose(
 
 
 def _paste_disc(
-    out: U8, light: F32, camera_model: CameraModel, T: SE3, radius: float, noise: float, rng: np.random.Generator,
-    config: PasteConfig, *, is_white: bool,
-) -> bool:  # fmt: skip
+    out: U8,
+    light: F32,
+    camera_model: CameraModel,
+    disc: GroundTruthDisc,
+    noise: float,
+    rng: np.random.Generator,
+    config: PasteConfig,
+) -> bool:
     """Paste a disc in place; False if its contrast to the surroundings is too small."""
     cv2 = opencv()
-    u, v = (round(float(value)) for value in camera_model.project(T.translation))
+    T, radius = disc.T_camera_disc, 0.5 * disc.diameter
+    u, v = (round(float(value)) for value in disc.center)
     neighborhood = light[max(v - 30, 0) : v + 31, max(u - 30, 0) : u + 31].reshape(-1, 3)
     illumination = neighborhood.mean(axis=0) / config.background_albedo
     illumination = (
@@ -400,17 +407,18 @@ def _paste_disc(
     )  # half of a surface's color is attributed to the illumination
     radius_ratios = (1.0, float(rng.uniform(*config.mark_ratio)))
     paper, toner = float(rng.uniform(*WHITE)), float(rng.uniform(*BLACK))
-    colors = [np.clip(albedo * illumination, 0.0, 1.0) for albedo in ((paper, toner) if is_white else (toner, paper))]
+    albedos = (paper, toner) if disc.is_white else (toner, paper)
+    colors = [np.clip(albedo * illumination, 0.0, 1.0) for albedo in albedos]
     ring = disc_coverage(camera_model, T, 1.25 * radius)
-    disc = disc_coverage(camera_model, T, radius)
-    if ring is None or disc is None:
+    inside = disc_coverage(camera_model, T, radius)
+    if ring is None or inside is None:
         return False
     level = 255.0 * float(np.mean(colors[0])) ** (1.0 / GAMMA)
     ring_levels = out[ring.rows, ring.columns].astype(np.float64).mean(axis=2)
     is_edge = ring.alpha > 0.5
-    is_edge[disc.rows.start - ring.rows.start :, disc.columns.start - ring.columns.start :][
-        : disc.alpha.shape[0], : disc.alpha.shape[1]
-    ] &= disc.alpha < 0.5
+    is_edge[inside.rows.start - ring.rows.start :, inside.columns.start - ring.columns.start :][
+        : inside.alpha.shape[0], : inside.alpha.shape[1]
+    ] &= inside.alpha < 0.5
     if np.mean(np.abs(ring_levels[is_edge] - level) >= config.min_contrast) < 0.9:
         return False
     for ratio, color in zip(radius_ratios, colors, strict=True):
@@ -419,9 +427,9 @@ def _paste_disc(
             continue
         patch = replace(patch, alpha=cv2.GaussianBlur(patch.alpha, (0, 0), config.blur))
         patch.paint(light, (float(color[0]), float(color[1]), float(color[2])))
-    rows, columns = disc.rows, disc.columns
+    rows, columns = inside.rows, inside.columns
     pixel_values = 255.0 * np.clip(light[rows, columns], 0.0, 1.0) ** np.float32(1.0 / GAMMA)
-    alpha = cv2.GaussianBlur(disc.alpha, (0, 0), config.blur)[..., None]
+    alpha = cv2.GaussianBlur(inside.alpha, (0, 0), config.blur)[..., None]
     noisy_values = pixel_values + alpha * np.float32(noise) * rng.standard_normal(pixel_values.shape, dtype=np.float32)
     out[rows, columns] = np.clip(np.round(noisy_values), 0.0, 255.0).astype(np.uint8)
     return True
