@@ -94,7 +94,7 @@ def test_invalid_boards_and_images_are_refused() -> None:
             CalibrationBoard.parse(text)
     calibration_board = CalibrationBoard.parse(BOARDS[0])
     gray = np.full((120, 160), 120, np.uint8)
-    with pytest.raises(InputError, match="0 of 3 pictures"):
+    with pytest.raises(InputError, match="0 of 3 images"):
         calibrate_camera([gray] * 3, calibration_board)
     with pytest.raises(InputError, match="one size"):
         calibrate_camera([gray, gray[:100]], calibration_board)

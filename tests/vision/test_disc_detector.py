@@ -281,7 +281,7 @@ def test_disc_pairs_are_found_by_their_distance() -> None:
     (pair,) = find_disc_pairs(located, config)
     assert pair.distance == pytest.approx(0.052, abs=3e-4)
     assert pair.position == pytest.approx([0.0, 0.0, 0.5], abs=5e-4)
-    assert not find_disc_pairs(located, DiscConfig(distance=0.06, distance_tolerance=0.001))
+    assert not find_disc_pairs(located, DiscConfig(pair_distance=0.06, pair_distance_tolerance=0.001))
 
 
 def test_consensus_of_several_images_drops_outliers() -> None:
@@ -296,7 +296,7 @@ def test_consensus_of_several_images_drops_outliers() -> None:
         assert min(np.linalg.norm(true - one.mean, axis=1)) < 4e-4
     assert sorted(one.n_agreeing for one in found) == [4, 5]
     assert find_consensus([np.zeros((0, 3))] * 5) == []
-    with pytest.raises(InputError, match="looks"):
+    with pytest.raises(InputError, match="images must agree"):
         find_consensus(detections, min_agreeing=6)
 
 

@@ -72,5 +72,5 @@ def test_empty_images_give_no_tracks_and_bad_times_are_refused():
     for times in ([0.0], [0.1, 0.0], [0.0, np.nan]):
         with pytest.raises(InputError, match="times"):
             track_discs([np.zeros((1, 3)), np.zeros((1, 3))], times)
-    with pytest.raises(InputError, match="within"):
+    with pytest.raises(InputError, match="outlier_distance"):
         track_discs([], [], outlier_distance=0.0)

@@ -12,7 +12,7 @@ from roboyard.errors import InputError
 from roboyard.geometry import SE3, CameraModel
 from roboyard.geometry.arrays import U8, Array
 from roboyard.vision.discs.ellipse import EdgeRay, EdgeSearch, find_edge
-from roboyard.vision.opencv import opencv
+from roboyard.vision.opencv import opencv, to_gray
 
 _FAMILIES = (
     "4x4_50", "4x4_100", "4x4_250", "4x4_1000", "5x5_50", "5x5_100", "5x5_250", "5x5_1000", "6x6_50", "6x6_100",
@@ -110,7 +110,7 @@ def detect_fiducials(
     if camera_model is not None and camera_model.model != "plumb_bob":
         raise InputError(f"camera model {camera_model.model}", location="fiducials", valid="plumb_bob")
     cv2 = opencv()
-    gray = cv2.cvtColor(image, cv2.COLOR_RGB2GRAY) if image.ndim == 3 else np.ascontiguousarray(image)
+    gray = to_gray(image)
     corners, marker_ids, _ = cv2.aruco.ArucoDetector(aruco_dictionary(family)).detectMarkers(gray)
     # OpenCV's own refinements are disturbed by small cells of a marker (corner by corner), or are biased by half a
     # pixel off (AprilTag's).
@@ -210,7 +210,7 @@ _MAX_LINE_DISTANCE = 0.5
 
 
 def refine_quad_corners(image: U8, corners: Array) -> Array:
-    """Corners (4, 2) of a square that is light in ``image`` [px]; as they were given where a side has no clear edge.
+    """Refine the corners (4, 2) of a square that is light in ``image`` [px]; a side without a clear edge: as given.
 
     Args:
         image: (h, w), inverted for dark squares.

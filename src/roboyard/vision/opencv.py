@@ -1,4 +1,4 @@
-"""Import of OpenCV at its first use, restricted to one thread.
+"""Import of OpenCV at its first use, restricted to one thread, and the conversion of images to gray.
 
 With several threads the order of sums, and so their last bits, would vary from run to run; and OpenCV's import is slow.
 """
@@ -7,6 +7,10 @@ from __future__ import annotations
 
 from functools import cache
 from typing import Any
+
+import numpy as np
+
+from roboyard.geometry.arrays import U8
 
 
 @cache
@@ -17,3 +21,15 @@ def opencv() -> Any:
     cv2.setNumThreads(1)
     cv2.ocl.setUseOpenCL(False)
     return cv2
+
+
+def to_gray(image: U8) -> U8:
+    """Return the luminance of an image (h, w); a gray image is returned unchanged, as a contiguous array.
+
+    Args:
+        image: (h, w, 3) in RGB, or (h, w).
+    """
+    if image.ndim == 2:
+        return np.ascontiguousarray(image)
+    cv2 = opencv()
+    return np.asarray(cv2.cvtColor(image, cv2.COLOR_RGB2GRAY))

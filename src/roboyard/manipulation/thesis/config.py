@@ -110,7 +110,7 @@ class ThesisConfig:
             polarity=polarity,
             mode=mode,
             diameter_tolerance=within,
-            distance_tolerance=within,
+            pair_distance_tolerance=within,
             sensitivity=self.sensitivity,
         )
 

@@ -16,7 +16,7 @@ from roboyard.errors import ConfigError, InputError
 from roboyard.geometry import CameraModel
 from roboyard.geometry.arrays import U8, Array
 from roboyard.vision.fiducials import aruco_dictionary, fiducial_families
-from roboyard.vision.opencv import opencv
+from roboyard.vision.opencv import opencv, to_gray
 
 _BOARD_PATTERN = re.compile(r"(chessboard|charuco):(\d+)x(\d+):([\d.]+)mm(?::([\d.]+)mm)?(?::(\w+))?")
 _VALID_BOARDS = (
@@ -118,7 +118,7 @@ def detect_board_corners(image: U8, calibration_board: CalibrationBoard) -> tupl
         calibration_board: The board; a chessboard must be completely visible, a ChArUco board need not.
     """
     cv2 = opencv()
-    gray = cv2.cvtColor(image, cv2.COLOR_RGB2GRAY) if image.ndim == 3 else np.ascontiguousarray(image)
+    gray = to_gray(image)
     if calibration_board.kind == "chessboard":
         flags = cv2.CALIB_CB_ACCURACY | cv2.CALIB_CB_EXHAUSTIVE | cv2.CALIB_CB_NORMALIZE_IMAGE
         is_found, pixels = cv2.findChessboardCornersSB(
@@ -183,14 +183,14 @@ def calibrate_camera(images: Sequence[U8], calibration_board: CalibrationBoard) 
     if len(sizes) > 1:
         sizes_text = ", ".join(f"{w} x {h}" for h, w in sorted(sizes))
         raise InputError(
-            f"pictures of {sizes_text} pixels", location="camera calibration", valid="one size, one camera, one zoom"
+            f"images of {sizes_text} pixels", location="camera calibration", valid="one size, one camera, one zoom"
         )
     detections = [detect_board_corners(image, calibration_board) for image in images]
     used_images = [k for k, corners in enumerate(detections) if corners is not None]
     undetected_images = tuple(k for k, corners in enumerate(detections) if corners is None)
     if len(used_images) < MIN_IMAGES:
         raise InputError(
-            f"the board is detected in {len(used_images)} of {len(images)} pictures", location="camera calibration",
+            f"the board is detected in {len(used_images)} of {len(images)} images", location="camera calibration",
             valid=f"at least {MIN_IMAGES} with the board whole, sharp and of the stated size; 10 to 20 are good",
         )  # fmt: skip
     corner_sets = [corners for corners in detections if corners is not None]
@@ -205,7 +205,7 @@ def calibrate_camera(images: Sequence[U8], calibration_board: CalibrationBoard) 
     if max(tilts) < _MIN_TILT:
         raise InputError(
             f"the board is tilted by {math.degrees(max(tilts)):.1f}° at most", location="camera calibration",
-            valid="pictures with the board tilted by 20° to 50° in several directions",
+            valid="images with the board tilted by 20° to 50° in several directions",
         )  # fmt: skip
     k = [float(value) for value in np.ravel(distortion)[:5]]
     camera_model = CameraModel(

@@ -37,8 +37,12 @@ class DiscConfig(Config):
     diameter_tolerance: float = parameter(
         0.003, unit="m", low=0.0, high=10.0, doc="Largest error of the diameter, if depth is available."
     )
-    distance: float = parameter(0.052, unit="m", low=1e-4, high=10.0, doc="Distance between the centers of a pair.")
-    distance_tolerance: float = parameter(0.003, unit="m", low=0.0, high=10.0, doc="Largest error of that distance.")
+    pair_distance: float = parameter(
+        0.052, unit="m", low=1e-4, high=10.0, doc="Distance between the centers of a pair."
+    )
+    pair_distance_tolerance: float = parameter(
+        0.003, unit="m", low=0.0, high=10.0, doc="Largest error of that distance."
+    )
     sensitivity: float = parameter(
         0.7,
         low=0.0,
@@ -85,7 +89,7 @@ class DiscConfig(Config):
     RING_LEVEL,
 ) = range(10)
 N_INTERIOR_FIELDS = 10
-"""What `measure_interior` writes: see there."""
+"""Number of values that `measure_interior` writes; the constants above are their indices."""
 _RING_RANGE = 0.62, 0.86
 
 
@@ -129,12 +133,11 @@ def measure_interior(image: U8, ellipse: Array, weights: Array, interior: Array)
         image: Light where discs are.
         ellipse: (5,) center, semi-axes, angle.
         weights: (RAYS,) 0 where the outline has no edge: something may cover the ring there.
-        interior: (N_INTERIOR_FIELDS,) written: contrast of the ring to what lies just outside; standard deviation of
-            the ring; contrast
-            of the middle to the ring; place of the mark's weight from the ellipse's middle [px], two numbers; the
-            mark's size as a share of the disc's; share of the outline that is seen at which it is lighter inside;
-            weight of the mark that lies near the ring, as a share; spread of the mark along the ellipse's shorter
-            axis over that along its longer one; level of the ring.
+        interior: (N_INTERIOR_FIELDS,) written: contrast at the outline; contrast of the ring, as a standard deviation;
+            contrast of the center to the ring; offset of the mark's centroid from the center [px], two numbers; size of
+            the mark, as a fraction of the disc's; fraction of the visible outline at which the inside is lighter;
+            weight of the mark near the ring, as a fraction; aspect ratio of the mark, its extent along the minor axis
+            over that along the major axis; level of the ring.
     """
     x0, y0, a, b, angle = ellipse[0], ellipse[1], ellipse[2], ellipse[3], ellipse[4]
     c, s = math.cos(angle), math.sin(angle)
@@ -255,8 +258,12 @@ def _rejection_examples() -> list[tuple[object, ...]]:
 def compute_rejection_score(ellipse: Array, fit: Array, interior: Array, limits: DiscLimits) -> float:
     """Compute the root of the sum of squared deviations from a marked disc; infinite beyond a limit.
 
+    Other objects, such as the hole of a letter, a bolt or a bottle cap, deviate a little in several properties; a
+    partly hidden or blurred disc deviates much in one. Therefore squared deviations are added, in units at which a
+    single one would be accepted. The units were measured with images of `roboyard.vision.synthetic`.
+
     Args:
-        ellipse: (5,) middle, half axes, angle.
+        ellipse: (5,) center, semi-axes, angle.
         fit: (3,) as `refine_ellipse` writes it.
         interior: (N_INTERIOR_FIELDS,) as `measure_interior` writes it.
         limits: Limits of a disc.
@@ -479,9 +486,9 @@ def estimate_noise(channel: U8) -> float:
 def detect_discs(image: U8, config: DiscConfig | None = None) -> list[Disc]:
     """Detect marked discs, sorted by rejection score; their distance need not be known.
 
-    Places that edges vote for (`vote_radial_symmetry`) are looked at more closely: edges along rays from there, to
-    parts of a
-    pixel, an ellipse through those that agree (`refine_ellipse`), an even ring and a mark in it (`measure_interior`).
+    Candidates from radial symmetry votes (`vote_radial_symmetry`) are validated: edges along rays from there with
+    subpixel accuracy, an ellipse through those that agree (`refine_ellipse`), a uniform ring and a mark in it
+    (`measure_interior`).
 
     Args:
         image: (h, w, 3) or (h, w) bytes.

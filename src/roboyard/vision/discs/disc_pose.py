@@ -252,7 +252,7 @@ def find_disc_pairs(discs: Sequence[LocatedDisc], config: DiscConfig) -> list[Di
     pairs = []
     for one, two in combinations(discs, 2):
         distance = float(np.linalg.norm(one.position - two.position))
-        if abs(distance - config.distance) <= config.distance_tolerance:
+        if abs(distance - config.pair_distance) <= config.pair_distance_tolerance:
             center = 0.5 * (one.position + two.position)
             pairs.append(DiscPair(one, two, center, distance, 0.5 * (one.diameter + two.diameter)))
-    return sorted(pairs, key=lambda pair: abs(pair.distance - config.distance))
+    return sorted(pairs, key=lambda pair: abs(pair.distance - config.pair_distance))

@@ -52,9 +52,9 @@ def find_consensus(
     """
     if not (association_distance > 0.0 and outlier_distance > 0.0 and 1 <= min_agreeing <= max(len(detections), 1)):
         raise InputError(
-            f"reach {association_distance:g} m, within {outlier_distance:g} m, least {min_agreeing} of "
-            f"{len(detections)} looks",
-            valid="reach and within above 0, at least 1 look and at most as many as there are",
+            f"association_distance {association_distance:g} m, outlier_distance {outlier_distance:g} m, "
+            f"{min_agreeing} of {len(detections)} images must agree",
+            valid="distances above 0, at least 1 image and at most as many as there are",
         )
     rows = [np.atleast_2d(np.asarray(image, dtype=np.float64)) for image in detections]
     rows = [row for row in rows if row.size]
@@ -147,11 +147,13 @@ def track_discs(
     image_times = np.asarray(times, dtype=np.float64)
     if len(image_times) != len(detections) or not np.isfinite(image_times).all() or (np.diff(image_times) <= 0.0).any():
         raise InputError(
-            f"{len(image_times)} times of {len(detections)} looks", valid="as many, each later than the one before"
+            f"{len(image_times)} times of {len(detections)} images",
+            valid="one finite time per image, each later than the one before",
         )
     if not (max_speed > 0.0 and association_distance > 0.0 and outlier_distance > 0.0 and min_agreeing >= 1):
         raise InputError(
-            f"fastest {max_speed:g}, reach {association_distance:g}, within {outlier_distance:g}, least {min_agreeing}",
+            f"max_speed {max_speed:g} m/s, association_distance {association_distance:g} m, "
+            f"outlier_distance {outlier_distance:g} m, min_agreeing {min_agreeing}",
             valid="all above 0",
         )
     candidates: list[_TrackCandidate] = []

@@ -16,7 +16,7 @@ from roboyard.errors import InputError
 from roboyard.geometry.arrays import F32, I64, U8, Array
 from roboyard.vision.discs.annotation import RED, draw_text
 from roboyard.vision.discs.disc_detector import Disc, DiscConfig
-from roboyard.vision.opencv import opencv
+from roboyard.vision.opencv import opencv, to_gray
 
 _CANNY_THRESHOLD = 100.0
 """Upper threshold of Canny's edge detector."""
@@ -31,8 +31,7 @@ def detect_circles_hough(image: U8, config: DiscConfig) -> NDArray[np.float64]:
         image: (h, w, 3) in RGB, or (h, w).
         config: Radii and sensitivity: the fraction of a circle's edge that may be missing.
     """
-    cv2 = opencv()
-    gray = cv2.cvtColor(image, cv2.COLOR_RGB2GRAY) if image.ndim == 3 else image
+    cv2, gray = opencv(), to_gray(image)
     min_votes = max(4.0, (1.0 - config.sensitivity) * _TYPICAL_PERIMETER)
     circles = cv2.HoughCircles(
         gray, cv2.HOUGH_GRADIENT, dp=1.0, minDist=config.radius_min, param1=_CANNY_THRESHOLD, param2=min_votes,
@@ -43,8 +42,7 @@ def detect_circles_hough(image: U8, config: DiscConfig) -> NDArray[np.float64]:
 
 def detect_discs_hough(image: U8, config: DiscConfig) -> list[Disc]:
     """Detect circles of the right polarity with a mark, by gray levels in the center, in the ring and outside."""
-    cv2 = opencv()
-    gray = cv2.cvtColor(image, cv2.COLOR_RGB2GRAY) if image.ndim == 3 else image
+    gray = to_gray(image)
     sign = 1.0 if config.polarity == "white" else -1.0
     discs = []
     for x, y, radius in detect_circles_hough(image, config):
@@ -76,6 +74,11 @@ _MIN_PEAK_HEIGHT = 1e-6
 
 def imfindcircles(gray: U8, config: DiscConfig) -> Array:
     """Detect circles as MATLAB's function of this name: columns, rows, radii (n, 3) [px], the most votes first.
+
+    Every edge votes for the centers that its gradient points at, at all radii of a range. Centers are votes, as
+    fractions of a complete circle's, with enough prominence; the radius is where the mean gradient is largest
+    (MathWorks's description of the function; T. J. Atherton, D. J. Kerbyson, Image and Vision Computing 17, 1999;
+    H. K. Yuen and others, Image and Vision Computing 8, 1990).
 
     Args:
         gray: (h, w).
@@ -205,12 +208,14 @@ _PAIR_DISTANCE_OFFSET = 2.0  # [mm] that the thesis's code adds to the distance 
 class ThesisCamera:
     """The thesis's conversion of pixels to positions in its arm frame; the numbers hold for its own camera and mount.
 
+    Positions are in the thesis's arm frame: x to the right, y forward of the axis of its first joint, z up from the
+    ground.
+
     Attributes:
         focal: Focal length that converts pixels to millimeters [px].
         origin_mm: Position x, y of the camera in the arm's frame, and its height [mm].
         depth_pixel_map: a, b, c, d of the depth pixel u' = u + a u + b, v' = v + c v + d of a pixel u, v [px]; the
-            thesis
-            writes 0.1 (u - 130) and 0.1 (v - 60).
+            thesis writes 0.1 (u - 130) and 0.1 (v - 60).
     """
 
     focal: float = 530.0
@@ -223,7 +228,11 @@ class ThesisCamera:
             and self.focal > 0.0
             and np.isfinite([*self.origin_mm, *self.depth_pixel_map]).all()
         ):
-            raise InputError("a camera whose numbers make no sense", location="the thesis's camera", valid="focal > 0")
+            raise InputError(
+                "the numbers of the camera are not finite, or its focal length is not positive",
+                location="the thesis's camera",
+                valid="focal > 0",
+            )
 
     def depth_pixel(self, x: float, y: float) -> tuple[int, int]:
         """Return the column and row in the depth image for a pixel of the color image [px]."""
@@ -263,12 +272,15 @@ class ThesisDisc:
 def detect_discs_thesis(
     image: U8, depth: F32, config: DiscConfig, camera: ThesisCamera = THESIS_CAMERA
 ) -> list[ThesisDisc]:
-    """Detect discs, or midpoints of pairs, according to ``config.mode``.
+    """Detect discs, or midpoints of pairs, according to ``config.mode``, as a bachelor's thesis did.
+
+    The method (Westfälische Hochschule 2017): circles by `imfindcircles` at a fixed scale, a mark by its gray level,
+    depth at pixels shifted by a fixed rule, millimeters by one focal length.
 
     Args:
         image: (480, 640, 3) in RGB.
         depth: (480, 640) depth in the depth camera's pixels, not registered [m].
-        config: Polarity, mode, diameter, distance, their tolerances, sensitivity, radii.
+        config: Polarity, mode, diameter, pair distance, their tolerances, sensitivity, radii.
         camera: Conversion of pixels to the arm frame.
 
     Raises:
@@ -276,9 +288,9 @@ def detect_discs_thesis(
     """
     if image.shape[:2] != (480, 640) or depth.shape != (480, 640):
         raise InputError(
-            f"pictures of {image.shape[:2]} and {depth.shape} for the thesis's method", valid="480 rows, 640 columns"
+            f"images of {image.shape[:2]} and {depth.shape} for the thesis's method", valid="480 rows, 640 columns"
         )
-    gray = opencv().cvtColor(image, opencv().COLOR_RGB2GRAY) if image.ndim == 3 else image
+    gray = to_gray(image)
     discs = []
     for x, y, radius in imfindcircles(gray, config):
         center_level = int(gray[min(round(y), 479), min(round(x), 639)])
@@ -308,7 +320,7 @@ def _find_pairs(discs: list[ThesisDisc], depth: F32, config: DiscConfig, camera:
     pairs = []
     for one, two in combinations(discs, 2):
         distance = float(np.hypot(*(one.position - two.position)[:2])) + 1e-3 * _PAIR_DISTANCE_OFFSET
-        if not abs(distance - config.distance) < config.distance_tolerance:
+        if not abs(distance - config.pair_distance) < config.pair_distance_tolerance:
             continue
         pair = replace(
             one, pixel=0.5 * (one.pixel + two.pixel), radius=0.5 * (one.radius + two.radius), distance=distance,

@@ -30,10 +30,18 @@ from roboyard.vision.nodes.camera_subscriber import CameraImage, CameraSubscribe
 
 _PREDICTION_TIME = 4
 """Time for which the paths of moving discs are predicted and drawn [s]."""
-_TEXT_OPTIONS = ("polarity", "mode")
-_NUMBER_OPTIONS = (
-    "diameter", "diameter_tolerance", "distance", "distance_tolerance", "sensitivity", "radius_min", "radius_max",
-)  # fmt: skip
+_OPTIONS_OF_GOALS = {
+    "polarity": "polarity",
+    "mode": "mode",
+    "diameter": "diameter",
+    "diameter_tolerance": "diameter_tolerance",
+    "distance": "pair_distance",
+    "distance_tolerance": "pair_distance_tolerance",
+    "sensitivity": "sensitivity",
+    "radius_min": "radius_min",
+    "radius_max": "radius_max",
+}
+"""Field of the action's goal, and the option of `DiscConfig` that it overrides unless it is empty or 0."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -217,7 +225,7 @@ class DiscDetectorNode(Node[DiscDetectorNodeConfig]):
 
     def _request_config(self, goal: Any) -> DiscConfig:
         overrides: dict[str, Any] = {
-            name: getattr(goal, name) for name in _TEXT_OPTIONS + _NUMBER_OPTIONS if getattr(goal, name)
+            option: getattr(goal, name) for name, option in _OPTIONS_OF_GOALS.items() if getattr(goal, name)
         }
         if not 0.0 <= float(goal.timeout) <= 1000.0:
             raise InputError(f"timeout {goal.timeout:g} s", location=f"node {self.full_name}", valid="0 to 1000 s")
