@@ -21,8 +21,8 @@ from roboyard.simulation import Simulation
 
 
 def test_contact_with_the_ground_is_no_contact_episode() -> None:
-    floor = static_box("floor_tiles", (10, 10, 0.1), make_pose(z=-0.05))
-    for base in (ground_plane(), floor):
+    plate = static_box("plate", (10, 10, 0.1), make_pose(z=-0.05))
+    for base in (ground_plane(), plate):
         sim = Simulation(make_world(base))
         sim.add(rover_model(), "rover", make_pose(z=RIDE_HEIGHT + 0.1))
         sim.step(500)

@@ -10,7 +10,7 @@ from tests.harness.bus import BusHarness, Goal
 
 import roboyard as ry
 from roboyard.bringup.joint_groups import load_joint_groups
-from roboyard.description.model import Box, Collision, Cylinder, Inertial, Link, Model, Surface
+from roboyard.description.model import GROUND_PLUGIN, Box, Collision, Cylinder, Inertial, Link, Model, Surface
 from roboyard.geometry import SE3
 from roboyard.hardware import JointCommand
 from roboyard.kinematics.ik import PointingTarget, solve_ik
@@ -62,8 +62,9 @@ class Bench:
         T = PlanningScene.of(self.groups, "arm", tool=tool).T_world_base @ SE3.from_matrix(self.chain.forward(self.q))
         x, y, z = T.xyz
         pedestal = Box((0.2, 0.2, 0.02))
-        stand = Model("stand", (Link("stand", I, collisions=(Collision("top", pedestal, I),)),), static=True)
-        self.sim.add(stand, "ground_stand", SE3.from_xyz_rpy((x, y, z - height / 2 - 0.01)))
+        top = Link("stand", I, collisions=(Collision("top", pedestal, I),))
+        stand = Model("stand", (top,), static=True, plugins=(GROUND_PLUGIN,))
+        self.sim.add(stand, "stand", SE3.from_xyz_rpy((x, y, z - height / 2 - 0.01)))
         run.add_robot(name, nodes=("gripper",))
         joints = {one.name: one for one in self.sim.addresses(name).joints}
         for joint, value in zip(self.chain.joints, self.q, strict=True):

@@ -421,6 +421,14 @@ class Plugin:
     link: str | None = None
 
 
+GROUND_PLUGIN = Plugin(
+    "roboyard::Ground",
+    "roboyard-ground",
+    XmlElement("plugin", attributes=(("filename", "roboyard-ground"), ("name", "roboyard::Ground"))),
+)
+"""The plugin with which a static model declares that all its shapes are ground, such as a ramp or steps."""
+
+
 # -- models, worlds ----------------------------------------------------------------------------------------------------
 @dataclass(frozen=True, slots=True)
 class Frame:

@@ -193,9 +193,3 @@ COLLISION_BITS: Final = 1
 def scoped_name(*parts: str) -> str:
     """``model::link::collision``."""
     return SCOPE_SEPARATOR.join(parts)
-
-
-def is_ground_name(name: str) -> bool:
-    """Whether a model or link of this name is ground: the last part of the name starts with ``ground`` or ``floor``."""
-    last_part = name.rsplit(SCOPE_SEPARATOR, 1)[-1].lower()
-    return last_part.startswith(("ground", "floor"))

@@ -1,9 +1,9 @@
 """Contact points and contact episodes; every physics step is examined, so that a contact of one step counts.
 
-An episode is a time in which a model touches another one.  Contacts with the *ground* do not count: planes, terrain,
-and every shape of a model or link whose name starts with ``ground`` or ``floor``; wheels and feet stand on it all the
-time.  They do count for off-ground links, such as an arm's.  Contacts of the same pair less than `MAX_EPISODE_GAP`
-apart are one episode, so that bouncing counts once.
+An episode is a time in which a model touches another one.  Contacts with the *ground* do not count, because wheels and
+feet stand on it all the time: planes, terrain and floor slabs, as `roboyard.physics.compiler.ground` finds them.  They
+do count for off-ground links, such as an arm's.  Contacts of the same pair less than `MAX_EPISODE_GAP` apart are one
+episode, so that bouncing counts once.
 """
 
 from __future__ import annotations

@@ -39,7 +39,6 @@ from roboyard.physics.compiled_world import (
     VISUAL_AS_COLLISION_GROUP,
     VISUAL_CONTYPE,
     VISUAL_GROUP,
-    is_ground_name,
     scoped_name,
 )
 from roboyard.physics.compiler.assets import PLACEHOLDER_SIZE, MaterialStore, MeshStore, displayed_color
@@ -62,7 +61,6 @@ class GeomOwner:
     model_index: int
     link_name: str
     shape_name: str
-    is_ground: bool
     anisotropic_friction: AnisotropicFriction | None = None
 
 
@@ -103,10 +101,9 @@ class GeomBuilder:
             T_base_link: Where the link is in the body, or in the world for static geometry.
             is_static: It never moves: meshes are then taken apart instead of filled up.
         """
-        is_ground = is_ground_name(model_name) or is_ground_name(link.name)
         for collision in link.collisions:
             if collision.surface.collide:
-                self._add_collision(model_index, model_name, link, collision, body, T_base_link, is_static, is_ground)
+                self._add_collision(model_index, model_name, link, collision, body, T_base_link, is_static)
         has_no_collision = not any(collision.surface.collide for collision in link.collisions)
         for visual in link.visuals if self.with_visuals or has_no_collision else ():
             self._add_visual(model_index, model_name, link, visual, body, T_base_link, is_static, has_no_collision)
@@ -120,7 +117,6 @@ class GeomBuilder:
         body: mujoco.MjsBody | None,
         T_base_link: SE3,
         is_static: bool,
-        is_ground: bool,
     ) -> None:
         collision_name = scoped_name(model_name, link.name, collision.name)
         properties = make_contact_properties(collision.surface, self.contact_time)
@@ -140,7 +136,6 @@ class GeomBuilder:
         ):
             if self.with_visuals and not shape.is_collidable:
                 continue
-            is_terrain = shape.type in (mujoco.mjtGeom.mjGEOM_PLANE, mujoco.mjtGeom.mjGEOM_HFIELD)
             geom = self._add_geom(collision_name, shape, body, T_base_link @ collision.T_link_geom, is_visual=False)
             if shape.is_collidable:
                 geom.group = COLLISION_GROUP if shape.is_ray_visible else INVISIBLE_COLLISION_GROUP
@@ -151,11 +146,7 @@ class GeomBuilder:
             geom.friction, geom.condim, geom.priority = properties.friction, properties.condim, properties.priority
             if properties.solref is not None:
                 geom.solref = properties.solref
-            self.owners.append(
-                GeomOwner(
-                    geom.name, model_index, link.name, collision.name, is_ground or is_terrain, anisotropic_friction
-                )
-            )
+            self.owners.append(GeomOwner(geom.name, model_index, link.name, collision.name, anisotropic_friction))
 
     def _add_visual(
         self,
@@ -197,7 +188,7 @@ class GeomBuilder:
                     geom.material = self.material_store.add_material(
                         material, textured_mesh.pixels if textured_mesh and uses_mesh_texture else None
                     )
-            self.owners.append(GeomOwner(geom.name, model_index, link.name, f"visual {visual.name}", False))
+            self.owners.append(GeomOwner(geom.name, model_index, link.name, f"visual {visual.name}"))
 
     def _make_visual_shapes(self, visual: Visual, is_static: bool, location: str) -> list[GeomShape]:
         """Make the shapes of a visual; for rendering a mesh is split by its materials."""

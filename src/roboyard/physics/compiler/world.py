@@ -38,6 +38,7 @@ from roboyard.physics.compiler.contact_properties import (
     use_exact_contact_inertia,
 )
 from roboyard.physics.compiler.geoms import GeomBuilder, StaticBodyGrid
+from roboyard.physics.compiler.ground import declares_ground, find_ground_geoms
 from roboyard.physics.compiler.loop_joints import (
     CONNECT_TYPES,
     COUPLING_TYPES,
@@ -385,14 +386,17 @@ def _make_geom_tables(
     model: mujoco.MjModel, geom_builder: GeomBuilder, addresses: Sequence[ModelAddresses]
 ) -> GeomTables:
     model_index = np.full(model.ngeom, -1, np.int32)
-    is_ground, is_off_ground = np.zeros(model.ngeom, bool), np.zeros(model.ngeom, bool)
+    is_off_ground, is_static = np.zeros(model.ngeom, bool), np.zeros(model.ngeom, bool)
+    is_declared_ground = np.zeros(model.ngeom, bool)
     link_names, shape_names = [""] * model.ngeom, [""] * model.ngeom
+    entries = [item.entry for item in addresses]
+    declarations = [declares_ground(entry.model) for entry in entries]
     for owner in geom_builder.owners:
         geom = model.geom(owner.geom_name).id
-        model_index[geom], is_ground[geom] = owner.model_index, owner.is_ground
-        is_off_ground[geom] = (
-            owner.model_index >= 0 and owner.link_name in addresses[owner.model_index].entry.off_ground_links
-        )
+        entry = entries[owner.model_index]
+        model_index[geom] = owner.model_index
+        is_off_ground[geom] = owner.link_name in entry.off_ground_links
+        is_static[geom], is_declared_ground[geom] = entry.model.static, declarations[owner.model_index]
         link_names[geom], shape_names[geom] = owner.link_name, owner.shape_name
     anisotropic_geoms = (
         (model.geom(owner.geom_name).id, owner.anisotropic_friction, addresses[owner.model_index])
@@ -401,7 +405,7 @@ def _make_geom_tables(
     )
     return GeomTables(
         model_index,
-        is_ground,
+        find_ground_geoms(model, is_static, is_declared_ground),
         is_off_ground,
         tuple(link_names),
         tuple(shape_names),

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from roboyard.description import Box, Collision, Heightmap, Link, Material, Model, Plane, Visual, World
-from roboyard.description.model import PlacedModel
+from roboyard.description.model import GROUND_PLUGIN, PlacedModel
 from roboyard.description.shapes import InlineArray
 from roboyard.errors import InputError
 from roboyard.geometry import SE3
@@ -25,7 +25,8 @@ _LOW_COLOR, _HIGH_COLOR = np.array([0.42, 0.45, 0.42]), np.array([0.86, 0.80, 0.
 
 def terrain_model(terrain: Terrain) -> Model:
     """Return uneven ground as a model."""
-    return Model(TERRAIN_MODEL, (_heightmap_link(terrain) if terrain.smooth else _box_link(terrain),), static=True)
+    link = _heightmap_link(terrain) if terrain.smooth else _box_link(terrain)
+    return Model(TERRAIN_MODEL, (link,), static=True, plugins=(GROUND_PLUGIN,))
 
 
 def world_with_terrain(world: World, terrain: Terrain) -> World:
