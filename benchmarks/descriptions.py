@@ -296,7 +296,7 @@ def assembling(nightly: bool, folder: Path | None = None) -> dict[str, Any]:
             taken += 1
             loose = [placed.model for placed in one.found.models] if isinstance(one.found, World) else [one.found]
             moving = sum(moving_mass(model) for model in loose)
-            ours = float(sim.model.body_mass.sum())
+            ours = float(sim.world.model.body_mass.sum())
             if abs(ours - moving) > 1e-3 * max(moving, 1e-9):
                 lost += 1
                 details.append(f"mass: {one.name}: {ours:.6g} kg of {moving:.6g} kg")

@@ -68,11 +68,11 @@ class Bullet:
         self.p = pybullet
         self.client = pybullet.connect(pybullet.DIRECT)
         pybullet.setTimeStep(sim.timestep_ns * 1e-9)
-        pybullet.setGravity(*sim.model.opt.gravity)
-        self.model, self.data = sim.model, sim.data
+        pybullet.setGravity(*sim.world.model.opt.gravity)
+        self.model, self.data = sim.world.model, sim.world.data
         self.robot = -1
-        for body in range(sim.model.nbody):
-            if sim.model.body_weldid[body] == 0:
+        for body in range(sim.world.model.nbody):
+            if sim.world.model.body_weldid[body] == 0:
                 for geom in self._geoms(body):
                     pose = {
                         "basePosition": self.data.geom_xpos[geom],
@@ -135,8 +135,8 @@ class Bullet:
 
     def _robot(self, sim: Simulation) -> None:
         """The rover: everything that does not turn is the base, each wheel a link."""
-        model, data, p = sim.model, sim.data, self.p
-        placement = sim.addresses("rover")
+        model, data, p = sim.world.model, sim.world.data, self.p
+        placement = sim.world.addresses("rover")
         wheels = [int(model.jnt_bodyid[place.joint]) for place in placement.joints]
         rest = [body for body in placement.bodies if body not in wheels]
         heavy = max(rest, key=lambda body: model.body_mass[body])
@@ -226,8 +226,8 @@ def beams(nightly: bool) -> list[dict[str, Any]]:
 
 def _bullet_beams(sim: Simulation, lidar: Lidar, repeat: int) -> float:
     bullet = Bullet(sim)
-    origin = sim.data.site_xpos[lidar.site].copy()
-    directions = lidar.beams.directions @ sim.data.site_xmat[lidar.site].reshape(3, 3).T
+    origin = sim.world.data.site_xpos[lidar.site].copy()
+    directions = lidar.beams.directions @ sim.world.data.site_xmat[lidar.site].reshape(3, 3).T
     start = [origin.tolist()] * len(directions)
     # Bullet has no "leave out this robot" for a ray: begin outside of the housing, as is usual.
     start = (origin + 0.15 * directions).tolist()

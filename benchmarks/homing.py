@@ -58,7 +58,9 @@ class Ground:
         edges = (x, x + self.frame.extent[0], y, y + self.frame.extent[1])
         free = np.ones(self.frame.shape, dtype=bool)
         for height, grid in zip(HEIGHTS, maps, strict=True):
-            loose = make_floor_plan(simulation.model, height=height, resolution=0.1, bounds=edges, include_moving=True)
+            loose = make_floor_plan(
+                simulation.world.model, height=height, resolution=0.1, bounds=edges, include_moving=True
+            )
             free &= self._free(grid) & ~loose.occupied
         self.free = free
         self.clear = distance_transform(~free, 0.1)

@@ -86,7 +86,7 @@ def bullet_beams(sim: Simulation, lidar: Lidar, repeat: int) -> float:
     import pybullet as p
 
     client = p.connect(p.DIRECT)
-    model, data, kinds = sim.model, sim.data, mujoco.mjtGeom
+    model, data, kinds = sim.world.model, sim.world.data, mujoco.mjtGeom
     for geom in lidar.beams.target_geoms:
         size = model.geom_size[geom]
         if model.geom_type[geom] == int(kinds.mjGEOM_BOX):
@@ -135,7 +135,7 @@ def cut(sim: Simulation, lidar: Lidar) -> list[list[list[float]]]:
     import trimesh
 
     found: list[list[list[float]]] = []
-    model, data, kinds = sim.model, sim.data, mujoco.mjtGeom
+    model, data, kinds = sim.world.model, sim.world.data, mujoco.mjtGeom
     for geom in lidar.beams.target_geoms:
         size, kind = model.geom_size[geom], model.geom_type[geom]
         if kind == int(kinds.mjGEOM_BOX):
@@ -173,8 +173,8 @@ def plane_beams(sim: Simulation, lidar: Lidar, repeat: int) -> tuple[float, floa
 
     with contextlib.redirect_stdout(io.StringIO()):  # it says which window systems it misses
         import irsim
-    turn = sim.data.site_xmat[lidar.site].reshape(3, 3)
-    x, y = sim.data.site_xpos[lidar.site][:2].tolist()
+    turn = sim.world.data.site_xmat[lidar.site].reshape(3, 3)
+    x, y = sim.world.data.site_xpos[lidar.site][:2].tolist()
     spec, heading = lidar.spec, math.atan2(turn[1, 0], turn[0, 0])
     middle, span = 0.5 * (spec.angle_max + spec.angle_min), spec.angle_max - spec.angle_min
     sensor = {"type": "lidar2d", "range_min": 0, "range_max": spec.range_max, "angle_range": span,

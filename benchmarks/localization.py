@@ -28,7 +28,6 @@ from roboyard.localization.amcl import Amcl, AmclConfig, FreeSpace, SensorModel,
 from roboyard.localization.kalman import NAMES, Fusion, FusionConfig, Measurement, moved
 from roboyard.mapping import Scan
 from roboyard.messages.convert import pose_to_se2
-from roboyard.physics.world import set_planar_pose
 from roboyard.scenarios import load_scenario, run_scenario
 from roboyard.scenarios.assembly import build_run
 from roboyard.scenarios.batch.statistics import wilson_interval
@@ -62,7 +61,7 @@ class Place:
             self.simulation, height=0.24375, resolution=resolution, interior_points=[(0.0, 0.0)]
         )
         plans = [
-            make_floor_plan(self.simulation.model, height=h, include_moving=True, excluded_models=("rover",))
+            make_floor_plan(self.simulation.world.model, height=h, include_moving=True, excluded_models=("rover",))
             for h in (0.1, 0.24)
         ]
         low = np.min([plan.origin for plan in plans], axis=0)
@@ -71,7 +70,11 @@ class Place:
         solid = np.logical_or(
             *(
                 make_floor_plan(
-                    self.simulation.model, height=h, include_moving=True, excluded_models=("rover",), bounds=bounds
+                    self.simulation.world.model,
+                    height=h,
+                    include_moving=True,
+                    excluded_models=("rover",),
+                    bounds=bounds,
                 ).occupied
                 for h in (0.1, 0.24)
             )
@@ -89,7 +92,7 @@ class Place:
 
     def ranges(self, pose: SE2) -> np.ndarray:
         """What the lidar sees, without noise."""
-        set_planar_pose(self.simulation, "rover", pose)
+        self.simulation.world.set_planar_pose("rover", pose)
         return self.lidar.cast().copy()
 
     def scan(self, pose: SE2, odometry: SE2, time_ns: int, rng: np.random.Generator) -> Scan:

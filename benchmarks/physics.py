@@ -249,7 +249,7 @@ def pictures(folder: Path) -> None:
         for links, style in ((1, "-"), (2, ":")):
             sim = mechanics.make_simulation(settings)
             sim.add(mechanics.make_pendulum(n_links=links), "pendulum")
-            sim.data.qpos[:links] = 2.0
+            sim.world.data.qpos[:links] = 2.0
             course = mechanics.record_energy(sim, 10.0)
             span = links * (links + 1) * MASS * GRAVITY * mechanics.PENDULUM_LENGTH
             label = f"{'double ' if links > 1 else ''}pendulum, {settings.timestep * 1e3:g} ms"

@@ -62,7 +62,7 @@ def going(rate: float = 1.0) -> Iterator[tuple[Run, View]]:
     """A rover with its lidar and crates about it, on a thread of its own, and the view."""
     with Run("arena", record=False) as run, View(0) as view:
         run.add_robot("rover")
-        crate, bodies = load_model(CRATE), sum(run.simulation.model.body_jntnum > 0)
+        crate, bodies = load_model(CRATE), sum(run.simulation.world.model.body_jntnum > 0)
         for k in range(max(0, BODIES - int(bodies))):
             run.add_object(crate, f"crate{k}", pose=(-3.0 + 0.5 * (k % 12), -3.0 + 0.5 * (k // 12), 0.11, 0, 0, 0))
         control = RunControl(real_time_factor=rate)

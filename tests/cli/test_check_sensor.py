@@ -19,7 +19,7 @@ class Reading:
 class Good(SimulatedSensor[Reading]):
     kind = "height"
     def measure(self, time_ns, elapsed_ns):
-        return Reading(time_ns, float(self.context.data.site_xpos[self.site][2]))
+        return Reading(time_ns, float(self.context.world.data.site_xpos[self.site][2]))
 
 class Late(Good):
     def measure(self, time_ns, elapsed_ns):

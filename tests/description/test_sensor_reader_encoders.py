@@ -146,8 +146,8 @@ def test_encoder_resolution_quantizes_the_joint_position(steps: int) -> None:
     text = write_encoder(f"<joint>left</joint><resolution>{steps}</resolution>")
     simulation = Simulation(World("nowhere"))
     simulation.add(load_model(urdf(BODIES + JOINTS + write_gazebo_block("a", text))), "r")
-    simulation.data.qpos[-2:] = 2.345
-    simulation.instant.mark_changed()
+    simulation.world.data.qpos[-2:] = 2.345
+    simulation.world.mark_changed()
     left, right = simulation.hardware("r").read().position
     step = 2 * np.pi / steps
     assert right == 2.345

@@ -252,9 +252,9 @@ def simulate_centers_of_mass(model: Model, seconds: float) -> dict[str, np.ndarr
     simulation.step(round(seconds / (simulation.timestep_ns * 1e-9)))
     centers = {}
     for link in model.links:
-        link_addresses = simulation.addresses("m").links[link.name]
+        link_addresses = simulation.world.addresses("m").links[link.name]
         if link.inertial is not None and link_addresses.body:
-            centers[link.name] = np.array(simulation.data.xipos[link_addresses.body])
+            centers[link.name] = np.array(simulation.world.data.xipos[link_addresses.body])
     simulation.close()
     return centers
 

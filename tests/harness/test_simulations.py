@@ -38,7 +38,7 @@ def trajectory(simulation: Simulation) -> list[bytes]:
     for _ in range(40):
         simulation.step(7)
         readings = hardware.read()
-        rows += [simulation.data.qpos.tobytes(), simulation.data.qvel.tobytes(), readings.effort.tobytes()]
+        rows += [simulation.world.data.qpos.tobytes(), simulation.world.data.qvel.tobytes(), readings.effort.tobytes()]
         rows += [readings.position.tobytes(), readings.velocity.tobytes()]
         rows += [repr(sensor.read()).encode() for sensor in simulation.sensors("rover")]
     return [*rows, repr(simulation.contact_episodes()).encode(), repr(simulation.ground_truth("crate")).encode()]
@@ -59,7 +59,7 @@ def disturb(simulation: Simulation, kind: str, steps: int) -> None:
     elif kind == "power":
         simulation.faults.start("battery", PowerFault("rover"))
     elif kind == "throw":
-        simulation.data.qvel[:] = 0.3
+        simulation.world.data.qvel[:] = 0.3
     for _ in range(steps):
         simulation.step(7)
         for sensor in simulation.sensors("rover"):

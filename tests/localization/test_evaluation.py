@@ -17,7 +17,6 @@ from roboyard.geometry import SE2
 from roboyard.localization.evaluation import LocalizationMetrics
 from roboyard.messages import msg
 from roboyard.messages.convert import make_header, odometry_to_msg, pose_to_msg
-from roboyard.physics.world import set_planar_pose
 from roboyard.scenarios import load_scenario, run_scenario
 from roboyard.scenarios.assembly import build_run
 from roboyard.scenarios.ground_truth import ground_truth_map
@@ -62,7 +61,7 @@ def test_carried_robot_keeps_its_wheels_still() -> None:
         run.run_for(0.5)
         before = rover.hardware.read().position.copy()
         height = rover.truth.pose.z
-        set_planar_pose(run.simulation, "rover", SE2(3.0, -2.0, 1.0))
+        run.simulation.world.set_planar_pose("rover", SE2(3.0, -2.0, 1.0))
         now = SE2.from_se3(rover.truth.pose)
         assert now.almost_equal(SE2(3.0, -2.0, 1.0))
         assert rover.truth.pose.z == pytest.approx(height)
@@ -71,7 +70,7 @@ def test_carried_robot_keeps_its_wheels_still() -> None:
         assert SE2.from_se3(rover.truth.pose).almost_equal(now, 1e-3)  # it stands where it was put
         assert rover.truth.pose.z == pytest.approx(height, abs=1e-3)
         with pytest.raises(InputError, match="cannot be moved"):
-            set_planar_pose(run.simulation, "ground", SE2.identity())
+            run.simulation.world.set_planar_pose("ground", SE2.identity())
 
 
 def test_carry_fault_needs_a_robot(tmp_path) -> None:

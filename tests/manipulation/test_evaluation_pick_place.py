@@ -14,7 +14,6 @@ from roboyard.geometry import SE3
 from roboyard.manipulation.evaluation.pick_place import PickPlaceMetrics
 from roboyard.messages import msg
 from roboyard.messages.convert import point_to_msg, pose_to_msg
-from roboyard.physics.world import set_pose
 from roboyard.scenarios.assembly import build_run
 from roboyard.scenarios.loading import load_scenario
 from roboyard.scenarios.resolve import resolve_scenario
@@ -188,7 +187,7 @@ def test_supply_puts_placed_objects_back(tmp_path: Path) -> None:
         with build_run(resolve_scenario(load_scenario(tmp_path / "it.yaml")), record=False) as run:
             run.run_for(0.5)
             other = run.simulation.ground_truth("object_2").T_world_base.xyz
-            set_pose(run.simulation, "object_1", SE3.from_xyz_rpy((0.2, -0.3, 0.0)))
+            run.simulation.world.set_pose("object_1", SE3.from_xyz_rpy((0.2, -0.3, 0.0)))
             run.run_for(0.9)
             assert run.simulation.ground_truth("object_1").T_world_base.y < 0.0, "it has not rested long enough"
             run.run_for(1.0)

@@ -20,7 +20,6 @@ from roboyard.description import load_model
 from roboyard.geometry import SE3
 from roboyard.messages import action, msg, srv
 from roboyard.messages.convert import make_header
-from roboyard.physics.world import free_joint_addresses
 from roboyard.simulation import Simulation
 
 HEIGHT, FLOOR, AXIS = 0.045, 0.032, 0.024
@@ -107,9 +106,9 @@ class SkillCell(ArmCell):
     def move_thing(self, k: int, xyz: tuple[float, float, float]) -> None:
         """Put a thing elsewhere, as somebody would whom nobody feels."""
         simulation = self.run.simulation
-        first, speed = free_joint_addresses(simulation, f"disc_{k}")
-        simulation.data.qpos[first : first + 7] = (*xyz, 1.0, 0.0, 0.0, 0.0)
-        simulation.data.qvel[speed : speed + 6] = 0.0
+        first, speed = simulation.world.free_joint(f"disc_{k}")
+        simulation.world.data.qpos[first : first + 7] = (*xyz, 1.0, 0.0, 0.0, 0.0)
+        simulation.world.data.qvel[speed : speed + 6] = 0.0
 
     def wait_for_phase(self, skill: str, phase: str) -> None:
         """Run until a skill comes to a phase."""

@@ -37,7 +37,9 @@ def with_person(timestep: float = 0.001) -> Simulation:
 
 
 def move_body(sim: Simulation, displacement: tuple[float, float, float], seconds: float) -> None:
-    sim.compliant_bodies.move_to("anna", sim.data.mocap_pos + displacement, sim.data.mocap_quat.copy(), seconds)
+    sim.world.compliant_bodies.move_to(
+        "anna", sim.world.data.mocap_pos + displacement, sim.world.data.mocap_quat.copy(), seconds
+    )
 
 
 # -- size and weight ---------------------------------------------------------------------------------------------------
@@ -161,10 +163,10 @@ def test_impact_momentum_goes_into_the_yielding_part_and_back() -> None:
     furthest = 0.0
     for _ in range(60):
         sim.step(50)
-        furthest = max(furthest, float(-(sim.data.mocap_pos[row, 0] - top[0])))
+        furthest = max(furthest, float(-(sim.world.data.mocap_pos[row, 0] - top[0])))
     assert 0.01 < furthest < 0.2
     assert sim.ground_truth("ball").pose.xyz[0] > top[0] + 0.1  # thrown back
-    assert np.linalg.norm(sim.data.mocap_pos[row] - np.asarray(top)) < 0.2 * furthest
+    assert np.linalg.norm(sim.world.data.mocap_pos[row] - np.asarray(top)) < 0.2 * furthest
 
 
 def test_two_contacts_of_one_body_divide_their_force() -> None:
@@ -178,7 +180,7 @@ def test_two_contacts_of_one_body_divide_their_force() -> None:
         largest = 0.0
         for _ in range(200):
             sim.step()
-            largest = max(largest, float(np.linalg.norm(sim.compliant_bodies.forces("anna")["left_forearm"])))
+            largest = max(largest, float(np.linalg.norm(sim.world.compliant_bodies.forces("anna")["left_forearm"])))
         forces.append(largest)
     assert forces[1] == pytest.approx(forces[0], rel=0.1)
 
@@ -186,12 +188,12 @@ def test_two_contacts_of_one_body_divide_their_force() -> None:
 # -- leading -----------------------------------------------------------------------------------------------------------
 def test_kinematic_links_move_straight_to_their_targets() -> None:
     sim = with_person()
-    start = sim.data.mocap_pos.copy()
+    start = sim.world.data.mocap_pos.copy()
     move_body(sim, (1.0, 0.0, 0.0), 0.5)
     sim.step(250)
-    assert np.allclose(sim.data.mocap_pos, start + np.array([0.5, 0.0, 0.0]), atol=1e-12)
+    assert np.allclose(sim.world.data.mocap_pos, start + np.array([0.5, 0.0, 0.0]), atol=1e-12)
     sim.step(500)
-    assert np.allclose(sim.data.mocap_pos, start + np.array([1.0, 0.0, 0.0]), atol=1e-12)
+    assert np.allclose(sim.world.data.mocap_pos, start + np.array([1.0, 0.0, 0.0]), atol=1e-12)
     assert np.allclose(sim.ground_truth("anna").pose.xyz, start[0] + [1.0, 0.0, 0.0])
 
 
@@ -209,7 +211,7 @@ def test_kinematic_links_survive_added_models_and_saved_states() -> None:
             sim.step(77)
             sim.load_state(saved)
         sim.step(400)
-        runs.append((sim.data.mocap_pos.tobytes(), np.asarray(sim.ground_truth("ball").pose.xyz).tobytes()))
+        runs.append((sim.world.data.mocap_pos.tobytes(), np.asarray(sim.ground_truth("ball").pose.xyz).tobytes()))
     assert runs[0] == runs[1] == runs[2]
     assert np.frombuffer(runs[0][1])[0] > 0.5  # it was pushed
 
@@ -218,9 +220,9 @@ def test_links_that_cannot_be_kinematic_are_refused() -> None:
     sim = with_person()
     sim.add(make_ball(), "ball", SE3(translation=(3.0, 0.0, 0.0)))
     with pytest.raises(UnknownNameError, match="anna"):
-        sim.compliant_bodies.move_to("ball", np.zeros((1, 3)), np.zeros((1, 4)), 1.0)
+        sim.world.compliant_bodies.move_to("ball", np.zeros((1, 3)), np.zeros((1, 4)), 1.0)
     with pytest.raises(InputError, match="each of 17 links"):
-        sim.compliant_bodies.move_to("anna", np.zeros((1, 3)), np.zeros((1, 4)), 1.0)
+        sim.world.compliant_bodies.move_to("anna", np.zeros((1, 3)), np.zeros((1, 4)), 1.0)
     with pytest.raises(InputError, match="finite"):
         move_body(sim, (math.nan, 0.0, 0.0), 1.0)
     with pytest.raises(ConfigError, match="positive"):
@@ -257,7 +259,7 @@ def test_renderers_show_the_skin_at_the_body_pose() -> None:
     move_body(sim, (0.0, 1.0, 0.0), 0.01)
     sim.step(20)
     scene = sim.visual_scene()
-    assert np.allclose(scene.data.mocap_pos, sim.data.mocap_pos)
+    assert np.allclose(scene.data.mocap_pos, sim.world.data.mocap_pos)
     camera = look_at((3.0, 1.0, 1.2), (0.0, 1.0, 1.2), fov_y=0.5)
     with RayRenderer(scene.model, 60, 60) as renderer:
         image = renderer.render(scene.data, camera).astype(int)
@@ -279,7 +281,7 @@ def test_contact_forces_agree_in_worlds_solved_by_mujoco() -> None:
         largest = 0.0
         for _ in range(400):
             sim.step()
-            largest = max(largest, float(np.linalg.norm(sim.compliant_bodies.forces("anna")["head"])))
+            largest = max(largest, float(np.linalg.norm(sim.world.compliant_bodies.forces("anna")["head"])))
         return largest
 
     assert force(12) == pytest.approx(force(0), rel=1e-3)

@@ -16,9 +16,9 @@ from roboyard.people import BodyDimensions, Skeleton
 from roboyard.people.clip_library import find_clip
 from roboyard.people.crowd import CrowdSettings, compute_crowd_velocities
 from roboyard.people.person import Person, PersonActivity
-from roboyard.people.walking_path import PersonGoalError
+from roboyard.people.walking import PersonGoalError
 from roboyard.simulation import Simulation
-from roboyard.simulation.walking_map import WalkingMap
+from roboyard.simulation.walking_map import make_walking_map
 
 Array = NDArray[np.float64]
 DT = 0.05
@@ -92,8 +92,8 @@ def test_crowd_model_is_invariant_to_rotation_and_position(angle: float, x: floa
 
 
 def test_nearest_obstacles_agree_with_brute_force() -> None:
-    walking_map = WalkingMap(
-        Simulation(make_world(static_box("wall", (0.2, 6.0, 2.0), SE3(translation=(2.0, 0.0, 1.0)))))
+    walking_map = make_walking_map(
+        Simulation(make_world(static_box("wall", (0.2, 6.0, 2.0), SE3(translation=(2.0, 0.0, 1.0))))).world.model
     )
     nearest = walking_map.nearest_obstacle((1.2, 0.3))
     assert nearest == pytest.approx((1.9, 0.3), abs=0.08)

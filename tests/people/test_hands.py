@@ -145,11 +145,11 @@ def test_hand_over_releases_only_when_the_object_is_pulled(person: PersonAtTable
     person.run_for(5.0)
     assert not goal.done()
     np.testing.assert_allclose(person.part.translation, target, atol=0.01)  # held out, still
-    model = person.simulation.model
-    first_dof = int(model.body_dofadr[person.simulation.addresses("part").links["body"].body])
+    model = person.simulation.world.model
+    first_dof = int(model.body_dofadr[person.simulation.world.addresses("part").links["body"].body])
     for _ in range(10):  # a pull
-        person.simulation.data.qvel[first_dof + 1] -= 0.5
-        person.simulation.instant.mark_changed()
+        person.simulation.world.data.qvel[first_dof + 1] -= 0.5
+        person.simulation.world.mark_changed()
         person.run_for(0.01)
     person.wait_for(goal, timeout=40.0)
     assert goal.succeeded, goal.error_message
@@ -161,10 +161,10 @@ def test_grasp_constraint_yields_above_its_maximum_force_only(person: PersonAtTa
     person.run_for(1.0)
     grasps = person.simulation.grasps
     assert np.linalg.norm(grasps.force("anna", "right_hand")) < 1.0  # its weight is borne besides
-    model = person.simulation.model
-    first_dof = int(model.body_dofadr[person.simulation.addresses("part").links["body"].body])
-    person.simulation.data.qvel[first_dof] = 3.0
-    person.simulation.instant.mark_changed()
+    model = person.simulation.world.model
+    first_dof = int(model.body_dofadr[person.simulation.world.addresses("part").links["body"].body])
+    person.simulation.world.data.qvel[first_dof] = 3.0
+    person.simulation.world.mark_changed()
     peak = 0.0
     for _ in range(100):
         person.simulation.step(1)
@@ -179,10 +179,10 @@ def test_saved_grasp_continues_bit_for_bit(person: PersonAtTable) -> None:
     simulation = person.simulation
     saved = simulation.save_state()
     simulation.step(200)
-    first = np.array(simulation.data.qpos)
+    first = np.array(simulation.world.data.qpos)
     simulation.load_state(saved)
     simulation.step(200)
-    assert (np.array(simulation.data.qpos) == first).all()
+    assert (np.array(simulation.world.data.qpos) == first).all()
     simulation.add(make_ball(), "stone", SE3(translation=(3.0, 3.0, 1.0)))  # the world is compiled anew
     assert simulation.grasps.held_objects("anna") == {"right_hand": "part"}
     simulation.remove("part")

@@ -16,9 +16,9 @@ from roboyard.people import BodyDimensions, Skeleton
 from roboyard.people.clip import BALL, FEET, HEEL
 from roboyard.people.clip_library import builtin_clip_names, find_clip, load_builtin_clip
 from roboyard.people.person import HEADING_TOLERANCE, Person, PersonActivity
-from roboyard.people.walking_path import PersonGoalError, WalkingPath
+from roboyard.people.walking import WALKING_CLEARANCE, PersonGoalError, WalkingMap, WalkingPath
 from roboyard.simulation import Simulation
-from roboyard.simulation.walking_map import WALKING_CLEARANCE, WalkingMap, choose_cut_heights
+from roboyard.simulation.walking_map import choose_cut_heights, make_walking_map
 
 Array = NDArray[np.float64]
 DT = 0.02
@@ -231,17 +231,17 @@ def test_busy_person_refuses_goals_until_canceled() -> None:
     person.animate("wave", 1.0)
 
 
-def make_walking_map(*walls: tuple[tuple[float, float, float], tuple[float, float]]) -> WalkingMap:
+def make_map_of_walls(*walls: tuple[tuple[float, float, float], tuple[float, float]]) -> WalkingMap:
     """The ways between boxes: sizes and where they stand."""
     boxes = [
         static_box(f"wall{k}", size, SE3(translation=(*position, 0.5 * size[2])))
         for k, (size, position) in enumerate(walls)
     ]
-    return WalkingMap(Simulation(make_world(*boxes)))
+    return make_walking_map(Simulation(make_world(*boxes)).world.model)
 
 
 def test_paths_into_or_out_of_obstacles_are_refused() -> None:
-    walking_map = make_walking_map(((0.2, 2.0, 2.0), (2.0, 0.0)))
+    walking_map = make_map_of_walls(((0.2, 2.0, 2.0), (2.0, 0.0)))
     assert walking_map.explain_blockage((0.0, 0.0), (1.5, 0.0)) == ""
     assert "(2." in walking_map.explain_blockage((0.0, 0.0), (4.0, 0.0)) or "(1." in walking_map.explain_blockage(
         (0.0, 0.0), (4.0, 0.0)
@@ -256,7 +256,7 @@ def test_paths_into_or_out_of_obstacles_are_refused() -> None:
     closed_walls = [((0.2, 2.2, 2.0), (x, 0.0)) for x in (-1.0, 1.0)] + [
         ((2.2, 0.2, 2.0), (0.0, y)) for y in (-1.0, 1.0)
     ]
-    person = Person(SKELETON, (0.0, 0.0, 0.0), find_clip, make_walking_map(*closed_walls).plan_path)
+    person = Person(SKELETON, (0.0, 0.0, 0.0), find_clip, make_map_of_walls(*closed_walls).plan_path)
     RecordedSteps(person)
     with pytest.raises(PersonGoalError, match="no way leads round"):
         person.walk("walk", 0.0, (3.0, 0.0), None)
@@ -268,7 +268,9 @@ def test_paths_into_or_out_of_obstacles_are_refused() -> None:
 def test_thin_and_hanging_obstacles_block_at_body_height(low: float, high: float, is_blocked: bool) -> None:
     """A table's top lies between the usual cuts."""
     top = static_box("top", (1.0, 1.5, high - low), SE3(translation=(2.0, 0.0, 0.5 * (low + high))))
-    assert (WalkingMap(Simulation(make_world(top))).explain_blockage((0.0, 0.0), (4.0, 0.0)) != "") == is_blocked
+    assert (
+        make_walking_map(Simulation(make_world(top)).world.model).explain_blockage((0.0, 0.0), (4.0, 0.0)) != ""
+    ) == is_blocked
 
 
 @given(st.lists(st.tuples(st.floats(0.0, 2.5), st.floats(1e-4, 1.0)), max_size=8))
@@ -287,7 +289,7 @@ def test_person_walks_around_obstacles_with_clearance(seed: int) -> None:
     rng = np.random.default_rng(seed)
     draw = rng.uniform
     walls = [((draw(0.2, 1.5), draw(0.2, 1.5), 2.0), (draw(-3.0, 3.0), draw(-3.0, 3.0))) for _ in range(7)]
-    walking_map, target = make_walking_map(*walls), (draw(-4.0, 4.0), draw(-4.0, 4.0))
+    walking_map, target = make_map_of_walls(*walls), (draw(-4.0, 4.0), draw(-4.0, 4.0))
     steps = RecordedSteps(Person(SKELETON, (-5.0, 0.0, 0.0), find_clip, walking_map.plan_path))
     try:
         steps.person.walk("walk", 0.0, target, 1.0)
@@ -309,7 +311,7 @@ def test_person_walks_around_obstacles_with_clearance(seed: int) -> None:
 
 
 def test_detours_are_short_and_free_paths_straight() -> None:
-    walking_map = make_walking_map(((0.2, 2.0, 2.0), (2.0, 0.0)))
+    walking_map = make_map_of_walls(((0.2, 2.0, 2.0), (2.0, 0.0)))
     assert walking_map.plan_path((0.0, 3.0), (4.0, 3.0)).points.tolist() == [[0.0, 3.0], [4.0, 3.0]]
     detour = walking_map.plan_path((0.0, 0.0), (4.0, 0.0))
     min_length = 2.0 * math.hypot(1.9 - WALKING_CLEARANCE, 1.0 + WALKING_CLEARANCE)

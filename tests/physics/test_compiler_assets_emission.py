@@ -30,7 +30,7 @@ def render_ball(material: Material) -> np.ndarray:
     )
     simulation = Simulation(world)
     scene = simulation.visual_scene()
-    scene.copy_poses(simulation.data)
+    scene.copy_poses(simulation.world.data)
     with RayRenderer(scene.model, 32, 32) as renderer:
         return renderer.render(scene.data, look_at((2.0, 0.0, -1.0), (0.0, 0.0, 0.0)))[16, 16].astype(int)
 

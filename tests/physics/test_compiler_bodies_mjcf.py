@@ -60,12 +60,12 @@ class SimulationPair:
         self.sim = Simulation(World("nowhere", gravity=gravity), timestep=STEP)
         self.sim.add(replace(model, links=links_without_collisions), "robot")
         names = {m.joint(number).name: number for number in range(m.njnt)}
-        addresses = [address for address in self.sim.addresses("robot").joints if address.name in names]
+        addresses = [address for address in self.sim.world.addresses("robot").joints if address.name in names]
         assert addresses
         self._simulation_qpos = np.array([address.qpos for address in addresses])
         self._reference_qpos = np.array([m.jnt_qposadr[names[address.name]] for address in addresses])
         self.reference_data.qpos[self._reference_qpos] = (
-            self.sim.data.qpos[self._simulation_qpos] + m.qpos0[self._reference_qpos]
+            self.sim.world.data.qpos[self._simulation_qpos] + m.qpos0[self._reference_qpos]
         )
 
     def drive(self, controls: Callable[[float, float], float]) -> None:
@@ -107,7 +107,7 @@ class SimulationPair:
             reference_positions.append(
                 self.reference_data.qpos[self._reference_qpos] - self.reference_model.qpos0[self._reference_qpos]
             )
-            simulation_positions.append(self.sim.data.qpos[self._simulation_qpos].copy())
+            simulation_positions.append(self.sim.world.data.qpos[self._simulation_qpos].copy())
         return np.array(reference_positions), np.array(simulation_positions)
 
 
@@ -214,8 +214,8 @@ def test_welded_loop_with_offset_is_closed_from_the_start() -> None:
     sim = Simulation(World("nowhere"))
     sim.add(replace(load_model(arm(elbow_body_elements=HANGING, top_level_elements=weld)), name="robot"))
     for _ in range(2):
-        links = sim.addresses("robot").links
-        T_b_hanging = link_pose(sim.data, links["b"]).inverse() @ link_pose(sim.data, links["hanging"])
+        links = sim.world.addresses("robot").links
+        T_b_hanging = link_pose(sim.world.data, links["b"]).inverse() @ link_pose(sim.world.data, links["hanging"])
         assert T_b_hanging.almost_equal(SE3((0.9998, 0.0, 0.0, 0.02), (0.3, 0.0, 0.01)), 1e-4)
         sim.step(250)
 

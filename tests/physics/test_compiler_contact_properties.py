@@ -42,9 +42,9 @@ def velocity_after_push(
     sim = Simulation(make_world(floor))
     sim.add(model, "crate", T)
     sim.step(100)
-    sim.data.qvel[:2] = push
+    sim.world.data.qvel[:2] = push
     sim.step(50)
-    return sim.data.qvel[:2].copy()
+    return sim.world.data.qvel[:2].copy()
 
 
 def test_box_slides_along_one_axis_and_brakes_along_the_other() -> None:
@@ -84,7 +84,7 @@ def test_friction_frames_are_found_and_unknown_ones_reported() -> None:
         sim.add(crate, "crate", make_pose(z=0.1))
         assert len(sim.warnings) == notes
         assert all("'nothing'" in note and "'body'" in note for note in sim.warnings)
-        geom = sim.contacts.geoms[-1]
+        geom = sim.world.contacts.geoms[-1]
         assert np.argmax(np.abs(sim.world.surfaces.anisotropy[geom, 5:8])) == first
 
 
@@ -104,7 +104,7 @@ def test_smaller_friction_holds_along_each_direction() -> None:
         with_surface(free_box(), replace(crate.links[0].collisions[0].surface, friction=0.05)), "c", make_pose(z=0.1)
     )
     sim.step(50)
-    assert sorted(np.asarray(sim.data.contact.friction)[0, :2]) == pytest.approx([0.05, 0.2])
+    assert sorted(np.asarray(sim.world.data.contact.friction)[0, :2]) == pytest.approx([0.05, 0.2])
 
 
 def test_friction_patch_acts_under_rollers_too() -> None:
@@ -113,12 +113,12 @@ def test_friction_patch_acts_under_rollers_too() -> None:
     sim.add(crate, "crate", make_pose(z=0.1))
     sim.faults.start("ice", GroundFault(FrictionPatch(0.0, 0.0, 0.0, 9.0, 9.0, 0.1)))
     sim.step(100)
-    sim.data.qvel[:2] = 1.0, 0.0
+    sim.world.data.qvel[:2] = 1.0, 0.0
     sim.step(50)
-    assert sim.data.qvel[0] == pytest.approx(1.0 - 0.1 * 9.8 * 0.1, abs=0.005)
+    assert sim.world.data.qvel[0] == pytest.approx(1.0 - 0.1 * 9.8 * 0.1, abs=0.005)
     sim.faults.end("ice")
     sim.step(50)
-    assert sim.data.qvel[0] < 0.1
+    assert sim.world.data.qvel[0] < 0.1
 
 
 def test_anisotropic_friction_is_optional_and_repeats_exactly() -> None:
@@ -133,7 +133,7 @@ def test_second_coefficient_without_direction_gives_a_warning() -> None:
     sim = Simulation(make_world(ground_plane()))
     sim.add(with_surface(free_box(), Surface(friction=1.0, friction2=0.25)), "crate", make_pose(z=0.1))
     assert any("<fdir1>" in note and "mean" in note for note in sim.warnings)
-    assert sim.data.contact.friction[0][:2].tolist() == [0.5, 0.5]
+    assert sim.world.data.contact.friction[0][:2].tolist() == [0.5, 0.5]
 
 
 def test_mecanum_cart_rolls_along_its_rollers() -> None:
@@ -141,12 +141,12 @@ def test_mecanum_cart_rolls_along_its_rollers() -> None:
     sim = Simulation(make_world(ground_plane()))
     sim.add(make_mecanum_cart(), "cart", make_pose(z=0.1))
     sim.step(100)
-    sim.data.qvel[0] = 0.5
+    sim.world.data.qvel[0] = 0.5
     sim.step(500)
-    assert sim.data.qvel[0] == pytest.approx(
+    assert sim.world.data.qvel[0] == pytest.approx(
         0.5 / (1.0 + 4 * 0.4 * 0.5 / 10.0), abs=0.02
     )  # some of it spins the wheels
-    assert abs(sim.data.qvel[1]) < 1e-3
+    assert abs(sim.world.data.qvel[1]) < 1e-3
 
 
 @pytest.mark.parametrize("prefix", ["gz", "ignition"])

@@ -68,7 +68,7 @@ def test_single_triangle_is_visible_and_collides(tmp_path: Path, static: bool) -
     sim = Simulation(make_world(PlacedModel("thing", Model("thing", (link,), static=static), IDENTITY)))
     sim.visual_scene()
     assert sim.warnings == ()
-    assert sim.model.ngeom == 1
+    assert sim.world.model.ngeom == 1
 
 
 @pytest.mark.slow
@@ -80,9 +80,11 @@ def test_mesh_of_many_parts_collides_coarsely_with_a_warning(tmp_path: Path) -> 
     sim = Simulation(make_world(place_static(Mesh("a.stl", write_triangles(tmp_path / "a.stl", triangles)))))
     stated = re.search(r"(\d+) lumps, hollows narrower than ([0-9.]+) m", "; ".join(sim.warnings))
     assert stated is not None
-    is_piece = sim.model.geom_group == INVISIBLE_COLLISION_GROUP
+    is_piece = sim.world.model.geom_group == INVISIBLE_COLLISION_GROUP
     assert 1 < is_piece.sum() == int(stated[1]) <= MAX_COLLISION_PIECES
-    assert 2.0 * sim.model.geom_aabb[is_piece, 3:].max() < math.sqrt(3.0) * float(stated[2]) + 2.1 * PLATE_THICKNESS
+    assert (
+        2.0 * sim.world.model.geom_aabb[is_piece, 3:].max() < math.sqrt(3.0) * float(stated[2]) + 2.1 * PLATE_THICKNESS
+    )
     assert float(stated[2]) < 0.2
 
 
@@ -176,7 +178,7 @@ def test_wall_around_a_yard_is_hollow(tmp_path: Path) -> None:
     sim.add(free_ball(), "ball", make_pose(z=0.1))
     sim.step(300)
     assert sim.contact_episodes("ball") == ()
-    sim.data.qvel[0] = 2.0
+    sim.world.data.qvel[0] = 2.0
     sim.step(800)
     assert len(sim.contact_episodes("ball")) > 0
     assert np.hypot(*sim.ground_truth("ball").T_world_base.translation[:2]) < 2.0
@@ -191,8 +193,10 @@ def test_mesh_scale_and_mirroring_are_applied(tmp_path: Path) -> None:
     box.export(file)
     for sign in (1.0, -1.0):
         sim = Simulation(make_world(place_static(Mesh(file.name, file, scale=(2.0 * sign, 1.0, 1.0)))))
-        geom = sim.model.geom("thing::link::c").id
-        vertices = sim.model.mesh_vert @ sim.data.geom_xmat[geom].reshape(3, 3).T + sim.data.geom_xpos[geom]
+        geom = sim.world.model.geom("thing::link::c").id
+        vertices = (
+            sim.world.model.mesh_vert @ sim.world.data.geom_xmat[geom].reshape(3, 3).T + sim.world.data.geom_xpos[geom]
+        )
         assert sorted(set(np.round(vertices[:, 0], 5))) == sorted([0.0, 2.0 * sign])
 
 
@@ -225,7 +229,9 @@ def test_turtlebot_drives_in_its_own_world(external_data: Path) -> None:
     burger = load_model(search[1] / "turtlebot3_burger" / "model.sdf", search=search)
     sim = Simulation(world)
     sim.add(burger, "burger", make_pose(-2.0, -0.5, 0.01))
-    assert sum(sim.model.body_mass[body] for body in sim.addresses("burger").bodies) == pytest.approx(burger.mass)
+    assert sum(sim.world.model.body_mass[body] for body in sim.world.addresses("burger").bodies) == pytest.approx(
+        burger.mass
+    )
     wheels = sim.hardware("burger")
     names = tuple(name for name in wheels.joint_names if "wheel" in name)
     sim.step(500)

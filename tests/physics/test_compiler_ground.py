@@ -56,7 +56,7 @@ def test_name_does_not_make_an_obstacle_ground(name: str) -> None:
 def test_contact_with_a_box_named_ground_is_a_contact_episode() -> None:
     sim = Simulation(make_world(ground_plane(), static_box("ground_box", (0.4, 0.4, 0.4), make_pose(1.0, z=0.2))))
     sim.add(free_box("floor_cleaner", (0.2, 0.2, 0.2)), "floor_cleaner", make_pose(0.6, z=0.1))
-    sim.data.qvel[0] = 3.0
+    sim.world.data.qvel[0] = 3.0
     sim.step(200)
     (episode,) = sim.contact_episodes("floor_cleaner")
     assert episode.other_model == "ground_box"

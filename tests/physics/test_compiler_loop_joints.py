@@ -47,12 +47,12 @@ def joined_pair(
 
 
 def link_pose(sim: Simulation, name: str, link: str = "link") -> SE3:
-    body = sim.addresses(name).links[link].body
-    return SE3(sim.data.xquat[body], sim.data.xpos[body])
+    body = sim.world.addresses(name).links[link].body
+    return SE3(sim.world.data.xquat[body], sim.world.data.xpos[body])
 
 
 def apply_force(sim: Simulation, name: str, force: NDArray[np.float64]) -> None:
-    sim.data.xfrc_applied[sim.addresses(name).links["link"].body] = force
+    sim.world.data.xfrc_applied[sim.world.addresses(name).links["link"].body] = force
 
 
 def joint_error_and_motion(kind: str, T: SE3) -> tuple[float, float]:
@@ -109,18 +109,18 @@ def test_loop_joints_conserve_momentum_and_energy(kind: str) -> None:
     for name in "ab":
         apply_force(sim, name, rng.uniform(-1.0, 1.0, 6) * [5, 5, 5, 0.3, 0.3, 0.3])
     sim.step(300)
-    sim.data.xfrc_applied[:] = 0.0
+    sim.world.data.xfrc_applied[:] = 0.0
 
     def momentum_and_energy() -> tuple[NDArray[np.float64], float]:
-        mujoco.mj_subtreeVel(sim.model, sim.data)
-        mujoco.mj_energyVel(sim.model, sim.data)
-        mass = sim.model.body_subtreemass[1:]
-        roots = sim.model.body_parentid[1:] == 0
-        return (mass[:, None] * sim.data.subtree_linvel[1:])[roots].sum(axis=0), float(sim.data.energy[1])
+        mujoco.mj_subtreeVel(sim.world.model, sim.world.data)
+        mujoco.mj_energyVel(sim.world.model, sim.world.data)
+        mass = sim.world.model.body_subtreemass[1:]
+        roots = sim.world.model.body_parentid[1:] == 0
+        return (mass[:, None] * sim.world.data.subtree_linvel[1:])[roots].sum(axis=0), float(sim.world.data.energy[1])
 
     sim.step(1)
     momentum_before, energy_before = momentum_and_energy()
-    assert float(sim.model.body_mass.sum()) == pytest.approx(4.0)
+    assert float(sim.world.model.body_mass.sum()) == pytest.approx(4.0)
     sim.step(1000)
     momentum_after, energy_after = momentum_and_energy()
     np.testing.assert_allclose(momentum_after, momentum_before, atol=2e-3 * np.abs(momentum_before).max())
@@ -160,7 +160,7 @@ def test_gearbox_couples_joints_of_two_models() -> None:
     assert not sim.warnings
     sim.hardware("a").write(JointCommand("velocity", ("axle",), np.array([1.0])))
     sim.step(800)
-    first, second = (sim.data.qpos[sim.addresses(name).joints[0].qpos] for name in "ab")
+    first, second = (sim.world.data.qpos[sim.world.addresses(name).joints[0].qpos] for name in "ab")
     assert first > 0.6
     assert second == pytest.approx(-2.0 * first, rel=2e-3)
 
@@ -196,12 +196,12 @@ def test_crank_drives_its_piston() -> None:
     sim = Simulation(make_world(gravity=0.0), timestep=0.001)
     sim.add(model, "m")
     assert not sim.warnings
-    addresses = {one.name: one for one in sim.addresses("m").joints}
+    addresses = {one.name: one for one in sim.world.addresses("m").joints}
     assert set(addresses) == {"a", "b", "c", "s"}
     sim.hardware("m").write(JointCommand("velocity", ("a",), np.array([2.0])))
     for _ in range(60):
         sim.step(50)
-        a, s = (float(sim.data.qpos[addresses[name].qpos]) for name in "as")
+        a, s = (float(sim.world.data.qpos[addresses[name].qpos]) for name in "as")
         x = 0.1 * math.cos(a) + math.sqrt(0.09 - (0.1 * math.sin(a)) ** 2)
         piston_pose = link_pose(sim, "m", "piston")
         np.testing.assert_allclose(piston_pose.xyz, (x, 0.0, 0.0), atol=1e-4)
@@ -213,8 +213,8 @@ def test_crank_drives_its_piston() -> None:
 def test_motor_on_a_loop_joint_drives_the_loop() -> None:
     sim = Simulation(make_world(gravity=0.0), timestep=0.001)
     sim.add(crank_model("<limit><lower>-0.15</lower><upper>0</upper></limit>"), "m", make_pose())
-    addresses = {one.name: one for one in sim.addresses("m").joints}
-    sim.data.qpos[addresses["a"].qpos] = 0.0
+    addresses = {one.name: one for one in sim.world.addresses("m").joints}
+    sim.world.data.qpos[addresses["a"].qpos] = 0.0
     sim.hardware("m").write(JointCommand("effort", ("a",), np.array([0.05])))
     sim.step(200)  # off its dead centre
     sim.hardware("m").write(JointCommand("effort", ("a",), np.array([0.0])))
@@ -237,4 +237,4 @@ def test_loop_closes_from_an_offset_initial_position(start: float) -> None:
     x = 0.1 * math.cos(start) + math.sqrt(0.09 - (0.1 * math.sin(start)) ** 2)
     np.testing.assert_allclose(link_pose(sim, "m", "piston").xyz, (x, 0.0, 0.0), atol=1e-6)
     sim.step(100)
-    assert np.abs(sim.data.qvel).max() < 1e-3
+    assert np.abs(sim.world.data.qvel).max() < 1e-3

@@ -38,8 +38,8 @@ def start_simulation(model: Model, gravity: float = 0.0) -> Simulation:
 
 
 def joint_position(sim: Simulation, name: str) -> float:
-    address = next(one for one in sim.addresses("m").joints if one.name == name)
-    return float(sim.data.qpos[address.qpos])
+    address = next(one for one in sim.world.addresses("m").joints if one.name == name)
+    return float(sim.world.data.qpos[address.qpos])
 
 
 def drive_joint(sim: Simulation, name: str, speed: float, steps: int = 1000) -> None:
@@ -118,22 +118,22 @@ def test_parallelogram_keeps_its_sides_parallel(last: str) -> None:
 def test_closed_loop_conserves_energy() -> None:
     """A parallelogram that swings freely: kinetic and potential energy together stay, within the engine's error."""
     sim = start_simulation(four_bar(), gravity=-9.81)
-    sim.data.qpos[:] = 0.0
+    sim.world.data.qpos[:] = 0.0
     for name, speed in (("a", 0.3), ("b", -0.3), ("c", 0.3), ("d", 0.3)):
-        sim.data.qvel[next(one.dof for one in sim.addresses("m").joints if one.name == name)] = speed
+        sim.world.data.qvel[next(one.dof for one in sim.world.addresses("m").joints if one.name == name)] = speed
     sim.world.evaluate()
 
     def energy() -> float:
         import mujoco
 
-        mujoco.mj_energyPos(sim.model, sim.data)
-        mujoco.mj_energyVel(sim.model, sim.data)
-        return float(sim.data.energy.sum())
+        mujoco.mj_energyPos(sim.world.model, sim.world.data)
+        mujoco.mj_energyVel(sim.world.model, sim.world.data)
+        return float(sim.world.data.energy.sum())
 
     before, max_speed = energy(), 0.0
     for _ in range(20):
         sim.step(50)
-        max_speed = max(max_speed, float(np.abs(sim.data.qvel).max()))
+        max_speed = max(max_speed, float(np.abs(sim.world.data.qvel).max()))
         assert energy() == pytest.approx(before, abs=0.05)
     assert max_speed > 2.0, "it fell, and passed its lowest point"
 
@@ -146,7 +146,7 @@ def test_welded_loop_does_not_move() -> None:
     sim = Simulation(make_world(gravity=-9.81))
     sim.add(model, "m")
     sim.step(500)
-    assert abs(sum(float(sim.data.qpos[one.qpos]) for one in sim.addresses("m").joints)) < 1e-2
+    assert abs(sum(float(sim.world.data.qpos[one.qpos]) for one in sim.world.addresses("m").joints)) < 1e-2
 
 
 def test_unsupported_loop_joints_give_warnings() -> None:

@@ -42,14 +42,14 @@ from roboyard.simulation import Simulation
 
 
 def model_mass(sim: Simulation, name: str) -> float:
-    return float(sum(sim.model.body_mass[body] for body in sim.addresses(name).bodies))
+    return float(sum(sim.world.model.body_mass[body] for body in sim.world.addresses(name).bodies))
 
 
 def test_compiled_masses_are_those_of_the_description() -> None:
     sim = Simulation(make_world(ground_plane(), *room_walls()))
     sim.add(rover_model(), "rover")
     assert model_mass(sim, "rover") == pytest.approx(rover_model().mass, rel=1e-12)
-    assert sim.model.body_mass.sum() == pytest.approx(rover_model().mass, rel=1e-12)
+    assert sim.world.model.body_mass.sum() == pytest.approx(rover_model().mass, rel=1e-12)
 
 
 def test_inertia_in_any_frame_keeps_principal_moments_and_axes() -> None:
@@ -58,15 +58,15 @@ def test_inertia_in_any_frame_keeps_principal_moments_and_axes() -> None:
     model = Model("m", (Link("l", IDENTITY, Inertial(2.0, T_link_com, inertia)),))
     sim = Simulation(make_world())
     sim.add(model, "m")
-    body = sim.addresses("m").bodies[0]
+    body = sim.world.addresses("m").bodies[0]
     ixx, iyy, izz, ixy, ixz, iyz = inertia
     expected = T_link_com.rotation_matrix() @ np.array([[ixx, ixy, ixz], [ixy, iyy, iyz], [ixz, iyz, izz]])
     expected = expected @ T_link_com.rotation_matrix().T
-    R_world_inertia = sim.data.ximat[body].reshape(3, 3)
+    R_world_inertia = sim.world.data.ximat[body].reshape(3, 3)
     np.testing.assert_allclose(
-        R_world_inertia @ np.diag(sim.model.body_inertia[body]) @ R_world_inertia.T, expected, atol=1e-9
+        R_world_inertia @ np.diag(sim.world.model.body_inertia[body]) @ R_world_inertia.T, expected, atol=1e-9
     )
-    np.testing.assert_allclose(sim.data.xipos[body], T_link_com.translation, atol=1e-12)
+    np.testing.assert_allclose(sim.world.data.xipos[body], T_link_com.translation, atol=1e-12)
 
 
 def massless_chain(leaf_mass: float | None) -> Model:
@@ -107,17 +107,17 @@ def test_compiled_links_keep_names_and_poses() -> None:
     T = make_pose(1, 2, 3, 0.1, 0.2, 0.3)
     sim.add(rover_model(), "rover", T)
     for link in rover_model().links:
-        body = sim.model.body(f"rover::{link.name}").id
+        body = sim.world.model.body(f"rover::{link.name}").id
         expected = T @ link.T_model_link
-        np.testing.assert_allclose(sim.data.xpos[body], expected.translation, atol=1e-9)
+        np.testing.assert_allclose(sim.world.data.xpos[body], expected.translation, atol=1e-9)
     assert sim.ground_truth("rover").T_world_base.almost_equal(T, 1e-9)
 
 
 def test_static_models_are_grouped_into_one_body_per_cell_and_keep_names() -> None:
     boxes = [static_box(f"box{i}", (0.2, 0.2, 0.2), make_pose(0.5 * i, 0, 0.1)) for i in range(40)]
     sim = Simulation(make_world(ground_plane(), *boxes))
-    assert sim.model.nbody < 15
-    assert sim.contacts.geom_name(sim.model.geom("box7::link::box").id) == "box7::link::box"
+    assert sim.world.model.nbody < 15
+    assert sim.world.contacts.geom_name(sim.world.model.geom("box7::link::box").id) == "box7::link::box"
     assert sim.ground_truth("box7").T_world_base.x == pytest.approx(3.5)
 
 
@@ -126,7 +126,7 @@ def test_visual_and_collision_geoms_are_in_their_groups() -> None:
         "sign", (replace(static_box("s", (1, 1, 1), IDENTITY).model.links[0], collisions=()),), static=True
     )
     sim = Simulation(make_world(static_box("wall", (1, 1, 1), IDENTITY), PlacedModel("sign", visual_only, IDENTITY)))
-    assert sim.model.ngeom == 2  # physics leaves out what is only drawn
+    assert sim.world.model.ngeom == 2  # physics leaves out what is only drawn
     model = sim.visual_scene().model
     assert model.geom("wall::link::box").group == COLLISION_GROUP
     assert model.geom("wall::link::visual v").group == VISUAL_GROUP
@@ -158,7 +158,7 @@ def test_links_of_one_model_collide_only_with_self_collide() -> None:
     for collide in (False, True):
         sim = Simulation(make_world(gravity=0.0))
         sim.add(three_overlapping_links(collide), "m")
-        assert (sim.data.ncon > 0) is collide  # a and c; neighbours never
+        assert (sim.world.data.ncon > 0) is collide  # a and c; neighbours never
 
 
 def test_joint_types_have_their_degrees_of_freedom() -> None:
@@ -181,7 +181,7 @@ def test_joint_types_have_their_degrees_of_freedom() -> None:
         joint = Joint("j", kind, "a", "b", make_pose(x=0.3), IDENTITY, axes, thread_pitch=0.1)  # type: ignore[arg-type]
         sim = Simulation(make_world())
         sim.add(Model("m", links, (joint,)), "m")
-        assert sim.model.nv == 6 + dof_count, kind
+        assert sim.world.model.nv == 6 + dof_count, kind
         sim.step(5)
 
 
@@ -217,14 +217,14 @@ def test_every_shape_compiles() -> None:
         collisions=tuple(Collision(str(i), shape, make_pose(x=3.0 * i)) for i, shape in enumerate(shapes)),
     )
     sim = Simulation(make_world(PlacedModel("m", Model("m", (link,), static=True), IDENTITY)))
-    assert sim.model.ngeom == len(shapes)
+    assert sim.world.model.ngeom == len(shapes)
 
 
 def test_missing_mesh_becomes_a_marked_box_with_a_finding() -> None:
     link = Link("l", IDENTITY, collisions=(Collision("c", Mesh("model://lost/mesh.dae", None), IDENTITY),))
     sim = Simulation(make_world(PlacedModel("m", Model("m", (link,), static=True), IDENTITY)))
     assert any("model://lost/mesh.dae" in note for note in sim.warnings)
-    assert sim.model.geom("m::l::c").type == int(mujoco.mjtGeom.mjGEOM_BOX)
+    assert sim.world.model.geom("m::l::c").type == int(mujoco.mjtGeom.mjGEOM_BOX)
 
 
 def test_cycles_and_second_parents_are_refused() -> None:
@@ -254,9 +254,9 @@ def test_visual_scene_has_the_poses_of_the_physics() -> None:
     sim.add(rover_model(), "rover", make_pose(1, 1, 0.5, 0.1, 0.2, 0.3))
     sim.step(50)
     scene = sim.visual_scene()
-    assert scene.model.nbody != sim.model.nbody  # bodies that hold only looks
+    assert scene.model.nbody != sim.world.model.nbody  # bodies that hold only looks
     for link in rover_model().links:
         body = scene.model.body(f"rover::{link.name}").id
-        physics_body = sim.addresses("rover").links[link.name].body
-        np.testing.assert_array_equal(scene.data.xpos[body], sim.data.xpos[physics_body])
+        physics_body = sim.world.addresses("rover").links[link.name].body
+        np.testing.assert_array_equal(scene.data.xpos[body], sim.world.data.xpos[physics_body])
     assert scene.model.nlight == 1

@@ -54,9 +54,9 @@ def test_hinge_between_models_keeps_length_and_plane() -> None:
 
 def test_world_joint_is_removed_with_its_model() -> None:
     sim = start_simulation(box("a", 0.0, 5.0) + box("b", 0.5, 5.0) + joint("fixed", "a", "b"))
-    assert sim.model.neq == 1
+    assert sim.world.model.neq == 1
     sim.remove("a")
-    assert sim.model.neq == 0
+    assert sim.world.model.neq == 0
 
 
 def test_actors_are_marked_bodies_that_collide() -> None:
@@ -74,5 +74,5 @@ def test_actors_are_marked_bodies_that_collide() -> None:
     assert np.allclose(walking_actor.T_world_model.xyz, (2.0, -2.0, 0.0))
     assert np.allclose(standing_actor.T_world_model.xyz, (1.0, 1.0, 0.0))
     assert walking_actor.model.links[0].visuals[0].material.rgba == (1.0, 0.0, 1.0, 0.5)
-    assert sim.model.ngeom == 2
-    assert sim.data.geom_xpos[0][2] == pytest.approx(0.875)
+    assert sim.world.model.ngeom == 2
+    assert sim.world.data.geom_xpos[0][2] == pytest.approx(0.875)

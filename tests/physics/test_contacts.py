@@ -35,7 +35,7 @@ def test_short_tap_is_one_contact_episode() -> None:
     sim.add(free_ball("ball", restitution=0.9), "ball")
     post = static_box("post", (0.2, 0.2, 0.2), make_pose())
     sim.add(post.model, "post", make_pose(0.5))
-    sim.data.qvel[0] = 3.0
+    sim.world.data.qvel[0] = 3.0
     sim.step(400)  # in one go: nobody looks in between
     (episode,) = sim.contact_episodes("ball")
     assert (episode.model, episode.other_model) == ("ball", "post")
@@ -50,11 +50,11 @@ def test_taps_close_in_time_are_one_episode() -> None:
     sim.add(static_box("post", (0.2, 0.2, 0.2), make_pose()).model, "post", make_pose(0.5))
 
     def tap() -> None:
-        sim.data.qpos[:3], sim.data.qvel[:6] = (0.295, 0, 0), 0.0
-        sim.data.qvel[0] = 1.0
+        sim.world.data.qpos[:3], sim.world.data.qvel[:6] = (0.295, 0, 0), 0.0
+        sim.world.data.qvel[0] = 1.0
         sim.world.evaluate()
         sim.step(6)
-        sim.data.qpos[:3], sim.data.qvel[:6] = (0.0, 0, 0), 0.0
+        sim.world.data.qpos[:3], sim.world.data.qvel[:6] = (0.0, 0, 0), 0.0
         sim.world.evaluate()
 
     tap()
@@ -126,10 +126,10 @@ def test_arm_does_not_touch_its_own_base(self_collide: bool) -> None:
     hinge = Joint("hinge", "continuous", "base", "arm", make_pose(0.1), IDENTITY, (Axis((0, 1, 0)),))
     sim = Simulation(make_world(gravity=0.0))
     sim.add(Model("robot", (base, arm), (anchor, hinge)), "robot")
-    sim.data.qvel[-1] = 5.0
+    sim.world.data.qvel[-1] = 5.0
     sim.step(1000)
-    assert sim.data.qpos[-1] == pytest.approx(10.0, rel=1e-6)
-    assert sim.data.ncon == 0
+    assert sim.world.data.qpos[-1] == pytest.approx(10.0, rel=1e-6)
+    assert sim.world.data.ncon == 0
 
 
 def test_contact_reports_its_shapes_in_either_order() -> None:
@@ -153,11 +153,11 @@ def test_contact_reports_its_shapes_in_either_order() -> None:
     def touching_shapes(steps: int) -> frozenset[tuple[str, str]]:
         before = sim.time_ns // sim.timestep_ns
         sim.step(steps)
-        return sim.contacts.pairs_since(before).get("crate", frozenset())
+        return sim.world.contacts.pairs_since(before).get("crate", frozenset())
 
-    sim.data.qvel[1] = -1.0
+    sim.world.data.qvel[1] = -1.0
     assert touching_shapes(20) == {post}
-    sim.data.qpos[:3], sim.data.qvel[:6] = (0.0, 0.3, 0.16), 0.0
+    sim.world.data.qpos[:3], sim.world.data.qvel[:6] = (0.0, 0.3, 0.16), 0.0
     sim.world.evaluate()
     assert touching_shapes(40) == {floor}, "no step in between without a touch: one episode, which began with the post"
     assert len(sim.contact_episodes("crate")) == 1

@@ -85,9 +85,9 @@ def drift(first: float, second: float, direction: tuple[float, float, float] | N
     sim = Simulation(make_world(ground_plane()))
     sim.add(with_surface(free_box(), surface), "crate", make_pose(z=0.1))
     sim.step(200)
-    sim.data.qfrc_applied[:2] = 10.0, 20.0
+    sim.world.data.qfrc_applied[:2] = 10.0, 20.0
     sim.step(500)
-    return sim.data.qvel[:2].copy()
+    return sim.world.data.qvel[:2].copy()
 
 
 @pytest.mark.parametrize(
@@ -113,8 +113,8 @@ def test_rover_with_wheel_slip_is_at_rest_and_repeats() -> None:
         sim = Simulation(make_world(ground_plane()))
         sim.add(with_surface(rover_model(sensors=()), surface), "rover", make_pose(z=0.1313))
         sim.step(1000)
-        assert max(0.0, -float(np.min(sim.data.contact.dist))) < 1e-3
-        sim.data.qvel[5] = 1.0
+        assert max(0.0, -float(np.min(sim.world.data.contact.dist))) < 1e-3
+        sim.world.data.qvel[5] = 1.0
         sim.step(100)
-        ends.append(sim.data.qpos.tobytes())
+        ends.append(sim.world.data.qpos.tobytes())
     assert ends[0] == ends[1]

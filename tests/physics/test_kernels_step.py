@@ -41,15 +41,15 @@ def chain(axes: str, root: str = "", mass: float = 1.0, limits: AxisLimits = Axi
 
 
 def energy(sim: Simulation) -> float:
-    mujoco.mj_energyPos(sim.model, sim.data)
-    mujoco.mj_energyVel(sim.model, sim.data)
-    return float(sim.data.energy.sum())
+    mujoco.mj_energyPos(sim.world.model, sim.world.data)
+    mujoco.mj_energyVel(sim.world.model, sim.world.data)
+    return float(sim.world.data.energy.sum())
 
 
 def start_motion(model: Model, speeds: list[float], gravity: float, timestep: float = 0.002) -> Simulation:
     sim = Simulation(make_world(gravity=gravity), timestep=timestep)
     sim.add(model, "chain", make_pose(z=5.0))
-    sim.data.qvel[-len(speeds) :] = speeds
+    sim.world.data.qvel[-len(speeds) :] = speeds
     sim.step(1)
     return sim
 
@@ -63,7 +63,7 @@ def test_whipping_chains_conserve_energy() -> None:
     for axes in ["xyx", "yyy", "zxy", "yxz"] * 8:
         sim = start_motion(chain(axes, "world"), random.uniform(-6.0, 6.0, 3).tolist(), -9.8)
         before, span = energy(sim), 2 * 9.8 * (0.2 + 0.6 + 1.0)
-        span = max(span, 0.5 * float(sim.data.qvel @ _mass_matrix(sim) @ sim.data.qvel))
+        span = max(span, 0.5 * float(sim.world.data.qvel @ _mass_matrix(sim) @ sim.world.data.qvel))
         worst = 0.0
         for _ in range(300):
             sim.step(5)
@@ -75,16 +75,16 @@ def test_whipping_chains_conserve_energy() -> None:
 
 
 def _mass_matrix(sim: Simulation) -> np.ndarray:
-    full = np.zeros((sim.model.nv, sim.model.nv))
-    mujoco.mj_fullM(sim.model, sim.data, full)
+    full = np.zeros((sim.world.model.nv, sim.world.model.nv))
+    mujoco.mj_fullM(sim.world.model, sim.world.data, full)
     return full
 
 
 def _momentum(sim: Simulation) -> np.ndarray:
     """Angular momentum about the centre of mass of all [kg m²/s]."""
-    mujoco.mj_subtreeVel(sim.model, sim.data)
-    root = int(np.flatnonzero(sim.model.body_parentid[1:] == 0)[-1]) + 1
-    return np.array(sim.data.subtree_angmom[root])
+    mujoco.mj_subtreeVel(sim.world.model, sim.world.data)
+    root = int(np.flatnonzero(sim.world.model.body_parentid[1:] == 0)[-1]) + 1
+    return np.array(sim.world.data.subtree_angmom[root])
 
 
 @settings(max_examples=12, deadline=None)
@@ -92,7 +92,7 @@ def _momentum(sim: Simulation) -> np.ndarray:
 def test_floating_bodies_conserve_momentum_and_energy(base_velocity: list[float], joints: list[float]) -> None:
     sim = start_motion(chain("xyz"), [*base_velocity, *joints], 0.0)
     before, momentum = energy(sim), _momentum(sim)
-    max_speed = float(np.max(np.abs(sim.data.qvel)))
+    max_speed = float(np.max(np.abs(sim.world.data.qvel)))
     sim.step(1000)
     assert abs(energy(sim) - before) <= 0.06 * before + 1e-9
     assert np.linalg.norm(_momentum(sim) - momentum) <= 0.03 * (np.linalg.norm(momentum) + 0.1 * max_speed)
@@ -105,7 +105,7 @@ def test_tumbling_body_conserves_energy(sides: list[float], angular_velocity: li
     size = tuple(10.0 * side for side in sides)
     sim = Simulation(make_world(gravity=0.0))
     sim.add(free_box(size=size), "box", make_pose())
-    sim.data.qvel[3:6] = angular_velocity
+    sim.world.data.qvel[3:6] = angular_velocity
     sim.step(1)
     before = energy(sim)
     sim.step(2500)
@@ -124,7 +124,7 @@ def test_servo_arm_agrees_with_a_hundredth_of_the_step(stiff: bool) -> None:
             angle = 1.5 * math.sin(4.0 * 0.05 * k)
             hardware.write(JointCommand("position", ("j0", "j1", "j2"), np.array([angle, -angle, 2.0 * angle])))
             sim.advance_to(round((k + 1) * 0.05e9))
-            found.append([sim.data.qpos.copy(), sim.data.qvel.copy() * 0.05])
+            found.append([sim.world.data.qpos.copy(), sim.world.data.qvel.copy() * 0.05])
         return np.array(found)
 
     fine = joint_trajectory(0.0002)
@@ -135,25 +135,29 @@ def test_servo_arm_agrees_with_a_hundredth_of_the_step(stiff: bool) -> None:
 
 # -- when it acts ------------------------------------------------------------------------------------------------------
 def is_correction_active(sim: Simulation) -> bool:
-    rotation_trees = free_rotation_trees(sim.model)
+    rotation_trees = free_rotation_trees(sim.world.model)
     free = np.zeros(len(rotation_trees), bool)
-    return bool(find_free_rotation(sim.data._address, sim.contacts.layout, rotation_trees, sim.data.qvel, free))
+    return bool(
+        find_free_rotation(
+            sim.world.data._address, sim.world.contacts.layout, rotation_trees, sim.world.data.qvel, free
+        )
+    )
 
 
 def test_exact_rotation_acts_on_free_rotating_bodies_only() -> None:
     sim = Simulation(make_world(ground_plane()))
     sim.add(free_box(), "box", make_pose(z=1.0))
     assert not is_correction_active(sim)  # it does not turn
-    sim.data.qvel[3:6] = 0.0, 2.0, 0.0
+    sim.world.data.qvel[3:6] = 0.0, 2.0, 0.0
     sim.step(1)
     assert is_correction_active(sim)
-    sim.data.qvel[3:6] = 0.0, 0.9 * MIN_ROTATION_RATE, 0.0
+    sim.world.data.qvel[3:6] = 0.0, 0.9 * MIN_ROTATION_RATE, 0.0
     assert not is_correction_active(sim)
-    sim.data.qvel[3:6] = 0.0, 2.0, 0.0
-    while not sim.data.ncon:
+    sim.world.data.qvel[3:6] = 0.0, 2.0, 0.0
+    while not sim.world.data.ncon:
         sim.step(1)
     assert not is_correction_active(sim)  # it has struck the ground
-    rotation_trees = free_rotation_trees(sim.model)
+    rotation_trees = free_rotation_trees(sim.world.model)
     np.testing.assert_array_equal(rotation_trees[:, 1], [SINGLE_BODY] * 3 + [SINGLE_BODY | ROTATIONAL] * 3)
 
 
@@ -161,15 +165,15 @@ def test_resting_body_does_not_disable_exact_rotation_of_others() -> None:
     sim = Simulation(make_world(ground_plane()))
     sim.add(free_box(), "lies", make_pose(z=0.1))
     sim.add(free_box(), "flies", make_pose(3.0, z=50.0))
-    sim.data.qvel[9:12] = 1.0, 5.0, 2.0
+    sim.world.data.qvel[9:12] = 1.0, 5.0, 2.0
     sim.step(200)
     assert is_correction_active(sim)
-    spinning = sim.data.qvel[9:12].copy()
+    spinning = sim.world.data.qvel[9:12].copy()
     moments = np.array(box_inertia(5.0, (0.4, 0.4, 0.2))[:3])
     first = 0.5 * float(moments @ spinning**2)
     sim.step(1000)
-    assert 0.5 * float(moments @ sim.data.qvel[9:12] ** 2) == pytest.approx(first, rel=1e-3)
-    assert abs(float(sim.data.qvel[2])) < 1e-3
+    assert 0.5 * float(moments @ sim.world.data.qvel[9:12] ** 2) == pytest.approx(first, rel=1e-3)
+    assert abs(float(sim.world.data.qvel[2])) < 1e-3
 
 
 def test_exact_rotation_continues_from_a_saved_state() -> None:
@@ -183,19 +187,19 @@ def test_exact_rotation_continues_from_a_saved_state() -> None:
     sim.step(50)
     saved = sim.save_state()
     sim.step(300)
-    final_positions = sim.data.qpos.copy()
+    final_positions = sim.world.data.qpos.copy()
     sim.load_state(saved)
     sim.step(300)
-    np.testing.assert_array_equal(sim.data.qpos, final_positions)
+    np.testing.assert_array_equal(sim.world.data.qpos, final_positions)
     sim_with_boxes = run("one", "two")
     sim_with_boxes.step(350)
-    np.testing.assert_allclose(sim_with_boxes.data.qpos[: len(final_positions)], final_positions, atol=1e-9)
+    np.testing.assert_allclose(sim_with_boxes.world.data.qpos[: len(final_positions)], final_positions, atol=1e-9)
 
 
 def test_damped_bodies_are_integrated_by_mujoco() -> None:
     sim = Simulation(make_world(gravity=0.0))
     sim.add(free_box(), "box", make_pose())
-    model = sim.model
+    model = sim.world.model
     model.dof_damping[3:6] = 0.01
     assert not (free_rotation_trees(model)[:, 1] & ROTATIONAL).any()
     model.dof_damping[:] = 0.0

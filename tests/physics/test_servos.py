@@ -211,7 +211,7 @@ def test_drive_of_a_folded_arm_stops_without_chatter(speed: float) -> None:
     hardware, folded = sim.hardware("arm"), np.array([0.0, -0.5 * math.pi, 2.4, 0.0, 1.2, 0.0])
     hardware.write(JointCommand("position", tuple(f"joint_{k}" for k in range(1, 7)), folded))
     sim.step(3000)
-    row, step = hardware.joint_names.index("joint_1"), float(sim.model.opt.timestep)
+    row, step = hardware.joint_names.index("joint_1"), float(sim.world.model.opt.timestep)
     target, speeds = float(hardware.read().position[row]), []
     for _ in range(250):
         target += speed * step
@@ -231,7 +231,7 @@ def test_servo_gains_scale_with_the_carried_load() -> None:
     for shank_inertia in (1e-4, 5e-3):
         sim = Simulation(make_world(gravity=0.0))
         sim.add(leg(33.0, shank_inertia=shank_inertia), "arm")
-        stiffness.append(sim.servos.servos[("arm", "hinge")].gains["position"].p)
+        stiffness.append(sim.world.servos.servos[("arm", "hinge")].gains["position"].p)
     assert stiffness == pytest.approx([33.0 / MAX_POSITION_ERROR] * 2)
     # Without a limit: the weight at the lever of the mass it carries, or the bandwidth on that mass, whichever is less.
     sim = Simulation(make_world())
@@ -240,14 +240,14 @@ def test_servo_gains_scale_with_the_carried_load() -> None:
     expected_gain = min(
         carried_inertia * POSITION_BANDWIDTH**2, 9.81 * math.sqrt(20.0 * carried_inertia) / MAX_POSITION_ERROR
     )
-    assert sim.servos.servos[("arm", "hinge")].gains["position"].p == pytest.approx(expected_gain)
+    assert sim.world.servos.servos[("arm", "hinge")].gains["position"].p == pytest.approx(expected_gain)
 
 
 def test_joint_on_a_fixed_base_carries_only_its_own_link() -> None:
     sim = Simulation(make_world())
     sim.add(arm(), "arm")
     link_inertia = 0.02 + 0.25
-    assert sim.servos.servos[("arm", "hinge")].gains["position"].p == pytest.approx(
+    assert sim.world.servos.servos[("arm", "hinge")].gains["position"].p == pytest.approx(
         link_inertia * POSITION_BANDWIDTH**2
     )
 
@@ -273,10 +273,10 @@ def test_mimic_joints_start_at_their_driving_joints() -> None:
     start = JointInterface("a", (("position", -1.0, 1.0),), (), (("position", 0.3),))
     sim = Simulation(make_world(gravity=0.0))
     sim.add(Model("m", links, joints, interfaces=(start,)), "arm")
-    addresses = {joint.name: joint for joint in sim.addresses("arm").joints}
+    addresses = {joint.name: joint for joint in sim.world.addresses("arm").joints}
     command(sim, "position", -0.2, joint="a")
     for a in (0.3, -0.2):
-        q = {name: float(sim.data.qpos[address.qpos]) for name, address in addresses.items()}
+        q = {name: float(sim.world.data.qpos[address.qpos]) for name, address in addresses.items()}
         assert q["a"] == pytest.approx(a, abs=2e-3)
         assert q["b"] == pytest.approx(2.0 * q["a"] + 0.05, abs=1e-4)
         assert q["c"] == pytest.approx(0.1 - q["b"], abs=1e-4)

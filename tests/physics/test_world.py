@@ -34,11 +34,11 @@ def test_free_fall_is_a_parabola() -> None:
 def test_spinning_body_conserves_angular_momentum() -> None:
     sim = Simulation(make_world(gravity=0.0))
     sim.add(free_box(size=(0.4, 0.3, 0.1)), "crate")
-    sim.data.qvel[:] = [0.5, -0.2, 0.1, 1.0, 2.0, 3.0]
-    inertia = np.diag(sim.model.body_inertia[sim.addresses("crate").bodies[0]])
+    sim.world.data.qvel[:] = [0.5, -0.2, 0.1, 1.0, 2.0, 3.0]
+    inertia = np.diag(sim.world.model.body_inertia[sim.world.addresses("crate").bodies[0]])
 
     def momentum() -> np.ndarray:
-        R_world_inertial = sim.data.ximat[sim.addresses("crate").bodies[0]].reshape(3, 3)
+        R_world_inertial = sim.world.data.ximat[sim.world.addresses("crate").bodies[0]].reshape(3, 3)
         omega = sim.ground_truth("crate").T_world_base.rotation_matrix() @ sim.ground_truth("crate").angular_velocity
         return R_world_inertial @ inertia @ R_world_inertial.T @ omega
 
@@ -54,7 +54,7 @@ def test_sliding_box_stops_after_v2_over_2_mu_g(mu: float, speed: float) -> None
     sim = Simulation(make_world(ground_plane(mu)))
     sim.add(free_box(mu=1.0), "crate", make_pose(z=0.1))  # the smaller coefficient holds
     sim.step(200)
-    sim.data.qvel[0] = speed
+    sim.world.data.qvel[0] = speed
     start, max_height = sim.ground_truth("crate").T_world_base.x, 0.0
     for _ in range(round(1.5 * speed / (mu * G) / 0.002)):
         sim.step()
@@ -92,7 +92,7 @@ def test_ball_bounces_with_its_restitution() -> None:
         speeds = []
         while sim.time_ns < 1_000_000_000:
             sim.step()
-            speeds.append(float(sim.data.qvel[2]))
+            speeds.append(float(sim.world.data.qvel[2]))
         impact = min(speeds)
         after = max(speeds[int(np.argmin(speeds)) :])
         assert after / -impact == pytest.approx(e, abs=0.05), e
@@ -115,6 +115,6 @@ def test_rover_rests_on_its_wheels_with_a_free_root() -> None:
     truth = sim.ground_truth("rover")
     assert truth.T_world_base.z == pytest.approx(RIDE_HEIGHT, abs=2e-4)
     assert np.abs(truth.linear_velocity).max() < 1e-4
-    sim.data.qvel[2] = 1.0
+    sim.world.data.qvel[2] = 1.0
     sim.step(10)
     assert sim.ground_truth("rover").T_world_base.z > RIDE_HEIGHT + 0.01

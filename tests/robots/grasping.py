@@ -66,11 +66,11 @@ class Bench:
         stand = Model("stand", (top,), static=True, plugins=(GROUND_PLUGIN,))
         self.sim.add(stand, "stand", SE3.from_xyz_rpy((x, y, z - height / 2 - 0.01)))
         run.add_robot(name, nodes=("gripper",))
-        joints = {one.name: one for one in self.sim.addresses(name).joints}
+        joints = {one.name: one for one in self.sim.world.addresses(name).joints}
         for joint, value in zip(self.chain.joints, self.q, strict=True):
-            self.sim.data.qpos[joints[joint].qpos] = value
+            self.sim.world.data.qpos[joints[joint].qpos] = value
         for joint in (one for one in joints if "finger" in one):
-            self.sim.data.qpos[joints[joint].qpos] = self.gripper.open[0]
+            self.sim.world.data.qpos[joints[joint].qpos] = self.gripper.open[0]
         self.sim.world.evaluate()
         fingers = T.rotation_matrix()[:, 1]
         yaw = math.atan2(fingers[1], fingers[0]) - math.pi / 2
@@ -136,17 +136,16 @@ class Bench:
         return np.array(np.linalg.inv(T[0]) @ T[1])
 
     def _pose(self, model: str, link: str) -> np.ndarray:
-        body, T = self.sim.addresses(model).links[link].body, np.eye(4)
-        T[:3, :3], T[:3, 3] = self.sim.data.xmat[body].reshape(3, 3), self.sim.data.xpos[body]
+        body, T = self.sim.world.addresses(model).links[link].body, np.eye(4)
+        T[:3, :3], T[:3, 3] = self.sim.world.data.xmat[body].reshape(3, 3), self.sim.world.data.xpos[body]
         return T
 
     def forces(self) -> dict[str, float]:
         """What each finger truly presses with, by its shape [N]."""
-        from roboyard.physics.world import find_contacts
 
-        watch, found = self.sim.contacts, {"left": 0.0, "right": 0.0}
+        watch, found = self.sim.world.contacts, {"left": 0.0, "right": 0.0}
         mine = np.array([watch.geom_name(geom).startswith(f"{self.name}::") for geom in watch.geoms])
-        for touch in find_contacts(self.sim, mine, ground=False):
+        for touch in self.sim.world.find_contacts(mine, ground=False):
             side = touch.geom.rpartition("_")[2]
             found[side] += abs(float(np.dot(touch.force, touch.normal)))
         return found

@@ -52,15 +52,15 @@ class Rig:
         self.chain = self.group.chain("arm")
         self.sim: Simulation = run.simulation
         self.hardware = self.sim.hardware(name)
-        places = {place.name: place for place in self.sim.addresses(name).joints}
+        places = {place.name: place for place in self.sim.world.addresses(name).joints}
         self.where = [places[joint].qpos for joint in self.chain.joints]
         if start is not None:
-            self.sim.data.qpos[self.where] = start
+            self.sim.world.data.qpos[self.where] = start
             self.sim.world.evaluate()
 
     @property
     def position(self) -> np.ndarray:
-        return np.array(self.sim.data.qpos[self.where])
+        return np.array(self.sim.world.data.qpos[self.where])
 
     def send(self, position: np.ndarray) -> None:
         self.hardware.write(JointCommand("position", self.chain.joints, position))

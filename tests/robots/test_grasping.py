@@ -169,7 +169,7 @@ def test_empty_hand_closes_and_opens(bench: Callable[..., Bench], name: str) -> 
 @pytest.mark.parametrize("name", PLACES)
 def test_invalid_gripper_goals_are_refused_without_motion(bench: Callable[..., Bench], name: str) -> None:
     rig = bench(name, *THINGS[name][0])
-    before = rig.sim.data.qpos.copy()
+    before = rig.sim.world.data.qpos.copy()
     low, high = rig.gripper.width
     wrong = [(math.nan, 0.0), (low - 0.002, 0.0), (high + 0.002, 0.0), (low, -1.0), (low, math.nan), (low, math.inf)]
     goals = [rig.send(*one) for one in wrong]
@@ -177,7 +177,7 @@ def test_invalid_gripper_goals_are_refused_without_motion(bench: Callable[..., B
     for goal in goals:
         assert goal.done()
         assert not goal.accepted
-    assert abs(rig.sim.data.qpos - before).max() < 2e-3
+    assert abs(rig.sim.world.data.qpos - before).max() < 2e-3
     assert rig.states in ([], ["still"])
 
 

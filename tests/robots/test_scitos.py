@@ -144,8 +144,8 @@ def test_brakes_hold_the_arm_without_power(run: ry.Run, harness: BusHarness) -> 
     run.run_for(2.0)
 
     def angles() -> np.ndarray:
-        data = run.simulation.data
-        placement = run.simulation.addresses(robot.name)
+        data = run.simulation.world.data
+        placement = run.simulation.world.addresses(robot.name)
         return np.array([data.qpos[place.qpos] for place in placement.joints if place.name in ARM])
 
     resting = angles()
@@ -160,7 +160,7 @@ def test_brakes_hold_the_arm_without_power(run: ry.Run, harness: BusHarness) -> 
 def test_trajectory_without_power_aborts_without_later_motion(run: ry.Run, harness: BusHarness) -> None:
     robot = run.add_robot("scitos_arm")
     follow = ry.action.FollowJointTrajectory
-    data, places = run.simulation.data, run.simulation.addresses(robot.name).joints
+    data, places = run.simulation.world.data, run.simulation.world.addresses(robot.name).joints
     qpos = [place.qpos for place in places if place.name in ARM]
     dofs = [place.dof for place in places if place.name in ARM]
 
@@ -203,7 +203,7 @@ def test_arm_without_brakes_falls(tmp_path: Path, run: ry.Run) -> None:
     path.write_text((FOLDER / "scitos_arm" / "scitos_arm.urdf.xacro").read_text())
     robot = run.add_robot(str(path), nodes="none")
     run.simulation.faults.start("dark", PowerFault(robot.name))
-    data, before = run.simulation.data, run.simulation.data.qpos.copy()
+    data, before = run.simulation.world.data, run.simulation.world.data.qpos.copy()
     run.run_for(2.0)
     assert np.abs(data.qpos - before).max() > 0.5
 

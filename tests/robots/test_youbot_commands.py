@@ -28,10 +28,10 @@ def test_driver_topics_move_arm_and_gripper(robot: str, name: str) -> None:
         def command(controller: str, kind: str, values: dict[str, float], unit: str) -> None:
             harness.publish(f"{space}/{controller}_controller/{kind}_command", make_command(kind, values, unit))
 
-        places = {position.name: position.qpos for position in run.simulation.addresses(name).joints}
+        places = {position.name: position.qpos for position in run.simulation.world.addresses(name).joints}
 
         def at(*joints: str) -> np.ndarray:
-            return np.array([run.simulation.data.qpos[places[joint]] for joint in joints])
+            return np.array([run.simulation.world.data.qpos[places[joint]] for joint in joints])
 
         run.run_for(0.3)
         start = at(*ARM)

@@ -12,7 +12,7 @@ from tests.harness.bus import BusHarness
 from roboyard.bringup.joint_groups import load_joint_groups
 from roboyard.geometry import SE3
 from roboyard.messages import action
-from roboyard.physics.world import free_joint_addresses, link_pose, set_pose
+from roboyard.physics.world import link_pose
 from roboyard.rendering.backends import available_backend
 from roboyard.scenarios.assembly import build_run
 from roboyard.scenarios.loading import LoadedScenario, load_scenario
@@ -43,8 +43,8 @@ def detect_discs(spec: LoadedScenario, pose: str, polarity: str, mode: str) -> t
         harness.run_for(0.2)
         fields = {"polarity": polarity, "mode": mode, "num_images": 5, "frame_id": "arm_link_0", "sensitivity": 0.85}
         goal = harness.send_goal("/look", action.LookForDiscs, timeout=4.0, **fields)
-        arm_links = run.simulation.addresses("arm").links
-        T = link_pose(run.simulation.data, arm_links["arm_link_0"])
+        arm_links = run.simulation.world.addresses("arm").links
+        T = link_pose(run.simulation.world.data, arm_links["arm_link_0"])
         found = [T @ np.array([p.x, p.y, p.z]) for p in goal.result.positions]
         truth = {name: np.asarray(run.simulation.ground_truth(name).T_world_base.translation) for name in run.objects}
         return np.array(found).reshape(-1, 3), truth
@@ -79,8 +79,8 @@ def test_objects_and_places_are_detected_at_their_true_positions(
 def test_empty_bays_are_found_as_black_discs(load_station: Callable[[int], LoadedScenario]) -> None:
     found, _ = detect_discs(load_station(3), "load_check", "black", "single")
     with build_run(resolve_scenario(load_station(3)), record=False) as run:
-        arm_links = run.simulation.addresses("arm").links
-        bays = [link_pose(run.simulation.data, arm_links[f"bay_{k}"]).translation for k in (1, 2, 3)]
+        arm_links = run.simulation.world.addresses("arm").links
+        bays = [link_pose(run.simulation.world.data, arm_links[f"bay_{k}"]).translation for k in (1, 2, 3)]
     for bay in bays:
         assert np.linalg.norm((found - bay)[:, :2], axis=1).min() < 1e-3
 
@@ -95,16 +95,16 @@ objects: {object: {model: disc_cylinder, sector: {radius: [0.2, 0.3], angle_rang
 duration: 5
 """)
     with build_run(resolve_scenario(load_scenario(str(path))), record=False) as run:
-        set_pose(run.simulation, "object", SE3.from_xyz_rpy((0.0, 0.0, radius), (0.5 * np.pi, 0.0, 0.0)))
+        run.simulation.world.set_pose("object", SE3.from_xyz_rpy((0.0, 0.0, radius), (0.5 * np.pi, 0.0, 0.0)))
         run.run_for(0.2)
-        _, velocity = free_joint_addresses(run.simulation, "object")
-        run.simulation.data.qvel[velocity] = speed
-        run.simulation.data.qvel[velocity + 5] = 0.0
+        _, velocity = run.simulation.world.free_joint("object")
+        run.simulation.world.data.qvel[velocity] = speed
+        run.simulation.world.data.qvel[velocity + 5] = 0.0
         start = run.simulation.ground_truth("object").T_world_base.translation.copy()
         run.run_for(3.0)
         pose, twist = (
             run.simulation.ground_truth("object").T_world_base,
-            run.simulation.data.qvel[velocity : velocity + 3],
+            run.simulation.world.data.qvel[velocity : velocity + 3],
         )
     rolled = float(np.linalg.norm(pose.translation - start))
     # it slides until it rolls at two thirds of the speed, within a millimetre; then the lever slows mass and spin

@@ -12,7 +12,6 @@ from tests.harness.scenarios import recording_digest, snapshot_requests
 from roboyard.bus import NodeError
 from roboyard.errors import RoboyardError
 from roboyard.geometry import SE3
-from roboyard.physics.world import set_pose
 from roboyard.scenarios.assembly import build_run
 from roboyard.scenarios.execution import run_scenario
 from roboyard.scenarios.loading import load_scenario
@@ -69,10 +68,12 @@ def test_objects_return_at_the_end_of_the_belt(fed):
         homes = {name: run.simulation.ground_truth(name).T_world_base for name in run.objects}
         run.run_for(0.3)
         first = next(n for n in homes if run.simulation.ground_truth(n).T_world_base.distance(homes[n]) > 0.1)
-        set_pose(run.simulation, first, lane.T_world_belt @ SE3(translation=(0.49, 0.0, 1e-4)))
+        run.simulation.world.set_pose(first, lane.T_world_belt @ SE3(translation=(0.49, 0.0, 1e-4)))
         run.run_for(0.2)
         assert run.simulation.ground_truth(first).T_world_base.distance(homes[first]) < 1e-3
-        set_pose(run.simulation, first, lane.T_world_belt @ SE3(translation=(0.48, 0.0, 0.15)))  # in somebody's hand
+        run.simulation.world.set_pose(
+            first, lane.T_world_belt @ SE3(translation=(0.48, 0.0, 0.15))
+        )  # in somebody's hand
         run.run_for(0.05)
         assert run.simulation.ground_truth(first).T_world_base.distance(homes[first]) > 0.1
 

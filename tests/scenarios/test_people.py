@@ -210,13 +210,13 @@ def test_truth_has_places_and_forces_of_the_body() -> None:
         assert np.allclose(true_pose.xyz[:2], (0.5, 0.0), atol=0.03)
         chest = capsules["chest"]
         run.simulation.add(make_ball(mass=5.0), "ball", SE3(translation=(chest[0] + 0.5, chest[1], chest[2] + 0.1)))
-        dof = run.simulation.model.body_dofadr[run.simulation.addresses("ball").bodies[0]]
-        run.simulation.data.qvel[dof] = -3.0
+        dof = run.simulation.world.model.body_dofadr[run.simulation.world.addresses("ball").bodies[0]]
+        run.simulation.world.data.qvel[dof] = -3.0
         bodies.clear()
         largest = 0.0
         for _ in range(200):
             run.run_for(0.002)
-            largest = max(largest, float(np.linalg.norm(run.simulation.compliant_bodies.forces("anna")["chest"])))
+            largest = max(largest, float(np.linalg.norm(run.simulation.world.compliant_bodies.forces("anna")["chest"])))
         assert largest > 200.0
         struck = max(bodies.messages, key=lambda body: float(np.linalg.norm(vector_to_array(body.peak_forces[2]))))
         assert np.linalg.norm(vector_to_array(struck.peak_forces[2])) == pytest.approx(largest)

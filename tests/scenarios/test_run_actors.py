@@ -70,7 +70,7 @@ def test_actors_follow_their_waypoints_and_repeat(tmp_path: Path) -> None:
             run.run_for(time - run.time)
             assert true_position(run, "anna") == pytest.approx((x, y), abs=0.08), time
         feet = [
-            run.simulation.data.xpos[run.simulation.addresses("anna").links[f].body]
+            run.simulation.world.data.xpos[run.simulation.world.addresses("anna").links[f].body]
             for f in ("left_foot", "right_foot")
         ]
         assert all(0.03 < foot[2] < 0.35 for foot in feet)

@@ -27,7 +27,7 @@ def test_ground_has_the_heights_of_the_terrain(kind: str) -> None:
     hit, down, groups = np.zeros(1, np.int32), np.array([0.0, 0.0, -1.0]), np.ones(6, np.uint8)
     for (x, y), height in zip(points, ground.height_at(points), strict=True):
         start = np.array([x, y, 2.0])
-        distance = mujoco.mj_ray(simulation.model, simulation.data, start, down, groups, 1, -1, hit)
+        distance = mujoco.mj_ray(simulation.world.model, simulation.world.data, start, down, groups, 1, -1, hit)
         assert 2.0 - distance == pytest.approx(height, abs=1e-6)
 
 

@@ -51,7 +51,7 @@ def test_imu_in_free_fall_measures_no_acceleration() -> None:
 def test_rotating_imu_measures_centripetal_acceleration() -> None:
     sim = Simulation(make_world(gravity=0.0))
     sim.add(free_box(sensors=(unit(make_pose(0.2)),)), "crate")
-    sim.data.qvel[5] = 3.0
+    sim.world.data.qvel[5] = 3.0
     sim.step(100)
     reading = read(sim)
     np.testing.assert_allclose(reading.angular_velocity, [0, 0, 3.0], atol=1e-6)
@@ -64,7 +64,7 @@ def test_imu_sample_belongs_to_its_stamp() -> None:
     sim.add(rover_model(sensors=(imu_sensor(),)), "rover", make_pose(z=0.13125))
     sim.step(200)
     for wheel in range(4):
-        sim.data.qfrc_applied[6 + wheel] = 0.3
+        sim.world.data.qfrc_applied[6 + wheel] = 0.3
     sim.step(5)
     before = sim.ground_truth("rover").linear_velocity[0]
     reading = read(sim, "rover")
@@ -85,7 +85,7 @@ def test_reading_the_imu_changes_nothing() -> None:
                 read(sim, "rover")
                 sim.ground_truth("rover")
                 sim.hardware("rover").read()
-        return np.concatenate([sim.data.qpos, sim.data.qvel])
+        return np.concatenate([sim.world.data.qpos, sim.world.data.qvel])
 
     np.testing.assert_array_equal(run(True), run(False))
 

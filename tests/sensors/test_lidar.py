@@ -91,13 +91,13 @@ def test_lidar_ranges_agree_with_mujoco_rays(sweep: tuple[float, float]) -> None
     sensor = sim.sensors("post")[0]
     assert isinstance(sensor, Lidar)
     ranges = sensor.cast().copy()
-    beams = (sensor.beams.directions @ sim.data.site_xmat[sensor.site].reshape(3, 3).T).ravel()
+    beams = (sensor.beams.directions @ sim.world.data.site_xmat[sensor.site].reshape(3, 3).T).ravel()
     count = len(ranges)
     mujoco_ranges, geoms = np.zeros(count), np.zeros(count, np.int32)
     mujoco.mj_multiRay(
-        sim.model,
-        sim.data,
-        sim.data.site_xpos[sensor.site],
+        sim.world.model,
+        sim.world.data,
+        sim.world.data.site_xpos[sensor.site],
         beams,
         None,
         True,

@@ -87,4 +87,4 @@ def test_lidar_sees_the_visual_mesh_not_its_collision_parts(tmp_path) -> None:
     truth = [cast_ray_by_hand(triangles, np.zeros(3), direction, 10.0) for direction in lidar.beams.directions]
     np.testing.assert_allclose(found, truth, atol=1e-5)  # the file and the engine have single precision
     assert np.isfinite(found).sum() > 60
-    assert (sim.model.geom_group == INVISIBLE_COLLISION_GROUP).sum() > 100
+    assert (sim.world.model.geom_group == INVISIBLE_COLLISION_GROUP).sum() > 100

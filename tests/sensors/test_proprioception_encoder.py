@@ -25,7 +25,7 @@ def build(spec: EncoderSpec, seed: int = 0) -> Simulation:
 @pytest.mark.parametrize("resolution", [12, 1000, 4096])
 def test_encoder_positions_are_the_last_whole_counts(resolution: int) -> None:
     sim = build(EncoderSpec((), resolution))
-    counted, true = sim.hardware("rover").read().position, sim.data.qpos[7:11]
+    counted, true = sim.hardware("rover").read().position, sim.world.data.qpos[7:11]
     step = 2 * math.pi / resolution
     np.testing.assert_allclose(counted / step, np.round(counted / step), atol=1e-6)
     assert ((true - counted >= -1e-12) & (true - counted < step)).all()
@@ -33,7 +33,7 @@ def test_encoder_positions_are_the_last_whole_counts(resolution: int) -> None:
 
 def test_encoder_counts_only_named_joints() -> None:
     sim = build(EncoderSpec(("fl_joint",), 12))
-    counted, true = sim.hardware("rover").read().position, sim.data.qpos[7:11]
+    counted, true = sim.hardware("rover").read().position, sim.world.data.qpos[7:11]
     assert counted[0] != true[0]
     np.testing.assert_array_equal(counted[1:], true[1:])
     with pytest.raises(DescriptionError, match="lidar_joint"):
@@ -48,6 +48,6 @@ def test_encoder_velocity_noise_is_drawn_once_per_instant() -> None:
         first, second = hardware.read(), hardware.read()
         np.testing.assert_array_equal(first.velocity, second.velocity)
         np.testing.assert_array_equal(first.velocity, sim.sensors("rover")[0].read().velocity)
-        errors.append(first.velocity - sim.data.qvel[6:10])
+        errors.append(first.velocity - sim.world.data.qvel[6:10])
     assert np.std(errors) == pytest.approx(0.1, rel=0.05)
     assert first.time_ns == sim.time_ns

@@ -302,9 +302,9 @@ def test_absolute_encoder_wraps_and_incremental_one_counts() -> None:
         one = replace(sensor("encoder", EncoderSpec(resolution=4096, absolute=absolute)), link="body")
         sim = Simulation(make_world(gravity=0.0))
         sim.add(_spinner(one), "arm", make_pose(z=1.0))
-        sim.data.qvel[-1] = 4.0
+        sim.world.data.qvel[-1] = 4.0
         sim.step(2000)
-        angle, encoder_position = float(sim.data.qpos[-1]), float(sim.sensors("arm")[0].read().position[0])
+        angle, encoder_position = float(sim.world.data.qpos[-1]), float(sim.sensors("arm")[0].read().position[0])
         assert angle > 7.0
         assert encoder_position == pytest.approx(angle % math.tau if absolute else angle, abs=math.tau / 4096)
         hardware_position = float(
@@ -327,12 +327,12 @@ def test_encoder_miscounts_add_up_to_a_random_walk() -> None:
         one = replace(sensor("encoder", EncoderSpec(resolution=1000, miscount_probability=p)), link="body")
         sim = Simulation(make_world(gravity=0.0), seed=seed)
         sim.add(_spinner(one), "arm", make_pose(z=1.0))
-        sim.data.qvel[-1] = 20.0
+        sim.world.data.qvel[-1] = 20.0
         for _ in range(40):
             sim.step(25)
             encoder_position = float(sim.sensors("arm")[0].read().position[0])
-        errors.append(encoder_position - float(sim.data.qpos[-1]))
-    steps = float(sim.data.qpos[-1]) / step
+        errors.append(encoder_position - float(sim.world.data.qpos[-1]))
+    steps = float(sim.world.data.qpos[-1]) / step
     assert np.std(errors) == pytest.approx(step * math.sqrt(steps * p), rel=0.35)
     assert abs(np.mean(errors)) < 4 * step * math.sqrt(steps * p / 60) + step
 
@@ -421,7 +421,7 @@ class ViolatingSensor(SimulatedSensor[Any]):
 
         violation = self.sensor.topic
         if violation == "moves":
-            self.context.data.qvel[0] += 0.01
+            self.context.world.data.qvel[0] += 0.01
         value = np.zeros(3) if violation != "chance" else np.random.default_rng().random(3)
         value.flags.writeable = violation == "open"
         return ThreeAxisReading(time_ns + (violation == "late"), value)

@@ -116,7 +116,7 @@ def test_massless_joint_drives_heavier_mimic_joints() -> None:
     hardware.write(JointCommand("velocity", ("lead",), np.array([0.6])))
     sim.step(1500)
     np.testing.assert_allclose(hardware.read().velocity, [0.6, 1.2], rtol=0.02)
-    assert sim.model.body_mass.sum() == pytest.approx(1.0)
+    assert sim.world.model.body_mass.sum() == pytest.approx(1.0)
 
 
 def test_mimic_of_a_fixed_joint_stays_at_its_offset() -> None:

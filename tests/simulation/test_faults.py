@@ -52,7 +52,7 @@ def test_box_on_friction_patch_stops_after_v2_over_2_mu_g(mu: float, yaw: float)
     sim.faults.start("ice", GroundFault(FrictionPatch(1.0, 0.0, yaw, 20.0, 4.0, mu)))
     sim.step(100)
     start = sim.ground_truth("crate").T_world_base.x
-    sim.data.qvel[0] = 2.0
+    sim.world.data.qvel[0] = 2.0
     sim.world.evaluate()
     sim.step(1200)
     assert sim.ground_truth("crate").T_world_base.x - start == pytest.approx(4.0 / (2.0 * mu * G), rel=0.01)
@@ -66,7 +66,7 @@ def test_friction_patch_acts_only_within_its_bounds() -> None:
     sim.faults.start("ice", GroundFault(FrictionPatch(0.5, 0.0, 0.0, 1.0, 1.0, 0.05)))
     sim.step(50)
     start = sim.ground_truth("crate").T_world_base.x
-    sim.data.qvel[0] = 2.0
+    sim.world.data.qvel[0] = 2.0
     sim.world.evaluate()
     sim.step(1000)
     lost_square_speed = (1.0 - start) * 2.0 * 0.05 * G
@@ -83,7 +83,7 @@ def test_friction_patch_never_raises_friction() -> None:
         sim.add(free_box(mu=0.3), "crate", make_pose(z=0.1))
         if friction is not None:
             sim.faults.start("carpet", GroundFault(FrictionPatch(0.0, 0.0, 0.0, 20.0, 20.0, friction)))
-        sim.data.qvel[0] = 1.0
+        sim.world.data.qvel[0] = 1.0
         sim.step(500)
         distances.append(sim.ground_truth("crate").T_world_base.x)
     assert distances[0] == pytest.approx(distances[1], rel=1e-6)
@@ -220,7 +220,7 @@ def observe(sim: Simulation) -> list[bytes]:
         sim.step(5)
         reading = sim.faults.read_through_faults(sim.sensors("rover")[0])
         noise = b"" if reading is None else reading.angular_velocity.tobytes()
-        found.append(sim.data.qpos.tobytes() + noise + sim.hardware("rover").read().position.tobytes())
+        found.append(sim.world.data.qpos.tobytes() + noise + sim.hardware("rover").read().position.tobytes())
     return found
 
 
@@ -241,19 +241,19 @@ def test_state_saved_during_faults_continues_bit_for_bit() -> None:
 def test_ended_faults_leave_no_trace_when_models_are_added() -> None:
     sim = driving_rover()
     original_arrays = {
-        name: getattr(sim.model, name).copy() for name in ("jnt_range", "jnt_limited", "actuator_forcerange")
+        name: getattr(sim.world.model, name).copy() for name in ("jnt_range", "jnt_limited", "actuator_forcerange")
     }
-    floats = sim.servos.floats[:, 5].copy()
+    floats = sim.world.servos.floats[:, 5].copy()
     start_all_faults(sim)
     sim.add(free_box(), "crate", make_pose(3.0, 3.0, 0.2))  # compiled anew: the faults stay
-    assert sim.model.jnt_limited.sum() == original_arrays["jnt_limited"].sum() + 1
+    assert sim.world.model.jnt_limited.sum() == original_arrays["jnt_limited"].sum() + 1
     assert len(sim.world.surfaces.patches) == 1
     sim.remove("crate")
     for name in FAULTS:
         sim.faults.end(name)
     for name, values in original_arrays.items():
-        assert np.array_equal(getattr(sim.model, name), values)
-    assert np.array_equal(sim.servos.floats[:, 5], floats)
+        assert np.array_equal(getattr(sim.world.model, name), values)
+    assert np.array_equal(sim.world.servos.floats[:, 5], floats)
     assert not len(sim.world.surfaces.patches)
     sim.faults.end("never begun")
 

@@ -72,7 +72,7 @@ def test_saved_and_recompiled_base_continues_bit_for_bit() -> None:
     other.load_state(one.save_state())
     one.step(100)
     other.step(100)
-    assert np.array_equal(one.data.qpos, other.data.qpos)
+    assert np.array_equal(one.world.data.qpos, other.world.data.qpos)
     one.add(MODEL, "late", T_world_model=SE3.from_xyz_rpy((5.0, 0.0, 0.1), (0.0, 0.0, 0.0)))
     one.step(100)
     other.step(100)

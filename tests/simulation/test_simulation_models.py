@@ -29,9 +29,14 @@ def drive_wheels(sim: Simulation, name: str, left: float, right: float) -> None:
 
 
 def joints_of(sim: Simulation, name: str) -> np.ndarray:
-    body = sim.addresses(name).bodies[0]
-    q, v = sim.model.jnt_qposadr[sim.model.body_jntadr[body]], sim.model.jnt_dofadr[sim.model.body_jntadr[body]]
-    return np.concatenate([sim.data.qpos[q : q + 11], sim.data.qvel[v : v + 10], sim.data.qacc_warmstart[v : v + 10]])
+    body = sim.world.addresses(name).bodies[0]
+    q, v = (
+        sim.world.model.jnt_qposadr[sim.world.model.body_jntadr[body]],
+        sim.world.model.jnt_dofadr[sim.world.model.body_jntadr[body]],
+    )
+    return np.concatenate(
+        [sim.world.data.qpos[q : q + 11], sim.world.data.qvel[v : v + 10], sim.world.data.qacc_warmstart[v : v + 10]]
+    )
 
 
 def test_adding_a_model_keeps_other_states_bit_for_bit() -> None:
@@ -39,12 +44,12 @@ def test_adding_a_model_keeps_other_states_bit_for_bit() -> None:
     sim.add(rover_model(), "rover", make_pose(z=RIDE_HEIGHT))
     drive_wheels(sim, "rover", 2.0, 3.0)
     sim.step(300)
-    before, ctrl = joints_of(sim, "rover"), sim.data.ctrl.copy()
-    integrals = sim.servos.floats.copy()
+    before, ctrl = joints_of(sim, "rover"), sim.world.data.ctrl.copy()
+    integrals = sim.world.servos.floats.copy()
     sim.add(free_box(), "crate", make_pose(2.0, 2.0, 0.1))
     np.testing.assert_array_equal(joints_of(sim, "rover"), before)
-    np.testing.assert_array_equal(sim.data.ctrl, ctrl)
-    np.testing.assert_array_equal(sim.servos.floats, integrals)
+    np.testing.assert_array_equal(sim.world.data.ctrl, ctrl)
+    np.testing.assert_array_equal(sim.world.servos.floats, integrals)
     assert sim.time_ns == 600_000_000
 
 
@@ -156,7 +161,7 @@ def test_refused_model_leaves_the_world_unchanged(kind: str) -> None:
                 sim.ground_truth("second")
         sim.step(100)
         readings = [repr(sensor.read()).encode() for sensor in sim.sensors("rover")]
-        return sim.data.qpos.tobytes(), sim.hardware("rover").read().position.tobytes(), *readings
+        return sim.world.data.qpos.tobytes(), sim.hardware("rover").read().position.tobytes(), *readings
 
     assert run(disturbed=True) == run(disturbed=False)
 
@@ -176,7 +181,7 @@ def test_diverging_world_is_an_error_with_its_time(tmp_path: Path, monkeypatch: 
     monkeypatch.chdir(tmp_path)
     sim = Simulation(make_world())
     sim.add(free_box(), "crate")
-    sim.data.qvel[0] = 1e12
+    sim.world.data.qvel[0] = 1e12
     with pytest.raises(RunError, match="diverged at"):
         sim.step(100)
     assert not list(tmp_path.iterdir())

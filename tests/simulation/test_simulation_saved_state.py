@@ -56,8 +56,8 @@ def drive(sim: Simulation, steps: int, name: str = "rover") -> list[np.ndarray]:
             log.append(
                 np.concatenate(
                     [
-                        sim.data.qpos,
-                        sim.data.qvel,
+                        sim.world.data.qpos,
+                        sim.world.data.qvel,
                         scan.ranges.ravel(),
                         imu_reading.angular_velocity,
                         imu_reading.linear_acceleration,
@@ -128,13 +128,13 @@ def test_state_of_another_world_is_refused() -> None:
 @pytest.mark.parametrize(
     "change",
     [
-        {"physics": [0.0]},
-        {"physics": ["x"]},
-        {"servos": []},
-        {"servo_modes": [1, 2]},
-        {"steps": "soon"},
+        {"world": {"physics": [0.0]}},
+        {"world": {"physics": ["x"]}},
+        {"world": {"servos": []}},
+        {"world": {"servo_modes": [1, 2]}},
+        {"world": {"steps": "soon"}},
         {"sensors": {}},
-        {"contact_episodes": [[1]]},
+        {"world": {"contact_episodes": [[1]]}},
         {"models": None},
         {"timestep_ns": None},
     ],
@@ -144,8 +144,10 @@ def test_unreadable_state_changes_nothing(change: dict[str, Any]) -> None:
         sim = build()
         drive(sim, 50)
         if load_invalid:
+            state = sim.save_state()
+            world_state = {**state["world"], **change.get("world", {})}
             with pytest.raises(InputError, match="saved state"):
-                sim.load_state({**sim.save_state(), **change})
+                sim.load_state({**state, **change, "world": world_state})
         return drive(sim, 50)
 
     assert_equal_logs(after(True), after(False))

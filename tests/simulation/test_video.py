@@ -248,7 +248,7 @@ def test_video_shows_people_live_and_from_recorded_poses():
         positions, rotations = body.skeleton.compute_part_poses(
             np.array([x, 0.0, body.skeleton.offsets[0][2]]), REST_POSE_ROTATIONS
         )
-        simulation.compliant_bodies.move_to("anna", positions, rotations, 0.02)
+        simulation.world.compliant_bodies.move_to("anna", positions, rotations, 0.02)
         simulation.step(50)
         recorder.capture(simulation)
         recorded_poses.append(np.concatenate([positions, rotations], axis=1))

@@ -59,9 +59,9 @@ def test_world_file_is_plain_self_contained_sdf(name):
 @pytest.mark.parametrize("name", NAMES)
 def test_world_models_stay_at_their_poses(worlds, name):
     simulation = Simulation(worlds[name])
-    before = np.array(simulation.data.qpos)
+    before = np.array(simulation.world.data.qpos)
     simulation.step(1000)
-    assert np.abs(simulation.data.qpos - before).max(initial=0.0) < 2e-3
+    assert np.abs(simulation.world.data.qpos - before).max(initial=0.0) < 2e-3
 
 
 @pytest.mark.parametrize(("name", "radius"), [("arena", 0.9), ("corridor", 1.05)])

@@ -41,9 +41,9 @@ class Onlooker:
     def look(self, simulation: Simulation, robot: str) -> NDArray[np.uint8]:
         """A picture (height, width, 3) of the present."""
         scene = simulation.visual_scene()
-        if self._renderer is None or self._engine is not simulation.model:
+        if self._renderer is None or self._engine is not simulation.world.model:
             self.close()
-            self._engine = simulation.model
+            self._engine = simulation.world.model
             self._renderer = open_renderer(scene.model, *self._size)
             self._chase = ChaseView(robot)
         return self._renderer.render(

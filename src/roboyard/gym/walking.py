@@ -124,7 +124,7 @@ class _Walk(Episode):
         """Of the body over its lowest foot [m]."""
         legs, model = self._stage.known.legs, self._stage.known.model
         joints = self._stage.robot.hardware.read().position[self._where].reshape(-1, 3)
-        root = self._stage.run.simulation.addresses(self._stage.robot.name).root
+        root = self._stage.run.simulation.world.addresses(self._stage.robot.name).root
         T_world_body = T_world_root @ model.link(root).T_model_link.inverse() @ model.link(legs.body).T_model_link
         feet: Array = legs.feet(joints) @ T_world_body.rotation_matrix().T
         return -float(feet[:, 2].min())

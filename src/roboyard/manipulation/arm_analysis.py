@@ -134,11 +134,11 @@ def draw_pose(file: Path, model: Model, positions: dict[str, float]) -> None:
 
     simulation = Simulation(World("arm", (PlacedModel("arm", model, SE3.identity()),)))
     try:
-        for k in range(simulation.model.njnt):
-            name = simulation.model.joint(k).name.split(SCOPE_SEPARATOR)[-1]
+        for k in range(simulation.world.model.njnt):
+            name = simulation.world.model.joint(k).name.split(SCOPE_SEPARATOR)[-1]
             if name in positions:
-                simulation.data.qpos[int(simulation.model.jnt_qposadr[k])] = positions[name]
-        mujoco.mj_forward(simulation.model, simulation.data)
+                simulation.world.data.qpos[int(simulation.world.model.jnt_qposadr[k])] = positions[name]
+        mujoco.mj_forward(simulation.world.model, simulation.world.data)
         save_overview_image(simulation, file)
     finally:
         simulation.close()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -9,8 +10,8 @@ import numpy as np
 from roboyard.geometry import SE2, SE3
 from roboyard.geometry.arrays import Array
 from roboyard.people.animation_player import GRIP_DISTANCE
-from roboyard.physics.grasps import GraspConstraint
-from roboyard.simulation.simulation import Simulation
+from roboyard.physics.grasps import GraspConstraint, GraspConstraints
+from roboyard.physics.world import PhysicsWorld
 
 HANDS = ("left", "right")
 MAX_GRASP_DISTANCE = 0.15
@@ -25,25 +26,28 @@ class PersonHands:
     """Hands of a person.  A grasped object keeps its orientation relative to the person's heading: it is carried level.
 
     Args:
-        simulation: Of the person.
+        grasps: Grasps of the simulation.
+        get_world: Returns the present world of the simulation; it is another one after models were added or removed.
         model: Name of the person's body.
         height: Their stature [m].
     """
 
-    def __init__(self, simulation: Simulation, model: str, height: float) -> None:
-        self._simulation, self._model = simulation, model
+    def __init__(
+        self, grasps: GraspConstraints, get_world: Callable[[], PhysicsWorld], model: str, height: float
+    ) -> None:
+        self._grasps, self._get_world, self._model = grasps, get_world, model
         self._grip_point = (0.0, 0.0, -GRIP_DISTANCE * height)
         self._grasped_object_poses: dict[str, SE3] = {}
 
     @property
     def grasped_objects(self) -> dict[str, str]:
         """What they hold, by hand: "left", "right"."""
-        objects_by_link = self._simulation.grasps.held_objects(self._model)
+        objects_by_link = self._grasps.held_objects(self._model)
         return {link.partition("_")[0]: object_name for link, object_name in objects_by_link.items()}
 
     def reserve(self, hand: str, object_name: str) -> None:
         """Reserve an object, so that the body does not push it away. Raises InputError and its kinds."""
-        self._simulation.grasps.reserve(self._make_constraint(hand, object_name))
+        self._grasps.reserve(self._make_constraint(hand, object_name))
 
     def grasp(self, hand: str, object_name: str, pose: tuple[float, float, float]) -> str:
         """Grasp an object at the hand; return why that failed, or an empty string.
@@ -56,7 +60,7 @@ class PersonHands:
         Raises:
             InputError and its kinds: there is no such thing, or it cannot be held.
         """
-        T_world_object = self._simulation.ground_truth(object_name).T_world_base
+        T_world_object = self._get_world().ground_truth(object_name).T_world_base
         grip_position = self._grip_position(hand)
         distance = float(np.linalg.norm(T_world_object.translation - grip_position))
         if distance > MAX_GRASP_DISTANCE:
@@ -64,7 +68,7 @@ class PersonHands:
         T_heading_object = _heading_rotation(pose).inverse() @ SE3(
             T_world_object.rotation, T_world_object.translation - grip_position
         )
-        self._simulation.grasps.attach(
+        self._grasps.attach(
             self._make_constraint(hand, object_name),
             T_world_object.translation - grip_position,
             T_world_object.rotation,
@@ -74,18 +78,18 @@ class PersonHands:
 
     def release(self, hand: str) -> None:
         """Let go of what a hand holds. Raises UnknownNameError."""
-        self._simulation.grasps.detach(self._model, f"{hand}_hand")
+        self._grasps.detach(self._model, f"{hand}_hand")
         self._grasped_object_poses.pop(hand, None)
 
     def finish_release(self, hand: str) -> bool:
         """Have nothing more to do with what the hand has let go of, once they do not touch; whether it is so."""
-        object_name = self._simulation.grasps.reserved_objects(self._model).get(f"{hand}_hand", "")
+        object_name = self._grasps.reserved_objects(self._model).get(f"{hand}_hand", "")
         if not object_name:
             return True
-        contacts = self._simulation.ground_truth(object_name).contacts
+        contacts = self._get_world().ground_truth(object_name).contacts
         if any(contact.other_geom.startswith(f"{self._model}::") for contact in contacts):
             return False
-        self._simulation.grasps.remove(self._model, f"{hand}_hand")
+        self._grasps.remove(self._model, f"{hand}_hand")
         return True
 
     def _make_constraint(self, hand: str, object_name: str) -> GraspConstraint:
@@ -98,7 +102,7 @@ class PersonHands:
                 self.finish_release(hand)
         for hand in self.grasped_objects:
             T = _heading_rotation(pose) @ self._grasped_object_poses[hand]
-            self._simulation.grasps.move_target(self._model, f"{hand}_hand", T.translation, T.rotation)
+            self._grasps.move_target(self._model, f"{hand}_hand", T.translation, T.rotation)
 
     def pull_gently(self, hand: str) -> None:
         """Pull a little at what a hand has taken, so that who else holds it feels that. Raises UnknownNameError."""
@@ -111,16 +115,16 @@ class PersonHands:
 
     def is_pulled(self, hand: str) -> bool:
         """Whether the object in a hand is pulled. Raises UnknownNameError."""
-        return float(np.linalg.norm(self._simulation.grasps.force(self._model, f"{hand}_hand"))) > RELEASE_FORCE
+        return float(np.linalg.norm(self._grasps.force(self._model, f"{hand}_hand"))) > RELEASE_FORCE
 
     def is_free(self, hand: str) -> bool:
         """Whether nothing else touches what a hand holds."""
-        contacts = self._simulation.ground_truth(self.grasped_objects[hand]).contacts
+        contacts = self._get_world().ground_truth(self.grasped_objects[hand]).contacts
         return all(contact.other_geom.startswith(f"{self._model}::") for contact in contacts)
 
     def _grip_position(self, hand: str) -> Array:
         """(3,) where a hand grips now, in the world [m]."""
-        bodies = self._simulation.compliant_bodies
+        bodies = self._get_world().compliant_bodies
         row = bodies.rows[self._model][f"{hand}_hand"]
         return SE3(bodies.orientations[row], bodies.positions[row]) @ np.array(self._grip_point)
 

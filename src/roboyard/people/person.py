@@ -20,7 +20,7 @@ from roboyard.people.animation_player import REACH_TOLERANCE, AnimationPlayer
 from roboyard.people.clip import AnimationClip
 from roboyard.people.procedural_gait import make_walk_clip
 from roboyard.people.skeleton import Skeleton
-from roboyard.people.walking_path import WALKING_ACCELERATION, PersonGoalError, WalkingPath
+from roboyard.people.walking import WALKING_ACCELERATION, PersonGoalError, WalkingPath
 
 _MAX_WALKING_SPEED = 4.0
 """Maximum commanded speed of walking or running [m/s]."""

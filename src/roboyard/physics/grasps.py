@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import Any
 
 import mujoco
 import numpy as np
@@ -11,10 +11,7 @@ import numpy as np
 from roboyard.errors import InputError, UnknownNameError
 from roboyard.geometry.arrays import Array
 from roboyard.physics.kernels import grasps as grasp_kernels
-from roboyard.physics.world import free_joint_addresses
-
-if TYPE_CHECKING:
-    from roboyard.simulation.simulation import Simulation
+from roboyard.physics.world import PhysicsWorld
 
 DEFAULT_GRIP_FORCE = 60.0
 """Of a hand that holds an object between fingers and thumb [N]: a third of what people can (Mathiowetz et al., Grip and
@@ -40,17 +37,20 @@ class GraspConstraint:
     max_force: float = DEFAULT_GRIP_FORCE
 
 
-@dataclass(slots=True)
 class GraspConstraints:
     """All grasps of a simulation.
+
+    Args:
+        world: The world that the grasps act in, until `bind` names its successor.
 
     Attributes:
         table: (n, `GRASP_COLUMNS`), which the step loop reads and writes.
     """
 
-    _simulation: Simulation
-    table: Array = field(default_factory=lambda: np.zeros((0, grasp_kernels.GRASP_COLUMNS)))
-    _grasps: list[GraspConstraint] = field(default_factory=list)
+    def __init__(self, world: PhysicsWorld) -> None:
+        self._world = world
+        self.table: Array = np.zeros((0, grasp_kernels.GRASP_COLUMNS))
+        self._grasps: list[GraspConstraint] = []
 
     def held_objects(self, model: str) -> dict[str, str]:
         """Objects that a person holds, by body part."""
@@ -116,7 +116,7 @@ class GraspConstraints:
     def detach(self, model: str, link: str) -> None:
         """Release the object; contacts with the person exert no force until `remove`. Raises UnknownNameError."""
         row = self.table[self._index_of(model, link)]
-        self._simulation.data.xfrc_applied[int(row[grasp_kernels.BODY])] = 0.0
+        self._world.data.xfrc_applied[int(row[grasp_kernels.BODY])] = 0.0
         row[grasp_kernels.MAX_FORCE] = 0.0
         row[grasp_kernels.FORCE : grasp_kernels.FORCE + 3] = 0.0
 
@@ -131,11 +131,13 @@ class GraspConstraints:
         """(3,) force on the object, without its weight [N]. Raises UnknownNameError."""
         return self.table[self._index_of(model, link), grasp_kernels.FORCE : grasp_kernels.FORCE + 3].copy()
 
-    def bind(self) -> None:
-        """Find all addresses anew after models were added or removed; grasps of removed models end."""
+    def bind(self, world: PhysicsWorld) -> None:
+        """Find all addresses in ``world``, the successor of the world so far; grasps of models that it lacks end."""
+        self._world = world
+        models = world.compiled.addresses
         grasps, rows = [], []
         for grasp, previous_row in zip(self._grasps, self.table, strict=True):
-            if grasp.model in self._simulation.models and grasp.object_name in self._simulation.models:
+            if grasp.model in models and grasp.object_name in models:
                 row = self._make_row(grasp)
                 row[grasp_kernels.OFFSET : grasp_kernels.MASS], row[grasp_kernels.MAX_FORCE :] = (
                     previous_row[grasp_kernels.OFFSET : grasp_kernels.MASS],
@@ -153,15 +155,15 @@ class GraspConstraints:
         raise UnknownNameError(f"{link} of {model} holds nothing", valid=descriptions or "nobody does")
 
     def _make_row(self, grasp: GraspConstraint) -> Array:
-        simulation = self._simulation
-        part_rows = simulation.compliant_bodies.rows.get(grasp.model, {})
+        world = self._world
+        part_rows = world.compliant_bodies.rows.get(grasp.model, {})
         if grasp.link not in part_rows:
             raise UnknownNameError(
                 f"no led part {grasp.link!r} of {grasp.model!r}", valid=", ".join(part_rows) or "none is led"
             )
-        qpos_address, dof_address = free_joint_addresses(simulation, grasp.object_name)
-        addresses = simulation.addresses(grasp.object_name)
-        body, model = addresses.links[addresses.root].body, simulation.model
+        qpos_address, dof_address = world.free_joint(grasp.object_name)
+        addresses = world.addresses(grasp.object_name)
+        body, model = addresses.links[addresses.root].body, world.model
         row = np.zeros(grasp_kernels.GRASP_COLUMNS)
         row[[grasp_kernels.PART_ROW, grasp_kernels.FIRST_PART, grasp_kernels.END_PART]] = (
             part_rows[grasp.link],
@@ -185,7 +187,7 @@ class GraspConstraints:
         return row
 
     def _grasp_point(self, row: Array) -> Array:
-        bodies, part = self._simulation.compliant_bodies, int(row[grasp_kernels.PART_ROW])
+        bodies, part = self._world.compliant_bodies, int(row[grasp_kernels.PART_ROW])
         matrix = np.zeros(9)
         mujoco.mju_quat2Mat(matrix, bodies.orientations[part])
         return np.asarray(

@@ -1,11 +1,12 @@
-"""`PhysicsWorld`: one compiled world with its state; stepping, evaluation on demand, poses of models, ground truth,
-contact points."""
+"""`PhysicsWorld`: one compiled world with its state: steps, lazy evaluation of accelerations, poses of models, ground
+truth, contact points, saved states."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import astuple, dataclass, field
 from threading import RLock
-from typing import TYPE_CHECKING, Protocol
+from typing import Any, NamedTuple, TypeVar
 
 import mujoco
 import numpy as np
@@ -13,31 +14,24 @@ from numpy.typing import NDArray
 
 from roboyard.compute import kernel
 from roboyard.description.joint_interfaces import initial_positions
-from roboyard.errors import InputError
+from roboyard.errors import InputError, RunError, UnknownNameError
 from roboyard.geometry import SE2, SE3
 from roboyard.geometry.arrays import Vec3
 from roboyard.physics.compiled_world import CompiledWorld, FrictionPatch, LinkAddress, ModelAddresses
 from roboyard.physics.compiler.loop_joints import close_loops
 from roboyard.physics.compliant_bodies import CompliantBodyTable
-from roboyard.physics.contacts import ContactMonitor, ContactPoint
+from roboyard.physics.contacts import ContactEpisode, ContactMonitor, ContactPoint
+from roboyard.physics.kernels import servos as servo_kernels
 from roboyard.physics.kernels import step
 from roboyard.physics.kernels.contact_modifiers import SurfaceArrays
 from roboyard.physics.kernels.contacts import contact_points_in_frame, find_geom_contacts
 from roboyard.physics.kernels.grasps import NO_GRASPS
 from roboyard.physics.kernels.step import compute_accelerations, free_rotation_trees
-from roboyard.physics.mujoco_memory import (
-    EngineAddresses,
-    StateViews,
-    engine_addresses,
-    mujoco_object_function,
-    state_views,
-)
+from roboyard.physics.mujoco_memory import engine_addresses, mujoco_object_function, state_views
 from roboyard.physics.servos import ServoBank
 from roboyard.physics.settings import PhysicsSettings
 
-if TYPE_CHECKING:
-    from roboyard.sensors.sensor import SensorContext
-    from roboyard.simulation.simulation import Simulation
+T = TypeVar("T")
 
 
 @dataclass(slots=True)
@@ -95,95 +89,7 @@ class SurfaceTables:
             self.surface_velocities[geoms] = address.T_body_link.rotation_matrix() @ np.asarray(velocity, float)
 
 
-class LazyEvaluation:
-    """Lazy evaluation of accelerations and forces for the current state: once, when first needed.
-
-    The step loop leaves the state with positions and velocities evaluated.  Accelerations, contact forces and actuator
-    efforts of that same state are found as the next step would, without integrating; the solver's starting point is put
-    back afterwards, so reading them makes no difference to the next step.  Only one thread does so at a time:
-    the engine has one workspace.
-
-    Attributes:
-        revision: How often the state or a command has changed.
-        lock: Held by whoever changes the state, or wants all of it from one moment.
-    """
-
-    def __init__(self, model: mujoco.MjModel, data: mujoco.MjData, layout: NDArray[np.int64], lock: RLock) -> None:
-        self._model, self._data, self._layout, self.lock = model, data, layout, lock
-        self._is_evaluated, self.revision = False, 0
-        self._warm_start, self._saved_warm_start = data.qacc_warmstart, np.zeros(model.nv)
-
-    def mark_changed(self) -> None:
-        """The state or a command changed."""
-        with self.lock:
-            self._is_evaluated = False
-            self.revision += 1
-
-    def ensure_accelerations(self) -> None:
-        """Make ``qacc``, ``cacc``, contact forces and actuator forces those of the present state."""
-        with self.lock:
-            if not self._is_evaluated:
-                compute_accelerations(
-                    self._model._address, self._data._address, self._layout, self._warm_start, self._saved_warm_start
-                )
-                self._is_evaluated = True
-
-
-class ContactSource(Protocol):
-    """What of a simulation is needed to look at its contacts."""
-
-    @property
-    def data(self) -> mujoco.MjData:
-        """The engine's data."""
-        ...
-
-    @property
-    def contacts(self) -> ContactMonitor:
-        """Names of geoms."""
-        ...
-
-    @property
-    def instant(self) -> LazyEvaluation:
-        """The present."""
-        ...
-
-
 _ORIGIN, _AXES = np.zeros(3), np.eye(3)
-
-
-def find_contacts(
-    host: ContactSource,
-    geoms: NDArray[np.bool_],
-    *,
-    ground: bool = True,
-    origin: NDArray[np.float64] = _ORIGIN,
-    axes: NDArray[np.float64] = _AXES,
-) -> tuple[ContactPoint, ...]:
-    """Contacts in which one of ``geoms`` takes part, in the engine's order.
-
-    Args:
-        host: The simulation.
-        geoms: Mask over all geoms.
-        ground: Also those with the ground.
-        origin: (3,) of the frame that they are seen from, in the world [m]; the world's own unless given.
-        axes: (3, 3) of that frame in the world, as columns.
-    """
-    data, monitor = host.data, host.contacts
-    contact_ids = find_geom_contacts(data._address, monitor.layout, geoms, monitor.ground, ground)
-    if not len(contact_ids):
-        return ()
-    host.instant.ensure_accelerations()
-    pairs, values = contact_points_in_frame(data._address, monitor.layout, contact_ids, geoms, origin, axes)
-    names = monitor.geom_names
-    return tuple(
-        [
-            ContactPoint(names[geom], names[other_geom], (x, y, z), (nx, ny, nz), depth, (fx, fy, fz))
-            for (geom, other_geom), (x, y, z, nx, ny, nz, depth, fx, fy, fz) in zip(
-                pairs.tolist(), values.tolist(), strict=True
-            )
-        ]
-    )
-
 
 _object_velocity = mujoco_object_function("mj_objectVelocity")
 _BODY = int(mujoco.mjtObj.mjOBJ_XBODY)
@@ -237,29 +143,19 @@ def link_pose(data: mujoco.MjData, address: LinkAddress) -> SE3:
     )  # its own body is the link
 
 
-def link_ground_truth(host: SensorContext, address: LinkAddress) -> GroundTruth:
-    """Pose and velocity of one link."""
-    data = host.data
-    velocity = body_velocity(host.model._address, data._address, address.body)
-    velocity.flags.writeable = False
-    return GroundTruth(host.time_ns, link_pose(data, address), velocity[3:], velocity[:3])
-
-
-def model_ground_truth(host: SensorContext, addresses: ModelAddresses, *, with_contacts: bool = True) -> GroundTruth:
-    """Pose and velocity of a model's root link, and its contacts."""
-    root = link_ground_truth(host, addresses.links[addresses.root])
-    if not with_contacts:
-        return root
-    contact_points = find_contacts(host, host.contacts.geom_models == addresses.index)
-    return GroundTruth(root.time_ns, root.T_world_base, root.linear_velocity, root.angular_velocity, contact_points)
-
-
 _WIDTHS = {  # positions and velocities of a joint, by its type
     int(mujoco.mjtJoint.mjJNT_FREE): (7, 6),
     int(mujoco.mjtJoint.mjJNT_BALL): (4, 3),
     int(mujoco.mjtJoint.mjJNT_SLIDE): (1, 1),
     int(mujoco.mjtJoint.mjJNT_HINGE): (1, 1),
 }
+
+
+class FreeJointAddress(NamedTuple):
+    """Address of a free joint: its pose (7 numbers) in ``qpos`` and its velocity (6 numbers) in ``qvel``."""
+
+    qpos: int
+    dof: int
 
 
 def initialize_joints(compiled: CompiledWorld, data: mujoco.MjData) -> None:
@@ -303,104 +199,128 @@ def _copy(target, target_start, source, source_start, width) -> None:  # type: i
     target[target_start : target_start + width] = source[source_start : source_start + width]
 
 
-def free_joint_addresses(simulation: Simulation, name: str) -> tuple[int, int]:
-    """Addresses of the pose (7 numbers) and the velocity (6 numbers) of a model with a free root link.
-
-    Raises:
-        UnknownNameError: nothing is called so.
-        InputError: it is fixed to the world, or its base moves on joints.
-    """
-    addresses, model = simulation.addresses(name), simulation.model
-    body = addresses.links[addresses.root].body
-    joint = int(model.body_jntadr[body]) if body > 0 else -1
-    if joint < 0 or int(model.jnt_type[joint]) != int(mujoco.mjtJoint.mjJNT_FREE):
-        raise InputError(
-            f"model {name!r} cannot be moved: it is fixed to the world or to another model",
-            valid="a model with a free root link",
-        )
-    return int(model.jnt_qposadr[joint]), int(model.jnt_dofadr[joint])
+_STATE_SIGNATURE = int(mujoco.mjtState.mjSTATE_INTEGRATION)
 
 
-def set_planar_pose(simulation: Simulation, name: str, pose: SE2) -> None:
-    """Set the planar pose of a model, at its present height, upright and at rest; its joints stay as they are.
-
-    The model moves instantly: its sensors do not measure the motion.
-
-    Raises:
-        UnknownNameError: nothing is called so.
-        InputError: it is fixed to the world, or its base moves on joints.
-    """
-    qpos_address, _ = free_joint_addresses(simulation, name)
-    set_pose(simulation, name, pose.to_se3(float(simulation.data.qpos[qpos_address + 2])))
-
-
-def set_pose(simulation: Simulation, name: str, T_world_base: SE3) -> None:
-    """Set the pose of a model's root link in the world, at rest; its joints stay as they are.
-
-    The model moves instantly: its sensors do not measure the motion.
-
-    Raises:
-        UnknownNameError: nothing is called so.
-        InputError: it is fixed to the world, or its base moves on joints.
-    """
-    qpos_address, dof_address = free_joint_addresses(simulation, name)
-    model, data = simulation.model, simulation.data
-    with simulation.instant.lock:
-        data.qpos[qpos_address : qpos_address + 3] = T_world_base.translation
-        data.qpos[qpos_address + 3 : qpos_address + 7] = T_world_base.rotation
-        data.qvel[dof_address : dof_address + 6] = 0.0
-        mujoco.mj_fwdPosition(model, data)
-        mujoco.mj_fwdVelocity(model, data)
-        simulation.instant.mark_changed()
-
-
-@dataclass(frozen=True, slots=True)
 class PhysicsWorld:
-    """Everything that belongs to one compilation; adding or removing a model makes a new one.
+    """One compilation of a world with its state; adding or removing a model makes another one.
 
-    ``engine`` and ``state`` are where kernels find the model and the data; ``rotation_trees`` see
-    `free_rotation_trees`.
+    The state after `step` is complete: positions, velocities and contacts are evaluated for `time_ns`.  Accelerations,
+    contact forces and actuator forces of that same state are evaluated when `ensure_accelerations` is first called, as
+    the next step would evaluate them, without integrating; the solver's warm start is put back afterwards, so reading
+    them makes no difference to the next step.
+
+    Args:
+        compiled: The compiled world.
+        settings: Settings of the engine that it was compiled with.
+        previous: The world whose time, and whose state of all models in both, the new one continues; None: the new
+            world starts at time 0 in the initial state of its descriptions.
+
+    Attributes:
+        servos: State of all joint servos.
+        contacts: Names of geoms, and the contact episodes.
+        surfaces: Friction patches, and velocities of static surfaces.
+        lock: Held by whoever changes the state, or reads values that must belong to one moment.
+        timestep_ns: Physics step [ns].
+        step_count: Steps taken since the start.
+        revision: How often the state or a command has changed.
+        rotation_trees: See `free_rotation_trees`.
     """
 
-    compiled: CompiledWorld
-    data: mujoco.MjData
-    servos: ServoBank
-    contacts: ContactMonitor
-    instant: LazyEvaluation
-    surfaces: SurfaceTables
-    compliant_bodies: CompliantBodyTable
-    engine: EngineAddresses
-    state: StateViews
-    rotation_trees: NDArray[np.int32]
+    def __init__(
+        self, compiled: CompiledWorld, settings: PhysicsSettings, previous: PhysicsWorld | None = None
+    ) -> None:
+        data = mujoco.MjData(compiled.model)
+        self._compiled: CompiledWorld | None = compiled
+        self._data: mujoco.MjData | None = data
+        self.timestep_ns, self.step_count, self.revision = settings.timestep_ns, 0, 0
+        self.lock = RLock()  # kernels let other threads run, and write where those might read
+        self.servos = ServoBank.from_compiled(compiled)
+        initialize_joints(compiled, data)
+        self._compliant_bodies: CompliantBodyTable | None = CompliantBodyTable.from_compiled(compiled, data)
+        if previous is not None:
+            self.lock, self.step_count = previous.lock, previous.step_count
+            self.compliant_bodies.copy_from(previous.compliant_bodies)
+            copy_state(previous.compiled, previous.data, compiled, data)
+            self.servos.restore_from(previous.servos, compiled.model)
+        self.contacts: ContactMonitor = ContactMonitor(
+            compiled, self.timestep_ns, previous.contacts if previous is not None else None
+        )
+        data.time = self.time_ns * 1e-9
+        self.surfaces = SurfaceTables.from_compiled(compiled)
+        self._engine, self._state_views = engine_addresses(compiled.model, data), state_views(compiled.model, data)
+        self.rotation_trees = free_rotation_trees(compiled.model)
+        self._is_evaluated = False
+        saved_warm_start = np.zeros(compiled.model.nv)
+        self._acceleration_arguments = (
+            compiled.model._address, data._address, self.contacts.layout, data.qacc_warmstart, saved_warm_start
+        )  # fmt: skip
+        self.evaluate()
+
+    @property
+    def compiled(self) -> CompiledWorld:
+        """The compiled world: model, addresses by model name, tables of geoms, warnings. Raises RunError if closed."""
+        return _require_open(self._compiled)
 
     @property
     def model(self) -> mujoco.MjModel:
-        """The engine's model."""
+        """MuJoCo's model."""
         return self.compiled.model
 
-    def evaluate(self, grasps: NDArray[np.float64] = NO_GRASPS) -> None:
-        """Evaluate positions, velocities and contacts after the state was set from outside.
+    @property
+    def data(self) -> mujoco.MjData:
+        """MuJoCo's data. Raises RunError if closed."""
+        return _require_open(self._data)
 
-        ``grasps``: see `apply_grasp_forces`.
-        """
-        with self.instant.lock:
-            step.evaluate_with_contact_modifiers(
-                self.engine, self.surfaces.arrays, self.compliant_bodies.arrays, grasps
-            )
-            self.instant.mark_changed()
+    @property
+    def compliant_bodies(self) -> CompliantBodyTable:
+        """Kinematic bodies that contact forces displace, such as people's. Raises RunError if closed."""
+        return _require_open(self._compliant_bodies)
 
-    def advance(self, steps: int, first_step: int, dt: float, grasps: NDArray[np.float64]) -> tuple[int, int]:
-        """Take physics steps in one tight loop.
+    @property
+    def time_ns(self) -> int:
+        """Time of the present state [ns]."""
+        return self.step_count * self.timestep_ns
+
+    def addresses(self, name: str) -> ModelAddresses:
+        """Addresses of a model in MuJoCo's arrays. Raises UnknownNameError."""
+        addresses = self.compiled.addresses
+        if name not in addresses:
+            raise UnknownNameError(f"no model named {name!r}", valid=f"models: {', '.join(addresses) or 'none'}")
+        return addresses[name]
+
+    # -- time ----------------------------------------------------------------------------------------------------------
+    def step(self, n: int = 1, grasps: NDArray[np.float64] = NO_GRASPS) -> None:
+        """Take ``n`` physics steps in compiled code (see `run_steps`, which lists what happens in a step).
 
         Args:
-            steps: How many are wanted.
-            first_step: How many were taken since the start.
-            dt: Step [s].
+            n: Number of steps.
             grasps: See `apply_grasp_forces`.
 
-        Returns:
-            How many were taken, and why it ended (see `run_steps`).
+        Raises:
+            RunError: the state became infinite or the engine ran out of memory; the time is that of the last step.
         """
+        with self.lock:
+            while n > 0:
+                steps_taken, end_reason = self._run_steps(n, grasps)
+                n -= steps_taken
+                self.step_count += steps_taken
+                self.data.time = self.time_ns * 1e-9  # the engine adds steps up, with rounding
+                self.mark_changed()
+                if end_reason == step.EPISODE_TABLE_FULL:
+                    self.contacts.grow_table()
+                elif end_reason == step.LOW_MEMORY:
+                    raise RunError(
+                        f"the physics engine is out of memory at {self.time_ns * 1e-9:.3f} s: too many contacts"
+                    )
+                elif end_reason == step.DIVERGED:
+                    raise RunError(
+                        f"the physics diverged at {self.time_ns * 1e-9:.3f} s (a position or speed became infinite)",
+                        valid="smaller gains, a smaller timestep, or heavier links",
+                    )
+
+    def _run_steps(self, n: int, grasps: NDArray[np.float64]) -> tuple[int, int]:
+        """Take up to ``n`` steps; return how many were taken, and why the loop ended."""
         tables = step.StepTables(
             self.servos.tables,
             self.contacts.tables,
@@ -408,41 +328,187 @@ class PhysicsWorld:
             self.compliant_bodies.arrays,
             self.rotation_trees,
         )
-        n_steps, self.contacts.episode_count, end_reason = step.run_steps(
-            self.engine, self.state, tables, grasps, self.contacts.episode_count, first_step, steps, dt
+        steps_taken, self.contacts.episode_count, end_reason = step.run_steps(
+            self._engine,
+            self._state_views,
+            tables,
+            grasps,
+            self.contacts.episode_count,
+            self.step_count,
+            n,
+            self.timestep_ns * 1e-9,
         )
-        if end_reason == step.EPISODE_TABLE_FULL:
-            self.contacts.grow_table()
-        return n_steps, end_reason
+        return steps_taken, end_reason
+
+    def evaluate(self, grasps: NDArray[np.float64] = NO_GRASPS) -> None:
+        """Evaluate positions, velocities and contacts after the state was set from outside.
+
+        ``grasps``: see `apply_grasp_forces`.
+        """
+        with self.lock:
+            step.evaluate_with_contact_modifiers(
+                self._engine, self.surfaces.arrays, self.compliant_bodies.arrays, grasps
+            )
+            self.mark_changed()
+
+    def ensure_accelerations(self) -> None:
+        """Make ``qacc``, ``cacc``, contact forces and actuator forces those of the present state."""
+        with self.lock:  # the engine has one workspace
+            if not self._is_evaluated:
+                compute_accelerations(*self._acceleration_arguments)
+                self._is_evaluated = True
+
+    def mark_changed(self) -> None:
+        """Note that the state or a command has changed: accelerations and forces must be evaluated anew."""
+        with self.lock:
+            self._is_evaluated = False
+            self.revision += 1
+
+    # -- poses of models -----------------------------------------------------------------------------------------------
+    def free_joint(self, name: str) -> FreeJointAddress:
+        """Address of the free joint of a model's root link.
+
+        Raises:
+            UnknownNameError: no model has this name.
+            InputError: the model has no free root link.
+        """
+        addresses, model = self.addresses(name), self.model
+        body = addresses.links[addresses.root].body
+        joint = int(model.body_jntadr[body]) if body > 0 else -1
+        if joint < 0 or int(model.jnt_type[joint]) != int(mujoco.mjtJoint.mjJNT_FREE):
+            raise InputError(
+                f"model {name!r} cannot be moved: it is fixed to the world or to another model",
+                valid="a model with a free root link",
+            )
+        return FreeJointAddress(int(model.jnt_qposadr[joint]), int(model.jnt_dofadr[joint]))
+
+    def set_pose(self, name: str, T_world_base: SE3) -> None:
+        """Set the pose of a model's root link in the world, at rest; its joints stay as they are.
+
+        The model moves instantly: its sensors do not measure the motion.
+
+        Raises:
+            UnknownNameError: no model has this name.
+            InputError: the model has no free root link.
+        """
+        qpos_address, dof_address = self.free_joint(name)
+        model, data = self.model, self.data
+        with self.lock:
+            data.qpos[qpos_address : qpos_address + 3] = T_world_base.translation
+            data.qpos[qpos_address + 3 : qpos_address + 7] = T_world_base.rotation
+            data.qvel[dof_address : dof_address + 6] = 0.0
+            mujoco.mj_fwdPosition(model, data)
+            mujoco.mj_fwdVelocity(model, data)
+            self.mark_changed()
+
+    def set_planar_pose(self, name: str, pose: SE2) -> None:
+        """Set the planar pose of a model as `set_pose` does, at its present height and upright.
+
+        Raises:
+            UnknownNameError: no model has this name.
+            InputError: the model has no free root link.
+        """
+        self.set_pose(name, pose.to_se3(float(self.data.qpos[self.free_joint(name).qpos + 2])))
+
+    # -- ground truth --------------------------------------------------------------------------------------------------
+    def ground_truth(self, name: str, *, with_contacts: bool = True) -> GroundTruth:
+        """Pose and velocity of a model's root link, and the contacts of the model. Raises UnknownNameError."""
+        with self.lock:
+            addresses = self.addresses(name)
+            root = self.link_ground_truth(addresses.links[addresses.root])
+            if not with_contacts:
+                return root
+            contact_points = self.find_contacts(self.contacts.geom_models == addresses.index)
+            return GroundTruth(
+                root.time_ns, root.T_world_base, root.linear_velocity, root.angular_velocity, contact_points
+            )
+
+    def link_ground_truth(self, address: LinkAddress) -> GroundTruth:
+        """Pose and velocity of one link."""
+        data = self.data
+        velocity = body_velocity(self.model._address, data._address, address.body)
+        velocity.flags.writeable = False
+        return GroundTruth(self.time_ns, link_pose(data, address), velocity[3:], velocity[:3])
+
+    def find_contacts(
+        self,
+        geoms: NDArray[np.bool_],
+        *,
+        ground: bool = True,
+        origin: NDArray[np.float64] = _ORIGIN,
+        axes: NDArray[np.float64] = _AXES,
+    ) -> tuple[ContactPoint, ...]:
+        """Contacts in which one of ``geoms`` takes part, in the engine's order.
+
+        Args:
+            geoms: Mask over all geoms.
+            ground: Also those with the ground.
+            origin: (3,) origin of the frame in which the points are given, in the world [m].
+            axes: (3, 3) axes of that frame in the world, as columns.
+        """
+        data, monitor = self.data, self.contacts
+        contact_ids = find_geom_contacts(data._address, monitor.layout, geoms, monitor.ground, ground)
+        if not len(contact_ids):
+            return ()
+        self.ensure_accelerations()
+        pairs, values = contact_points_in_frame(data._address, monitor.layout, contact_ids, geoms, origin, axes)
+        names = monitor.geom_names
+        return tuple(
+            [
+                ContactPoint(names[geom], names[other_geom], (x, y, z), (nx, ny, nz), depth, (fx, fy, fz))
+                for (geom, other_geom), (x, y, z, nx, ny, nz, depth, fx, fy, fz) in zip(
+                    pairs.tolist(), values.tolist(), strict=True
+                )
+            ]
+        )
+
+    # -- state ---------------------------------------------------------------------------------------------------------
+    def save_state(self) -> dict[str, Any]:
+        """State of the physics as plain data: all that the next steps depend on, and the contact episodes so far."""
+        model, data = self.model, self.data
+        physics = np.zeros(mujoco.mj_stateSize(model, _STATE_SIGNATURE))
+        mujoco.mj_getState(model, data, physics, _STATE_SIGNATURE)
+        return {
+            "steps": self.step_count,
+            "physics": physics.tolist(),
+            "servo_modes": self.servos.ints[:, servo_kernels.MODE].tolist(),
+            "servos": self.servos.floats.tolist(),
+            "compliant_bodies": self.compliant_bodies.save_state(),
+            "contact_episodes": [list(astuple(episode)) for episode in self.contacts.episodes()],
+        }
+
+    def load_state(self, saved: Mapping[str, Any]) -> None:
+        """Restore the state that `save_state` returned; the caller calls `evaluate` when grasps are restored too.
+
+        Raises:
+            KeyError, TypeError, ValueError: the state cannot be read, or belongs to other models.
+        """
+        model, servos = self.model, self.servos
+        physics = np.array(saved["physics"], float)
+        if len(physics) != mujoco.mj_stateSize(model, _STATE_SIGNATURE):
+            raise ValueError("its models are of another build")
+        with self.lock:
+            mujoco.mj_setState(model, self.data, physics, _STATE_SIGNATURE)
+            servos.ints[:, servo_kernels.MODE] = saved["servo_modes"]
+            servos.floats[:] = np.array(saved["servos"], float).reshape(servos.floats.shape)
+            for servo in servos.servos.values():
+                servos.apply_gains(servo, model)
+            self.step_count = int(saved["steps"])
+            self.data.time = self.time_ns * 1e-9
+            self.compliant_bodies.load_state(saved["compliant_bodies"])
+            self.contacts.restore_episodes(tuple(ContactEpisode(*values) for values in saved["contact_episodes"]))
+            self.mark_changed()
+
+    def close(self) -> None:
+        """Free the engine's memory, also where others still hold this object; reading the state raises RunError."""
+        with self.lock:
+            if self._data is not None:
+                self._compiled = self._data = self._compliant_bodies = None
+                del self._engine, self._state_views, self._acceleration_arguments
 
 
-def create_physics_world(
-    compiled: CompiledWorld, settings: PhysicsSettings, time_ns: int, lock: RLock, previous: PhysicsWorld | None = None
-) -> PhysicsWorld:
-    """Run ``compiled`` from now on, with the state of what ``previous`` held too; ``lock``: see `LazyEvaluation`."""
-    data = mujoco.MjData(compiled.model)
-    servos = ServoBank.from_compiled(compiled)
-    initialize_joints(compiled, data)
-    compliant_bodies = CompliantBodyTable.from_compiled(compiled, data)
-    if previous is not None:
-        compliant_bodies.copy_from(previous.compliant_bodies)
-        copy_state(previous.compiled, previous.data, compiled, data)
-        servos.restore_from(previous.servos, compiled.model)
-    contacts = ContactMonitor(compiled, settings.timestep_ns, previous.contacts if previous is not None else None)
-    data.time = time_ns * 1e-9
-    instant = LazyEvaluation(compiled.model, data, contacts.layout, lock)
-    rotation_trees = free_rotation_trees(compiled.model)
-    physics_world = PhysicsWorld(
-        compiled,
-        data,
-        servos,
-        contacts,
-        instant,
-        SurfaceTables.from_compiled(compiled),
-        compliant_bodies,
-        engine_addresses(compiled.model, data),
-        state_views(compiled.model, data),
-        rotation_trees,
-    )
-    physics_world.evaluate()
-    return physics_world
+def _require_open(part: T | None) -> T:
+    """Return a part of a world. Raises RunError where the world is closed."""
+    if part is None:
+        raise RunError("the simulation is closed")
+    return part

@@ -50,13 +50,13 @@ def ground_truth_map(
         InputError: The world has no obstacle at that height.
     """
     expect_kernels(label_components)
-    plan = make_floor_plan(simulation.model, height=height, resolution=resolution, margin=margin)
+    plan = make_floor_plan(simulation.world.model, height=height, resolution=resolution, margin=margin)
     if not plan.occupied.any():
         raise InputError(f"the world has no obstacle at a height of {height} m", valid="a height that a wall has")
     occupied = plan.occupied
     for extra_height in extra_heights:
         occupied = occupied | make_floor_plan(
-            simulation.model, height=extra_height, resolution=resolution, bounds=plan.extent
+            simulation.world.model, height=extra_height, resolution=resolution, bounds=plan.extent
         ).occupied  # fmt: skip
     geometry = GridGeometry(resolution, occupied.shape, SE2(*plan.origin, 0.0))
     labels, _ = label_components(~occupied, False)
@@ -82,7 +82,7 @@ class SimulatedGroundTruth:
 
     def floor_plan(self, height: float, resolution: float, excluded_models: Collection[str] = ()) -> FloorPlan:
         """Return the level cut of the world without robots; see `GroundTruthProvider.floor_plan`."""
-        model, data = self._simulation.model, self._simulation.data
+        model, data = self._simulation.world.model, self._simulation.world.data
         excluded = (*self._robots, *excluded_models)
         return make_floor_plan(
             model, data, height=height, resolution=resolution, include_moving=True, excluded_models=excluded
@@ -90,7 +90,7 @@ class SimulatedGroundTruth:
 
     def model_placements(self) -> dict[str, tuple[float, ...]]:
         """Return where the models that are no robots are; see `GroundTruthProvider.model_placements`."""
-        positions = self._simulation.data.xpos.round(2)
+        positions = self._simulation.world.data.xpos.round(2)
         return {
             name: tuple(positions[bodies].ravel().tolist())
             for name, bodies in self._bodies_by_model().items()
@@ -100,8 +100,8 @@ class SimulatedGroundTruth:
     def _bodies_by_model(self) -> dict[str, NDArray[np.int64]]:
         """Return the indices of the movable bodies of each model, read again when the world was compiled anew."""
         model, bodies_by_model = self._movable_bodies
-        if model is not self._simulation.model:
-            model = self._simulation.model
+        if model is not self._simulation.world.model:
+            model = self._simulation.world.model
             is_movable = moving_bodies(model)
             bodies: dict[str, list[int]] = {name: [] for name in self._simulation.models}
             for body in range(1, model.nbody):
@@ -130,14 +130,14 @@ class SimulatedGroundTruth:
 
     def link_pose(self, robot: str, link: str) -> SE3:
         """Return T_world_link.  Raises UnknownNameError where the robot has no such link."""
-        links = self._simulation.addresses(robot).links
+        links = self._simulation.world.addresses(robot).links
         if link not in links:
             raise UnknownNameError(f"robot {robot} has no link {link!r}", valid=", ".join(links))
-        return link_pose(self._simulation.data, links[link])
+        return link_pose(self._simulation.world.data, links[link])
 
     def joint_state(self, robot: str, joints: Sequence[str]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Return positions and velocities of joints; see `GroundTruthProvider.joint_state`."""
-        placement, key = self._simulation.addresses(robot), (robot, tuple(joints))
+        placement, key = self._simulation.world.addresses(robot), (robot, tuple(joints))
         addresses = self._joints.get(key)
         if addresses is None or addresses.placement is not placement:
             by_name = {joint.name: joint for joint in placement.joints}
@@ -145,7 +145,7 @@ class SimulatedGroundTruth:
             addresses = self._joints[key] = _JointAddresses(
                 placement, np.array([joint.qpos for joint in found], int), np.array([joint.dof for joint in found], int)
             )
-        data = self._simulation.data
+        data = self._simulation.world.data
         return data.qpos[addresses.qpos], data.qvel[addresses.dof]
 
     def depth_error(self, robot: str) -> tuple[float, float, float] | None:

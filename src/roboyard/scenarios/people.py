@@ -22,7 +22,7 @@ from roboyard.scenarios.missions import MISSION, MissionConfig, create_mission_n
 from roboyard.scenarios.nodes.actors import PersonScheduleNode, PersonTask
 from roboyard.scenarios.run_builder import SimulatedRunBuilder
 from roboyard.simulation.nodes import CrowdNode, PersonNode
-from roboyard.simulation.walking_map import WalkingMap
+from roboyard.simulation.walking_map import SimulationWalkingMap
 
 _DEFAULT_HEIGHT = 1.75
 
@@ -120,7 +120,7 @@ def add_person(run: SimulatedRunBuilder, name: str, config: PersonConfig) -> Per
         robot=False,
         compliant_parts=body.compliant_parts,
     )
-    walking_map = next((node.walking_map for node in run.people.values()), None) or WalkingMap(run.simulation)
+    walking_map = next((node.walking_map for node in run.people.values()), None) or SimulationWalkingMap(run.simulation)
     node = PersonNode(
         simulation=run.simulation,
         body=body,

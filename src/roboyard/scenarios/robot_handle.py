@@ -88,7 +88,7 @@ class RobotHandle(RobotBringup):
     @property
     def lidar_height(self) -> float:
         """Height in the world [m] at which its lowest lidar is, its joints at zero; without one, that of usual ones."""
-        model, root = self.model, self._run.simulation.addresses(self.name).root
+        model, root = self.model, self._run.simulation.world.addresses(self.name).root
         T_world_model = self.truth.pose @ model.link(root).T_model_link.inverse()
         lidars = [sensor for sensor in model.sensors if isinstance(sensor.spec, LidarSpec)]
         poses = [T_world_model @ model.link(lidar.link).T_model_link @ lidar.T_link_sensor for lidar in lidars]

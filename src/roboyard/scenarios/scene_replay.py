@@ -102,9 +102,9 @@ class SceneReplay:
 
 def _find_capsules(simulation: Simulation, people: tuple[str, ...]) -> Mapping[tuple[str, str], tuple[str, SE3]]:
     """Return by person and part the name of the engine's body, and the pose of the part's frame in its capsule's."""
-    model, capsules = simulation.model, {}
+    model, capsules = simulation.world.model, {}
     for name in people:
-        for part, link in simulation.addresses(name).links.items():
+        for part, link in simulation.world.addresses(name).links.items():
             geoms = range(model.body_geomadr[link.body], model.body_geomadr[link.body] + model.body_geomnum[link.body])
             geom = next(k for k in geoms if model.geom_type[k] == mujoco.mjtGeom.mjGEOM_CAPSULE)
             T_part_capsule = SE3(np.array(model.geom_quat[geom]), np.array(model.geom_pos[geom]))

@@ -33,7 +33,7 @@ def save_snapshot(run: Run, scenario: ResolvedScenario, path: Path) -> None:
         "scenario": _essential_config(scenario),
         "made": collect_provenance().metadata(),
         "models": [
-            (name, handle.namespace, handle.model, simulation.addresses(name).entry.T_world_model, handle.robot)
+            (name, handle.namespace, handle.model, simulation.world.addresses(name).entry.T_world_model, handle.robot)
             for name, handle in handles.items()
         ],
         "robots": list(run.robots),

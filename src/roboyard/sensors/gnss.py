@@ -91,12 +91,12 @@ class GnssReceiver(SimulatedSensor[GnssReading]):
         pattern = BeamPattern(
             _SKY_COLUMNS, 0.0, azimuth_max, _MAX_OBSTACLE_DISTANCE, _SKY_ROWS, _MIN_ELEVATION, _MAX_ELEVATION
         )
-        self._sky_beams = BeamGrid(context, robot, pattern)
+        self._sky_beams = BeamGrid(pattern)
 
-    def bind(self) -> None:
+    def bind(self, context: SensorContext) -> None:
         """Find the site, and what can shade it."""
-        super().bind()
-        self._sky_beams.bind(self.site, self.body)
+        super().bind(context)
+        self._sky_beams.bind(context.world, self.robot, self.site, self.body)
 
     def visible_sky_fraction(self) -> float:
         """Share of the sky that nothing hides, by solid angle."""
@@ -109,9 +109,9 @@ class GnssReceiver(SimulatedSensor[GnssReading]):
         origin = self.context.environment.origin
         c, s = math.cos(origin.heading), math.sin(origin.heading)
         R_enu_world = np.array([[c, -s, 0.0], [s, c, 0.0], [0.0, 0.0, 1.0]])
-        position = R_enu_world @ self.context.data.site_xpos[self.site]
+        position = R_enu_world @ self.context.world.data.site_xpos[self.site]
         velocity = R_enu_world @ compute_site_velocity(
-            self.context.model._address, self.context.data._address, self.site
+            self.context.world.model._address, self.context.world.data._address, self.site
         )
         noisy = self.add_noise(np.concatenate([position, velocity]), elapsed_ns)
         h, v = self._spec.horizontal, self._spec.vertical

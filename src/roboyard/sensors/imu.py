@@ -87,15 +87,17 @@ class ImuSensor(SimulatedSensor[ImuReading]):
         self._orientation = sensor.spec.orientation
         self.noise = NoiseModel((*sensor.spec.angular_velocity, *sensor.spec.linear_acceleration), self.rng)
 
-    def bind(self) -> None:
+    def bind(self, context: SensorContext) -> None:
         """Look at its axes, as they are at any moment."""
-        super().bind()
-        self._axes = self.context.data.site_xmat[self.site]
+        super().bind(context)
+        self._axes = self.context.world.data.site_xmat[self.site]
 
     def measure(self, time_ns: int, elapsed_ns: int) -> ImuReading:
         """Evaluate the accelerations of this instant and add noise."""
-        self.context.instant.ensure_accelerations()
-        true_motion = compute_site_motion(self.context.model._address, self.context.data._address, self.site)
+        self.context.world.ensure_accelerations()
+        true_motion = compute_site_motion(
+            self.context.world.model._address, self.context.world.data._address, self.site
+        )
         noisy = make_read_only(self.add_noise(true_motion, elapsed_ns))
         orientation = None
         if self._orientation:
@@ -143,8 +145,8 @@ class Accelerometer(ThreeAxisSensor):
 
     def true_value(self) -> NDArray[np.float64]:
         """Specific force in the sensor frame."""
-        self.context.instant.ensure_accelerations()
-        return compute_site_motion(self.context.model._address, self.context.data._address, self.site)[3:]
+        self.context.world.ensure_accelerations()
+        return compute_site_motion(self.context.world.model._address, self.context.world.data._address, self.site)[3:]
 
 
 class Gyroscope(ThreeAxisSensor):
@@ -154,8 +156,8 @@ class Gyroscope(ThreeAxisSensor):
 
     def true_value(self) -> NDArray[np.float64]:
         """Angular velocity in the sensor frame."""
-        self.context.instant.ensure_accelerations()
-        return compute_site_motion(self.context.model._address, self.context.data._address, self.site)[:3]
+        self.context.world.ensure_accelerations()
+        return compute_site_motion(self.context.world.model._address, self.context.world.data._address, self.site)[:3]
 
 
 class Magnetometer(ThreeAxisSensor):
@@ -165,5 +167,5 @@ class Magnetometer(ThreeAxisSensor):
 
     def true_value(self) -> NDArray[np.float64]:
         """Field in the sensor frame."""
-        rotation = self.context.data.site_xmat[self.site].reshape(3, 3)
+        rotation = self.context.world.data.site_xmat[self.site].reshape(3, 3)
         return np.asarray(rotation.T @ np.array(self.context.environment.magnetic_field))

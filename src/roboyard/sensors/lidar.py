@@ -53,7 +53,7 @@ class Lidar(SimulatedSensor[LidarReading]):
         if not isinstance(sensor.spec, LidarSpec):
             raise DescriptionError(f"sensor {sensor.name} is a lidar without a lidar's description", location=robot)
         s = self.spec = sensor.spec
-        self.beams = BeamGrid(context, robot, make_beam_pattern(s))
+        self.beams = BeamGrid(make_beam_pattern(s))
         self._shape = (s.vertical_samples, s.samples)
         noise = s.noise
         self._bias = noise.mean + (
@@ -69,11 +69,11 @@ class Lidar(SimulatedSensor[LidarReading]):
             or self.spec.dropout_probability > 0.0
         )
 
-    def bind(self) -> None:
+    def bind(self, context: SensorContext) -> None:
         """Find the site, the shapes that can be seen, and which of them are mirrors or glass."""
-        super().bind()
-        self.beams.bind(self.site, self.body)
-        optics = make_optics_table(self.context)
+        super().bind(context)
+        self.beams.bind(context.world, self.robot, self.site, self.body)
+        optics = make_optics_table(context.world.compiled)
         self._surfaces = OpticalSurfaces(optics, OPTICAL_GEOM_GROUPS, self.body if self.body > 0 else -1)
         self._is_all_opaque = not optics[self.beams.target_geoms].any()
 
@@ -97,7 +97,7 @@ class Lidar(SimulatedSensor[LidarReading]):
         """Return the path lengths (beams,) [m], infinite where no echo returns; the next call overwrites them."""
         path_lengths = self.beams.cast()
         if not self._is_all_opaque:
-            model, data = self.context.model, self.context.data
+            model, data = self.context.world.model, self.context.world.data
             trace_reflections(
                 model._address,
                 data._address,

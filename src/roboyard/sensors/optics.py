@@ -20,7 +20,6 @@ from roboyard.compute import kernel
 from roboyard.description.model import Link
 from roboyard.physics.compiled_world import COLLISION_GROUP, VISUAL_AS_COLLISION_GROUP, CompiledWorld
 from roboyard.sensors.ray_casting import BeamHits
-from roboyard.sensors.sensor import SensorContext
 
 OPAQUE, GLASS, MIRROR = range(3)
 GLASS_RETURN_COSINE = math.cos(math.radians(8.0))
@@ -44,25 +43,14 @@ def classify_optics(link: Link) -> int:
     return GLASS if materials and all(material.rgba[3] < 0.6 for material in materials) else OPAQUE
 
 
-def make_optics_table(context: SensorContext) -> NDArray[np.int8]:
-    """Return the optics (geoms,) of the compiled world."""
-    optics_of_link: dict[tuple[int, str], int] = {}
-    for name in context.models:
-        placement = context.addresses(name)
-        for link in placement.entry.model.links:
-            optics_of_link[(placement.index, link.name)] = classify_optics(link)
-    contacts = context.contacts
-    return np.array([optics_of_link.get(contacts.link_of_geom(geom), OPAQUE) for geom in contacts.geoms], np.int8)
-
-
-def make_scene_optics_table(assembled: CompiledWorld) -> NDArray[np.int8]:
-    """Return the optics (geoms,) of a compilation with visuals."""
+def make_optics_table(compiled: CompiledWorld) -> NDArray[np.int8]:
+    """Return the optics (geoms,) of a compiled world."""
     optics_of_link = {
         (placement.index, link.name): classify_optics(link)
-        for placement in assembled.addresses.values()
+        for placement in compiled.addresses.values()
         for link in placement.entry.model.links
     }
-    tables = assembled.geoms
+    tables = compiled.geoms
     owners = tables.model_index.tolist()
     return np.array(
         [optics_of_link.get((owner, link), OPAQUE) for owner, link in zip(owners, tables.link_names, strict=True)],

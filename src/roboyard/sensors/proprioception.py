@@ -14,7 +14,7 @@ from roboyard.description.sensors import ContactSpec, EncoderSpec, ForceTorqueSp
 from roboyard.errors import DescriptionError
 from roboyard.physics.contacts import ContactPoint
 from roboyard.physics.kernels.contacts import contact_points_in_frame
-from roboyard.physics.world import GroundTruth, find_contacts, link_ground_truth
+from roboyard.physics.world import GroundTruth
 from roboyard.sensors.sensor import NoiseModel, SensorContext, SimulatedSensor, make_read_only
 
 
@@ -53,7 +53,7 @@ class JointEncoder(SimulatedSensor[EncoderReading]):
                 f"sensor {sensor.name} is an encoder without an encoder's description", location=robot
             )
         self._spec = sensor.spec
-        addresses = context.addresses(robot).joints
+        addresses = context.world.addresses(robot).joints
         names = {address.name for address in addresses}
         missing = [joint for joint in sensor.spec.joints if joint not in names]
         if missing:
@@ -67,9 +67,10 @@ class JointEncoder(SimulatedSensor[EncoderReading]):
         self._resolution = 2.0 * math.pi / sensor.spec.resolution if sensor.spec.resolution > 0 else 0.0
         self.noise = NoiseModel([sensor.spec.noise] * len(self.joints), self.rng)
 
-    def bind(self) -> None:
+    def bind(self, context: SensorContext) -> None:
         """Find the joints' addresses."""
-        placement = self.context.addresses(self.robot)
+        self.context = context
+        placement = self.context.world.addresses(self.robot)
         self.body = placement.links[self.sensor.link].body if self.sensor.link in placement.links else 0
         addresses = {address.name: address for address in placement.joints}
         self._qpos = np.array([addresses[joint].qpos for joint in self.joints], int)
@@ -78,8 +79,8 @@ class JointEncoder(SimulatedSensor[EncoderReading]):
 
     def measure(self, time_ns: int, elapsed_ns: int) -> EncoderReading:
         """Read all joints."""
-        data = self.context.data
-        self.context.instant.ensure_accelerations()
+        data = self.context.world.data
+        self.context.world.ensure_accelerations()
         position = data.qpos[self._qpos]
         if self._spec.miscount_probability > 0.0:
             self._miscount(position)
@@ -161,14 +162,14 @@ class ForceTorqueSensor(SimulatedSensor[WrenchReading]):
         self.spec = sensor.spec
         self.noise = NoiseModel((*sensor.spec.force, *sensor.spec.torque), self.rng)
 
-    def bind(self) -> None:
+    def bind(self, context: SensorContext) -> None:
         """Find the two bodies.
 
         Raises:
             DescriptionError: the joint does not exist, or the model cannot move.
         """
-        super().bind()
-        placement = self.context.addresses(self.robot)
+        super().bind(context)
+        placement = self.context.world.addresses(self.robot)
         joints = {joint.name: joint for joint in placement.entry.model.joints}
         joint = joints.get(self.spec.joint)
         if joint is None:
@@ -183,16 +184,16 @@ class ForceTorqueSensor(SimulatedSensor[WrenchReading]):
 
     def measure(self, time_ns: int, elapsed_ns: int) -> WrenchReading:
         """Evaluate the forces of this instant."""
-        data, child = self.context.data, self._child
+        data, child = self.context.world.data, self._child
         if child == 0:  # part of the scenery: nothing is worked out for it
             zero = make_read_only(np.zeros(3))
             return WrenchReading(time_ns, zero, zero)
-        self.context.instant.ensure_accelerations()
+        self.context.world.ensure_accelerations()
         child_rotation = data.xmat[child].reshape(3, 3)
         origin = data.xpos[child] + child_rotation @ self._joint.translation
         # MuJoCo keeps what a body gets from its parent, about the center of mass of the whole tree.
         torque, force = data.cfrc_int[child][:3], data.cfrc_int[child][3:]
-        torque = torque + np.cross(data.subtree_com[self.context.model.body_rootid[child]] - origin, force)
+        torque = torque + np.cross(data.subtree_com[self.context.world.model.body_rootid[child]] - origin, force)
         axes = {
             "child": child_rotation @ self._joint.rotation_matrix(),
             "parent": data.xmat[self._parent].reshape(3, 3),
@@ -224,22 +225,22 @@ class ContactSensor(SimulatedSensor[ContactReading]):
             raise DescriptionError(f"sensor {sensor.name} is a contact sensor without its description", location=robot)
         self._collision_names = sensor.spec.collisions
 
-    def bind(self) -> None:
+    def bind(self, context: SensorContext) -> None:
         """Find the geoms."""
-        super().bind()
-        contacts = self.context.contacts
-        index = self.context.addresses(self.robot).index
+        super().bind(context)
+        contacts = self.context.world.contacts
+        index = self.context.world.addresses(self.robot).index
         self._is_sensor_geom = np.array(
             [contacts.is_link_geom(geom, index, self.sensor.link, self._collision_names) for geom in contacts.geoms],
             bool,
         )
-        data = self.context.data  # views of which, that see where the sensor is at any moment
+        data = self.context.world.data  # views of which, that see where the sensor is at any moment
         self._origin, self._axes = data.site_xpos[self.site], data.site_xmat[self.site].reshape(3, 3)
 
     def measure(self, time_ns: int, elapsed_ns: int) -> ContactReading:
         """Gather the contacts of this instant."""
         return ContactReading(
-            time_ns, find_contacts(self.context, self._is_sensor_geom, origin=self._origin, axes=self._axes)
+            time_ns, self.context.world.find_contacts(self._is_sensor_geom, origin=self._origin, axes=self._axes)
         )
 
 
@@ -250,4 +251,4 @@ class GroundTruthSensor(SimulatedSensor[GroundTruth]):
 
     def measure(self, time_ns: int, elapsed_ns: int) -> GroundTruth:
         """Read the state."""
-        return link_ground_truth(self.context, self.context.addresses(self.robot).links[self.sensor.link])
+        return self.context.world.link_ground_truth(self.context.world.addresses(self.robot).links[self.sensor.link])

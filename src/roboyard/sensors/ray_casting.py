@@ -21,8 +21,8 @@ from roboyard.compute import expect_kernels, kernel
 from roboyard.geometry.arrays import Array
 from roboyard.physics.compiled_world import COLLISION_GROUP, VISUAL_AS_COLLISION_GROUP
 from roboyard.physics.mujoco_memory import mujoco_ray_function
+from roboyard.physics.world import PhysicsWorld
 from roboyard.sensors.mesh_bvh import MeshBvh, Ray, cast_ray, make_mesh_bvh
-from roboyard.sensors.sensor import SensorContext
 
 _ray_hfield = mujoco_ray_function("mj_rayHfield")
 
@@ -393,8 +393,6 @@ class BeamGrid:
     housing).
 
     Args:
-        context: The simulation.
-        robot: Name of the model that carries the sensor.
         pattern: Directions and length of the beams.
 
     Attributes:
@@ -404,9 +402,8 @@ class BeamGrid:
         target_geoms: Indices of the shapes that can be hit, after `bind`.
     """
 
-    def __init__(self, context: SensorContext, robot: str, pattern: BeamPattern) -> None:
+    def __init__(self, pattern: BeamPattern) -> None:
         expect_kernels(cast_beams)
-        self._context, self._robot = context, robot
         self.directions = pattern.directions()
         self.world_directions = np.zeros_like(self.directions)
         self._fan = BeamFan(
@@ -420,10 +417,17 @@ class BeamGrid:
         )
         self.hits = BeamHits(np.zeros(len(self.directions)), np.zeros(len(self.directions), np.int64))
 
-    def bind(self, site: int, body: int) -> None:
-        """Start the beams at a site of a body, and find the shapes of the compiled world that they can hit."""
-        model, data, contacts = self._context.model, self._context.data, self._context.contacts
-        index = self._context.addresses(self._robot).index
+    def bind(self, world: PhysicsWorld, robot: str, site: int, body: int) -> None:
+        """Start the beams at a site, and find the shapes of the world that they can hit.
+
+        Args:
+            world: The world in which the beams are cast from now on.
+            robot: Name of the model that carries the sensor.
+            site: MuJoCo's site at which all beams start.
+            body: MuJoCo's body that carries the site; beams pass through it.
+        """
+        model, data, contacts = world.model, world.data, world.contacts
+        index = world.addresses(robot).index
         is_visible = np.isin(model.geom_group, (VISUAL_AS_COLLISION_GROUP, COLLISION_GROUP))
         if body > 0:
             is_visible &= model.geom_bodyid != body

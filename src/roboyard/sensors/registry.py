@@ -58,7 +58,7 @@ def make_sensor(
     """The simulated sensor for a description, unbound; None for an unknown kind.
 
     Args:
-        context: The simulation.
+        context: What the sensor may use of the simulation.
         robot: Name of the model it sits on.
         sensor: Its description.
         kinds: Further kinds, or others in place of ours.

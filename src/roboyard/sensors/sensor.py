@@ -1,13 +1,15 @@
-"""The base class of simulated sensors, what it may use of the simulation, its noise model and its random outages."""
+"""`SimulatedSensor`: the base class of simulated sensors; `SensorContext`: what they may use of the simulation; noise
+model, random outages."""
 
 from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypeVar
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass
+from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
-import mujoco
 import numpy as np
 from numpy.typing import NDArray
 
@@ -15,14 +17,8 @@ from roboyard.compute.random import generator_state, make_generator, restore_gen
 from roboyard.description.model import World
 from roboyard.description.sensors import Noise, Outage, Sensor
 from roboyard.geometry.arrays import Array
-from roboyard.physics.compiled_world import ModelAddresses
-from roboyard.physics.contacts import ContactMonitor
-from roboyard.physics.servos import ServoBank
 from roboyard.physics.visual_scene import VisualScene
-from roboyard.physics.world import LazyEvaluation
-
-if TYPE_CHECKING:
-    from roboyard.sensors.cameras.render_thread import RenderThread
+from roboyard.physics.world import PhysicsWorld
 
 
 class NoiseModel:
@@ -126,88 +122,41 @@ class RandomOutage:
         restore_generator(self._rng, saved["generator"])
 
 
-class Power(Protocol):
-    """Who has power."""
-
-    def is_powered(self, model: str) -> bool:
-        """Whether a model has power."""
-        ...
+R = TypeVar("R")
 
 
-class SensorContext(Protocol):
-    """What a sensor may use of the simulation."""
-
-    seed: int
-
-    @property
-    def model(self) -> mujoco.MjModel:
-        """MuJoCo's model."""
-        ...
-
-    @property
-    def data(self) -> mujoco.MjData:
-        """MuJoCo's data."""
-        ...
-
-    @property
-    def instant(self) -> LazyEvaluation:
-        """The present, evaluated on demand."""
-        ...
-
-    @property
-    def time_ns(self) -> int:
-        """The present [ns]."""
-        ...
-
-    @property
-    def timestep_ns(self) -> int:
-        """Physics step [ns]."""
-        ...
-
-    @property
-    def servos(self) -> ServoBank:
-        """Joint servos."""
-        ...
-
-    @property
-    def contacts(self) -> ContactMonitor:
-        """Names of geoms."""
-        ...
-
-    @property
-    def models(self) -> Mapping[str, Any]:
-        """Everything in it by name."""
-        ...
-
-    @property
-    def environment(self) -> World:
-        """Description of the place."""
-        ...
-
-    @property
-    def faults(self) -> Power:
-        """Faults: which models have power."""
-        ...
-
-    @property
-    def render_thread(self) -> RenderThread:
-        """The thread that renders images."""
-        ...
+class CameraRenderer(Protocol):
+    """What cameras use to render their images."""
 
     def visual_scene(self) -> VisualScene:
-        """The world's visuals, posed like the physics."""
+        """The visual scene of the present state."""
         ...
 
-    def sensors(self, name: str) -> tuple[Any, ...]:
-        """The sensors of a model."""
-        ...
-
-    def addresses(self, name: str) -> ModelAddresses:
-        """Addresses of a model."""
+    def submit(self, work: Callable[..., R], *args: Any) -> Future[R]:
+        """Execute ``work(worker, *args)`` in the thread that renders images; see `RenderThread.submit`."""
         ...
 
 
-R = TypeVar("R")
+@dataclass(frozen=True, slots=True)
+class SensorContext:
+    """What a sensor may use of the simulation.  It holds until models are added or removed: `SimulatedSensor.bind`
+    then receives another one.
+
+    Attributes:
+        world: The compiled world and its state: MuJoCo's model and data, addresses, contacts, time.
+        seed: Seed of the simulation, from which each sensor derives its own random numbers.
+        environment: Description of the world, with its magnetic field and geodetic origin.
+        renderer: Renders the images of cameras.
+        peers: Returns all sensors of a class, of all models.
+        is_powered: Returns whether the model of this name has power.
+    """
+
+    world: PhysicsWorld
+    seed: int
+    environment: World
+    renderer: CameraRenderer
+    peers: Callable[[type[Any]], Iterable[Any]]
+    is_powered: Callable[[str], bool]
 
 
 class SimulatedSensor(ABC, Generic[R]):
@@ -219,7 +168,7 @@ class SimulatedSensor(ABC, Generic[R]):
     A sensor kind is a subclass with `measure`, registered in `roboyard.sensors.registry`.
 
     Args:
-        context: The simulation.
+        context: What the sensor may use of the simulation, until `bind` receives another context.
         robot: Name of the model it sits on.
         sensor: Its description.
     """
@@ -243,7 +192,7 @@ class SimulatedSensor(ABC, Generic[R]):
 
     def read(self) -> R:
         """The measurement at this instant; the object is frozen and its arrays are read-only."""
-        now = self.context.time_ns
+        now = self.context.world.time_ns
         if self._reading is None or self._read_ns != now:
             self._previous_state = self._snapshot() if self.is_random else (self._read_ns, None, None)
             elapsed_ns = now - self._read_ns if self._read_ns is not None else 0
@@ -253,7 +202,7 @@ class SimulatedSensor(ABC, Generic[R]):
 
     def has_outage(self) -> bool:
         """Return whether the sensor is in a random outage now."""
-        return self._outage.is_silent_at(self.context.time_ns)
+        return self._outage.is_silent_at(self.context.world.time_ns)
 
     def add_noise(self, values: NDArray[np.float64], elapsed_ns: int) -> NDArray[np.float64]:
         """``values`` (n,) with the sensor's noise; see `NoiseModel.apply`."""
@@ -263,11 +212,15 @@ class SimulatedSensor(ABC, Generic[R]):
     def measure(self, time_ns: int, elapsed_ns: int) -> R:
         """Measure now; ``elapsed_ns`` is the time since the measurement before (0 for the first)."""
 
-    def bind(self) -> None:
-        """Find the addresses in the compiled model anew (called whenever models come or go)."""
-        placement = self.context.addresses(self.robot)
-        self.site = placement.sites[self.sensor.name]
-        self.body = placement.links[self.sensor.link].body
+    def bind(self, context: SensorContext) -> None:
+        """Use ``context`` from now on, and find the sensor's addresses in its world.
+
+        The simulation calls it before the first measurement, and whenever models are added or removed.
+        """
+        self.context = context
+        addresses = context.world.addresses(self.robot)
+        self.site = addresses.sites[self.sensor.name]
+        self.body = addresses.links[self.sensor.link].body
 
     # -- state ---------------------------------------------------------------------------------------------------------
     def save_noise(self) -> dict[str, Any]:
@@ -282,7 +235,7 @@ class SimulatedSensor(ABC, Generic[R]):
     def save_state(self) -> dict[str, Any]:
         """Generator, biases and time of the last measurement."""
         # What was measured at this instant is not kept: from the state before it, the same is measured again.
-        is_measured_now = self._read_ns is not None and self._read_ns == self.context.time_ns
+        is_measured_now = self._read_ns is not None and self._read_ns == self.context.world.time_ns
         read_ns, rng, noise = self._previous_state if is_measured_now and self.is_random else self._snapshot()
         return {
             "is_measured_now": is_measured_now,

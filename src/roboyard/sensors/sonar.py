@@ -299,10 +299,10 @@ class Sonar(SimulatedSensor[SonarReading]):
         s = self.spec = sensor.spec
         h = s.half_angle
         pattern = BeamPattern(_N_BEAM_ROWS, -h, h, s.range_max * _BEAM_RANGE_FACTOR, _N_BEAM_ROWS, -h, h)
-        self._beams = BeamGrid(context, robot, pattern)
+        self._beams = BeamGrid(pattern)
         self._cone = (self._beams.directions[:, 0] >= math.cos(h) - 1e-9).reshape(_N_BEAM_ROWS, _N_BEAM_ROWS)
         self._pulse_length = SPEED_OF_SOUND * s.burst_cycles / s.frequency
-        self._start_ns = context.time_ns
+        self._start_ns = context.world.time_ns
         # Times from now [ns] of pulses that it could receive: over the longest path, and over none.
         max_path_length = 2.0 * s.range_max * _RANGE_MARGIN
         self._pulse_time_window = (
@@ -316,10 +316,10 @@ class Sonar(SimulatedSensor[SonarReading]):
         """Whether the sonar has noise, dropouts or false echoes."""
         return super().is_random or self.spec.false_echo_probability > 0.0 or self.spec.dropout_probability > 0.0
 
-    def bind(self) -> None:
+    def bind(self, context: SensorContext) -> None:
         """Find the site and the shapes that can echo."""
-        super().bind()
-        self._beams.bind(self.site, self.body)
+        super().bind(context)
+        self._beams.bind(context.world, self.robot, self.site, self.body)
         self._peers: tuple[Sonar, ...] | None = None
         self._echo_cache: tuple[int, EchoPatches, NDArray[np.float64]] | None = None
 
@@ -368,7 +368,7 @@ class Sonar(SimulatedSensor[SonarReading]):
             min_path_length: Shortest path of sound that counts [m].
             max_path_length: Longest [m].
         """
-        now, period, step = self.context.time_ns, self.period_ns, self.context.timestep_ns
+        now, period, step = self.context.world.time_ns, self.period_ns, self.context.world.timestep_ns
         low, high = (
             math.ceil(min_path_length / SPEED_OF_SOUND * 1e9),
             math.floor(max_path_length / SPEED_OF_SOUND * 1e9),
@@ -388,11 +388,11 @@ class Sonar(SimulatedSensor[SonarReading]):
     def _audible_sonars(self) -> Iterator[Sonar]:
         """Yield itself and the sending sonars whose pulses it may receive and take for its own."""
         if self._peers is None:
-            host = self.context
-            sonars = (peer for name in host.models for peer in host.sensors(name) if isinstance(peer, Sonar))
             band = self.spec.frequency / self.spec.burst_cycles
-            self._peers = tuple(peer for peer in sonars if abs(peer.spec.frequency - self.spec.frequency) < band)
-        now, step = self.context.time_ns, self.context.timestep_ns
+            self._peers = tuple(
+                peer for peer in self.context.peers(Sonar) if abs(peer.spec.frequency - self.spec.frequency) < band
+            )
+        now, step = self.context.world.time_ns, self.context.world.timestep_ns
         first, last = self._pulse_time_window
         for peer in self._peers:
             if peer is self:
@@ -403,7 +403,7 @@ class Sonar(SimulatedSensor[SonarReading]):
                 number = (now + last + step - start) // peer.period_ns
                 if number < 1 or (start + number * peer.period_ns) // step * step - now < first:
                     continue
-            if self.context.faults.is_powered(peer.robot) and not peer.has_outage():
+            if self.context.is_powered(peer.robot) and not peer.has_outage():
                 yield peer
 
     def _first_path_length(self, other: Sonar) -> float:
@@ -453,14 +453,14 @@ class Sonar(SimulatedSensor[SonarReading]):
         )
 
     def _position(self) -> NDArray[np.float64]:
-        return np.asarray(self.context.data.site_xpos[self.site])
+        return np.asarray(self.context.world.data.site_xpos[self.site])
 
     def _rotation(self) -> NDArray[np.float64]:
-        return np.asarray(self.context.data.site_xmat[self.site].reshape(3, 3))
+        return np.asarray(self.context.world.data.site_xmat[self.site].reshape(3, 3))
 
     def _find_patches(self) -> tuple[EchoPatches, NDArray[np.float64]]:
         """Return the patches that its pulse falls on now, and the lengths of all beams (rows, columns) [m]."""
-        now = self.context.time_ns
+        now = self.context.world.time_ns
         if self._echo_cache is None or self._echo_cache[0] != now:
             distances = self._beams.cast().reshape(_N_BEAM_ROWS, _N_BEAM_ROWS).copy()
             directions = self._beams.directions.reshape(_N_BEAM_ROWS, _N_BEAM_ROWS, 3)

@@ -81,7 +81,7 @@ def _set_body_pose(
     root_position = quaternions.rotate(yaw_rotation, root * body.skeleton.dimensions.height) + np.array(
         [*position, 0.0]
     )
-    sim.compliant_bodies.move_to(name, *body.skeleton.compute_part_poses(root_position, rotations), duration=1e-6)
+    sim.world.compliant_bodies.move_to(name, *body.skeleton.compute_part_poses(root_position, rotations), duration=1e-6)
 
 
 def _make_floor_world(long: int) -> World:

@@ -1,15 +1,15 @@
 """Faults of a simulated robot and of the ground: of sensors, joints, power and friction.
 
-`Simulation.faults` starts and ends them; scenarios schedule them.
+`FaultManager.start` and `FaultManager.end` change the active faults; scenarios schedule them.
 """
 
 from __future__ import annotations
 
 import math
 from collections import deque
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -19,11 +19,7 @@ from roboyard.errors import InputError, UnknownNameError
 from roboyard.physics.compiled_world import FrictionPatch, JointAddress, ModelAddresses
 from roboyard.physics.kernels import servos as servo_kernels
 from roboyard.physics.world import PhysicsWorld
-
-if TYPE_CHECKING:
-    from roboyard.sensors import SimulatedSensor
-    from roboyard.simulation.simulation import Simulation
-
+from roboyard.sensors import SimulatedSensor
 
 SensorFaultMode = Literal["silent", "stuck", "delayed", "noisy", "no_depth", "dim"]
 JointFaultMode = Literal["blocked", "weak"]
@@ -297,10 +293,21 @@ class FaultedReading(NamedTuple):
 
 
 class FaultManager:
-    """Faults by name.  Several may fall on the same thing; they act in the order in which they began."""
+    """Faults by name.  Several may act on the same sensor or joint; they act in the order in which they were started.
 
-    def __init__(self, simulation: Simulation) -> None:
-        self._simulation = simulation
+    The manager itself applies faults to sensors and joints.  Friction patches it only names: whoever owns the world
+    gives `friction_patches` to its surfaces.
+
+    Args:
+        seed: Seed of the simulation, from which each fault of a sensor derives its noise.
+        world: The world that the faults act in, until `bind` names its successor.
+        on_changed: Called after faults have started or ended and joints are changed: the caller updates the surfaces of
+            the world and evaluates it.
+    """
+
+    def __init__(self, seed: int, world: PhysicsWorld, on_changed: Callable[[], None]) -> None:
+        self._seed, self._world, self._on_changed = seed, world, on_changed
+        self._sensors: Mapping[str, Sequence[SimulatedSensor[Any]]] = {}
         self._active: dict[str, _ActiveFault] = {}
         self._joints: JointFaults | None = None
         self._faulted_readings: dict[tuple[str, str], tuple[int, Any]] = {}
@@ -327,9 +334,9 @@ class FaultManager:
             if not (fault.patch.length > 0.0 and fault.patch.width > 0.0 and fault.patch.friction >= 0.0):
                 raise InputError(f"patch {fault.patch}", valid="positive sizes, friction of at least 0")
             return
-        addresses = self._simulation.addresses(fault.model)  # which says what models there are
+        addresses = self._world.addresses(fault.model)
         if isinstance(fault, SensorFault):
-            sensors = {item.sensor.name: item.sensor.kind for item in self._simulation.sensors(fault.model)}
+            sensors = {item.sensor.name: item.sensor.kind for item in self._sensors[fault.model]}
             if fault.sensor not in sensors:
                 names = ", ".join(sensors) or "none"
                 raise UnknownNameError(f"{fault.model} has no sensor {fault.sensor!r}", valid=f"sensors: {names}")
@@ -374,19 +381,21 @@ class FaultManager:
             active.sensor_faults[sensor.sensor.name] = self._make_sensor_fault(name, fault, sensor, sensor.read())
         self._active[name] = active
         self._faulted_readings.clear()
-        self.bind(evaluate=True)
+        self._apply_to_joints()
+        self._on_changed()
 
     def end(self, name: str) -> None:
         """Let the fault end now; whatever it fell on is as it was made. Harmless when it is not under way."""
         if self._active.pop(name, None) is not None:
             self._faulted_readings.clear()
-            self.bind(evaluate=True)
+            self._apply_to_joints()
+            self._on_changed()
 
     def read_through_faults(self, sensor: SimulatedSensor[Any], *, use_last_reading: bool = False) -> Any:
         """What comes out of a sensor at this instant; None if it is silent.
 
         Args:
-            sensor: Of one of the simulation's models.
+            sensor: Sensor of one of the models.
             use_last_reading: Instead of silence give what it measured last, as whoever polls a dead encoder gets.
         """
         sensor_faults = [
@@ -394,7 +403,7 @@ class FaultManager:
         ]
         if not sensor_faults:
             return sensor.read()
-        now, key = self._simulation.time_ns, (sensor.robot, sensor.sensor.name)
+        now, key = self._world.time_ns, (sensor.robot, sensor.sensor.name)
         if self._faulted_readings.get(key, (-1, None))[0] != now:
             reading = sensor.read()
             for sensor_fault in sensor_faults:
@@ -423,7 +432,7 @@ class FaultManager:
             if is_after and (sensor_fault := _fault_of_sensor(active, sensor)) is not None:
                 if sensor_fault.delay_ns:
                     return FaultedReading(reading, name, sensor_fault.delay_ns)
-                reading = sensor_fault.apply(reading, self._simulation.time_ns)
+                reading = sensor_fault.apply(reading, self._world.time_ns)
                 if reading is None:
                     return None
             is_after = is_after or name == after_fault
@@ -437,14 +446,34 @@ class FaultManager:
     @property
     def delayed_sample_stride(self) -> int:
         """After how many physics steps `look` is due; 0: never."""
-        step_ns = self._simulation.timestep_ns
+        step_ns = self._world.timestep_ns
         return min(
             (-(-delay_ns // (_MAX_HISTORY_SAMPLES * step_ns)) for _, delay_ns in self._delayed_encoders), default=0
         )
 
-    def bind(self, *, evaluate: bool = False) -> None:
-        """Put the faults into the compiled world anew; ``evaluate``: evaluate it again, since constraints changed."""
-        world = self._simulation.world
+    @property
+    def friction_patches(self) -> list[FrictionPatch]:
+        """Patches of the ground whose friction an active fault changes."""
+        return [active.fault.patch for active in self._active.values() if isinstance(active.fault, GroundFault)]
+
+    @property
+    def has_changed_constraints(self) -> bool:
+        """Whether active faults change the constraints of the world: it must be evaluated after `bind`."""
+        return any(isinstance(active.fault, JointFault | PowerFault | GroundFault) for active in self._active.values())
+
+    def bind(self, world: PhysicsWorld, sensors: Mapping[str, Sequence[SimulatedSensor[Any]]]) -> None:
+        """Apply the faults to ``world`` and its sensors (called when models change).
+
+        Args:
+            world: The world from now on.
+            sensors: Sensors of each model in it.
+        """
+        self._world, self._sensors = world, sensors
+        self._apply_to_joints()
+
+    def _apply_to_joints(self) -> None:
+        """Apply the active faults to the joints and actuators of the world, and list the delayed encoders."""
+        world = self._world
         if self._joints is None or self._joints.world is not world:
             self._joints = None
         joint_faults = {
@@ -464,10 +493,6 @@ class FaultManager:
             and (item := _fault_of_sensor(active, sensor)) is not None
             and item.delay_ns
         )
-        patches = [active.fault.patch for active in self._active.values() if isinstance(active.fault, GroundFault)]
-        world.surfaces.set_overrides(world.compiled, patches, self._simulation.surface_velocities)
-        if evaluate or patches or joint_faults or world.surfaces.surface_velocities.size:
-            world.evaluate(self._simulation.grasps.table)
 
     def save_state(self) -> dict[str, Any]:
         """Faults under way as plain data, except for the readings that sensors' faults hold back."""
@@ -482,7 +507,10 @@ class FaultManager:
         }
 
     def load_state(self, saved: dict[str, Any]) -> None:
-        """Continue with the faults of ``save_state``; the physical state is restored already."""
+        """Continue with the faults of ``save_state``; the physical state is restored already.
+
+        The caller then updates the surfaces of the world and evaluates it.
+        """
         self._active, self._faulted_readings = {}, {}
         for name, item in saved.items():
             fault = _fault_from_plain(item["kind"], item["fields"])
@@ -495,18 +523,18 @@ class FaultManager:
                     )
                     sensor_fault.load_state(saved_sensor_state)
             self._active[name] = active
-        self.bind()
+        self._apply_to_joints()
 
     def _get_joint_faults(self) -> JointFaults:
         if self._joints is None:
-            self._joints = JointFaults(self._simulation.world)
+            self._joints = JointFaults(self._world)
         return self._joints
 
     def _sensors_of(self, fault: Fault) -> list[SimulatedSensor[Any]]:
         model = _model_of(fault)
-        if isinstance(fault, JointFault) or model not in self._simulation.models:
+        if isinstance(fault, JointFault) or model not in self._sensors:
             return []
-        sensors = self._simulation.sensors(model)
+        sensors = self._sensors[model]
         return [s for s in sensors if isinstance(fault, PowerFault) or s.sensor.name == fault.sensor]  # type: ignore[union-attr]
 
     def _make_sensor_fault(
@@ -515,7 +543,7 @@ class FaultManager:
         description = (
             fault if isinstance(fault, SensorFault) else SensorFault(sensor.robot, sensor.sensor.name, "silent")
         )
-        rng = make_generator(self._simulation.seed, sensor.robot, sensor.sensor.name, "fault", name)
+        rng = make_generator(self._seed, sensor.robot, sensor.sensor.name, "fault", name)
         return ActiveSensorFault(description, sensor.sensor.kind, initial_reading, rng)
 
 

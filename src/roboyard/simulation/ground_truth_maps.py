@@ -62,7 +62,7 @@ def make_floor_plan(
         from roboyard.simulation.simulation import Simulation
 
         simulation = Simulation(source)
-        model, data = simulation.model, simulation.data
+        model, data = simulation.world.model, simulation.world.data
     else:
         model = source
     if data is None:

@@ -13,7 +13,7 @@ wheels over the ground but not to push it through a wall; a free base has no lim
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Sequence
 
 import mujoco
 import numpy as np
@@ -27,11 +27,8 @@ from roboyard.hardware.interface import BaseMotion, JointCommand, JointStates
 from roboyard.physics.compiled_world import scoped_name
 from roboyard.physics.compiler.actuators import VELOCITY_BASE_AXES
 from roboyard.physics.servos import ServoGroup
-from roboyard.sensors.proprioception import JointEncoder
-
-if TYPE_CHECKING:
-    from roboyard.physics.world import LazyEvaluation
-    from roboyard.simulation.simulation import Simulation
+from roboyard.physics.world import PhysicsWorld
+from roboyard.sensors.proprioception import EncoderReading, JointEncoder
 
 
 class SimulatedHardware:
@@ -42,27 +39,35 @@ class SimulatedHardware:
     reach the servos inside the physics step.
 
     Args:
-        simulation: Where the model is.
         name: The model.
+        world: The world that holds the model, until `bind` names its successor.
+        encoders: The encoders of the model.
+        read_encoder: Returns the present reading of an encoder, with the faults that act on it.
+        evaluate: Evaluates the world again, after a command has changed what the constraints of a joint are.
     """
 
-    def __init__(self, simulation: Simulation, name: str) -> None:
-        self._simulation, self._name = simulation, name
-        self.bind()
+    def __init__(
+        self,
+        name: str,
+        world: PhysicsWorld,
+        encoders: Sequence[JointEncoder],
+        read_encoder: Callable[[JointEncoder], EncoderReading],
+        evaluate: Callable[[], None],
+    ) -> None:
+        self._name, self._read_encoder, self._evaluate = name, read_encoder, evaluate
+        self.bind(world, encoders)
 
-    def bind(self) -> None:
-        """Find the joints in the world (called when models change)."""
-        addresses = self._simulation.addresses(self._name)
+    def bind(self, world: PhysicsWorld, encoders: Sequence[JointEncoder]) -> None:
+        """Find the joints in ``world`` (called when models change)."""
+        self._world = world
+        addresses = world.addresses(self._name)
         self._joint_addresses = addresses.joints
         self._names = tuple(address.name for address in addresses.joints)
         self._qpos = np.array([address.qpos for address in addresses.joints], int)
         self._dofs = np.array([address.dof for address in addresses.joints], int)
         self._modes = {name: command_modes(addresses.entry.model, name) for name in self._names}
         self._servo_groups: dict[tuple[CommandMode, tuple[str, ...]], ServoGroup] = {}
-        self._cached_states: tuple[LazyEvaluation, int, JointStates] | None = (
-            None  # readings hold until something changes
-        )
-        encoders = [sensor for sensor in self._simulation.sensors(self._name) if isinstance(sensor, JointEncoder)]
+        self._cached_states: tuple[int, JointStates] | None = None  # with the revision of the world that they hold for
         self._encoders = [
             (encoder, np.array([self._names.index(joint) for joint in encoder.joints])) for encoder in encoders
         ]
@@ -82,20 +87,19 @@ class SimulatedHardware:
 
     def read(self) -> JointStates:
         """The joints at this instant."""
-        simulation = self._simulation
-        instant, cached = simulation.instant, self._cached_states
-        if cached is not None and cached[0] is instant and cached[1] == instant.revision and not self._encoders:
-            return cached[2]
-        data = simulation.data
-        instant.ensure_accelerations()
+        world, cached = self._world, self._cached_states
+        if cached is not None and cached[0] == world.revision and not self._encoders:
+            return cached[1]
+        data = world.data
+        world.ensure_accelerations()
         position, velocity = data.qpos[self._qpos], data.qvel[self._dofs]
         for encoder, joint_indices in self._encoders:
-            reading = simulation.faults.read_through_faults(encoder, use_last_reading=True)
+            reading = self._read_encoder(encoder)
             position[joint_indices], velocity[joint_indices] = reading.position + reading.turn_offset, reading.velocity
-        joint_states = JointStates(simulation.time_ns, position, velocity, data.qfrc_actuator[self._dofs])
+        joint_states = JointStates(world.time_ns, position, velocity, data.qfrc_actuator[self._dofs])
         for array in (joint_states.position, joint_states.velocity, joint_states.effort):
             array.flags.writeable = False
-        self._cached_states = instant, instant.revision, joint_states
+        self._cached_states = world.revision, joint_states
         return joint_states
 
     def write(self, command: JointCommand) -> None:
@@ -109,7 +113,8 @@ class SimulatedHardware:
         if len(command.joints) != len(command.setpoints):
             raise InputError(f"{len(command.setpoints)} values for {len(command.joints)} joints", location=self._name)
         group_key = (command.mode, tuple(command.joints))
-        servos, simulation = self._simulation.servos, self._simulation
+        world = self._world
+        servos = world.servos
         if group_key not in self._servo_groups:  # control loops ask for the same again and again
             self._check_modes(command)
             self._servo_groups[group_key] = servos.make_group(self._name, *group_key)
@@ -122,14 +127,14 @@ class SimulatedHardware:
             if not np.isfinite(setpoints).all():
                 raise InputError(f"set-points {setpoints.tolist()}", location=self._name, valid="finite numbers")
             max_efforts = [math.inf] * len(setpoints) if command.max_effort is None else self._check_efforts(command)
-            model, data = simulation.model, simulation.data
+            model, data = world.model, world.data
             for joint, value, max_effort in zip(command.joints, setpoints.tolist(), max_efforts, strict=True):
                 servos.command(servos.servos[(self._name, joint)], command.mode, value, model, data, max_effort)
         if servos.needs_evaluation:
-            simulation.world.evaluate(simulation.grasps.table)
+            self._evaluate()
             servos.needs_evaluation = False
         if not is_group_updated:
-            simulation.instant.mark_changed()
+            world.mark_changed()
 
     def _check_efforts(self, command: JointCommand) -> list[float]:
         """How hard each joint may press, checked."""
@@ -164,23 +169,27 @@ class SimulatedVelocityBase:
     """The root link of one model, which was added with ``base=…``.
 
     Args:
-        simulation: Where the model is.
         name: The model.
-        kind: What it was added as.
+        kind: The components that the base takes.
+        world: The world that holds the model, until `bind` names its successor.
     """
 
-    def __init__(self, simulation: Simulation, name: str, kind: BaseMotion) -> None:
-        self._simulation, self._name, self._kind = simulation, name, kind
-        self.bind()
+    def __init__(self, name: str, kind: BaseMotion, world: PhysicsWorld) -> None:
+        self._name, self._kind = name, kind
+        self.bind(world)
 
     @property
     def kind(self) -> BaseMotion:
         """Which components it takes."""
         return self._kind
 
-    def bind(self) -> None:
-        """Find the actuators in the world, and continue as before (called when models change or a state is loaded)."""
-        model = self._simulation.model
+    def bind(self, world: PhysicsWorld) -> None:
+        """Find the actuators in ``world``, and continue with the command in its state.
+
+        The simulation calls it when models change, and when a state was loaded.
+        """
+        self._world = world
+        model = world.model
         names = [scoped_name(self._name, f"base/{axis}") for axis in VELOCITY_BASE_AXES[self._kind]]
         actuators = [mujoco.mj_name2id(model, mujoco.mjtObj.mjOBJ_ACTUATOR, name) for name in names]
         if min(actuators) < 0:
@@ -212,34 +221,33 @@ class SimulatedVelocityBase:
         velocities = (*linear, *angular)
         if not all(map(math.isfinite, velocities)):
             raise InputError(f"velocities {velocities}", location=self._name, valid="finite numbers")
-        ctrl = self._simulation.data.ctrl
+        ctrl = self._world.data.ctrl
         for control_address, axis in zip(self._control_addresses, VELOCITY_BASE_AXES[self._kind], strict=True):
             ctrl[control_address], ctrl[control_address + 1] = _ENGAGED_FLAG, velocities[axis]
         self._update_gains()
-        self._simulation.instant.mark_changed()
+        self._world.mark_changed()
 
     def release(self) -> None:
         """Hold no velocity any more."""
         for control_address in self._control_addresses:
-            self._simulation.data.ctrl[control_address : control_address + 2] = 0.0
+            self._world.data.ctrl[control_address : control_address + 2] = 0.0
         self._update_gains()
-        self._simulation.instant.mark_changed()
+        self._world.mark_changed()
 
     def _update_gains(self) -> None:
-        model, ctrl = self._simulation.model, self._simulation.data.ctrl
+        model, ctrl = self._world.model, self._world.data.ctrl
         for actuator, control_address, gain in zip(self._actuators, self._control_addresses, self._gains, strict=True):
             model.actuator_biasprm[actuator, 2] = -gain if ctrl[control_address] == _ENGAGED_FLAG else 0.0
 
     def _yaw_inertia(self, body: int) -> float:
         """About the vertical through its middle, as if all its parts were one box as wide as they lie apart [kg m²]."""
-        model = self._simulation.model
+        model = self._world.model
         tree_bodies = [
             body_id for body_id in range(model.nbody) if model.body_rootid[body_id] == model.body_rootid[body]
         ]
         intrinsic_inertia = float(sum(max(model.body_inertia[body_id]) for body_id in tree_bodies))
         offsets = [
-            self._simulation.data.xipos[body_id, :2] - self._simulation.data.subtree_com[body, :2]
-            for body_id in tree_bodies
+            self._world.data.xipos[body_id, :2] - self._world.data.subtree_com[body, :2] for body_id in tree_bodies
         ]
         offset_inertia = sum(
             float(model.body_mass[body_id]) * float(offset @ offset)

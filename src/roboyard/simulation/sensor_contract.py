@@ -149,8 +149,8 @@ def _check_no_side_effects(sensor: Sensor, kind: type[SimulatedSensor[Any]] | No
     with_reads, without_reads = _make_simulation(sensor, kind), _make_simulation(sensor, kind)
     _collect_readings(with_reads)
     without_reads.step(40 * 7)
-    if not np.array_equal(with_reads.data.qpos, without_reads.data.qpos) or not np.array_equal(
-        with_reads.data.qvel, without_reads.data.qvel
+    if not np.array_equal(with_reads.world.data.qpos, without_reads.world.data.qpos) or not np.array_equal(
+        with_reads.world.data.qvel, without_reads.world.data.qvel
     ):
         raise SensorContractError(
             "reading it changes what comes after", valid="measure() changes nothing in the simulation"

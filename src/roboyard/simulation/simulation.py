@@ -1,46 +1,33 @@
 """`Simulation`: a world with models, stepped exactly, readable at each step, and changeable while it runs.
 
-Also the handle of a model, the visual scene and render thread of a simulation (both created on first use), and the
-complete state of
-a simulation as plain data.
+`Simulation` owns the `PhysicsWorld` and all parts that act on it: sensors, hardware, velocity bases, grasps, faults and
+the renderer.  Each `Simulation.add` and `Simulation.remove` makes another world, to which `Simulation._install_world`
+binds these parts.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import astuple, dataclass, replace
-from threading import RLock
-from typing import TYPE_CHECKING, Any
-
-import mujoco
-import numpy as np
+from concurrent.futures import Future
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from roboyard.compute import expect_kernels
 from roboyard.description.model import Model, World
-from roboyard.errors import InputError, RunError, UnknownNameError
+from roboyard.errors import InputError, UnknownNameError
 from roboyard.geometry import SE3
 from roboyard.hardware import BaseMotion, Hardware, VelocityBase
-from roboyard.physics.compiled_world import CompliantPart, ModelAddresses, ModelEntry
+from roboyard.physics.compiled_world import CompliantPart, ModelEntry
 from roboyard.physics.compiler.world import compile_world
-from roboyard.physics.compliant_bodies import CompliantBodyTable
-from roboyard.physics.contacts import ContactEpisode, ContactMonitor
+from roboyard.physics.contacts import ContactEpisode
 from roboyard.physics.grasps import GraspConstraints
-from roboyard.physics.kernels import servos as servo_kernels
-from roboyard.physics.kernels import step
 from roboyard.physics.kernels.contacts import find_geom_contacts
 from roboyard.physics.kernels.step import compute_accelerations, evaluate_with_contact_modifiers, run_steps
-from roboyard.physics.servos import ServoBank
 from roboyard.physics.settings import PhysicsSettings
 from roboyard.physics.visual_scene import VisualScene
-from roboyard.physics.world import (
-    GroundTruth,
-    LazyEvaluation,
-    PhysicsWorld,
-    body_velocity,
-    create_physics_world,
-    model_ground_truth,
-)
-from roboyard.sensors import SimulatedSensor, make_sensor
+from roboyard.physics.world import GroundTruth, PhysicsWorld, body_velocity
+from roboyard.sensors import SensorContext, SimulatedSensor, make_sensor
+from roboyard.sensors.proprioception import EncoderReading, JointEncoder
 from roboyard.simulation.faults import FaultManager
 from roboyard.simulation.hardware import SimulatedHardware, SimulatedVelocityBase
 
@@ -48,9 +35,12 @@ if TYPE_CHECKING:
     from roboyard.rendering.backends import Backend
     from roboyard.sensors.cameras.render_thread import RenderThread
 
+R = TypeVar("R")
+S = TypeVar("S", bound=SimulatedSensor[Any])
 
 MAX_COORDINATE = 1e6
 """Farther from the origin no model is put [m]: what the engine reckons with in the square loses its digits there."""
+STATE_VERSION = 6
 
 
 class Simulation:
@@ -69,7 +59,7 @@ class Simulation:
         renderer: Of cameras: "gl", "rays", or "auto": OpenGL where it works.
 
     Attributes:
-        faults: The active faults; it starts and ends them.
+        faults: Starts and ends faults.
         grasps: Objects that people hold.
         surface_velocities: Velocity of the surface of (model, link) in the link's frame [m/s]; see
             `set_surface_velocity`.
@@ -96,24 +86,22 @@ class Simulation:
             base_settings.timestep, environment.physics.max_step_size or base_settings.timestep
         )
         self.settings = base_settings.with_timestep(effective_timestep)
-        self._timestep_ns = self.settings.timestep_ns  # asked for at every look at the clock
         self.environment, self.seed = environment, seed
-        self._sensor_kinds, self._step_count = dict(sensor_kinds or {}), 0
+        self._sensor_kinds = dict(sensor_kinds or {})
         self._entries = [ModelEntry(item.name, item.model, item.T_world_model) for item in environment.models]
         self._handles = {item.name: ModelHandle(item.name, "", item.model) for item in environment.models}
         self._hardware: dict[str, SimulatedHardware] = {}
-        self._lock = RLock()  # kernels let other threads run, and write where they might read
         self._velocity_bases: dict[str, SimulatedVelocityBase] = {}
         self._sensors: dict[str, tuple[SimulatedSensor[Any], ...]] = {}
-        self.renderer = SimulationRenderer(renderer)
         self._listeners: list[Callable[[], None]] = []
-        self._world: PhysicsWorld | None = None
         self.surface_velocities: dict[tuple[str, str], tuple[float, float, float]] = {}
-        self.faults = FaultManager(self)
-        self.grasps = GraspConstraints(self)
-        self._install_world(
-            create_physics_world(compile_world(environment, self._entries, self.settings), self.settings, 0, self._lock)
-        )
+        world = self._create_world(self._entries)
+        self._world = world
+        self._lock = world.lock
+        self.renderer = SimulationRenderer(environment, self.settings, world, renderer)
+        self.grasps = GraspConstraints(world)
+        self.faults = FaultManager(seed, world, self._update_surfaces)
+        self._install_world(world)
 
     # -- models --------------------------------------------------------------------------------------------------------
     def add(
@@ -152,14 +140,12 @@ class Simulation:
         entry = ModelEntry(
             name, model, T_world_model or SE3.identity(), base, frozenset(off_ground_links), compliant_parts
         )
-        compiled_world = compile_world(self.environment, [*self._entries, entry], self.settings)
         previous_world = self.world
+        world = self._create_world([*self._entries, entry], previous_world)
         self._entries.append(entry)
         self._handles[name] = ModelHandle(name, namespace, model, robot)
         try:
-            self._install_world(
-                create_physics_world(compiled_world, self.settings, self.time_ns, self._lock, previous_world)
-            )
+            self._install_world(world)
             self._notify_listeners()
         except Exception:  # a gain, a sensor, a topic's name that cannot be: as if it had never been asked for
             self._entries.remove(entry)
@@ -188,11 +174,9 @@ class Simulation:
         if base is not None or model is not self._entries[index].model:
             entries = list(self._entries)
             entries[index] = replace(entries[index], base=base, model=model)
-            compiled_world = compile_world(self.environment, entries, self.settings)
+            world = self._create_world(entries, self.world)
             self._entries = entries
-            self._install_world(
-                create_physics_world(compiled_world, self.settings, self.time_ns, self._lock, self.world)
-            )
+            self._install_world(world)
         self._handles[name] = replace(self._handles[name], namespace=namespace, model=model, robot=True)
         self._notify_listeners()
         return self._handles[name]
@@ -201,13 +185,13 @@ class Simulation:
         """Remove a model; everything else keeps its state. Raises UnknownNameError."""
         self._check_model_exists(name)
         entries = [entry for entry in self._entries if entry.name != name]
-        compiled_world = compile_world(self.environment, entries, self.settings)
+        world = self._create_world(entries, self.world)
         self._entries = entries
         del self._handles[name]
         for parts_by_model in (self._hardware, self._velocity_bases, self._sensors):
             parts_by_model.pop(name, None)
         self.surface_velocities = {key: velocity for key, velocity in self.surface_velocities.items() if key[0] != name}
-        self._install_world(create_physics_world(compiled_world, self.settings, self.time_ns, self._lock, self.world))
+        self._install_world(world)
         self._notify_listeners()
 
     def on_models_changed(self, callback: Callable[[], None]) -> Callable[[], None]:
@@ -229,12 +213,12 @@ class Simulation:
     @property
     def time_ns(self) -> int:
         """Time of the present state [ns]."""
-        return self._step_count * self._timestep_ns
+        return self.world.time_ns
 
     @property
     def timestep_ns(self) -> int:
         """Physics step [ns]."""
-        return self._timestep_ns
+        return self.settings.timestep_ns
 
     def step(self, n: int = 1) -> None:
         """Take ``n`` physics steps.
@@ -242,28 +226,19 @@ class Simulation:
         Raises:
             RunError: the state became infinite or the engine ran out of memory.
         """
-        remaining_steps, sample_stride = n, self.faults.delayed_sample_stride
-        while remaining_steps > 0:
-            batch_steps = min(remaining_steps, sample_stride) if sample_stride else remaining_steps
-            with self._lock:
-                steps_taken, stop_reason = self.world.advance(
-                    batch_steps, self._step_count, self._timestep_ns * 1e-9, self.grasps.table
-                )
-                self.set_step_count(self._step_count + steps_taken)
-            remaining_steps -= steps_taken
-            if stop_reason == step.LOW_MEMORY:
-                raise RunError(f"the physics engine is out of memory at {self.time_ns * 1e-9:.3f} s: too many contacts")
-            elif stop_reason == step.DIVERGED:
-                raise RunError(
-                    f"the physics diverged at {self.time_ns * 1e-9:.3f} s (a position or speed became infinite)",
-                    valid="smaller gains, a smaller timestep, or heavier links",
-                )
-            if sample_stride:
-                self.faults.sample_delayed_encoders()
+        sample_stride = self.faults.delayed_sample_stride
+        if not sample_stride:
+            self.world.step(n, self.grasps.table)
+            return
+        while n > 0:
+            batch_steps = min(n, sample_stride)
+            self.world.step(batch_steps, self.grasps.table)
+            self.faults.sample_delayed_encoders()
+            n -= batch_steps
 
     def advance_to(self, time_ns: int) -> None:
         """Take the steps that end at or before ``time_ns``."""
-        self.step(max(0, time_ns // self._timestep_ns - self._step_count))
+        self.step(max(0, time_ns // self.timestep_ns - self.world.step_count))
 
     def set_surface_velocity(self, name: str, link: str, velocity: tuple[float, float, float]) -> None:
         """Set the velocity of a static link's surface, such as a conveyor belt's.
@@ -280,7 +255,7 @@ class Simulation:
         previous_velocities = dict(self.surface_velocities)
         self.surface_velocities[(name, link)] = velocity
         try:
-            self.faults.bind(evaluate=True)
+            self._update_surfaces()
         except InputError:
             self.surface_velocities = previous_velocities
             raise
@@ -290,7 +265,9 @@ class Simulation:
         """The joints of a model, as control sees them. Raises UnknownNameError."""
         self._check_model_exists(name)
         if name not in self._hardware:
-            self._hardware[name] = SimulatedHardware(self, name)
+            self._hardware[name] = SimulatedHardware(
+                name, self.world, self._encoders(name), self._read_encoder, self._evaluate
+            )
         return self._hardware[name]
 
     def velocity_base(self, name: str) -> VelocityBase | None:
@@ -305,8 +282,7 @@ class Simulation:
 
     def ground_truth(self, name: str) -> GroundTruth:
         """True pose, velocity and contacts of a model; from any thread, between two steps. Raises UnknownNameError."""
-        with self._lock:
-            return model_ground_truth(self, self.addresses(name))
+        return self.world.ground_truth(name)
 
     def contact_episodes(self, name: str | None = None) -> tuple[ContactEpisode, ...]:
         """Times in which a model (or any) touched others. Raises UnknownNameError."""
@@ -314,77 +290,76 @@ class Simulation:
             self._check_model_exists(name)
         return self.world.contacts.episodes(name)
 
-    def addresses(self, name: str) -> ModelAddresses:
-        """Addresses of a model inside the engine. Raises UnknownNameError."""
-        self._check_model_exists(name)
-        return self.world.compiled.addresses[name]
-
     @property
     def world(self) -> PhysicsWorld:
         """The compiled world and its state; another object after every `add` and `remove`."""
-        if self._world is None:
-            raise RunError("the simulation is closed")
         return self._world
-
-    @property
-    def model(self) -> mujoco.MjModel:
-        """The engine's model; another object after every `add` and `remove`."""
-        return self.world.model
-
-    @property
-    def data(self) -> mujoco.MjData:
-        """The engine's data; another object after every `add` and `remove`."""
-        return self.world.data
 
     def visual_scene(self) -> VisualScene:
         """The visual scene of the present state, for a renderer: ``scene.model``, ``scene.data``; valid until models
         change."""
-        return self.renderer.visual_scene(self.environment, self._entries, self.settings, self.data)
+        return self.renderer.visual_scene()
 
     @property
     def render_thread(self) -> RenderThread:
         """The thread that renders the images of cameras."""
         return self.renderer.render_thread
 
-    @property
-    def instant(self) -> LazyEvaluation:
-        """Evaluates the accelerations of the present state on first use."""
-        return self.world.instant
-
-    @property
-    def compliant_bodies(self) -> CompliantBodyTable:
-        """Compliant kinematic bodies, such as people's: their motion is set here."""
-        return self.world.compliant_bodies
-
-    @property
-    def servos(self) -> ServoBank:
-        """State of all joint servos."""
-        return self.world.servos
-
-    @property
-    def contacts(self) -> ContactMonitor:
-        """Names of geoms, and the contact episodes."""
-        return self.world.contacts
-
     # -- state ---------------------------------------------------------------------------------------------------------
     def save_state(self) -> dict[str, Any]:
-        """The complete state as plain data; `load_state` continues from it bit for bit."""
-        return collect_state(self)
+        """Everything that the next steps depend on, as plain data; `load_state` continues from it bit for bit.
+
+        Readings that faults of sensors hold back are not plain: they are as the sensors return them.
+        """
+        return {
+            "version": STATE_VERSION,
+            "timestep_ns": self.timestep_ns,
+            "models": list(self._handles),
+            "world": self.world.save_state(),
+            "sensors": {
+                name: {sensor.sensor.name: sensor.save_state() for sensor in sensors}
+                for name, sensors in self._sensors.items()
+            },
+            "surface_velocities": [[*key, *velocity] for key, velocity in self.surface_velocities.items()],
+            "grasps": self.grasps.save_state(),
+            "faults": self.faults.save_state(),
+        }
 
     def load_state(self, saved: dict[str, Any]) -> None:
-        """Go back to a saved state; the simulation must hold the same models.
+        """Continue from `save_state`; a state that cannot be loaded changes nothing.
 
         Raises:
-            InputError: models or step differ.
+            InputError: the state belongs to other models, another step, or another version, or parts of it are missing.
         """
+        if not isinstance(saved, dict) or saved.get("version") != STATE_VERSION:
+            saved_version = saved.get("version") if isinstance(saved, dict) else None
+            raise InputError(f"saved state of version {saved_version!r}", valid=f"version {STATE_VERSION}")
+        if saved.get("models") != list(self._handles):
+            saved_models = ", ".join(map(str, saved.get("models") or ())) or "nothing"
+            raise InputError(f"saved state of the models {saved_models}", valid=f"here are {', '.join(self._handles)}")
+        if saved.get("timestep_ns") != self.timestep_ns:
+            raise InputError(
+                f"saved state with a step of {saved.get('timestep_ns')} ns", valid=f"{self.timestep_ns} ns"
+            )
         with self._lock:
-            restore_state(self, saved)
+            previous_state = self.save_state()
+            try:
+                self._apply_state(saved)
+            except (KeyError, ValueError, TypeError, AttributeError, IndexError) as error:
+                self._apply_state(previous_state)
+                reason = f"it has no {error}" if isinstance(error, KeyError) else str(error)
+                raise InputError(f"saved state cannot be read: {reason}", valid="what save() gave") from None
 
-    def set_step_count(self, step_count: int) -> None:
-        """Set the clock of a state that has changed."""
-        self._step_count = step_count
-        self.data.time = self.time_ns * 1e-9  # the engine adds steps up, with rounding
-        self.instant.mark_changed()
+    def _apply_state(self, saved: dict[str, Any]) -> None:
+        self.world.load_state(saved["world"])
+        self._bind_velocity_bases(self.world)
+        self.surface_velocities = {(model, link): (x, y, z) for model, link, x, y, z in saved["surface_velocities"]}
+        self.grasps.load_state(saved["grasps"])
+        self.faults.load_state(saved["faults"])
+        self._update_surfaces()
+        for name, sensors in self._sensors.items():
+            for sensor in sensors:
+                sensor.load_state(saved["sensors"][name][sensor.sensor.name])
 
     def close(self) -> None:
         """Free the memory of the physics and of the renderer."""
@@ -392,40 +367,74 @@ class Simulation:
             self.renderer.close()
             for parts_by_model in (self._hardware, self._velocity_bases, self._sensors):
                 parts_by_model.clear()
-            self._world = None
+            self._world.close()
 
     # -- inside --------------------------------------------------------------------------------------------------------
     def _check_model_exists(self, name: str) -> None:
         if name not in self._handles:
             raise UnknownNameError(f"no model named {name!r}", valid=f"models: {', '.join(self._handles) or 'none'}")
 
+    def _create_world(self, entries: Sequence[ModelEntry], previous: PhysicsWorld | None = None) -> PhysicsWorld:
+        """Compile these models; the state of all models in ``previous`` continues."""
+        return PhysicsWorld(compile_world(self.environment, entries, self.settings), self.settings, previous)
+
     def _install_world(self, world: PhysicsWorld) -> None:
-        """Make ``world`` the world that runs, and bind everything to its addresses."""
+        """Run ``world`` from now on: bind all parts to it, each of which finds its addresses anew."""
         with self._lock:
             self._world = world
-            self.renderer.discard_scene()
-            for name, addresses in world.compiled.addresses.items():
-                if name not in self._sensors:
-                    created_sensors = (
-                        make_sensor(self, name, sensor, self._sensor_kinds) for sensor in addresses.entry.model.sensors
-                    )
-                    self._sensors[name] = tuple(sensor for sensor in created_sensors if sensor is not None)
-                for sensor in self._sensors[name]:
-                    sensor.bind()
-            for hardware in self._hardware.values():
-                hardware.bind()
-            self.grasps.bind()
-            self.faults.bind()
-            self.bind_velocity_bases()
+            self.renderer.bind(world)
+            self._bind_sensors(world)
+            for name, hardware in self._hardware.items():
+                hardware.bind(world, self._encoders(name))
+            self.grasps.bind(world)
+            self.faults.bind(world, self._sensors)
+            has_moving_surface = any(any(velocity) for velocity in self.surface_velocities.values())
+            self._update_surfaces(evaluate=self.faults.has_changed_constraints or has_moving_surface)
+            self._bind_velocity_bases(world)
 
-    def bind_velocity_bases(self) -> None:
-        """Bind the velocity bases to the world; they continue with the commands in its state (loading a state calls
-        this)."""
-        for name, addresses in self.world.compiled.addresses.items():
+    def _bind_sensors(self, world: PhysicsWorld) -> None:
+        """Bind all sensors to the world; sensors of new models are created."""
+        context = SensorContext(
+            world, self.seed, self.environment, self.renderer, self._sensors_of_class, self.faults.is_powered
+        )
+        for name, addresses in world.compiled.addresses.items():
+            if name not in self._sensors:
+                created_sensors = (
+                    make_sensor(context, name, sensor, self._sensor_kinds) for sensor in addresses.entry.model.sensors
+                )
+                self._sensors[name] = tuple(sensor for sensor in created_sensors if sensor is not None)
+            for sensor in self._sensors[name]:
+                sensor.bind(context)
+
+    def _bind_velocity_bases(self, world: PhysicsWorld) -> None:
+        """Bind the velocity bases to the world; they continue with the commands in its state."""
+        for name, addresses in world.compiled.addresses.items():
             if name in self._velocity_bases:
-                self._velocity_bases[name].bind()
+                self._velocity_bases[name].bind(world)
             elif (base_motion := addresses.entry.base) is not None:
-                self._velocity_bases[name] = SimulatedVelocityBase(self, name, base_motion)
+                self._velocity_bases[name] = SimulatedVelocityBase(name, base_motion, world)
+
+    def _update_surfaces(self, *, evaluate: bool = True) -> None:
+        """Give friction patches and surface velocities to the world, and evaluate it."""
+        world = self.world
+        world.surfaces.set_overrides(world.compiled, self.faults.friction_patches, self.surface_velocities)
+        if evaluate:
+            self._evaluate()
+
+    def _evaluate(self) -> None:
+        self.world.evaluate(self.grasps.table)
+
+    def _sensors_of_class(self, sensor_class: type[S]) -> list[S]:
+        """Sensors of a class, of all models."""
+        return [sensor for sensors in self._sensors.values() for sensor in sensors if isinstance(sensor, sensor_class)]
+
+    def _encoders(self, name: str) -> list[JointEncoder]:
+        return [sensor for sensor in self._sensors[name] if isinstance(sensor, JointEncoder)]
+
+    def _read_encoder(self, encoder: JointEncoder) -> EncoderReading:
+        """The present reading of an encoder, or its last one where a fault silences it."""
+        reading: EncoderReading = self.faults.read_through_faults(encoder, use_last_reading=True)
+        return reading
 
     def _notify_listeners(self) -> None:
         for listener in tuple(self._listeners):
@@ -453,28 +462,37 @@ class SimulationRenderer:
     """The visual scene of a simulation and its render thread, both created on first use.
 
     Args:
-        backend: The requested one.
+        environment: Description of the world, for its lights and sky.
+        settings: Settings of the engine.
+        world: The world that is drawn, until `bind` names its successor.
+        backend: The requested backend.
+
+    Attributes:
+        is_used: Whether an image was ever requested, also before a saved state that the run continues.
     """
 
-    def __init__(self, backend: Backend) -> None:
-        self._requested_backend = backend
-        self._visual_scene: VisualScene | None = None
+    def __init__(self, environment: World, settings: PhysicsSettings, world: PhysicsWorld, backend: Backend) -> None:
+        self._environment, self._settings, self._requested_backend = environment, settings, backend
         self._render_thread: RenderThread | None = None
         self.is_used = False
-        """Whether an image was ever requested, also before a saved state that the run continues."""
+        self.bind(world)
 
-    def visual_scene(
-        self, environment: World, entries: Sequence[ModelEntry], settings: PhysicsSettings, data: mujoco.MjData
-    ) -> VisualScene:
-        """The visual scene, posed like ``data``; compiled anew after `discard_scene`."""
+    def bind(self, world: PhysicsWorld) -> None:
+        """Draw ``world`` from now on (called when models change)."""
+        self._world = world
+        self._visual_scene: VisualScene | None = None
+
+    def visual_scene(self) -> VisualScene:
+        """The visual scene of the present state; valid until models change."""
         if self._visual_scene is None:
-            self._visual_scene = VisualScene(environment, entries, settings)
-        self._visual_scene.copy_poses(data)
+            entries = [addresses.entry for addresses in self._world.compiled.addresses.values()]
+            self._visual_scene = VisualScene(self._environment, entries, self._settings)
+        self._visual_scene.copy_poses(self._world.data)
         return self._visual_scene
 
-    def discard_scene(self) -> None:
-        """Discard the visual scene: the models have changed."""
-        self._visual_scene = None
+    def submit(self, work: Callable[..., R], *args: Any) -> Future[R]:
+        """Execute ``work(worker, *args)`` in the render thread; see `RenderThread.submit`."""
+        return self.render_thread.submit(work, *args)
 
     @property
     def render_thread(self) -> RenderThread:
@@ -499,85 +517,3 @@ class SimulationRenderer:
         if self._render_thread is not None:
             self._render_thread.close()
             self._render_thread = None
-
-
-STATE_VERSION = 6
-_STATE_SIGNATURE = int(mujoco.mjtState.mjSTATE_INTEGRATION)
-
-
-def collect_state(simulation: Simulation) -> dict[str, Any]:
-    """Everything that the next steps depend on: the states of physics, servos and sensors, past contacts, faults.
-
-    Plain data, except for readings that faults of sensors hold back, which are as sensors give them.
-    """
-    model, data = simulation.model, simulation.data
-    physics = np.zeros(mujoco.mj_stateSize(model, _STATE_SIGNATURE))
-    mujoco.mj_getState(model, data, physics, _STATE_SIGNATURE)
-    servos = simulation.servos
-    return {
-        "version": STATE_VERSION,
-        "timestep_ns": simulation.timestep_ns,
-        "models": list(simulation.models),
-        "steps": simulation.time_ns // simulation.timestep_ns,
-        "physics": physics.tolist(),
-        "servo_modes": servos.ints[:, servo_kernels.MODE].tolist(),
-        "servos": servos.floats.tolist(),
-        "contact_episodes": [list(astuple(episode)) for episode in simulation.contact_episodes()],
-        "sensors": {
-            name: {sensor.sensor.name: sensor.save_state() for sensor in simulation.sensors(name)}
-            for name in simulation.models
-        },
-        "surface_velocities": [[*key, *velocity] for key, velocity in simulation.surface_velocities.items()],
-        "compliant_bodies": simulation.compliant_bodies.save_state(),
-        "grasps": simulation.grasps.save_state(),
-        "faults": simulation.faults.save_state(),
-    }
-
-
-def restore_state(simulation: Simulation, saved: dict[str, Any]) -> None:
-    """Continue from `collect_state`; a state that cannot be loaded changes nothing.
-
-    Raises:
-        InputError: the state belongs to other models, another step, or another version, or parts of it are missing.
-    """
-    if not isinstance(saved, dict) or saved.get("version") != STATE_VERSION:
-        saved_version = saved.get("version") if isinstance(saved, dict) else None
-        raise InputError(f"saved state of version {saved_version!r}", valid=f"version {STATE_VERSION}")
-    if saved.get("models") != list(simulation.models):
-        saved_models = ", ".join(map(str, saved.get("models") or ())) or "nothing"
-        raise InputError(f"saved state of the models {saved_models}", valid=f"here are {', '.join(simulation.models)}")
-    if saved.get("timestep_ns") != simulation.timestep_ns:
-        raise InputError(
-            f"saved state with a step of {saved.get('timestep_ns')} ns", valid=f"{simulation.timestep_ns} ns"
-        )
-    previous_state = collect_state(simulation)
-    try:
-        _apply_state(simulation, saved)
-    except (KeyError, ValueError, TypeError, AttributeError, IndexError) as error:
-        _apply_state(simulation, previous_state)
-        reason = f"it has no {error}" if isinstance(error, KeyError) else str(error)
-        raise InputError(f"saved state cannot be read: {reason}", valid="what save() gave") from None
-
-
-def _apply_state(simulation: Simulation, saved: dict[str, Any]) -> None:
-    model, data = simulation.model, simulation.data
-    physics = np.array(saved["physics"], float)
-    if len(physics) != mujoco.mj_stateSize(model, _STATE_SIGNATURE):
-        raise ValueError("its models are of another build")
-    mujoco.mj_setState(model, data, physics, _STATE_SIGNATURE)
-    servos = simulation.servos
-    servos.ints[:, servo_kernels.MODE] = saved["servo_modes"]
-    servos.floats[:] = np.array(saved["servos"], float).reshape(servos.floats.shape)
-    for servo in servos.servos.values():
-        servos.apply_gains(servo, model)
-    simulation.bind_velocity_bases()
-    simulation.set_step_count(int(saved["steps"]))
-    simulation.surface_velocities = {(model, link): (x, y, z) for model, link, x, y, z in saved["surface_velocities"]}
-    simulation.compliant_bodies.load_state(saved["compliant_bodies"])
-    simulation.grasps.load_state(saved["grasps"])
-    simulation.faults.load_state(saved["faults"])
-    simulation.world.evaluate(simulation.grasps.table)
-    simulation.contacts.restore_episodes(tuple(ContactEpisode(*values) for values in saved["contact_episodes"]))
-    for name in simulation.models:
-        for sensor in simulation.sensors(name):
-            sensor.load_state(saved["sensors"][name][sensor.sensor.name])

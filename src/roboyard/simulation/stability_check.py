@@ -106,19 +106,21 @@ def check_stability(
     sim = Simulation(World("level", (ground,)), settings=settings)
     sim.add(held_model, "robot", SE3(translation=(0.0, 0.0, -float(support_points[:, 2].min()))))
     hardware = sim.hardware("robot")
-    servo_joints = [one for one in sim.addresses("robot").joints if "position" in hardware.command_modes(one.name)]
-    start_positions = np.array([sim.data.qpos[one.qpos] for one in servo_joints])
+    servo_joints = [
+        one for one in sim.world.addresses("robot").joints if "position" in hardware.command_modes(one.name)
+    ]
+    start_positions = np.array([sim.world.data.qpos[one.qpos] for one in servo_joints])
     if servo_joints:
         hardware.write(JointCommand("position", tuple(one.name for one in servo_joints), start_positions))
-    body = sim.addresses("robot").links[sim.addresses("robot").root].body
+    body = sim.world.addresses("robot").links[sim.world.addresses("robot").root].body
     (margin, height), initial_vertical = (
         _support_margin(sim, support_points),
-        sim.data.xmat[body].reshape(3, 3)[2].copy(),
+        sim.world.data.xmat[body].reshape(3, 3)[2].copy(),
     )
     sim.step(round(duration * 1e9 / sim.timestep_ns))
     speed, angular_speed = _speeds(sim)
-    tilt_cosine = float(np.clip(initial_vertical @ sim.data.xmat[body].reshape(3, 3)[2], -1.0, 1.0))
-    contacts = sim.data.contact.dist[: sim.data.ncon]
+    tilt_cosine = float(np.clip(initial_vertical @ sim.world.data.xmat[body].reshape(3, 3)[2], -1.0, 1.0))
+    contacts = sim.world.data.contact.dist[: sim.world.data.ncon]
     report = StabilityReport(
         penetration=max(0.0, -float(contacts.min())) if len(contacts) else 0.0,
         speed=speed,
@@ -143,8 +145,8 @@ def check_stability(
 
 
 def _is_too_weak(sim: Simulation, address: JointAddress, start: float) -> bool:
-    effort_bound, effort = effort_limit(address.axis), abs(float(sim.data.qfrc_actuator[address.dof]))
-    return effort >= 0.99 * effort_bound and abs(float(sim.data.qpos[address.qpos]) - start) > MIN_JOINT_DEVIATION
+    effort_bound, effort = effort_limit(address.axis), abs(float(sim.world.data.qfrc_actuator[address.dof]))
+    return effort >= 0.99 * effort_bound and abs(float(sim.world.data.qpos[address.qpos]) - start) > MIN_JOINT_DEVIATION
 
 
 def _keep_touching_trees(model: Model) -> Model:
@@ -196,8 +198,8 @@ def _lock_joints(model: Model, use_servos: bool) -> Model:
 
 def _support_points(sim: Simulation) -> Points:
     """(n, 3) the lowest points of each touching shape of the robot, in the world [m]."""
-    model, data = sim.model, sim.data
-    bodies = set(sim.addresses("robot").bodies)
+    model, data = sim.world.model, sim.world.data
+    bodies = set(sim.world.addresses("robot").bodies)
     points: list[Points] = []
     for geom in range(model.ngeom):
         if int(model.geom_bodyid[geom]) in bodies and model.geom_conaffinity[geom] & COLLISION_BITS:
@@ -232,11 +234,11 @@ def _support_margin(sim: Simulation, support_points: Points) -> tuple[float, flo
 
     Negative outside.
     """
-    bodies = list(sim.addresses("robot").bodies)
-    masses = sim.model.body_mass[bodies]
+    bodies = list(sim.world.addresses("robot").bodies)
+    masses = sim.world.model.body_mass[bodies]
     if masses.sum() <= 0.0:
         return 0.0, 0.0
-    com = (masses[:, None] * sim.data.xipos[bodies]).sum(axis=0) / masses.sum()
+    com = (masses[:, None] * sim.world.data.xipos[bodies]).sum(axis=0) / masses.sum()
     contact_points = support_points[support_points[:, 2] <= support_points[:, 2].min() + CONTACT_HEIGHT_TOLERANCE][
         :, :2
     ]
@@ -264,8 +266,8 @@ def _speeds(sim: Simulation) -> tuple[float, float]:
     """Largest speed of a centre of mass [m/s] and largest turning rate [rad/s]."""
     velocity = np.zeros(6)
     speed = angular_speed = 0.0
-    for body in sim.addresses("robot").bodies:
-        mujoco.mj_objectVelocity(sim.model, sim.data, mujoco.mjtObj.mjOBJ_BODY, body, velocity, 0)
+    for body in sim.world.addresses("robot").bodies:
+        mujoco.mj_objectVelocity(sim.world.model, sim.world.data, mujoco.mjtObj.mjOBJ_BODY, body, velocity, 0)
         speed = max(speed, float(np.linalg.norm(velocity[3:])))
         angular_speed = max(angular_speed, float(np.linalg.norm(velocity[:3])))
     return speed, angular_speed

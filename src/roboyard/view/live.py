@@ -162,7 +162,7 @@ class LiveShow:
         return None if link is None else self._body(link[0]) @ link[1]
 
     def _body(self, body: int) -> SE3:
-        data = self.run.simulation.data
+        data = self.run.simulation.world.data
         return SE3(data.xquat[body], data.xpos[body])
 
     def _log(self, record: LogRecord) -> None:
@@ -176,13 +176,13 @@ class LiveShow:
     def _look(self, graph: bool, frames: bool, forest: bool) -> Look:
         """Copy what is new."""
         simulation, executor = self.run.simulation, self.bus.executor
-        data = simulation.data
+        data = simulation.world.data
         look = Look(
             self.bus.now_ns, executor.paused, executor.pacer.real_time_factor,
             (data.qpos.copy(), data.mocap_pos.copy(), data.mocap_quat.copy()),
         )  # fmt: skip
-        if simulation.model is not self._model:
-            self._model = simulation.model
+        if simulation.world.model is not self._model:
+            self._model = simulation.world.model
             look.entries = [place.entry for place in simulation.world.compiled.addresses.values()]
             look.sights = scene_info(self.run)
             before = {} if self._places is None else self._places.roots

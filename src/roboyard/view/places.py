@@ -35,7 +35,7 @@ def links_of(simulation: Simulation) -> dict[str, Link]:
         if not handle.is_robot:
             continue
         prefix = f"{handle.namespace.strip('/')}/" if handle.namespace.strip("/") else ""
-        for link, place in simulation.addresses(name).links.items():
+        for link, place in simulation.world.addresses(name).links.items():
             found.setdefault(prefix + link, (place.body, place.T_body_link))
     return found
 

@@ -17,7 +17,7 @@ from roboyard.geometry import SE3
 from roboyard.grids.terrain import Terrain
 from roboyard.messages.convert import vector_to_array
 from roboyard.messages.time import to_nanoseconds
-from roboyard.physics.world import link_pose, set_pose
+from roboyard.physics.world import link_pose
 from roboyard.scenarios.faults.schema import (
     FaultContext,
     FaultEffect,
@@ -154,7 +154,7 @@ class KnockOverFault(_ObjectFaultConfig):
     def apply(self, scene: ObjectScene) -> str:
         """Put the object on its side."""
         x, y, z = (float(value) for value in scene.pose.translation)
-        set_pose(scene.run.simulation, scene.name, scene.lying_pose(x, y, z))
+        scene.run.simulation.world.set_pose(scene.name, scene.lying_pose(x, y, z))
         return f"{scene.name} was knocked over"
 
 
@@ -176,7 +176,7 @@ class DropObjectFault(_ObjectFaultConfig):
 
     def apply(self, scene: ObjectScene) -> str:
         """Put the object on the floor beside the gripper."""
-        set_pose(scene.run.simulation, scene.name, scene.lying_pose(*scene.drop_position(), 0.0))
+        scene.run.simulation.world.set_pose(scene.name, scene.lying_pose(*scene.drop_position(), 0.0))
         return f"{scene.name} slipped out of the hand"
 
 
@@ -194,7 +194,7 @@ class PushObjectsTogetherFault(_ObjectFaultConfig):
         distance = half_length(models[scene.name].model) + half_length(models[other].model) + _CONTACT_GAP
         x, y, z = (float(value) for value in scene.pose.translation)
         pose = SE3.from_xyz_rpy((x + distance * math.cos(angle), y + distance * math.sin(angle), z))
-        set_pose(scene.run.simulation, other, pose)
+        scene.run.simulation.world.set_pose(other, pose)
         return f"{other} was pushed to {scene.name}"
 
 
@@ -212,7 +212,7 @@ class OccupyPlaceFault(_ObjectFaultConfig):
 
         other = max(scene.others, key=distance_to)
         x, y, z = (float(value) for value in scene.reference)
-        set_pose(scene.run.simulation, other, SE3.from_xyz_rpy((x, y, z + 1e-3)))
+        scene.run.simulation.world.set_pose(other, SE3.from_xyz_rpy((x, y, z + 1e-3)))
         return f"{other} was put where a thing shall stand"
 
 
@@ -258,10 +258,10 @@ def _gripper_position(run: SimulatedRunBuilder, robot_name: str) -> NDArray[np.f
     """Return the (3,) middle between the fingers in the world [m]; without a gripper that of the robot's base."""
     robot = run.robots[robot_name]
     links = [link for gripper in robot.groups.grippers.values() for link in gripper.links]
-    link_ids = run.simulation.addresses(robot_name).links
+    link_ids = run.simulation.world.addresses(robot_name).links
     if not links:
         return np.asarray(robot.truth.T_world_base.translation)
-    positions = np.array([link_pose(run.simulation.data, link_ids[link]).translation for link in links])
+    positions = np.array([link_pose(run.simulation.world.data, link_ids[link]).translation for link in links])
     return np.asarray(positions.mean(axis=0), dtype=np.float64)
 
 

@@ -15,7 +15,6 @@ from roboyard.description.extent import POSE_FORMAT, Pose
 from roboyard.errors import ConfigError
 from roboyard.geometry import SE2, SE3
 from roboyard.physics.compiled_world import FrictionPatch
-from roboyard.physics.world import free_joint_addresses, set_planar_pose
 from roboyard.scenarios.faults.robot_faults import SimulatedFaultEffect
 from roboyard.scenarios.faults.schema import (
     ActionEffect,
@@ -184,11 +183,11 @@ class TeleportFault(RobotFault):
     def create_effect(self, context: FaultContext) -> FaultEffect:
         """Return the effect that moves the robot."""
         simulation, robot, pose = context.run.simulation, self.find_model(context.run), SE2(*self.pose)
-        free_joint_addresses(simulation, robot)
+        simulation.world.free_joint(robot)
 
         def teleport() -> None:
             if robot in simulation.models:  # another fault may have removed it
-                set_planar_pose(simulation, robot, pose)
+                simulation.world.set_planar_pose(robot, pose)
 
         return ActionEffect(f"{robot} was carried to {pose.x:g}, {pose.y:g}", teleport)
 

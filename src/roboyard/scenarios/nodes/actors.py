@@ -18,7 +18,7 @@ from roboyard.hardware.interface import VelocityBase
 from roboyard.messages import action, msg
 from roboyard.messages.convert import pose_to_msg
 from roboyard.messages.convert.poses import pose_to_se2_unchecked
-from roboyard.physics.world import free_joint_addresses, link_pose, set_pose
+from roboyard.physics.world import link_pose
 from roboyard.scenarios.world.objects import AnnularSector, sample_poses
 from roboyard.simulation import Simulation
 from roboyard.simulation.moving_devices import PLUGIN_FILENAME, read_moving_device
@@ -396,16 +396,16 @@ class ObjectRelocationNode(Node[ObjectRelocationNodeConfig]):
             hand_position is not None and math.dist(hand_position, (pose.x, pose.y)) < self.config.hand_clearance
         ) or self._is_near_person((pose.x, pose.y)):
             return False
-        first, _ = free_joint_addresses(self.simulation, name)
-        height = float(self.simulation.data.qpos[first + 2]) + self.config.height_offset
-        set_pose(self.simulation, name, SE2(pose.x, pose.y, pose.theta).to_se3(max(height, 0.0) + 1e-4))
+        first, _ = self.simulation.world.free_joint(name)
+        height = float(self.simulation.world.data.qpos[first + 2]) + self.config.height_offset
+        self.simulation.world.set_pose(name, SE2(pose.x, pose.y, pose.theta).to_se3(max(height, 0.0) + 1e-4))
         positions[name] = (pose.x, pose.y)
         self.log.info(f"{name} was laid out anew at {pose.x:.3f}, {pose.y:.3f}")
         return True
 
     def _is_near_person(self, position: tuple[float, float]) -> bool:
         """Return whether a person, above all a hand, is near a point."""
-        soft_bodies = self.simulation.compliant_bodies
+        soft_bodies = self.simulation.world.compliant_bodies
         rows = [row for links in soft_bodies.rows.values() for row in links.values()]
         return any(
             math.dist(position, (x, y)) < self.config.person_clearance
@@ -416,7 +416,7 @@ class ObjectRelocationNode(Node[ObjectRelocationNodeConfig]):
         if not self.config.robot or self.config.robot not in self.simulation.models:
             return None
         x, y, _ = link_pose(
-            self.simulation.data, self.simulation.addresses(self.config.robot).links[self.config.hand_link]
+            self.simulation.world.data, self.simulation.world.addresses(self.config.robot).links[self.config.hand_link]
         ).translation
         return float(x), float(y)
 
@@ -572,7 +572,7 @@ class BeltFeederNode(Node[BeltFeederNodeConfig]):
     def _tick(self) -> None:
         for name in self._object_names:
             if self._is_at_belt_end(name):
-                set_pose(self.simulation, name, self._initial_poses[name])
+                self.simulation.world.set_pose(name, self._initial_poses[name])
         positions = {
             name: np.array(self.simulation.ground_truth(name).T_world_base.translation) for name in self._object_names
         }
@@ -611,6 +611,6 @@ class BeltFeederNode(Node[BeltFeederNodeConfig]):
             (self.config.start_margin - 0.5 * belt.length, lateral_offset, 1e-4),
             (0.0, 0.0, self.config.yaw + yaw_noise),
         )
-        set_pose(self.simulation, name, belt.T_world_belt @ T_belt_object)
+        self.simulation.world.set_pose(name, belt.T_world_belt @ T_belt_object)
         self._last_placed = name
         self.log.info(f"{name} was laid on {self.config.belt}")

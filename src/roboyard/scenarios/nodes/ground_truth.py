@@ -131,7 +131,7 @@ def ground_truth_elevation(
         shape: Rows along y, columns along x.
         cell: Edge length of a cell [m].
     """
-    model, data = simulation.model, simulation.data
+    model, data = simulation.world.model, simulation.world.data
     enabled_groups, groups = np.zeros(6, np.uint8), model.geom_group.copy()
     enabled_groups[COLLISION_GROUP] = 1
     elevation = np.full(shape, np.nan)

@@ -33,7 +33,7 @@ def top_down_map(world: World | Simulation, *, excluded_actors: Collection[str] 
         DescriptionError: The world cannot be built.
     """
     simulation = world if isinstance(world, Simulation) else Simulation(world)
-    model, data = simulation.model, simulation.data
+    model, data = simulation.world.model, simulation.world.data
     heights = (*_LOW_CUTS, *_TALL_CUTS)
     extents = [make_floor_plan(model, height=height, resolution=0.5, margin=_MARGIN).extent for height in heights]
     if excluded_actors is not None:

@@ -129,11 +129,11 @@ class CameraSensor(SimulatedSensor[CameraReading]):
 
     def capture(self) -> CameraSnapshot:
         """Capture the current state."""
-        data = self.context.data
+        data = self.context.world.data
         T_world_sensor = SE3.from_rotation_matrix(data.site_xmat[self.site].reshape(3, 3), data.site_xpos[self.site])
         return CameraSnapshot(
-            self.context.time_ns,
-            self.context.visual_scene(),
+            self.context.world.time_ns,
+            self.context.renderer.visual_scene(),
             SceneState.from_data(data),
             T_world_sensor @ T_SENSOR_OPTICAL,
             (self.context.seed, self.robot, self.sensor.name),
@@ -141,7 +141,7 @@ class CameraSensor(SimulatedSensor[CameraReading]):
 
     def render(self, snapshot: CameraSnapshot, outputs: frozenset[str] = ALL_OUTPUTS) -> Future[CameraReading]:
         """Render the snapshot in the render thread while the simulation continues."""
-        return self.context.render_thread.submit(render_camera_reading, snapshot, self.spec, outputs)
+        return self.context.renderer.submit(render_camera_reading, snapshot, self.spec, outputs)
 
     def measure(self, time_ns: int, elapsed_ns: int) -> CameraReading:
         """Capture the state and wait for its images."""

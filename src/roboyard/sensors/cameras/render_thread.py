@@ -28,7 +28,7 @@ from roboyard.rendering.cameras import PinholeIntrinsics, RenderCamera
 from roboyard.rendering.geom_triangles import geom_colors
 from roboyard.rendering.lens_distortion import LensRemap, make_lens_remap, remap_color, remap_depth
 from roboyard.sensors.cameras.exposure import SRGB_TO_LINEAR
-from roboyard.sensors.optics import MIRROR, OPAQUE, make_scene_optics_table
+from roboyard.sensors.optics import MIRROR, OPAQUE, make_optics_table
 
 if TYPE_CHECKING:
     from roboyard.physics.visual_scene import SceneState, VisualScene
@@ -266,7 +266,7 @@ def _compute_geom_reflectance(scene: VisualScene) -> F32:
     """Share of infrared light that each geom throws back: its brightest color's, linear; −1 for mirrors."""
     rgba = geom_colors(scene.model)
     reflectance = SRGB_TO_LINEAR[np.round(255.0 * rgba[:, :3].max(axis=1)).astype(int)]
-    optics = make_scene_optics_table(scene.compiled)
+    optics = make_optics_table(scene.compiled)
     is_textured = np.asarray(scene.model.geom_matid) >= 0
     if is_textured.any() and scene.model.ntex > 1:  # a image's own darkness is not looked at
         reflectance = np.where(is_textured, np.maximum(reflectance, 0.2), reflectance)

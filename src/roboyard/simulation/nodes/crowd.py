@@ -12,7 +12,7 @@ from roboyard.config import Config, parameter
 from roboyard.people.crowd import CrowdSettings, compute_crowd_velocities
 from roboyard.simulation.nodes.person import PersonNode
 from roboyard.simulation.simulation import Simulation
-from roboyard.simulation.walking_map import WalkingMap
+from roboyard.simulation.walking_map import SimulationWalkingMap
 
 ARRIVAL_DISTANCE = 0.4
 """Distance at which a waypoint is reached [m]."""
@@ -39,7 +39,7 @@ class CrowdNode(Node[CrowdNodeConfig]):
     simulation: Simulation = resource(Simulation)
     people: tuple[PersonNode, ...] = resource(tuple)
     waypoints: tuple[tuple[tuple[float, float], ...], ...] = resource(tuple)
-    walking_map: WalkingMap = resource(WalkingMap)
+    walking_map: SimulationWalkingMap = resource(SimulationWalkingMap)
 
     def setup(self) -> None:
         """Begin."""
@@ -73,8 +73,9 @@ class CrowdNode(Node[CrowdNodeConfig]):
             if handle.is_robot:
                 x, y, _ = self.simulation.ground_truth(name).pose.xyz
                 obstacles.append((float(x), float(y), self.config.robot_radius))
+        walking_map = self.walking_map.walking_map
         for x, y in positions.tolist():
-            wall = self.walking_map.nearest_obstacle((x, y))
+            wall = walking_map.nearest_obstacle((x, y))
             if wall is not None:
                 obstacles.append((*wall, 0.0))
         return np.array(obstacles).reshape(-1, 3)

@@ -24,10 +24,10 @@ from roboyard.people.clip import AnimationClip
 from roboyard.people.hands import PersonHands
 from roboyard.people.person import Person, PersonActivity
 from roboyard.people.skeleton import PARTS, compose_poses
-from roboyard.people.walking_path import PersonGoalError
+from roboyard.people.walking import PersonGoalError
 from roboyard.physics.kernels.compliant_bodies import start_motion
 from roboyard.simulation.simulation import Simulation
-from roboyard.simulation.walking_map import WalkingMap
+from roboyard.simulation.walking_map import SimulationWalkingMap
 
 
 @dataclass
@@ -186,7 +186,7 @@ class PersonNode(Node[PersonNodeConfig]):
 
     simulation: Simulation = resource(Simulation)
     body: PersonModel = resource(PersonModel)
-    walking_map: WalkingMap = resource(WalkingMap)
+    walking_map: SimulationWalkingMap = resource(SimulationWalkingMap)
     find_clip: Callable[[str], AnimationClip] = resource(object)
     start_pose: SE2 = resource(SE2)
 
@@ -201,7 +201,12 @@ class PersonNode(Node[PersonNodeConfig]):
             partial(self.walking_map.plan_path, name=self.config.model),
             self.config.speed_factor,
         )
-        self.hands = PersonHands(self.simulation, self.config.model, self.body.skeleton.dimensions.height)
+        self.hands = PersonHands(
+            self.simulation.grasps,
+            lambda: self.simulation.world,
+            self.config.model,
+            self.body.skeleton.dimensions.height,
+        )
         self._hand_tasks = HandTasks(self.person, self.hands)
         self._goal: GoalHandle | None = None
         self._previous_positions: list[list[float]] = []
@@ -286,7 +291,9 @@ class PersonNode(Node[PersonNodeConfig]):
         previous_activity = self.person.activity
         self.person.is_carrying = bool(self.hands.grasped_objects)
         positions, orientations = self.person.step(1.0 / self.config.rate)
-        self.simulation.compliant_bodies.move_to(self.config.model, positions, orientations, 1.0 / self.config.rate)
+        self.simulation.world.compliant_bodies.move_to(
+            self.config.model, positions, orientations, 1.0 / self.config.rate
+        )
         self._hand_tasks.step(1.0 / self.config.rate)
         pose = pose_to_msg(self._ground_pose())
         self._pose_publisher.publish(msg.PoseStamped(header=make_header("world", self.now_ns), pose=pose))
@@ -327,7 +334,7 @@ class PersonNode(Node[PersonNodeConfig]):
         )
 
     def _publish_body(self) -> None:
-        bodies = self.simulation.compliant_bodies
+        bodies = self.simulation.world.compliant_bodies
         rows = list(bodies.rows[self.config.model].values())
         centers, orientations = compose_poses(bodies.positions[rows], bodies.orientations[rows], *self._capsule_poses)
         previous = self._previous_positions or centers.tolist()
@@ -391,7 +398,9 @@ class ActorNode(Node[ActorNodeConfig]):
 
     def _step(self) -> None:
         positions, orientations = self.actor_player.step(1.0 / self.config.rate)
-        self.simulation.compliant_bodies.move_to(self.config.model, positions, orientations, 1.0 / self.config.rate)
+        self.simulation.world.compliant_bodies.move_to(
+            self.config.model, positions, orientations, 1.0 / self.config.rate
+        )
         pose = pose_to_msg(SE2(*self.actor_player.animation_player.pose))
         self._pose_publisher.publish(msg.PoseStamped(header=make_header("world", self.now_ns), pose=pose))
 

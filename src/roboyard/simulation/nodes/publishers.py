@@ -16,7 +16,6 @@ from roboyard.bus.executor import DELIVERY
 from roboyard.bus.offload import run_timed
 from roboyard.description.sensors import camera_topics
 from roboyard.messages import deserialize, msg, serialize
-from roboyard.physics.world import find_contacts, model_ground_truth
 from roboyard.sensors import SimulatedSensor
 from roboyard.sensors.cameras.camera import CameraReading, CameraSensor, CameraSnapshot, render_camera_reading
 from roboyard.simulation.faults import FaultManager
@@ -160,8 +159,8 @@ class ModelPublishers:
             self._pose = self._add_endpoint(node.publisher(f"{topic_prefix}/pose", msg.PoseStamped))
             self._odometry = self._add_endpoint(node.publisher(f"{topic_prefix}/odom", msg.Odometry))
             self._contacts = self._add_endpoint(node.publisher(f"{topic_prefix}/contacts", msg.ContactsState))
-            addresses = simulation.addresses(handle.name)
-            if simulation.model.body_weldid[addresses.links[addresses.root].body] == 0:
+            addresses = simulation.world.addresses(handle.name)
+            if simulation.world.model.body_weldid[addresses.links[addresses.root].body] == 0:
                 truth_rate = min(truth_rate, _MAX_FIXED_ROBOT_RATE)
             self._endpoints.append(
                 node.timer(rate=truth_rate, callback=self._publish_ground_truth, immediate=True, priority=SENSOR)
@@ -209,9 +208,9 @@ class ModelPublishers:
         return CameraPublisher(node, self._simulation.faults, camera, messages, publishers, self._record_ns)
 
     def _publish_ground_truth(self) -> None:
-        truth = model_ground_truth(self._simulation, self._simulation.addresses(self._handle.name), with_contacts=False)
+        truth = self._simulation.world.ground_truth(self._handle.name, with_contacts=False)
         self._pose.publish(make_ground_truth_pose(truth))
-        root = self._simulation.addresses(self._handle.name).root
+        root = self._simulation.world.addresses(self._handle.name).root
         self._odometry.publish(make_odometry(truth, self._frame_prefix + root))
 
     def publish_contacts_if_changed(self, touching_pairs: frozenset[tuple[str, str]]) -> None:
@@ -224,8 +223,8 @@ class ModelPublishers:
             return
         self.contact_pairs = touching_pairs
         simulation = self._simulation
-        geom_mask = simulation.contacts.geom_models == simulation.addresses(self._handle.name).index
-        contact_points = find_contacts(simulation, geom_mask, ground=False)
+        geom_mask = simulation.world.contacts.geom_models == simulation.world.addresses(self._handle.name).index
+        contact_points = simulation.world.find_contacts(geom_mask, ground=False)
         self._contacts.publish(make_contacts_state(contact_points, simulation.time_ns, tuple(sorted(touching_pairs))))
 
     def close(self) -> None:
@@ -325,16 +324,16 @@ class CameraPublisher:
         if self._sensor.has_outage():
             self.frames.outage += 1
             return
-        now_ns = self._sensor.context.time_ns
+        now_ns = self._sensor.context.world.time_ns
         is_recorded = bool(self._record_ns) and now_ns >= self._next_record_ns
         if is_recorded:
             # A stamp is up to a physics step before its event.
-            self._next_record_ns = now_ns + self._record_ns - self._sensor.context.timestep_ns
+            self._next_record_ns = now_ns + self._record_ns - self._sensor.context.world.timestep_ns
         outputs = self._select_outputs(is_recorded)
         if outputs <= _INFO_OUTPUTS:  # nobody looks: the camera says when and how it would have
             future = _finished_future(CameraReading(now_ns, self._sensor.spec))
         else:
-            future = self._sensor.context.render_thread.submit(
+            future = self._sensor.context.renderer.submit(
                 _render_messages, self._messages, self._sensor.capture(), self._sensor.spec, outputs
             )
         if self._latency_ns:

@@ -19,7 +19,6 @@ from roboyard.errors import DescriptionError, InputError, MessageError
 from roboyard.messages import srv
 from roboyard.messages.convert import pose_to_msg, pose_to_se3, twist_to_msg
 from roboyard.messages.time import time_to_msg
-from roboyard.physics.world import set_pose
 from roboyard.simulation.nodes.publishers import CameraPublisher, FrameCounts, ModelPublishers
 from roboyard.simulation.nodes.sensor_messages import WORLD_FRAME
 from roboyard.simulation.simulation import Simulation
@@ -75,7 +74,7 @@ class SimulationNode(Node[SimulationNodeConfig]):
         self._publish_contacts()
 
     def _publish_contacts(self) -> None:
-        touching_pairs = self.simulation.contacts.pairs_since(self._contacts_step)
+        touching_pairs = self.simulation.world.contacts.pairs_since(self._contacts_step)
         self._contacts_step = self.simulation.time_ns // self.simulation.timestep_ns
         if touching_pairs or self._is_touching:
             self._is_touching = bool(touching_pairs)
@@ -268,7 +267,7 @@ class EntityServices:
         if request.set_twist or request.set_acceleration or not request.set_pose:
             return _reject(response, SPAWN_UNSUPPORTED_FORMAT, "only poses are set: set_pose alone is expected")
         try:
-            set_pose(self.simulation, request.entity, pose_to_se3(request.state.pose))
+            self.simulation.world.set_pose(request.entity, pose_to_se3(request.state.pose))
         except MessageError as error:
             return _reject(response, SPAWN_INVALID_POSE, str(error))
         except InputError as error:

@@ -100,5 +100,5 @@ def set_velocity(
     sim: Simulation, linear: Vec3 = (0.0, 0.0, 0.0), angular: Vec3 = (0.0, 0.0, 0.0), name: str = "body"
 ) -> None:
     """Give a free body a velocity in the world, and an angular one in its own frame [m/s, rad/s]."""
-    dof_address = sim.model.body_dofadr[sim.addresses(name).bodies[0]]
-    sim.data.qvel[dof_address : dof_address + 6] = [*linear, *angular]
+    dof_address = sim.world.model.body_dofadr[sim.world.addresses(name).bodies[0]]
+    sim.world.data.qvel[dof_address : dof_address + 6] = [*linear, *angular]

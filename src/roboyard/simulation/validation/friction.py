@@ -170,7 +170,7 @@ def check_bowled_ball(settings: PhysicsSettings) -> tuple[LawCheck, ...]:
     rolling_time = math.inf
     while sim.time_ns - start < 2_000_000_000:
         sim.step()
-        if math.isinf(rolling_time) and world_velocity(sim)[0] - RADIUS * float(sim.data.qvel[4]) < 0.01 * speed:
+        if math.isinf(rolling_time) and world_velocity(sim)[0] - RADIUS * float(sim.world.data.qvel[4]) < 0.01 * speed:
             rolling_time = (sim.time_ns - start) * 1e-9
     expected_time = 2.0 * speed / (7.0 * mu * GRAVITY)
     return (

@@ -66,7 +66,7 @@ def measure_pendulum_period(settings: PhysicsSettings, amplitude: float, n_perio
     """Measured period of a pendulum let go at ``amplitude`` [rad]: the mean of ``n_periods``."""
     sim = make_simulation(settings)
     sim.add(make_pendulum(), "pendulum")
-    sim.data.qpos[0] = amplitude
+    sim.world.data.qpos[0] = amplitude
     sim.step(0)
     return measure_mean_period(sim, n_periods, 60.0)
 
@@ -76,10 +76,10 @@ def measure_mean_period(sim: Simulation, n_periods: int, max_duration: float) ->
     [s]."""
     dt = sim.timestep_ns * 1e-9
     crossings: list[float] = []
-    previous_position = float(sim.data.qpos[0])
+    previous_position = float(sim.world.data.qpos[0])
     while len(crossings) <= 2 * n_periods and sim.time_ns * 1e-9 < max_duration:
         sim.step()
-        position = float(sim.data.qpos[0])
+        position = float(sim.world.data.qpos[0])
         if previous_position * position < 0.0:
             crossings.append(sim.time_ns * 1e-9 - dt * position / (position - previous_position))
         previous_position = position
@@ -90,7 +90,7 @@ def check_free_fall(settings: PhysicsSettings) -> tuple[LawCheck, ...]:
     """A ball falls and is thrown."""
     sim = make_simulation(settings)
     sim.add(make_ball(), "body", make_pose(z=100.0))
-    sim.data.qvel[:3] = 3.0, 0.0, 5.0
+    sim.world.data.qvel[:3] = 3.0, 0.0, 5.0
     sim.advance_to(1_000_000_000)
     t = sim.time_ns * 1e-9
     pose = sim.ground_truth("body").T_world_base
@@ -123,11 +123,11 @@ def check_spring(settings: PhysicsSettings) -> tuple[LawCheck, ...]:
     dynamics = JointDynamics(damping=SPRING_DAMPING, stiffness=SPRING_STIFFNESS)
     joint = _make_joint("slide", "prismatic", "world", "mass", SE3.identity(), (0.0, 0.0, 1.0), dynamics)
     sim.add(Model("spring", (link,), (joint,)), "spring")
-    sim.data.qpos[0] = 0.3
+    sim.world.data.qpos[0] = 0.3
     heights = []
     for _ in range(round(3.0 / settings.timestep)):
         sim.step()
-        heights.append(float(sim.data.qpos[0]))
+        heights.append(float(sim.world.data.qpos[0]))
     decay = SPRING_DAMPING / (2.0 * MASS)
     angular_frequency = math.sqrt(SPRING_STIFFNESS / MASS - decay**2)
     positions = np.asarray(heights)
@@ -152,7 +152,7 @@ def check_pendulum_energy(settings: PhysicsSettings) -> tuple[LawCheck, ...]:
     for links, name, bound in ((1, "pendulum", DEFAULT_BOUND), (2, "double pendulum", step_bound(settings, 0.005))):
         sim = make_simulation(settings)
         sim.add(make_pendulum(n_links=links), "pendulum")
-        sim.data.qpos[:links] = 2.0
+        sim.world.data.qpos[:links] = 2.0
         energy_values = record_energy(sim, 10.0)
         energy_range = links * (links + 1) * MASS * GRAVITY * PENDULUM_LENGTH  # from hanging to standing
         max_change = float(energy_values[np.argmax(np.abs(energy_values - energy_values[0]))] - energy_values[0])
@@ -167,9 +167,9 @@ def record_energy(sim: Simulation, duration: float) -> NDArray[np.float64]:
     sim.step()  # positions that were set by hand are evaluated by a step
     energy_values = []
     while sim.time_ns * 1e-9 < duration:
-        mujoco.mj_energyPos(sim.model, sim.data)
-        mujoco.mj_energyVel(sim.model, sim.data)
-        energy_values.append(float(sim.data.energy.sum()))
+        mujoco.mj_energyPos(sim.world.model, sim.world.data)
+        mujoco.mj_energyVel(sim.world.model, sim.world.data)
+        energy_values.append(float(sim.world.data.energy.sum()))
         sim.step()
     return np.asarray(energy_values)
 
@@ -204,7 +204,7 @@ def measure_precession(settings: PhysicsSettings, spin: float, duration: float =
     link = Link("rotor", SE3.identity(), inertial)
     joint = Joint("pivot", "ball", "world", "rotor", SE3.identity(), SE3.identity())
     sim.add(Model("gyroscope", (link,), (joint,)), "gyroscope")
-    sim.data.qvel[:] = spin, 0.0, steady_precession_rate(spin)
+    sim.world.data.qvel[:] = spin, 0.0, steady_precession_rate(spin)
     rotation_angle = 0.0
     previous_angle = 0.0
     while sim.time_ns * 1e-9 < duration:
@@ -253,7 +253,7 @@ def check_free_rotation(settings: PhysicsSettings) -> tuple[LawCheck, ...]:
     rotation_angle, previous_angle = 0.0, 0.0
     while sim.time_ns < 2_000_000_000:
         sim.step()
-        angle = math.atan2(sim.data.qvel[4], sim.data.qvel[3])
+        angle = math.atan2(sim.world.data.qvel[4], sim.world.data.qvel[3])
         rotation_angle += wrap_angle(angle - previous_angle)
         previous_angle = angle
     rate = (axial_inertia - transverse_inertia) / transverse_inertia * spin
@@ -262,10 +262,13 @@ def check_free_rotation(settings: PhysicsSettings) -> tuple[LawCheck, ...]:
     tumbling.add(make_free_body(None, (0.02, 0.03, 0.04)), "body")
     set_velocity(tumbling, angular=(1.0, 2.0, 3.0))
     tumbling.step()
-    start, energy = _angular_momentum(tumbling, moments), 0.5 * float(moments @ np.square(tumbling.data.qvel[3:6]))
+    start, energy = (
+        _angular_momentum(tumbling, moments),
+        0.5 * float(moments @ np.square(tumbling.world.data.qvel[3:6])),
+    )
     tumbling.advance_to(10_000_000_000)
     change = float(np.linalg.norm(_angular_momentum(tumbling, moments) - start))
-    kinetic = 0.5 * float(moments @ np.square(tumbling.data.qvel[3:6]))
+    kinetic = 0.5 * float(moments @ np.square(tumbling.world.data.qvel[3:6]))
     return (
         LawCheck("nutation of a free symmetrical body", "(I₃ − I₁)/I₁ ω₃", rate, rotation_angle / 2.0, "rad/s"),
         LawCheck(
@@ -434,12 +437,12 @@ def simulate_impact(
     sim = Simulation(World("air", gravity=(0.0, 0.0, 0.0)), timestep=timestep)
     sim.add(body.model, "person", compliant_parts=body.compliant_parts)
     sim.add(ball, "ball", SE3(translation=tuple(start.tolist())))
-    sim.data.qvel[:3] = -speed * outward
+    sim.world.data.qvel[:3] = -speed * outward
     compliant_part = body.compliant_parts[part]
     peak_force = 0.0
     for _ in range(round(_MAX_CONTACT_DURATION / timestep)):
         sim.step()
-        force = float(np.linalg.norm(sim.compliant_bodies.forces("person")[part]))
+        force = float(np.linalg.norm(sim.world.compliant_bodies.forces("person")[part]))
         if peak_force > 0.0 and force == 0.0:
             break
         peak_force = max(peak_force, force)

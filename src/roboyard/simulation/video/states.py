@@ -103,12 +103,12 @@ class StateRecorder:
 
     def capture(self, simulation: Simulation) -> None:
         """Keep the present state; a second snap of the same moment is left out."""
-        if self._physics_model is not simulation.model:
-            self._physics_model = simulation.model
+        if self._physics_model is not simulation.world.model:
+            self._physics_model = simulation.world.model
             self.growing_sequences.append(GrowingStateSequence(simulation.visual_scene().model))
         time, sequence = simulation.time_ns * 1e-9, self.growing_sequences[-1]
         if not sequence.times or time > sequence.times[-1]:
-            sequence.add(time, SceneState.from_data(simulation.data))
+            sequence.add(time, SceneState.from_data(simulation.world.data))
 
     @property
     def sequences(self) -> tuple[StateSequence, ...]:

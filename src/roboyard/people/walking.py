@@ -1,4 +1,5 @@
-"""Walking paths: position, heading and maximum speed along a path, and the search for a path on a grid of costs.
+"""Walking paths: position, heading and maximum speed along a path; `WalkingMap`: plans paths around obstacles by a
+search on a grid of costs.
 
 The search is A* (P. E. Hart, N. J. Nilsson, B. Raphael, "A formal basis for the heuristic determination of minimum
 cost paths", IEEE Transactions on Systems Science and Cybernetics 4(2), 1968), followed by shortcuts. The grids are
@@ -11,7 +12,7 @@ import heapq
 import math
 from bisect import bisect_right
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -249,3 +250,169 @@ class PersonGoalError(RoboyardError):
     def __init__(self, message: str, error_code: str, valid: str | None = None) -> None:
         super().__init__(message, valid=valid)
         self.error_code = error_code
+
+
+Position2 = tuple[float, float]
+WALKING_CLEARANCE = 0.20
+"""Half of the width that a person needs [m]."""
+GRID_RESOLUTION = 0.05
+"""Edge of a cell of the grids on which paths are planned [m]."""
+MAP_MARGIN = 2.0
+"""Width of the free space around everything that a walking map covers [m]."""
+_START_RADIUS = 0.5
+"""Radius around the start in which obstacles closer than `WALKING_CLEARANCE` are accepted [m]."""
+_COMFORTABLE_CLEARANCE = 0.5
+"""Clearance beyond which obstacles cost nothing [m]."""
+_NARROW_COST = 3.0
+"""Cost of a cell with no more than `WALKING_CLEARANCE`; a cell far from obstacles costs 1."""
+_LEAVING_COST = 20.0
+"""Cost of a cell near the start with less than `WALKING_CLEARANCE`."""
+_CROSSING_COST = 8.0
+"""Additional cost of a cell that a `WalkingObstacle` covers."""
+_MAX_CELLS = 25_000_000
+
+
+class WalkingObstacle(NamedTuple):
+    """A disc that people walk around where there is room.
+
+    Attributes:
+        center: Its center in the world [m].
+        radius: Distance that people keep from the center [m].
+    """
+
+    center: Position2
+    radius: float
+
+
+class WalkingMap:
+    """Where people can walk: plans paths that keep `WALKING_CLEARANCE` from all static obstacles.
+
+    Args:
+        clearance: (rows, columns) distance of each cell's center to the nearest static obstacle [m].
+        origin: Corner of the first cell in the world [m]; cells have the edge `GRID_RESOLUTION`.
+    """
+
+    def __init__(self, clearance: NDArray[np.floating], origin: Position2) -> None:
+        self._clearance, self._origin = clearance, origin
+
+    def plan_path(self, start: Position2, end: Position2, obstacles: Iterable[WalkingObstacle] = ()) -> WalkingPath:
+        """Plan a path between two positions [m]: straight where it is free, else around the obstacles.
+
+        Args:
+            start: Start of the path.
+            end: End of the path.
+            obstacles: Standing people and robots.  The path leads around them where there is room; they block no path,
+                since they may move on.
+
+        Raises:
+            PersonGoalError: the end is occupied, or there is no path.
+        """
+        blockage, obstacles = self.explain_blockage(start, end), tuple(obstacles)
+        straight = np.array([start, end], dtype=np.float64)
+        if not blockage and not any(_passes_near(straight, position, radius) for position, radius in obstacles):
+            return WalkingPath(straight, WALKING_ACCELERATION)
+        if blockage and self.explain_blockage(end, end):
+            raise PersonGoalError(f"({end[0]:.2f}, {end[1]:.2f}) cannot be reached: {blockage}", "unreachable")
+        costs, origin = self._compute_costs(start, end, obstacles)
+        cells = find_path(costs, _cell_of(start, origin), _cell_of(end, origin))
+        if not len(cells):
+            raise PersonGoalError(
+                f"({end[0]:.2f}, {end[1]:.2f}) cannot be reached: {blockage}, and no way leads round it", "unreachable"
+            )
+        corners = np.array(origin) + GRID_RESOLUTION * (cells[:, ::-1] + 0.5)
+        corners[0], corners[-1] = start, end
+
+        def is_free(positions: Array) -> bool:
+            rows = (positions - origin) / GRID_RESOLUTION - 0.5
+            return all(
+                math.isfinite(compute_line_cost(costs, a[1], a[0], b[1], b[0]))
+                for a, b in zip(rows.tolist(), rows[1:].tolist(), strict=False)
+            )
+
+        return WalkingPath.with_rounded_corners(corners, WALKING_ACCELERATION, is_free)
+
+    def explain_blockage(self, start: Position2, end: Position2) -> str:
+        """Explain why there is no straight path between two positions [m]; empty: there is one."""
+        clearance, origin = self._clearance, self._origin
+        rows, columns = clearance.shape
+        length = math.dist(start, end)
+        for s in np.linspace(0.0, length, max(math.ceil(length / (0.5 * GRID_RESOLUTION)), 1) + 1)[::-1].tolist():
+            fraction = s / length if length else 0.0
+            x, y = (a + fraction * (b - a) for a, b in zip(start, end, strict=True))
+            row, column = _cell_of((x, y), origin)
+            if not (0 <= row < rows and 0 <= column < columns) or clearance[row, column] >= WALKING_CLEARANCE:
+                continue
+            if s < length and s < _START_RADIUS:
+                continue
+            return f"something stands at ({x:.2f}, {y:.2f})"
+        return ""
+
+    def nearest_obstacle(self, position: Position2) -> Position2 | None:
+        """Approximate position of the nearest static obstacle within `MAP_MARGIN` [m]; None: there is none."""
+        clearance, origin = self._clearance, self._origin
+        k, n = _cell_of(position, origin)
+        if (
+            not (1 <= k < clearance.shape[0] - 1 and 1 <= n < clearance.shape[1] - 1)
+            or not clearance[k, n] < MAP_MARGIN
+        ):
+            return None
+        y = float(clearance[k + 1, n] - clearance[k - 1, n])
+        x = float(clearance[k, n + 1] - clearance[k, n - 1])
+        length = math.hypot(x, y)
+        if length < 1e-9:
+            return None
+        scale = float(clearance[k, n]) / length
+        return position[0] - scale * x, position[1] - scale * y
+
+    def _compute_costs(
+        self, start: Position2, end: Position2, obstacles: Iterable[WalkingObstacle]
+    ) -> tuple[Array, Position2]:
+        """Cost of walking over each cell of a grid that holds both ends of a path, and the grid's origin.
+
+        Raises PersonGoalError where the grid would have more than `_MAX_CELLS` cells.
+        """
+        rows, columns = self._clearance.shape
+        low = [
+            math.floor((min(a, b, o + MAP_MARGIN) - MAP_MARGIN - o) / GRID_RESOLUTION)
+            for a, b, o in zip(start, end, self._origin, strict=True)
+        ]
+        high = [
+            max(size, math.ceil((max(a, b) + MAP_MARGIN - o) / GRID_RESOLUTION))
+            for a, b, o, size in zip(start, end, self._origin, (columns, rows), strict=True)
+        ]
+        width, height = high[0] - low[0], high[1] - low[1]
+        if width * height > _MAX_CELLS:
+            raise PersonGoalError(f"({end[0]:g}, {end[1]:g}) is too far to look for a way", "unreachable")
+        clearance = np.full((height, width), math.inf)
+        clearance[-low[1] : rows - low[1], -low[0] : columns - low[0]] = self._clearance
+        origin = self._origin[0] + GRID_RESOLUTION * low[0], self._origin[1] + GRID_RESOLUTION * low[1]
+        narrowness = np.clip(
+            (_COMFORTABLE_CLEARANCE - clearance) / (_COMFORTABLE_CLEARANCE - WALKING_CLEARANCE), 0.0, 1.0
+        )
+        costs = 1.0 + (_NARROW_COST - 1.0) * narrowness**2
+        x, y = (o + GRID_RESOLUTION * (np.arange(n) + 0.5) for o, n in zip(origin, (width, height), strict=True))
+        for (center_x, center_y), radius in obstacles:
+            costs[np.hypot(x[None] - center_x, y[:, None] - center_y) < radius] += _CROSSING_COST
+        is_near_start = np.hypot(x[None] - start[0], y[:, None] - start[1]) < _START_RADIUS
+        costs[clearance < WALKING_CLEARANCE] = math.inf
+        costs[is_near_start & (clearance < WALKING_CLEARANCE) & (clearance > 0.0)] = _LEAVING_COST
+        row, column = _cell_of(start, origin)
+        costs[row, column] = min(costs[row, column], _LEAVING_COST)
+        return costs, origin
+
+
+def _cell_of(position: Position2, origin: Position2) -> tuple[int, int]:
+    """Row and column."""
+    return math.floor((position[1] - origin[1]) / GRID_RESOLUTION), math.floor(
+        (position[0] - origin[0]) / GRID_RESOLUTION
+    )
+
+
+def _passes_near(line: Array, position: Position2, radius: float) -> bool:
+    """Whether a segment (2, 2) passes within ``radius`` of a position that is near neither of its ends."""
+    displacement, center = line[1] - line[0], np.asarray(position)
+    fraction = float(
+        np.clip(np.dot(center - line[0], displacement) / max(float(displacement @ displacement), 1e-12), 0.0, 1.0)
+    )
+    distance = float(np.linalg.norm(line[0] + fraction * displacement - center))
+    return distance < radius and min(float(np.linalg.norm(end - center)) for end in line) > distance + 1e-9
