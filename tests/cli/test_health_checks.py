@@ -132,7 +132,7 @@ def no_sockets(patch: Patch, _: Path) -> None:
 
 
 def no_gl(patch: Patch, _: Path) -> None:
-    patch.setattr("roboyard.rendering.backends.find_gl_platform", lambda: None)
+    patch.setattr("roboyard.rendering.gl_platform.find_gl_platform", lambda: None)
 
 
 def gl_off(patch: Patch, folder: Path) -> None:

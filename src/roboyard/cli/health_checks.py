@@ -192,7 +192,7 @@ def _check_kernels() -> HealthCheck:
 
 
 def _check_rendering() -> HealthCheck:
-    from roboyard.rendering.backends import find_gl_platform
+    from roboyard.rendering.gl_platform import find_gl_platform
 
     found = find_gl_platform()
     if found is not None:

@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 
 from roboyard.compute import expect_kernels, kernel
 from roboyard.errors import ConfigError, RunError
-from roboyard.rendering.backends import find_gl_platform
 from roboyard.rendering.cameras import RenderCamera
 from roboyard.rendering.float32 import ExampleArguments
 from roboyard.rendering.geom_triangles import geom_colors
+from roboyard.rendering.gl_platform import find_gl_platform
 from roboyard.rendering.lighting import Sky, draw_sky, fill_sky_pixels
 
 FAR_CLIP_DISTANCE = 200.0  # clipping plane [m]

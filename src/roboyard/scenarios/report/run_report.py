@@ -211,7 +211,7 @@ def _floor_plan_source(world: World | Simulation | None) -> Callable[[float], Fl
     """Return what cuts the fixed obstacles of the world, by the side of a cell [m]; None without a world."""
     if world is None:
         return None
-    source = world.model if isinstance(world, Simulation) else world
+    source = world.world.model if isinstance(world, Simulation) else world
     return lambda resolution: make_floor_plan(source, resolution=resolution)
 
 
