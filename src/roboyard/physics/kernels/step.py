@@ -1,14 +1,10 @@
-"""The compiled physics step: evaluation, solution, integration with a correction for free rotation, and the loop over
-steps.
+"""The compiled physics step: `run_steps` is the loop over steps and lists what happens in each step, in order.
 
 MuJoCo's step ``v' = v + h a`` takes centrifugal, Coriolis and gyroscopic forces ``c(q, v)`` as they are at its
-beginning (of a single
-free body: at its end). So what rotates freely gains or loses energy in proportion to the step: a double pendulum 18 %
-in 10 s of
-steps of 2 ms. With ``c(q, (v + v')/2)`` the error falls to a tenth, since these forces then give one joint what they
-take from
-another. Where contacts, friction or other constraints act, they decide what becomes of energy, and the step stays
-MuJoCo's.
+beginning (of a single free body: at its end).  So what rotates freely gains or loses energy in proportion to the step:
+a double pendulum 18 % in 10 s of steps of 2 ms.  With ``c(q, (v + v')/2)`` the error falls to a tenth, since these
+forces then give one joint what they take from another.  Where contacts, friction or other constraints act, they decide
+what becomes of energy, and the step stays MuJoCo's.
 """
 
 from __future__ import annotations
@@ -273,12 +269,15 @@ def solve_and_integrate(
         dt: Step [s].
     """
     model, data, layout = engine.model, engine.data, engine.layout
+    # Efforts of the actuators, accelerations without constraints, contact forces, accelerations.
     solve_accelerations(model, data, layout)
     _check_accelerations(model, data)
+    # Before integration, while velocities and constraint rows are still those of the beginning of the step.
     free = np.zeros(rotation_trees.shape[0], np.bool_)
     if find_free_rotation(data, layout, rotation_trees, state.qvel, free):
         velocity_before = state.qvel.copy()
         _integrate_implicitly(model, data)
+        # After it: the correction needs the velocities of both ends, and changes new velocities and positions.
         correct_gyroscopic_step(engine, state, rotation_trees, velocity_before, free, dt)
     else:
         _integrate_implicitly(model, data)
@@ -353,9 +352,7 @@ def evaluate_with_contact_modifiers(
     """Evaluate positions, velocities and contacts, and change the contacts that MuJoCo alone would solve otherwise.
 
     Those are contacts on friction patches, on moving surfaces and on surfaces with a friction direction, contacts
-    between two moving bodies, and contacts with compliant bodies.  The order counts: coefficients of friction come
-    first, since MuJoCo makes the constraint rows anew of them; the correction of De Saxcé reads the final rows of all
-    contacts with stiff bodies.
+    between two moving bodies, and contacts with compliant bodies.  The comments say why each change has its place.
 
     Args:
         engine: Addresses of the model and its data.
@@ -364,19 +361,27 @@ def evaluate_with_contact_modifiers(
         grasps: See `apply_grasp_forces`.
     """
     model, data, layout = engine.model, engine.data, engine.layout
+    # MuJoCo's own evaluation: poses, contacts, constraint rows, velocities, bias forces, reference accelerations.
     _evaluate_positions_and_velocities(model, data)
+    # Friction directions turn the frames of contacts.  MuJoCo makes all rows anew of them, so this comes first.
     is_anisotropic = surfaces.anisotropy.shape[0] > 0
     if is_anisotropic and align_contacts_to_friction_direction(engine, surfaces):
         _make_constraints(model, data)
         _compute_reference_accelerations(model, data)
+    # Patches set coefficients of friction, and moving surfaces the sliding velocity: De Saxcé's correction reads both.
     if surfaces.patches.shape[0] > 0 or surfaces.velocities.shape[0] > 0:
         apply_surface_overrides(engine, surfaces)
+    # Slip softens friction rows out of proportion to the normal row; by that the correction leaves such contacts out.
     if is_anisotropic:
         soften_slipping_contacts(engine, surfaces.anisotropy)
+    # Contacts between moving bodies become stiffer; their cone follows, so that they are not taken for slip.
     stiffen_moving_contacts(model, data, layout)
+    # De Saxcé's correction takes the lift back that follows from the coefficients and sliding velocities so far.
     apply_de_saxce_correction(data, layout)
+    # Compliant bodies set the normal row outright, and overwrite what was written for stiff bodies before.
     if bodies.parts.shape[0] > 0:
         apply_contact_stiffness(engine, bodies, grasps)
+    # Rotation within the step changes reference accelerations of friction rows, which are no sliding velocity: last.
     correct_rotating_contacts(model, data, layout, view_float64(model + layout[TIMESTEP], 1)[0])
 
 
@@ -398,6 +403,17 @@ COMPLETED, EPISODE_TABLE_FULL, LOW_MEMORY, DIVERGED = range(4)
 
 WARNING_SIZE = 8
 """Bytes of one of the engine's warning counters."""
+
+
+@kernel(inline="always")
+def _has_diverged(data: int, layout: NDArray[np.int64]) -> bool:
+    """Whether MuJoCo has found a position, a velocity or an acceleration that is not finite or too large."""
+    counters = data + layout[DIVERGENCE_WARNINGS]
+    return (
+        read_int32(counters) != 0
+        or read_int32(counters + WARNING_SIZE) != 0
+        or read_int32(counters + 2 * WARNING_SIZE) != 0
+    )
 
 
 class StepTables(NamedTuple):
@@ -443,8 +459,9 @@ def run_steps(
 ) -> tuple[int, int, int]:
     """Take up to ``steps`` physics steps from a state whose positions and velocities are evaluated.
 
-    After each step positions, velocities and contacts are evaluated again, so that everything read from the engine
-    belongs to the same moment.
+    Unlike MuJoCo's ``mj_step``, a step begins with the second half of the engine's work (`solve_and_integrate`) and
+    ends with the first half of the next step (`evaluate_with_contact_modifiers`).  So after each step positions,
+    velocities and contacts belong to the same moment, and whatever reads or commands between two steps sees it.
 
     Args:
         engine: Addresses of the model and its data.
@@ -464,21 +481,25 @@ def run_steps(
     bodies, contacts = tables.bodies, tables.contacts
     max_episode_count = contacts.episodes.shape[0] - contacts.latest.size
     for k in range(steps):
+        # 0. A step may begin as many episodes as there are pairs of models: no step is recorded in part.
         if episode_count > max_episode_count:
             return k, episode_count, EPISODE_TABLE_FULL
+        # 1. Controls of the servos, from the evaluated state: the solver needs the efforts of this step.
         update_servos(tables.servos, state, dt)
+        # 2. Forces of the hands on held objects, likewise external forces of this step.
         if grasps.shape[0] > 0:
             apply_grasp_forces(grasps, bodies.positions, bodies.orientations, state, dt)
+        # 3. Accelerations and contact forces, then new velocities and positions.
         solve_and_integrate(engine, state, tables.rotation_trees, dt)
+        # 4. Compliant bodies move under the contact forces that were just solved: evaluating replaces the contacts.
         if bodies.parts.shape[0] > 0:
             advance_bodies(engine, bodies, dt)
+        # 5. Poses, velocities, contacts and constraints of the new state: all that is read belongs to one moment.
         evaluate_with_contact_modifiers(engine, tables.surfaces, bodies, grasps)
+        # 6. Contacts of the new state are recorded in every step, so that a contact of one step counts.
         episode_count = update_contact_episodes(engine, contacts, episode_count, first_step + k + 1)
-        if (
-            read_int32(data + layout[DIVERGENCE_WARNINGS]) != 0
-            or read_int32(data + layout[DIVERGENCE_WARNINGS] + WARNING_SIZE) != 0
-            or read_int32(data + layout[DIVERGENCE_WARNINGS] + 2 * WARNING_SIZE) != 0
-        ):
+        # 7. The evaluation has checked positions and velocities: a failure ends the loop at the step that caused it.
+        if _has_diverged(data, layout):
             return k + 1, episode_count, DIVERGED
         if 2 * read_int64(data + layout[MAX_ARENA_USE]) > read_int64(data + layout[NARENA]):
             return k + 1, episode_count, LOW_MEMORY
