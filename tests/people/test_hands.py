@@ -174,6 +174,17 @@ def test_grasp_constraint_yields_above_its_maximum_force_only(person: PersonAtTa
     assert np.linalg.norm(grasps.force("anna", "right_hand")) < 1.0  # it has come back
 
 
+def test_hand_carries_the_weight_of_the_object_in_the_gravity_of_the_world(person: PersonAtTable) -> None:
+    person.grasp_part()
+    person.simulation.step(500)
+    height = person.part.z
+    for gravity in ((0.0, 0.0, -1.62), (0.5, 0.0, -20.0)):
+        person.simulation.model.opt.gravity[:] = gravity
+        person.simulation.step(500)
+        assert person.part.z == pytest.approx(height, abs=1e-5)
+        assert np.linalg.norm(person.simulation.grasps.force("anna", "right_hand")) < 1e-2
+
+
 def test_saved_grasp_continues_bit_for_bit(person: PersonAtTable) -> None:
     person.grasp_part()
     simulation = person.simulation

@@ -63,6 +63,17 @@ def test_position_servo_settles_against_gravity() -> None:
     assert reading.effort[0] == pytest.approx(-9.8 * 0.5 * math.cos(0.7), rel=0.01)
 
 
+def test_lift_without_an_effort_limit_holds_its_load_in_strong_gravity() -> None:
+    link = Link("load", IDENTITY, Inertial(1.0, IDENTITY, (0.01, 0.01, 0.01, 0, 0, 0)))
+    joint = Joint("lift", "prismatic", "world", "load", IDENTITY, IDENTITY, (Axis((0, 0, 1)),))
+    interface = JointInterface("lift", (("position", -9.0, 9.0),), (), (), 1.0, ())
+    sim = Simulation(make_world(gravity=-30.0))
+    sim.add(Model("crane", (link,), (joint,), interfaces=(interface,)), "crane")
+    command(sim, "position", 0.1, "crane", "lift")
+    sim.step(5000)
+    assert sim.hardware("crane").read().position[0] == pytest.approx(0.1, abs=1e-4)
+
+
 def test_velocity_servo_reaches_its_speed_on_the_rover() -> None:
     sim = Simulation(make_world(ground_plane()))
     sim.add(rover_model(), "rover", make_pose(z=RIDE_HEIGHT))

@@ -45,6 +45,18 @@ def test_planar_base_follows_commands_despite_floor_friction() -> None:
     assert yard.ground_truth("crate").linear_velocity == pytest.approx(np.zeros(3), abs=1e-3), "friction stops it"
 
 
+@pytest.mark.parametrize("gravity", [1.62, 9.81, 20.0])
+def test_force_of_a_planar_base_is_limited_by_its_weight_in_the_gravity_of_the_world(gravity: float) -> None:
+    yard = Simulation(World("moon", gravity=(0.0, 0.0, -gravity)))  # no floor, and so no friction
+    yard.add(MODEL, base="planar")
+    base = yard.velocity_base("crate")
+    assert base is not None
+    base.set_velocity((50.0, 0.0, 0.0), (0.0, 0.0, 0.0))
+    yard.step(100)
+    seconds = yard.time_ns * 1e-9
+    assert yard.ground_truth("crate").linear_velocity[0] == pytest.approx(3.0 * gravity * seconds, rel=0.01)
+
+
 def test_free_base_flies_against_gravity() -> None:
     yard = Simulation(FLAT)
     yard.add(MODEL, T_world_model=SE3.from_xyz_rpy((0.0, 0.0, 2.0), (0.0, 0.0, 0.0)), base="free")

@@ -179,7 +179,7 @@ def default_gains(
     mode: CommandMode,
     inertia: float,
     max_effort: float,
-    mass: float,
+    weight: float,
     timestep: float,
     carried_load: CarriedLoad = NO_CARRIED_LOAD,
     max_position_error: float = MAX_POSITION_ERROR,
@@ -189,19 +189,19 @@ def default_gains(
     A leg weighs little beside what it carries: on the ground its knee turns the robot, not the shank.  So a free
     robot's servos are made for the larger of both inertias, but no stiffer than that their effort, or the weight at the
     lever of the mass they carry, is reached at an error of ``max_position_error``.  The integral stays slow against
-    the time in
-    which the damping brings that mass to rest (Routh's criterion of the loop with a factor of two to spare).
+    the time in which the damping brings that mass to rest (Routh's criterion of the loop with a factor of two to
+    spare).  Stiffness belongs to the robot, which was built for the earth: it comes of `GRAVITY` in every world.
 
     Args:
         mode: Of the command.
         inertia: The joint's own inertia at rest, its subtree rigid [kg m² or kg].
         max_effort: Its limit [N m or N].
-        mass: Of the whole model [kg]; bounds the integral where the effort has no limit.
+        weight: Of the whole model [N]; bounds the integral where the effort has no limit.
         timestep: Physics step [s].
         carried_load: What it carries when its far end stands on the ground.
         max_position_error: See above [rad or m].
     """
-    windup = max_effort if math.isfinite(max_effort) else GRAVITY * mass
+    windup = max_effort if math.isfinite(max_effort) else weight
     if mode == "position":
         reaction_effort = min(max_effort, GRAVITY * math.sqrt(carried_load.mass * carried_load.inertia))
         inertia = max(
@@ -217,20 +217,20 @@ def default_gains(
 
 
 def force_limited_gains(
-    inertia: float, max_effort: float, mass: float, timestep: float, max_speed: float
+    inertia: float, max_effort: float, weight: float, timestep: float, max_speed: float
 ) -> ServoGains:
     """Gains of a position servo that presses on what it meets, as a gripper's does.
 
     Args:
         inertia: The joint's own inertia at rest [kg m² or kg].
         max_effort: Its limit [N m or N].
-        mass: Of the whole model [kg]; bounds the integral where the effort has no limit.
+        weight: Of the whole model [N]; bounds the integral where the effort has no limit.
         timestep: Physics step [s].
         max_speed: The joint's limit, at which its set-point moves [rad/s or m/s].
     """
     frequency = min(FORCE_LIMITED_STEP_PHASE / timestep, FORCE_LIMITED_BANDWIDTH)
     p, d = inertia * frequency**2, 2.0 * inertia * frequency
-    windup = max_effort if math.isfinite(max_effort) else GRAVITY * mass
+    windup = max_effort if math.isfinite(max_effort) else weight
     return ServoGains(
         p, p * frequency / FORCE_LIMITED_INTEGRAL_PHASE, d, windup, max_speed if max_speed > 0.0 else math.inf
     )
@@ -351,8 +351,10 @@ class ServoBank:
         bank = cls()
         step = float(compiled.model.opt.timestep)
         loads, min_inertias = carried_loads(compiled.model), min_joint_inertias(compiled.model)
+        gravity = max(GRAVITY, float(np.linalg.norm(compiled.model.opt.gravity)))  # integrals act against friction, too
         for name, addresses in compiled.addresses.items():
             model = addresses.entry.model
+            weight = gravity * model.mass
             for joint_address in addresses.joints:
                 if joint_address.actuator < 0:
                     continue
@@ -364,7 +366,7 @@ class ServoBank:
                 )
                 gains = {
                     mode: apply_parameter_overrides(
-                        default_gains(mode, inertia, max_effort, model.mass, step, load, max_position_error),
+                        default_gains(mode, inertia, max_effort, weight, step, load, max_position_error),
                         mode,
                         interface,
                         name,
@@ -373,7 +375,7 @@ class ServoBank:
                 }
                 ranges = {mode: command_range(mode, joint_address.axis, interface) for mode in gains}
                 limited_gains = force_limited_gains(
-                    inertia, max_effort, model.mass, step, joint_address.axis.limits.velocity
+                    inertia, max_effort, weight, step, joint_address.axis.limits.velocity
                 )
                 limited_gains = apply_parameter_overrides(
                     limited_gains, "position", interface, name, force_limited=True

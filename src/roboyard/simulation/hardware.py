@@ -22,7 +22,6 @@ from roboyard.description.joint_interfaces import command_modes
 from roboyard.description.model import CommandMode
 from roboyard.errors import DescriptionError, InputError, UnknownNameError
 from roboyard.geometry.arrays import Vec3
-from roboyard.geometry.constants import GRAVITY
 from roboyard.hardware.interface import BaseMotion, JointCommand, JointStates
 from roboyard.physics.compiled_world import scoped_name
 from roboyard.physics.compiler.actuators import VELOCITY_BASE_AXES
@@ -160,7 +159,7 @@ class SimulatedHardware:
 _VELOCITY_TIME_CONSTANT = 0.001
 """Within which a servo closes the gap to its command [s]; full friction takes this times gravity off the speed."""
 _MAX_FORCE_TO_WEIGHT = 3.0
-"""Largest force of a planar base over its weight."""
+"""Largest force of a planar base over its weight in the gravity of its world, as the grip of its wheels."""
 _ENGAGED_FLAG = 1.0
 """Stands in the position input of an engaged servo, which has no position gain: so that saved controls say it too."""
 
@@ -199,7 +198,7 @@ class SimulatedVelocityBase:
             [int(model.actuator_ctrladr[actuator]) for actuator in actuators],
         )
         body = int(model.site(scoped_name(self._name, "base")).bodyid[0])
-        weight = float(model.body_subtreemass[body]) * GRAVITY
+        weight = float(model.body_subtreemass[body]) * float(np.linalg.norm(model.opt.gravity))
         gyration_radius = math.sqrt(self._yaw_inertia(body) / float(model.body_subtreemass[body]))
         for actuator, axis in zip(actuators, VELOCITY_BASE_AXES[self._kind], strict=True):
             if self._kind == "planar":

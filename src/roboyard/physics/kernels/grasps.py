@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from roboyard.compute import kernel
-from roboyard.geometry.constants import GRAVITY
 from roboyard.geometry.quaternion_kernels import rotate_vector
 from roboyard.physics.mujoco_memory import StateViews, example_state
 
@@ -69,7 +68,9 @@ def apply_grasp_forces(
     state: StateViews,
     dt: float,
 ) -> None:
-    """Apply the forces that pull held objects to their target poses, for one step.
+    """Apply the forces that carry held objects and pull them to their target poses, for one step.
+
+    The hand carries the object's weight in the gravity of the world, besides the force of the spring.
 
     Args:
         grasps: (n, `GRASP_COLUMNS`); `PREVIOUS_TARGET` and `FORCE` are written.
@@ -117,8 +118,7 @@ def apply_grasp_forces(
         _rotate(q, body_torque, torque)
         _rotate(q, grasp[COM : COM + 3], com_offset)
         for i in range(3):
-            applied[body, i] = grasp[FORCE + i]
-        applied[body, 2] += grasp[MASS] * GRAVITY
+            applied[body, i] = grasp[FORCE + i] - grasp[MASS] * state.gravity[i]
         fx, fy, fz = grasp[FORCE], grasp[FORCE + 1], grasp[FORCE + 2]
         applied[body, 3] = torque[0] - (com_offset[1] * fz - com_offset[2] * fy)
         applied[body, 4] = torque[1] - (com_offset[2] * fx - com_offset[0] * fz)
