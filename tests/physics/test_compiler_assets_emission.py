@@ -1,4 +1,4 @@
-"""What gives off light is seen without a lamp."""
+"""Emissive materials are visible without a light."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""Friction along two directions: whose direction holds, in which frame, and that nothing else depends on it."""
+"""Anisotropic friction: which surface's direction applies, in which frame, and that other contacts are unaffected."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Meshes: read from every format, hollow where they are hollow."""
+"""Meshes are read from all formats, and concave meshes stay concave for contacts."""
 
 import math
 import re
@@ -78,7 +78,7 @@ def test_mesh_of_many_parts_collides_coarsely_with_a_warning(tmp_path: Path) -> 
         rng.random((MAX_COLLISION_PIECES + 10, 1, 3)) * 4.0 + rng.random((MAX_COLLISION_PIECES + 10, 3, 3)) * 0.01
     )
     sim = Simulation(make_world(place_static(Mesh("a.stl", write_triangles(tmp_path / "a.stl", triangles)))))
-    stated = re.search(r"(\d+) lumps, hollows narrower than ([0-9.]+) m", "; ".join(sim.warnings))
+    stated = re.search(r"(\d+) pieces, gaps narrower than ([0-9.]+) m", "; ".join(sim.warnings))
     assert stated is not None
     is_piece = sim.world.model.geom_group == INVISIBLE_COLLISION_GROUP
     assert 1 < is_piece.sum() == int(stated[1]) <= MAX_COLLISION_PIECES

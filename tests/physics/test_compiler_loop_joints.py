@@ -1,4 +1,4 @@
-"""Joints that close loops or join models leave just their own directions free, with all that descriptions say."""
+"""Joints that close loops or join models leave exactly their own degrees of freedom free."""
 
 import math
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""Threads, gears and joints that close loops keep the laws of mechanisms; what no tree of hinges can say."""
+"""Screws, gearboxes and closed loops obey the laws of mechanisms."""
 
 import math
 

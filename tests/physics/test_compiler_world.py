@@ -1,4 +1,4 @@
-"""What is compiled is what the description says: masses, names, joints, and nothing silently lost."""
+"""The compiled model has the masses, names and joints of the description, and reports what it cannot represent."""
 
 from dataclasses import replace
 

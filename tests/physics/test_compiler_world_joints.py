@@ -1,4 +1,4 @@
-"""What stands in worlds beside models: joints between models, and actors."""
+"""Joints between models of a world, and actors."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Contact episodes: every tap counts, the ground never does."""
+"""Contact episodes: each contact with a model counts, contacts with the ground do not."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Contacts that creep: the force is the optimum, its derivative is true, and tyres drift as they should."""
+"""Contacts with slip: the force is the minimum, its derivative is exact, and tires drift in proportion to the force."""
 
 from __future__ import annotations
 

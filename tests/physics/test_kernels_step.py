@@ -1,4 +1,4 @@
-"""What turns freely: energy and momentum are kept, servos hold as before, and what is held is the engine's own."""
+"""Free rotation conserves energy and momentum; constrained bodies move as MuJoCo moves them."""
 
 from __future__ import annotations
 

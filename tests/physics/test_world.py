@@ -1,4 +1,4 @@
-"""Bodies move as mechanics says."""
+"""Bodies obey the laws of mechanics."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""The truth may be asked for from other threads, as pages, bridges and tests do, while the physics goes on."""
+"""Other threads, such as pages and bridges, can read the ground truth while the physics runs."""
 
 from threading import Event, Thread
 

@@ -344,5 +344,5 @@ class MaterialStore:
                 rgb_image.thumbnail((MAX_TEXTURE_SIDE, MAX_TEXTURE_SIDE))
                 return np.asarray(rgb_image, np.uint8)
         except DescriptionError as error:
-            self._warnings.append(f"{error}; plain color taken")
+            self._warnings.append(f"{error}; its plain color is used")
             return None

@@ -210,7 +210,9 @@ def order_links(model: Model, warnings: list[str]) -> list[LinkNode]:
             lender, inertia_fraction = _find_first_with_mass(name, nodes, mimic_children), LENT_MIMIC_INERTIA_FRACTION
         if lender is None:
             nodes[name] = replace(node, joint=None, is_free=False)
-            warnings.append(f"{scoped_name(model.name, name)}: moves but has no mass; it is held to what it hangs on")
+            warnings.append(
+                f"{scoped_name(model.name, name)}: is movable but has no mass; it is fixed to its parent link"
+            )
         else:
             lent, remaining = _split_inertial(nodes[lender].inertial, node, nodes[lender], inertia_fraction)
             nodes[name] = replace(node, inertial=lent)
@@ -241,8 +243,8 @@ def _order_tree(model: Model) -> dict[str, LinkNode]:
                 _make_link_node(links[j.child], j, model) for j in reversed(child_joints.get(node.link.name, []))
             )
     if len(nodes) != len(model.links):
-        missing = [link.name for link in model.links if link.name not in nodes]
-        raise DescriptionError(f"links in a ring of joints: {', '.join(missing)}", location=f"model {model.name}")
+        missing = ", ".join(link.name for link in model.links if link.name not in nodes)
+        raise DescriptionError(f"joints form a ring through the links {missing}", location=f"model {model.name}")
     return nodes
 
 
@@ -280,7 +282,7 @@ def _split_inertial(
 ) -> tuple[Inertial, Inertial]:
     """What is lent, ``requested_fraction`` of the inertia, and what is kept."""
     if inertial is None:
-        raise DescriptionError(f"link {lender.link.name} has no mass to lend to {borrower.link.name}")
+        raise DescriptionError(f"link {lender.link.name} has no mass that could be given to {borrower.link.name}")
     # MuJoCo refuses masses and moments below 1e-15; a light link gives a larger fraction.
     mass_fraction = min(max(LENT_MASS_FRACTION, MIN_LENT_MASS / inertial.mass), 0.5)
     inertia_fraction = min(max(requested_fraction, mass_fraction, MIN_LENT_MASS / max(inertial.inertia[:3])), 0.5)

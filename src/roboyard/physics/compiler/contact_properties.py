@@ -163,7 +163,8 @@ def make_anisotropy_table(
         table[:, 0] = table[:, 1] = model.geom_friction[:, 0]
     if model.nv > MAX_DENSE_DOFS and any(any(anisotropic_friction.slip) for _, anisotropic_friction, _ in surface_list):
         warnings.append(
-            f"slip is left out: the world has {model.nv} degrees of freedom, it is simulated up to {MAX_DENSE_DOFS}"
+            f"slip is not simulated: the world has {model.nv} degrees of freedom, "
+            f"at most {MAX_DENSE_DOFS} are supported"
         )
     for geom, anisotropic_friction, addresses in surface_list:
         body, direction = int(model.geom_bodyid[geom]), anisotropic_friction.direction
@@ -173,7 +174,7 @@ def make_anisotropy_table(
                 warnings.append(
                     f"{model.geom(geom).name}: <fdir1> is expressed in {anisotropic_friction.frame_name!r}, "
                     "which is no link or frame: "
-                    f"taken as expressed in {addresses.root!r}"
+                    f"{addresses.root!r} is used instead"
                 )
             x, y, z = T_body_frame.rotation_matrix() @ np.asarray(direction)
             direction = (float(x), float(y), float(z))

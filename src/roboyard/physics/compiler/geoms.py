@@ -122,8 +122,8 @@ class GeomBuilder:
         properties = make_contact_properties(collision.surface, self.contact_time)
         if is_anisotropic(collision.surface) and collision.surface.friction_direction is None:
             self.warnings.append(
-                f"{collision_name}: friction differs along two directions, but no <fdir1> says which: their "
-                "mean is taken"
+                f"{collision_name}: friction differs along two directions, but there is no <fdir1>: their "
+                "geometric mean is used"
             )
         anisotropic_friction = read_anisotropic_friction(collision.surface, T_base_link @ collision.T_link_geom)
         for shape in make_geom_shapes(
@@ -489,7 +489,7 @@ def make_geom_shapes(
                     location=location,
                 )
             except DescriptionError as error:
-                warnings.append(f"{location}: {error}; a marked box stands for it")
+                warnings.append(f"{location}: {error}; a marked box replaces it")
                 half = PLACEHOLDER_SIZE / 2
                 return [GeomShape(_GeomType.mjGEOM_BOX, (half, half, half), identity, is_placeholder=True)]
 
@@ -517,15 +517,13 @@ def _make_file_shapes(
         pieces, approximation = mesh_store.add_convex_pieces(geometry)
         if approximation.triangles:
             warnings.append(
-                f"{location}: {geometry.uri} is too fine to be taken apart as it is: reduced to "
-                f"{approximation.triangles} triangles "
-                f"it touches within {1000.0 * approximation.error:.1f} mm of its surface"
+                f"{location}: {geometry.uri} has too many triangles for a convex decomposition: it collides as a mesh "
+                f"of {approximation.triangles} triangles, within {1000.0 * approximation.error:.1f} mm of its surface"
             )
         elif approximation.filled_width:
             warnings.append(
-                f"{location}: {geometry.uri} is too fine to be taken apart as it is: it touches as "
-                f"{len(pieces)} lumps, "
-                f"hollows narrower than {approximation.filled_width:.2f} m are filled"
+                f"{location}: {geometry.uri} has too many triangles for a convex decomposition: it collides as "
+                f"{len(pieces)} pieces, gaps narrower than {approximation.filled_width:.2f} m are filled"
             )
     if mesh_store.is_flat(geometry):
         names = (

@@ -55,7 +55,7 @@ def connect_ends(spec: mujoco.MjSpec, joint: Joint, name: str, find_body: BodyLo
         find_body: Finds the links' bodies.
     """
     if joint.ball_axis is not None:
-        return "its limit and its friction need a joint of its own"
+        return "a ball joint with a limit or friction needs a joint of its own"
     (child, T_child), (parent, T_parent) = find_body(joint.child), find_body(joint.parent)
     if child == parent:
         return ""

@@ -113,10 +113,10 @@ def compile_world(
             model = spec.compile()
     except ValueError as error:
         raise DescriptionError(
-            f"the physics engine refuses the world: {_one_line_message(error)}", location=f"world {world.name}"
+            f"MuJoCo cannot compile the world: {_one_line_message(error)}", location=f"world {world.name}"
         ) from error
     compile_warnings += [
-        f"the physics engine warns: {str(warning.message).partition(' Check model')[0]}" for warning in mujoco_warnings
+        f"MuJoCo warning: {str(warning.message).partition(' Check model')[0]}" for warning in mujoco_warnings
     ]
     if has_light_contact_bodies(model):
         use_exact_contact_inertia(model)
