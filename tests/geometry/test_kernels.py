@@ -44,6 +44,11 @@ def _rotate_back(q, v):
 
 
 @kernel
+def _rotated_x_axis(q):
+    return quaternion_kernels.rotated_x_axis(q)
+
+
+@kernel
 def _shortest_rotation(a, b):
     return quaternion_kernels.shortest_rotation(a, b)
 
@@ -97,6 +102,11 @@ def test_compiled_products_and_rotations_agree_with_those_of_arrays(a, b, v):
 @given(QUATERNION, VECTOR)
 def test_conjugate_inverts_a_rotation(q, v):
     np.testing.assert_allclose(_rotate_back(q, v), v, atol=1e-12)
+
+
+@given(QUATERNION)
+def test_rotated_x_axis_is_the_rotation_of_that_axis(q):
+    np.testing.assert_allclose(_rotated_x_axis(q), _rotate(q, (1.0, 0.0, 0.0)), atol=1e-12)
 
 
 @given(UNIT_VECTOR, UNIT_VECTOR)

@@ -26,7 +26,7 @@ from roboyard.description.model import (
 )
 from roboyard.description.sensors import LidarSpec, Sensor
 from roboyard.hardware import JointCommand
-from roboyard.physics.compiled_world import INVISIBLE_COLLISION_GROUP
+from roboyard.physics.compiled_world import GeomGroup
 from roboyard.simulation import Simulation
 
 
@@ -80,7 +80,7 @@ def test_mesh_of_many_parts_collides_coarsely_with_a_warning(tmp_path: Path) -> 
     sim = Simulation(make_world(place_static(Mesh("a.stl", write_triangles(tmp_path / "a.stl", triangles)))))
     stated = re.search(r"(\d+) pieces, gaps narrower than ([0-9.]+) m", "; ".join(sim.warnings))
     assert stated is not None
-    is_piece = sim.world.model.geom_group == INVISIBLE_COLLISION_GROUP
+    is_piece = sim.world.model.geom_group == GeomGroup.INVISIBLE_COLLISION
     assert 1 < is_piece.sum() == int(stated[1]) <= MAX_COLLISION_PIECES
     assert (
         2.0 * sim.world.model.geom_aabb[is_piece, 3:].max() < math.sqrt(3.0) * float(stated[2]) + 2.1 * PLATE_THICKNESS

@@ -36,7 +36,7 @@ from roboyard.description.model import (
     Surface,
 )
 from roboyard.errors import DescriptionError
-from roboyard.physics.compiled_world import COLLISION_GROUP, VISUAL_AS_COLLISION_GROUP, VISUAL_GROUP
+from roboyard.physics.compiled_world import GeomGroup
 from roboyard.physics.compiler.contact_properties import MAX_FRICTION, make_contact_properties
 from roboyard.simulation import Simulation
 
@@ -128,9 +128,9 @@ def test_visual_and_collision_geoms_are_in_their_groups() -> None:
     sim = Simulation(make_world(static_box("wall", (1, 1, 1), IDENTITY), PlacedModel("sign", visual_only, IDENTITY)))
     assert sim.world.model.ngeom == 2  # physics leaves out what is only drawn
     model = sim.visual_scene().model
-    assert model.geom("wall::link::box").group == COLLISION_GROUP
-    assert model.geom("wall::link::visual v").group == VISUAL_GROUP
-    assert model.geom("sign::link::visual v").group == VISUAL_AS_COLLISION_GROUP
+    assert model.geom("wall::link::box").group == GeomGroup.COLLISION
+    assert model.geom("wall::link::visual v").group == GeomGroup.VISUAL
+    assert model.geom("sign::link::visual v").group == GeomGroup.VISUAL_AS_COLLISION
     assert model.geom("sign::link::visual v").conaffinity == 0
 
 

@@ -9,7 +9,7 @@ from tests.harness.models import IDENTITY, make_pose, make_world
 
 from roboyard.description.model import Collision, Link, Mesh, Model, PlacedModel
 from roboyard.description.sensors import LidarSpec, Sensor
-from roboyard.physics.compiled_world import INVISIBLE_COLLISION_GROUP
+from roboyard.physics.compiled_world import GeomGroup
 from roboyard.sensors.lidar import Lidar
 from roboyard.sensors.mesh_bvh import MeshBvh, Ray, build_bvh, cast_ray, make_traversal_stack
 from roboyard.simulation import Simulation
@@ -87,4 +87,4 @@ def test_lidar_sees_the_visual_mesh_not_its_collision_parts(tmp_path) -> None:
     truth = [cast_ray_by_hand(triangles, np.zeros(3), direction, 10.0) for direction in lidar.beams.directions]
     np.testing.assert_allclose(found, truth, atol=1e-5)  # the file and the engine have single precision
     assert np.isfinite(found).sum() > 60
-    assert (sim.world.model.geom_group == INVISIBLE_COLLISION_GROUP).sum() > 100
+    assert (sim.world.model.geom_group == GeomGroup.INVISIBLE_COLLISION).sum() > 100

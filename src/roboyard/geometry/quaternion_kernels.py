@@ -44,6 +44,13 @@ def rotate_vector(q: Quaternion, v: Vec3) -> Vec3:
 
 
 @kernel(inline="always")
+def rotated_x_axis(q: Quaternion) -> Vec3:
+    """Rotate the x axis by the unit quaternion: the first column of its rotation matrix."""
+    w, x, y, z = q
+    return (1.0 - 2.0 * (y * y + z * z), 2.0 * (x * y + w * z), 2.0 * (x * z - w * y))
+
+
+@kernel(inline="always")
 def dot(a: Vec3, b: Vec3) -> float:
     """Compute the inner product."""
     return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from enum import IntEnum
 from typing import Final
 
 import mujoco
@@ -174,15 +175,28 @@ class FrictionPatch:
 
 SCOPE_SEPARATOR: Final = "::"
 
-# MuJoCo's geom groups.  Renderers show groups 1 and 2, lidars measure groups 1 and 3, geoms of groups 3 and 4 collide.
-VISUAL_AS_COLLISION_GROUP: Final = 1
-"""Visuals of a link without collision shapes, and meshes whose convex pieces collide: lidars measure them."""
-VISUAL_GROUP: Final = 2
-"""Visuals of a link that has collision shapes: renderers alone use them."""
-COLLISION_GROUP: Final = 3
-"""Collision shapes: they collide, and lidars measure them."""
-INVISIBLE_COLLISION_GROUP: Final = 4
-"""Convex pieces of a mesh: they collide; lidars measure the mesh itself."""
+
+class GeomGroup(IntEnum):
+    """MuJoCo's geom groups, as the compiler assigns them.
+
+    Attributes:
+        VISUAL_AS_COLLISION: Visuals of a link without collision shapes, and meshes whose convex pieces collide: they
+            are rendered, and lidars measure them.
+        VISUAL: Visuals of a link that has collision shapes: they are rendered only.
+        COLLISION: Collision shapes: they collide, and lidars measure them.
+        INVISIBLE_COLLISION: Convex pieces of a mesh: they collide; lidars measure the mesh itself.
+    """
+
+    VISUAL_AS_COLLISION = 1
+    VISUAL = 2
+    COLLISION = 3
+    INVISIBLE_COLLISION = 4
+
+
+RENDERED_GROUPS: Final = (GeomGroup.VISUAL_AS_COLLISION, GeomGroup.VISUAL)
+"""Groups that cameras see."""
+RAY_VISIBLE_GROUPS: Final = (GeomGroup.VISUAL_AS_COLLISION, GeomGroup.COLLISION)
+"""Groups that lidars and other beams measure."""
 
 # MuJoCo's bulk ray caster skips geoms with contype 0 and conaffinity 0, so visuals carry a bit that no geom's
 # conaffinity has.

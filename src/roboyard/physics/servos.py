@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from roboyard.compute import expect_kernels
+from roboyard.description.inertia import inertia_matrix
 from roboyard.description.joint_interfaces import (
     POSITION_BANDWIDTH,
     VELOCITY_TIME,
@@ -111,7 +112,7 @@ def _spatial_momentum(inertia: NDArray[np.float64], velocity: NDArray[np.float64
     """Spatial momentum of a body with the engine's ten inertia numbers at a spatial velocity (angular, linear)."""
     xx, yy, zz, xy, xz, yz = inertia[:6]
     mass_moment, mass = inertia[6:9], inertia[9]
-    rotational_inertia = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
+    rotational_inertia = inertia_matrix((xx, yy, zz, xy, xz, yz))
     w, v = velocity[:3], velocity[3:]
     return np.concatenate([rotational_inertia @ w + np.cross(mass_moment, v), mass * v - np.cross(mass_moment, w)])
 

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from roboyard.compute import kernel
 from roboyard.description.model import Link
-from roboyard.physics.compiled_world import COLLISION_GROUP, VISUAL_AS_COLLISION_GROUP, CompiledWorld
+from roboyard.physics.compiled_world import RAY_VISIBLE_GROUPS, CompiledWorld
 from roboyard.sensors.ray_casting import BeamHits
 
 OPAQUE, GLASS, MIRROR = range(3)
@@ -27,7 +27,7 @@ GLASS_RETURN_COSINE = math.cos(math.radians(8.0))
 MAX_REFLECTIONS = 6
 """Largest number of mirrors and panes on the path of a beam."""
 _SURFACE_OFFSET = 1e-4  # a beam continues this far before or behind a surface [m]
-OPTICAL_GEOM_GROUPS = np.array([group in (VISUAL_AS_COLLISION_GROUP, COLLISION_GROUP) for group in range(6)], np.uint8)
+OPTICAL_GEOM_GROUPS = np.array([group in RAY_VISIBLE_GROUPS for group in range(6)], np.uint8)
 
 _word = types.intp
 _mj_ray = types.ExternalFunction(

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from roboyard.compute import expect_kernels, kernel
 from roboyard.geometry.arrays import Array
-from roboyard.physics.compiled_world import COLLISION_GROUP, VISUAL_AS_COLLISION_GROUP
+from roboyard.physics.compiled_world import RAY_VISIBLE_GROUPS
 from roboyard.physics.mujoco_memory import mujoco_ray_function
 from roboyard.physics.world import PhysicsWorld
 from roboyard.sensors.mesh_bvh import MeshBvh, Ray, cast_ray, make_mesh_bvh
@@ -428,7 +428,7 @@ class BeamGrid:
         """
         model, data, contacts = world.model, world.data, world.contacts
         index = world.addresses(robot).index
-        is_visible = np.isin(model.geom_group, (VISUAL_AS_COLLISION_GROUP, COLLISION_GROUP))
+        is_visible = np.isin(model.geom_group, RAY_VISIBLE_GROUPS)
         if body > 0:
             is_visible &= model.geom_bodyid != body
         is_visible[geoms_containing(model, data, data.site_xpos[site], contacts.geom_models, index)] = False

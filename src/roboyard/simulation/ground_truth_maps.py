@@ -17,7 +17,7 @@ from roboyard.description.model import World
 from roboyard.errors import ConfigError
 from roboyard.geometry.arrays import Array
 from roboyard.grids.floor_plan import FloorPlan
-from roboyard.physics.compiled_world import COLLISION_GROUP, SCOPE_SEPARATOR, VISUAL_AS_COLLISION_GROUP
+from roboyard.physics.compiled_world import RAY_VISIBLE_GROUPS, SCOPE_SEPARATOR
 from roboyard.rendering.geom_triangles import geom_colors, geom_triangles, moving_bodies
 from roboyard.rendering.ray_scene import VISIBLE_GROUPS
 
@@ -101,7 +101,7 @@ def _solid_geoms(model: mujoco.MjModel, include_moving: bool, excluded_models: t
     for geom in range(model.ngeom):
         is_static = moving_body_of[model.geom_bodyid[geom]] == 0
         is_plane = model.geom_type[geom] == mujoco.mjtGeom.mjGEOM_PLANE
-        is_visible_to_lidars = int(model.geom_group[geom]) in (COLLISION_GROUP, VISUAL_AS_COLLISION_GROUP)
+        is_visible_to_lidars = int(model.geom_group[geom]) in RAY_VISIBLE_GROUPS
         owner = model.geom(geom).name.split(SCOPE_SEPARATOR)[0]
         if is_visible_to_lidars and not is_plane and (is_static or include_moving) and owner not in excluded_models:
             geoms.append(geom)

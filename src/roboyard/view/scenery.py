@@ -10,7 +10,7 @@ import mujoco
 import numpy as np
 from numpy.typing import NDArray
 
-from roboyard.physics.compiled_world import SCOPE_SEPARATOR, VISUAL_AS_COLLISION_GROUP, VISUAL_GROUP
+from roboyard.physics.compiled_world import RENDERED_GROUPS, SCOPE_SEPARATOR
 from roboyard.rendering.geom_triangles import geom_colors, geom_triangles, moving_bodies
 from roboyard.view.wire import packed
 
@@ -81,7 +81,7 @@ def scenery_of(
     state = mujoco.MjData(model)
     mujoco.mj_kinematics(model, state)
     parts, geoms, used = _Parts(), [], {0}
-    shown = np.isin(model.geom_group, (VISUAL_AS_COLLISION_GROUP, VISUAL_GROUP)) & (colours[:, 3] > 0.0)
+    shown = np.isin(model.geom_group, RENDERED_GROUPS) & (colours[:, 3] > 0.0)
     for geom in np.flatnonzero(shown).tolist():
         body = int(carrier[model.geom_bodyid[geom]])
         axes = state.xmat[body].reshape(3, 3)

@@ -32,15 +32,7 @@ from roboyard.description.model import (
 )
 from roboyard.errors import DescriptionError
 from roboyard.geometry import SE3, polygons
-from roboyard.physics.compiled_world import (
-    COLLISION_BITS,
-    COLLISION_GROUP,
-    INVISIBLE_COLLISION_GROUP,
-    VISUAL_AS_COLLISION_GROUP,
-    VISUAL_CONTYPE,
-    VISUAL_GROUP,
-    scoped_name,
-)
+from roboyard.physics.compiled_world import COLLISION_BITS, VISUAL_CONTYPE, GeomGroup, scoped_name
 from roboyard.physics.compiler.assets import PLACEHOLDER_SIZE, MaterialStore, MeshStore, displayed_color
 from roboyard.physics.compiler.contact_properties import (
     AnisotropicFriction,
@@ -138,10 +130,10 @@ class GeomBuilder:
                 continue
             geom = self._add_geom(collision_name, shape, body, T_base_link @ collision.T_link_geom, is_visual=False)
             if shape.is_collidable:
-                geom.group = COLLISION_GROUP if shape.is_ray_visible else INVISIBLE_COLLISION_GROUP
+                geom.group = GeomGroup.COLLISION if shape.is_ray_visible else GeomGroup.INVISIBLE_COLLISION
                 geom.contype, geom.conaffinity = COLLISION_BITS, COLLISION_BITS
             else:
-                geom.group, geom.contype, geom.conaffinity = VISUAL_AS_COLLISION_GROUP, VISUAL_CONTYPE, 0
+                geom.group, geom.contype, geom.conaffinity = GeomGroup.VISUAL_AS_COLLISION, VISUAL_CONTYPE, 0
             geom.rgba = COLLISION_RGBA
             geom.friction, geom.condim, geom.priority = properties.friction, properties.condim, properties.priority
             if properties.solref is not None:
@@ -170,7 +162,7 @@ class GeomBuilder:
                 else bool(shape.mesh_asset) and self._has_flat_mesh(visual)
             )
             is_ray_visible = has_no_collision and not is_flat_shape  # rays need a mesh with a convex hull
-            geom.group = VISUAL_AS_COLLISION_GROUP if is_ray_visible else VISUAL_GROUP
+            geom.group = GeomGroup.VISUAL_AS_COLLISION if is_ray_visible else GeomGroup.VISUAL
             geom.contype, geom.conaffinity = (VISUAL_CONTYPE, 0) if is_ray_visible else (0, 0)
             geom.castshadow = visual.cast_shadows
             if shape.is_placeholder:

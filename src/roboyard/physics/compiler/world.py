@@ -16,6 +16,7 @@ import mujoco
 import numpy as np
 from numpy.typing import NDArray
 
+from roboyard.description.inertia import inertia_matrix
 from roboyard.description.model import Inertial, Joint, World
 from roboyard.errors import DescriptionError
 from roboyard.geometry import SE3
@@ -309,9 +310,8 @@ def _add_body(spec: mujoco.MjSpec, draft: _ModelDraft, node: LinkNode, warnings:
 
 
 def _set_inertia(body: mujoco.MjsBody, inertial: Inertial) -> None:
-    ixx, iyy, izz, ixy, ixz, iyz = inertial.inertia
     R_link_com = inertial.T_link_com.rotation_matrix()
-    tensor = R_link_com @ np.array([[ixx, ixy, ixz], [ixy, iyy, iyz], [ixz, iyz, izz]]) @ R_link_com.T
+    tensor = R_link_com @ inertia_matrix(inertial.inertia) @ R_link_com.T
     values, vectors, quat = np.zeros(3), np.zeros(9), np.zeros(4)
     mujoco.mju_eig3(values, vectors, quat, tensor.ravel())  # largest first
     # Rounding must not violate A + B = C of a flat body, which MuJoCo checks exactly.

@@ -26,6 +26,7 @@ from numpy.typing import NDArray
 
 from roboyard.compute import kernel
 from roboyard.compute.array_kernels import assign
+from roboyard.geometry.quaternion_kernels import dot, rotated_x_axis
 from roboyard.physics.kernels.grasps import is_gripped_by
 from roboyard.physics.mujoco_memory import (
     AREF,
@@ -133,12 +134,8 @@ def apply_contact_stiffness(engine: EngineAddresses, bodies: CompliantArrays, gr
             if contact_part == part and body_of[contact_geom] == body_of[other]:
                 n_contacts += 1
         normal, orientation = view_float64(contact + layout[FRAME], 3), orientations[part]
-        w, x, y, z = orientation[0], orientation[1], orientation[2], orientation[3]
-        forward_component = sign * (
-            normal[0] * (1.0 - 2.0 * (y * y + z * z))
-            + normal[1] * 2.0 * (x * y + w * z)
-            + normal[2] * 2.0 * (x * z - w * y)
-        )
+        forward = rotated_x_axis((orientation[0], orientation[1], orientation[2], orientation[3]))
+        forward_component = sign * dot((normal[0], normal[1], normal[2]), forward)
         spring = parts[part, STIFFNESS_FRONT if forward_component > 0.0 else STIFFNESS_REAR] / n_contacts
         if is_gripped_by(grasps, part, body_of[other]):
             spring = 0.0

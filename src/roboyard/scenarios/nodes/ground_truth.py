@@ -17,7 +17,7 @@ from roboyard.grids.height_map import HeightMap
 from roboyard.messages import msg
 from roboyard.messages.convert import grid_to_msg, transforms_to_msg
 from roboyard.messages.convert.grid_maps import heights_to_msg
-from roboyard.physics.compiled_world import COLLISION_GROUP
+from roboyard.physics.compiled_world import GeomGroup
 from roboyard.scenarios.ground_truth import ground_truth_map
 from roboyard.simulation import Simulation
 
@@ -133,7 +133,7 @@ def ground_truth_elevation(
     """
     model, data = simulation.world.model, simulation.world.data
     enabled_groups, groups = np.zeros(6, np.uint8), model.geom_group.copy()
-    enabled_groups[COLLISION_GROUP] = 1
+    enabled_groups[GeomGroup.COLLISION] = 1
     elevation = np.full(shape, np.nan)
     geom, direction = np.zeros(1, np.int32), np.array([0.0, 0.0, -1.0])
     try:
