@@ -56,12 +56,44 @@ class GeomOwner:
     anisotropic_friction: AnisotropicFriction | None = None
 
 
-@dataclass(slots=True)
-class GeomBuilder:
-    """Puts links' shapes into bodies, and remembers whose each geom is.
+@dataclass(frozen=True, slots=True)
+class GeomTarget:
+    """A link whose shapes become geoms, and the body that gets them.
 
     Attributes:
-        with_visuals: Also add what is only drawn; physics does without (each shape costs time at every step).
+        model_index: Number of the model in the geom tables.
+        model_name: Name of the model.
+        link: The link.
+        body: Body of the link; None for static links, whose shapes go to the bodies of `StaticBodyGrid`.
+        T_base_link: Pose of the link in the body, or in the world where there is no body.
+        is_static: Whether the link never moves: its meshes then collide as convex pieces instead of convex hulls.
+    """
+
+    model_index: int
+    model_name: str
+    link: Link
+    body: mujoco.MjsBody | None
+    T_base_link: SE3
+    is_static: bool
+
+    def geom_name(self, shape_name: str) -> str:
+        """Return the name of a geom of the link."""
+        return scoped_name(self.model_name, self.link.name, shape_name)
+
+
+@dataclass(slots=True)
+class GeomBuilder:
+    """Adds the shapes of links to bodies as geoms, and records which link each geom belongs to.
+
+    Attributes:
+        mesh_store: Meshes and height fields of the world.
+        material_store: Materials of the world.
+        static_bodies: Bodies of static shapes.
+        contact_time: Time constant of contacts [s].
+        with_visuals: Whether visuals of links with collision shapes are added; physics does without them, since each
+            shape takes time in every step.
+        warnings: Warnings are appended.
+        owners: Link and shape of each geom.
     """
 
     mesh_store: MeshStore
@@ -73,62 +105,37 @@ class GeomBuilder:
     owners: list[GeomOwner] = field(default_factory=list)
     _name_counts: dict[str, int] = field(default_factory=dict)
 
-    def add_link_geoms(
-        self,
-        model_index: int,
-        model_name: str,
-        link: Link,
-        body: mujoco.MjsBody | None,
-        T_base_link: SE3,
-        *,
-        is_static: bool,
-    ) -> None:
-        """Add all shapes of ``link``.
-
-        Args:
-            model_index: The model's number.
-            model_name: Its name.
-            link: The link.
-            body: Its own body; None for scenery, which goes to the cells.
-            T_base_link: Where the link is in the body, or in the world for static geometry.
-            is_static: It never moves: meshes are then taken apart instead of filled up.
-        """
+    def add_link_geoms(self, target: GeomTarget) -> None:
+        """Add all shapes of a link."""
+        link = target.link
         for collision in link.collisions:
             if collision.surface.collide:
-                self._add_collision(model_index, model_name, link, collision, body, T_base_link, is_static)
+                self._add_collision(target, collision)
         has_no_collision = not any(collision.surface.collide for collision in link.collisions)
         for visual in link.visuals if self.with_visuals or has_no_collision else ():
-            self._add_visual(model_index, model_name, link, visual, body, T_base_link, is_static, has_no_collision)
+            self._add_visual(target, visual, has_no_collision=has_no_collision)
 
-    def _add_collision(
-        self,
-        model_index: int,
-        model_name: str,
-        link: Link,
-        collision: Collision,
-        body: mujoco.MjsBody | None,
-        T_base_link: SE3,
-        is_static: bool,
-    ) -> None:
-        collision_name = scoped_name(model_name, link.name, collision.name)
+    def _add_collision(self, target: GeomTarget, collision: Collision) -> None:
+        collision_name = target.geom_name(collision.name)
+        T_base_geom = target.T_base_link @ collision.T_link_geom
         properties = make_contact_properties(collision.surface, self.contact_time)
         if is_anisotropic(collision.surface) and collision.surface.friction_direction is None:
             self.warnings.append(
                 f"{collision_name}: friction differs along two directions, but there is no <fdir1>: their "
                 "geometric mean is used"
             )
-        anisotropic_friction = read_anisotropic_friction(collision.surface, T_base_link @ collision.T_link_geom)
+        anisotropic_friction = read_anisotropic_friction(collision.surface, T_base_geom)
         for shape in make_geom_shapes(
             collision.geometry,
             self.mesh_store,
             is_collision=True,
-            is_static=is_static,
+            is_static=target.is_static,
             warnings=self.warnings,
             location=collision_name,
         ):
             if self.with_visuals and not shape.is_collidable:
                 continue
-            geom = self._add_geom(collision_name, shape, body, T_base_link @ collision.T_link_geom, is_visual=False)
+            geom = self._add_geom(collision_name, shape, target.body, T_base_geom, is_visual=False)
             if shape.is_collidable:
                 geom.group = GeomGroup.COLLISION if shape.is_ray_visible else GeomGroup.INVISIBLE_COLLISION
                 geom.contype, geom.conaffinity = COLLISION_BITS, COLLISION_BITS
@@ -138,24 +145,16 @@ class GeomBuilder:
             geom.friction, geom.condim, geom.priority = properties.friction, properties.condim, properties.priority
             if properties.solref is not None:
                 geom.solref = properties.solref
-            self.owners.append(GeomOwner(geom.name, model_index, link.name, collision.name, anisotropic_friction))
-
-    def _add_visual(
-        self,
-        model_index: int,
-        model_name: str,
-        link: Link,
-        visual: Visual,
-        body: mujoco.MjsBody | None,
-        T_base_link: SE3,
-        is_static: bool,
-        has_no_collision: bool,
-    ) -> None:
-        visual_name = scoped_name(model_name, link.name, f"visual {visual.name}")
-        for shape in self._make_visual_shapes(visual, is_static, visual_name):
-            geom = self._add_geom(
-                visual_name, shape, body, T_base_link @ visual.T_link_geom, is_visual=not has_no_collision
+            self.owners.append(
+                GeomOwner(geom.name, target.model_index, target.link.name, collision.name, anisotropic_friction)
             )
+
+    def _add_visual(self, target: GeomTarget, visual: Visual, *, has_no_collision: bool) -> None:
+        owner_name = f"visual {visual.name}"
+        visual_name = target.geom_name(owner_name)
+        T_base_geom = target.T_base_link @ visual.T_link_geom
+        for shape in self._make_visual_shapes(visual, target.is_static, visual_name):
+            geom = self._add_geom(visual_name, shape, target.body, T_base_geom, is_visual=not has_no_collision)
             is_flat_shape = (
                 is_flat(shape.textured_mesh.vertices)
                 if shape.textured_mesh
@@ -180,7 +179,7 @@ class GeomBuilder:
                     geom.material = self.material_store.add_material(
                         material, textured_mesh.pixels if textured_mesh and uses_mesh_texture else None
                     )
-            self.owners.append(GeomOwner(geom.name, model_index, link.name, f"visual {visual.name}"))
+            self.owners.append(GeomOwner(geom.name, target.model_index, target.link.name, owner_name))
 
     def _make_visual_shapes(self, visual: Visual, is_static: bool, location: str) -> list[GeomShape]:
         """Make the shapes of a visual; for rendering a mesh is split by its materials."""

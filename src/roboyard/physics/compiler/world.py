@@ -38,7 +38,7 @@ from roboyard.physics.compiler.contact_properties import (
     make_anisotropy_table,
     use_exact_contact_inertia,
 )
-from roboyard.physics.compiler.geoms import GeomBuilder, StaticBodyGrid
+from roboyard.physics.compiler.geoms import GeomBuilder, GeomTarget, StaticBodyGrid
 from roboyard.physics.compiler.ground import declares_ground, find_ground_geoms
 from roboyard.physics.compiler.loop_joints import (
     CONNECT_TYPES,
@@ -146,7 +146,7 @@ def _add_model(
         link = node.link
         if link.name in moving_links:
             body = _add_body(spec, draft, node, warnings)
-            geom_builder.add_link_geoms(index, entry.name, link, body, SE3.identity(), is_static=False)
+            target = GeomTarget(index, entry.name, link, body, SE3.identity(), is_static=False)
         else:
             T_parent = entry.T_world_model if node.parent is None else draft.static_poses[node.parent]
             T = draft.static_poses[link.name] = T_parent @ node.T_parent_link
@@ -156,9 +156,10 @@ def _add_model(
                     name=scoped_name(entry.name, link.name), pos=T.translation, quat=T.rotation
                 )
                 draft.fixed_links.append(link.name)
-                geom_builder.add_link_geoms(index, entry.name, link, fixed_body, SE3.identity(), is_static=True)
+                target = GeomTarget(index, entry.name, link, fixed_body, SE3.identity(), is_static=True)
             else:
-                geom_builder.add_link_geoms(index, entry.name, link, None, T, is_static=True)
+                target = GeomTarget(index, entry.name, link, None, T, is_static=True)
+        geom_builder.add_link_geoms(target)
     fixed_joints = {joint.name for joint in entry.model.joints if not draft.scalar_joints.get(joint.name)}
     for joint in entry.model.joints:
         add_couplings(spec, joint, draft.scalar_joints.get(joint.name, []), entry.name, fixed_joints=fixed_joints)
