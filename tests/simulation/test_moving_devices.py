@@ -57,7 +57,9 @@ def test_parcel_reaches_belt_speed_and_falls_off_the_end() -> None:
         harness.run_for(0.5)
         assert sim.ground_truth("parcel").linear_velocity[0] == pytest.approx(0.5, rel=0.01)
         harness.run_for(1.0)
-        assert sim.ground_truth("parcel").T_world_base.x == pytest.approx(-0.8 + 0.5 * 1.5, abs=0.06)  # less what it slipped
+        assert sim.ground_truth("parcel").T_world_base.x == pytest.approx(
+            -0.8 + 0.5 * 1.5, abs=0.06
+        )  # the parcel slips at first
         node.set_command(0.0)
         harness.run_for(1.0)
         assert np.abs(sim.ground_truth("parcel").linear_velocity).max() < 1e-3
@@ -81,7 +83,7 @@ def test_doors_open_and_close_at_their_speed(name: str, seconds: float) -> None:
         harness.publish(f"/{name}/command", msg.Float64(data=0.25))
         harness.run_for(seconds + 1.0)
         assert state.data[-1] == pytest.approx(0.25, abs=0.01)
-        for value in (math.nan, -5.0):  # neither a number, nor farther closed than closed
+        for value in (math.nan, -5.0):  # not a number, and below the bound
             harness.publish(f"/{name}/command", msg.Float64(data=value))
             harness.run_for(1.5 * seconds)
             assert state.data[-1] == pytest.approx(0.0, abs=0.01)
@@ -93,10 +95,10 @@ def test_swing_door_leaf_rotates_on_its_hinge() -> None:
         sim, node = harness.simulation, harness.device
         sim.add(
             free_box("crate", (0.3, 0.3, 0.3), 2.0, mu=0.3), "crate", make_pose(-0.3, -0.3, 0.15)
-        )  # behind: not in the way
+        )  # behind the door
         sim.add(
             free_box("other", (0.2, 0.2, 0.2), 1.0, mu=0.3), "other", make_pose(0.3, 0.1, 0.1)
-        )  # where the leaf passes
+        )  # in the path of the door leaf
         harness.run_for(4.0)
         assert sim.ground_truth("crate").T_world_base.distance(make_pose(-0.3, -0.3, 0.15)) < 0.01
         assert sim.ground_truth("other").T_world_base.distance(make_pose(0.3, 0.1, 0.1)) > 0.05
@@ -128,7 +130,7 @@ def test_object_slides_off_turntable_at_omega2_r_equal_mu_g(radius: float) -> No
     rate, step = 0.0, 0.002
     initial_distance = None
     for _ in range(6000):
-        rate += 0.4 * step  # slowly: its angular acceleration takes a hundredth of the friction
+        rate += 0.4 * step  # slow: the tangential acceleration uses a hundredth of the friction
         table.write(JointCommand("velocity", ("axle",), np.array([rate])))
         sim.step(1)
         pose = sim.ground_truth("coin").T_world_base
@@ -156,7 +158,7 @@ MODEL = """<sdf version="1.10"><model name="m"><static>true</static><link name="
         ("roboyard::Conveyor", "<link>belt</link><speed>nan</speed>", "a number from"),
         ("roboyard::Conveyor", "<link>belt</link><direction>0 0 0</direction>", "not all zero"),
         ("roboyard::Conveyor", "<link>belt</link><direction>1 0</direction>", "three numbers"),
-        ("roboyard::Door", "<joint>hinge</joint>", "none is there"),
+        ("roboyard::Door", "<joint>hinge</joint>", "the model has no joints"),
     ],
 )
 def test_invalid_device_plugins_are_refused(name: str, elements: str, message: str) -> None:

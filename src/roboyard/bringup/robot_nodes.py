@@ -14,6 +14,7 @@ from roboyard.bringup.catalog import resolve_node_class
 from roboyard.bringup.joint_groups import RobotJoints
 from roboyard.bringup.robot_config import RobotPackage
 from roboyard.bus import Bus, Node
+from roboyard.bus.names import frame_prefix
 from roboyard.config import did_you_mean
 from roboyard.config.registry import Registry
 from roboyard.description import Model
@@ -182,7 +183,7 @@ class RobotBringup(ABC):
     @property
     def frame_prefix(self) -> str:
         """Prefix of its frame ids: "" in the root namespace, else "name/"."""
-        return f"{self.namespace.strip('/')}/" if self.namespace else ""
+        return frame_prefix(self.namespace)
 
     def start_nodes(self, *names: str) -> Self:
         """Start nodes that the robot's package offers; nodes that run already stay unchanged.

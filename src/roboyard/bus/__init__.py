@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from roboyard.bus.external_inputs import ExternalInput
     from roboyard.bus.graph import Graph, graph
     from roboyard.bus.message_filter import DroppedMessage, DropReason, MessageFilter
-    from roboyard.bus.node import Node
+    from roboyard.bus.node import STATE_RATE, Node
     from roboyard.bus.parameters import ConfigT, resource
     from roboyard.bus.services import Future
     from roboyard.bus.topics import Publisher, Subscription, Topic
@@ -24,6 +24,7 @@ __all__ = [
     "LAST",
     "LATE",
     "SENSOR",
+    "STATE_RATE",
     "TIMER",
     "ActionClient",
     "ActionServer",
@@ -60,7 +61,7 @@ __getattr__, __dir__ = lazy_exports(__name__, {
     "external_inputs": ("ExternalInput",),
     "graph": ("Graph", "graph"),
     "message_filter": ("DropReason", "DroppedMessage", "MessageFilter"),
-    "node": ("Node",),
+    "node": ("STATE_RATE", "Node"),
     "parameters": ("ConfigT", "resource"),
     "services": ("Future",),
     "topics": ("Publisher", "Subscription", "Topic"),

@@ -52,6 +52,12 @@ def normalize_namespace(namespace: str) -> str:
     return f"/{stripped}" if stripped else ""
 
 
+def frame_prefix(namespace: str) -> str:
+    """Return the prefix of a namespace's frames: ``""`` for the root, else ``a/b/``."""
+    stripped = namespace.strip("/")
+    return f"{stripped}/" if stripped else ""
+
+
 def check_node_name(name: str) -> str:
     """Return `name` if it is a valid node name.
 

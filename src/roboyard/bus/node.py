@@ -25,6 +25,8 @@ from roboyard.messages.convert import transforms_to_msg
 _GET_RESULT = endpoint("", "get_result")
 """Action service that clients call again after a snapshot was loaded, to request the results of their goals."""
 
+STATE_RATE = 10.0
+"""Rate at which nodes publish a state that does not change, for late subscribers [Hz]."""
 HealthLevel = Literal["ok", "warn", "error", "stale"]
 HEALTH_LEVELS: dict[HealthLevel, int] = {"ok": 0, "warn": 1, "error": 2, "stale": 3}
 """Health levels with the numbers of diagnostic_msgs/DiagnosticStatus."""

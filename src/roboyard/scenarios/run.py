@@ -262,7 +262,7 @@ class Run:
     def add_device(
         self, model: str | Path | Model, name: str, pose: PoseLike = (0.0, 0.0, 0.0), initial_command: float = 0.0
     ) -> Node:
-        """Put furniture that moves into the world: a conveyor belt, a door, a turntable.
+        """Put a moving device into the world: a conveyor belt, a door or a turntable.
 
         Args:
             model: Its name (``conveyor``, ``door``, ``sliding_door``, ``turntable``), a path to a file with such a

@@ -1,4 +1,4 @@
-"""Moving devices (conveyor belts, doors, turntables): what a model's plugin describes, and the ramp of the set-point.
+"""Moving devices (conveyor belts, doors, turntables): the parameters in a model's plugin, and the set-point's ramp.
 
 ```xml
 <plugin filename="roboyard-furniture" name="roboyard::Conveyor">
@@ -28,22 +28,22 @@ _DEVICE_KINDS: dict[str, DeviceKind] = {
 }  # fmt: skip
 PLUGIN_FILENAME = "roboyard-furniture"
 MAX_COMMAND = 100.0
-"""Bound of speeds and accelerations [m/s or rad/s, m/s² or rad/s²]."""
+"""Highest speed and acceleration of a device [m/s or rad/s, m/s² or rad/s²]."""
 
 
 @dataclass(frozen=True, slots=True)
 class MovingDevice:
-    """What moves, and how.
+    """Parameters of a moving device.
 
     Attributes:
-        kind: A conveyor's command is the belt's speed [m/s], a turntable's its rate [rad/s], a door's how far it is
-            open, from 0 to 1.
+        kind: A conveyor's command is the belt's speed [m/s], a turntable's its angular velocity [rad/s], a door's its
+            opening as a fraction from 0 to 1.
         element: Name of the belt's link, or of the joint.
-        direction: In which the belt carries, in its link's frame; length 1.
+        direction: Unit vector in which the belt carries, in the link's frame.
         on_command: The command that "on" or "open" means.
-        max_command_rate: Bound of the command's change [1/s of its unit].
-        closed_position: The closed door's joint position [rad or m].
-        open_position: The open one's.
+        max_command_rate: Highest rate of change of the set-point [unit of the command per second].
+        closed_position: Joint position of the closed door [rad or m].
+        open_position: Joint position of the open door [rad or m].
     """
 
     kind: DeviceKind
@@ -56,7 +56,7 @@ class MovingDevice:
 
     @property
     def min_command(self) -> float:
-        """The least command."""
+        """The smallest command."""
         return 0.0 if self.kind == "door" else -MAX_COMMAND
 
     @property
@@ -65,34 +65,35 @@ class MovingDevice:
         return 1.0 if self.kind == "door" else MAX_COMMAND
 
     def clamp(self, command: float) -> float:
-        """The command within its bounds; one that is no number is 0."""
+        """Return the command limited to its bounds; 0 if it is not finite."""
         return min(max(command, self.min_command), self.max_command) if math.isfinite(command) else 0.0
 
     def ramp(self, setpoint: float, command: float, seconds: float) -> float:
-        """The set-point ``seconds`` after it was ``setpoint``, on its way to ``command``."""
+        """Return the set-point ``seconds`` [s] after it was ``setpoint``, moved towards ``command``."""
         step = self.max_command_rate * seconds
         return setpoint + min(max(command - setpoint, -step), step)
 
     def position(self, opening: float) -> float:
-        """Joint position of a door that is so far open [rad or m]."""
+        """Return the joint position of a door with this opening [rad or m]."""
         return self.closed_position + opening * (self.open_position - self.closed_position)
 
     def opening(self, position: float) -> float:
-        """How far a door with this joint position is open."""
+        """Return the opening of a door with this joint position."""
         return (position - self.closed_position) / (self.open_position - self.closed_position)
 
 
 def read_moving_device(model: Model) -> MovingDevice | None:
-    """What of ``model`` moves by itself; None if nothing does.
+    """Read the moving device that ``model`` describes; None if it has no such plugin.
 
     Raises:
-        DescriptionError: its plugin names a link or joint that is not there, or a number is none; says where.
+        DescriptionError: The model has several such plugins, or the plugin names an unknown device, link or joint, or
+            has an invalid number; the error has the location.
     """
     plugins = [plugin for plugin in model.plugins if plugin.filename == PLUGIN_FILENAME]
     if not plugins:
         return None
     if len(plugins) > 1:
-        raise DescriptionError(f"model {model.name} has {len(plugins)} plugins {PLUGIN_FILENAME}", valid="one")
+        raise DescriptionError(f"model {model.name} has {len(plugins)} plugins {PLUGIN_FILENAME}", valid="one plugin")
     return _read_plugin(plugins[0], model)
 
 
@@ -102,16 +103,17 @@ def _read_plugin(plugin: Plugin, model: Model) -> MovingDevice:
     kind = _DEVICE_KINDS.get(plugin.name)
     if kind is None:
         raise DescriptionError(
-            f"furniture {plugin.name!r}", location=location, valid=f"one of: {', '.join(_DEVICE_KINDS)}"
+            f"unknown device {plugin.name!r}", location=location, valid=f"one of: {', '.join(_DEVICE_KINDS)}"
         )
     tag = "link" if kind == "conveyor" else "joint"
     element_names = [item.name for item in (model.links if kind == "conveyor" else model.joints)]
     element_name = _child_text(element, tag)
     if element_name not in element_names:
+        names = ", ".join(element_names)
         raise DescriptionError(
             f"<{tag}> of {plugin.name} is {element_name!r}",
             location=location,
-            valid=f"one of: {', '.join(element_names) or 'none is there'}",
+            valid=f"one of: {names}" if names else f"the model has no {tag}s",
         )
     speed = _read_number(element, "speed", 0.5, location, low=1e-6)
     if kind == "door":
@@ -121,7 +123,7 @@ def _read_plugin(plugin: Plugin, model: Model) -> MovingDevice:
         )
         if closed_position == open_position:
             raise DescriptionError(
-                f"<closed> and <open> are both {closed_position:g}", location=location, valid="two positions"
+                f"<closed> and <open> are both {closed_position:g}", location=location, valid="two different positions"
             )
         return MovingDevice(
             kind,

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from roboyard.bus.names import frame_prefix
 from roboyard.geometry import SE3
 from roboyard.scenarios import Run
 from roboyard.view.drawings import Drawing
@@ -46,8 +47,7 @@ class Feet:
         if name not in self._tips:
             walker = robot.resources().get("legs")
             legs = walker.legs if isinstance(walker, Walker) else ()
-            prefix = f"{robot.namespace.strip('/')}/" if robot.namespace else ""
-            self._tips[name] = {leg.name: f"{prefix}{leg.chain.tip}" for leg in legs}
+            self._tips[name] = {leg.name: f"{frame_prefix(robot.namespace)}{leg.chain.tip}" for leg in legs}
         tips = self._tips[name]
         known = [index for index, leg in enumerate(message.legs) if leg in tips]
         feet = [places.place(tips[message.legs[index]], body).translation for index in known]

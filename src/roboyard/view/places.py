@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+from roboyard.bus.names import frame_prefix
 from roboyard.bus.transforms import TransformBuffer, TransformError
 from roboyard.geometry import SE3
 from roboyard.simulation import Simulation
@@ -34,7 +35,7 @@ def links_of(simulation: Simulation) -> dict[str, Link]:
     for name, handle in simulation.models.items():
         if not handle.is_robot:
             continue
-        prefix = f"{handle.namespace.strip('/')}/" if handle.namespace.strip("/") else ""
+        prefix = frame_prefix(handle.namespace)
         for link, place in simulation.world.addresses(name).links.items():
             found.setdefault(prefix + link, (place.body, place.T_body_link))
     return found

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from roboyard.bus import Node, resource
+from roboyard.bus import STATE_RATE, Node, resource
 from roboyard.config import Config, parameter
 from roboyard.control import JointBounds, JointRates, Trajectory
 from roboyard.control.nodes.trajectory_messages import read_trajectory
@@ -30,8 +30,6 @@ from roboyard.safety.nearness import BodyCapsules
 from roboyard.safety.person_guard import GuardConfig, Mode, Motion, PersonGuard, Verdict
 from roboyard.safety.separation import SeparationRules
 
-_TOLD = 10.0
-"""How often the state is told while nothing changes [Hz]."""
 _NEVER = -(10**18)
 _LASTS_NS = 200_000_000
 """What is wanted by hand, and the switch of who guides, hold so long without another word [ns]."""
@@ -340,7 +338,7 @@ class PersonGuardNode(Node[PersonGuardNodeConfig]):
         self.report_health(level, f"{text}: {verdict.reason}" if verdict.reason else text, mode=self.config.mode)  # type: ignore[arg-type]
         if changed and verdict.stopped:
             self.log.warn(f"protective stop: {verdict.reason}", throttle=1.0)
-        if not changed and self.now_ns - self._told_ns < 1e9 / _TOLD - 1:
+        if not changed and self.now_ns - self._told_ns < 1e9 / STATE_RATE - 1:
             return
         self._told_ns = self.now_ns
         rules = self.config.rules

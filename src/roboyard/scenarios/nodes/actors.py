@@ -551,7 +551,7 @@ class BeltFeederNode(Node[BeltFeederNodeConfig]):
         if self.config.belt not in self._belts:
             parameter_location, available_belts = (
                 f"{self.full_name}, parameter 'belt'",
-                ", ".join(self._belts) or "none: add one to furniture",
+                ", ".join(self._belts) or "none (add a conveyor to devices)",
             )
             raise ConfigError(
                 f"{self.config.belt!r} is no belt of this run", location=parameter_location, valid=available_belts

@@ -6,29 +6,30 @@ from typing import Any
 
 import numpy as np
 
-from roboyard.bus import Node, resource
+from roboyard.bus import STATE_RATE, Node, resource
 from roboyard.config import Config, parameter
 from roboyard.hardware import JointCommand
 from roboyard.messages import msg, service_type
 from roboyard.simulation.moving_devices import MovingDevice
 from roboyard.simulation.simulation import Simulation
 
-_SETPOINT_RATE, _STATE_RATE = 50.0, 10.0
-"""How often the set-point moves on, and how often it is told [Hz]."""
+_SETPOINT_RATE = 50.0
+"""Rate at which the set-point moves towards the command [Hz]."""
 
 
 class DeviceNodeConfig(Config):
-    """Configuration of `FurnitureNode`."""
+    """Configuration of `DeviceNode`."""
 
     model: str = parameter("", doc="name of the model")
     initial_command: float = parameter(0.0, doc="command at the start")
 
 
 class DeviceNode(Node[DeviceNodeConfig]):
-    """Moves one device.
+    """Moves one device: its set-point follows the command with limited acceleration or speed.
 
-    in: <name>/command (std_msgs/Float64): a belt's speed [m/s], a turntable's rate [rad/s], how open a door is (0-1)
-    out: <name>/state, what it really is at present, likewise
+    in: <name>/command (std_msgs/Float64): a belt's speed [m/s], a turntable's angular velocity [rad/s], a door's
+    opening (0-1)
+    out: <name>/state (std_msgs/Float64): the true value of the same quantity
     services: <name>/on (std_srvs/SetBool): run or open, stop or close
     """
 
@@ -38,7 +39,7 @@ class DeviceNode(Node[DeviceNodeConfig]):
     device: MovingDevice = resource(MovingDevice)
 
     def setup(self) -> None:
-        """Start with the initial command."""
+        """Subscribe to commands, offer the service, and start the timers."""
         self.command = self.device.clamp(self.config.initial_command)
         self.setpoint = 0.0
         topic_prefix = f"/{self.name}"
@@ -46,10 +47,10 @@ class DeviceNode(Node[DeviceNodeConfig]):
         self.service(f"{topic_prefix}/on", service_type("std_srvs/srv/SetBool"), self._on_switch)
         self._state = self.publisher(f"{topic_prefix}/state", msg.Float64)
         self.timer(rate=_SETPOINT_RATE, callback=self._update_setpoint, immediate=True)
-        self.timer(rate=_STATE_RATE, callback=self._publish_state)
+        self.timer(rate=STATE_RATE, callback=self._publish_state)
 
     def set_command(self, command: float) -> None:
-        """Move to a command, as fast as the device allows."""
+        """Set the command that the set-point follows; it is limited to the bounds of the device."""
         self.command = self.device.clamp(command)
 
     def _on_switch(self, request: Any) -> Any:

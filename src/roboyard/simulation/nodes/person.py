@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from roboyard.bus import GoalHandle, Node, resource
+from roboyard.bus import STATE_RATE, GoalHandle, Node, resource
 from roboyard.compute import expect_kernels
 from roboyard.config import Config, parameter
 from roboyard.errors import RoboyardError
@@ -154,10 +154,6 @@ class HandTasks:
         self._hands.load_state(saved["hands"])
 
 
-_STATE_RATE = 10.0
-"""Rate of the state while it does not change [Hz]."""
-
-
 class PersonNodeConfig(Config):
     """Configuration of `PersonNode`."""
 
@@ -232,7 +228,7 @@ class PersonNode(Node[PersonNodeConfig]):
             )
         self._publish_state()
         self.timer(rate=self.config.rate, callback=self._step, immediate=True)
-        self.timer(rate=_STATE_RATE, callback=self._publish_state)
+        self.timer(rate=STATE_RATE, callback=self._publish_state)
         if self.config.body_publish_rate > 0.0:
             self.timer(rate=self.config.body_publish_rate, callback=self._publish_body)
 

@@ -6,13 +6,14 @@ latency.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
 from roboyard.bus import SENSOR, Publisher
 from roboyard.bus.executor import DELIVERY
+from roboyard.bus.names import frame_prefix, normalize_namespace, resolve
 from roboyard.bus.offload import run_timed
 from roboyard.description.sensors import camera_topics
 from roboyard.messages import deserialize, msg, serialize
@@ -36,102 +37,157 @@ if TYPE_CHECKING:
     from roboyard.bus.executor import ScheduledEvent, Timer
 
 
+Payload = TypeVar("Payload")
+SavedPublication = tuple[int, int, str, Any]
+"""Position in the executor's queue, due time [ns], name of the fault that delays it, payload as plain data."""
 MIN_SENSOR_PERIOD_NS = 10_000_000
 """Period of sensors whose description asks for "as fast as possible" [ns]."""
 _MAX_FIXED_ROBOT_RATE = 10.0
-"""How often it is told at most where a robot is that is bolted down [Hz]."""
+"""Highest rate of the ground truth of a robot that is fixed to the world [Hz]."""
 
 
 @dataclass(slots=True)
-class _PendingReading:
-    """A reading or message that is published later.
+class _DelayedPublication(Generic[Payload]):
+    """One publication that is due later.
 
     Attributes:
-        due_ns: When [ns].
-        delayed_by: Name of the fault that holds a reading back; "": it is a message that the sensor's latency holds.
-        payload: The reading, or the message.
-        event: The arrival, as the executor knows it.
+        due_ns: Time at which it is due [ns].
+        delayed_by: Name of the fault that delays it; "": the sensor's latency does.
+        payload: What is published.
+        event: The executor's event at that time.
     """
 
     due_ns: int
     delayed_by: str
-    payload: Any
+    payload: Payload
     event: ScheduledEvent
 
 
+class DelayedPublications(Generic[Payload]):
+    """Publications of one sensor that are delayed by the sensor's latency or by a fault.
+
+    The node that owns them saves and restores them with `save_state` and `schedule`, in the executor's order.
+
+    Args:
+        node: Its executor calls back.
+        on_due: Called when a publication is due, with the payload and the name of the fault that delayed it, or "".
+    """
+
+    def __init__(self, node: Node, on_due: Callable[[Payload, str], None]) -> None:
+        self._node, self._on_due = node, on_due
+        self._delayed: dict[int, _DelayedPublication[Payload]] = {}
+        self._last_number = 0
+
+    def schedule(self, due_ns: int, delayed_by: str, payload: Payload) -> None:
+        """Schedule a publication.
+
+        Args:
+            due_ns: Time at which it is due [ns].
+            delayed_by: Name of the fault that delays it; "": the sensor's latency does.
+            payload: What is published.
+        """
+        self._last_number += 1
+        number, delay_ns = self._last_number, due_ns - self._node.now_ns
+        event = self._node.call_after(
+            delay_ns * 1e-9, lambda: self._publish(number), restored_by_node=True, priority=DELIVERY
+        )
+        self._delayed[number] = _DelayedPublication(due_ns, delayed_by, payload, event)
+
+    def schedule_after(self, delay_ns: int, delayed_by: str, payload: Payload) -> None:
+        """Schedule a publication ``delay_ns`` [ns] after the present time (see `schedule`)."""
+        self.schedule(self._node.now_ns + delay_ns, delayed_by, payload)
+
+    def _publish(self, number: int) -> None:
+        item = self._delayed.pop(number)
+        self._on_due(item.payload, item.delayed_by)
+
+    def cancel(self) -> list[Payload]:
+        """Cancel all publications, and return what is not published."""
+        payloads = [item.payload for item in self._delayed.values()]
+        for item in self._delayed.values():
+            item.event.cancel()
+        self._delayed.clear()
+        return payloads
+
+    def save_state(
+        self, sequence: Mapping[ScheduledEvent | None, int], to_plain: Callable[[Payload, str], Any]
+    ) -> list[SavedPublication]:
+        """Return the delayed publications as plain data.
+
+        Args:
+            sequence: Positions of all events in the executor's queue.
+            to_plain: Converts a payload, given the name of the fault that delays it, to plain data.
+
+        Returns:
+            Of each publication: position in the executor's queue, due time [ns], name of the fault that delays it,
+            and its payload as plain data.
+        """
+        return [
+            (sequence[item.event], item.due_ns, item.delayed_by, to_plain(item.payload, item.delayed_by))
+            for item in self._delayed.values()
+        ]
+
+
 class SensorPublisher:
-    """Publishes what one sensor measures: at once or after its latency, and not while it has an outage or is silent."""
+    """Publishes the readings of one sensor: immediately or after its latency, except during outages and by faults.
+
+    Args:
+        node: Owner of the publisher.
+        faults: Faults that change, delay or drop readings.
+        sensor: The sensor.
+        convert: Converts a reading to a message.
+        publisher: Publishes the message.
+    """
 
     def __init__(
         self, node: Node, faults: FaultManager, sensor: SimulatedSensor[Any], convert: Converter, publisher: Publisher
     ) -> None:
         self._faults = faults
-        self._node, self._sensor, self._convert, self._publisher = node, sensor, convert, publisher
+        self._sensor, self._convert, self._publisher = sensor, convert, publisher
         self._latency_ns = round(sensor.sensor.latency * 1e9)
-        self._pending: dict[int, _PendingReading] = {}
-        self._last_number = 0
+        # A fault delays a reading, the sensor's latency delays a message.
+        self._delayed: DelayedPublications[Any] = DelayedPublications(node, self._on_due)
 
     def sample(self) -> None:
-        """Measure now."""
+        """Read the sensor, and publish the reading unless the sensor has an outage."""
         reading = self._sensor.read()
         if not self._sensor.has_outage():
             self._publish_or_delay(reading, "")
 
     def _publish_or_delay(self, reading: Any, after_fault: str) -> None:
-        """Publish a reading, or schedule it: the faults behind ``after_fault`` still act on it."""
+        """Apply the faults behind ``after_fault`` to a reading, and publish or schedule the result."""
         faulted = self._faults.apply_faults(self._sensor, reading, after_fault)
         if faulted is None:
             return
         if faulted.delayed_by:
-            self.schedule(self._node.now_ns + faulted.delay_ns, faulted.delayed_by, faulted.reading)
+            self._delayed.schedule_after(faulted.delay_ns, faulted.delayed_by, faulted.reading)
             return
         message = self._convert(faulted.reading)
         if self._latency_ns:
-            self.schedule(self._node.now_ns + self._latency_ns, "", message)
+            self._delayed.schedule_after(self._latency_ns, "", message)
         else:
             self._publisher.publish(message)
 
-    def schedule(self, due_ns: int, delayed_by: str, payload: Any) -> None:
-        """Let something arrive at ``due_ns`` [ns]: a message, or a reading that a fault holds back."""
-        self._last_number += 1
-        number, delay_ns = self._last_number, due_ns - self._node.now_ns
-        event = self._node.call_after(
-            delay_ns * 1e-9, lambda: self._on_due(number), restored_by_node=True, priority=DELIVERY
-        )
-        self._pending[number] = _PendingReading(due_ns, delayed_by, payload, event)
-
-    def _on_due(self, number: int) -> None:
-        item = self._pending.pop(number)
-        if item.delayed_by:
-            self._publish_or_delay(item.payload, item.delayed_by)
+    def _on_due(self, payload: Any, delayed_by: str) -> None:
+        if delayed_by:
+            self._publish_or_delay(payload, delayed_by)
         else:
-            self._publisher.publish(item.payload)
+            self._publisher.publish(payload)
 
     def close(self) -> None:
-        """What is on its way does not arrive."""
-        for item in self._pending.values():
-            item.event.cancel()
-        self._pending.clear()
+        """Cancel all delayed publications."""
+        self._delayed.cancel()
 
-    def save_state(self, sequence: Mapping[ScheduledEvent | None, int]) -> list[tuple[int, int, str, Any]]:
-        """What is on its way: its place in the executor's queue, due time [ns], the fault that holds it, and itself.
-
-        Messages are CDR bytes.
-        """
-        return [
-            (
-                sequence[item.event],
-                item.due_ns,
-                item.delayed_by,
-                item.payload if item.delayed_by else serialize(item.payload),
-            )
-            for item in self._pending.values()
-        ]
+    def save_state(self, sequence: Mapping[ScheduledEvent | None, int]) -> list[SavedPublication]:
+        """Return the delayed publications (see `DelayedPublications.save_state`); messages become CDR bytes."""
+        return self._delayed.save_state(
+            sequence, lambda payload, delayed_by: payload if delayed_by else serialize(payload)
+        )
 
     def load_state(self, due_ns: int, delayed_by: str, payload: Any) -> None:
-        """Expect again what ``save`` gave; all outlets' together in their order, once this one was closed."""
+        """Schedule one saved publication; the node restores those of all sensors in the executor's order."""
         type_name = self._publisher.topic.type_name
-        self.schedule(due_ns, delayed_by, payload if delayed_by else deserialize(payload, type_name))
+        self._delayed.schedule(due_ns, delayed_by, payload if delayed_by else deserialize(payload, type_name))
 
 
 class ModelPublishers:
@@ -147,7 +203,7 @@ class ModelPublishers:
     ) -> None:
         self._record_ns = round(1e9 / camera_record_rate) if camera_record_rate > 0.0 else 0
         self._node, self._simulation, self._handle = node, simulation, handle
-        self._frame_prefix = f"{handle.namespace.strip('/')}/" if handle.namespace.strip("/") else ""
+        self._frame_prefix = frame_prefix(handle.namespace)
         self._endpoints: list[Publisher | Timer] = []
         self.sensors: dict[str, SensorPublisher | CameraPublisher] = {}
         for sensor in simulation.sensors(handle.name):
@@ -191,9 +247,7 @@ class ModelPublishers:
         self._endpoints.append(timer)
 
     def _absolute_topic(self, topic: str) -> str:
-        if topic.startswith("/"):
-            return topic
-        return f"/{self._handle.namespace.strip('/')}/{topic}" if self._frame_prefix else f"/{topic}"
+        return resolve(topic, normalize_namespace(self._handle.namespace), self._handle.name)
 
     def _make_camera_publisher(self, node: Node, camera: CameraSensor) -> CameraPublisher:
         topics = camera_topics(camera.sensor, camera.spec)
@@ -243,14 +297,13 @@ _INFO_OUTPUTS = frozenset(("info", "depth_info", "infrared_info", "right_info"))
 
 @dataclass(slots=True)
 class FrameCounts:
-    """Counts of a camera's images; each requested image is counted once as delivered, outage, fault or in flight.
+    """Counts of a camera's images; each requested image is delivered, dropped by an outage or a fault, or in flight.
 
     Attributes:
-        requested: As often as its rate asked for one.
-        delivered: Published.
-        outage: Missed: the camera had an outage.
-        fault: Missed: a fault swallowed it.
-        in_flight: Not yet there.
+        requested: Images that the camera's rate asked for.
+        delivered: Published images.
+        outage: Images dropped because the camera had an outage.
+        fault: Images dropped by a fault.
     """
 
     requested: int = 0
@@ -260,32 +313,25 @@ class FrameCounts:
 
     @property
     def dropped(self) -> int:
-        """How many never came."""
+        """Number of images that are never published."""
         return self.outage + self.fault
 
     @property
     def in_flight(self) -> int:
-        """How many were caught and have not come yet."""
+        """Number of images that were captured and are not published yet."""
         return self.requested - self.delivered - self.dropped
 
 
-@dataclass(slots=True)
-class _PendingImage:
-    """One on its way.
+class _CapturedImage(NamedTuple):
+    """A captured image.
 
     Attributes:
-        due_ns: When it arrives [ns].
-        delayed_by: Name of the fault that holds it back; "": none does.
-        is_recorded: Whether it is for the recording.
-        future: Its reading and messages, once they are made.
-        event: The arrival, as the executor knows it.
+        future: Its reading and messages, as soon as the render thread has made them.
+        is_recorded: Whether the recording needs it.
     """
 
-    due_ns: int
-    delayed_by: str
-    is_recorded: bool
     future: _RenderFuture
-    event: ScheduledEvent
+    is_recorded: bool
 
 
 class CameraPublisher:
@@ -294,12 +340,12 @@ class CameraPublisher:
     Renders only images that are subscribed to or that the recording needs; ``camera_info`` is always published.
 
     Args:
-        node: Whose publishers they are.
-        faults: What is wrong with sensors.
+        node: Owner of the publishers.
+        faults: Faults that change, delay or drop images.
         sensor: The camera.
-        messages: Makes its messages.
-        publishers: By output.
-        record_ns: Between two pictures of the recording [ns]; 0: none.
+        messages: Converts readings to messages.
+        publishers: Publishers by output.
+        record_ns: Time between two images of the recording [ns]; 0: the recording has no images.
     """
 
     def __init__(
@@ -314,12 +360,11 @@ class CameraPublisher:
         self._node, self._faults, self._sensor, self._messages = node, faults, sensor, messages
         self._publishers, self._record_ns, self._next_record_ns = publishers, record_ns, 0
         self._latency_ns = round(sensor.sensor.latency * 1e9)
-        self._pending: dict[int, _PendingImage] = {}
-        self._last_number = 0
+        self._delayed: DelayedPublications[_CapturedImage] = DelayedPublications(node, self._publish_or_delay)
         self.frames = FrameCounts()
 
     def sample(self) -> None:
-        """Capture the present state."""
+        """Capture the present state, and publish its image, or schedule it after the camera's latency."""
         self.frames.requested += 1
         if self._sensor.has_outage():
             self.frames.outage += 1
@@ -330,40 +375,29 @@ class CameraPublisher:
             # A stamp is up to a physics step before its event.
             self._next_record_ns = now_ns + self._record_ns - self._sensor.context.world.timestep_ns
         outputs = self._select_outputs(is_recorded)
-        if outputs <= _INFO_OUTPUTS:  # nobody looks: the camera says when and how it would have
+        if outputs <= _INFO_OUTPUTS:  # without a subscriber nothing is rendered; the camera info has stamp and model
             future = _finished_future(CameraReading(now_ns, self._sensor.spec))
         else:
             future = self._sensor.context.renderer.submit(
                 _render_messages, self._messages, self._sensor.capture(), self._sensor.spec, outputs
             )
+        image = _CapturedImage(future, is_recorded)
         if self._latency_ns:
-            self._schedule(self._node.now_ns + self._latency_ns, "", is_recorded, future)
+            self._delayed.schedule_after(self._latency_ns, "", image)
         else:
-            self._publish_or_delay(future, "", is_recorded)
+            self._publish_or_delay(image, "")
 
     def _select_outputs(self, is_recorded: bool) -> frozenset[str]:
-        """What is to be made now; compressed pictures only for the recording, whoever else listens."""
+        """Return the outputs to make now; compressed images are made only for the recording."""
         available = self._publishers.keys()
         subscribed = {name for name in available - COMPRESSED_OUTPUTS if self._publishers[name].topic.subscriptions}
         return frozenset(
             subscribed | (_INFO_OUTPUTS & available) | (COMPRESSED_OUTPUTS & available if is_recorded else set())
         )
 
-    def _schedule(self, due_ns: int, delayed_by: str, is_recorded: bool, future: _RenderFuture) -> None:
-        self._last_number += 1
-        number, delay_ns = self._last_number, due_ns - self._node.now_ns
-        event = self._node.call_after(
-            delay_ns * 1e-9, lambda: self._on_due(number), restored_by_node=True, priority=DELIVERY
-        )
-        self._pending[number] = _PendingImage(due_ns, delayed_by, is_recorded, future, event)
-
-    def _on_due(self, number: int) -> None:
-        item = self._pending.pop(number)
-        self._publish_or_delay(item.future, item.delayed_by, item.is_recorded)
-
-    def _publish_or_delay(self, future: _RenderFuture, after_fault: str, is_recorded: bool) -> None:
-        """Wait for the picture if need be, let it through the faults, and publish it."""
-        (reading, messages), spent_ns = future.result()
+    def _publish_or_delay(self, image: _CapturedImage, after_fault: str) -> None:
+        """Wait for the image if necessary, apply the faults behind ``after_fault``, and publish or schedule it."""
+        (reading, messages), spent_ns = image.future.result()
         if not after_fault:
             task_name = f"picture {self._sensor.robot}/{self._sensor.sensor.name}"
             self._node.bus.offload.record_duration(self._node.full_name, task_name, self._latency_ns, spent_ns)
@@ -372,41 +406,38 @@ class CameraPublisher:
             self.frames.fault += 1
             return
         if faulted.delayed_by:
-            self._schedule(
-                self._node.now_ns + faulted.delay_ns, faulted.delayed_by, is_recorded, _finished_future(faulted.reading)
+            self._delayed.schedule_after(
+                faulted.delay_ns,
+                faulted.delayed_by,
+                _CapturedImage(_finished_future(faulted.reading), image.is_recorded),
             )
             return
-        if faulted.reading is not reading or not messages:  # a fault changed it, or it was restored
-            messages = self._messages.make(faulted.reading, self._select_outputs(is_recorded))
+        if faulted.reading is not reading or not messages:  # a fault changed the reading, or it was restored
+            messages = self._messages.make(faulted.reading, self._select_outputs(image.is_recorded))
         self.frames.delivered += 1
         for name, message in messages.items():
             if name in self._publishers:
                 self._publishers[name].publish(message)
 
     def close(self) -> None:
-        """What is on its way does not arrive."""
-        for item in self._pending.values():
-            item.event.cancel()
-            item.future.cancel()
-        self._pending.clear()
+        """Cancel all delayed publications and their rendering."""
+        for image in self._delayed.cancel():
+            image.future.cancel()
 
-    def save_state(self, sequence: Mapping[ScheduledEvent | None, int]) -> list[tuple[int, int, str, Any]]:
-        """What is on its way, finished: its place in the executor's queue, due time [ns], the fault that holds it.
+    def save_state(self, sequence: Mapping[ScheduledEvent | None, int]) -> list[SavedPublication]:
+        """Return the delayed publications (see `DelayedPublications.save_state`); waits for their rendering.
 
-        Last, its reading and whether it is for the recording.
+        A payload is the reading and whether the recording needs it.
         """
-        return [
-            (sequence[item.event], item.due_ns, item.delayed_by, (item.future.result()[0][0], item.is_recorded))
-            for item in self._pending.values()
-        ]
+        return self._delayed.save_state(sequence, lambda image, _: (image.future.result()[0][0], image.is_recorded))
 
     def load_state(self, due_ns: int, delayed_by: str, payload: Any) -> None:
-        """Expect again what ``save`` gave."""
+        """Schedule one saved publication; the node restores those of all sensors in the executor's order."""
         reading, is_recorded = payload
-        self._schedule(due_ns, delayed_by, bool(is_recorded), _finished_future(reading))
+        self._delayed.schedule(due_ns, delayed_by, _CapturedImage(_finished_future(reading), bool(is_recorded)))
 
     def save_counts(self) -> dict[str, int]:
-        """What became of its pictures so far, and when the recording's next is due [ns], as plain data."""
+        """Return the counts of images, and the time of the recording's next image [ns], as plain data."""
         frames = self.frames
         return {
             "due": frames.requested,
@@ -417,13 +448,13 @@ class CameraPublisher:
         }
 
     def load_counts(self, saved: Mapping[str, int]) -> None:
-        """Counterpart of `counts`."""
+        """Restore what `save_counts` returned."""
         self.frames = FrameCounts(saved["due"], saved["delivered"], saved["outage"], saved["fault"])
         self._next_record_ns = saved["next"]
 
 
 def _finished_future(reading: CameraReading) -> _RenderFuture:
-    """A reading that is there already, without messages."""
+    """Return the future of a finished reading without messages."""
     future: _RenderFuture = Future()
     future.set_result(((reading, {}), 0))
     return future
@@ -432,7 +463,7 @@ def _finished_future(reading: CameraReading) -> _RenderFuture:
 def _render_messages(
     worker: Any, messages: CameraMessages, snapshot: CameraSnapshot, spec: Any, outputs: frozenset[str]
 ) -> tuple[tuple[CameraReading, dict[str, Any]], int]:
-    """In the studio: the reading and its messages, and how long it took [ns]."""
+    """Make the reading and its messages on the render thread, and return them with the time spent [ns]."""
 
     def render() -> tuple[CameraReading, dict[str, Any]]:
         needed = frozenset().union(*(REQUIRED_IMAGES.get(name, frozenset()) for name in outputs))
