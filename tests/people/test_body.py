@@ -21,7 +21,7 @@ from roboyard.people.body import make_segment_capsule, make_skin_mesh
 from roboyard.people.skeleton import PARENTS, PART_INDEX, REST_POSE_ROTATIONS, Skeleton, segment_name
 from roboyard.rendering.cameras import look_at
 from roboyard.rendering.ray_renderer import RayRenderer
-from roboyard.simulation import Simulation
+from roboyard.simulation import ModelOptions, Simulation
 from roboyard.simulation.validation.bodies import make_ball, make_box, make_floor, set_velocity
 from roboyard.simulation.validation.mechanics import simulate_impact
 
@@ -32,7 +32,7 @@ AIR = World("air", gravity=(0.0, 0.0, 0.0))
 
 def with_person(timestep: float = 0.001) -> Simulation:
     sim = Simulation(AIR, timestep=timestep)
-    sim.add(BODY.model, "anna", compliant_parts=BODY.compliant_parts)
+    sim.add(BODY.model, "anna", options=ModelOptions(compliant_parts=BODY.compliant_parts))
     return sim
 
 
@@ -245,7 +245,9 @@ def test_lidar_measures_the_capsules_of_a_body() -> None:
         "stand", Model("stand", (Link("stand", SE3.identity()),), sensors=(sensor,), static=True), SE3.identity()
     )
     sim = Simulation(World("hall", (make_floor(), stand)), timestep=0.001)
-    sim.add(BODY.model, "anna", SE3(translation=(2.0, 0.0, 0.0)), compliant_parts=BODY.compliant_parts)
+    sim.add(
+        BODY.model, "anna", SE3(translation=(2.0, 0.0, 0.0)), options=ModelOptions(compliant_parts=BODY.compliant_parts)
+    )
     move_body(sim, (1.0, 0.0, 0.0), 0.1)
     sim.step(200)
     scan = sim.sensors("stand")[0].read()

@@ -11,7 +11,7 @@ from roboyard.description.model import Box, Collision, Inertial, Joint, Link, Mo
 from roboyard.errors import DescriptionError, InputError, RunError
 from roboyard.geometry import SE3
 from roboyard.hardware import VelocityBase
-from roboyard.simulation import Simulation
+from roboyard.simulation import ModelOptions, Simulation
 
 TOP = Collision("top", Plane(), SE3.identity())
 FLOOR = Model("floor", (Link("floor", SE3.identity(), collisions=(TOP,)),), static=True)
@@ -26,7 +26,7 @@ ON_THE_FLOOR = SE3.from_xyz_rpy((0.0, 0.0, 0.1), (0.0, 0.0, 0.5))
 
 def test_planar_base_follows_commands_despite_floor_friction() -> None:
     yard = Simulation(FLAT)
-    yard.add(MODEL, T_world_model=ON_THE_FLOOR, base="planar")
+    yard.add(MODEL, T_world_model=ON_THE_FLOOR, options=ModelOptions(base="planar"))
     base = yard.velocity_base("crate")
     assert isinstance(base, VelocityBase)
     assert base.kind == "planar"
@@ -59,7 +59,7 @@ def test_force_of_a_planar_base_is_limited_by_its_weight_in_the_gravity_of_the_w
 
 def test_free_base_flies_against_gravity() -> None:
     yard = Simulation(FLAT)
-    yard.add(MODEL, T_world_model=SE3.from_xyz_rpy((0.0, 0.0, 2.0), (0.0, 0.0, 0.0)), base="free")
+    yard.add(MODEL, T_world_model=SE3.from_xyz_rpy((0.0, 0.0, 2.0), (0.0, 0.0, 0.0)), options=ModelOptions(base="free"))
     base = yard.velocity_base("crate")
     assert base is not None
     base.set_velocity((0.2, 0.1, 0.3), (0.0, 0.0, 0.5))
@@ -73,7 +73,7 @@ def test_free_base_flies_against_gravity() -> None:
 def test_saved_and_recompiled_base_continues_bit_for_bit() -> None:
     def yard() -> Simulation:
         simulation = Simulation(FLAT)
-        simulation.add(MODEL, T_world_model=ON_THE_FLOOR, base="planar")
+        simulation.add(MODEL, T_world_model=ON_THE_FLOOR, options=ModelOptions(base="planar"))
         return simulation
 
     one, other = yard(), yard()
@@ -95,14 +95,14 @@ def test_saved_and_recompiled_base_continues_bit_for_bit() -> None:
 
 def test_invalid_bases_and_commands_are_refused() -> None:
     yard = Simulation(FLAT)
-    yard.add(MODEL, T_world_model=ON_THE_FLOOR, base="planar")
+    yard.add(MODEL, T_world_model=ON_THE_FLOOR, options=ModelOptions(base="planar"))
     base = yard.velocity_base("crate")
     assert base is not None
     with pytest.raises(InputError, match="finite"):
         base.set_velocity((float("nan"), 0.0, 0.0), (0.0, 0.0, 0.0))
     nailed = Model("nailed", (BOX,), (Joint("nail", "fixed", "world", "box", SE3.identity(), SE3.identity()),))
     with pytest.raises(DescriptionError, match="flies"):
-        yard.add(nailed, base="planar")
+        yard.add(nailed, options=ModelOptions(base="planar"))
     assert list(yard.models) == ["floor", "crate"]
     yard.step(10)
 

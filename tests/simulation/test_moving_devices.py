@@ -15,7 +15,7 @@ from roboyard.description import load_model
 from roboyard.errors import DescriptionError
 from roboyard.hardware import JointCommand
 from roboyard.messages import msg, service_type
-from roboyard.simulation import Simulation
+from roboyard.simulation import ModelOptions, Simulation
 from roboyard.simulation.moving_devices import read_moving_device
 from roboyard.simulation.nodes import DeviceNode
 
@@ -30,7 +30,7 @@ class DeviceHarness(SimulationHarness):
     def __init__(self, name: str, start: float = 0.0) -> None:
         super().__init__(Simulation(make_world(ground_plane())))
         model = load_model(FOLDER / f"{name}.sdf")
-        self.simulation.add(model, name, robot=False)
+        self.simulation.add(model, name, options=ModelOptions(robot=False))
         node = DeviceNode(
             simulation=self.simulation, device=read_moving_device(model), model=name, initial_command=start
         )

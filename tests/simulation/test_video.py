@@ -15,7 +15,7 @@ import pytest
 
 from roboyard.description import load_world
 from roboyard.errors import ConfigError, RunError, UnknownNameError
-from roboyard.simulation import Simulation
+from roboyard.simulation import ModelOptions, Simulation
 from roboyard.simulation.video import (
     Mp4Writer,
     StateRecorder,
@@ -242,7 +242,7 @@ def test_video_shows_people_live_and_from_recorded_poses():
 
     body = make_person_model(BodyDimensions.from_percentile(50, "female"))
     simulation = Simulation(load_world('<sdf version="1.9"><world name="w"/></sdf>'))
-    simulation.add(body.model, "anna", compliant_parts=body.compliant_parts)
+    simulation.add(body.model, "anna", options=ModelOptions(compliant_parts=body.compliant_parts))
     recorder, recorded_poses = StateRecorder(), []
     for x in (0.0, 1.0, 2.0):
         positions, rotations = body.skeleton.compute_part_poses(

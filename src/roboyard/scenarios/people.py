@@ -21,6 +21,7 @@ from roboyard.people.skeleton import compute_part_poses, solve_two_bone_ik
 from roboyard.scenarios.missions import MISSION, MissionConfig, create_mission_node
 from roboyard.scenarios.nodes.actors import PersonScheduleNode, PersonTask
 from roboyard.scenarios.run_builder import SimulatedRunBuilder
+from roboyard.simulation import ModelOptions
 from roboyard.simulation.nodes import CrowdNode, PersonNode
 from roboyard.simulation.walking_map import SimulationWalkingMap
 
@@ -117,8 +118,7 @@ def add_person(run: SimulatedRunBuilder, name: str, config: PersonConfig) -> Per
         body.model,
         name,
         SE3.from_xyz_rpy((x, y, 0.0), (0.0, 0.0, yaw)),
-        robot=False,
-        compliant_parts=body.compliant_parts,
+        options=ModelOptions(robot=False, compliant_parts=body.compliant_parts),
     )
     walking_map = next((node.walking_map for node in run.people.values()), None) or SimulationWalkingMap(run.simulation)
     node = PersonNode(

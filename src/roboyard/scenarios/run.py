@@ -55,7 +55,7 @@ from roboyard.scenarios.result import (
 from roboyard.scenarios.robot_handle import RobotHandle, robot_namespace
 from roboyard.scenarios.run_folder import RunFolder, prepare_folder
 from roboyard.scenarios.schema import RecordConfig
-from roboyard.simulation import Simulation
+from roboyard.simulation import ModelOptions, Simulation
 from roboyard.simulation.moving_devices import PLUGIN_FILENAME, read_moving_device
 from roboyard.simulation.nodes import ActorNode, DeviceNode, PersonNode, SimulationNode
 
@@ -211,9 +211,7 @@ class Run:
             name,
             to_world_pose(pose, description),
             namespace,
-            robot=True,
-            base=package.config.base_motion,
-            off_ground_links=joints.links_off_ground,
+            ModelOptions(robot=True, base=package.config.base_motion, off_ground_links=joints.links_off_ground),
         )
         return self._start_robot(RobotHandle(self, name, namespace, joints, package), node_names)
 
@@ -257,7 +255,7 @@ class Run:
 
     def add_object(self, model: Model, name: str | None = None, pose: PoseLike = (0.0, 0.0, 0.0)) -> str:
         """Put an object without nodes into the world, and return its name."""
-        return self.simulation.add(model, name, to_world_pose(pose, model), robot=False).name
+        return self.simulation.add(model, name, to_world_pose(pose, model), options=ModelOptions(robot=False)).name
 
     def add_device(
         self, model: str | Path | Model, name: str, pose: PoseLike = (0.0, 0.0, 0.0), initial_command: float = 0.0
@@ -532,7 +530,9 @@ def spawn_sdf_actors(run: Run) -> None:
         pose = SE2.from_se3(T_world_actor)
         body = make_person_model(BodyDimensions.from_height(ACTOR_HEIGHT), name)
         run.simulation.remove(name)
-        run.simulation.add(body.model, name, pose.to_se3(), robot=False, compliant_parts=body.compliant_parts)
+        run.simulation.add(
+            body.model, name, pose.to_se3(), options=ModelOptions(robot=False, compliant_parts=body.compliant_parts)
+        )
         actor_player = ActorPlayer(
             body.skeleton, script, _load_actor_clips(run, name, script), (pose.x, pose.y, pose.theta)
         )

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from roboyard.config.lazy import lazy_exports
 
 if TYPE_CHECKING:
-    from roboyard.simulation.simulation import ModelHandle, Simulation
+    from roboyard.simulation.simulation import ModelHandle, ModelOptions, Simulation
 
-__all__ = ["ModelHandle", "Simulation"]
+__all__ = ["ModelHandle", "ModelOptions", "Simulation"]
 
-__getattr__, __dir__ = lazy_exports(__name__, {"simulation": ("ModelHandle", "Simulation")})
+__getattr__, __dir__ = lazy_exports(__name__, {"simulation": ("ModelHandle", "ModelOptions", "Simulation")})

@@ -16,7 +16,7 @@ from roboyard.people.body import PersonModel
 from roboyard.people.clip import AnimationClip
 from roboyard.rendering.cameras import RenderCamera, look_at
 from roboyard.rendering.ray_renderer import RayRenderer
-from roboyard.simulation.simulation import Simulation
+from roboyard.simulation.simulation import ModelOptions, Simulation
 
 _POSE_SPACING = 1.0
 """From one pose to the next [m]."""
@@ -31,7 +31,7 @@ def render_clip_strip(
     sim = Simulation(_make_floor_world(poses))
     phases = np.arange(poses) / (poses if clip.loop else max(poses - 1, 1))
     for k, phase in enumerate(phases):
-        sim.add(body.model, f"pose{k}", compliant_parts=body.compliant_parts)
+        sim.add(body.model, f"pose{k}", options=ModelOptions(compliant_parts=body.compliant_parts))
         _set_body_pose(sim, f"pose{k}", body, clip, float(phase), (0.0, -_POSE_SPACING * (k - 0.5 * (poses - 1))))
     sim.step()
     half_width = 0.5 * _POSE_SPACING * poses
@@ -54,7 +54,7 @@ def render_clip_frames(
 ) -> Iterator[NDArray[np.uint8]]:
     """(height, width, 3) pictures of a round of the clip, the camera going along with it."""
     sim = Simulation(_make_floor_world(4))
-    sim.add(body.model, "person", compliant_parts=body.compliant_parts)
+    sim.add(body.model, "person", options=ModelOptions(compliant_parts=body.compliant_parts))
     stature = body.skeleton.dimensions.height
     for k in range(max(round(clip.period * rate), 2)):
         phase = k / (clip.period * rate)

@@ -165,7 +165,7 @@ _ENGAGED_FLAG = 1.0
 
 
 class SimulatedVelocityBase:
-    """The root link of one model, which was added with ``base=…``.
+    """The root link of one model, which was added with ``ModelOptions(base=…)``.
 
     Args:
         name: The model.

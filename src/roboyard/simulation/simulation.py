@@ -7,7 +7,7 @@ binds these parts.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -41,6 +41,28 @@ S = TypeVar("S", bound=SimulatedSensor[Any])
 MAX_COORDINATE = 1e6
 """Farther from the origin no model is put [m]: what the engine reckons with in the square loses its digits there."""
 STATE_VERSION = 6
+
+
+@dataclass(frozen=True, slots=True)
+class ModelOptions:
+    """What a simulation needs to know of a model besides its description.
+
+    Attributes:
+        robot: Whether the model is a robot, whose ground truth is published; None: if it has sensors, interfaces, or
+            joints and a plugin.
+        base: Motion of the velocity base that its free root link becomes (see `Simulation.velocity_base`), or None.
+        off_ground_links: Links whose contacts with the ground are contact episodes, such as an arm's.
+        compliant_parts: Compliant parts by link, or None.  A model with compliant parts is kinematic:
+            `PhysicsWorld.compliant_bodies` moves it, and contact forces displace its parts.
+    """
+
+    robot: bool | None = None
+    base: BaseMotion | None = None
+    off_ground_links: frozenset[str] = frozenset()
+    compliant_parts: Mapping[str, CompliantPart] | None = None
+
+
+DEFAULT_MODEL_OPTIONS = ModelOptions()
 
 
 class Simulation:
@@ -110,22 +132,20 @@ class Simulation:
         name: str | None = None,
         T_world_model: SE3 | None = None,
         namespace: str = "",
-        *,
-        robot: bool | None = None,
-        base: BaseMotion | None = None,
-        off_ground_links: Iterable[str] = (),
-        compliant_parts: Mapping[str, CompliantPart] | None = None,
+        options: ModelOptions = DEFAULT_MODEL_OPTIONS,
     ) -> ModelHandle:
-        """Put ``model`` into the world, also while it runs; everything else keeps its state to the last bit.
+        """Add ``model`` to the world, also while the simulation runs; the state of everything else does not change.
 
-        ``robot`` says whether its truth is published; None: if it can act or sense.  ``base`` makes its body one that
-        takes velocities (see `velocity_base`).  Contacts of the links ``off_ground_links`` with the ground are
-        episodes too.  A model with
-        ``compliant_parts`` is kinematic: `compliant_bodies` moves it, and contact forces displace it.
+        Args:
+            model: Description of the model.
+            name: Name of the model; None: the name of its description.
+            T_world_model: Pose of the model; None: the world's origin.
+            namespace: Namespace of the model's topics and frames.
+            options: What the description does not say.
 
         Raises:
-            InputError: the name is taken, or empty; or the place is farther than `FAR`.
-            DescriptionError: the engine refuses the model.  Whatever refuses it, the world is as it was.
+            InputError: The name is taken or empty, or the pose is farther than `MAX_COORDINATE` from the origin.
+            DescriptionError: MuJoCo rejects the model; the world is then as it was.
         """
         name = name if name is not None else model.name
         if not name:
@@ -138,12 +158,17 @@ class Simulation:
         if name in self._handles:
             raise InputError(f"there is already a model named {name!r}", valid=f"taken: {', '.join(self._handles)}")
         entry = ModelEntry(
-            name, model, T_world_model or SE3.identity(), base, frozenset(off_ground_links), compliant_parts
+            name,
+            model,
+            T_world_model or SE3.identity(),
+            options.base,
+            options.off_ground_links,
+            options.compliant_parts,
         )
         previous_world = self.world
         world = self._create_world([*self._entries, entry], previous_world)
         self._entries.append(entry)
-        self._handles[name] = ModelHandle(name, namespace, model, robot)
+        self._handles[name] = ModelHandle(name, namespace, model, options.robot)
         try:
             self._install_world(world)
             self._notify_listeners()

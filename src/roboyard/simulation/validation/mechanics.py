@@ -22,7 +22,7 @@ from roboyard.geometry.constants import GRAVITY
 from roboyard.people.body import PersonModel, region_name
 from roboyard.people.skeleton import segment_name
 from roboyard.physics.settings import PhysicsSettings
-from roboyard.simulation.simulation import Simulation
+from roboyard.simulation.simulation import ModelOptions, Simulation
 from roboyard.simulation.validation.bodies import (
     MASS,
     RADIUS,
@@ -435,7 +435,7 @@ def simulate_impact(
         (Link("ball", SE3.identity(), inertial, (Collision("ball", Sphere(IMPACT_BALL_RADIUS), SE3.identity()),)),),
     )
     sim = Simulation(World("air", gravity=(0.0, 0.0, 0.0)), timestep=timestep)
-    sim.add(body.model, "person", compliant_parts=body.compliant_parts)
+    sim.add(body.model, "person", options=ModelOptions(compliant_parts=body.compliant_parts))
     sim.add(ball, "ball", SE3(translation=tuple(start.tolist())))
     sim.world.data.qvel[:3] = -speed * outward
     compliant_part = body.compliant_parts[part]
