@@ -18,7 +18,15 @@ from roboyard.rendering.lighting import (
     POSITION,
 )
 from roboyard.rendering.ray_renderer import RayRenderer
-from roboyard.rendering.shading import BLOCK_SIZE, make_shadow_rays, shade
+from roboyard.rendering.shading import (
+    BLOCK_SIZE,
+    Lighting,
+    MaterialTable,
+    ShadowTable,
+    SurfacePoints,
+    make_shadow_rays,
+    shade,
+)
 
 from .scenes import BALL_OVER_PLANE, MOVING, compile_scene
 
@@ -188,9 +196,14 @@ def test_light_at_a_point_is_independent_of_its_neighbors():
             else light_of_hit
         )
         light = shade(
-            points[rows], normals[rows], ambient_visibility[rows], directions[rows], hits[rows], distances[rows],
-            geoms, materials, shadowed_light, shadow_fraction, lights, environment_light,
-        )  # fmt: skip
+            SurfacePoints(points[rows], normals[rows], ambient_visibility[rows]),
+            directions[rows],
+            hits[rows],
+            distances[rows],
+            MaterialTable(geoms, materials, False),
+            ShadowTable(shadowed_light, shadow_fraction),
+            Lighting(lights, environment_light),
+        )
         return light, light_of_hit, shadow_fraction, rows_with_shadow_ray, origins, light_directions, lengths
 
     light, light_of_hit, shadow_fraction, rows_with_shadow_ray, origins, light_directions, lengths = shade_rows(

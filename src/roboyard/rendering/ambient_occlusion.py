@@ -7,7 +7,7 @@ measure the distance of the surroundings.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,8 +27,7 @@ MIN_CLEARANCE = 0.02  # faces with no more room than this in front of them are n
 _CHUNK = 8192
 
 
-@dataclass(frozen=True, slots=True)
-class AmbientOcclusion:
+class AmbientOcclusion(NamedTuple):
     """Ambient visibility 0 … 1 of static surfaces: the fraction of the hemisphere that nothing nearby hides.
 
     Attributes:

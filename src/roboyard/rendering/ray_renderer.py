@@ -31,6 +31,13 @@ from roboyard.rendering.lighting import (
 )
 from roboyard.rendering.ray_scene import RayScene, TextureSampler
 from roboyard.rendering.shading import (
+    CameraPose,
+    CameraRays,
+    Lighting,
+    MaterialTable,
+    PieceTable,
+    RayHits,
+    ShadowTable,
     compute_surface_points,
     darken_near_moving_bodies,
     find_edge_pixels,
@@ -40,7 +47,7 @@ from roboyard.rendering.shading import (
     trace_camera_rays,
 )
 
-# Places of the finer rays inside an edge pixel (a turned triangle), next to the one in its middle.
+# Positions of the finer rays inside an edge pixel (a rotated triangle), beside the ray in its middle [px].
 _SUBPIXEL_OFFSETS = np.array([[-0.33, -0.15], [0.3, -0.25], [0.05, 0.36]], dtype=np.float32)
 
 FULL_HAZE_EXTENT = 40.0
@@ -62,10 +69,10 @@ class RayRenderer:
         model: Compiled model.
         width: Of the images [px].
         height: [px].
-        antialias: Take pixels on edges with finer rays.
+        antialias: Sample pixels on edges with finer rays.
         shadows: Cast shadows.
         sky: Colors of the sky; None takes the model's.
-        threads: How many share a image; one for each usable core (at most 4) if not given. It changes no pixel.
+        threads: Number of threads; one for each usable core (at most 4) if not given. It changes no pixel.
     """
 
     backend = "rays"
@@ -95,7 +102,7 @@ class RayRenderer:
         self._texture_samplers = {
             id(scene): TextureSampler(model, scene) for scene in (self._scene, self._transparent_scene)
         }
-        # Large places are seen from afar: the haze must not swallow them.
+        # Large worlds are seen from a distance: the haze must not hide them.
         self._haze_distance_scale = np.float32(min(1.0, FULL_HAZE_EXTENT / max(float(model.stat.extent), 1e-6)))
         self._pixel_angle = 0.0
         self._transparent_occlusion = AmbientOcclusion.unoccluded(len(self._transparent_scene.corners))
@@ -152,22 +159,18 @@ class RayRenderer:
 
     def _update(self, data: mujoco.MjData) -> None:
         self._materials, self._alpha = geom_materials(self.model)
-        self._lights = collect_lights(self.model, data)
-        self._environment_light = np.stack([ambient_light(self.model), self._zenith, self._horizon])
+        environment_light = np.stack([ambient_light(self.model), self._zenith, self._horizon])
+        self._lighting = Lighting(collect_lights(self.model, data), environment_light)
         self._scene.update(data)
         self._transparent_scene.update(data)
         self._bounding_spheres = _make_bounding_spheres(self._scene)
 
-    def _select_materials(self, scene: RayScene, hits: I32, barycentric: F32, distances: F32) -> tuple[I32, I32, F32]:
-        """``hits``, geoms and looks for ``shade``: where something has a image, each ray has looks of its own."""
+    def _select_materials(self, scene: RayScene, hits: RayHits) -> MaterialTable:
+        """Return the materials of the geoms; where surfaces have textures, each ray has a material of its own."""
         sampler = self._texture_samplers[id(scene)]
         if not sampler.has_textures:
-            return hits, scene.geoms, self._materials
-        materials = self._materials[scene.geoms[np.maximum(hits, 0)]]
-        rows, texture_colors = sampler.sample_colors(hits, barycentric, distances, self._pixel_angle)
-        materials[rows, :3] *= texture_colors
-        ray_indices = np.arange(len(hits), dtype=np.int32)
-        return np.where(hits >= 0, ray_indices, np.int32(-1)), ray_indices, materials
+            return MaterialTable(scene.geoms, self._materials, False)
+        return _make_textured_materials(sampler, scene, self._materials, hits, self._pixel_angle)
 
     def _make_rays(self, camera: RenderCamera, pixels: F32) -> tuple[F32, F32]:
         T, intrinsics = camera.T_world_camera, camera.compute_intrinsics(self.width, self.height)
@@ -183,7 +186,7 @@ class RayRenderer:
         )
 
     def _trace(self, camera: RenderCamera, pixels: F32) -> _TraceResult:
-        """Follow the rays of ``pixels``, in as many equal parts as there are threads; the parts do not interact."""
+        """Trace the rays of ``pixels``, in as many equal parts as there are threads; the parts do not interact."""
         parts = [p for p in np.array_split(pixels, self._thread_pool.workers if self._thread_pool else 1) if len(p)]
         if self._thread_pool is None or len(parts) < 2:
             return self._trace_part(camera, pixels)
@@ -193,46 +196,38 @@ class RayRenderer:
     def _trace_part(self, camera: RenderCamera, pixels: F32) -> _TraceResult:
         self._pixel_angle = 1.0 / camera.focal_length(self.height)
         origins, directions = self._make_rays(camera, pixels)
-        hits, distances, barycentric = self._scene.embree_scene.cast_rays(origins, directions)
-        light, normals, is_lit = self._shade(
-            self._scene, self._occlusion, origins, directions, hits, distances, barycentric
-        )
+        hits = RayHits(*self._scene.embree_scene.cast_rays(origins, directions))
+        light, normals, is_lit = self._shade(self._scene, self._occlusion, origins, directions, hits)
         if self._transparent_scene.bodies:
-            self._blend_transparent(origins, directions, distances, light)
-        return _TraceResult(light, hits, distances, normals, is_lit)
+            self._blend_transparent(origins, directions, hits.distances, light)
+        return _TraceResult(light, hits.triangles, hits.distances, normals, is_lit)
 
     def _shade(
-        self,
-        scene: RayScene,
-        occlusion: AmbientOcclusion,
-        origins: F32,
-        directions: F32,
-        hits: I32,
-        distances: F32,
-        barycentric: F32,
+        self, scene: RayScene, occlusion: AmbientOcclusion, origins: F32, directions: F32, hits: RayHits
     ) -> tuple[F32, F32, NDArray[np.bool_]]:
-        points, normals, ambient_visibility = compute_surface_points(
-            origins, directions, hits, distances,
-            barycentric, scene.normals, scene.piece_of, scene.rotations, scene.translations,
-            occlusion.start, occlusion.cells, occlusion.value_indices, occlusion.values,
-        )  # fmt: skip
-        darken_near_moving_bodies(points, normals, hits, scene.piece_of, self._bounding_spheres, ambient_visibility)
-        shadowed_light, shadow_fraction = np.full(len(hits), -1, np.int32), np.ones(len(hits), np.float32)
+        surface = compute_surface_points(origins, directions, hits, _piece_table(scene), occlusion)
+        darken_near_moving_bodies(surface, hits.triangles, scene.piece_of, self._bounding_spheres)
+        shadows = ShadowTable(np.full(len(directions), -1, np.int32), np.ones(len(directions), np.float32))
         if self._shadows:
             rows, shadow_origins, light_directions, lengths, light_of_hit, shadow_fraction = make_shadow_rays(
-                points, normals, hits, self._lights
+                surface.positions, surface.normals, hits.triangles, self._lighting.lights
             )
             shadowed_rows = rows[self._scene.embree_scene.is_occluded(shadow_origins, light_directions, lengths)]
-            shadowed_light[shadowed_rows] = light_of_hit[shadowed_rows]
-        material_rows, geoms, materials = self._select_materials(scene, hits, barycentric, distances)
+            shadows.light[shadowed_rows] = light_of_hit[shadowed_rows]
+            shadows = ShadowTable(shadows.light, shadow_fraction)
         light = shade(
-            points, normals, ambient_visibility, directions, material_rows, distances * self._haze_distance_scale,
-            geoms, materials, shadowed_light, shadow_fraction, self._lights, self._environment_light,
-        )  # fmt: skip
-        return light, normals, shadowed_light < 0
+            surface,
+            directions,
+            hits.triangles,
+            hits.distances * self._haze_distance_scale,
+            self._select_materials(scene, hits),
+            shadows,
+            self._lighting,
+        )
+        return light, surface.normals, shadows.light < 0
 
     def _blend_transparent(self, origins: F32, directions: F32, distances: F32, light: F32) -> None:
-        """Lay the nearest transparent surface over what is behind it; changes ``shade_without_shadows``."""
+        """Blend the nearest transparent surface with what is behind it; changes ``light``."""
         hits, near_distances, barycentric = self._transparent_scene.embree_scene.cast_rays(
             origins, directions, distances
         )
@@ -244,16 +239,28 @@ class RayRenderer:
             self._transparent_occlusion,
             origins[rows],
             directions[rows],
-            hits[rows],
-            near_distances[rows],
-            barycentric[rows],
+            RayHits(hits[rows], near_distances[rows], barycentric[rows]),
         )
         alpha = self._alpha[self._transparent_scene.geoms[hits[rows]], None]
         light[rows] = alpha * front + (1 - alpha) * light[rows]
 
 
+def _piece_table(scene: RayScene) -> PieceTable:
+    return PieceTable(scene.embree_scene.first_triangle, scene.piece_of, scene.rotations, scene.normals)
+
+
+def _make_textured_materials(
+    sampler: TextureSampler, scene: RayScene, geom_materials: F32, hits: RayHits, pixel_angle: float
+) -> MaterialTable:
+    """Return a material for each ray: that of the geom, with the color of its texture."""
+    materials = geom_materials[scene.geoms[np.maximum(hits.triangles, 0)]]
+    textured, colors = sampler.sample_colors(hits.triangles, hits.barycentric, hits.distances, pixel_angle)
+    materials[textured, :3] *= colors
+    return MaterialTable(np.arange(len(materials), dtype=np.int32), materials, True)
+
+
 def _make_bounding_spheres(scene: RayScene) -> F32:
-    """(pieces, 4) balls that stand for moving pieces where they hide the sky; radius 0 for what stands still."""
+    """Return spheres (pieces, 4) that stand for moving pieces where they hide the sky; radius 0 for static pieces."""
     spheres = np.zeros((len(scene.bodies), 4), np.float32)
     if len(spheres):
         spheres[:, :3] = np.einsum("pij,pj->pi", scene.rotations, scene.centers) + scene.translations
@@ -262,7 +269,7 @@ def _make_bounding_spheres(scene: RayScene) -> F32:
 
 
 def geom_materials(model: mujoco.MjModel) -> tuple[F32, F32]:
-    """Of each geom: linear color, glow, highlight's strength and sharpness (g, 6); and alpha (g,)."""
+    """Return linear color, emission, strength and sharpness of the highlight (g, 6), and alpha (g,), of each geom."""
     rgba = geom_colors(model)
     materials = np.zeros((len(rgba), 6), np.float32)
     materials[:, :3] = srgb_to_linear(rgba[:, :3])
@@ -281,7 +288,7 @@ class FastRayRenderer:
 
     Args:
         model: Compiled model.
-        threads: How many share a image; one for each usable core (at most 4) if not given. It changes no pixel.
+        threads: Number of threads; one for each usable core (at most 4) if not given. It changes no pixel.
     """
 
     backend = "rays"
@@ -304,16 +311,16 @@ class FastRayRenderer:
     def render(
         self, data: mujoco.MjData, camera: RenderCamera, rays: F32, *, with_color: bool = True
     ) -> tuple[NDArray[np.uint8] | None, F32, I32]:
-        """A image.
+        """Render an image.
 
         Args:
             data: State (after ``mj_kinematics``).
-            camera: Its pose and near plane; the rest is in ``rays``.
-            rays: (h, w, 3) unit vectors in the optical frame; not a number where nothing is seen.
-            with_color: Whether colors are wanted.
+            camera: Its pose and near plane; its intrinsics do not matter, beside ``rays``.
+            rays: (h, w, 3) unit vectors in the optical frame; NaN for pixels without a ray.
+            with_color: Whether to compute colors.
 
         Returns:
-            Colors (h, w, 3); depth (h, w) along the axis [m], 0 where nothing is; and the geom (h, w) there, -1: none.
+            Colors (h, w, 3); depth (h, w) along the axis [m], 0: no surface; and the geom (h, w), -1: none.
         """
         height, width = rays.shape[:2]
         ray_directions = rays.reshape(-1, 3)
@@ -322,63 +329,30 @@ class FastRayRenderer:
         scene.update(data)
         rotation = np.ascontiguousarray(camera.T_world_camera.rotation_matrix(), dtype=np.float32)
         position = np.asarray(camera.T_world_camera.translation, dtype=np.float32).copy()
-        directions, hits, distances = (
-            np.empty((count, 3), np.float32),
-            np.empty(count, np.int32),
-            np.empty(count, np.float32),
-        )
-        barycentric, depth = np.empty((count, 2), np.float32), np.empty(count, np.float32)
+        hits = RayHits(np.empty(count, np.int32), np.empty(count, np.float32), np.empty((count, 2), np.float32))
+        traced = CameraRays(np.empty((count, 3), np.float32), hits, np.empty(count, np.float32))
         environment_light = np.stack([ambient_light(self.model), self._zenith, self._horizon])
-        lights = collect_lights(self.model, data)
+        lighting = Lighting(collect_lights(self.model, data), environment_light)
         linear_color = np.empty((count, 3), np.float32) if with_color else None
         color_bytes = np.empty((count, 3), np.uint8) if with_color else None
-        near = camera.near
+        pose, pieces = CameraPose(rotation, position, camera.near), _piece_table(scene)
+        embree, pixel_angle = scene.embree_scene, 1.0 / camera.focal_length(height)
 
         def render_rows(first_ray: int, end_ray: int) -> None:
             trace_camera_rays(
-                scene.embree_scene.world_scene,
-                scene.embree_scene.arguments,
-                ray_directions,
-                rotation,
-                position,
-                near,
-                scene.embree_scene.first_triangle,
-                scene.piece_of,
-                scene.rotations,
-                directions,
-                hits,
-                distances,
-                barycentric,
-                depth,
-                first_ray,
-                end_ray,
+                embree.world_scene, embree.arguments, ray_directions, pose, pieces, traced, first_ray, end_ray
             )
             if linear_color is None or color_bytes is None:
                 return
-            geoms, materials = scene.geoms, self._materials
             rows = slice(first_ray, end_ray)
+            row_hits = RayHits(*(array[rows] for array in hits))
+            materials = MaterialTable(scene.geoms, self._materials, False)
             if self._texture_sampler.has_textures:
-                materials = self._materials[scene.geoms[np.maximum(hits[rows], 0)]]
-                textured, texture_colors = self._texture_sampler.sample_colors(
-                    hits[rows], barycentric[rows], distances[rows], 1.0 / camera.focal_length(height)
+                materials = _make_textured_materials(
+                    self._texture_sampler, scene, self._materials, row_hits, pixel_angle
                 )
-                materials[textured, :3] *= texture_colors
-                geoms = np.arange(len(materials), dtype=np.int32)
             shade_without_shadows(
-                directions[rows],
-                hits[rows],
-                distances[rows],
-                barycentric[rows],
-                scene.normals,
-                scene.piece_of,
-                scene.rotations,
-                geoms,
-                materials,
-                lights,
-                environment_light,
-                position,
-                linear_color[rows],
-                self._texture_sampler.has_textures,
+                traced.directions[rows], row_hits, pieces, materials, lighting, position, linear_color[rows]
             )
             color_bytes[rows] = apply_tone_curve(linear_color[rows], self._tone_table)
 
@@ -390,9 +364,10 @@ class FastRayRenderer:
         else:
             for future in [self._thread_pool.submit(render_rows, a, b) for a, b in ray_ranges]:
                 future.result()
-        geoms = np.where(hits >= 0, scene.geoms[np.maximum(hits, 0)], np.int32(-1)).astype(np.int32)
+        triangles = hits.triangles
+        geoms = np.where(triangles >= 0, scene.geoms[np.maximum(triangles, 0)], np.int32(-1)).astype(np.int32)
         image = color_bytes.reshape(height, width, 3) if color_bytes is not None else None
-        return image, depth.reshape(height, width), geoms.reshape(height, width)
+        return image, traced.depth.reshape(height, width), geoms.reshape(height, width)
 
     def close(self) -> None:
         """End the threads, free the scene."""

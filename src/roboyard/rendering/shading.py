@@ -1,7 +1,7 @@
 """Kernels for surface points, shadows and light along rays, and a fast variant without shadows.
 
 Light is linear. Surfaces are Lambertian under a hemisphere of sky and ground; each point has the shadow of the light
-that matters most there, a highlight and haze. The fast model has no shadows, ambient occlusion, highlights and haze.
+that is brightest there, a highlight and haze. The fast model has no shadows, ambient occlusion, highlights and haze.
 
 Points are shaded in blocks: the numbers of a block are stored row by row in one array, and each loop over a row is
 free of branches, so the compiler turns it into vector instructions. The order of operations at each point does not
@@ -11,12 +11,14 @@ depend on the block, so its color does not either.
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from roboyard.compute import kernel
 from roboyard.geometry.arrays import F32, I32
+from roboyard.rendering.ambient_occlusion import AmbientOcclusion
 from roboyard.rendering.embree import (
     DIR_ROW,
     FAR_ROW,
@@ -55,35 +57,152 @@ from roboyard.rendering.lighting import (
     POSITION,
 )
 
-BACK_FACE_COSINE = F(
-    0.15
-)  # cosine beyond which a normal is taken for turned away, not for a smooth one near the outline
-MAX_OCCLUSION = F(0.9)  # how dark a moving piece makes what it stands on
+BACK_FACE_COSINE = F(0.15)
+"""Beyond this cosine with the ray a normal points away from the camera; below, it may be a smooth one near the outline.
+"""
+MAX_OCCLUSION = F(0.9)
+"""Fraction of the ambient light that a moving piece takes from the surface that it touches."""
+
+
+class RayHits(NamedTuple):
+    """What rays hit.
+
+    Attributes:
+        triangles: (n,) triangle, −1: none.
+        distances: (n,) along the ray [m].
+        barycentric: (n, 2) barycentric coordinates with respect to the triangle's second and third corner.
+    """
+
+    triangles: I32
+    distances: F32
+    barycentric: F32
+
+
+class PieceTable(NamedTuple):
+    """The triangles of a scene's rigid pieces.
+
+    Attributes:
+        first_triangle: (p,) number of each piece's first triangle.
+        piece_of: (t,) piece of each triangle.
+        rotations: (p, 3, 3) world from piece.
+        normals: (t, 3, 3) unit normals at the corners, in the frame of the piece.
+    """
+
+    first_triangle: I32
+    piece_of: I32
+    rotations: F32
+    normals: F32
+
+
+class SurfacePoints(NamedTuple):
+    """The points that rays hit.
+
+    Attributes:
+        positions: (n, 3) in the world [m].
+        normals: (n, 3) shading normals in the world.
+        ambient_visibility: (n,) fraction of the sky that is visible, 0 … 1.
+    """
+
+    positions: F32
+    normals: F32
+    ambient_visibility: F32
+
+
+class MaterialTable(NamedTuple):
+    """Materials of surfaces.
+
+    Attributes:
+        rows: (t,) row of ``values`` for each triangle, or (n,) for each ray.
+        values: (g, 6) linear color, emission, strength and sharpness of the highlight.
+        is_per_ray: Whether ``rows`` belong to rays.
+    """
+
+    rows: I32
+    values: F32
+    is_per_ray: bool
+
+
+class ShadowTable(NamedTuple):
+    """Shadows at points.
+
+    Attributes:
+        light: (n,) the light that does not reach the point, −1: all lights reach it.
+        fraction: (n,) fraction of its brightness that is lost.
+    """
+
+    light: I32
+    fraction: F32
+
+
+class Lighting(NamedTuple):
+    """Light of a scene.
+
+    Attributes:
+        lights: Rows as ``lighting.collect_lights`` makes them.
+        environment: (3, 3) linear: light from everywhere, sky overhead, sky at the horizon.
+    """
+
+    lights: F32
+    environment: F32
+
+
+class CameraPose(NamedTuple):
+    """Pose of a camera.
+
+    Attributes:
+        rotation: (3, 3) world from optical frame.
+        position: (3,) in the world [m].
+        near: No surface nearer along the axis is visible [m].
+    """
+
+    rotation: F32
+    position: F32
+    near: float
+
+
+class CameraRays(NamedTuple):
+    """Rays of a camera in the world, and what they hit.
+
+    Attributes:
+        directions: (n, 3) unit vectors in the world.
+        hits: What they hit.
+        depth: (n,) along the axis [m], 0: no surface.
+    """
+
+    directions: F32
+    hits: RayHits
+    depth: F32
+
+
+def _example_hits() -> RayHits:
+    return RayHits(zeros_int32(1), zeros_float32(1), zeros_float32(1, 2))
+
+
+def _example_pieces() -> PieceTable:
+    return PieceTable(zeros_int32(1), zeros_int32(1), zeros_float32(1, 3, 3), zeros_float32(1, 3, 3))
+
+
+def _example_lighting() -> Lighting:
+    return Lighting(zeros_float32(1, LIGHT_COLUMNS), zeros_float32(3, 3))
+
+
+def _example_materials() -> MaterialTable:
+    return MaterialTable(zeros_int32(1), zeros_float32(1, 6), False)
 
 
 def _example_compute_surface_points() -> ExampleArguments:
-    hits = zeros_float32(1, 3), zeros_float32(1, 3), zeros_int32(1), zeros_float32(1), zeros_float32(1, 2)
-    scene = zeros_float32(1, 3, 3), zeros_int32(1), zeros_float32(1, 3, 3), zeros_float32(1, 3)
-    yield (*hits, *scene, zeros_int32(1), zeros_int32(1, 2), zeros_int32(1), zeros_float32(1))
+    occlusion = AmbientOcclusion(zeros_int32(1), zeros_int32(1, 2), zeros_int32(1), zeros_float32(1))
+    yield zeros_float32(1, 3), zeros_float32(1, 3), _example_hits(), _example_pieces(), occlusion
 
 
 @kernel(examples=_example_compute_surface_points, error_model="numpy")
 def compute_surface_points(
-    origins: F32,
-    directions: F32,
-    hits: I32,
-    distances: F32,
-    barycentric: F32,
-    corner_normals: F32,
-    piece_of: I32,
-    rotations: F32,
-    translations: F32,
-    occlusion_start: I32,
-    occlusion_cells: I32,
-    occlusion_indices: I32,
-    occlusion_values: F32,
-) -> tuple[F32, F32, F32]:
-    """Point (n, 3) and shading normal (n, 3) in the world, and visibility (n,), of each hit."""
+    origins: F32, directions: F32, ray_hits: RayHits, pieces: PieceTable, occlusion: AmbientOcclusion
+) -> SurfacePoints:
+    """Compute the point, shading normal and ambient visibility of each hit of rays (n, 3)."""
+    hits, distances, barycentric = ray_hits
+    _, piece_of, rotations, corner_normals = pieces
+    occlusion_start, occlusion_cells, occlusion_indices, occlusion_values = occlusion
     count = len(hits)
     points, normals, ambient_visibility = np.empty((count, 3), F), np.empty((count, 3), F), np.ones(count, F)
     for i in range(count):
@@ -135,32 +254,29 @@ def compute_surface_points(
                 r[1, 0] * nx + r[1, 1] * ny + r[1, 2] * nz,
                 r[2, 0] * nx + r[2, 1] * ny + r[2, 2] * nz,
             )
-        # Meshes are often wound the wrong way round: light the side that is looked at.
+        # The triangles of meshes often have the wrong orientation: light the side that the camera sees.
         if nx * directions[i, 0] + ny * directions[i, 1] + nz * directions[i, 2] > BACK_FACE_COSINE:
             nx, ny, nz = -nx, -ny, -nz
         normals[i, 0], normals[i, 1], normals[i, 2] = nx, ny, nz
-    return points, normals, ambient_visibility
+    return SurfacePoints(points, normals, ambient_visibility)
 
 
 def _example_darken_near_moving_bodies() -> ExampleArguments:
-    yield (
-        zeros_float32(1, 3),
-        zeros_float32(1, 3),
-        zeros_int32(1),
-        zeros_int32(1),
-        zeros_float32(1, 4),
-        zeros_float32(1),
-    )
+    surface = SurfacePoints(zeros_float32(1, 3), zeros_float32(1, 3), zeros_float32(1))
+    yield surface, zeros_int32(1), zeros_int32(1), zeros_float32(1, 4)
 
 
 @kernel(examples=_example_darken_near_moving_bodies, error_model="numpy")
-def darken_near_moving_bodies(
-    points: F32, normals: F32, hits: I32, piece_of: I32, bounding_spheres: F32, ambient_visibility: F32
-) -> None:
-    """Lower the visibility near moving pieces, each taken as a ball (x, y, z, radius) that hides its share of the sky.
+def darken_near_moving_bodies(surface: SurfacePoints, hits: I32, piece_of: I32, bounding_spheres: F32) -> None:
+    """Lower ``surface.ambient_visibility`` near moving pieces; a piece does not darken itself.
 
-    A piece does not darken itself.  Changes ``ambient_visibility``.
+    Args:
+        surface: Points; their ambient visibility is changed.
+        hits: (n,) triangle of each point, −1: none.
+        piece_of: (t,) piece of each triangle.
+        bounding_spheres: (p, 4) center and radius [m] of each piece, which hides its solid angle of the sky.
     """
+    points, normals, ambient_visibility = surface
     for k in range(len(bounding_spheres)):
         radius = bounding_spheres[k, 3]
         if radius <= ZERO:
@@ -223,10 +339,9 @@ MIN_HIGHLIGHT_COSINE = F(0.85)
 HAZE_DENSITY = F(1 / 130)  # [1/m]
 
 BLOCK_SIZE = 128
-"""Points that are treated together: a constant, so that the compiler knows that rows do not overlap."""
-# Starts of the rows of a block's array.  Given: point, normal, ray direction, visibility, looks, the light in whose
-# shadow
-# a point lies (-1: none) and the fraction that is lost.
+"""Number of points of a block: a constant, so that the compiler knows that rows do not overlap."""
+# Starts of the rows of a block's array. Inputs: point, normal, ray direction, ambient visibility, highlight of the
+# material, the light in whose shadow a point lies (-1: none) and the fraction that is lost.
 _X, _Y, _Z, _NX, _NY, _NZ, _DX, _DY, _DZ, _VISIBILITY, _SPECULAR, _SHININESS, _SHADOWED_LIGHT, _SHADOW_FRACTION = (
     BLOCK_SIZE * row for row in range(14)
 )
@@ -234,8 +349,7 @@ _X, _Y, _Z, _NX, _NY, _NZ, _DX, _DY, _DZ, _VISIBILITY, _SPECULAR, _SHININESS, _S
 _LX, _LY, _LZ, _LENGTH, _BRIGHTNESS = (BLOCK_SIZE * row for row in range(14, 19))
 # Results of shading.
 _RED, _GREEN, _BLUE, _HIGHLIGHT = (BLOCK_SIZE * row for row in range(19, 23))
-# Results of choosing the light that matters most: its number (-1: none), its value, the second value, direction,
-# length.
+# Results of selecting the brightest light: its number (-1: none), its value, the second value, direction, length.
 _BEST_LIGHT, _BEST_VALUE, _SECOND_VALUE, _TX, _TY, _TZ, _BEST_DISTANCE = (BLOCK_SIZE * row for row in range(19, 26))
 _ROWS = 26
 
@@ -283,7 +397,7 @@ def _compute_light_at_points(k: int, lights: F32, w: F32) -> None:
 
 @kernel(examples=_example_block, error_model="numpy")
 def _select_strongest_light(k: int, lights: F32, w: F32) -> None:
-    """Keep light ``k`` at those points of a block where it matters more than the lights before it."""
+    """Select light ``k`` at those points of a block where it is brighter than the lights before it."""
     green, number = lights[k, COLOR + 1], F(k)
     for j in range(BLOCK_SIZE):
         lx, ly, lz = w[_LX + j], w[_LY + j], w[_LZ + j]
@@ -312,7 +426,7 @@ def make_shadow_rays(points: F32, normals: F32, hits: I32, lights: F32) -> tuple
 
     Returns:
         rows (m,) of the hits; origins, directions, lengths of their rays; and for all n hits the light (−1: none) and
-        how far its shadow counts: 1, but less where a second light is nearly as bright, so that no seam appears.
+        the weight of its shadow: 1, but less where a second light is nearly as bright, so that no seam appears.
     """
     count = len(hits)
     rows = np.empty(count, np.int32)
@@ -364,7 +478,7 @@ def _add_light(k: int, lights: F32, w: F32) -> None:
         is_unlit = (cosine <= ZERO) | (unshadowed <= ZERO)
         shadowed = unshadowed * (ONE - w[_SHADOW_FRACTION + j])
         brightness = shadowed if w[_SHADOWED_LIGHT + j] == number else unshadowed
-        # A little of the visibility goes into direct light too: corners stay soft in full sun.
+        # Ambient visibility dims direct light too, a little: corners stay soft in full sun.
         brightness *= UNOCCLUDED_LIGHT_FRACTION + (ONE - UNOCCLUDED_LIGHT_FRACTION) * visibility
         more_red, more_green, more_blue = (
             red * cosine * brightness,
@@ -383,56 +497,37 @@ def _add_light(k: int, lights: F32, w: F32) -> None:
 
 
 def _example_shade() -> ExampleArguments:
-    hits = (
-        zeros_float32(1, 3),
-        zeros_float32(1, 3),
-        zeros_float32(1),
-        zeros_float32(1, 3),
-        zeros_int32(1),
-        zeros_float32(1),
-        zeros_int32(1),
-    )
-    yield (
-        *hits,
-        zeros_float32(1, 6),
-        zeros_int32(1),
-        zeros_float32(1),
-        zeros_float32(1, LIGHT_COLUMNS),
-        zeros_float32(3, 3),
-    )
+    surface = SurfacePoints(zeros_float32(1, 3), zeros_float32(1, 3), zeros_float32(1))
+    shadows = ShadowTable(zeros_int32(1), zeros_float32(1))
+    hits, distances = zeros_int32(1), zeros_float32(1)
+    yield surface, zeros_float32(1, 3), hits, distances, _example_materials(), shadows, _example_lighting()
 
 
 @kernel(examples=_example_shade, error_model="numpy")
 def shade(
-    points: F32,
-    normals: F32,
-    ambient_visibility: F32,
+    surface: SurfacePoints,
     directions: F32,
     hits: I32,
     distances: F32,
-    geoms: I32,
-    materials: F32,
-    shadowed_light: I32,
-    shadow_fraction: F32,
-    lights: F32,
-    environment_light: F32,
+    materials: MaterialTable,
+    shadows: ShadowTable,
+    lighting: Lighting,
 ) -> F32:
-    """Linear color (n, 3) seen along each ray.
+    """Compute the linear color (n, 3) seen along each ray.
 
     Args:
-        points: (n, 3) hits in the world [m].
-        normals: (n, 3) there.
-        ambient_visibility: (n,) 0 … 1.
+        surface: The points that the rays hit.
         directions: (n, 3) of the rays.
         hits: (n,) triangle, −1: sky.
-        distances: (n,) [m].
-        geoms: (t,) geom of each triangle.
-        materials: (g, 6) linear color, glow, highlight's strength and sharpness of each geom.
-        shadowed_light: (n,) the light that does not reach the hit, −1: all do.
-        shadow_fraction: (n,) which fraction of its brightness is lost.
-        lights: Rows as ``lighting.Lamps`` packs them.
-        environment_light: (3, 3) linear: light from everywhere, sky overhead, sky at the horizon.
+        distances: (n,) over which haze lies [m].
+        materials: Materials of the surfaces.
+        shadows: Shadows at the points.
+        lighting: Lights and sky.
     """
+    points, normals, ambient_visibility = surface
+    material_rows, material_values, is_per_ray = materials
+    shadowed_light, shadow_fraction = shadows
+    lights, environment_light = lighting
     count = len(hits)
     out = np.empty((count, 3), F)
     w = np.zeros(_ROWS * BLOCK_SIZE, F)
@@ -457,8 +552,8 @@ def shade(
             )
             w[_HIGHLIGHT + j] = ZERO
             if hits[i] >= 0:
-                geom = geoms[hits[i]]
-                w[_SPECULAR + j], w[_SHININESS + j] = materials[geom, 4], materials[geom, 5]
+                material = material_rows[i] if is_per_ray else material_rows[hits[i]]
+                w[_SPECULAR + j], w[_SHININESS + j] = material_values[material, 4], material_values[material, 5]
                 n_hits += 1
             else:
                 w[_SPECULAR + j] = ZERO
@@ -473,35 +568,35 @@ def shade(
                 for c in range(3):
                     out[i, c] = environment_light[2, c] + (environment_light[1, c] - environment_light[2, c]) * up
                 continue
-            geom, highlight = geoms[hits[i]], w[_HIGHLIGHT + j]
+            material = material_rows[i] if is_per_ray else material_rows[hits[i]]
+            highlight = w[_HIGHLIGHT + j]
             haze_distance = distances[i] * HAZE_DENSITY
             haze_transmission = ONE / (ONE + haze_distance * haze_distance)
-            emission = materials[geom, 3]
+            emission = material_values[material, 3]
             out[i, 0] = (
-                materials[geom, 0] * (w[_RED + j] + emission) + highlight
+                material_values[material, 0] * (w[_RED + j] + emission) + highlight
             ) * haze_transmission + environment_light[2, 0] * (ONE - haze_transmission)
             out[i, 1] = (
-                materials[geom, 1] * (w[_GREEN + j] + emission) + highlight
+                material_values[material, 1] * (w[_GREEN + j] + emission) + highlight
             ) * haze_transmission + environment_light[2, 1] * (ONE - haze_transmission)
             out[i, 2] = (
-                materials[geom, 2] * (w[_BLUE + j] + emission) + highlight
+                material_values[material, 2] * (w[_BLUE + j] + emission) + highlight
             ) * haze_transmission + environment_light[2, 2] * (ONE - haze_transmission)
     return out
 
 
-MAX_HOUSING_DISTANCE = F(
-    0.3
-)  # nearer than this the back of a surface is the inside of what the camera sits in, and is not seen [m]
-RAY_OFFSET = F(1e-4)  # [m]
-MAX_HOUSING_SURFACES = 8  # of a housing that one ray passes
+MAX_HOUSING_DISTANCE = F(0.3)
+"""Nearer than this the back of a surface is the inside of the camera's housing, and is not visible [m]."""
+RAY_OFFSET = F(1e-4)
+"""A ray continues this far behind a surface of the housing [m]."""
+MAX_HOUSING_SURFACES = 8
+"""Largest number of surfaces of a housing that one ray passes."""
 
 
 def _example_trace_camera_rays() -> ExampleArguments:
-    table, poses = zeros_float32(1, 3), zeros_float32(1, 3, 3)
-    yield (
-        0, 0, table, poses[0], table[0], 0.1, zeros_int32(1), zeros_int32(1), poses,
-        table, zeros_int32(1), zeros_float32(1), zeros_float32(1, 2), zeros_float32(1), 0, 0,
-    )  # fmt: skip
+    camera = CameraPose(zeros_float32(3, 3), zeros_float32(3), 0.1)
+    rays = CameraRays(zeros_float32(1, 3), _example_hits(), zeros_float32(1))
+    yield 0, 0, zeros_float32(1, 3), camera, _example_pieces(), rays, 0, 0
 
 
 @kernel(examples=_example_trace_camera_rays, error_model="numpy")
@@ -509,40 +604,28 @@ def trace_camera_rays(
     scene: int,
     arguments: int,
     ray_directions: F32,
-    rotation: F32,
-    position: F32,
-    near: float,
-    first_triangle: I32,
-    piece_of: I32,
-    rotations: F32,
-    directions: F32,
-    hits: I32,
-    distances: F32,
-    barycentric: F32,
-    depth: F32,
+    camera: CameraPose,
+    pieces: PieceTable,
+    rays: CameraRays,
     first_ray: int,
     end_ray: int,
 ) -> None:
-    """What the rays ``first_ray`` to ``end_ray`` of a camera meet first.
+    """Find what the rays ``first_ray`` to ``end_ray`` of a camera hit first.
 
     Args:
-        scene: Of Embree.
-        arguments: For Embree.
-        ray_directions: (n, 3) unit vectors in the optical frame; not a number: no ray.
-        rotation: (3, 3) world from optical frame.
-        position: (3,) of the camera [m].
-        near: Nothing nearer along the axis is seen [m].
-        first_triangle: Number of each piece's first triangle.
-        piece_of: (t,) piece of each triangle.
-        rotations: (p, 3, 3) world from piece.
-        directions: (n, 3) unit vectors in the world: result.
-        hits: (n,) triangles, -1: none: result.
-        distances: (n,) along the ray [m]: result.
-        barycentric: (n, 2) barycentric coordinates: result.
-        depth: (n,) along the axis [m], 0: nothing: result.
+        scene: Address of Embree's scene.
+        arguments: Address of Embree's arguments.
+        ray_directions: (n, 3) unit vectors in the optical frame; NaN: no ray.
+        camera: Pose of the camera.
+        pieces: Triangles of the scene.
+        rays: Written.
         first_ray: First ray.
-        end_ray: Behind the last.
+        end_ray: One after the last ray.
     """
+    rotation, position, near = camera
+    first_triangle, piece_of, rotations, _ = pieces
+    directions, ray_hits, depth = rays
+    hits, distances, barycentric = ray_hits
     packet, valid = allocate_aligned(ROWS * LANES), allocate_aligned(LANES).view(np.int32)
     packet_ints = packet.view(np.int32)
     for start in range(first_ray, end_ray, LANES):
@@ -579,7 +662,7 @@ def trace_camera_rays(
                         for d in range(3):
                             outward += r[c, d] * packet[(NORMAL_ROW + d) * LANES + k]
                         facing += outward * packet[(DIR_ROW + c) * LANES + k]
-                    if facing > ZERO:  # seen from behind: look on from there
+                    if facing > ZERO:  # the back of the surface: the ray continues behind it
                         packet[3 * LANES + k] = t + RAY_OFFSET
                         packet[FAR_ROW * LANES + k] = F(1e30)
                         packet_ints[PRIM_ROW * LANES + k] = -1
@@ -606,58 +689,36 @@ def trace_camera_rays(
 
 def _example_shade_without_shadows() -> ExampleArguments:
     yield (
-        zeros_float32(1, 3),
-        zeros_int32(1),
-        zeros_float32(1),
-        zeros_float32(1, 2),
-        zeros_float32(1, 3, 3),
-        zeros_int32(1),
-        zeros_float32(1, 3, 3),
-        zeros_int32(1),
-        zeros_float32(1, 6),
-        zeros_float32(1, 13),
-        zeros_float32(3, 3),
-        zeros_float32(3),
-        zeros_float32(1, 3),
-        False,
-    )
+        zeros_float32(1, 3), _example_hits(), _example_pieces(), _example_materials(), _example_lighting(),
+        zeros_float32(3), zeros_float32(1, 3),
+    )  # fmt: skip
 
 
 @kernel(examples=_example_shade_without_shadows, error_model="numpy")
 def shade_without_shadows(
     directions: F32,
-    hits: I32,
-    distances: F32,
-    barycentric: F32,
-    corner_normals: F32,
-    piece_of: I32,
-    rotations: F32,
-    geoms: I32,
-    materials: F32,
-    lights: F32,
-    environment_light: F32,
+    ray_hits: RayHits,
+    pieces: PieceTable,
+    materials: MaterialTable,
+    lighting: Lighting,
     position: F32,
     out: F32,
-    materials_per_ray: bool,
 ) -> None:
-    """Linear color (n, 3) seen along rays; arguments as ``trace_camera_rays`` gives and ``shade`` takes.
+    """Compute the linear color (n, 3) seen along rays, without shadows.
 
     Args:
         directions: (n, 3) of the rays in the world.
-        hits: (n,) triangle, -1: sky.
-        distances: (n,) [m].
-        barycentric: (n, 2) barycentric coordinates of the hits.
-        corner_normals: (t, 3, 3) in the frame of the triangle's piece.
-        piece_of: (t,) piece of each triangle.
-        rotations: (p, 3, 3) world from piece.
-        geoms: (t,) row of ``materials`` for each triangle.
-        materials: (g, 6) linear color, glow, …
-        lights: Rows as ``lighting.lamps_of`` packs them.
-        environment_light: (3, 3) linear: light from everywhere, sky overhead, sky at the horizon.
+        ray_hits: What the rays hit; −1: sky.
+        pieces: Triangles of the scene.
+        materials: Materials of the surfaces.
+        lighting: Lights and sky.
         position: (3,) of the camera [m].
-        out: (n, 3): result.
-        materials_per_ray: ``geoms`` is (n,), for each ray instead.
+        out: (n, 3) written.
     """
+    hits, distances, barycentric = ray_hits
+    _, piece_of, rotations, corner_normals = pieces
+    material_rows, material_values, is_per_ray = materials
+    lights, environment_light = lighting
     for i in range(len(hits)):
         hit = hits[i]
         dx, dy, dz = directions[i, 0], directions[i, 1], directions[i, 2]
@@ -676,7 +737,7 @@ def shade_without_shadows(
         nx = r[0, 0] * mx + r[0, 1] * my + r[0, 2] * mz
         ny = r[1, 0] * mx + r[1, 1] * my + r[1, 2] * mz
         nz = r[2, 0] * mx + r[2, 1] * my + r[2, 2] * mz
-        # Meshes are often wound the wrong way round: light the side that is looked at.
+        # The triangles of meshes often have the wrong orientation: light the side that the camera sees.
         normal_scale = -ONE if nx * dx + ny * dy + nz * dz > ZERO else ONE
         normal_scale /= math.sqrt(nx * nx + ny * ny + nz * nz + TINY)
         nx, ny, nz = nx * normal_scale, ny * normal_scale, nz * normal_scale
@@ -715,8 +776,8 @@ def shade_without_shadows(
             red += lights[k, COLOR] * brightness
             green += lights[k, COLOR + 1] * brightness
             blue += lights[k, COLOR + 2] * brightness
-        geom = geoms[i] if materials_per_ray else geoms[hit]
-        emission = materials[geom, 3]
-        out[i, 0] = materials[geom, 0] * (red + emission)
-        out[i, 1] = materials[geom, 1] * (green + emission)
-        out[i, 2] = materials[geom, 2] * (blue + emission)
+        material = material_rows[i] if is_per_ray else material_rows[hit]
+        emission = material_values[material, 3]
+        out[i, 0] = material_values[material, 0] * (red + emission)
+        out[i, 1] = material_values[material, 1] * (green + emission)
+        out[i, 2] = material_values[material, 2] * (blue + emission)
