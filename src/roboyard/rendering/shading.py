@@ -727,16 +727,15 @@ def shade_without_shadows(
             for c in range(3):
                 out[i, c] = environment_light[2, c] + (environment_light[1, c] - environment_light[2, c]) * up
             continue
-        n = corner_normals[hit]
         u, v = barycentric[i, 0], barycentric[i, 1]
         w = ONE - u - v
-        mx = w * n[0, 0] + u * n[1, 0] + v * n[2, 0]
-        my = w * n[0, 1] + u * n[1, 1] + v * n[2, 1]
-        mz = w * n[0, 2] + u * n[1, 2] + v * n[2, 2]
-        r = rotations[piece_of[hit]]
-        nx = r[0, 0] * mx + r[0, 1] * my + r[0, 2] * mz
-        ny = r[1, 0] * mx + r[1, 1] * my + r[1, 2] * mz
-        nz = r[2, 0] * mx + r[2, 1] * my + r[2, 2] * mz
+        mx = w * corner_normals[hit, 0, 0] + u * corner_normals[hit, 1, 0] + v * corner_normals[hit, 2, 0]
+        my = w * corner_normals[hit, 0, 1] + u * corner_normals[hit, 1, 1] + v * corner_normals[hit, 2, 1]
+        mz = w * corner_normals[hit, 0, 2] + u * corner_normals[hit, 1, 2] + v * corner_normals[hit, 2, 2]
+        piece = piece_of[hit]
+        nx = rotations[piece, 0, 0] * mx + rotations[piece, 0, 1] * my + rotations[piece, 0, 2] * mz
+        ny = rotations[piece, 1, 0] * mx + rotations[piece, 1, 1] * my + rotations[piece, 1, 2] * mz
+        nz = rotations[piece, 2, 0] * mx + rotations[piece, 2, 1] * my + rotations[piece, 2, 2] * mz
         # The triangles of meshes often have the wrong orientation: light the side that the camera sees.
         normal_scale = -ONE if nx * dx + ny * dy + nz * dz > ZERO else ONE
         normal_scale /= math.sqrt(nx * nx + ny * ny + nz * nz + TINY)
