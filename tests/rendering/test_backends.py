@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 import threading
+from dataclasses import replace
 
 import mujoco
 import numpy as np
@@ -15,6 +16,8 @@ from roboyard.rendering import available_backend, look_at, open_renderer
 from roboyard.rendering.ray_renderer import FastRayRenderer
 
 from .scenes import MOVING, compile_scene
+
+BACKENDS = ("rays", "gl") if available_backend() == "gl" else ("rays",)
 
 BACKEND_SCRIPT = """
 import os
@@ -107,6 +110,55 @@ def test_renderers_give_the_same_image(eye, target):
     assert (np.abs(depths[0] - depths[1])[both] < 0.005 * depths[1][both]).mean() > 0.995
     assert silhouettes[0].sum() > 200
     assert (silhouettes[0] & silhouettes[1]).sum() / (silhouettes[0] | silhouettes[1]).sum() > 0.97
+
+
+FAR_OBJECTS = """
+<mujoco>
+  <statistic extent="10"/>
+  <worldbody>
+    <light type="directional" dir="0.9 0 -0.4"/>
+    <geom type="plane" size="0 0 1" rgba="0.2 0.8 0.2 1"/>
+    <geom type="box" size="10 60 30" pos="610 0 30" rgba="0.9 0.1 0.1 1"/>
+  </worldbody>
+</mujoco>"""
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_objects_beyond_200_meters_are_drawn(backend):
+    model, data = compile_scene(FAR_OBJECTS)
+    camera = replace(look_at((0, 0, 30), (10, 0, 30), fov_y=0.2), near=0.5)
+    with open_renderer(model, 64, 64, backend) as renderer:
+        color, depth = renderer.render_rgbd(data, camera)
+    assert depth[32, 32] == pytest.approx(600.0, rel=1e-3)
+    assert depth[2, 32] == 0.0  # the sky above the box
+    if backend == "gl":  # the ray caster's haze hides its color in a world of this extent
+        assert color[32, 32, 0] > 2 * color[32, 32, 1]
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_infinite_ground_continues_wherever_the_camera_is(backend):
+    """From 100 m above, the ground along a ray of the slope −s lies at a depth of 100 m / s."""
+    model, data = compile_scene(FAR_OBJECTS)
+    with open_renderer(model, 64, 64, backend) as renderer:
+        for x in (3000.0, -2000.0, 0.0):
+            camera = replace(look_at((x, 0, 100), (x - 10, 0, 100), fov_y=1.0), near=0.5)
+            depth = renderer.render_rgbd(data, camera)[1]
+            rows = np.arange(45, 64)
+            slopes = (rows + 0.5 - 32.0) / camera.focal_length(64)
+            np.testing.assert_allclose(depth[rows, 32], 100.0 / slopes, rtol=1e-3)
+            assert depth[45, 32] > 250.0
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_image_does_not_depend_on_the_image_before(backend):
+    model, data = compile_scene(FAR_OBJECTS)
+    camera = look_at((7, 3, 2), (17, 3, 1))
+    with open_renderer(model, 64, 48, backend) as renderer:
+        color, depth = renderer.render_rgbd(data, camera)
+        renderer.render(data, look_at((1000, 0, 2), (0, 0, 0)))
+        repeated_color, repeated_depth = renderer.render_rgbd(data, camera)
+    np.testing.assert_array_equal(repeated_depth, depth)
+    np.testing.assert_array_equal(repeated_color, color)
 
 
 @pytest.mark.usefixtures("gl")

@@ -119,6 +119,17 @@ def test_registered_depth_hides_points_occluded_from_color():
     assert np.nanmax(registered[np.isfinite(core)]) < 1.1
 
 
+@pytest.mark.parametrize("renderer", RENDERERS)
+@pytest.mark.parametrize(("depth_far", "is_measured"), [(1000.0, True), (200.0, False)])
+def test_camera_measures_beyond_200_meters_up_to_its_range(renderer, depth_far, is_measured):
+    sensor = camera(near=1.0, depth_far=depth_far)
+    sim, eye = simulate_camera(wall(400.0, rgba=(0.9, 0.1, 0.1, 1.0)), sensor=sensor, renderer=renderer)
+    reading = eye.read()
+    sim.close()
+    assert reading.depth[60, 80] == pytest.approx(400.0 if is_measured else np.inf, rel=1e-3)
+    assert reading.color[60, 80, 0] > reading.color[60, 80, 2]
+
+
 def test_registration_onto_the_same_camera_is_identity():
     depth = np.full((120, 160), 2.0, np.float32)
     for lens in (LENS, DISTORTED_LENS):

@@ -116,12 +116,26 @@ def rectangle(half_x: float, half_y: float) -> GeomTriangles:
 def framed_rectangle(half: Array, low: Array, high: Array) -> GeomTriangles:
     """Rectangle of half size ``half`` (2,) in the xy plane, made of the one from ``low`` to ``high`` and a frame."""
     low, high = np.maximum(low, -half), np.minimum(high, half)
-    outer = np.array([[-1, -1], [1, -1], [1, 1], [-1, 1]]) * half
-    inner = np.array([[low[0], low[1]], [high[0], low[1]], [high[0], high[1]], [low[0], high[1]]])
-    faces = [inner[[0, 1, 2]], inner[[0, 2, 3]]]
+    inner = _rectangle_corners(low, high)
+    middle = _flat_triangles([inner[[0, 1, 2]], inner[[0, 2, 3]]])
+    return GeomTriangles.join([middle, rectangular_frame(half, low, high)])
+
+
+def rectangular_frame(half: Array, low: Array, high: Array) -> GeomTriangles:
+    """Rectangle of half size ``half`` (2,) in the xy plane without the rectangle from ``low`` to ``high`` inside."""
+    outer, inner = _rectangle_corners(-half, half), _rectangle_corners(low, high)
+    faces = []
     for k in range(4):
         n = (k + 1) % 4
         faces += [np.array([outer[k], outer[n], inner[n]]), np.array([outer[k], inner[n], inner[k]])]
+    return _flat_triangles(faces)
+
+
+def _rectangle_corners(low: Array, high: Array) -> Array:
+    return np.array([[low[0], low[1]], [high[0], low[1]], [high[0], high[1]], [low[0], high[1]]])
+
+
+def _flat_triangles(faces: list[Array]) -> GeomTriangles:
     return GeomTriangles.with_face_normals(np.concatenate([np.array(faces), np.zeros((len(faces), 3, 1))], axis=2))
 
 
@@ -230,6 +244,9 @@ def _height_field_triangles(model: mujoco.MjModel, field: int) -> GeomTriangles:
 
 
 INFINITE_PLANE_HALF_SIZE = 20.0  # planes with a larger half size count as endless ground [m]
+HORIZON_DISTANCE = 20_000.0  # planes of infinite size end here: from 100 m above, that is 0.3° below the horizon [m]
+VISIBLE_GROUPS = (0, 1, 2)
+"""Geom groups that renderers show: those that MuJoCo's own viewer shows by default."""
 
 
 def moving_bodies(model: mujoco.MjModel) -> NDArray[np.int64]:
@@ -295,6 +312,9 @@ def body_triangles(
             size = np.asarray(model.geom_size[geom][:2], dtype=np.float64)
             half_size = np.where(size > 0, size, max(200.0, 4 * float(model.stat.extent)))
             ground = framed_rectangle(half_size, local[:, :2].min(0) - 2.0, local[:, :2].max(0) + 2.0)
+            if (size <= 0).any():  # the part beyond stands apart, so that rays near by do not lose precision
+                horizon = np.where(size > 0, size, np.maximum(half_size, HORIZON_DISTANCE))
+                ground = GeomTriangles.join([ground, rectangular_frame(horizon, -half_size, half_size)])
             by_body.setdefault(0, []).append((geom, ground.transformed(rotation, origin)))
     return dict(sorted(by_body.items()))
 

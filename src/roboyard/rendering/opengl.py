@@ -16,11 +16,12 @@ from roboyard.compute import expect_kernels, kernel
 from roboyard.errors import ConfigError, RunError
 from roboyard.rendering.cameras import RenderCamera
 from roboyard.rendering.float32 import ExampleArguments
-from roboyard.rendering.geom_triangles import geom_colors
+from roboyard.rendering.geom_triangles import HORIZON_DISTANCE, VISIBLE_GROUPS, geom_colors
 from roboyard.rendering.gl_platform import find_gl_platform
 from roboyard.rendering.lighting import Sky, draw_sky, fill_sky_pixels
 
-FAR_CLIP_DISTANCE = 200.0  # clipping plane [m]
+MIN_FAR_CLIP_DISTANCE = 200.0
+"""The far clipping plane is at least this far away, and behind everything that can be seen [m]."""
 MAX_FACES = 25_000  # of all round things together: as many as cost little
 MIN_EDGES, MAX_EDGES = 28, 128  # edges of a circle; with the most a ball of half a meter is off by 0.2 mm
 WHITE_LEVEL = 1.22  # light, straight on, at which a white surface that lights meet at a slant is about white
@@ -70,13 +71,18 @@ class GlRenderer:
             quality.numslices, quality.numstacks = round_before
         mujoco.mjr_setBuffer(mujoco.mjtFramebuffer.mjFB_OFFSCREEN.value, self._render_context)
         self._render_context.readDepthMap = mujoco.mjtDepthMap.mjDEPTH_ZEROFAR
-        self._scene = mujoco.MjvScene(model, max(1000, 2 * model.ngeom + 100))
+        self._infinite_planes = _find_infinite_planes(model)
+        max_geoms = max(1000, 2 * model.ngeom + 100) + 4 * len(self._infinite_planes)
+        self._scene = mujoco.MjvScene(model, max_geoms)
         for flag in (
             mujoco.mjtRndFlag.mjRND_SHADOW,
             mujoco.mjtRndFlag.mjRND_REFLECTION,
             mujoco.mjtRndFlag.mjRND_SKYBOX,
         ):
             self._scene.flags[flag] = 0
+        self._far_clip_distance = MIN_FAR_CLIP_DISTANCE
+        self._visible_geoms = np.flatnonzero(np.isin(model.geom_group, VISIBLE_GROUPS))
+        self._visible_radii = _bounding_radii(model)[self._visible_geoms]
         self._sky = Sky.from_model(model)
         self._transparent_geoms = frozenset(np.flatnonzero(geom_colors(model)[:, 3] < 1.0).tolist())
         self._option, self._camera = mujoco.MjvOption(), mujoco.MjvCamera()
@@ -154,7 +160,7 @@ class GlRenderer:
             self._color,
             self._depth,
             camera.near,
-            FAR_CLIP_DISTANCE,
+            self._far_clip_distance,
             camera.orthographic_height is not None,
             color,
             depth,
@@ -172,9 +178,13 @@ class GlRenderer:
             raise RunError("the renderer is closed")
         self._check_thread()
         self._context.make_current()
+        for eye in self._scene.camera:  # MuJoCo centers infinite planes around the scene's cameras before it moves them
+            eye.pos = camera.T_world_camera.translation
         all_categories = mujoco.mjtCatBit.mjCAT_ALL.value
         mujoco.mjv_updateScene(self.model, data, self._option, None, self._camera, all_categories, self._scene)
+        self._extend_infinite_planes()
         self._limit_sun_brightness()
+        self._far_clip_distance = self._compute_far_clip_distance(data, camera)
         rotation, near = camera.T_world_camera.rotation_matrix(), camera.near
         intrinsics, plane_distance = (
             camera.compute_intrinsics(self.width, self.height),
@@ -186,11 +196,44 @@ class GlRenderer:
         )
         for eye in self._scene.camera:  # both eyes of MuJoCo's stereo pair: it draws their middle
             eye.pos, eye.forward, eye.up = camera.T_world_camera.translation, rotation[:, 2], -rotation[:, 1]
-            eye.frustum_near, eye.frustum_far = near, FAR_CLIP_DISTANCE
+            eye.frustum_near, eye.frustum_far = near, self._far_clip_distance
             eye.frustum_bottom = -(self.height - intrinsics.cy) / intrinsics.fy * plane_distance
             eye.frustum_top = intrinsics.cy / intrinsics.fy * plane_distance
             eye.frustum_center, eye.frustum_width = 0.5 * (left + right), 0.5 * (right - left)
             eye.orthographic = int(camera.orthographic_height is not None)
+
+    def _compute_far_clip_distance(self, data: mujoco.MjData, camera: RenderCamera) -> float:
+        """Return the distance of the point of visible geoms that is farthest from the camera, or the minimum [m]."""
+        offsets = data.geom_xpos[self._visible_geoms] - camera.T_world_camera.translation
+        distances = np.linalg.norm(offsets, axis=1) + self._visible_radii
+        return float(distances.max(initial=MIN_FAR_CLIP_DISTANCE))
+
+    def _extend_infinite_planes(self) -> None:
+        """Surround infinite planes with flat boxes up to the horizon.
+
+        MuJoCo draws an infinite plane as a square of some hundred meters. A larger square would not do: OpenGL lights
+        the corners of its cells alone, and lamps would vanish between them.
+        """
+        if not self._infinite_planes:
+            return
+        for plane in [self._scene.geoms[i] for i in range(self._scene.ngeom)]:
+            if plane.objtype != _GEOM or plane.objid not in self._infinite_planes:
+                continue
+            colors = np.append(np.asarray(plane.rgba[:3]) * self._infinite_planes[plane.objid], plane.rgba[3])
+            half = float(self.model.vis.map.zfar * self.model.stat.extent)
+            size = np.asarray(self.model.geom_size[plane.objid][:2], dtype=np.float64)
+            rotation, center = np.asarray(plane.mat, dtype=np.float64).reshape(3, 3), np.asarray(plane.pos)
+            for low, high in _frame_rectangles(size, half):
+                if self._scene.ngeom >= self._scene.maxgeom:
+                    return
+                box = self._scene.geoms[self._scene.ngeom]
+                middle = rotation @ np.append((low + high) / 2, -_SHEET_HALF_THICKNESS) + center
+                half_sizes = np.append((high - low) / 2, _SHEET_HALF_THICKNESS)
+                mujoco.mjv_initGeom(box, _BOX, half_sizes, middle, rotation.ravel(), colors.astype(np.float32))
+                box.objtype, box.objid, box.segid = plane.objtype, plane.objid, self._scene.ngeom
+                box.category = plane.category
+                box.emission, box.specular, box.shininess = plane.emission, plane.specular, plane.shininess
+                self._scene.ngeom += 1
 
     def _limit_sun_brightness(self) -> None:
         """Dim the suns until what they light does not clip: worlds are written for renderers with a tone curve."""
@@ -202,6 +245,52 @@ class GlRenderer:
         scale = max(WHITE_LEVEL - ambient, MIN_SUN_FRACTION) / max(total, 1e-9)
         for sun in suns if scale < 1.0 else ():
             sun.diffuse[:] = sun.diffuse * scale
+
+
+def _bounding_radii(model: mujoco.MjModel) -> NDArray[np.float64]:
+    """Return the radii (geoms,) of spheres around the geoms' origins [m]; infinite planes reach the horizon."""
+    radii = np.array(model.geom_rbound, dtype=np.float64)
+    for geom in np.flatnonzero(model.geom_type == mujoco.mjtGeom.mjGEOM_PLANE).tolist():
+        half_size = np.asarray(model.geom_size[geom][:2], dtype=np.float64)
+        radii[geom] = np.hypot(*np.where(half_size > 0.0, half_size, HORIZON_DISTANCE))
+    return radii
+
+
+def _find_infinite_planes(model: mujoco.MjModel) -> dict[int, NDArray[np.float64]]:
+    """Return visible planes that have no size in some direction, with the mean color (3,) of their texture, 0 … 1."""
+    mean_colors: dict[int, NDArray[np.float64]] = {}
+    role = int(mujoco.mjtTextureRole.mjTEXROLE_RGB)
+    for geom in np.flatnonzero(model.geom_type == mujoco.mjtGeom.mjGEOM_PLANE).tolist():
+        if (model.geom_size[geom][:2] > 0.0).all() or model.geom_group[geom] not in VISIBLE_GROUPS:
+            continue
+        material = int(model.geom_matid[geom])
+        texture = int(np.asarray(model.mat_texid).reshape(model.nmat, -1)[material, role]) if material >= 0 else -1
+        mean_colors[geom] = np.ones(3)
+        if texture >= 0 and int(model.tex_nchannel[texture]) >= 3:
+            start, channels = int(model.tex_adr[texture]), int(model.tex_nchannel[texture])
+            count = int(model.tex_height[texture]) * int(model.tex_width[texture]) * channels
+            pixels = np.asarray(model.tex_data[start : start + count]).reshape(-1, channels)
+            mean_colors[geom] = pixels[:, :3].mean(axis=0) / 255.0
+    return mean_colors
+
+
+def _frame_rectangles(size: NDArray[np.float64], half: float) -> list[tuple[NDArray[np.float64], NDArray[np.float64]]]:
+    """Return lowest and highest corner (2,) of the rectangles between a plane as MuJoCo draws it and the horizon.
+
+    Args:
+        size: (2,) half sizes of the plane, 0: infinite [m].
+        half: Half size that MuJoCo draws in place of an infinite one [m].
+    """
+    inner = np.where(size > 0.0, size, half)
+    outer = np.where(size > 0.0, size, max(half, HORIZON_DISTANCE))
+    rectangles = []
+    if outer[0] > inner[0]:
+        rectangles += [(np.array([-outer[0], -outer[1]]), np.array([-inner[0], outer[1]]))]
+        rectangles += [(np.array([inner[0], -outer[1]]), outer)]
+    if outer[1] > inner[1]:
+        rectangles += [(np.array([-inner[0], -outer[1]]), np.array([inner[0], -inner[1]]))]
+        rectangles += [(np.array([-inner[0], inner[1]]), np.array([inner[0], outer[1]]))]
+    return rectangles
 
 
 def _count_circle_edges(model: mujoco.MjModel) -> int:
@@ -262,6 +351,8 @@ def _decode_geom_ids(encoded: NDArray[np.uint8], geom_ids: NDArray[np.int32], ou
 
 _SEGMENT, _IDCOLOR = mujoco.mjtRndFlag.mjRND_SEGMENT, mujoco.mjtRndFlag.mjRND_IDCOLOR
 _GEOM = mujoco.mjtObj.mjOBJ_GEOM.value
+_BOX = mujoco.mjtGeom.mjGEOM_BOX.value
+_SHEET_HALF_THICKNESS = 0.05
 _DIRECTIONAL = mujoco.mjtLightType.mjLIGHT_DIRECTIONAL.value
 
 

@@ -11,11 +11,8 @@ from numpy.typing import NDArray
 
 from roboyard.geometry.arrays import F32, I32
 from roboyard.rendering.embree import EmbreeScene
-from roboyard.rendering.geom_triangles import GeomTriangles, body_triangles, geom_colors
+from roboyard.rendering.geom_triangles import VISIBLE_GROUPS, GeomTriangles, body_triangles, geom_colors
 from roboyard.rendering.lighting import srgb_to_linear
-
-# What MuJoCo's own viewer shows unless told otherwise.
-VISIBLE_GROUPS = (0, 1, 2)
 
 
 class RayScene:

@@ -18,8 +18,7 @@ from roboyard.errors import ConfigError
 from roboyard.geometry.arrays import Array
 from roboyard.grids.floor_plan import FloorPlan
 from roboyard.physics.compiled_world import RAY_VISIBLE_GROUPS, SCOPE_SEPARATOR
-from roboyard.rendering.geom_triangles import geom_colors, geom_triangles, moving_bodies
-from roboyard.rendering.ray_scene import VISIBLE_GROUPS
+from roboyard.rendering.geom_triangles import VISIBLE_GROUPS, geom_colors, geom_triangles, moving_bodies
 
 # An outline on the very border of two cells belongs to the one on the solid's side.
 _INWARD_OFFSET = 1e-5
