@@ -4,9 +4,11 @@ Each room that has nodes gets the page ``reference/nodes/ROOM.md``; ``reference/
 are made whenever the pages are built, so they say what the classes declare.
 
 The table of metrics is part of ``docs/reference/metrics.md``, and ``docs/reference/scenarios.md`` lists the keys of
-scenario files; ``python tools/docs_hooks.py`` writes both anew.
+scenario files; other pages of the reference have tables of keys below a comment ``<!-- keys of MODULE:CLASS -->``.
+``python tools/docs_hooks.py`` writes all of them anew.
 """
 
+import importlib
 import inspect
 import re
 from collections.abc import Iterable
@@ -335,6 +337,26 @@ def with_metric_table(page: str) -> str:
     return "\n".join([*lines[:start], *make_metric_table(), *lines[end:]]) + "\n"
 
 
+KEY_TABLE = re.compile(r"(<!-- keys of ([\w.]+):(\w+) -->\n)(?:\|.*\n)*")
+
+
+def with_key_tables(page: str) -> str:
+    """Return the text of a page with its tables of keys as the classes that its comments name declare them."""
+    return KEY_TABLE.sub(lambda found: found[1] + "\n".join(_make_key_table_of(found[2], found[3])) + "\n", page)
+
+
+def _make_key_table_of(module: str, name: str) -> list[str]:
+    return _make_key_table(schema_rows(getattr(importlib.import_module(module), name)))
+
+
+def list_pages_with_key_tables() -> list[Path]:
+    """Return the pages of the reference with tables of keys."""
+    pages = sorted(METRICS_PAGE.parent.glob("*.md"))
+    return [page for page in pages if KEY_TABLE.search(page.read_text("utf-8"))]
+
+
 if __name__ == "__main__":
+    for path in list_pages_with_key_tables():
+        path.write_text(with_key_tables(path.read_text("utf-8")), "utf-8")
     (METRICS_PAGE.parents[1] / SCENARIO_PAGE).write_text(make_scenario_page(), "utf-8")
     METRICS_PAGE.write_text(with_metric_table(METRICS_PAGE.read_text("utf-8")), "utf-8")

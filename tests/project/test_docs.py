@@ -37,13 +37,13 @@ FENCE = re.compile(
 )
 SLOW_VERBS = {"run", "bringup", "batch", "bench", "replay", "report"}
 SLOW_PAGES = {
+    "add-people",
     "arm-planning",
     "behavior",
     "goals",
     "manipulation",
     "mapping-a-log",
     "navigation",
-    "people",
     "worlds",
 }
 """Whose Python takes more than a few seconds."""

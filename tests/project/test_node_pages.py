@@ -77,3 +77,11 @@ def test_only_code_is_markup(hooks: ModuleType) -> None:
 def test_page_of_metrics_holds_what_collectors_declare(hooks: ModuleType) -> None:
     page = hooks.METRICS_PAGE.read_text("utf-8")
     assert page == hooks.with_metric_table(page), "write it anew: python tools/docs_hooks.py"
+
+
+def test_pages_with_key_tables_hold_what_classes_declare(hooks: ModuleType) -> None:
+    pages = hooks.list_pages_with_key_tables()
+    assert {page.stem for page in pages} >= {"people", "vision"}
+    for page in pages:
+        text = page.read_text("utf-8")
+        assert text == hooks.with_key_tables(text), f"write {page.name} anew: python tools/docs_hooks.py"
