@@ -33,17 +33,17 @@ from roboyard.people.skeleton import (
 GRIP_DISTANCE = 0.055
 """Where a hand grips, from the wrist along the hand [statures]."""
 REACH_TOLERANCE = 0.02
-"""A hand that comes so near has reached its place [m]."""
+"""Distance from the target within which a hand has reached it [m]."""
 
 
 @dataclass(frozen=True, slots=True)
 class TrunkLean:
-    """How the trunk goes along with a hand.
+    """Lean of the trunk with which a hand reaches farther.
 
     Attributes:
         pitch: Forward [rad].
         yaw: To the left [rad].
-        pelvis_drop: Of the pelvis, by bending the knees [statures].
+        pelvis_drop: How far the pelvis is lowered by bending the knees [statures].
     """
 
     pitch: float = 0.0
@@ -51,7 +51,7 @@ class TrunkLean:
     pelvis_drop: float = 0.0
 
     def apply(self, root: Array, rotations: Array, height: float, fraction: float) -> tuple[Array, Array]:
-        """(3,) root and (17, 4) rotations, in the world, with a share of the lean."""
+        """Return root (3,) and rotations (17, 4) in the world with a fraction of the lean."""
         return lean_trunk(
             root, rotations, fraction * self.pitch, fraction * self.yaw, fraction * self.pelvis_drop * height, height
         )
@@ -65,14 +65,15 @@ def _example_lean_trunk() -> Iterable[tuple[Any, ...]]:
 def lean_trunk(
     root: Array, rotations: Array, pitch: float, yaw: float, pelvis_drop: float, height: float
 ) -> tuple[Array, Array]:
-    """(3,) root and (17, 4) rotations of a person who leans.
+    """Return root (3,) and rotations (17, 4) of a person who leans.
 
     Args:
-        root: (3,) of the pelvis in the world [m].
-        rotations: (17, 4) rotations, of the pelvis against the world; the legs stay as they were.
+        root: Position (3,) of the pelvis in the world [m].
+        rotations: Rotations (17, 4) relative to the parent parts, of the pelvis relative to the world; the legs keep
+            their orientation.
         pitch: Forward [rad].
         yaw: To the left [rad].
-        pelvis_drop: Of the pelvis [m].
+        pelvis_drop: How far the pelvis is lowered [m].
         height: Stature [m].
     """
     leaning_root, leaning_rotations = root.copy(), rotations.copy()
@@ -110,30 +111,30 @@ _LEANS_BY_EFFORT = sorted(
     ),
     key=_lean_effort,
 )
-"""The slightest first."""
+"""Leans to try, the smallest effort first."""
 _MAX_PELVIS_DROP = 0.25
 
 
 def compute_wrist_position(target: Array, orientation: Array, height: float) -> Array:
-    """(3,) where the wrist is when a hand that is turned so grips at ``target`` [m]."""
+    """Return the position (3,) of the wrist with which a hand of this orientation grips at ``target`` [m]."""
     return np.asarray(target - quaternions.rotate(orientation, np.array([0.0, 0.0, -GRIP_DISTANCE * height])))
 
 
 def compute_grip_position(wrist_position: Array, orientation: Array, height: float) -> Array:
-    """(3,) where a hand at ``wrist_position`` that is turned so grips [m]."""
+    """Return the grip position (3,) of a hand with this wrist position and orientation [m]."""
     return np.asarray(wrist_position + quaternions.rotate(orientation, np.array([0.0, 0.0, -GRIP_DISTANCE * height])))
 
 
 def find_trunk_lean(
     skeleton: Skeleton, root: Array, rotations: Array, target: Array, hand: str
 ) -> tuple[TrunkLean, float]:
-    """The slightest lean with which a hand gets to a place, and how far it stays away [m].
+    """Find the smallest lean with which a hand reaches a target, and the remaining distance [m].
 
     Args:
-        skeleton: Whose.
-        root: (3,) of the clip's pose in the world, at the moment it reaches [m].
-        rotations: (17, 4) of that pose, the first against the world.
-        target: (3,) where the hand is to grip, in the world [m].
+        skeleton: Of the person.
+        root: Root (3,) of the clip's pose in the world, at the phase of the reach [m].
+        rotations: Rotations (17, 4) of that pose, the first relative to the world.
+        target: Position (3,) in the world at which the hand is to grip [m].
         hand: "left" or "right".
     """
     limb = LEFT_ARM if hand == "left" else RIGHT_ARM
@@ -167,18 +168,18 @@ MAX_FOOT_OFFSET_WALKING = 0.10
 MAX_FOOT_OFFSET_STANDING = 0.03
 """The same while standing."""
 STEP_DURATION, STEP_HEIGHT = 0.36, 0.025
-"""Of such a step [s, statures]."""
+"""Duration and height of a corrective step [s, statures]."""
 _RETURN_TIME = 0.08
-"""Time constant with which a foot in the air comes back to its pose [s]."""
+"""Time constant with which a foot in the air returns to the pose of the clip [s]."""
 _LOWERING_SPEED = 0.9
-"""How fast a foot is put down that its pose has in the air [m/s]."""
+"""Speed at which a contact point above the ground is lowered [m/s]."""
 
 FOOT_CONTACT, STEP_PROGRESS, FOOT_ANCHOR, FOOT_OFFSET, STEP_START_OFFSET = 0, 1, 2, 5, 8
 FOOT_STATE_SIZE = 11
 
 
 def make_foot_states() -> Array:
-    """(2, `FOOT_STATE_SIZE`) initial state of two feet in the air."""
+    """Return the initial states (2, `FOOT_STATE_SIZE`) of two feet in the air."""
     foot_states = np.zeros((2, FOOT_STATE_SIZE))
     foot_states[:, FOOT_CONTACT], foot_states[:, STEP_PROGRESS] = LIFTED, -1.0
     return foot_states
@@ -214,7 +215,7 @@ class FootContacts(NamedTuple):
 
 @kernel(inline="always")
 def _raise_above_ground(ankle: Vec3, orientation: Quaternion, height: float) -> Vec3:
-    """The ankle, raised where its sole would be below the ground."""
+    """Return the ankle, raised if the sole would be below the ground."""
     heel, ball = (
         add_scaled(ankle, height, rotate_vector(orientation, HEEL)),
         add_scaled(ankle, height, rotate_vector(orientation, BALL)),
@@ -313,9 +314,9 @@ def lock_feet(
     """Hold both feet at their contact points, lower the pelvis where a leg is too short, and bend the knees.
 
     Args:
-        offsets: (17, 3) of the skeleton [m].
-        positions: (17, 3) of the parts in the world [m]; updated.
-        orientations: (17, 4) of the parts in the world; updated.
+        offsets: Joint offsets (17, 3) of the skeleton [m].
+        positions: Positions (17, 3) of the parts in the world [m]; updated.
+        orientations: Orientations (17, 4) of the parts in the world; updated.
         ankles: (2, 3) positions of the left and the right ankle in the clip's pose [m].
         foot_states: (2, `FOOT_STATE_SIZE`) states of the feet; updated.
         contacts: Of the feet in the clip.
@@ -355,17 +356,17 @@ def lock_feet(
 
 _ANKLES = np.array(FEET)
 FADE_DURATION = 0.35
-"""How long one clip fades into another [s]."""
+"""Duration of the blend from one clip to another [s]."""
 
 
 @dataclass(frozen=True, slots=True)
 class HandReach:
-    """A place that a hand goes to.
+    """Target of a hand.
 
     Attributes:
         hand: "left" or "right".
-        target: (3,) in the world [m].
-        lean: How the trunk goes along.
+        target: Position (3,) in the world [m].
+        lean: Lean of the trunk with which the hand reaches it.
     """
 
     hand: str
@@ -374,18 +375,18 @@ class HandReach:
 
 
 class AnimationPlayer:
-    """A body that moves as clips say.
+    """Animates a skeleton by clips.
 
     Args:
-        skeleton: Whose.
-        clip: What it begins with.
-        update: Initial x, y and yaw [m, rad].
+        skeleton: Of the person.
+        clip: First clip.
+        pose: Initial x, y and yaw of the point between the feet [m, rad].
 
     Attributes:
-        clip: What it shows.
-        phase: Where in the clip it is: rounds.
-        update: x, y, yaw [m, rad]; moved from outside.
-        reach: What a hand goes to during the clip.
+        clip: The present clip.
+        phase: Phase of the clip [periods]; the owner advances it.
+        pose: x, y and yaw [m, rad]; the owner changes it.
+        reach: Target of a hand during the clip; None without one.
     """
 
     def __init__(self, skeleton: Skeleton, clip: AnimationClip, pose: tuple[float, float, float]) -> None:
@@ -405,12 +406,12 @@ class AnimationPlayer:
         return self.skeleton.dimensions.height
 
     def play(self, clip: AnimationClip, phase: float = 0.0) -> None:
-        """Go over to another clip."""
+        """Start to blend into another clip."""
         self._fade_start_pose = self._blend_clips()
         self._fade_progress, self.clip, self.phase, self.reach = 0.0, clip, phase, None
 
     def play_from_end(self, clip: AnimationClip) -> None:
-        """Go over to another clip from one that has ended: where that one has moved to is the new place."""
+        """Start to blend into another clip at the end of one; its displacement becomes part of the pose."""
         x, y, yaw = self.pose
         displacement = np.array([self.clip.root[-1, 0], self.clip.root[-1, 1], 0.0])
         forward, leftward = self.height * float(displacement[0]), self.height * float(displacement[1])
@@ -420,19 +421,19 @@ class AnimationPlayer:
         self.pose = (x + c * forward - s * leftward, y + s * forward + c * leftward, yaw)
 
     def set_pose(self, pose: tuple[float, float, float]) -> None:
-        """Stand somewhere else at once, as if one had never been where one was."""
+        """Move to another pose instantly, without a blend; the feet are free."""
         self.pose, self._fade_progress = pose, 1.0
         self._foot_states = make_foot_states()
 
     def plan_reach(self, clip: AnimationClip, target: Array, hand: str) -> tuple[HandReach, float]:
-        """How a clip would reach for a place from here, and how far it would stay away [m]."""
+        """Return how a clip reaches a target from the present pose, and the remaining distance [m]."""
         reach_phase = 0.5 * (clip.reach_interval[0] + clip.reach_interval[1])
         root, rotations = self._place_in_world(*clip.pose_at(reach_phase))
         lean, position_error = find_trunk_lean(self.skeleton, root, rotations, target, hand)
         return HandReach(hand, target, lean), position_error
 
     def update(self, dt: float) -> tuple[Array, Array]:
-        """(17, 3) places [m] and (17, 4) orientations of the parts in the world, ``dt`` after the last call [s]."""
+        """Advance by ``dt`` [s]; return positions (17, 3) [m] and orientations (17, 4) of the parts in the world."""
         self._fade_progress = min(self._fade_progress + dt / FADE_DURATION, 1.0)
         root, rotations = self._place_in_world(*self._blend_clips())
         positions, orientations = self.skeleton.compute_part_poses(root, rotations)
@@ -471,18 +472,18 @@ class AnimationPlayer:
         return positions, orientations
 
     def grip_position(self, positions: Array, orientations: Array, hand: str) -> Array:
-        """(3,) where a hand grips in a pose [m]."""
+        """Return the grip position (3,) of a hand in a pose of the parts [m]."""
         hand_index = (LEFT_ARM if hand == "left" else RIGHT_ARM) + 2
         return compute_grip_position(positions[hand_index], orientations[hand_index], self.height)
 
     def foot_contacts(self) -> tuple[int, int]:
-        """What of the left and the right foot rests on the ground: see `clip`."""
+        """Return the contacts of the left and the right foot with the ground (see `clip`)."""
         left, right = self._foot_states[:, FOOT_CONTACT].tolist()
         return int(left), int(right)
 
     # -- inside --------------------------------------------------------------------------------------------------------
     def _blend_clips(self) -> tuple[Array, Array]:
-        """The clip's pose, or one between the last clip's and its own."""
+        """Return the clip's pose, blended with the last clip's while it fades in."""
         root, rotations = self.clip.pose_at(self.phase)
         if self._fade_progress >= 1.0:
             return root, rotations
@@ -490,11 +491,11 @@ class AnimationPlayer:
         return blend_poses(*self._fade_start_pose, root, rotations, u * u * (3.0 - 2.0 * u))
 
     def _place_in_world(self, root: Array, rotations: Array) -> tuple[Array, Array]:
-        """A pose of stature 1 in the clip's frame, as it is in the world."""
+        """Transform a pose of stature 1 from the clip's frame into the world."""
         return place_in_world(root, rotations, *self.pose, self.height)
 
     def _compute_reach_progress(self) -> float:
-        """How much of a reach is done at this phase."""
+        """Return the fraction of the reach at the present phase, 1 at the target."""
         if self.reach is None:
             return 0.0
         start, end = self.clip.reach_interval
@@ -504,7 +505,7 @@ class AnimationPlayer:
 
     # -- state ---------------------------------------------------------------------------------------------------------
     def save_state(self) -> dict[str, Any]:
-        """Plain data, without the clip, which has a name."""
+        """Return the state as plain data, without the clip, which the owner stores by name."""
         reach = self.reach
         return {
             "phase": self.phase, "pose": list(self.pose), "fade_progress": self._fade_progress,

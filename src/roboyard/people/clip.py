@@ -20,37 +20,38 @@ from roboyard.people.skeleton import PARENTS, PART_INDEX, PARTS, Skeleton, compu
 Hand = Literal["left", "right"]
 
 UNIT_SKELETON = Skeleton.from_dimensions(BodyDimensions(1.0, a.BODY_MASS_INDEX))
-"""A skeleton of stature 1: lengths of clips are shares of the stature."""
+"""A skeleton of stature 1: lengths of clips are fractions of the stature."""
 FEET = (PART_INDEX["left_foot"], PART_INDEX["right_foot"])
 HEEL, BALL, TOE = (-0.030, 0.0, -a.ANKLE_HEIGHT), (0.085, 0.0, -a.ANKLE_HEIGHT), (0.110, 0.0, -a.ANKLE_HEIGHT)
 """Points of the sole in the foot's frame."""
 LIFTED, HEEL_DOWN, BALL_DOWN = -1, 0, 1
-"""What of a foot rests on the ground."""
+"""Contact of a foot with the ground: none, by the heel, by the ball."""
 _MAX_CONTACT_HEIGHT = 0.03
-"""Below this height a point of the sole may rest on the ground [statures]."""
+"""Height below which a point of the sole may be in contact with the ground [statures]."""
 _CONTACT_SPEED_FRACTION, _MIN_CONTACT_SPEED, _MAX_CONTACT_SPEED = 0.2, 0.06, 0.45
-"""Slower than this share of the feet's quickest moves, within these bounds, it rests [statures/s]."""
+"""A point in contact is slower than this fraction of the feet's fast motion, within these bounds [statures/s]."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class AnimationClip:
     """A motion, sampled evenly.
 
-    Lengths are shares of the stature.  The clip's frame lies on the ground below the person, x ahead; where the motion
-    travels or turns, it moves on evenly with it.
+    Lengths are fractions of the stature.  The origin of the clip's frame is on the ground below the person, x points
+    forward; if the motion travels or turns, the frame moves with it at constant velocity.
 
     Attributes:
-        name: Of it.
-        root: (n, 3) place of the pelvis' joint.
-        rotations: (n, 17, 4) rotation of each part against what it hangs on, of the pelvis against the clip's frame.
+        name: Name of the clip.
+        root: Position (n, 3) of the pelvis joint.
+        rotations: Rotations (n, 17, 4) of the parts relative to their parents, of the pelvis relative to the clip's
+            frame.
         foot_contacts: (n, 2) contact of the left and the right foot: `LIFTED`, `HEEL_DOWN`, `BALL_DOWN`.
-        period: Of one round [s].
-        loop: Whether the clip may be repeated without a break.
-        travel_per_period: How far one round goes, straight ahead.
-        yaw_per_period: How far one round turns, counterclockwise [rad].
-        reaching_hand: Which hand it brings to a place, if it is one that reaches.
-        reach_interval: (from, to) shares of the period between which the hand is at that place.
-        summary: One line on it.
+        period: Duration of one cycle [s].
+        loop: Whether the clip repeats without a jump.
+        travel_per_period: Distance traveled forward in one cycle.
+        yaw_per_period: Rotation in one cycle, counterclockwise [rad].
+        reaching_hand: Hand that the clip moves to a target; None if it does not reach.
+        reach_interval: Phases (from, to) between which the hand is at the target.
+        summary: One line that describes the motion.
     """
 
     name: str
@@ -67,15 +68,15 @@ class AnimationClip:
 
     @property
     def num_frames(self) -> int:
-        """Number of samples; of a loop the first follows the last one."""
+        """Number of samples; in a loop the first sample follows the last."""
         return len(self.root)
 
     def pose_at(self, phase: float) -> tuple[Array, Array]:
-        """(3,) root and (17, 4) rotations at a fraction of the period; a loop repeats, others stay at their ends."""
+        """Return root (3,) and rotations (17, 4) at a phase; a loop repeats, other clips stay at their ends."""
         return sample_clip(self.root, self.rotations, phase, self.loop)
 
     def foot_contacts_at(self, phase: float) -> tuple[int, int]:
-        """What of the two feet rests on the ground."""
+        """Return the contacts of the left and the right foot at a phase."""
         if self.loop:
             n = int((phase % 1.0) * self.num_frames) % self.num_frames
         else:
@@ -90,7 +91,7 @@ def _example_sample_clip() -> Iterable[tuple[Any, ...]]:
 
 @kernel(examples=_example_sample_clip)
 def sample_clip(root: Array, rotations: Array, phase: float, loop: bool) -> tuple[Array, Array]:
-    """(3,) root and (17, 4) rotations of a clip at a share of its period, between two of its samples."""
+    """Return root (3,) and rotations (17, 4) of a clip at a phase, interpolated between two samples."""
     n = root.shape[0]
     if loop:
         x = (phase - math.floor(phase)) * n
@@ -111,7 +112,7 @@ def _example_blend_poses() -> Iterable[tuple[Any, ...]]:
 def blend_poses(
     root: Array, rotations: Array, other_root: Array, other_rotations: Array, fraction: float
 ) -> tuple[Array, Array]:
-    """A pose between two: (3,) root and (17, 4) rotations, each turned by its share of the shorter way."""
+    """Return a pose between two, root (3,) and rotations (17, 4), by normalized linear interpolation."""
     blended_root, blended_rotations = np.empty(3), np.empty(rotations.shape)
     for i in range(3):
         blended_root[i] = (1.0 - fraction) * root[i] + fraction * other_root[i]
@@ -148,7 +149,7 @@ def place_in_world(root: Array, rotations: Array, x: float, y: float, yaw: float
 
 
 def sole_points(root: Array, rotations: Array) -> Array:
-    """(n, 2, 2, 3) heel and ball of both feet in every sample, for stature 1."""
+    """Return the positions (n, 2, 2, 3) of heel and ball of both feet in each sample, for stature 1."""
     from roboyard.geometry import quaternions
 
     points = np.empty((len(root), 2, 2, 3))
@@ -160,7 +161,7 @@ def sole_points(root: Array, rotations: Array) -> Array:
 
 
 def put_on_ground(root: Array, rotations: Array, *, in_each_frame: bool) -> Array:
-    """The roots, raised or lowered so that the soles stand on the ground.
+    """Return the roots (n, 3), raised or lowered so that the soles are on the ground.
 
     Args:
         root: (n, 3).
@@ -176,14 +177,14 @@ def put_on_ground(root: Array, rotations: Array, *, in_each_frame: bool) -> Arra
 def find_foot_contacts(
     root: Array, rotations: Array, period: float, loop: bool, travel_per_period: float = 0.0
 ) -> NDArray[np.int8]:
-    """(n, 2) what of each foot rests on the ground: the slower of those points of the sole that are near it.
+    """Find the contacts (n, 2) of the feet: the slower of the points of the sole that are near the ground.
 
     Args:
         root: (n, 3) in the clip's frame.
         rotations: (n, 17, 4).
-        period: Of the clip [s].
+        period: Period of the clip [s].
         loop: Whether the first sample follows the last.
-        travel_per_period: How far the clip's frame moves on in a period.
+        travel_per_period: Distance that the clip's frame travels in a period.
     """
     n = len(root)
     points = sole_points(root, rotations)
@@ -211,7 +212,7 @@ def find_foot_contacts(
 
 
 def measure_foot_slip(clip: AnimationClip) -> list[float]:
-    """How far each point of a sole slides while it rests on the ground, in the order of the stands [statures]."""
+    """Return how far the sole slides in each stance, in the order of the stances [statures]."""
     points = sole_points(clip.root, clip.rotations)
     phases = np.arange(clip.num_frames) / (clip.num_frames if clip.loop else max(clip.num_frames - 1, 1))
     c, s = np.cos(clip.yaw_per_period * phases)[:, None, None], np.sin(clip.yaw_per_period * phases)[:, None, None]
@@ -232,7 +233,7 @@ def measure_foot_slip(clip: AnimationClip) -> list[float]:
 
 
 def identity_rotations(n: int) -> Array:
-    """(n, 17, 4) of the pose of rest."""
+    """Return the rotations (n, 17, 4) of the rest pose."""
     rotations = np.zeros((n, len(PARTS), 4))
     rotations[..., 0] = 1.0
     return rotations

@@ -34,16 +34,16 @@ PARTS = (
     "left_thigh", "left_shank", "left_foot",
     "right_thigh", "right_shank", "right_foot",
 )  # fmt: skip
-"""Their names, each after what it hangs on."""
+"""Names of the parts, each after its parent."""
 PARENTS = np.array([-1, 0, 1, 2, 3, 2, 5, 6, 2, 8, 9, 0, 11, 12, 0, 14, 15], np.int64)
 REST_POSE_ROTATIONS = np.tile([1.0, 0.0, 0.0, 0.0], (len(PARTS), 1))
-"""Rotations of the pose of rest."""
+"""Rotations of the rest pose."""
 REST_POSE_ROTATIONS.flags.writeable = False
 PART_INDEX = {name: index for index, name in enumerate(PARTS)}
 
 
 def segment_name(part: str) -> str:
-    """A part's name without its side."""
+    """Return the name of a part without its side."""
     return part.removeprefix("left_").removeprefix("right_")
 
 
@@ -52,8 +52,8 @@ class Skeleton:
     """Skeleton of a person.
 
     Attributes:
-        dimensions: Whose it is.
-        offsets: (17, 3) of each part's joint in the frame of what it hangs on; of the pelvis, above the ground [m].
+        dimensions: Dimensions of the person.
+        offsets: Positions (17, 3) of the joints in the frames of the parent parts; of the pelvis, above the ground [m].
     """
 
     dimensions: BodyDimensions
@@ -96,7 +96,7 @@ class Skeleton:
         return float(-self.offsets[PART_INDEX["left_forearm"], 2]), float(-self.offsets[PART_INDEX["left_hand"], 2])
 
     def compute_part_poses(self, root: Array, rotations: Array) -> tuple[Array, Array]:
-        """Where the parts are: see `compute_part_poses`."""
+        """Return positions and orientations of the parts (see `compute_part_poses`)."""
         return compute_part_poses(self.offsets, PARENTS, root, rotations)
 
 
@@ -111,16 +111,16 @@ def _example_part_poses() -> Iterable[tuple[Any, ...]]:
 def compute_part_poses(
     offsets: Array, parents: NDArray[np.int64], root: Array, rotations: Array
 ) -> tuple[Array, Array]:
-    """Forward kinematics.
+    """Compute the forward kinematics.
 
     Args:
-        offsets: (n, 3) of the joints, each in the frame of the part it hangs on [m].
-        parents: (n,) of the parts, each before those that hang on it; -1 of the root.
-        root: (3,) place of the root [m].
-        rotations: (n, 4) of each part against what it hangs on, of the root against the world.
+        offsets: Positions (n, 3) of the joints in the frames of the parent parts [m].
+        parents: Indices (n,) of the parents, each smaller than that of its child; -1 for the root.
+        root: Position (3,) of the root [m].
+        rotations: Rotations (n, 4) relative to the parents, of the root relative to the frame of ``root``.
 
     Returns:
-        (n, 3) places [m] and (n, 4) orientations of the parts in the frame that ``root`` is in.
+        Positions (n, 3) [m] and orientations (n, 4) of the parts in the frame of ``root``.
     """
     n = len(parents)
     positions, orientations = np.empty((n, 3)), np.empty((n, 4))
@@ -131,10 +131,9 @@ def compute_part_poses(
             positions[k], orientations[k] = root, rotations[k]
             continue
         w, x, y, z = orientations[p, 0], orientations[p, 1], orientations[p, 2], orientations[p, 3]
-        orientations[k, 0] = w * a - x * b - y * c - z * d
-        orientations[k, 1] = w * b + x * a + y * d - z * c
-        orientations[k, 2] = w * c - x * d + y * a + z * b
-        orientations[k, 3] = w * d + x * c - y * b + z * a
+        orientation = multiply((w, x, y, z), (a, b, c, d))
+        for i in range(4):
+            orientations[k, i] = orientation[i]
         ox, oy, oz = offsets[k, 0], offsets[k, 1], offsets[k, 2]
         tx, ty, tz = 2.0 * (y * oz - z * oy), 2.0 * (z * ox - x * oz), 2.0 * (x * oy - y * ox)
         positions[k, 0] = positions[p, 0] + ox + w * tx + y * tz - z * ty
@@ -151,7 +150,7 @@ def _example_compose_poses() -> Iterable[tuple[Any, ...]]:
 def compose_poses(
     positions: Array, orientations: Array, local_positions: Array, local_orientations: Array
 ) -> tuple[Array, Array]:
-    """(n, 3) places and (n, 4) orientations of what lies in frames: ``T_world_frame @ T_frame_thing`` for each."""
+    """Return positions (n, 3) and orientations (n, 4) of ``T_world_frame @ T_frame_object`` for each row."""
     composed_positions, composed_orientations = np.empty(positions.shape), np.empty(orientations.shape)
     for k in range(len(positions)):
         q = (orientations[k, 0], orientations[k, 1], orientations[k, 2], orientations[k, 3])
@@ -167,9 +166,9 @@ def compose_poses(
 
 
 MAX_EXTENSION = 0.9995
-"""Share of its length that a limb is stretched to at most: one quite straight knows no side to bend to."""
+"""Maximum extension of a limb, as a fraction of its length: a straight limb has no direction to bend."""
 LEFT_ARM, RIGHT_ARM, LEFT_LEG, RIGHT_LEG = 5, 8, 11, 14
-"""Number of each limb's upper part; its lower part and its end follow."""
+"""Index of the upper part of each limb; its lower part and its end follow."""
 
 
 @kernel(inline="always")
@@ -185,19 +184,19 @@ def _example_two_bone_ik() -> Iterable[tuple[Any, ...]]:
 
 @kernel(examples=_example_two_bone_ik, error_model="numpy")
 def solve_two_bone_ik(offsets: Array, positions: Array, orientations: Array, upper: int, target: Vec3) -> float:
-    """Bring the end of a limb to a place, or as near as it goes; its hand or foot keeps its orientation.
+    """Move the end of a limb to a target, or as near as possible; the hand or foot keeps its orientation.
 
-    The joint between bends the way it does already; one that is straight bends as knees and elbows do.
+    Knee or elbow keeps the direction in which it is bent; a straight limb bends as knees and elbows do.
 
     Args:
-        offsets: (17, 3) of the skeleton [m].
-        positions: (17, 3) of the parts in the world [m]; written.
-        orientations: (17, 4) of the parts in the world; written.
-        upper: Number of the limb's upper part.
-        target: Where the end's joint is to be [m].
+        offsets: Joint offsets (17, 3) of the skeleton [m].
+        positions: Positions (17, 3) of the parts in the world [m]; updated.
+        orientations: Orientations (17, 4) of the parts in the world; updated.
+        upper: Index of the upper part of the limb.
+        target: Position of wrist or ankle [m].
 
     Returns:
-        How far it stays away [m].
+        Remaining distance from the target [m].
     """
     lower, end = upper + 1, upper + 2
     upper_length, lower_length = (
@@ -222,10 +221,9 @@ def solve_two_bone_ik(offsets: Array, positions: Array, orientations: Array, upp
     if span < 1e-9:
         return abs(distance - length)
     chord = (chord[0] / span, chord[1] / span, chord[2] / span)
-    side = add_scaled(
-        upper_bone, 0.02 * upper_length, hinge_direction
-    )  # a joint that is nearly straight bends as it is made to
-    # as if the whole limb swung there
+    # A nearly straight joint bends in the direction in which knees and elbows do.
+    side = add_scaled(upper_bone, 0.02 * upper_length, hinge_direction)
+    # The limb is rotated as a whole towards the target.
     side = rotate_vector(shortest_rotation(chord, direction), add_scaled(side, -dot(side, chord), chord))
     size = math.sqrt(dot(side, side))
     if size < 1e-9:
