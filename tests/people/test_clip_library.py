@@ -153,8 +153,8 @@ LAST = BVH.rstrip().splitlines()[-1]
         (replace_once(BVH, "LeftLeg", "Left"), "no joint for the left shank"),
         (replace_once(BVH, LAST, LAST.replace(LAST.split()[3], "nan", 1)), "contains an invalid number"),
         (replace_once(BVH, LAST, LAST + " 1"), "has 55 numbers"),
-        (replace_once(BVH, LAST, "x " * 54), "no number"),
-        (replace_once(BVH, LAST, ""), "frames are there"),
+        (replace_once(BVH, LAST, "x " * 54), "not a number"),
+        (replace_once(BVH, LAST, ""), "has 119 of 120 frames"),
         (replace_once(BVH, "Frames: 120", "Frames: 1e9"), "frames"),
         (replace_once(BVH, "Frame Time: 0.02", "Frame Time: -0.02"), "frame time"),
         (replace_once(BVH, "Zrotation", "Wrotation"), "channel 'Wrotation'"),
@@ -174,7 +174,7 @@ def test_skeletons_with_misplaced_limbs_are_refused(tmp_path: Path) -> None:
     names = {**CMU, "left_shank": "RightLeg", "right_shank": "LeftLeg"}
     path = tmp_path / "crossed.bvh"
     path.write_text(write_bvh(load_builtin_clip("reach"), names))
-    with pytest.raises(DescriptionError, match="does not hang on"):
+    with pytest.raises(DescriptionError, match="is not below"):
         read_clip(path)
 
 
@@ -192,7 +192,7 @@ DAE = write_collada(load_builtin_clip("reach"))
         (replace_once(DAE, 'target="Hips/transform"', 'target="Hips"'), "channel"),
         (replace_once(DAE, 'source="#Hips-out"', 'source="#gone"'), "without OUTPUT"),
         (replace_once(DAE, "0.000000 ", "nan "), "invalid number"),
-        (replace_once(DAE, "0.000000 ", "7.0 "), "rising times"),
+        (replace_once(DAE, "0.000000 ", "7.0 "), "increasing times"),
         (DAE[: len(DAE) // 2], "."),
     ],
 )
@@ -250,12 +250,12 @@ def test_clip_can_be_cut_from_a_motion(tmp_path: Path) -> None:
     ("text", "message"),
     [
         ("period: 1 s\nkeyframes: [{phase: 0.0}]", "at least two"),
-        ("period: 1 s\nkeyframes: [{phase: 0.0}, {phase: 0.5}]", "rising from 0 to 1"),
+        ("period: 1 s\nkeyframes: [{phase: 0.0}, {phase: 0.5}]", "increasing from 0 to 1"),
         ("period: 1 s\nkeyframes: [{phase: 0.0}, {phase: 1.0, pose: {tail: [0, 0, 0]}}]", "no part 'tail'"),
         ("period: 1 s\nkeyframes: [{phase: 0.0}, {phase: 1.0, pose: {head: [0, 0]}}]", "head"),
         ("period: 0 s\nkeyframes: [{phase: 0.0}, {phase: 1.0}]", "period"),
-        ("period: 1 s\nbase_clip: fly\nkeyframes: [{phase: 0.0}, {phase: 1.0}]", "no clip 'fly'"),
-        ("period: 1 s\nreach_interval: [0.6, 0.4]\nkeyframes: [{phase: 0.0}, {phase: 1.0}]", "smaller one first"),
+        ("period: 1 s\nbase_clip: fly\nkeyframes: [{phase: 0.0}, {phase: 1.0}]", "'fly' is not a base clip"),
+        ("period: 1 s\nreach_interval: [0.6, 0.4]\nkeyframes: [{phase: 0.0}, {phase: 1.0}]", "smaller phase first"),
         ("period: .nan\nkeyframes: [{phase: 0.0}, {phase: 1.0}]", "period"),
     ],
 )

@@ -196,14 +196,14 @@ def test_invalid_person_goals_are_refused_with_an_error_code() -> None:
     RecordedSteps(person)
     for call, error_code, message in (
         (lambda: person.walk("fly", 0.0, (1.0, 0.0), None), "unknown", "no clip 'fly'"),
-        (lambda: person.walk("wave", 0.0, (1.0, 0.0), None), "invalid", "goes nowhere"),
-        (lambda: person.walk("walk", 9.0, (1.0, 0.0), None), "invalid", "a round"),
+        (lambda: person.walk("wave", 0.0, (1.0, 0.0), None), "invalid", "does not travel"),
+        (lambda: person.walk("walk", 9.0, (1.0, 0.0), None), "invalid", "per cycle"),
         (lambda: person.walk("walk", 0.0, (math.nan, 0.0), None), "invalid", "finite"),
         (lambda: person.animate("fly", 1.0), "unknown", "no clip"),
         (lambda: person.animate("wave", 0.0), "invalid", "speed"),
         (lambda: person.animate("wave", math.nan), "invalid", "speed"),
         (lambda: person.animate("wave", 1.0, np.zeros(3)), "invalid", "has no reaching hand"),
-        (lambda: person.animate("reach", 1.0, np.array([5.0, 0.0, 1.0])), "unreachable", "out of the right hand's"),
+        (lambda: person.animate("reach", 1.0, np.array([5.0, 0.0, 1.0])), "unreachable", "out of reach of the right hand"),
         (lambda: person.animate("reach", 1.0, np.array([math.inf, 0.0, 1.0])), "invalid", "finite"),
         (lambda: person.animate("reach", 1.0, np.array([0.4, 0.0, 1.0]), "third"), "invalid", "left or right"),
     ):

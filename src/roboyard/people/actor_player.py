@@ -16,12 +16,12 @@ from roboyard.people.clip_library import load_builtin_clip
 from roboyard.people.skeleton import Skeleton
 
 MAX_STEP_DISTANCE = 0.5
-"""A larger displacement in one step is a jump, not a walk [m]."""
+"""Displacement in one step above which the actor jumps instead of walking [m]."""
 
 
 @dataclass(frozen=True, slots=True)
 class _ScriptSegment:
-    """From one way point to the next: times [s], places (x, y, yaw), and what is shown."""
+    """Segment between two waypoints: times [s], poses (x, y, yaw) and the animation."""
 
     start: float
     end: float
@@ -34,14 +34,14 @@ class ActorPlayer:
     """Plays the script of an actor.
 
     Args:
-        skeleton: Whose body.
-        script: What they do.
-        clips: Of its animations, by name.
-        pose: x, y and yaw where no way point says otherwise [m, rad].
+        skeleton: Skeleton of the actor.
+        script: Script of the actor.
+        clips: Clips of the script's animations by name.
+        pose: x, y and yaw if the script has no waypoints [m, rad].
 
     Attributes:
-        animation_player: Shows the clips.
-        time: Since the script began [s].
+        animation_player: Animates the body.
+        time: Time since the start of the script [s].
     """
 
     def __init__(
@@ -94,7 +94,7 @@ class ActorPlayer:
             distance, yaw_change = 0.0, 0.0
         self.animation_player.pose = pose
         clip = self._find_clip(animation)
-        if clip.travel_per_period and distance < 1e-5:  # turns, or waits
+        if clip.travel_per_period and distance < 1e-5:  # the actor turns or waits
             self._play(self._turning_clip if abs(yaw_change) > 1e-5 else self._idle_clip)
             clip = self.animation_player.clip
             self.animation_player.phase += yaw_change / clip.yaw_per_period if clip.yaw_per_period else dt / clip.period
@@ -113,7 +113,7 @@ class ActorPlayer:
             self.animation_player.play(clip)
 
     def save_state(self) -> dict[str, Any]:
-        """Plain data."""
+        """Return the state as plain data."""
         clip_name = next((name for name, clip in self._clips.items() if clip is self.animation_player.clip), "")
         return {
             "time": self.time,
@@ -132,7 +132,7 @@ class ActorPlayer:
 
 
 def _make_segments(script: ActorScript) -> list[_ScriptSegment]:
-    """All ways, one after the other; the times of a trajectory that begins anew follow those of the one before."""
+    """Return the segments of all trajectories in order; one that starts at an earlier time follows the last."""
     segments: list[_ScriptSegment] = []
     time_offset = 0.0
     for trajectory in script.trajectories:

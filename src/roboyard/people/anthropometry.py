@@ -24,16 +24,16 @@ from roboyard.errors import ConfigError
 Sex = Literal["female", "male"]
 
 STATURES: dict[Sex, tuple[float, float]] = {"female": (1.628, 0.064), "male": (1.756, 0.069)}
-"""Mean and standard deviation [m]."""
+"""Mean and standard deviation of the stature [m]."""
 MIN_STATURE, MAX_STATURE = 0.8, 2.5
 """Bounds of the stature [m]."""
 BODY_MASS_INDEX = 24.0
 """Default mass over squared stature [kg/m²]."""
 MIN_BODY_MASS_INDEX, MAX_BODY_MASS_INDEX = 12.0, 60.0
-"""Bounds of that index."""
+"""Bounds of the body mass over the squared stature [kg/m²]."""
 
 ANKLE_HEIGHT, KNEE_HEIGHT, HIP_HEIGHT, SHOULDER_HEIGHT = 0.039, 0.285, 0.530, 0.818
-"""Heights of the joints, as shares of the stature; so are the lengths that follow."""
+"""Heights of the joints, as fractions of the stature; so are the following lengths."""
 HALF_HIP_WIDTH, HALF_SHOULDER_WIDTH = 0.052, 0.129
 UPPER_ARM_LENGTH, FOREARM_LENGTH, HAND_LENGTH = 0.186, 0.146, 0.108
 FOOT_LENGTH, HEEL_LENGTH = 0.152, 0.035
@@ -52,7 +52,7 @@ MASS_FRACTIONS = {
     "shank": 0.0465,
     "foot": 0.0145,
 }
-"""Of the body's mass; head and neck, 0.081 together, are parted by their volumes."""
+"""Mass of each segment, as a fraction of the body mass; head and neck, 0.081 together, by their volumes."""
 SEGMENT_DENSITIES = {
     "pelvis": 1010.0,
     "abdomen": 1010.0,
@@ -66,7 +66,7 @@ SEGMENT_DENSITIES = {
     "shank": 1090.0,
     "foot": 1100.0,
 }
-"""[kg/m³]"""
+"""Density of each segment [kg/m³]."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +75,7 @@ class BodyDimensions:
 
     Attributes:
         height: Stature [m].
-        mass: Of the body [kg].
+        mass: Body mass [kg].
 
     Raises:
         ConfigError: The stature or the mass is out of bounds.
@@ -104,12 +104,12 @@ class BodyDimensions:
         """Return a person whose stature is this percentile of a sex.
 
         Args:
-            percentile: More than 0 and less than 100.
-            sex: Whose.
-            mass: Of the body [kg].
+            percentile: Percentage of people of this sex who are shorter, between 0 and 100.
+            sex: Sex of the person.
+            mass: Body mass [kg]; None: by `BODY_MASS_INDEX`.
 
         Raises:
-            ConfigError: there is no such percentile or sex.
+            ConfigError: The percentile or the sex does not exist.
         """
         if not 0.0 < percentile < 100.0:
             raise ConfigError(f"the {percentile}th percentile of statures", valid="more than 0 and less than 100")
@@ -118,16 +118,16 @@ class BodyDimensions:
         return cls.from_height(NormalDist(*STATURES[sex]).inv_cdf(percentile / 100.0), mass)
 
     def segment_mass(self, segment: str) -> float:
-        """Of a segment, as `MASS_FRACTIONS` names it [kg]."""
+        """Return the mass of a segment of `MASS_FRACTIONS` [kg]."""
         return MASS_FRACTIONS[segment] * self.mass
 
     def segment_volume(self, segment: str) -> float:
-        """Of a segment [m³]."""
+        """Return the volume of a segment [m³]."""
         return self.segment_mass(segment) / SEGMENT_DENSITIES[segment]
 
 
 def compute_capsule_radius(volume: float, length: float) -> float:
-    """Radius [m] of a capsule with this volume [m³] whose ends' centres are ``length`` [m] apart."""
+    """Return the radius [m] of a capsule with this volume [m³] and cylinder length [m]."""
     low, high = 0.0, math.cbrt(0.75 * volume / math.pi)
     for _ in range(60):
         radius = 0.5 * (low + high)
@@ -137,12 +137,12 @@ def compute_capsule_radius(volume: float, length: float) -> float:
 
 
 def compute_capsule_length(volume: float, radius: float) -> float:
-    """How far the ends' centres of a capsule with this volume [m³] and radius [m] are apart [m], at least 0."""
+    """Return the cylinder length [m], at least 0, of a capsule with this volume [m³] and radius [m]."""
     return max(volume - 4.0 / 3.0 * math.pi * radius**3, 0.0) / (math.pi * radius**2)
 
 
 REFERENCE_BODY_MASS = 75.0
-"""Mass of the body that the masses belong to [kg]."""
+"""Body mass to which the effective masses refer [kg]."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,7 +150,7 @@ class BodyRegion:
     """A region of the body.
 
     Attributes:
-        name: Of it.
+        name: Name of the region.
         stiffness: Stiffness of a contact [N/m].
     """
 

@@ -31,7 +31,7 @@ TROUSERS_COLOR: Rgba = (0.22, 0.22, 0.26, 1.0)
 SHOES_COLOR: Rgba = (0.10, 0.09, 0.08, 1.0)
 
 TRUNK_DIMENSIONS = {"pelvis": (0.015, 0.060), "abdomen": (0.050, 0.062), "chest": (0.055, 0.066)}
-"""Height of a trunk part's middle in its frame, and half its depth, as shares of the stature."""
+"""Height of the center of a trunk part in its frame, and half its depth, as fractions of the stature."""
 RETURN_FREQUENCY = 3.0
 """Natural frequency with which a body part that was pushed returns [rad/s]: within a second, so that an impact, which
 takes hundredths, meets the free mass."""
@@ -41,8 +41,8 @@ _Z_TO_RIGHT = (
     math.sin(math.pi / 4.0),
     0.0,
     0.0,
-)  # z to the right: the trunk's capsules lie across
-_Z_FORWARD = (math.cos(math.pi / 4.0), 0.0, math.sin(math.pi / 4.0), 0.0)  # z ahead: so do the feet's
+)  # z to the right: the capsules of the trunk are transverse
+_Z_FORWARD = (math.cos(math.pi / 4.0), 0.0, math.sin(math.pi / 4.0), 0.0)  # z forward: the capsules of the feet
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,9 +50,9 @@ class PersonModel:
     """Model of a person's body.
 
     Attributes:
-        skeleton: Its joints.
-        capsules: Of each part, and where it lies in the part's frame.
-        model: Its links, named as the skeleton's parts, in the pose of rest; no joints.
+        skeleton: Skeleton of the person.
+        capsules: Capsule of each part, and its pose in the part's frame.
+        model: Model with a link for each part of the skeleton, in the rest pose, without joints.
         compliant_parts: Compliance of each link.
     """
 
@@ -70,7 +70,7 @@ def make_person_model(dimensions: BodyDimensions, name: str = "person", shirt_co
     links = []
     for part, position in zip(PARTS, positions.tolist(), strict=True):
         capsule, T_part_capsule = capsules[part]
-        surface = Surface(friction=0.0)  # what presses on people slides off
+        surface = Surface(friction=0.0)  # objects slide along people
         links.append(
             Link(
                 part,
@@ -86,7 +86,7 @@ def make_person_model(dimensions: BodyDimensions, name: str = "person", shirt_co
 
 
 def make_segment_capsule(segment: str, dimensions: BodyDimensions) -> tuple[Capsule, SE3]:
-    """The capsule of a segment, in its frame: as thick as the segment's volume asks, on the line of its bone."""
+    """Return the capsule of a segment and its pose in the segment's frame; most have the segment's volume."""
     height = dimensions.height
     volume = dimensions.segment_volume(segment)
     if segment in TRUNK_DIMENSIONS:
@@ -123,7 +123,7 @@ def make_segment_capsule(segment: str, dimensions: BodyDimensions) -> tuple[Caps
         radius = compute_capsule_radius(volume, 0.7 * length)
         cylinder_length = length - 2.0 * radius
         return Capsule(radius, cylinder_length), SE3(translation=(0.0, 0.0, -radius - 0.5 * cylinder_length))
-    radius = min(compute_capsule_radius(volume, length), a.ANKLE_HEIGHT * height)  # no calf reaches the ground
+    radius = min(compute_capsule_radius(volume, length), a.ANKLE_HEIGHT * height)  # the shank does not touch the ground
     return Capsule(radius, length), SE3(translation=(0.0, 0.0, -0.5 * length))
 
 
@@ -138,26 +138,26 @@ def make_compliant_parts(dimensions: BodyDimensions) -> dict[str, CompliantPart]
 
 
 def region_name(part: str, forward_component: float) -> str:
-    """Return the name of the region that is touched; ``forward_component`` is that of the outward normal."""
+    """Return the name of the touched region; ``forward_component`` is that of the outward normal."""
     front, rear = BODY_REGIONS[segment_name(part)]
     return front.name if forward_component > 0.0 else rear.name
 
 
 def contact_region(part: str, force: Array, orientation: Array) -> str:
-    """Name of the region of a part that a force presses on, with its side.
+    """Return the name of the region of a part on which a force acts, with its side.
 
     Args:
         part: One of `PARTS`.
-        force: (3,) on the part, in the world.
-        orientation: (4,) how the part is turned.
+        force: Force (3,) on the part, in the world [N].
+        orientation: Orientation (4,) of the part in the world.
     """
     forward_component = float(np.dot(quaternions.rotate(orientation, np.array([1.0, 0.0, 0.0])), force))
-    name = region_name(part, -forward_component)  # who is pushed back is touched in front
+    name = region_name(part, -forward_component)  # a force to the back acts on the front
     return f"{part.partition('_')[0]} {name}" if part.startswith(("left_", "right_")) else name
 
 
 def _make_inertial(segment: str, dimensions: BodyDimensions, T_part_capsule: SE3) -> Inertial:
-    """Of a ball of the part's mass, which only its total weight is for: the pose of a kinematic body is prescribed."""
+    """Return the inertia of a ball with the part's mass; only the mass matters, as the pose is prescribed."""
     mass = dimensions.segment_mass(segment)
     moment = 0.4 * mass * (0.05 * dimensions.height) ** 2
     return Inertial(mass, SE3(translation=T_part_capsule.translation), (moment, moment, moment, 0.0, 0.0, 0.0))
@@ -184,12 +184,12 @@ def _make_visual(segment: str, dimensions: BodyDimensions, shirt_color: Rgba) ->
 
 
 VERTICES_PER_RING = 20
-"""Edges of a cross-section."""
+"""Number of vertices of a cross-section."""
 RINGS_PER_STATION = 4
-"""Rings between two stations of an outline."""
+"""Number of rings between two stations of an outline."""
 
-# Outlines from top to bottom: height along the bone, half depth, half width, and how far forward the middle lies, as
-# shares of the stature, in the frame of the part.
+# Outlines from top to bottom: height along the bone, half depth, half width, and forward offset of the center, as
+# fractions of the stature, in the frame of the part.
 OUTLINES: dict[str, tuple[tuple[float, float, float, float], ...]] = {
     "pelvis": (
         (0.070, 0.056, 0.080, 0.004), (0.040, 0.061, 0.090, 0.000), (0.005, 0.066, 0.098, -0.006),
@@ -232,7 +232,7 @@ OUTLINES: dict[str, tuple[tuple[float, float, float, float], ...]] = {
         (-0.140, 0.029, 0.026, -0.005), (-0.210, 0.020, 0.019, 0.0), (-0.250, 0.020, 0.019, 0.0),
     ),
 }  # fmt: skip
-# A foot's run from heel to toe: place ahead of the ankle, half height, half width, height of the middle.
+# Outline of a foot from heel to toe: distance in front of the ankle, half height, half width, height of the center.
 FOOT_OUTLINE = (
     (-0.034, 0.014, 0.018, -0.021), (-0.018, 0.025, 0.023, -0.012), (0.010, 0.027, 0.025, -0.011),
     (0.050, 0.020, 0.028, -0.019), (0.085, 0.014, 0.029, -0.025), (0.112, 0.008, 0.020, -0.031),
@@ -244,9 +244,9 @@ def make_skin_mesh(segment: str, height: float, girth_factor: float = 1.0) -> Me
     """Return the surface of a body part, in the part's frame.
 
     Args:
-        segment: The part without its side.
-        height: Of the person [m].
-        girth_factor: How much stouter than usual.
+        segment: Name of the part without its side.
+        height: Stature of the person [m].
+        girth_factor: Factor on depth and width.
     """
     if segment == "foot":
         outline = np.array(FOOT_OUTLINE)
@@ -266,7 +266,7 @@ def make_skin_mesh(segment: str, height: float, girth_factor: float = 1.0) -> Me
 
 
 def _make_rings(outline: Array) -> Array:
-    """(rings, `VERTICES_PER_RING`, 3) cross-sections of an outline that is rounded off at its ends."""
+    """Return cross-sections (rings, `VERTICES_PER_RING`, 3) of an outline, which is rounded at its ends."""
     first, last = outline[0].copy(), outline[-1].copy()
     direction = np.sign(outline[0, 0] - outline[-1, 0])
     first[0] += direction * 0.4 * min(first[1], first[2])
@@ -282,7 +282,7 @@ def _make_rings(outline: Array) -> Array:
 
 
 def _interpolate_stations(stations: Array) -> Array:
-    """Catmull and Rom's curve through the stations, `RINGS_PER_STATION` times as many."""
+    """Interpolate the stations by a Catmull-Rom spline, `RINGS_PER_STATION` times as many."""
     padded = np.concatenate([2.0 * stations[:1] - stations[1:2], stations, 2.0 * stations[-1:] - stations[-2:-1]])
     s = (np.arange(RINGS_PER_STATION) / RINGS_PER_STATION)[:, None]
     curves = []
@@ -296,7 +296,7 @@ def _interpolate_stations(stations: Array) -> Array:
 
 
 def _make_faces(num_rings: int) -> NDArray[np.int64]:
-    """Triangles of rings that lie one below another, closed above and below; seen from outside counterclockwise."""
+    """Return the triangles of a stack of rings, closed above and below; counterclockwise from outside."""
     vertex = np.arange(VERTICES_PER_RING)
     next_vertex = (vertex + 1) % VERTICES_PER_RING
     top, bottom = num_rings * VERTICES_PER_RING, num_rings * VERTICES_PER_RING + 1

@@ -44,13 +44,13 @@ _PROCEDURAL_CLIPS = {"walk": make_walk_clip, "turn": make_turning_clip}
 
 
 def builtin_clip_names() -> tuple[str, ...]:
-    """Names of our own clips."""
+    """Return the names of the built-in clips."""
     return tuple(sorted([*_PROCEDURAL_CLIPS, *(path.stem for path in CLIP_FOLDER.glob("*.yaml"))]))
 
 
 @cache
 def load_builtin_clip(name: str) -> AnimationClip:
-    """One of our own. Raises UnknownNameError."""
+    """Return a built-in clip. Raises UnknownNameError."""
     if name in _PROCEDURAL_CLIPS:
         return _PROCEDURAL_CLIPS[name]()
     if name not in builtin_clip_names():
@@ -61,16 +61,18 @@ def load_builtin_clip(name: str) -> AnimationClip:
 
 
 def read_clip(path: Path) -> AnimationClip:
-    """The clip of a file: key poses in YAML, BVH, or COLLADA; called as the file is.
+    """Read the clip of a file: keyframes in YAML, BVH, or COLLADA; the clip has the name of the file.
 
     Raises:
-        InputError and its kinds: the file is not there, of another kind, or broken.
+        InputError and its kinds: The file does not exist, is of another kind, or is damaged.
     """
     suffix = path.suffix.lower()
     if suffix not in CLIP_SUFFIXES:
-        raise InputError(f"a clip in a file {path.name!r}", valid=f"a name that ends in {', '.join(CLIP_SUFFIXES)}")
+        raise InputError(
+            f"{path.name!r} is not the file of a clip", valid=f"a name that ends in {', '.join(CLIP_SUFFIXES)}"
+        )
     if not path.is_file():
-        raise InputError(f"there is no file {path}", valid="a clip's file")
+        raise InputError(f"there is no file {path}", valid="the file of a clip")
     if suffix in (".yaml", ".yml"):
         return read_keyframe_clip(path, {name: make() for name, make in _PROCEDURAL_CLIPS.items()})
     from roboyard.people.retargeting import retarget_motion
@@ -85,14 +87,14 @@ def read_clip(path: Path) -> AnimationClip:
 
 
 def find_clip(name: str, base: Path | None = None) -> AnimationClip:
-    """A clip by name, or by the path of its file.
+    """Return a clip by its name or the path of its file.
 
     Args:
         name: One of `builtin_clip_names`, or a path.
-        base: Folder that relative paths are looked up in first.
+        base: Folder in which relative paths are searched first.
 
     Raises:
-        InputError and its kinds: there is none, or its file is broken.
+        InputError and its kinds: There is no such clip, or its file is damaged.
     """
     if Path(name).suffix.lower() in CLIP_SUFFIXES:
         local = (base or Path()) / name
@@ -101,7 +103,7 @@ def find_clip(name: str, base: Path | None = None) -> AnimationClip:
 
 
 SAMPLE_RATE = 50.0
-"""Samples of a clip [1/s]."""
+"""Sample rate of clips from keyframes [Hz]."""
 _Angles = Annotated[tuple[float, float, float], ValueConstraint(low=-360.0, high=360.0)]
 _PhaseInterval = Annotated[tuple[float, float], ValueConstraint(low=0.0, high=1.0)]
 
@@ -136,7 +138,9 @@ class KeyframeClip:
     def __post_init__(self) -> None:
         phases = [keyframe.phase for keyframe in self.keyframes]
         if len(phases) < 2 or phases[0] != 0.0 or phases[-1] != 1.0 or any(b <= a for a, b in pairwise(phases)):
-            raise ConfigError(f"keyframes at the phases {phases}", valid="at least two, rising from 0 to 1")
+            raise ConfigError(
+                f"the phases of the keyframes are {phases}", valid="at least two phases, increasing from 0 to 1"
+            )
         for keyframe in self.keyframes:
             for part in keyframe.pose:
                 if part not in PART_INDEX:
@@ -144,16 +148,16 @@ class KeyframeClip:
         if self.reach_interval[0] > self.reach_interval[1]:
             raise ConfigError(
                 f"reach_interval from {self.reach_interval[0]:g} to {self.reach_interval[1]:g}",
-                valid="the smaller one first",
+                valid="the smaller phase first",
             )
 
 
 def read_keyframe_clip(path: Path, base_clips: dict[str, AnimationClip]) -> AnimationClip:
-    """The clip of a file; its name is the file's.
+    """Read a clip of keyframes; its name is that of the file.
 
     Args:
-        path: Of it.
-        base_clips: Clips that it may rest on, by name.
+        path: The file.
+        base_clips: Clips that `base_clip` may name.
 
     Raises:
         ConfigError: The file is invalid; with file and line.
@@ -161,7 +165,9 @@ def read_keyframe_clip(path: Path, base_clips: dict[str, AnimationClip]) -> Anim
     keyframe_clip = load(KeyframeClip, path)
     if keyframe_clip.base_clip is not None and keyframe_clip.base_clip not in base_clips:
         raise ConfigError(
-            f"no clip {keyframe_clip.base_clip!r} as base", location=f"{path}, base_clip", valid=", ".join(base_clips)
+            f"{keyframe_clip.base_clip!r} is not a base clip",
+            location=f"{path}, base_clip",
+            valid=", ".join(base_clips),
         )
     return make_keyframe_clip(
         path.stem, keyframe_clip, base_clips[keyframe_clip.base_clip] if keyframe_clip.base_clip else None
@@ -201,13 +207,13 @@ def make_keyframe_clip(name: str, keyframe_clip: KeyframeClip, base_clip: Animat
 
 
 def _locate_phases(keyframe_phases: Array, phases: Array) -> tuple[NDArray[np.intp], Array]:
-    """Which key each phase follows, and its smooth share of the way to the next one."""
+    """Return the index of the keyframe before each phase, and the smoothed fraction of the interval to the next."""
     k = np.clip(np.searchsorted(keyframe_phases, phases, side="right") - 1, 0, len(keyframe_phases) - 2)
     u = np.clip((phases - keyframe_phases[k]) / (keyframe_phases[k + 1] - keyframe_phases[k]), 0.0, 1.0)
     return k, u**3 * (10.0 - 15.0 * u + 6.0 * u**2)
 
 
 def _interpolate_rotations(keyframe_phases: Array, keyframe_rotations: Array, phases: Array) -> Array:
-    """(n, 4) orientations between those of the keys."""
+    """Return rotations (n, 4) interpolated between the keyframes."""
     k, u = _locate_phases(keyframe_phases, phases)
     return quaternions.slerp(keyframe_rotations[k], keyframe_rotations[k + 1], u)

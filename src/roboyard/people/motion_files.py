@@ -13,7 +13,7 @@ from roboyard.errors import DescriptionError
 from roboyard.geometry.arrays import Array
 
 MAX_JOINTS, MAX_FRAMES, MAX_FILE_SIZE = 512, 100_000, 64 * 2**20
-"""Bounds of what is read."""
+"""Bounds of the files."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -21,11 +21,11 @@ class RecordedMotion:
     """A recorded motion.
 
     Attributes:
-        source: The file.
-        names: (j) of its joints, parents first; ends of bones are called after their joint, with `END_SUFFIX`.
-        parents: (j) of the joints; -1 of a root.
-        positions: (n, j, 3) of the joints, in the file's own axes and unit.
-        frame_time: From frame to frame [s].
+        source: Path of the file.
+        names: Names (j) of the joints, parents first; the end of a bone has its joint's name with `END_SUFFIX`.
+        parents: Indices (j) of the parent joints; -1 for a root.
+        positions: Positions (n, j, 3) of the joints, in the file's own axes and unit.
+        frame_time: Time between frames [s].
     """
 
     source: str
@@ -39,7 +39,7 @@ END_SUFFIX = "*end"
 
 
 def read_motion_file(path: Path) -> bytes:
-    """A file's bytes. Raises DescriptionError where it is not there, or too large."""
+    """Return the bytes of a file. Raises DescriptionError if it does not exist or is too large."""
     try:
         size = path.stat().st_size
         if size > MAX_FILE_SIZE:
@@ -50,7 +50,7 @@ def read_motion_file(path: Path) -> bytes:
 
 
 def check_motion(motion: RecordedMotion) -> RecordedMotion:
-    """The motion, if all its numbers are some. Raises DescriptionError that names the frame and the joint."""
+    """Return the motion if all its numbers are finite. Raises DescriptionError with the frame and the joint."""
     is_invalid = ~np.isfinite(motion.positions).all(axis=2)
     if is_invalid.any():
         frame, joint = np.argwhere(is_invalid)[0]
@@ -76,21 +76,21 @@ class _BvhJoint:
 
 
 class _BvhTokens:
-    """Words of the hierarchy with their lines."""
+    """Tokens of the hierarchy with their lines."""
 
     def __init__(self, lines: list[str], source: str) -> None:
         self._tokens = [(keyword, number) for number, line in enumerate(lines, 1) for keyword in line.split()]
         self._next_index, self.source = 0, source
 
     def next_token(self) -> str:
-        """The next word. Raises DescriptionError at the end."""
+        """Return the next token. Raises DescriptionError at the end."""
         if self._next_index >= len(self._tokens):
             raise DescriptionError("the file ends within its hierarchy", location=self.source, valid="MOTION after it")
         self._next_index += 1
         return self._tokens[self._next_index - 1][0]
 
     def next_number(self) -> float:
-        """The next word as a number. Raises DescriptionError."""
+        """Return the next token as a number. Raises DescriptionError."""
         keyword = self.next_token()
         try:
             value = float(keyword)
@@ -101,23 +101,23 @@ class _BvhTokens:
         return value
 
     def expect(self, expected: str) -> None:
-        """Take this word. Raises DescriptionError if it is another one."""
+        """Consume the expected token. Raises DescriptionError if it is another one."""
         keyword = self.next_token()
         if keyword.upper() != expected:
             raise self.make_error(f"{keyword[:40]!r}", expected)
 
     def make_error(self, problem: str, valid: str) -> DescriptionError:
-        """An error at the last word."""
+        """Return an error at the last token."""
         return DescriptionError(
             f"BVH: {problem}", location=f"{self.source}:{self._tokens[self._next_index - 1][1]}", valid=valid
         )
 
 
 def read_bvh(path: Path) -> RecordedMotion:
-    """The motion of a BVH file.
+    """Read the motion of a BVH file.
 
     Raises:
-        DescriptionError: it is none, or broken; with file and line.
+        DescriptionError: The file is not BVH, or is damaged; with file and line.
     """
     text = read_motion_file(path).decode("utf-8", errors="replace")
     lines = text.splitlines()
@@ -132,20 +132,20 @@ def read_bvh(path: Path) -> RecordedMotion:
     num_channels = sum(len(joint.channels) for joint in joints)
     rows = [(k, line.split()) for k, line in enumerate(lines[first_frame_line:], first_frame_line + 1) if line.strip()]
     if len(rows) < count:
-        raise DescriptionError(f"BVH: {len(rows)} of {count} frames are there", location=f"{location}:{len(lines)}")
+        raise DescriptionError(f"BVH: the file has {len(rows)} of {count} frames", location=f"{location}:{len(lines)}")
     table = np.empty((count, num_channels))
     for n, (line, words) in enumerate(rows[:count]):
         if len(words) != num_channels:
             raise DescriptionError(
                 f"BVH: frame {n} has {len(words)} numbers",
                 location=f"{location}:{line}",
-                valid=f"{num_channels}, one a channel",
+                valid=f"{num_channels}, one per channel",
             )
         try:
             table[n] = [float(word) for word in words]
         except ValueError:
             raise DescriptionError(
-                f"BVH: frame {n} has a word that is no number",
+                f"BVH: frame {n} contains a word that is not a number",
                 location=f"{location}:{line}",
                 valid=f"{num_channels} numbers",
             ) from None
@@ -195,12 +195,12 @@ def _read_bvh_hierarchy(tokens: _BvhTokens) -> list[_BvhJoint]:
     names = [joint.name for joint in joints]
     duplicates = {name for name in names if names.count(name) > 1 and not name.endswith(END_SUFFIX)}
     if duplicates:
-        raise tokens.make_error(f"two joints named {min(duplicates)!r}", "a name once")
+        raise tokens.make_error(f"two joints named {min(duplicates)!r}", "unique names")
     return joints
 
 
 def _read_bvh_header(lines: list[str], motion_line: int, location: str) -> tuple[int, float, int]:
-    """Number of frames, time from one to the next [s], and the line where they begin."""
+    """Return the number of frames, the time between them [s], and the line of the first."""
     values: dict[str, float] = {}
     line = motion_line + 1
     while line < len(lines) and len(values) < 2:
@@ -228,7 +228,7 @@ def _read_bvh_header(lines: list[str], motion_line: int, location: str) -> tuple
 
 
 def _compute_bvh_joint_positions(joints: list[_BvhJoint], table: Array) -> Array:
-    """(n, joints, 3): forward kinematics of all frames at once; channels turn one after another, from the left."""
+    """Return the positions (n, joints, 3) in all frames; rotations of channels are multiplied from left to right."""
     n = len(table)
     positions, orientations = np.empty((n, len(joints), 3)), np.empty((n, len(joints), 3, 3))
     for k, joint in enumerate(joints):
@@ -250,7 +250,7 @@ def _compute_bvh_joint_positions(joints: list[_BvhJoint], table: Array) -> Array
 
 
 def _axis_rotations(axis: int, angles: Array) -> Array:
-    """(n, 3, 3) rotations about an axis."""
+    """Return rotation matrices (n, 3, 3) about an axis."""
     c, s = np.cos(angles), np.sin(angles)
     R = np.zeros((len(angles), 3, 3))
     i, j = (axis + 1) % 3, (axis + 2) % 3
@@ -266,26 +266,29 @@ _TRANSFORM_SIZES = {"matrix": 16, "translate": 3, "rotate": 4, "scale": 3}
 
 @dataclass(frozen=True, slots=True)
 class _AnimationCurve:
-    """(k) times [s] and (k, width) values."""
+    """Animation curve of a transform: times (k) [s] and values (k, width)."""
 
     times: Array
     values: Array
 
     def values_at(self, times: Array) -> Array:
-        """(n, width) between the values, the first and the last beyond them."""
+        """Return interpolated values (n, width); before the first and after the last time those values."""
         return np.stack([np.interp(times, self.times, column) for column in self.values.T], axis=1)
 
 
 def read_collada_motion(path: Path) -> RecordedMotion:
-    """The motion of a COLLADA file's joints.
+    """Read the motion of the joints of a COLLADA file.
+
+    The file is parsed by `roboyard.description.xml`, which refuses entities and gives lines for messages; meshes, which
+    may be larger than its limits, are read by `roboyard.description.meshes.collada`.
 
     Raises:
-        DescriptionError: it is none, has no moving joints, or is broken; with file and line.
+        DescriptionError: The file is not COLLADA, has no moving joints, or is damaged; with file and line.
     """
     text, _ = decode_xml(read_motion_file(path), str(path))
     root, _ = parse_xml(text, str(path))
     if _local_tag(root) != "COLLADA":
-        raise DescriptionError(f"a root <{root.tag}>", location=root.location, valid="<COLLADA>")
+        raise DescriptionError(f"the root element is <{root.tag}>", location=root.location, valid="<COLLADA>")
     ids = {node.get("id"): node for node in root.walk() if node.get("id")}
     curves = _read_curves(root, ids)
     joints, parents = _list_scene_nodes(root)
@@ -295,7 +298,9 @@ def read_collada_motion(path: Path) -> RecordedMotion:
         node for node in joints if node.get("type") == "JOINT" and _node_names(node) & {key[0] for key in curves}
     ]
     if not animated_joints:
-        raise DescriptionError("no joint moves", location=str(path), valid="animations whose channels aim at joints")
+        raise DescriptionError(
+            "no joint is animated", location=str(path), valid="animations whose channels have joints as targets"
+        )
     times = sorted({time for curve in curves.values() for time in curve.times.tolist()})
     frame_time = _find_frame_time(times, path)
     frames = np.arange(round((times[-1] - times[0]) / frame_time) + 1)
@@ -327,7 +332,7 @@ def _read_numbers(node: XmlNode, max_count: int = 20_000_000) -> Array:
     try:
         values = np.array(node.text.split(), float)
     except ValueError:
-        raise DescriptionError(f"<{node.tag}> holds what is no number", location=node.location) from None
+        raise DescriptionError(f"<{node.tag}> contains a word that is not a number", location=node.location) from None
     if len(values) > max_count or not np.isfinite(values).all():
         raise DescriptionError(
             f"<{node.tag}> contains an invalid number", location=node.location, valid="finite numbers"
@@ -336,7 +341,7 @@ def _read_numbers(node: XmlNode, max_count: int = 20_000_000) -> Array:
 
 
 def _read_source(node: XmlNode, semantic: str, ids: dict[str, XmlNode]) -> tuple[Array, int]:
-    """Values of a sampler's input, and how many belong together."""
+    """Return the values of a sampler's input and their stride."""
     for child in node.children:
         if _local_tag(child) == "input" and child.get("semantic") == semantic:
             source = ids.get(child.get("source").removeprefix("#"))
@@ -354,7 +359,7 @@ def _read_source(node: XmlNode, semantic: str, ids: dict[str, XmlNode]) -> tuple
 
 
 def _read_curves(root: XmlNode, ids: dict[str, XmlNode]) -> dict[tuple[str, str, str], _AnimationCurve]:
-    """By joint, transform and member what moves it."""
+    """Return the animation curves by joint, transform and member."""
     curves: dict[tuple[str, str, str], _AnimationCurve] = {}
     for node in root.walk():
         if _local_tag(node) != "channel":
@@ -370,15 +375,15 @@ def _read_curves(root: XmlNode, ids: dict[str, XmlNode]) -> dict[tuple[str, str,
         values, width = _read_source(sampler, "OUTPUT", ids)
         if len(times) < 1 or len(values) != len(times) * width or np.any(np.diff(times) <= 0.0):
             raise DescriptionError(
-                f"{len(times)} times and {len(values)} values, {width} each", location=sampler.location,
-                valid="rising times with their values",
+                f"{len(times)} times and {len(values)} values of width {width}", location=sampler.location,
+                valid="increasing times, each with its values",
             )  # fmt: skip
         curves[joint, transform, member] = _AnimationCurve(times, values.reshape(-1, width))
     return curves
 
 
 def _list_scene_nodes(root: XmlNode) -> tuple[list[XmlNode], list[int]]:
-    """All nodes of the scene, parents first, with their parents."""
+    """Return all nodes of the scene, parents first, and the indices of their parents."""
     nodes: list[XmlNode] = []
     parents: list[int] = []
     scenes = [node for node in root.walk() if _local_tag(node) == "visual_scene"]
@@ -394,16 +399,16 @@ def _list_scene_nodes(root: XmlNode) -> tuple[list[XmlNode], list[int]]:
 
 
 def _find_frame_time(times: list[float], path: Path) -> float:
-    """From frame to frame [s]: the usual time between keys, within bounds."""
+    """Return the time between frames [s]: the median time between keys, within bounds."""
     if len(times) < 2 or not times[-1] - times[0] > 1e-3:
-        raise DescriptionError("the motion has no duration", location=str(path), valid="keys at two times at least")
+        raise DescriptionError("the motion has no duration", location=str(path), valid="keys at two or more times")
     return float(np.clip(np.median(np.diff(times)), 1.0 / 120.0, 0.1))
 
 
 def _compute_node_positions(
     nodes: list[XmlNode], parents: list[int], curves: dict[tuple[str, str, str], _AnimationCurve], times: Array
 ) -> Array:
-    """(n, nodes, 3) of all nodes."""
+    """Return the positions (n, nodes, 3) of all nodes."""
     n = len(times)
     poses = np.empty((n, len(nodes), 4, 4))
     for k, node in enumerate(nodes):
@@ -418,7 +423,7 @@ def _compute_node_positions(
 def _animated_values(
     node: XmlNode, transform: XmlNode, curves: dict[tuple[str, str, str], _AnimationCurve], times: Array
 ) -> Array:
-    """(n, width) of a transform's numbers in all frames."""
+    """Return the numbers (n, width) of a transform in all frames."""
     kind = _local_tag(transform)
     values_at_rest = _read_numbers(transform, 16)
     if len(values_at_rest) != _TRANSFORM_SIZES[kind]:
@@ -450,7 +455,7 @@ def _animated_values(
 
 
 def _transform_matrices(kind: str, values: Array) -> Array:
-    """(n, 4, 4) of a kind of transform."""
+    """Return the matrices (n, 4, 4) of a kind of transform."""
     n = len(values)
     if kind == "matrix":
         return values.reshape(n, 4, 4)

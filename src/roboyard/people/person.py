@@ -25,19 +25,19 @@ from roboyard.people.walking import WALKING_ACCELERATION, PersonGoalError, Walki
 _MAX_WALKING_SPEED = 4.0
 """Maximum commanded speed of walking or running [m/s]."""
 _MIN_STRIDE, _MAX_STRIDE = 0.25, 0.90
-"""Strides that walking is made for [statures]."""
+"""Range of the strides for which walking clips are generated [statures]."""
 
 
 @dataclass(frozen=True, slots=True)
 class WalkGoal:
-    """A movement as it was asked for.
+    """A requested walk.
 
     Attributes:
-        animation: The clip to walk by.
-        cycle_distance: One of its rounds covers [m]; 0: as much as it does by itself.
+        animation: Name of the walking clip.
+        cycle_distance: Distance that one cycle of the clip covers [m]; 0: that of the clip.
         target: x and y [m].
-        yaw: Direction at the end [rad]; None: whichever.
-        velocity: Of walking [m/s]; 0: as the clip goes, and their pace.
+        yaw: Heading at the end [rad]; None: any.
+        velocity: Walking speed [m/s]; 0: that of the clip times the person's speed factor.
     """
 
     animation: str
@@ -52,14 +52,14 @@ class WalkProgress:
     """Progress of a walk to a goal; its phases are *turn_to_path*, *walk* and *turn_to_goal*.
 
     Attributes:
-        goal: What was asked for.
-        clip: By which they walk.
-        cycle_distance: That one of its rounds covers [m].
-        cruise_speed: How fast they walk where nothing keeps them [m/s].
-        path: The way; None: they are there.
-        phase: See above.
-        speed: Of walking or turning now [m/s or rad/s].
-        distance_walked: So much of the way [m].
+        goal: The requested walk.
+        clip: The walking clip.
+        cycle_distance: Distance that one cycle of the clip covers [m].
+        cruise_speed: Speed on a straight path [m/s].
+        path: The path; None: the person only turns.
+        phase: Present phase.
+        speed: Present speed of walking or turning [m/s or rad/s].
+        distance_walked: Distance walked along the path [m].
     """
 
     goal: WalkGoal
@@ -79,7 +79,9 @@ class WalkProgress:
         clip, cycle_distance, velocity = find_clip(goal.animation), goal.cycle_distance, goal.velocity
         if not all(map(math.isfinite, (*goal.target, cycle_distance, goal.yaw or 0.0))):
             raise PersonGoalError(
-                f"a movement to {goal.target}, {goal.yaw}, {cycle_distance} m a round", "invalid", "finite numbers"
+                f"target {goal.target}, yaw {goal.yaw} or distance {cycle_distance} m is not finite",
+                "invalid",
+                "finite numbers",
             )
         if velocity != 0.0 and not 0.05 <= velocity <= _MAX_WALKING_SPEED:
             raise PersonGoalError(
@@ -87,14 +89,16 @@ class WalkProgress:
             )
         if not clip.loop or not clip.travel_per_period > 0.0:
             raise PersonGoalError(
-                f"animation {goal.animation!r} goes nowhere", "invalid", "one that walks, as 'walk' or 'carry'"
+                f"animation {goal.animation!r} does not travel", "invalid", "a walking clip, such as 'walk' or 'carry'"
             )
         if cycle_distance == 0.0:
             cycle_distance = clip.travel_per_period * height
         low, high = 0.05 * height, 2.0 * height
         if not low <= cycle_distance <= high:
             raise PersonGoalError(
-                f"{cycle_distance:g} m a round of {goal.animation!r}", "invalid", f"{low:.2f} to {high:.2f} m, or 0"
+                f"a distance of {cycle_distance:g} m per cycle of {goal.animation!r}",
+                "invalid",
+                f"{low:.2f} to {high:.2f} m, or 0",
             )
         stride = round(cycle_distance / height, 3)
         if clip.name == "walk" and _MIN_STRIDE <= stride <= _MAX_STRIDE:
@@ -103,14 +107,14 @@ class WalkProgress:
 
 
 PathPlanner = Callable[[tuple[float, float], tuple[float, float]], WalkingPath]
-"""Plans a path between two positions. Raises PersonGoalError where there is none."""
+"""Plans a path between two positions. Raises PersonGoalError if there is none."""
 
 MIN_WALKING_DISTANCE = 0.10
-"""Least distance to a target that is walked [m]."""
+"""Distance to the target below which a person only turns [m]."""
 ANGULAR_ACCELERATION = 5.0
-"""Of turning on the spot [rad/s²]."""
+"""Angular acceleration of turning on the spot [rad/s²]."""
 MAX_ANGULAR_SPEED = 1.8
-"""Of turning on the spot [rad/s]."""
+"""Maximum angular speed of turning on the spot [rad/s]."""
 HEADING_TOLERANCE = math.radians(2.0)
 """Accepted deviation from a heading [rad]."""
 _MIN_WALKING_SPEED, _HEADING_RATE = 0.08, 4.0
@@ -136,19 +140,19 @@ class Person:
     """A person who walks to goals and plays animations.
 
     Args:
-        skeleton: Whose body.
-        pose: x, y and yaw at the start [m, rad].
-        find_clip: Finds a clip by its name; raises where there is none.
-        plan_path: Finds ways; straight ones unless it is said.
-        speed_factor: Times the clips' own speed, of all that they do.
+        skeleton: Skeleton of the person.
+        pose: Initial x, y and yaw [m, rad].
+        find_clip: Returns the clip of a name; raises a RoboyardError if there is none.
+        plan_path: Plans walking paths; by default straight lines.
+        speed_factor: Factor on the speed of all clips.
 
     Attributes:
-        animation_player: Shows the clips.
-        activity: What they do.
-        progress: Of an animation, 0 to 1.
+        animation_player: Animates the body.
+        activity: Present activity.
+        progress: Progress of an animation, 0 to 1.
         has_ended_goal: Whether the last step ended a goal.
-        is_holding_reach: Whether a hand that has reached its place stays there.
-        is_carrying: Whether they hold something, so that arms do not hang down while they stand and turn.
+        is_holding_reach: Whether a hand that has reached its target stays there.
+        is_carrying: Whether a hand holds an object: the arms then do not hang down while the person stands and turns.
     """
 
     def __init__(
@@ -186,7 +190,7 @@ class Person:
 
     @property
     def has_reached_target(self) -> bool:
-        """Whether an animation has come to where its hand is at its place."""
+        """Whether the hand of the present animation has reached its target."""
         clip = self.animation_player.clip
         return (
             self.activity is PersonActivity.ANIMATION
@@ -195,7 +199,7 @@ class Person:
 
     @property
     def animation_name(self) -> str:
-        """Name of the clip that is shown."""
+        """Name of the present clip."""
         return self.animation_player.clip.name
 
     # -- goals ---------------------------------------------------------------------------------------------------------
@@ -207,17 +211,18 @@ class Person:
         yaw: float | None,
         velocity: float = 0.0,
     ) -> None:
-        """Begin to walk somewhere.
+        """Start to walk to a target.
 
         Args:
-            animation: The clip to walk by.
-            cycle_distance: One of its rounds covers [m]; 0: as much as it does by itself.
+            animation: Name of the walking clip.
+            cycle_distance: Distance that one cycle of the clip covers [m]; 0: that of the clip.
             target: x and y [m].
-            yaw: Direction at the end [rad]; None: whichever.
-            velocity: Of walking [m/s]; 0: as the clip goes, and their pace.
+            yaw: Heading at the end [rad]; None: any.
+            velocity: Walking speed [m/s]; 0: that of the clip times the person's speed factor.
 
         Raises:
-            PersonGoalError: busy, no such clip or none to walk by, or the target cannot be reached.
+            PersonGoalError: The person is busy, the clip does not exist or does not travel, or the target is
+                unreachable.
         """
         self.check_free()
         goal = WalkGoal(animation, cycle_distance, target, yaw, velocity)
@@ -229,16 +234,17 @@ class Person:
         self.activity, self.progress = PersonActivity.MOVEMENT, 0.0
 
     def animate(self, animation: str, speed: float, target: Array | None = None, hand: str = "") -> None:
-        """Begin to show a clip.
+        """Start to play a clip.
 
         Args:
-            animation: Which.
-            speed: Times its own.
-            target: (3,) where the hand is to go, in the world, of clips that reach [m]; None: nowhere in particular.
-            hand: "left" or "right"; empty: the clip's own.
+            animation: Name of the clip.
+            speed: Factor on the speed of the clip.
+            target: Position (3,) of the hand in the world, for clips that reach [m]; None: that of the clip.
+            hand: "left" or "right"; empty: that of the clip.
 
         Raises:
-            PersonGoalError: busy, no such clip, a speed that makes no sense, or a place out of reach.
+            PersonGoalError: The person is busy, the clip does not exist, the speed is out of bounds, or the target is
+                out of reach.
         """
         self.check_free()
         clip = self._find_goal_clip(animation)
@@ -248,18 +254,20 @@ class Person:
         if target is not None:
             if clip.reaching_hand is None:
                 raise PersonGoalError(
-                    f"animation {animation!r} has no reaching hand", "invalid", "one that does, as 'reach'"
+                    f"animation {animation!r} has no reaching hand",
+                    "invalid",
+                    "a clip with reaching_hand, such as 'reach'",
                 )
             if hand not in ("", "left", "right") or not np.isfinite(target).all():
                 raise PersonGoalError(
-                    f"a place {target.tolist()} for hand {hand!r}", "invalid", "finite; left or right"
+                    f"target {target.tolist()} for hand {hand!r}", "invalid", "finite coordinates; left or right"
                 )
             hand = hand or clip.reaching_hand
             reach, position_error = self.animation_player.plan_reach(clip, np.asarray(target, float), hand)
             if position_error > REACH_TOLERANCE:
                 target_text = ", ".join(f"{value:.2f}" for value in target)
                 raise PersonGoalError(
-                    f"({target_text}) is {position_error:.2f} m out of the {hand} hand's reach", "unreachable"
+                    f"({target_text}) is {position_error:.2f} m out of reach of the {hand} hand", "unreachable"
                 )
         self.animation_player.play(clip)
         self.animation_player.reach = reach
@@ -268,14 +276,14 @@ class Person:
         self.activity, self.progress = PersonActivity.ANIMATION, 0.0
 
     def find_reaching_hand(self, animation: str) -> str:
-        """Which hand a clip reaches with; empty: none. Raises PersonGoalError."""
+        """Return the hand with which a clip reaches; empty: none. Raises PersonGoalError."""
         return self._find_goal_clip(animation).reaching_hand or ""
 
     def set_walking_velocity(self, velocity: tuple[float, float] | None) -> None:
         """Walk at a velocity in the world [m/s] until the next call, as in a crowd; None: stand.
 
         Raises:
-            PersonGoalError: busy with a goal, or the velocity is no number.
+            PersonGoalError: The person executes a goal, or the velocity is not finite.
         """
         if self._walking_velocity is None:
             if velocity is None:
@@ -287,23 +295,23 @@ class Person:
             self.has_ended_goal = False
             return
         if not all(map(math.isfinite, velocity)):
-            raise PersonGoalError(f"a velocity of {velocity}", "invalid", "finite numbers")
+            raise PersonGoalError(f"velocity {velocity} is not finite", "invalid", "finite numbers")
         self._walking_velocity, self.activity = velocity, PersonActivity.MOVEMENT
 
     def cancel(self) -> None:
-        """Stop and stand."""
+        """End the present goal; the person stands."""
         if self.activity in (PersonActivity.MOVEMENT, PersonActivity.ANIMATION):
             self._walking_velocity = None
             self._return_to_idle()
             self.has_ended_goal = False
 
     def check_free(self) -> None:
-        """Raises PersonGoalError: busy."""
+        """Raise PersonGoalError (busy) unless the person is idle."""
         if self.activity is PersonActivity.SETUP:
-            raise PersonGoalError("not set up yet", "busy")
+            raise PersonGoalError("the person is not set up yet", "busy")
         if self.activity is not PersonActivity.IDLE:
             raise PersonGoalError(
-                f"busy with a goal for {self.activity}", "busy", "one goal at a time over both actions"
+                f"the person is busy with a goal of {self.activity}", "busy", "one goal at a time over both actions"
             )
 
     def _find_goal_clip(self, animation: str) -> AnimationClip:
@@ -360,7 +368,7 @@ class Person:
             self._return_to_idle()
 
     def _advance_along_path(self, progress: WalkProgress, path: WalkingPath, dt: float) -> None:
-        """Along the way, by rounds of the clip; slower in bends and towards the end."""
+        """Advance along the path, and the clip by the distance; slower in bends and towards the end."""
         remaining = path.length - progress.distance_walked
         target_speed = min(
             progress.cruise_speed,
@@ -379,7 +387,7 @@ class Person:
             progress.phase, progress.speed = "turn_to_goal", 0.0
 
     def _advance_at_velocity(self, velocity: tuple[float, float], dt: float) -> None:
-        """Where the velocity leads, the face turning there."""
+        """Advance at a velocity; the heading turns to its direction."""
         x, y, yaw = self.pose
         speed = math.hypot(*velocity)
         if speed < _MIN_WALKING_SPEED:
@@ -394,7 +402,7 @@ class Person:
         self.animation_player.phase += dt * speed / (walk.travel_per_period * self.animation_player.height)
 
     def _advance_turning(self, progress: WalkProgress, target_yaw: float, dt: float) -> bool:
-        """Turn on the spot by steps; whether it is done."""
+        """Turn on the spot; return whether the heading is reached."""
         x, y, yaw = self.pose
         remaining = wrap_angle(target_yaw - yaw)
         if abs(remaining) < (1e-6 if self.animation_player.clip is self._turning_clip else HEADING_TOLERANCE):
@@ -414,7 +422,7 @@ class Person:
 
     # -- state ---------------------------------------------------------------------------------------------------------
     def save_state(self) -> dict[str, Any]:
-        """Plain data."""
+        """Return the state as plain data."""
         walk, animation = self._walk_progress, self._played_animation
         return {
             "activity": self.activity.value,

@@ -28,13 +28,13 @@ from roboyard.people.clip import (
 from roboyard.people.skeleton import LEFT_LEG, PARENTS, PART_INDEX, RIGHT_LEG, compute_part_poses, solve_two_bone_ik
 
 STANCE_FRACTION = 0.62
-"""Share of the period in which a foot stands."""
+"""Fraction of the period in which a foot is in stance."""
 HEEL_STRIKE_PITCH, TOE_OFF_PITCH = math.radians(-20.0), math.radians(48.0)
-"""Pitch of the foot as its heel touches, and as its ball leaves the ground, in brisk walking."""
+"""Pitch of the foot at heel strike and at toe-off, in brisk walking [rad]."""
 FOOT_FLAT_PHASE, HEEL_OFF_PHASE = 0.16, 0.58
-"""Shares of its stand at which a foot comes to lie flat, and begins to rise."""
+"""Fractions of the stance at which the foot becomes flat and the heel rises."""
 SWING_HEIGHT = 0.030
-"""How high a foot is lifted in the middle of its swing [statures]."""
+"""Height of a foot in the middle of its swing [statures]."""
 BRISK_STRIDE = 0.78
 """Stride of brisk walking [statures]."""
 NUM_FRAMES = 96
@@ -42,22 +42,22 @@ NUM_FRAMES = 96
 
 @lru_cache(maxsize=64)
 def make_walk_clip(stride: float = 0.72, period: float = 1.05) -> AnimationClip:
-    """Walking straight ahead.
+    """Return a clip of walking straight forward.
 
     Args:
-        stride: Of two steps, as share of the stature.
-        period: Of two steps [s].
+        stride: Length of two steps, as a fraction of the stature.
+        period: Duration of two steps [s].
     """
     return _make_gait_cycle("walk", stride, 0.0, period, "Walking straight ahead, two steps a round")
 
 
 @lru_cache(maxsize=64)
 def make_turning_clip(angle: float = 1.0, period: float = 1.1) -> AnimationClip:
-    """Turning on the spot by small steps.
+    """Return a clip of turning on the spot by small steps.
 
     Args:
-        angle: Of two steps, counterclockwise [rad].
-        period: Of two steps [s].
+        angle: Rotation by two steps, counterclockwise [rad].
+        period: Duration of two steps [s].
     """
     return _make_gait_cycle("turn", 0.0, angle, period, "Turning on the spot, two steps a round")
 
@@ -74,7 +74,7 @@ def _make_gait_cycle(name: str, stride: float, angle: float, period: float, summ
     ]
     rotations = _compute_upper_body_rotations(phases, briskness, bool(angle))
     root = np.zeros((NUM_FRAMES, 3))
-    root[:, 1] = 0.010 * np.cos(2.0 * math.pi * phases)  # over the foot that stands: the left one at 0
+    root[:, 1] = 0.010 * np.cos(2.0 * math.pi * phases)  # over the stance foot: the left one at phase 0
     ankles = np.array([[foot[0] for foot in side] for side in (left, right)])
     root[:, 2] = _compute_pelvis_heights(root, ankles, rotations)
     foot_contacts = np.stack([[foot[2] for foot in side] for side in (left, right)], axis=1).astype(np.int8)
@@ -93,7 +93,7 @@ def _make_gait_cycle(name: str, stride: float, angle: float, period: float, summ
 def _compute_foot_pose(
     phase: float, side: float, stride: float, angle: float, briskness: float
 ) -> tuple[Array, Array, int]:
-    """Ankle in the body's frame, the foot's orientation, and what rests on the ground, at a share of its own period."""
+    """Return the ankle in the body's frame, the orientation and the contact of a foot at a phase of its own period."""
     if phase < STANCE_FRACTION:
         u = phase / STANCE_FRACTION
         pitch, contact = _compute_foot_roll(u, briskness)
@@ -103,7 +103,7 @@ def _compute_foot_pose(
         _compute_stance_foot_pose(TOE_OFF_PITCH * briskness, BALL_DOWN, -0.5 * STANCE_FRACTION, side, stride, angle),
         _compute_stance_foot_pose(HEEL_STRIKE_PITCH * briskness, HEEL_DOWN, 0.5 * STANCE_FRACTION, side, stride, angle),
     )
-    # The foot leaves and meets the ground with the speed that it has while it stands.
+    # The foot leaves and meets the ground with its speed in stance, relative to the body.
     duration = 1.0 - STANCE_FRACTION
     fraction = u**3 * (10.0 - 15.0 * u + 6.0 * u**2)
     end_velocity_term = u * (1.0 - u) ** 3 - u**3 * (1.0 - u)
@@ -116,7 +116,7 @@ def _compute_foot_pose(
 
 
 def _compute_foot_roll(u: float, briskness: float) -> tuple[float, int]:
-    """Pitch of a foot that stands, and what of it rests on the ground."""
+    """Return the pitch and the contact of a foot in stance."""
     if u < FOOT_FLAT_PHASE:
         return briskness * HEEL_STRIKE_PITCH * (1.0 - u / FOOT_FLAT_PHASE) ** 2, HEEL_DOWN
     if u > HEEL_OFF_PHASE:
@@ -127,7 +127,7 @@ def _compute_foot_roll(u: float, briskness: float) -> tuple[float, int]:
 def _compute_stance_foot_pose(
     pitch: float, contact: int, periods_to_midstance: float, side: float, stride: float, angle: float
 ) -> tuple[Array, Array]:
-    """Ankle and orientation of a foot in stance, ``periods_to_midstance`` periods before it is below the hip."""
+    """Return ankle and orientation of a foot in stance, ``periods_to_midstance`` periods before it is below the hip."""
     pivot = np.array(HEEL if contact == HEEL_DOWN else BALL)
     roll_offset = pivot - quaternions.rotate(quaternions.from_rpy([0.0, pitch, 0.0]), pivot)
     ankle = np.array([-0.012 + periods_to_midstance * stride, side * 0.9 * a.HALF_HIP_WIDTH, a.ANKLE_HEIGHT])
@@ -138,9 +138,9 @@ def _compute_stance_foot_pose(
 
 
 def _compute_upper_body_rotations(phases: Array, briskness: float, is_turning: bool) -> Array:
-    """Rotations of all but the legs: the pelvis goes with the leg that swings ahead, chest and arms against it."""
+    """Return the rotations without the legs: the pelvis follows the swing leg, chest and arms move against it."""
     rotations = identity_rotations(len(phases))
-    swing = np.sin(2.0 * math.pi * phases)  # the right leg ahead where it is positive
+    swing = np.sin(2.0 * math.pi * phases)  # positive: the right leg is in front
     zero = np.zeros_like(swing)
     amount = briskness if not is_turning else 0.25
 
@@ -153,7 +153,7 @@ def _compute_upper_body_rotations(phases: Array, briskness: float, is_turning: b
     set_rotation("neck", zero, zero, 0.05 * amount * swing)
     set_rotation("head", zero, zero - 0.04 * briskness, 0.03 * amount * swing)
     for side, sign in (("left", 1.0), ("right", -1.0)):
-        forward_swing = sign * swing  # the left arm goes with the right leg
+        forward_swing = sign * swing  # the left arm moves with the right leg
         set_rotation(f"{side}_upper_arm", zero + sign * 0.08, -0.04 - 0.42 * amount * forward_swing, zero)
         set_rotation(f"{side}_forearm", zero, -0.22 - 0.18 * amount * (1.0 + forward_swing), zero)
         set_rotation(f"{side}_hand", zero, zero, zero)
@@ -161,7 +161,7 @@ def _compute_upper_body_rotations(phases: Array, briskness: float, is_turning: b
 
 
 def _compute_pelvis_heights(root: Array, ankles: Array, rotations: Array) -> Array:
-    """(n,) heights of the pelvis: as high as both legs reach, and smooth."""
+    """Return the heights (n,) of the pelvis: as high as both legs permit, and smooth."""
     max_leg_length = 0.992 * sum(UNIT_SKELETON.leg_lengths)
     max_heights = np.full(len(root), a.HIP_HEIGHT - 0.006)
     for k, side in enumerate((1.0, -1.0)):
@@ -171,7 +171,7 @@ def _compute_pelvis_heights(root: Array, ankles: Array, rotations: Array) -> Arr
             max_heights, ankles[k][:, 2] + np.sqrt(np.maximum(max_leg_length**2 - horizontal_distance**2, 0.0))
         )
     min_heights = max_heights
-    for _ in range(4):  # the running minimum, smoothed, stays below what the legs reach
+    for _ in range(4):  # the smoothed running minimum stays within the reach of the legs
         min_heights = np.minimum(min_heights, np.minimum(np.roll(min_heights, 1), np.roll(min_heights, -1)))
     weights = np.hanning(2 * 4 + 3)[1:-1]
     weights /= weights.sum()

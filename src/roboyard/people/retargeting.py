@@ -29,7 +29,7 @@ from roboyard.people.clip import (
 from roboyard.people.motion_files import END_SUFFIX, RecordedMotion
 from roboyard.people.skeleton import PARENTS, PART_INDEX, PARTS
 
-# Words that joints are known by, the likeliest first; sides, prefixes and separators are taken off before.
+# Words in names of joints, the most probable first; sides, prefixes and separators are removed before.
 _LIMB_WORDS: dict[str, tuple[str, ...]] = {
     "thigh": ("upleg", "thigh", "upperleg", "hip", "femur"),
     "shank": ("leg", "shank", "knee", "shin", "calf", "lowerleg", "lowleg", "tibia"),
@@ -44,20 +44,20 @@ _TRUNK_WORDS: dict[str, tuple[str, ...]] = {"neck": ("neck", "lowerneck", "neck1
 LIMBS = (("thigh", "shank", "foot"), ("upper_arm", "forearm", "hand"))
 REQUIRED_PARTS = (*(f"{side}_{part}" for side in ("left", "right") for limb in LIMBS for part in limb), "neck", "head")
 SEAM_FRACTION = 0.15
-"""Share of a round over which a loop's end runs into its beginning."""
+"""Fraction of a cycle over which the end of a loop is blended into its start."""
 _MIN_TRAVEL = 0.25
-"""A clip that ends so far from its beginning travels [statures]."""
+"""Distance between start and end above which a clip travels [statures]."""
 
 
 def find_joints(motion: RecordedMotion, joint_names: Mapping[str, str] | None = None) -> dict[str, int]:
-    """Number of the joint for each of our parts, and for toes and fingers where there are any.
+    """Return the index of the joint for each part of the skeleton, and for toes and fingers if the file has them.
 
     Args:
-        motion: With its names.
-        joint_names: Of joints by part, where they have names of their own.
+        motion: Motion with the names of its joints.
+        joint_names: Names of joints by part, where they differ from the known ones.
 
     Raises:
-        DescriptionError: a joint is missing, or two parts share one; the error lists the joints.
+        DescriptionError: A joint is missing, or two parts share one; the message lists the joints.
     """
     joint_indices = {name: k for k, name in enumerate(motion.names)}
     normalized_names = {name: _normalize_joint_name(name) for name in motion.names if not name.endswith(END_SUFFIX)}
@@ -87,7 +87,7 @@ def find_joints(motion: RecordedMotion, joint_names: Mapping[str, str] | None = 
             if part in REQUIRED_PARTS:
                 raise DescriptionError(
                     f"no joint for the {part.replace('_', ' ')}", location=motion.source,
-                    valid=f"one called like {', '.join(words)}; there are {_list_joint_names(motion)}",
+                    valid=f"a joint named like {', '.join(words)}; the file has {_list_joint_names(motion)}",
                 )  # fmt: skip
     _check_chains(motion, found)
     return found
@@ -99,7 +99,7 @@ def _list_joint_names(motion: RecordedMotion) -> str:
 
 
 def _normalize_joint_name(name: str) -> tuple[str, str]:
-    """Side ("left", "right" or none) and the rest of a joint's name, in small letters."""
+    """Return the side ("left", "right" or empty) and the rest of a joint's name in lower case."""
     text = name.rpartition(":")[2].replace("mixamorig", "").replace("Bip01", "").replace("Bip001", "")
     text = re.sub(r"[\s_.\-]+", " ", text).strip().lower()
     for side in ("left", "right"):
@@ -112,7 +112,7 @@ def _normalize_joint_name(name: str) -> tuple[str, str]:
 
 
 def _check_chains(motion: RecordedMotion, found: Mapping[str, int]) -> None:
-    """Raises DescriptionError where a joint hangs on no joint of its own limb."""
+    """Raise DescriptionError if the parent of a joint does not belong to its limb."""
     for side in ("left", "right"):
         for limb in LIMBS:
             for upper, lower in pairwise(limb):
@@ -121,19 +121,19 @@ def _check_chains(motion: RecordedMotion, found: Mapping[str, int]) -> None:
                     k = motion.parents[k]
                 if k != upper_joint:
                     raise DescriptionError(
-                        f"joint {motion.names[found[f'{side}_{lower}']]!r} does not hang on "
-                        f"{motion.names[upper_joint]!r}", location=motion.source, valid="a hierarchy of limbs",
+                        f"joint {motion.names[found[f'{side}_{lower}']]!r} is not below "
+                        f"{motion.names[upper_joint]!r}", location=motion.source, valid="limbs as chains of joints",
                     )  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
 class _JointPositions:
-    """(n, 3) places by part in our axes: z up, x ahead at the beginning; lengths in legs."""
+    """Positions (n, 3) by part: z up, x forward at the start, lengths in leg lengths."""
 
     positions: dict[str, Array]
 
     def direction(self, start: str, end: str) -> Array:
-        """(n, 3) unit vectors."""
+        """Return unit vectors (n, 3) from one part to another."""
         return _normalize(self.positions[end] - self.positions[start])
 
 
@@ -145,18 +145,18 @@ def retarget_motion(
     time_range: tuple[float, float] | None = None,
     joint_names: Mapping[str, str] | None = None,
 ) -> AnimationClip:
-    """The clip that a recorded motion makes.
+    """Convert a recorded motion into a clip.
 
     Args:
-        motion: As recorded.
-        name: Of the clip.
-        loop: Whether it goes round; None: if it ends in nearly the pose that it begins in.
-        time_range: (from, to) that is taken of it [s]; None: all.
-        joint_names: Of joints by part, where they have names of their own.
+        motion: The recorded motion.
+        name: Name of the clip.
+        loop: Whether the clip repeats; None: if it ends in nearly the pose in which it starts.
+        time_range: Range (from, to) of the motion [s]; None: all.
+        joint_names: Names of joints by part, where they differ from the known ones.
 
     Raises:
-        DescriptionError: joints are missing, or bones have no length.
-        InputError: the part is none.
+        DescriptionError: Joints are missing, or bones have no length.
+        InputError: The time range is empty.
     """
     found = find_joints(motion, joint_names)
     first, last = _select_frames(motion, time_range)
@@ -194,7 +194,7 @@ def _select_frames(motion: RecordedMotion, time_range: tuple[float, float] | Non
 
 
 def _align_joint_positions(motion: RecordedMotion, found: Mapping[str, int], first: int, last: int) -> _JointPositions:
-    """Joints of the frames taken, in our axes."""
+    """Return the positions of the joints in the selected frames, in the axes of the skeleton."""
     raw = motion.positions[first:last]
     hips = 0.5 * (raw[:, found["left_thigh"]] + raw[:, found["right_thigh"]])
     up = (raw[:, found["head"]] - 0.5 * (raw[:, found["left_foot"]] + raw[:, found["right_foot"]])).mean(axis=0)
@@ -223,7 +223,7 @@ def _align_joint_positions(motion: RecordedMotion, found: Mapping[str, int], fir
 
     positions = {part: transform_points(upright[:, k]) for part, k in found.items()}
     positions["hips"] = transform_points(hips)
-    for k, joint in enumerate(motion.names):  # ends of bones stand in for toes, fingers and the crown
+    for k, joint in enumerate(motion.names):  # ends of bones replace missing toes, fingers and crown
         parent = motion.parents[k]
         if joint.endswith(END_SUFFIX) or (parent == found["head"]):
             for part in ("head", "left_foot", "right_foot", "left_hand", "right_hand"):
@@ -237,14 +237,14 @@ def _normalize(v: Array) -> Array:
 
 
 def _make_orientations(leftward: Array, up: Array) -> Array:
-    """(n, 4) orientations whose y is ``leftward`` as far as it is across ``up``, their z."""
+    """Return orientations (n, 4) with z along ``up``, and y along the part of ``leftward`` perpendicular to it."""
     z = _normalize(up)
     x = _normalize(np.cross(leftward, z))
     return quaternions.from_matrix(np.stack([x, np.cross(z, x), z], axis=-1))
 
 
 def _rotate_to_direction(orientations: Array, local_direction: Array, direction: Array) -> Array:
-    """(n, 4) ``orientations``, rotated the shortest way so that ``local_direction`` points along ``direction``."""
+    """Rotate ``orientations`` (n, 4) by the smallest angle so that ``local_direction`` points along ``direction``."""
     current_direction = quaternions.rotate(orientations, local_direction)
     w = 1.0 + (current_direction * direction).sum(axis=1, keepdims=True)
     axis = np.cross(current_direction, direction)
@@ -257,7 +257,7 @@ def _rotate_to_direction(orientations: Array, local_direction: Array, direction:
 
 
 def _compute_rotations(joint_positions: _JointPositions) -> Array:
-    """(n, 17, 4) rotations of our parts against what they hang on."""
+    """Return the rotations (n, 17, 4) of the parts relative to their parents."""
     p = joint_positions.positions
     n = len(p["hips"])
     orientations = identity_rotations(n)
@@ -298,14 +298,14 @@ def _compute_rotations(joint_positions: _JointPositions) -> Array:
 
 
 def _remove_head_tilt(head: Array, chest: Array) -> Array:
-    """The head as it is turned, without a constant tilt against the chest, which depends on the crown's marker."""
+    """Remove the constant tilt of the head relative to the chest, which depends on the position of the crown marker."""
     relative = quaternions.multiply(quaternions.conjugate(chest), head)
     median_tilt = quaternions.normalize(np.median(relative * np.sign(relative[:, :1]), axis=0))
     return quaternions.multiply(head, np.broadcast_to(quaternions.conjugate(median_tilt), head.shape))
 
 
 def _foot_orientations(p: Mapping[str, Array], side: str, shank: Array) -> Array:
-    """(n, 4) orientations of a foot: ankle and toes point down as much as ours where it lies flat."""
+    """Return orientations (n, 4) of a foot; while the foot is flat, its slope is that of the skeleton's foot."""
     toe = next((p[key] for key in (f"{side}_toe", f"{side}_foot end") if key in p), None)
     if toe is None:
         return shank
@@ -315,19 +315,19 @@ def _foot_orientations(p: Mapping[str, Array], side: str, shank: Array) -> Array
     slope = float(np.median(np.arcsin(np.clip(direction[is_flat, 2], -1.0, 1.0))))
     skeleton_slope = np.arctan2(BALL[2], BALL[0])
     local_direction = np.array([np.cos(slope), 0.0, np.sin(slope)])
-    if abs(slope - skeleton_slope) > 1.3:  # it never lay flat: ours as it is
+    if abs(slope - skeleton_slope) > 1.3:  # the foot is never flat: the slope of the skeleton's foot
         local_direction = _normalize(np.array(BALL))
     return _rotate_to_direction(shank, local_direction, direction)
 
 
 def _mean_angle(one: Array, other: Array) -> float:
-    """Mean angle between two poses, as shares of a radian."""
+    """Return the mean angle between the parts of two poses [rad]."""
     cosines = np.abs((one * other).sum(axis=-1))
     return float(np.mean(2.0 * np.arccos(np.clip(cosines, 0.0, 1.0))))
 
 
 def _close_loop(root: Array, rotations: Array, travel_per_period: float) -> tuple[Array, Array]:
-    """Without the last sample, which is the first one again; the difference is spread over the end."""
+    """Remove the last sample, which repeats the first; their difference is distributed over the end."""
     n = len(root)
     k = max(round(SEAM_FRACTION * n), 1)
     weights = np.zeros(n)

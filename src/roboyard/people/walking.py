@@ -23,32 +23,32 @@ from roboyard.geometry import wrap_angle
 from roboyard.geometry.arrays import Array
 
 WALKING_ACCELERATION = 1.6
-"""Of walking [m/s²]."""
+"""Acceleration and deceleration of walking [m/s²]."""
 
 
 _SPEED_SAMPLE_SPACING = 0.05
-"""From one place to the next where bends are looked at [m]."""
+"""Distance of the points at which the curvature of a path is evaluated [m]."""
 _HEADING_DISTANCE = 0.15
 """The heading is the direction from a point this far behind to a point this far ahead [m]."""
 _MAX_ANGULAR_SPEED, _MAX_LATERAL_ACCELERATION = 1.8, 1.2
-"""Fastest turn while walking, and acceleration to the side [rad/s, m/s²]."""
+"""Maximum angular speed and lateral acceleration while walking [rad/s, m/s²]."""
 _MAX_SPEED = 10.0
-"""Faster than anybody goes [m/s]."""
+"""Speed on a straight path, above that of any person [m/s]."""
 _MAX_CORNER_CUT = 0.6
-"""So far before a corner a bend begins, where there is room [m]."""
+"""Distance before a corner at which its rounding starts, if there is space [m]."""
 _MIN_CORNER_CUT = 0.08
 
 
 class WalkingPath:
-    """A polyline.
+    """A polyline that a person walks along.
 
     Args:
-        points: (n, 2) from the first place to the last, at least two [m].
+        points: Points (n, 2), at least two [m].
         deceleration: Deceleration before a bend [m/s²].
 
     Attributes:
-        points: See above.
-        length: [m].
+        points: Points of the polyline.
+        length: Length of the path [m].
     """
 
     def __init__(self, points: Array, deceleration: float) -> None:
@@ -63,12 +63,12 @@ class WalkingPath:
 
     @classmethod
     def with_rounded_corners(cls, corners: Array, deceleration: float, is_free: Callable[[Array], bool]) -> WalkingPath:
-        """With bends in place of corners, as wide as there is room.
+        """Return a path with rounded corners, as wide as there is space.
 
         Args:
-            corners: (n, 2) [m].
-            deceleration: See above.
-            is_free: Whether all of some places (k, 2) can be walked over.
+            corners: Corners (n, 2) [m].
+            deceleration: Deceleration before a bend [m/s²].
+            is_free: Returns whether a polyline (k, 2) is free of obstacles.
         """
         pieces = [corners[:1]]
         for before, corner, after in zip(corners, corners[1:], corners[2:], strict=False):
@@ -101,14 +101,14 @@ class WalkingPath:
         return x + fraction * (to_x - x), y + fraction * (to_y - y)
 
     def heading_at(self, distance: float) -> float:
-        """Where they face [rad]."""
+        """Return the heading after a distance along the path [rad]."""
         is_straight = len(self._positions) == 2
         start, end = (0.0, self.length) if is_straight else (distance - _HEADING_DISTANCE, distance + _HEADING_DISTANCE)
         (x, y), (to_x, to_y) = self.position_at(start), self.position_at(end)
         return math.atan2(to_y - y, to_x - x)
 
     def max_speed_at(self, distance: float) -> float:
-        """How fast they may be there for the sake of bends [m/s]."""
+        """Return the maximum speed after a distance along the path, limited by bends [m/s]."""
         if len(self._max_squared_speeds) == 1:
             return _MAX_SPEED
         sample_index = min(max(distance / self.length, 0.0), 1.0) * (len(self._max_squared_speeds) - 1)
@@ -119,7 +119,7 @@ class WalkingPath:
         )
 
     def _compute_max_squared_speeds(self, deceleration: float) -> list[float]:
-        """Greatest squared speeds at even distances, so that each can be braked to from the one before [m²/s²]."""
+        """Return maximum squared speeds at even distances; each can be reached by braking from the last [m²/s²]."""
         distances = np.linspace(0.0, self.length, max(math.ceil(self.length / _SPEED_SAMPLE_SPACING), 1) + 1)
         headings = np.array([self.heading_at(s) for s in distances.tolist()])
         curvature = np.abs(wrap_angle(np.diff(headings))) / max(float(distances[1]), 1e-9)
@@ -133,7 +133,7 @@ class WalkingPath:
         return found
 
     def save_state(self) -> list[list[float]]:
-        """State as plain data: the points."""
+        """Return the state as plain data: the points."""
         found: list[Any] = self.points.tolist()
         return found
 
@@ -142,12 +142,12 @@ Cells = NDArray[np.int64]
 
 
 def find_path(costs: Array, start: tuple[int, int], end: tuple[int, int]) -> Array:
-    """Corners (n, 2) of the way as rows and columns, the first cell and the last one included; none: there is no way.
+    """Find the cheapest path; return its corners (n, 2) as rows and columns, with both ends; none if there is no path.
 
     Args:
-        costs: (rows, columns) of a cell's length of each cell, at least 1; infinite where there is no passage.
-        start: Row and column.
-        end: The same.
+        costs: Costs (rows, columns) per cell length, at least 1; infinite in obstacles.
+        start: Row and column of the start.
+        end: Row and column of the end.
     """
     path = search_grid(costs, start[0], start[1], end[0], end[1])
     return shortcut_path(costs, path).astype(np.float64) if len(path) else np.zeros((0, 2))
@@ -159,9 +159,9 @@ def _example_search_grid() -> Iterable[tuple[Any, ...]]:
 
 @kernel(examples=_example_search_grid)
 def search_grid(costs: Array, row: int, column: int, to_row: int, to_column: int) -> Cells:
-    """Cells (n, 2) from one to the other, each beside or across from the one before; none where there is no way.
+    """Search a path with A*; return its cells (n, 2), each a neighbor of the previous one, or none if there is no path.
 
-    From cell to cell costs the way times the mean of both prices, and no path passes between two diagonal obstacles.
+    A step costs its length times the mean cost of its cells. No path passes between two diagonal obstacles.
     """
     rows, columns = costs.shape
     path_costs = np.full((rows, columns), np.inf)
@@ -175,7 +175,7 @@ def search_grid(costs: Array, row: int, column: int, to_row: int, to_column: int
             break
         dr, dc = abs(r - to_row), abs(c - to_column)
         if estimate > path_costs[r, c] + max(dr, dc) + 0.41421356237 * min(dr, dc) + 1e-9:
-            continue  # a better way came here since
+            continue  # a cheaper path to this cell was found since
         for i in range(-1, 2):
             for j in range(-1, 2):
                 nr, nc = r + i, c + j
@@ -208,7 +208,7 @@ def search_grid(costs: Array, row: int, column: int, to_row: int, to_column: int
 
 @kernel(examples=lambda: [(np.ones((2, 2)), 0.0, 0.0, 1.0, 1.0)])
 def compute_line_cost(costs: Array, row: float, column: float, to_row: float, to_column: float) -> float:
-    """What a straight line costs between two places given in cells, whose middles are whole numbers."""
+    """Compute the cost of a straight line between two positions in cells; centers of cells are whole numbers."""
     length = math.hypot(to_row - row, to_column - column)
     steps = max(math.ceil(4.0 * length), 1)
     total = 0.0
@@ -224,7 +224,7 @@ def compute_line_cost(costs: Array, row: float, column: float, to_row: float, to
 
 @kernel(examples=lambda: [(np.ones((2, 2)), np.array([[0, 0], [1, 1]]))])
 def shortcut_path(costs: Array, path: Cells) -> Cells:
-    """Those cells of a way that are left where each straight line costs no more than what it leaves out."""
+    """Return the corners of a path after shortcuts: no straight line costs more than the cells that it replaces."""
     n = len(path)
     corners = np.empty((n, 2), np.int64)
     corners[0] = path[0]
@@ -245,7 +245,7 @@ def shortcut_path(costs: Array, path: Cells) -> Cells:
 
 
 class PersonGoalError(RoboyardError):
-    """A goal is rejected; ``error_code`` in one word: busy, unknown, unreachable or invalid."""
+    """A person rejects a goal; ``error_code`` is busy, unknown, unreachable or invalid."""
 
     def __init__(self, message: str, error_code: str, valid: str | None = None) -> None:
         super().__init__(message, valid=valid)
