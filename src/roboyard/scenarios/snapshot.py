@@ -10,6 +10,7 @@ from roboyard.scenarios.provenance import collect_provenance
 from roboyard.scenarios.resolve import ResolvedScenario
 from roboyard.scenarios.run import Run
 from roboyard.scenarios.snapshot_file import read_snapshot_file, write_snapshot_file
+from roboyard.simulation import ModelOptions
 
 _CHANGEABLE_KEYS = ("summary", "duration", "criteria", "stop_when", "video", "variants", "provenance")
 """Keys of a scenario that do not change what happens up to a moment: they may be others when a run goes on."""
@@ -105,7 +106,7 @@ def _restore_models(run: Run, state: dict[str, Any]) -> None:
         run.remove(name)
     for name, (namespace, model, T_world_model, robot) in saved_models.items():
         if name not in run.simulation.models:
-            run.simulation.add(model, name, T_world_model, namespace, robot=robot)
+            run.simulation.add(model, name, T_world_model, namespace, ModelOptions(robot=robot))
     if list(run.simulation.models) != list(saved_models) or list(run.robots) != state["robots"]:
         raise InputError(
             f"holds the models {', '.join(saved_models)}", valid=f"here are {', '.join(run.simulation.models)}"
