@@ -179,7 +179,7 @@ def test_hand_carries_the_weight_of_the_object_in_the_gravity_of_the_world(perso
     person.simulation.step(500)
     height = person.part.z
     for gravity in ((0.0, 0.0, -1.62), (0.5, 0.0, -20.0)):
-        person.simulation.model.opt.gravity[:] = gravity
+        person.simulation.world.model.opt.gravity[:] = gravity
         person.simulation.step(500)
         assert person.part.z == pytest.approx(height, abs=1e-5)
         assert np.linalg.norm(person.simulation.grasps.force("anna", "right_hand")) < 1e-2

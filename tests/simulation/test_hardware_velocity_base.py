@@ -48,7 +48,7 @@ def test_planar_base_follows_commands_despite_floor_friction() -> None:
 @pytest.mark.parametrize("gravity", [1.62, 9.81, 20.0])
 def test_force_of_a_planar_base_is_limited_by_its_weight_in_the_gravity_of_the_world(gravity: float) -> None:
     yard = Simulation(World("moon", gravity=(0.0, 0.0, -gravity)))  # no floor, and so no friction
-    yard.add(MODEL, base="planar")
+    yard.add(MODEL, options=ModelOptions(base="planar"))
     base = yard.velocity_base("crate")
     assert base is not None
     base.set_velocity((50.0, 0.0, 0.0), (0.0, 0.0, 0.0))
