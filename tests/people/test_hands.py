@@ -13,11 +13,16 @@ from tests.harness.bus import BusHarness, Goal
 
 from roboyard.bringup.catalog import OBJECTS
 from roboyard.description import Box, load_model
-from roboyard.description.model import Collision, Link, Model
+from roboyard.description.model import Collision, Link, Model, World
 from roboyard.geometry import SE2, SE3
+from roboyard.geometry.constants import GRAVITY_VECTOR
 from roboyard.messages import action, msg
 from roboyard.messages.convert import pose_to_msg
+from roboyard.people.animation_player import GRIP_DISTANCE
+from roboyard.people.anthropometry import BodyDimensions
+from roboyard.people.body import make_person_model
 from roboyard.people.hands import PersonHands
+from roboyard.physics import GraspConstraints, ModelEntry, PhysicsSettings, PhysicsWorld, compile_world
 from roboyard.scenarios.run import Run
 from roboyard.simulation import Simulation
 from roboyard.simulation.validation.bodies import make_ball
@@ -195,6 +200,30 @@ def test_saved_grasp_continues_bit_for_bit(person: PersonAtTable) -> None:
     simulation.step(200)
     assert (np.array(simulation.world.data.qpos) == first).all()
     simulation.add(make_ball(), "stone", SE3(translation=(3.0, 3.0, 1.0)))  # the world is compiled anew
-    assert simulation.grasps.held_objects("anna") == {"right_hand": "part"}
+    assert simulation.grasps.grasped_objects("anna") == {"right_hand": "part"}
     simulation.remove("part")
-    assert simulation.grasps.held_objects("anna") == {}
+    assert simulation.grasps.grasped_objects("anna") == {}
+
+
+def test_hands_need_a_physics_world_and_no_simulation() -> None:
+    body, settings = make_person_model(BodyDimensions(1.7, 70.0), "anna"), PhysicsSettings()
+    environment = World("empty", (), gravity=GRAVITY_VECTOR)
+    entries = [
+        ModelEntry("anna", body.model, SE3.identity(), compliant_parts=body.compliant_parts),
+        ModelEntry("ball", make_ball(mass=0.3), SE3.identity()),
+    ]
+    world = PhysicsWorld(compile_world(environment, entries, settings), settings)
+    grasps = GraspConstraints(world)
+    hands = PersonHands(grasps, lambda: world, "anna", body.skeleton.dimensions.height)
+    assert "from the right hand" in hands.grasp("right", "ball", (0.0, 0.0, 0.0)), "it lies between the feet"
+    row = world.compliant_bodies.rows["anna"]["right_hand"]
+    hand = SE3(world.compliant_bodies.orientations[row], world.compliant_bodies.positions[row])
+    grip = hand @ np.array([0.0, 0.0, -GRIP_DISTANCE * body.skeleton.dimensions.height])
+    world.set_pose("ball", SE3(translation=grip))
+    assert hands.grasp("right", "ball", (0.0, 0.0, 0.0)) == ""
+    world.step(1000, grasps.table)
+    assert np.linalg.norm(world.ground_truth("ball").T_world_base.translation - grip) < 0.02
+    assert hands.grasped_objects == {"right": "ball"}
+    hands.release("right")
+    world.step(200, grasps.table)
+    assert world.ground_truth("ball").T_world_base.z < grip[2] - 0.5

@@ -15,6 +15,9 @@ from tests.harness.models import (
     static_box,
 )
 
+from roboyard.errors import InputError, UnknownNameError
+from roboyard.geometry import SE2
+from roboyard.physics import ModelEntry, PhysicsSettings, PhysicsWorld, compile_world
 from roboyard.simulation import Simulation
 
 G = 9.8
@@ -118,3 +121,72 @@ def test_rover_rests_on_its_wheels_with_a_free_root() -> None:
     sim.world.data.qvel[2] = 1.0
     sim.step(10)
     assert sim.ground_truth("rover").T_world_base.z > RIDE_HEIGHT + 0.01
+
+
+def make_physics_world(*entries: ModelEntry, previous: PhysicsWorld | None = None) -> PhysicsWorld:
+    settings = PhysicsSettings()
+    ground = ground_plane()
+    placed = ModelEntry(ground.name, ground.model, ground.T_world_model)
+    return PhysicsWorld(compile_world(make_world(ground), [placed, *entries], settings), settings, previous)
+
+
+CRATE, BALL = (
+    ModelEntry("crate", free_box(), make_pose(z=0.3, roll=0.4)),
+    ModelEntry("ball", free_ball(), make_pose(2.0)),
+)
+
+
+def test_world_continues_bit_for_bit_from_its_saved_state() -> None:
+    world = make_physics_world(CRATE)
+    world.step(130)
+    saved = world.save_state()
+    world.step(200)
+    expected = world.data.qpos.copy(), world.data.qvel.copy(), world.contacts.episodes()
+    other = make_physics_world(CRATE)
+    other.load_state(saved)
+    other.evaluate()
+    assert other.time_ns == 130 * other.timestep_ns
+    other.step(200)
+    assert np.array_equal(other.data.qpos, expected[0])
+    assert np.array_equal(other.data.qvel, expected[1])
+    assert other.contacts.episodes() == expected[2]
+
+
+def test_next_world_continues_time_and_state_of_common_models() -> None:
+    world = make_physics_world(CRATE)
+    world.step(70)
+    truth = world.ground_truth("crate")
+    following = make_physics_world(CRATE, BALL, previous=world)
+    assert following.time_ns == world.time_ns == 70 * world.timestep_ns
+    assert following.lock is world.lock
+    assert following.ground_truth("crate").T_world_base == truth.T_world_base
+    np.testing.assert_array_equal(following.ground_truth("crate").linear_velocity, truth.linear_velocity)
+    without = make_physics_world(BALL, previous=following)
+    with pytest.raises(UnknownNameError, match="no model named 'crate'"):
+        without.ground_truth("crate")
+
+
+def test_reading_forces_changes_no_later_step() -> None:
+    worlds = [make_physics_world(CRATE) for _ in range(2)]
+    for _ in range(120):
+        for world in worlds:
+            world.step(2)
+        revision = worlds[0].revision
+        assert worlds[0].ground_truth("crate").time_ns == worlds[0].time_ns
+        worlds[0].ensure_accelerations()
+        assert worlds[0].revision == revision
+    assert np.array_equal(worlds[0].data.qpos, worlds[1].data.qpos)
+    assert worlds[0].ground_truth("crate").contacts, "the box has come to rest on the ground"
+
+
+def test_poses_of_free_models_are_set_at_rest() -> None:
+    world = make_physics_world(CRATE)
+    world.step(20)
+    world.set_pose("crate", make_pose(1.0, 2.0, 3.0))
+    truth = world.ground_truth("crate")
+    assert truth.T_world_base.xyz == pytest.approx((1.0, 2.0, 3.0))
+    assert not truth.linear_velocity.any()
+    world.set_planar_pose("crate", SE2(-1.0, 0.5, 0.0))
+    assert world.ground_truth("crate").T_world_base.xyz == pytest.approx((-1.0, 0.5, 3.0))
+    with pytest.raises(InputError, match="'ground_plane' cannot be moved"):
+        world.set_pose("ground_plane", make_pose())

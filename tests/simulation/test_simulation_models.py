@@ -189,6 +189,35 @@ def test_diverging_world_is_an_error_with_its_time(tmp_path: Path, monkeypatch: 
 
 def test_closed_simulation_is_an_error() -> None:
     sim = Simulation(make_world(ground_plane()))
+    sim.add(rover_model(), "rover", make_pose(z=RIDE_HEIGHT))
+    sim.step(3)
+    hardware, world = sim.hardware("rover"), sim.world
     sim.close()
-    with pytest.raises(RunError, match="closed"):
-        sim.step()
+    sim.close()
+    for use in (sim.step, hardware.read, world.save_state, lambda: sim.ground_truth("rover")):
+        with pytest.raises(RunError, match="closed"):
+            use()
+    assert sim.time_ns == 3 * sim.timestep_ns
+
+
+def test_all_parts_follow_the_simulation_into_its_next_world() -> None:
+    sim = Simulation(make_world(ground_plane(), *room_walls()))
+    sim.add(rover_model(), "rover", make_pose(z=RIDE_HEIGHT), base="planar")
+    hardware, base, sensors = sim.hardware("rover"), sim.velocity_base("rover"), sim.sensors("rover")
+    first_world = sim.world
+    sim.add(free_box(), "first", make_pose(-2.0, z=0.1))
+    sim.remove("first")
+    sim.add(free_box(), "crate", make_pose(2.0, z=0.1))
+    assert sim.world is not first_world
+    assert sim.hardware("rover") is hardware
+    assert sim.velocity_base("rover") is base
+    assert sim.sensors("rover") == sensors
+    assert all(sensor.context.world is sim.world for sensor in sensors)
+    assert base is not None
+    base.set_velocity((0.5, 0.0, 0.0), (0.0, 0.0, 0.0))
+    sim.step(200)
+    assert sim.ground_truth("rover").linear_velocity[0] == pytest.approx(0.5, abs=0.05)
+    assert hardware.read().time_ns == sim.time_ns
+    assert hardware.read().velocity.min() > 1.0, "its wheels roll"
+    assert {reading.time_ns for reading in (sensor.read() for sensor in sensors)} == {sim.time_ns}
+    assert sim.visual_scene().model.nbody >= sim.world.model.nbody

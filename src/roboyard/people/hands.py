@@ -42,7 +42,7 @@ class PersonHands:
     @property
     def grasped_objects(self) -> dict[str, str]:
         """What they hold, by hand: "left", "right"."""
-        objects_by_link = self._grasps.held_objects(self._model)
+        objects_by_link = self._grasps.grasped_objects(self._model)
         return {link.partition("_")[0]: object_name for link, object_name in objects_by_link.items()}
 
     def reserve(self, hand: str, object_name: str) -> None:

@@ -52,7 +52,7 @@ class GraspConstraints:
         self.table: Array = np.zeros((0, grasp_kernels.GRASP_COLUMNS))
         self._grasps: list[GraspConstraint] = []
 
-    def held_objects(self, model: str) -> dict[str, str]:
+    def grasped_objects(self, model: str) -> dict[str, str]:
         """Objects that a person holds, by body part."""
         if not self._grasps:  # every person asks at every step
             return {}

@@ -302,9 +302,9 @@ class PhysicsWorld:
         """
         with self.lock:
             while n > 0:
-                steps_taken, end_reason = self._run_steps(n, grasps)
-                n -= steps_taken
-                self.step_count += steps_taken
+                n_steps, end_reason = self._run_steps(n, grasps)
+                n -= n_steps
+                self.step_count += n_steps
                 self.data.time = self.time_ns * 1e-9  # the engine adds steps up, with rounding
                 self.mark_changed()
                 if end_reason == step.EPISODE_TABLE_FULL:
@@ -328,7 +328,7 @@ class PhysicsWorld:
             self.compliant_bodies.arrays,
             self.rotation_trees,
         )
-        steps_taken, self.contacts.episode_count, end_reason = step.run_steps(
+        n_steps, self.contacts.episode_count, end_reason = step.run_steps(
             self._engine,
             self._state_views,
             tables,
@@ -338,7 +338,7 @@ class PhysicsWorld:
             n,
             self.timestep_ns * 1e-9,
         )
-        return steps_taken, end_reason
+        return n_steps, end_reason
 
     def evaluate(self, grasps: NDArray[np.float64] = NO_GRASPS) -> None:
         """Evaluate positions, velocities and contacts after the state was set from outside.
