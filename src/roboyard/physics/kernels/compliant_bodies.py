@@ -1,13 +1,10 @@
 """Kernels for compliant kinematic bodies: their pose is prescribed, contact forces displace them against a spring.
 
 Such a body has no degrees of freedom in MuJoCo: its pose is the prescribed one plus a displacement, and the
-displacement
-is that of a mass on a spring of its own, moved by the contact forces of each step.  So people cost the solver
-nothing, and a
-robot beside them is solved exactly as one alone.
+displacement is that of a mass on a spring of its own, moved by the contact forces of each step.  So people cost the
+solver nothing, and a robot beside them is solved exactly as one alone.
 
-A contact with such a body is the spring of ISO/TS 15066's model of impacts, ``f = k d``, whatever presses: the
-engine's own
+A contact with such a body is the spring of ISO/TS 15066's model of impacts, ``f = k d``, whatever touches it; MuJoCo's
 contacts are springs per unit of the other body's mass.  Its row becomes that of a nearly massless plate::
 
     f = D (a_ref - J a)    with    D = `CONTACT_PLATE_MASS`,   a_ref = k d / D
@@ -49,16 +46,16 @@ from roboyard.physics.mujoco_memory import (
 )
 
 CONTACT_PLATE_MASS = 1e-3
-"""Mass that a contact with a yielding body adds to what presses [kg]."""
+"""Mass that a contact with a compliant body adds to the body that touches it [kg]."""
 SOFT_DISPLACEMENT = 0.10
-"""As far a body gives way softly [m]; beyond it hangs on its neighbours."""
+"""Displacement up to which the soft spring acts alone [m]; beyond it the neighboring parts of the body resist."""
 STOP_FREQUENCY = 30.0
-"""Natural frequency of the spring that then acts [rad/s]."""
+"""Natural frequency of the spring that acts beyond [rad/s]."""
 
-# Columns of the table of parts, one row for each yielding body: where it is led from and to, and how far it has come,
-# how far a step brings it; its shift and the shift's velocity; mass [kg], stiffness [N/m] towards its front and
-# elsewhere, natural frequency of its hold [rad/s]; the force on it in the last step, and the largest since somebody
-# asked for it [N].
+# Columns of the table of parts, one row for each: start and target of the prescribed motion, the fraction of it that is
+# done, and its change per second; displacement [m] and its velocity [m/s]; mass [kg], contact stiffness [N/m] of the
+# front and of the rear, natural frequency of the spring [rad/s]; contact force in the last step, and the largest since
+# it was last read [N].
 START_POSITION, TARGET_POSITION, START_ORIENTATION, TARGET_ORIENTATION, PROGRESS, PROGRESS_RATE = 0, 3, 6, 10, 14, 15
 DISPLACEMENT, DISPLACEMENT_RATE, MASS, STIFFNESS_FRONT, STIFFNESS_REAR, RETURN_FREQUENCY, FORCE, PEAK_FORCE = (
     16,
@@ -99,8 +96,8 @@ def example_bodies() -> CompliantArrays:
 
 @kernel(inline="always")
 def _find_part(contact: int, layout: NDArray[np.int64], part_of: NDArray[np.int32]) -> tuple[int, int, float]:
-    """The part that takes part in a contact (-1: none), the geom that it meets, and the sign of the contact's normal
-    that leads out of the part."""
+    """Return the compliant part of a contact (-1: none), the other geom, and the sign with which the contact normal
+    points out of the part."""
     first, second = read_int32(contact + layout[GEOM1]), read_int32(contact + layout[GEOM2])
     if first < 0 or second < 0 or read_int32(contact + layout[FIRST_ROW]) < 0:
         return -1, -1, 0.0
@@ -111,7 +108,7 @@ def _find_part(contact: int, layout: NDArray[np.int64], part_of: NDArray[np.int3
 
 @kernel
 def apply_contact_stiffness(engine: EngineAddresses, bodies: CompliantArrays, grasps: NDArray[np.float64]) -> None:
-    """Give contacts with compliant bodies their stiffness; contacts of one body with a part share it.
+    """Set the stiffness of contacts with compliant bodies; the contacts of one body with a part share it.
 
     Args:
         engine: Addresses of the model and its data, constraints made.
@@ -154,6 +151,12 @@ def _example_advance() -> Iterable[tuple[Any, ...]]:
 @kernel(examples=_example_advance, error_model="numpy")
 def advance_bodies(engine: EngineAddresses, bodies: CompliantArrays, dt: float) -> None:
     """Advance the parts by one step: towards their target poses, displaced by contact forces.
+
+    With the displacement ``p``, the force ``f``, the mass ``m`` and the natural frequency ``ω`` of a part::
+
+        ṗ ← (ṗ + h (f / m - ω² p)) / (1 + 2 ω h),    p ← p + h ṗ
+
+    Beyond `SOFT_DISPLACEMENT` a spring of `STOP_FREQUENCY` acts on the excess.
 
     Args:
         engine: Addresses of the model and its data, forces of the step just solved.
@@ -224,11 +227,11 @@ def start_motion(
 
     Args:
         parts: (n, `PART_COLUMNS`).
-        present_orientations: (n, 4) how they are turned.
-        rows: (k,) which of them.
-        positions: (k, 3) where they are to be [m].
-        orientations: (k, 4) how they are to be turned.
-        duration: When [s].
+        present_orientations: (n, 4) their present orientations.
+        rows: (k,) rows of the parts to move.
+        positions: (k, 3) target positions in the world [m].
+        orientations: (k, 4) target orientations.
+        duration: Time until the parts are at their targets [s].
     """
     for k in range(len(rows)):
         part, orientation = parts[rows[k]], present_orientations[rows[k]]

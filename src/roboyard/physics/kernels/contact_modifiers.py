@@ -1,26 +1,18 @@
 """Kernels that change contact rows before the contact solver: anisotropic friction, slip, friction patches, surface
-velocities,
-and contacts between two moving bodies.
+velocities, and contacts between two moving bodies.
 
 Contacts between two moving bodies (a gripped object, an object on a robot): MuJoCo's constraints know velocities and,
-along the
-normal, positions, but no position along the surface, so whatever slips there stays displaced. Two errors of the
-discrete step make
-objects slip that should stick.
+along the normal, positions, but no position along the surface, so whatever slips there stays displaced.  Two errors of
+the discrete step make objects slip that should stick.
 
-Softness of constraints: a row at rest under a force ``f`` moves at ``R f / b``. On the ground that is invisible; 3 kg
-between two
-rubber pads sink 7 mm in 8 s. Rows of such contacts are stiffened by `NORMAL_STIFFENING` (unless they are to bounce),
-friction rows
-by `FRICTION_STIFFENING` besides.
+Softness of constraints: a row at rest under a force ``f`` moves at ``R f / b``.  On the ground that is invisible; 3 kg
+between two rubber pads sink 7 mm in 8 s.  Rows of such contacts are stiffened by `NORMAL_STIFFENING` (unless they are
+to bounce), friction rows by `FRICTION_STIFFENING` besides.
 
 Rotation: MuJoCo asks that ``J a = a_ref`` and leaves out ``J̇ v`` (not small where a hand sweeps around), and
-integrates joints and
-free bodies with constant joint velocities each: one along an arc, the other straight. At 2 m/s² of centripetal
-acceleration objects
-would wander 4 mm/s. With ``Δ = J̇ v``, which moves the point of contact by ``½ h² Δ`` in a step, friction rows ask
-that this whole
-displacement be zero::
+integrates joints and free bodies with constant joint velocities each: one along an arc, the other straight.  At 2 m/s²
+of centripetal acceleration objects would drift at 4 mm/s.  With ``Δ = J̇ v``, which moves the point of contact by
+``½ h² Δ`` in a step, friction rows ask that this whole displacement be zero::
 
     a_ref = -b (J v - ½ h Δ) - Δ
 """
@@ -71,11 +63,11 @@ from roboyard.physics.mujoco_memory import (
     view_float64,
 )
 
-# Columns of the table of patches.
+# Columns of the table of friction patches.
 X, Y, COS, SIN, HALF_LENGTH, HALF_WIDTH, PATCH_FRICTION = range(7)
 
-# Columns of the table of grains: coefficients and slip along both directions, the body in whose frame the first one is,
-# the first one (zero: none), and whether this geom has a grain at all.
+# Columns of the table of anisotropic friction: coefficients and slip along both directions, the body in whose frame the
+# first direction is given, the first direction (zero: none), and whether the geom has anisotropic friction or slip.
 FRICTION1, FRICTION2, SLIP1, SLIP2, BODY, DIRECTION_X, DIRECTION_Y, DIRECTION_Z, IS_ANISOTROPIC = range(9)
 ANISOTROPY_COLUMNS = 9
 
@@ -104,12 +96,12 @@ DAMPING_GAIN = 1
 """Index of the damping among the four numbers (stiffness, damping, impedance, its slope) that MuJoCo keeps for a
 row."""
 _MIN_TANGENT = 1e-6
-"""Sine of the angle to the normal below which a direction is none in the contact's plane."""
+"""Minimum sine of the angle between a direction and the contact normal; below it the plane has no such direction."""
 
 
 @kernel
 def find_patch_friction(patches: NDArray[np.float64], x: float, y: float) -> float:
-    """Friction of the last patch that a point lies in, -1 outside of all."""
+    """Return the friction coefficient of the last patch that contains a point, -1 outside of all patches."""
     for k in range(patches.shape[0] - 1, -1, -1):
         patch = patches[k]
         dx, dy = x - patch[X], y - patch[Y]
@@ -130,8 +122,16 @@ def _has_direction(anisotropy: NDArray[np.float64], geom: int) -> bool:
 
 @kernel
 def _align_frame(frame: NDArray[np.float64], rotation: NDArray[np.float64], direction: NDArray[np.float64]) -> bool:
-    """Turn a contact's frame about its normal until its first tangent is along a body's direction, as far as that lies
-    in the contact's plane; False where it does not."""
+    """Turn a contact frame about its normal until its first tangent is the projection of a body's direction.
+
+    Args:
+        frame: (9,) axes of the contact frame, the normal first; written.
+        rotation: (9,) rotation matrix of the body.
+        direction: (3,) direction in the body's frame.
+
+    Returns:
+        False if the direction is normal to the contact plane: the frame is then unchanged.
+    """
     normal = frame[:3]
     x = rotation[0] * direction[0] + rotation[1] * direction[1] + rotation[2] * direction[2]
     y = rotation[3] * direction[0] + rotation[4] * direction[1] + rotation[5] * direction[2]
@@ -151,12 +151,12 @@ def _align_frame(frame: NDArray[np.float64], rotation: NDArray[np.float64], dire
 
 @kernel
 def align_contacts_to_friction_direction(engine: EngineAddresses, surfaces: SurfaceArrays) -> bool:
-    """Turn contacts of surfaces with a grain, and give them a coefficient for each direction.
+    """Align contact frames with the friction directions of surfaces, and set a coefficient for each direction.
 
-    As in Gazebo: along each direction the smaller coefficient of both surfaces holds; the first direction is that of
-    the surface that has one, of two the one with less friction along it.  The engine's cone becomes an ellipse:
-    friction opposes sliding so that it takes the most energy (the associated law).  Gazebo's own is a rectangle, the
-    same along both directions and up to √2 wider between them.
+    As in Gazebo, the smaller coefficient of both surfaces applies along each direction; the first direction is that of
+    the surface that has one, of two surfaces that of the one with less friction along it.  The section of MuJoCo's cone
+    becomes an ellipse: friction opposes sliding so that it takes the most energy (the associated law).  Gazebo's
+    section is a rectangle, the same along both directions and up to √2 wider between them.
 
     Args:
         engine: Addresses of the model and its data, positions evaluated.
@@ -212,11 +212,11 @@ def align_contacts_to_friction_direction(engine: EngineAddresses, surfaces: Surf
 
 @kernel
 def soften_slipping_contacts(engine: EngineAddresses, anisotropy: NDArray[np.float64]) -> None:
-    """Soften the friction rows of contacts that creep.
+    """Soften the friction rows of contacts with slip: ``1/D ← 1/D + s b``.
 
-    As in ODE and Gazebo a tyre under a force ``f`` drifts at ``s f`` until Coulomb's limit; the slips of two surfaces
-    add up, since they give way one after the other.  A row with damping ``b`` and softness ``R`` is at rest when
-    ``b v = -R f``, so ``R`` grows by ``s b``.
+    As in ODE and Gazebo a tire under a force ``f`` drifts at ``s f`` until Coulomb's limit; the slips of two surfaces
+    add up.  A row with damping ``b`` and regularization ``R = 1/D`` is at rest when ``b v = -R f``, so ``R`` grows by
+    ``s b``.
 
     Args:
         engine: Addresses of the model and its data, constraints made.
@@ -224,7 +224,7 @@ def soften_slipping_contacts(engine: EngineAddresses, anisotropy: NDArray[np.flo
     """
     model, data, layout = engine.model, engine.data, engine.layout
     if read_int64(model + layout[N_DOFS]) > MAX_DENSE_DOFS:
-        return  # only our own solver knows contacts that creep
+        return  # MuJoCo's solver does not support slip
     contacts, gains, stiffness = (
         read_int64(data + layout[CONTACTS]), read_int64(data + layout[ROW_GAINS]), read_int64(data + layout[STIFFNESS]),
     )  # fmt: skip
@@ -249,14 +249,14 @@ def soften_slipping_contacts(engine: EngineAddresses, anisotropy: NDArray[np.flo
 
 @kernel
 def apply_surface_overrides(engine: EngineAddresses, surfaces: SurfaceArrays) -> None:
-    """Give contacts on patches the patch's friction, and let surfaces move under what lies on them.
+    """Apply friction patches and surface velocities to contacts.
 
-    A patch stands for the ground there: as everywhere, the smaller of the two coefficients holds.  All coefficients of
-    a contact shrink by one factor, and so does the cone's regularised one; nothing else in the engine's rows depends on
-    it (Todorov's elliptic cones, MuJoCo's documentation, "Computation").
+    A patch replaces the coefficient of the ground: the smaller coefficient of the patch and the other surface applies.
+    All coefficients ``e`` of a contact and the coefficient ``μ`` of its regularized cone change by one factor; nothing
+    else in MuJoCo's rows depends on them (elliptic cones: MuJoCo's documentation, "Computation").
 
-    A surface that moves at ``u`` changes the velocity with which a contact slides.  The engine wants the acceleration
-    ``-b v`` of a row that slides at ``v``; it becomes ``-b (v - u)``.
+    Surfaces that move at ``u_1`` and ``u_2`` change the velocity ``v`` at which a contact slides: the reference
+    acceleration ``-b v`` becomes ``-b (v + u_2 - u_1)``.
 
     Args:
         engine: Addresses of the model and its data, velocities evaluated.
@@ -293,7 +293,7 @@ def apply_surface_overrides(engine: EngineAddresses, surfaces: SurfaceArrays) ->
         if surface_velocities.shape[0] > 0:
             frame = view_float64(contact + layout[FRAME], 9)
             for axis in range(1, 3):
-                speed = 0.0  # of the second surface, seen from the first, as the engine has it
+                speed = 0.0  # of the second surface relative to the first, as in MuJoCo
                 for c in range(3):
                     speed += (surface_velocities[second, c] - surface_velocities[first, c]) * frame[3 * axis + c]
                 if speed != 0.0:
@@ -302,14 +302,14 @@ def apply_surface_overrides(engine: EngineAddresses, surfaces: SurfaceArrays) ->
 
 
 NORMAL_STIFFENING = 5.0
-"""How much stiffer contacts between bodies that move are than others, as if their impedance were 0.99 and not 0.95."""
+"""Factor of the stiffness of contacts between two moving bodies, as if their impedance were 0.99 instead of 0.95."""
 FRICTION_STIFFENING = 200.0
-"""How much stiffer their friction is besides (the engine's ``impratio``, for these contacts alone)."""
+"""Further factor of the stiffness of their friction rows: MuJoCo's ``impratio``, for these contacts alone."""
 
 
 @kernel
 def is_between_moving_bodies(model: int, contact: int, layout: NDArray[np.int64]) -> bool:
-    """Whether a contact is of two bodies that both can move."""
+    """Return whether both bodies of a contact can move."""
     for field in (GEOM1, GEOM2):
         geom = read_int32(contact + layout[field])
         if geom < 0:
@@ -322,10 +322,12 @@ def is_between_moving_bodies(model: int, contact: int, layout: NDArray[np.int64]
 
 @kernel
 def stiffen_moving_contacts(model: int, data: int, layout: NDArray[np.int64]) -> None:
-    """Stiffen the contacts of bodies that both move, in worlds that our own solver solves; the engine's cannot then.
+    """Stiffen the contacts between two moving bodies, in worlds of up to `MAX_DENSE_DOFS` degrees of freedom.
+
+    MuJoCo's solver, which solves larger worlds, does not converge on such contacts.
 
     Args:
-        model: Address of the engine's model.
+        model: Address of MuJoCo's model.
         data: Address of its data, constraints made.
         layout: The offsets of `MujocoLayout`.
     """
@@ -360,7 +362,18 @@ def _add_bias_acceleration(
     angular: NDArray[np.float64],
     sign: float,
 ) -> None:
-    """Add ``sign`` times the acceleration of a body's ``point`` that it has with all joint accelerations at zero."""
+    """Add ``sign`` times the acceleration ``J̇ v`` of a point of a body: that with all joint accelerations at zero.
+
+    Args:
+        model: Address of MuJoCo's model.
+        data: Address of its data, velocities evaluated.
+        layout: The offsets of `MujocoLayout`.
+        body: Number of the body.
+        point: (3,) in the world [m].
+        linear: (3,) written [m/s²].
+        angular: (3,) written [rad/s²].
+        sign: Factor.
+    """
     angular_bias, linear_bias = np.zeros(3), np.zeros(3)
     ancestor = body
     while ancestor > 0:
@@ -383,10 +396,12 @@ def _add_bias_acceleration(
 
 @kernel(error_model="numpy")
 def correct_rotating_contacts(model: int, data: int, layout: NDArray[np.int64], dt: float) -> None:
-    """Let friction of bodies that both move reckon with how their motion turns.
+    """Correct the friction of contacts between two moving bodies for rotation within the step.
+
+    With ``Δ = J̇ v`` of a friction row, ``a_ref ← a_ref + (½ h b - 1) Δ``.
 
     Args:
-        model: Address of the engine's model.
+        model: Address of MuJoCo's model.
         data: Address of its data, velocities evaluated.
         layout: The offsets of `MujocoLayout`.
         dt: Step [s].

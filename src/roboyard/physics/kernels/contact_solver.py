@@ -1,4 +1,4 @@
-"""Contact solver: Newton's method for contact forces, dense and small; constraint terms; contacts with slip.
+"""Contact solver: Newton's method for constraint forces, dense and small; contacts with slip.
 
 MuJoCo finds the accelerations ``a`` of a state as the minimum of a convex function (E. Todorov, "Convex and
 analytically-invertible dynamics with contacts and constraints", ICRA 2014)::
@@ -6,28 +6,22 @@ analytically-invertible dynamics with contacts and constraints", ICRA 2014)::
     ½ (a - a_free)ᵀ M (a - a_free) + Σ s(J a - a_ref)
 
 with one term ``s`` for each constraint: a parabola, half of one, Huber's function of dry friction, or, for a contact
-that slides,
-the squared distance from its friction cone. MuJoCo's own Newton method updates its factorization once for every row
-of every
-sliding contact. For a robot's ten or twenty degrees of freedom it is four times faster to build the small dense
-Hessian anew at
-each iteration, and affordable to continue to the very minimum.
+that slides, the squared distance from its friction cone.  The force of a constraint is ``f = -s'(x)`` at its residual
+``x = J a - a_ref``.  MuJoCo's own Newton method updates its factorization once for every row of every sliding contact.
+For the ten or twenty degrees of freedom of a robot it is four times faster to build the small dense Hessian anew in
+each iteration, and affordable to continue to the minimum.
 
-Contacts with slip (ODE's and SDF's word): friction that yields in proportion to its force until Coulomb's limit. A
-tire under a
-side force ``f`` drifts at ``s f``. The friction rows of such a contact are softer by ``s b``, where ``b`` is the
-damping that MuJoCo
-gives them: at rest relative to its drift a row has ``b v = -(R + s b) f``. MuJoCo's formulas for a contact's cone
-hold only where all
-rows are soft in one proportion. Here the normal row stands for itself, and friction is the minimum of ::
+Contacts with slip (the term of ODE and SDF): friction yields in proportion to its force until Coulomb's limit.  A tire
+under a side force ``f`` drifts at ``s f``.  The friction rows of such a contact are softer by ``s b``, where ``b`` is
+the damping that MuJoCo gives them: a row at rest relative to its drift has ``b v = -(R + s b) f``.  MuJoCo's formulas
+for the cone of a contact require that all rows are soft in one proportion.  Here the normal row stands alone, and
+friction is the minimum of ::
 
     ½ fᵀ R f + fᵀ x   over the ellipse   |(f_j / e_j)| ≤ N
 
-with the rows' softness ``R``, their coefficients ``e``, their residual ``x``, and a normal force ``N`` that the
-solver takes from the
-previous solution until it changes no more (Tresca's friction, iterated to Coulomb's: P. D. Panagiotopoulos,
-Ingenieur-Archiv 44,
-1975).
+with the regularization ``R`` of the rows, their coefficients ``e``, their residual ``x``, and a normal force ``N`` that
+the solver takes from the previous solution until it no longer changes (Tresca's friction, iterated to Coulomb's: P. D.
+Panagiotopoulos, Ingenieur-Archiv 44, 1975).
 """
 
 from __future__ import annotations
@@ -75,18 +69,19 @@ from roboyard.physics.mujoco_memory import (
 
 SEPARATED, SLIDING, STICKING = -1, 0, 1
 MAX_DENSE_DOFS = 59
-"""Degrees of freedom up to which the engine keeps its Jacobian dense, and our solver is faster than MuJoCo's."""
+"""Degrees of freedom up to which MuJoCo keeps its Jacobian dense, and this solver is faster than MuJoCo's."""
 MAX_MULTIPLIER_ITERATIONS = 50
-"""Bound of the search for a multiplier; four or five are usual."""
+"""Maximum number of iterations for a multiplier; four or five are usual."""
 
 
 @kernel(error_model="numpy")
 def _friction_multiplier(
     residual: NDArray[np.float64], stiffness: NDArray[np.float64], friction: NDArray[np.float64], limit: float
 ) -> float:
-    """The multiplier κ at which the forces ``-x e²/(R e² + κ)`` reach the limit.
+    """Return the multiplier κ at which the length ``|f_j / e_j|`` of the forces ``f_j = -x_j e_j²/(R_j e_j² + κ)``
+    equals the limit.
 
-    The inverse of their length is concave and nearly straight in κ: Newton's method on it comes from below.
+    The inverse of the length is concave and nearly linear in κ, so that Newton's method on it converges from below.
     """
     kappa = 0.0
     for _ in range(MAX_MULTIPLIER_ITERATIONS):
@@ -114,13 +109,16 @@ def slip_friction_force(
     force: NDArray[np.float64],
     hessian: NDArray[np.float64],
 ) -> int:
-    """Force of a contact, and the second derivative of its term.
+    """Compute the force of a contact with slip, and the second derivative of its term.
+
+    The normal force is ``max(-D_0 x_0, 0)``.  Friction sticks with ``f_j = -D_j x_j`` inside the ellipse
+    ``|(f_j / e_j)| ≤ limit``, and slides with ``f_j = -x_j / (R_j + κ/e_j²)`` on its edge.
 
     Args:
-        residual: (dim,) of its rows, the normal one first.
-        stiffness: (dim,) of its rows; any.
-        friction: (dim - 1,) coefficients of the others.
-        limit: The normal force that bounds friction [N].
+        residual: (dim,) ``x`` of its rows, the normal one first.
+        stiffness: (dim,) ``D = 1/R`` of its rows, in any proportion.
+        friction: (dim - 1,) coefficients ``e`` of the friction rows.
+        limit: Normal force that bounds friction [N].
         force: (6,) written.
         hessian: (6, 6) written.
 
@@ -162,9 +160,7 @@ FRICTION_DOF = int(mujoco.mjtConstraint.mjCNSTR_FRICTION_DOF)
 FRICTION_TENDON = int(mujoco.mjtConstraint.mjCNSTR_FRICTION_TENDON)
 ELLIPTIC = int(mujoco.mjtConstraint.mjCNSTR_CONTACT_ELLIPTIC)
 SLIP_CONTACT = 100
-"""Row type given here to contacts with slip, whose friction rows are softened out of proportion; the limit of their
-friction
-is stored where others have friction loss."""
+"""Row type that `solve_contacts` gives to contacts with slip; their friction limit is stored as friction loss."""
 
 
 class ConstraintRows(NamedTuple):
@@ -189,8 +185,11 @@ class ConstraintRows(NamedTuple):
 def contact_zone(
     residual: NDArray[np.float64], first: int, dim: int, mu: float, friction: NDArray[np.float64]
 ) -> tuple:  # type: ignore[type-arg]
-    """Zone of a contact in its friction cone: normal and tangential part in the cone's coordinates, and
-    -1 separated (no force), 0 sliding, 1 sticking (a parabola in every row)."""
+    """Return the normal part ``N = μ x_0``, the tangential part ``T = √Σ (e_j x_j)²`` and the zone of a contact.
+
+    The zones are those of MuJoCo's elliptic cones: -1 separated, ``N ≥ μ T``, without force; 1 sticking,
+    ``μ N + T ≤ 0``, with the term ``½ Σ D_j x_j²``; 0 sliding, with ``½ D_0 / (μ² (1 + μ²)) (N - μ T)²``.
+    """
     normal = mu * residual[first]
     squares = 0.0
     for axis in range(1, dim):
@@ -210,7 +209,14 @@ def constraint_forces(
     force: NDArray[np.float64],
     weight: NDArray[np.float64],
 ) -> None:
-    """Force of every row, and its second derivative where that belongs to the row alone (0 for sliding contacts)."""
+    """Compute the force ``f = -s'(x)`` of each row, and ``s"(x)`` where a term depends on one row alone.
+
+    Args:
+        rows: The constraint rows.
+        layout: The offsets of `MujocoLayout`.
+        force: (rows,) written.
+        weight: (rows,) second derivatives, written; 0 for rows of sliding contacts and of contacts with slip.
+    """
     residual, stiffness, friction_loss = rows.residual, rows.stiffness, rows.friction_loss
     row_types, row_contacts = rows.types, rows.contacts
     row = 0
@@ -261,7 +267,7 @@ def constraint_forces(
 def line_search_derivatives(
     step: float, rows: ConstraintRows, change: NDArray[np.float64], layout: NDArray[np.int64]
 ) -> tuple[float, float]:
-    """First and second derivative of all constraints' terms along a direction, ``step`` of it away.
+    """Compute the first and second derivative of the sum of all terms ``s`` along a direction.
 
     Args:
         step: Length of the step along the direction.
@@ -330,7 +336,7 @@ def line_search_derivatives(
 
 @kernel(error_model="numpy")
 def add_outer_product(matrix: NDArray[np.float64], factor: float, vector: NDArray[np.float64]) -> None:
-    """Add ``factor v vᵀ``."""
+    """Add ``factor v vᵀ`` to a matrix."""
     for r in range(len(vector)):
         scaled = factor * vector[r]
         if scaled != 0.0:
@@ -371,10 +377,11 @@ def add_sliding_terms(
     along: NDArray[np.float64],
     across: NDArray[np.float64],
 ) -> None:
-    """Add the second derivatives of every sliding contact's term.
+    """Add the second derivatives of the terms of all sliding contacts and of all contacts with slip.
 
-    With the normal part n and the tangential length t the term is ½ k (n - mu t)².  It bends with k towards the cone's
-    surface, and with k mu (mu t - n) / t in every tangential direction but the one it slides in.
+    The term of a sliding contact is ``½ k (N - μ T)²`` with ``k = D_0 / (μ² (1 + μ²))``.  Its second derivative is
+    ``k`` towards the surface of the cone, and ``k μ (μ T - N) / T`` in the tangential directions except that of
+    sliding.
 
     Args:
         hessian: (nv, nv) written.
@@ -415,20 +422,23 @@ def add_sliding_terms(
 
 
 MAX_ITERATIONS = 30
-"""Bound; two or three are usual, ten for a hard landing."""
+"""Maximum number of Newton iterations; two or three are usual, ten for a hard landing."""
 MAX_LINE_SEARCH_STEPS = 15
-"""Bound of the steps of one line search."""
+"""Maximum number of steps of one line search."""
 MAX_FRICTION_LIMIT_UPDATES, FRICTION_LIMIT_TOLERANCE, FRICTION_LIMIT_GRADIENT = 6, 1e-3, 1e-4
-"""Bound of the rounds in which the friction of contacts with slip follows their normal force, the change that asks for
-another one, and the gradient at which normal forces are known well enough for it."""
+"""Of the friction limits of contacts with slip, which follow the normal forces: the maximum number of updates, the
+relative change that requires another one, and the scaled gradient below which normal forces are known well enough."""
 UNSOLVED, SOLVED, WRITTEN_BACK = range(3)
 GRADIENT_TOLERANCE = 1e-9
-"""Length of the scaled gradient at which it ends; the last iteration overshoots this by orders of magnitude."""
+"""Length of the scaled gradient at which the method ends; the last iteration falls far below it."""
 
 
 @kernel(error_model="numpy")
 def _factorize_cholesky(matrix: NDArray[np.float64]) -> bool:
-    """Cholesky's factor in the lower half, in place; False if the matrix is not positive definite."""
+    """Factorize a matrix by Cholesky decomposition, in its lower half; return whether it is positive definite.
+
+    `solve_spd_in_place` computes the diagonal by another formula, whose rounding differs; recordings depend on it.
+    """
     n = matrix.shape[0]
     for j in range(n):
         for k in range(j):
@@ -463,7 +473,7 @@ def _solve_cholesky(factor: NDArray[np.float64], vector: NDArray[np.float64]) ->
 
 @kernel(error_model="numpy")
 def _read_inertia(model: int, data: int, layout: NDArray[np.int64], dense: NDArray[np.float64]) -> None:
-    """The joint-space inertia, both halves."""
+    """Read the joint-space inertia matrix (nv, nv) from MuJoCo's sparse form."""
     nv = dense.shape[0]
     lengths = view_int32(read_int64(model + layout[INERTIA_LENGTHS]), nv)
     starts = view_int32(read_int64(model + layout[INERTIA_STARTS]), nv)
@@ -478,7 +488,7 @@ def _read_inertia(model: int, data: int, layout: NDArray[np.int64], dense: NDArr
 
 @kernel(error_model="numpy")
 def has_slip(contact: int, row: int, stiffness: NDArray[np.float64], layout: NDArray[np.int64]) -> bool:
-    """Whether a contact's rows are softened out of the proportion that the engine gives them."""
+    """Return whether the rows of a contact violate ``D_j = D_0 e_j² / μ²``, the proportion that MuJoCo gives them."""
     mu, coefficients = view_float64(contact + layout[MU], 1)[0], view_float64(contact + layout[FRICTION], 5)
     for axis in range(1, read_int32(contact + layout[DIM])):
         ratio = stiffness[row + axis] * mu * mu / (stiffness[row] * coefficients[axis - 1] * coefficients[axis - 1])
@@ -494,7 +504,7 @@ def _mark_slip_contacts(
     stiffness: NDArray[np.float64],
     layout: NDArray[np.int64],
 ) -> bool:
-    """Give rows of contacts with slip their type; whether there are any."""
+    """Set the type of the rows of contacts with slip; return whether there are any."""
     any_slip, row = False, 0
     while row < len(row_types):
         if row_types[row] != ELLIPTIC:
@@ -510,7 +520,7 @@ def _mark_slip_contacts(
 
 @kernel(error_model="numpy")
 def _update_friction_limits(rows: ConstraintRows, layout: NDArray[np.int64]) -> bool:
-    """Bound the friction of contacts with slip by their present normal forces; whether those have changed much."""
+    """Set the friction limits of contacts with slip to their present normal forces; return whether any changed much."""
     residual, stiffness, friction_loss = rows.residual, rows.stiffness, rows.friction_loss
     row_types, row_contacts = rows.types, rows.contacts
     changed, row = False, 0
@@ -533,7 +543,7 @@ def _write_solution(
     force: NDArray[np.float64],
     jacobian: NDArray[np.float64],
 ) -> None:
-    """Write a solution where the engine's solver would."""
+    """Write accelerations and forces into MuJoCo's data, as its own solver does."""
     rows, nv = jacobian.shape
     assign(view_float64(read_int64(data + layout[EFC_FORCES]), rows), force)
     assign(view_float64(read_int64(data + layout[ACCELERATIONS]), nv), solution)
@@ -552,16 +562,16 @@ def _example() -> Iterable[tuple[Any, ...]]:
 def solve_contacts(model: int, data: int, layout: NDArray[np.int64]) -> int:
     """Solve for the accelerations of an evaluated state and leave them as the warm start of MuJoCo's solver.
 
-    Where contacts slip, MuJoCo's formulas for forces do not hold: the whole solution is then written in its place.
+    MuJoCo cannot evaluate the forces of contacts with slip: the whole solution is then written into its data.
 
     Args:
-        model: Address of the engine's model.
+        model: Address of MuJoCo's model.
         data: Address of its data: constraints made, ``qacc_smooth`` known, ``qacc_warmstart`` the first guess.
         layout: The offsets of `MujocoLayout`.
 
     Returns:
-        `UNSOLVED` (0) if this is none of the problems it is made for (no constraint, too large, soft bodies), or it did
-        not reach the minimum, the starting point is then as it was; `SOLVED`; or `WRITTEN_BACK`.
+        `UNSOLVED` (0) if the problem is not of the supported kind (no constraint, too large, soft bodies), or the
+        minimum was not reached: the starting point is then unchanged; `SOLVED`; or `WRITTEN_BACK`.
     """
     nv, n_rows = read_int64(model + layout[N_DOFS]), 0 + read_int32(data + layout[N_ROWS])  # both 64 bits wide
     if n_rows == 0 or nv > MAX_DENSE_DOFS or read_int32(data + layout[N_EFFECTIVE_INERTIA]) != 0:
@@ -640,7 +650,7 @@ def solve_contacts(model: int, data: int, layout: NDArray[np.int64]) -> int:
             direction[j] = -gradient[j]
         _solve_cholesky(hessian, direction)
 
-        inertial_slope = inertial_curvature = 0.0  # of the parabola of inertia along the direction
+        inertial_slope = inertial_curvature = 0.0  # of the term of inertia along the direction
         for i in range(nv):
             inertial_force_change[i] = 0.0
             for j in range(nv):

@@ -1,4 +1,4 @@
-"""Contact points of a state and contact episodes over steps; compiled."""
+"""Kernels for contact points of a state and for contact episodes over steps."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from roboyard.physics.mujoco_memory import (
 
 # Columns of the episode table.
 START, END, MODEL, OTHER_MODEL, GEOM, OTHER_GEOM = range(6)
-# Columns of the table of pairs of shapes: the two, and the last step in which they touched.
+# Columns of the table of pairs of geoms: the two, and the last step in which they touched.
 PAIR_GEOM, PAIR_OTHER_GEOM, PAIR_LAST_STEP = range(3)
 _MAX_PROBES = 16
 
@@ -67,14 +67,14 @@ def _example_contacts() -> Iterable[tuple[Any, ...]]:
 def find_geom_contacts(
     data: int, layout: NDArray[np.int64], geoms: NDArray[np.bool_], ground: NDArray[np.bool_], with_ground: bool
 ) -> NDArray[np.int64]:
-    """Numbers of the contacts with force in which one of ``geoms`` takes part.
+    """Find the numbers of the contacts with force in which one of ``geoms`` takes part.
 
     Args:
-        data: Address of the engine's data.
+        data: Address of MuJoCo's data.
         layout: The offsets of `MujocoLayout`.
         geoms: Mask over all geoms.
         ground: Whether each geom is ground.
-        with_ground: Also contacts with the ground.
+        with_ground: Whether contacts with the ground are found, too.
     """
     contacts = read_int64(data + layout[CONTACTS])
     found = np.empty(read_int32(data + layout[NCON]), np.int64)
@@ -109,10 +109,10 @@ def contact_points_in_frame(
     origin: NDArray[np.float64],
     axes: NDArray[np.float64],
 ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """What some contacts are like, seen from a frame; one between two of ``geoms`` counts twice, once from either side.
+    """Express contacts in a frame; a contact between two of ``geoms`` counts twice, once from either side.
 
     Args:
-        data: Address of the engine's data, forces evaluated.
+        data: Address of MuJoCo's data, forces evaluated.
         layout: The offsets of `MujocoLayout`.
         contact_ids: (n,) of the contacts, from `find_geom_contacts`.
         geoms: Mask over all geoms.
@@ -152,10 +152,10 @@ def contact_points_in_frame(
 
 @kernel
 def record_pair(pairs: NDArray[np.int64], geom: int, other_geom: int, step: int) -> None:
-    """Note that two shapes touch in this step.
+    """Record that two geoms touch in this step.
 
-    A pair has its row where its numbers say, or within a few rows behind; where these are all taken it gets that of the
-    pair among them that touched longest ago.
+    The table is a hash table with linear probing over a few rows; where all of them are taken, the pair replaces the
+    one that touched longest ago.
 
     Args:
         pairs: (rows, 3) of pairs, rows a power of two.

@@ -1,5 +1,4 @@
-"""Grasp forces: springs that carry objects with compliant bodies, people's hands, and yield above a maximum force;
-compiled."""
+"""Grasp forces: springs that carry objects with compliant bodies, such as people's hands, up to a maximum force."""
 
 from __future__ import annotations
 
@@ -14,11 +13,11 @@ from roboyard.compute import kernel
 from roboyard.geometry.quaternion_kernels import rotate_vector
 from roboyard.physics.mujoco_memory import StateViews, example_state
 
-# Columns of the table of holds, one row for each: the row of the led part in the table of `flesh_loop`, the first of
-# its model and the one after its last; the engine's body, and where its position and velocity begin; the point of the
-# part that holds, in its frame; from there to the body's origin, in the world; how the body is to be turned; its mass,
-# moments of inertia and centre of mass in its frame; strength [N], 0 while it is not held and only not pushed away; the
-# point before this step; the force without the thing's weight in the last step [N].
+# Columns of the table of grasps, one row for each: row of the gripping part in the table of compliant parts, the first
+# row of its model and the one after its last; body of the object, and the addresses of its position and velocity; the
+# grasp point in the frame of the part; the offset from there to the origin of the object, in the world; the target
+# orientation of the object; its mass, moments of inertia and center of mass in its frame; maximum force [N], 0 while
+# the object is only reserved; the target before this step; the force without the object's weight in the last step [N].
 PART_ROW, FIRST_PART, END_PART, BODY, QPOS_ADDRESS, DOF_ADDRESS = range(6)
 GRASP_POINT, OFFSET, TARGET_ORIENTATION, MASS, INERTIA, COM, MAX_FORCE, PREVIOUS_TARGET, FORCE = (
     6,
@@ -35,9 +34,9 @@ GRASP_COLUMNS = 30
 NO_GRASPS = np.zeros((0, GRASP_COLUMNS))
 
 GRASP_FREQUENCY = 60.0
-"""Natural frequency of a hold, which is damped critically [rad/s]: 3 mm of lag at 10 m/s²."""
+"""Natural frequency of the critically damped spring of a grasp [rad/s]: 3 mm of lag at 10 m/s²."""
 TORQUE_ARM = 0.04
-"""A hold turns with as much as its strength at this lever [m]: half a hand's breadth."""
+"""Lever of the maximum force that bounds the torque of a grasp [m]: half the breadth of a hand."""
 
 
 @kernel(inline="always")
@@ -70,12 +69,16 @@ def apply_grasp_forces(
 ) -> None:
     """Apply the forces that carry held objects and pull them to their target poses, for one step.
 
-    The hand carries the object's weight in the gravity of the world, besides the force of the spring.
+    The spring of a grasp, with the object's mass ``m`` and `GRASP_FREQUENCY` ``ω``, is at most as strong as the grip::
+
+        f = m (ω² (p_target - p) + 2 ω (v_target - v))
+
+    The hand carries the weight ``-m g`` of the object in the gravity of the world besides.
 
     Args:
         grasps: (n, `GRASP_COLUMNS`); `PREVIOUS_TARGET` and `FORCE` are written.
-        positions: (m, 3) of the led parts in the world [m].
-        orientations: (m, 4) likewise.
+        positions: (m, 3) of the compliant parts in the world [m].
+        orientations: (m, 4) likewise, unit quaternions (w, x, y, z).
         state: The present state; the forces on the held bodies are written to ``applied``.
         dt: Step [s].
     """
@@ -98,7 +101,7 @@ def apply_grasp_forces(
             ) + 2.0 * GRASP_FREQUENCY * (target_velocity - qvel[dof_address + i])
             grasp[FORCE + i] = grasp[MASS] * acceleration
         _limit_norm(grasp[FORCE : FORCE + 3], grasp[MAX_FORCE])
-        # what is missing of the turn, in the body's frame: twice the imaginary part of conj(q) * wanted
+        # rotation error in the body's frame: twice the imaginary part of conj(q) * target
         w, x, y, z = q[0], -q[1], -q[2], -q[3]
         a, b, c, d = (
             grasp[TARGET_ORIENTATION],
@@ -127,8 +130,10 @@ def apply_grasp_forces(
 
 @kernel
 def is_gripped_by(grasps: NDArray[np.float64], part: int, body: int) -> bool:
-    """Whether a compliant part belongs to the person who grips a body, or is about to: people do not push away what
-    they grip."""
+    """Return whether a compliant part belongs to a person who grips a body or has reserved it.
+
+    Contacts between the two exert no force then.
+    """
     found = False
     for k in range(grasps.shape[0]):
         found = found or (int(grasps[k, BODY]) == body and grasps[k, FIRST_PART] <= part < grasps[k, END_PART])

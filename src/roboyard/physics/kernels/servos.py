@@ -48,15 +48,14 @@ class ServoTables(NamedTuple):
     floats: NDArray[np.float64]
 
 
+@kernel(inline="always")
 def _clamp_magnitude(value: float, bound: float) -> float:
     return min(max(value, -bound), bound)
 
 
-_clamp_magnitude = kernel(inline="always")(_clamp_magnitude)
-
-
+@kernel(inline="always")
 def _allowed_speeds(row: NDArray[np.float64], position: float) -> tuple[float, float]:
-    """Least and largest speed that a safety controller allows at ``position``."""
+    """Return the minimum and maximum velocity that a safety controller allows at ``position``."""
     speed, gain = row[MAX_SPEED], row[K_POS]
     if gain <= 0.0:
         return -speed, speed
@@ -65,27 +64,20 @@ def _allowed_speeds(row: NDArray[np.float64], position: float) -> tuple[float, f
     )
 
 
-_allowed_speeds = kernel(inline="always")(_allowed_speeds)
-
-
+@kernel(inline="always")
 def _clamp(value: float, low: float, high: float) -> float:
     return min(max(value, low), high)
 
 
-_clamp = kernel(inline="always")(_clamp)
-
-
+@kernel(inline="always")
 def _available_effort(effort: float, velocity: float, row: NDArray[np.float64]) -> float:
-    """The effort wanted, as far as the servo may give it and its motor has it at a velocity."""
+    """Limit an effort to what the servo may give, and to what its motor has at a velocity."""
     effort = _clamp_magnitude(effort, row[MAX_EFFORT])
     if row[NO_LOAD_SPEED] <= 0.0:
         return effort
     stall = row[JOINT_MAX_EFFORT]
     drop = stall * velocity / row[NO_LOAD_SPEED]
     return _clamp(effort, max(-stall, min(-stall - drop, 0.0)), min(stall, max(stall - drop, 0.0)))
-
-
-_available_effort = kernel(inline="always")(_available_effort)
 
 
 def _example() -> Iterable[tuple[Any, ...]]:
@@ -136,30 +128,28 @@ def update_servos(servos: ServoTables, state: StateViews, dt: float) -> None:
 
     The integral stops where the servo's effort is at its limit and the error asks for more.
 
-    The proportional and derivative parts are the engine's own, implicit in velocity, but for joints of little inertia
-    with a strong servo (EXPLICIT_DAMPING).  There the engine would reckon contacts without the damping, and a foot
-    would sink and
-    bounce; and where it cuts the effort off it would leave the damping out, and throw the joint to and fro at every
-    step.  Such joints have ``step * damping`` added to their inertia instead (see `ServoBank.apply_gains`) and get
-    the whole
-    effort from here: the same step, ``(I + h d) v' = I v + h p e``, which contacts and limits now see.
+    MuJoCo computes the proportional and derivative parts itself, implicit in velocity, except for joints of little
+    inertia with a strong servo (EXPLICIT_DAMPING).  There MuJoCo would solve contacts without the damping, and a foot
+    would sink and bounce; and where it limits the effort it would leave the damping out, and the joint would oscillate
+    from step to step.  Such joints have ``step * damping`` added to their inertia instead (see
+    `ServoBank.apply_gains`) and get the whole effort from here: the same step, ``(I + h d) v' = I v + h p e``, which
+    contacts and limits now include.
 
     URDF's safety controllers act as in ros_control: towards a soft limit, a commanded speed falls with the distance
-    left (K_POS), a position set-point goes no faster than that, and an effort is bounded by what the speed leaves
+    left (K_POS), a position set-point moves no faster than that, and an effort is bounded by what the speed leaves
     (K_VEL).
 
-    A joint with a CYCLE_TIME is driven as arm controllers drive theirs (interpolated position mode of CiA 402, with
-    feed-forward; B. Siciliano et al., Robotics, 8.5).  Its set-point goes straight to the target in that time, and both
-    are there together; the servo damps the deviation from that speed, and adds the effort foreseen: weight,
-    centrifugal and Coriolis forces, and the joint's own damping and friction at that speed.
+    A joint with a CYCLE_TIME is driven as by arm controllers (interpolated position mode of CiA 402, with feed-forward;
+    B. Siciliano et al., Robotics, 8.5).  Its set-point moves on a straight line to the target in that time, and the
+    joint is there at the same moment; the servo damps the deviation from that speed, and adds the expected effort:
+    weight, centrifugal and Coriolis forces, and the joint's own damping and friction at that speed.
 
-    A joint with NO_LOAD_SPEED has a motor whose effort falls in proportion to its speed: all of JOINT_MAX_EFFORT
-    stalled, none at that
-    speed.  Against its motion it has all of it at any speed.  It always gets the whole effort from here.
+    A joint with NO_LOAD_SPEED has a motor whose effort falls in proportion to its speed: all of JOINT_MAX_EFFORT at
+    standstill, none at that speed.  Against its motion it has all of it at any speed.  Such a joint always gets the
+    whole effort from here.
 
-    Where a command says how hard the joint may press (COMMANDED_MAX_EFFORT, beside its JOINT_MAX_EFFORT), the
-    set-point waits for a joint
-    that cannot follow: it runs ahead no further than the effort still grows by that.
+    Where a command limits how hard the joint may press (COMMANDED_MAX_EFFORT, besides its JOINT_MAX_EFFORT), the
+    set-point waits for a joint that cannot follow: it runs ahead no further than the effort still grows by that.
 
     Args:
         servos: The tables; set-point and integral of each servo are advanced.

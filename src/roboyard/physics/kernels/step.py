@@ -1,10 +1,10 @@
 """The compiled physics step: `run_steps` is the loop over steps and lists what happens in each step, in order.
 
 MuJoCo's step ``v' = v + h a`` takes centrifugal, Coriolis and gyroscopic forces ``c(q, v)`` as they are at its
-beginning (of a single free body: at its end).  So what rotates freely gains or loses energy in proportion to the step:
-a double pendulum 18 % in 10 s of steps of 2 ms.  With ``c(q, (v + v')/2)`` the error falls to a tenth, since these
-forces then give one joint what they take from another.  Where contacts, friction or other constraints act, they decide
-what becomes of energy, and the step stays MuJoCo's.
+beginning (of a single free body: at its end).  Bodies that rotate freely then gain or lose energy in proportion to the
+step: a double pendulum 18 % in 10 s of steps of 2 ms.  With ``c(q, (v + v')/2)`` the error falls to a tenth, since
+these forces then give one joint what they take from another.  Where contacts, friction or other constraints act, they
+decide what becomes of the energy, and the step remains MuJoCo's.
 """
 
 from __future__ import annotations
@@ -68,9 +68,10 @@ from roboyard.physics.mujoco_memory import (
 )
 
 MIN_ROTATION_RATE = 0.5
-"""Below this rate [rad/s] the engine's own error is less than 1e-5 of the energy in a second of steps of 2 ms."""
+"""Minimum rate for the correction [rad/s]: below it MuJoCo's error is less than 1e-5 of the energy in a second of
+steps of 2 ms."""
 ROTATIONAL, SINGLE_BODY = 1, 2
-"""Flags of a degree of freedom: it turns; it belongs to a single free body."""
+"""Flags of a degree of freedom: it is a rotation; it belongs to a single free body."""
 _address = types.intp
 _update_velocities = mujoco_pipeline_function("mj_comVel")
 _compute_bias = types.ExternalFunction("mj_rne", types.void(_address, _address, types.int32, _address))
@@ -81,7 +82,10 @@ _integrate_positions = types.ExternalFunction(
 
 
 def free_rotation_trees(model: mujoco.MjModel) -> NDArray[np.int32]:
-    """(nv, 2) tree and flags of each degree of freedom; (0, 2) in worlds too large for this, or under water."""
+    """Return (nv, 2) tree and flags of each degree of freedom.
+
+    (0, 2) in worlds that are too large for the dense Jacobian, or that have a fluid: they go without the correction.
+    """
     if mujoco.mj_isSparse(model) or model.opt.density > 0.0 or model.opt.viscosity > 0.0:
         return np.zeros((0, 2), np.int32)
     joint, tree = model.dof_jntid, model.dof_treeid
@@ -91,7 +95,7 @@ def free_rotation_trees(model: mujoco.MjModel) -> NDArray[np.int32]:
     is_single_body = free & (model.tree_dofnum[tree] == 6)
     is_damped = is_single_body & (
         np.bincount(tree, model.dof_damping, model.ntree)[tree] > 0.0
-    )  # which the engine does implicitly
+    )  # MuJoCo integrates damping implicitly
     return np.stack([tree, ROTATIONAL * ~(is_translation | is_damped) + SINGLE_BODY * is_single_body], axis=1).astype(
         np.int32
     )
@@ -109,14 +113,14 @@ def find_free_rotation(
     qvel: NDArray[np.float64],
     free: NDArray[np.bool_],
 ) -> bool:
-    """Whether anything turns that no constraint holds.
+    """Return whether any tree of joints rotates that no constraint acts on.
 
     Args:
-        data: Address of the engine's data, evaluated.
+        data: Address of MuJoCo's data, evaluated.
         layout: The offsets of `MujocoLayout`.
         rotation_trees: See `free_rotation_trees`.
-        qvel: Velocities.
-        free: (nv,) written: degrees of freedom of trees that turn and that nothing holds.
+        qvel: (nv,) velocities.
+        free: (nv,) written: degrees of freedom of trees that rotate and that no constraint row touches.
     """
     nv = rotation_trees.shape[0]
     any_rotation = False
@@ -165,7 +169,13 @@ def correct_gyroscopic_step(
     free: NDArray[np.bool_],
     dt: float,
 ) -> None:
-    """Correct the step that was just taken: velocities, and the positions that came of them.
+    """Correct velocities and positions of the step that was just taken, in the degrees of freedom that rotate freely.
+
+    With the velocities ``v`` before and ``v'`` after MuJoCo's step::
+
+        Δv = h M⁻¹ (c(q, v) - c(q, (v + v')/2)),    v' ← v' + Δv,    q' ← q' ⊕ h Δv
+
+    MuJoCo integrates a single free body implicitly; the correction starts from its explicit velocity ``v + h a``.
 
     Args:
         engine: Addresses of the model and its data: all but positions and velocities still as before the step.
@@ -211,8 +221,8 @@ CONJUGATE_GRADIENTS, NEWTON = int(mujoco.mjtSolver.mjSOL_CG), int(mujoco.mjtSolv
 
 @kernel
 def _sliding_lift(references: int, friction: int, dim: int) -> float:
-    """How much the engine lifts a contact for sliding [m/s²]: the length of its friction rows' reference accelerations,
-    each times its coefficient.
+    """Compute the lift of a sliding contact in MuJoCo's convex problem [m/s²]: ``√Σ (e_j a_ref,j)²`` of its friction
+    rows.
 
     Args:
         references: Address of the reference acceleration of the contact's normal row; friction rows follow.
@@ -232,13 +242,13 @@ def _example_addresses() -> Iterable[tuple[Any, ...]]:
 
 @kernel(examples=_example_addresses)
 def solve_accelerations(model: int, data: int, layout: NDArray[np.int64]) -> None:
-    """Find accelerations and contact forces of an evaluated state.
+    """Compute accelerations and contact forces of an evaluated state.
 
-    Small problems are solved by our own Newton method; the engine then only takes the solution over (its conjugate
-    gradients, allowed no iteration, evaluate forces and no more).  All others are left to its own Newton method.
+    `solve_contacts` solves small problems; MuJoCo then only evaluates the forces of the solution, by its conjugate
+    gradient method with zero iterations.  MuJoCo's own Newton method solves all other problems.
 
     Args:
-        model: Address of the engine's model.
+        model: Address of MuJoCo's model.
         data: Address of its data, evaluated.
         layout: The offsets of `MujocoLayout`.
     """
@@ -295,14 +305,14 @@ def compute_accelerations(
     warm_start: NDArray[np.float64],
     saved_warm_start: NDArray[np.float64],
 ) -> None:
-    """Accelerations and forces of the present state, without a trace in what comes after.
+    """Compute accelerations and forces of the present state; the next step is the same as without this call.
 
     Args:
-        model: Address of the engine's model.
+        model: Address of MuJoCo's model.
         data: Address of its data, evaluated.
         layout: The offsets of `MujocoLayout`.
-        warm_start: The solver's starting point, put back afterwards.
-        saved_warm_start: Room of the same size.
+        warm_start: (nv,) starting point of the solver, restored afterwards.
+        saved_warm_start: (nv,) room for its copy.
     """
     assign(saved_warm_start, warm_start)
     solve_accelerations(model, data, layout)
@@ -312,17 +322,16 @@ def compute_accelerations(
 
 @kernel
 def apply_de_saxce_correction(data: int, layout: NDArray[np.int64]) -> None:
-    """Take back the lift that the engine gives to sliding contacts.
+    """Remove the lift of sliding contacts: ``a_ref,0 ← a_ref,0 - √Σ (e_j a_ref,j)²``.
 
-    The engine finds normal and friction forces as one convex problem.  Its price is that a contact sliding at speed
-    ``v`` is pushed apart as if it approached at ``mu v``: a box sliding at 2 m/s hops 22 mm high, and a skid-steered
-    robot turns at a quarter of its rate.  De Saxcé's correction adds ``mu |v|`` to the normal velocity, after which
-    the convex problem has Coulomb's solution (G. De Saxcé, Z.-Q. Feng, Int. J. Engineering Science 36, 1998).
-    In the engine's terms the normal row's reference acceleration loses the lift.  Contacts that creep have none: the
-    normal row of `creep` stands for itself.
+    MuJoCo computes normal and friction forces as one convex problem, in which a contact that slides at speed ``v`` is
+    pushed apart as if it approached at ``mu v``: a box that slides at 2 m/s hops 22 mm high, and a skid-steered robot
+    turns at a quarter of its rate.  De Saxcé's correction adds ``mu |v|`` to the normal velocity; the convex problem
+    then has Coulomb's solution (G. De Saxcé, Z.-Q. Feng, The bipotential method, Mathematical and Computer Modelling
+    28, 1998).  Contacts with slip have no lift, since their normal row stands alone.
 
     Args:
-        data: Address of the engine's data, velocities evaluated.
+        data: Address of MuJoCo's data, velocities evaluated.
         layout: The offsets of `MujocoLayout`.
     """
     contacts = read_int64(data + layout[CONTACTS])
@@ -387,10 +396,10 @@ def evaluate_with_contact_modifiers(
 
 @kernel(examples=_example_addresses)
 def evaluate(model: int, data: int, layout: NDArray[np.int64]) -> None:
-    """Evaluate positions, velocities and contacts of the present state, where all contacts are with what stands fast.
+    """Evaluate positions, velocities and contacts of the present state, without contact modifiers.
 
     Args:
-        model: Address of the engine's model.
+        model: Address of MuJoCo's model.
         data: Address of its data.
         layout: The offsets of `MujocoLayout`.
     """
@@ -402,7 +411,7 @@ def evaluate(model: int, data: int, layout: NDArray[np.int64]) -> None:
 COMPLETED, EPISODE_TABLE_FULL, LOW_MEMORY, DIVERGED = range(4)
 
 WARNING_SIZE = 8
-"""Bytes of one of the engine's warning counters."""
+"""Size of one of MuJoCo's warning counters [bytes]."""
 
 
 @kernel(inline="always")
