@@ -1,6 +1,7 @@
 """The compiled model has the masses, names and joints of the description, and reports what it cannot represent."""
 
 from dataclasses import replace
+from pathlib import Path
 
 import mujoco
 import numpy as np
@@ -28,15 +29,18 @@ from roboyard.description.model import (
     Inertial,
     Joint,
     Link,
+    Material,
     Mesh,
     Mimic,
     Model,
     PlacedModel,
     Plane,
+    Sphere,
     Surface,
+    Visual,
 )
 from roboyard.errors import DescriptionError
-from roboyard.physics.compiled_world import GeomGroup
+from roboyard.physics.compiled_world import RENDERED_GROUPS, GeomGroup
 from roboyard.physics.compiler.contact_properties import MAX_FRICTION, make_contact_properties
 from roboyard.simulation import Simulation
 
@@ -225,6 +229,46 @@ def test_missing_mesh_becomes_a_marked_box_with_a_finding() -> None:
     sim = Simulation(make_world(PlacedModel("m", Model("m", (link,), static=True), IDENTITY)))
     assert any("model://lost/mesh.dae" in note for note in sim.warnings)
     assert sim.world.model.geom("m::l::c").type == int(mujoco.mjtGeom.mjGEOM_BOX)
+
+
+@pytest.mark.parametrize("content", [None, b"solid of nothing"])
+def test_unreadable_visual_mesh_is_drawn_as_the_collision_shapes(tmp_path: Path, content: bytes | None) -> None:
+    file = None if content is None else tmp_path / "body.stl"
+    if file is not None and content is not None:
+        file.write_bytes(content)
+    green, mesh = Material("green", (0.1, 0.8, 0.1, 1.0)), Mesh("model://lost/body.stl", file)
+    link = Link(
+        "l",
+        IDENTITY,
+        collisions=(
+            Collision("box", Box((0.6, 0.4, 0.2)), make_pose(x=1.0)),
+            Collision("ball", Sphere(0.3), make_pose(x=2.0)),
+            Collision("unused", Sphere(0.7), IDENTITY, Surface(collide=False)),
+        ),
+        visuals=(Visual("hull", mesh, make_pose(z=5.0), green), Visual("lid", mesh, IDENTITY, green)),
+    )
+    sim = Simulation(make_world(PlacedModel("m", Model("m", (link,), static=True), IDENTITY)))
+    scene = sim.visual_scene()
+    warnings = [warning for warning in sim.warnings if "collision shapes are drawn in its place" in warning]
+    assert [warning.partition(": ")[0] for warning in warnings] == ["m::l::visual hull", "m::l::visual lid"]
+    assert all("body.stl" in warning for warning in warnings)
+    model = scene.model
+    drawn = [geom for geom in range(model.ngeom) if model.geom_group[geom] in RENDERED_GROUPS]
+    geom_types = mujoco.mjtGeom
+    assert model.geom_type[drawn].tolist() == [int(geom_types.mjGEOM_BOX), int(geom_types.mjGEOM_SPHERE)]
+    np.testing.assert_allclose(model.geom_size[drawn[0]], (0.3, 0.2, 0.1))
+    np.testing.assert_allclose(scene.data.geom_xpos[drawn], [(1.0, 0.0, 0.0), (2.0, 0.0, 0.0)], atol=1e-12)
+    np.testing.assert_allclose(model.geom_rgba[drawn], [green.rgba, green.rgba], atol=1e-6)
+    assert not model.geom_contype[drawn].any()
+
+
+def test_missing_visual_mesh_of_a_link_without_collision_shapes_is_a_marked_box() -> None:
+    mesh = Mesh("model://lost/sign.dae", None)
+    link = Link("l", IDENTITY, visuals=(Visual("v", mesh, IDENTITY, Material("m")),))
+    sim = Simulation(make_world(PlacedModel("m", Model("m", (link,), static=True), IDENTITY)))
+    assert any("sign.dae" in warning and "a marked box replaces it" in warning for warning in sim.warnings)
+    model = sim.visual_scene().model
+    np.testing.assert_allclose(model.geom_rgba[model.geom("m::l::visual v").id], (1.0, 0.0, 1.0, 1.0))
 
 
 def test_cycles_and_second_parents_are_refused() -> None:

@@ -231,8 +231,9 @@ class Simulation:
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """Parts of the descriptions that the physics cannot represent."""
-        return self.world.compiled.warnings
+        """Parts of the descriptions that the physics, or the visual scene once it exists, cannot represent."""
+        warnings = self.world.compiled.warnings
+        return (*warnings, *(warning for warning in self.renderer.warnings if warning not in warnings))
 
     # -- time ----------------------------------------------------------------------------------------------------------
     @property
@@ -514,6 +515,11 @@ class SimulationRenderer:
             self._visual_scene = VisualScene(self._environment, entries, self._settings)
         self._visual_scene.copy_poses(self._world.data)
         return self._visual_scene
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """Parts of the descriptions that the visual scene cannot represent; empty until it exists."""
+        return self._visual_scene.compiled.warnings if self._visual_scene is not None else ()
 
     def submit(self, work: Callable[..., R], *args: Any) -> Future[R]:
         """Execute ``work(worker, *args)`` in the render thread; see `RenderThread.submit`."""

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from roboyard.description.meshes.appearance import TexturedMesh, effective_material, read_textured_meshes
 from roboyard.description.meshes.convex import is_flat
+from roboyard.description.meshes.files import mesh_modified_ns
 from roboyard.description.model import (
     Box,
     Capsule,
@@ -42,6 +43,8 @@ from roboyard.physics.compiler.contact_properties import (
 )
 
 COLLISION_RGBA: Rgba = (0.6, 0.6, 0.7, 0.6)  # never fully transparent: MuJoCo's rays pass through geoms of alpha 0
+BOX_REPLACES_IT = "a marked box replaces it"
+COLLISIONS_REPLACE_IT = "the link's collision shapes are drawn in its place"
 PLACEHOLDER_RGBA: Rgba = (1.0, 0.0, 1.0, 1.0)
 
 
@@ -104,6 +107,7 @@ class GeomBuilder:
     warnings: list[str]
     owners: list[GeomOwner] = field(default_factory=list)
     _name_counts: dict[str, int] = field(default_factory=dict)
+    _links_drawn_by_collisions: set[str] = field(default_factory=set)
 
     def add_link_geoms(self, target: GeomTarget) -> None:
         """Add all shapes of a link."""
@@ -112,8 +116,11 @@ class GeomBuilder:
             if collision.surface.collide:
                 self._add_collision(target, collision)
         has_no_collision = not any(collision.surface.collide for collision in link.collisions)
-        for visual in link.visuals if self.with_visuals or has_no_collision else ():
-            self._add_visual(target, visual, has_no_collision=has_no_collision)
+        for visual in link.visuals:
+            if self.with_visuals or has_no_collision:
+                self._add_visual(target, visual, has_no_collision=has_no_collision)
+            else:
+                self._warn_if_mesh_is_missing(target, visual)
 
     def _add_collision(self, target: GeomTarget, collision: Collision) -> None:
         collision_name = target.geom_name(collision.name)
@@ -153,7 +160,12 @@ class GeomBuilder:
         owner_name = f"visual {visual.name}"
         visual_name = target.geom_name(owner_name)
         T_base_geom = target.T_base_link @ visual.T_link_geom
-        for shape in self._make_visual_shapes(visual, target.is_static, visual_name):
+        consequence = BOX_REPLACES_IT if has_no_collision else COLLISIONS_REPLACE_IT
+        shapes = self._make_visual_shapes(visual, target.is_static, visual_name, consequence)
+        if not has_no_collision and any(shape.is_placeholder for shape in shapes):
+            self._replace_visual_by_collisions(target, visual)
+            return
+        for shape in shapes:
             geom = self._add_geom(visual_name, shape, target.body, T_base_geom, is_visual=not has_no_collision)
             is_flat_shape = (
                 is_flat(shape.textured_mesh.vertices)
@@ -181,7 +193,39 @@ class GeomBuilder:
                     )
             self.owners.append(GeomOwner(geom.name, target.model_index, target.link.name, owner_name))
 
-    def _make_visual_shapes(self, visual: Visual, is_static: bool, location: str) -> list[GeomShape]:
+    def _replace_visual_by_collisions(self, target: GeomTarget, visual: Visual) -> None:
+        """Draw the collision shapes of a link in place of a visual whose file cannot be read, in the visual's color."""
+        owner_name, link_name = f"visual {visual.name}", target.geom_name("")
+        if link_name in self._links_drawn_by_collisions:  # another visual of the link is missing too
+            return
+        self._links_drawn_by_collisions.add(link_name)
+        for collision in target.link.collisions:
+            if not collision.surface.collide:
+                continue
+            for shape in make_geom_shapes(
+                collision.geometry,
+                self.mesh_store,
+                is_collision=False,
+                is_static=target.is_static,
+                warnings=[],  # the collision shape itself warns
+                location=owner_name,
+            ):
+                T_base_geom = target.T_base_link @ collision.T_link_geom
+                geom = self._add_geom(target.geom_name(owner_name), shape, target.body, T_base_geom, is_visual=True)
+                geom.group, geom.contype, geom.conaffinity = GeomGroup.VISUAL, 0, 0
+                geom.castshadow = visual.cast_shadows
+                geom.rgba = PLACEHOLDER_RGBA if shape.is_placeholder else displayed_color(visual.material)
+                self.owners.append(GeomOwner(geom.name, target.model_index, target.link.name, owner_name))
+
+    def _warn_if_mesh_is_missing(self, target: GeomTarget, visual: Visual) -> None:
+        """Warn about the missing mesh of a visual, although only renderers need it."""
+        if isinstance(visual.geometry, Mesh):
+            try:
+                mesh_modified_ns(visual.geometry)
+            except DescriptionError as error:
+                self.warnings.append(f"{target.geom_name(f'visual {visual.name}')}: {error}; {COLLISIONS_REPLACE_IT}")
+
+    def _make_visual_shapes(self, visual: Visual, is_static: bool, location: str, consequence: str) -> list[GeomShape]:
         """Make the shapes of a visual; for rendering a mesh is split by its materials."""
         if self.with_visuals and isinstance(visual.geometry, Mesh):
             try:
@@ -210,6 +254,7 @@ class GeomBuilder:
             is_static=is_static,
             warnings=self.warnings,
             location=location,
+            consequence=consequence,
         )
 
     def _has_flat_mesh(self, visual: Visual) -> bool:
@@ -418,6 +463,7 @@ def make_geom_shapes(
     is_static: bool,
     warnings: list[str],
     location: str,
+    consequence: str = BOX_REPLACES_IT,
 ) -> list[GeomShape]:
     """The engine shapes that stand for ``geometry``.
 
@@ -428,6 +474,7 @@ def make_geom_shapes(
         is_static: The link never moves; planes and terrain exist only there.
         warnings: What could not be represented is said here.
         location: ``model::link::name`` for those notes.
+        consequence: What the warning about an unreadable file says of the shape.
 
     Returns:
         None to many shapes.
@@ -480,7 +527,7 @@ def make_geom_shapes(
                     location=location,
                 )
             except DescriptionError as error:
-                warnings.append(f"{location}: {error}; a marked box replaces it")
+                warnings.append(f"{location}: {error}; {consequence}")
                 half = PLACEHOLDER_SIZE / 2
                 return [GeomShape(_GeomType.mjGEOM_BOX, (half, half, half), identity, is_placeholder=True)]
 
