@@ -24,7 +24,7 @@ from roboyard.geometry import CameraModel
 from roboyard.vision.discs.disc_detector import DiscConfig, Polarity, detect_discs
 from roboyard.vision.discs.disc_pose import project_center
 from roboyard.vision.discs.reference_detectors import detect_circles_hough, detect_discs_hough
-from roboyard.vision.opencv import opencv
+from roboyard.vision.opencv import opencv, to_gray
 from roboyard.vision.synthetic.disc_scenes import CONDITIONS, DiscImage, DiscImageConfig, paste_discs, render_disc_image
 
 FIRST = 7_000_000
@@ -47,12 +47,12 @@ NEAR = 0.3
 """Share of its radius by which a disc may be missed and still be found."""
 KINECT = 525.0
 """Focal length of the real pictures' camera [px]."""
-Finder = Callable[[np.ndarray, Polarity], list[np.ndarray]]
+Detector = Callable[[np.ndarray, Polarity], list[np.ndarray]]
 
 
 @dataclass
 class Score:
-    """What a finder did."""
+    """Detections of a detector, compared with the ground truth."""
 
     discs: int = 0
     frames: int = 0
@@ -64,13 +64,13 @@ class Score:
     def recall(self) -> float:
         return len(self.errors) / max(self.discs, 1)
 
-    def add(self, picture: DiscImage, finder: Finder) -> None:
+    def add(self, picture: DiscImage, detector: Detector) -> None:
         self.frames += 1
         for polarity in ("white", "black"):
             taken = []
             for _ in range(2):  # the better of two: other programs disturb one
                 start = time.perf_counter()
-                found = finder(picture.image, polarity)
+                found = detector(picture.image, polarity)
                 taken.append((time.perf_counter() - start) * 1e3)
             self.times.append(min(taken))
             free = list(range(len(found)))
@@ -104,10 +104,10 @@ def hough(image: np.ndarray, polarity: Polarity) -> list[np.ndarray]:
 
 def thesis(image: np.ndarray, polarity: Polarity) -> list[np.ndarray]:
     """Its circles and its test of the mark; without depth, so that only its picture counts."""
-    grey = opencv().cvtColor(image, opencv().COLOR_RGB2GRAY)
+    gray = to_gray(image)
     kept = []
     for x, y, _ in detect_circles_hough(image, DiscConfig(polarity=polarity)):
-        level = grey[min(round(y), grey.shape[0] - 1), min(round(x), grey.shape[1] - 1)]
+        level = gray[min(round(y), gray.shape[0] - 1), min(round(x), gray.shape[1] - 1)]
         if (level < 200) if polarity == "white" else (level > 201):
             kept.append(np.array([x, y]))
     return kept
@@ -120,35 +120,35 @@ def blobs(image: np.ndarray, polarity: Polarity) -> list[np.ndarray]:
     settings.filterByArea, settings.minArea, settings.maxArea = True, 80.0, 1100.0
     settings.filterByCircularity, settings.minCircularity = True, 0.7
     settings.filterByConvexity, settings.filterByInertia = False, False
-    grey = cv2.cvtColor(image, cv2.COLOR_RGB2GRAY)
-    return [np.array(point.pt) for point in cv2.SimpleBlobDetector_create(settings).detect(grey)]
+    gray = to_gray(image)
+    return [np.array(point.pt) for point in cv2.SimpleBlobDetector_create(settings).detect(gray)]
 
 
 def synthetic(nightly: bool, runs: int | None = None, seed: int | None = None) -> dict[str, Any]:
     """Pictures of every kind."""
     count, first = runs or (NIGHTLY if nightly else PICTURES), FIRST if seed is None else seed
     lens = DiscImageConfig().camera_model
-    finders: dict[str, Finder] = {
+    detectors: dict[str, Detector] = {
         "ours": partial(ours, lens), "HoughCircles with polarity and mark": hough, "the thesis's circles": thesis,
         "SimpleBlobDetector": blobs,
     }  # fmt: skip
-    totals = {name: Score() for name in finders}
+    totals = {name: Score() for name in detectors}
     details = []
     ours(lens, render_disc_image(CONDITIONS["plain"], first).image, "white")  # compiles
     for number, (kind, config) in enumerate(CONDITIONS.items()):
-        scores = {name: Score() for name in finders}
+        scores = {name: Score() for name in detectors}
         for k in range(count):
             picture = render_disc_image(config, first + 10_000 * number + k)
-            for name, finder in finders.items():
-                scores[name].add(picture, finder)
+            for name, detector in detectors.items():
+                scores[name].add(picture, detector)
         for name, score in scores.items():
-            details.append(f"{kind}: {told(name, score)}")
+            details.append(f"{kind}: {describe_score(name, score)}")
             if kind in PROMISED:
                 totals[name].merge(score)
     return {"figures": figures("synthetic pictures", totals, 0.99, 0.01), "details": details}
 
 
-def told(name: str, score: Score) -> str:
+def describe_score(name: str, score: Score) -> str:
     error = f"{np.median(score.errors):.3f} px" if score.errors else "-"
     return (
         f"{name}: {len(score.errors)} of {score.discs} discs, {score.false} false in {score.frames} pictures, "
@@ -251,19 +251,19 @@ def real(nightly: bool, folder: Path | None = None, runs: int | None = None, see
         height, width = image.shape[:2]
         focal = KINECT * width / 640.0
         lens = CameraModel(width, height, focal, focal, 0.5 * (width - 1), 0.5 * (height - 1))
-        finders: dict[str, Finder] = {
+        detectors: dict[str, Detector] = {
             "ours": partial(ours, lens), "HoughCircles with polarity and mark": hough, "the thesis's circles": thesis,
             "SimpleBlobDetector": blobs,
         }  # fmt: skip
-        scores = {peer: Score() for peer in finders}
+        scores = {peer: Score() for peer in detectors}
         for polarity in ("white", "black"):
             empty += len(ours(lens, image, polarity))
         for k in range(copies):
             picture = paste_discs(image, depth, lens, np.random.default_rng([first, number, k]))
-            for peer, finder in finders.items():
-                scores[peer].add(picture, finder)
+            for peer, detector in detectors.items():
+                scores[peer].add(picture, detector)
         for peer, score in scores.items():
-            details.append(f"{name}: {told(peer, score)}")
+            details.append(f"{name}: {describe_score(peer, score)}")
             totals.setdefault(peer, Score()).merge(score)
     found = figures("real pictures", totals, 0.9, 0.0)
     found.append({"name": "real pictures as they are: false ones", "value": empty, "limit": 0})

@@ -174,6 +174,8 @@ def test_fiducials_without_a_camera_model_have_no_pose() -> None:
     assert found.T_camera_tag is None
     assert not found.is_unambiguous
     assert detect_fiducials(np.full((240, 320), 90, np.uint8), "4x4_50") == []
+    with pytest.raises(InputError, match=r"an image of float64 \(480, 640\)"):
+        detect_fiducials(np.zeros((480, 640)), "4x4_50")
     with pytest.raises(InputError, match="apriltag_36h11"):
         detect_fiducials(image, "qr")
     with pytest.raises(InputError, match="0 to 49"):

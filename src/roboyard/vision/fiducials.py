@@ -103,7 +103,8 @@ def detect_fiducials(
         size: Edge length of the markers [m]; 0: unknown.
 
     Raises:
-        InputError: The family is unknown, the camera model is a fisheye, or the size is negative.
+        InputError: The family is unknown, the camera model is a fisheye, the size is negative, or the image has another
+            type or shape.
     """
     if not (math.isfinite(size) and size >= 0.0):
         raise InputError(f"size {size:g} m", location="fiducials", valid="0 (not known) or more")

@@ -14,7 +14,7 @@ from roboyard.errors import ConfigError, InputError
 from roboyard.geometry.arrays import U8, Array
 from roboyard.vision.discs.ellipse import RAYS, fit_rough_ellipse, refine_ellipse, sample_bilinear
 from roboyard.vision.discs.radial_symmetry import vote_radial_symmetry
-from roboyard.vision.opencv import opencv
+from roboyard.vision.opencv import check_image, opencv
 
 Polarity = Literal["white", "black"]
 Mode = Literal["single", "pair"]
@@ -457,8 +457,7 @@ def extract_disc_channel(image: U8, polarity: Polarity) -> U8:
     Raises:
         InputError: The image has another type or shape.
     """
-    if image.dtype != np.uint8 or image.ndim not in (2, 3) or (image.ndim == 3 and image.shape[2] != 3):
-        raise InputError(f"an image of {image.dtype} {image.shape}", valid="bytes (h, w) or (h, w, 3)")
+    check_image(image)
     if min(image.shape[:2]) < 16:
         raise InputError(f"an image of {image.shape[1]} x {image.shape[0]} pixels", valid="16 x 16 at least")
     cv2 = opencv()
