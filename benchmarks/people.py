@@ -8,14 +8,12 @@ import time
 from typing import Any
 
 import numpy as np
-from roboyard.people.walking_path import PersonGoalError
 
 from roboyard.geometry import quaternions
 from roboyard.people import PARTS as BODY
-from roboyard.people import BodyDimensions, Skeleton, make_person_model
+from roboyard.people import BodyDimensions, Person, PersonGoalError, Skeleton, make_person_model
 from roboyard.people.clip import BALL, FEET, HEEL
 from roboyard.people.clip_library import builtin_clip_names, find_clip, load_builtin_clip
-from roboyard.people.person import Person
 from roboyard.scenarios import Run
 from roboyard.scenarios.people import PersonConfig
 from roboyard.simulation.validation.mechanics import simulate_impact

@@ -1,4 +1,4 @@
-"""Writes clips as BVH and COLLADA, the way others would, for tests that read them again."""
+"""Writes clips as BVH and COLLADA files, as other programs do, for tests that read them again."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ R_FILE_WORLD = np.array([[0.0, 1.0, 0.0], [0.0, 0.0, 1.0], [1.0, 0.0, 0.0]])
 
 
 def write_bvh(clip: AnimationClip, names: dict[str, str] = CMU, scale: float = 17.0) -> str:
-    """The clip as BVH, in units of its own; the frame after the last one of a loop is its first one, moved on."""
+    """Return a clip as BVH in another unit; after the last frame of a loop the first one follows, displaced."""
     lines = ["HIERARCHY"]
 
     def write(part: int, depth: int) -> None:
@@ -62,7 +62,7 @@ def write_bvh(clip: AnimationClip, names: dict[str, str] = CMU, scale: float = 1
 
 
 def write_collada(clip: AnimationClip, names: dict[str, str] = CMU) -> str:
-    """The clip as COLLADA with a matrix for each joint and key, z up, in metres."""
+    """Return a clip as COLLADA with a matrix for each joint and key, z up, in meters."""
     frames = _frames(clip)
     times = np.linspace(0.0, clip.period, len(frames))
     animations, by_part = [], {}
@@ -120,6 +120,6 @@ def _order() -> list[int]:
 
 
 def _zxy(R: Array) -> list[float]:
-    """Degrees about z, then the new x, then the new y."""
+    """Return the angles about z, then the new x, then the new y [deg]."""
     x = np.arcsin(np.clip(R[2, 1], -1.0, 1.0))
     return np.degrees([np.arctan2(-R[0, 1], R[1, 1]), x, np.arctan2(-R[2, 0], R[2, 2])]).tolist()

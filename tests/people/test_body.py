@@ -1,4 +1,4 @@
-"""People's bodies: their size and weight, what strikes them feels, what scans and looks sees."""
+"""People's bodies: dimensions and masses, contact forces, and how range sensors and cameras perceive them."""
 
 from __future__ import annotations
 
@@ -170,7 +170,7 @@ def test_impact_momentum_goes_into_the_yielding_part_and_back() -> None:
 
 
 def test_two_contacts_of_one_body_divide_their_force() -> None:
-    """A box that lies flat on a forearm touches it in two points."""
+    """A box flat on a forearm touches it in two points."""
     forces = []
     for model, half_size in ((make_ball(mass=2.0), 0.1), (make_box(size=(0.1, 0.2, 0.2)), 0.1)):
         sim = with_person()
@@ -271,7 +271,7 @@ def test_renderers_show_the_skin_at_the_body_pose() -> None:
 
 
 def test_contact_forces_agree_in_worlds_solved_by_mujoco() -> None:
-    """Beyond 59 degrees of freedom the engine's own solver is at work."""
+    """Beyond 59 degrees of freedom MuJoCo's own solver is used."""
 
     def force(others: int) -> float:
         sim = with_person()

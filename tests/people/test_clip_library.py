@@ -1,4 +1,4 @@
-"""Clips: our own, and those from BVH, COLLADA and key poses; feet that stand do not slide, broken files say where."""
+"""Clips: built-in ones, and those of BVH, COLLADA and keyframe files; feet do not slip; errors state their location."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from roboyard.people.skeleton import LEFT_ARM, LEFT_LEG, PART_INDEX, PARTS, RIGH
 
 Array = NDArray[np.float64]
 MAX_FOOT_SLIP = 0.02 / 1.75
-"""Of a step [statures]."""
+"""Maximum slip of a foot in a stance [statures]."""
 
 
 def part_positions(clip: AnimationClip, phase: float) -> Array:

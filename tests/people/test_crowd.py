@@ -1,4 +1,4 @@
-"""Crowds: people get where they want to go, keep off each other, posts and walls, and do the same mirrored or moved."""
+"""Crowds: people arrive without contact with each other, posts and walls; results are equivariant to rigid motions."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ NO_OBSTACLES = np.zeros((0, 3))
 def simulate_crowd(
     positions: Array, goals: Array, obstacles: Array = NO_OBSTACLES, seconds: float = 40.0
 ) -> tuple[Array, float]:
-    """Where everybody ends, and how near anybody ever came to somebody or something [m]."""
+    """Return the final positions, and the smallest distance between people, or of a person to an obstacle [m]."""
     velocities, nearest = np.zeros_like(positions), math.inf
     for _ in range(round(seconds / DT)):
         velocities = compute_crowd_velocities(positions, velocities, goals, obstacles, DT, SETTINGS)

@@ -1,4 +1,4 @@
-"""Hands that take things, carry them and leave them; and the spring that holds them."""
+"""Hands that grasp, carry and release objects, and the grasp constraint."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ TABLE = 0.75
 
 
 class PersonAtTable(BusHarness):
-    """Anna at a table on which a part lies, in a run; the test asks her for motions."""
+    """A run with Anna at a table with a part on it; the test sends goals to her."""
 
     def __init__(self) -> None:
         self.run = Run("empty", seed=1, record=False)
@@ -46,48 +46,48 @@ class PersonAtTable(BusHarness):
 
     @property
     def simulation(self) -> Simulation:
-        """Of the run."""
+        """The simulation of the run."""
         return self.run.simulation
 
     @property
     def hands(self) -> PersonHands:
-        """Anna's."""
+        """The hands of Anna."""
         return self.run.people["anna"].hands
 
     @property
     def part(self) -> SE3:
-        """The part's pose in the world."""
+        """Pose of the part in the world."""
         return self.simulation.ground_truth("part").T_world_base
 
     def start_clip(self, clip: str, position: ArrayLike | None = None, **fields: Any) -> Goal:
-        """Send a clip, with a hand's target in the world [m] where one is given."""
+        """Send an animation goal, with a target of the hand in the world [m] if one is given."""
         if position is not None:
             fields |= {"has_target": True, "target": msg.Point(*np.asarray(position, float).tolist())}
         return self.start_goal("/anna/animation", action.ActorAnimation, animation_name=clip, **fields)
 
     def play_clip(self, clip: str, position: ArrayLike | None = None, **fields: Any) -> Goal:
-        """The same, and wait for its end."""
+        """Send an animation goal and wait for its end."""
         return self.wait_for(self.start_clip(clip, position, **fields), timeout=40.0)
 
     def start_walk(self, x: float, y: float, yaw: float) -> Goal:
-        """Send Anna somewhere with what she carries [m, rad]."""
+        """Send Anna to a pose with the object that she carries [m, rad]."""
         target = pose_to_msg(SE2(x, y, yaw))
         return self.start_goal("/anna/movement", action.ActorMovement, animation_name="carry", target=target)
 
     def walk(self, x: float, y: float, yaw: float) -> None:
-        """The same, and wait until she is there."""
+        """Send Anna to a pose and wait until she is there."""
         goal = self.wait_for(self.start_walk(x, y, yaw), timeout=40.0)
         assert goal.succeeded, goal.error_message
 
     def grasp_part(self) -> None:
-        """Let Anna take the part."""
+        """Have Anna grasp the part."""
         goal = self.play_clip("pick_up", self.part.translation + np.array([0.0, 0.0, 0.01]), grasp_object="part")
         assert goal.succeeded, goal.error_message
 
 
 @pytest.fixture
 def person() -> Iterator[PersonAtTable]:
-    """Anna, about to be asked."""
+    """Anna at the table, idle."""
     person = PersonAtTable()
     yield person
     person.run.close()

@@ -1,4 +1,4 @@
-"""Somebody who walks, turns and shows clips: feet keep still, hands get there, one goal at a time, runs repeat."""
+"""A person who walks, turns and plays clips: no foot slip, hands at their targets, one goal at a time, equal reruns."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ SKELETON = Skeleton.from_dimensions(BodyDimensions.from_height(1.75))
 
 
 class RecordedSteps:
-    """Steps a person, and keeps what its feet and parts did."""
+    """Steps a person and records the positions of feet and parts."""
 
     def __init__(self, person: Person) -> None:
         self.person = person
@@ -57,7 +57,7 @@ class RecordedSteps:
             self.step()
 
     def max_foot_slip(self) -> float:
-        """The farthest that a resting point of a sole went while it rested [m]."""
+        """Return the largest displacement of a point of a sole during its contact [m]."""
         worst, starts = 0.0, {}
         for points, contacts in zip(self.sole_points, self.foot_contacts, strict=True):
             for foot in range(2):
@@ -203,7 +203,11 @@ def test_invalid_person_goals_are_refused_with_an_error_code() -> None:
         (lambda: person.animate("wave", 0.0), "invalid", "speed"),
         (lambda: person.animate("wave", math.nan), "invalid", "speed"),
         (lambda: person.animate("wave", 1.0, np.zeros(3)), "invalid", "has no reaching hand"),
-        (lambda: person.animate("reach", 1.0, np.array([5.0, 0.0, 1.0])), "unreachable", "out of reach of the right hand"),
+        (
+            lambda: person.animate("reach", 1.0, np.array([5.0, 0.0, 1.0])),
+            "unreachable",
+            "out of reach of the right hand",
+        ),
         (lambda: person.animate("reach", 1.0, np.array([math.inf, 0.0, 1.0])), "invalid", "finite"),
         (lambda: person.animate("reach", 1.0, np.array([0.4, 0.0, 1.0]), "third"), "invalid", "left or right"),
     ):
@@ -232,7 +236,7 @@ def test_busy_person_refuses_goals_until_canceled() -> None:
 
 
 def make_map_of_walls(*walls: tuple[tuple[float, float, float], tuple[float, float]]) -> WalkingMap:
-    """The ways between boxes: sizes and where they stand."""
+    """Return the walking map of a world with boxes: their sizes and positions."""
     boxes = [
         static_box(f"wall{k}", size, SE3(translation=(*position, 0.5 * size[2])))
         for k, (size, position) in enumerate(walls)
@@ -250,7 +254,7 @@ def test_paths_into_or_out_of_obstacles_are_refused() -> None:
     assert walking_map.explain_blockage((0.0, 3.0), (4.0, 3.0)) == ""
     person = Person(SKELETON, (0.0, 0.0, 0.0), find_clip, walking_map.plan_path)
     RecordedSteps(person)
-    with pytest.raises(PersonGoalError, match="something stands at") as caught:
+    with pytest.raises(PersonGoalError, match="an obstacle is at") as caught:
         person.walk("walk", 0.0, (2.0, 0.5), None)
     assert caught.value.error_code == "unreachable"
     closed_walls = [((0.2, 2.2, 2.0), (x, 0.0)) for x in (-1.0, 1.0)] + [
@@ -258,7 +262,7 @@ def test_paths_into_or_out_of_obstacles_are_refused() -> None:
     ]
     person = Person(SKELETON, (0.0, 0.0, 0.0), find_clip, make_map_of_walls(*closed_walls).plan_path)
     RecordedSteps(person)
-    with pytest.raises(PersonGoalError, match="no way leads round"):
+    with pytest.raises(PersonGoalError, match="no path leads around"):
         person.walk("walk", 0.0, (3.0, 0.0), None)
 
 
@@ -266,7 +270,7 @@ def test_paths_into_or_out_of_obstacles_are_refused() -> None:
     ("low", "high", "is_blocked"), [(0.68, 0.72, True), (1.2, 1.25, True), (0.02, 0.15, False), (1.9, 2.0, False)]
 )
 def test_thin_and_hanging_obstacles_block_at_body_height(low: float, high: float, is_blocked: bool) -> None:
-    """A table's top lies between the usual cuts."""
+    """The top of a table is between the usual cut heights."""
     top = static_box("top", (1.0, 1.5, high - low), SE3(translation=(2.0, 0.0, 0.5 * (low + high))))
     assert (
         make_walking_map(Simulation(make_world(top)).world.model).explain_blockage((0.0, 0.0), (4.0, 0.0)) != ""

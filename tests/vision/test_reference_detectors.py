@@ -1,5 +1,4 @@
-"""Circles by Hough votes, as the thesis's detector finds them: rendered circles are detected with their polarity
-only."""
+"""Circles by votes, as in the thesis's detector: rendered circles are detected only with their own polarity."""
 
 import numpy as np
 import pytest

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from roboyard.people.crowd import CrowdSettings, compute_crowd_velocities
     from roboyard.people.person import Person, PersonActivity
     from roboyard.people.skeleton import PARTS, Skeleton
-    from roboyard.people.walking_path import PersonGoalError, WalkingPath
+    from roboyard.people.walking import PersonGoalError, WalkingMap, WalkingPath
 
 __all__ = [
     "PARTS",
@@ -29,6 +29,7 @@ __all__ = [
     "PersonGoalError",
     "PersonModel",
     "Skeleton",
+    "WalkingMap",
     "WalkingPath",
     "builtin_clip_names",
     "compute_crowd_velocities",
@@ -45,5 +46,5 @@ __getattr__, __dir__ = lazy_exports(__name__, {
     "crowd": ("CrowdSettings", "compute_crowd_velocities"),
     "person": ("Person", "PersonActivity"),
     "skeleton": ("PARTS", "Skeleton"),
-    "walking_path": ("PersonGoalError", "WalkingPath"),
+    "walking": ("PersonGoalError", "WalkingMap", "WalkingPath"),
 })  # fmt: skip

@@ -29,7 +29,7 @@ class PersonHands:
         grasps: Grasps of the simulation.
         get_world: Returns the present world of the simulation; it is another one after models were added or removed.
         model: Name of the person's body.
-        height: Their stature [m].
+        height: Stature of the person [m].
     """
 
     def __init__(
@@ -41,7 +41,7 @@ class PersonHands:
 
     @property
     def grasped_objects(self) -> dict[str, str]:
-        """What they hold, by hand: "left", "right"."""
+        """Names of the grasped objects by hand, "left" and "right"."""
         objects_by_link = self._grasps.grasped_objects(self._model)
         return {link.partition("_")[0]: object_name for link, object_name in objects_by_link.items()}
 
@@ -54,11 +54,11 @@ class PersonHands:
 
         Args:
             hand: "left" or "right".
-            object_name: Which.
+            object_name: Name of the object.
             pose: x, y and yaw of the person [m, rad].
 
         Raises:
-            InputError and its kinds: there is no such thing, or it cannot be held.
+            InputError and its kinds: There is no such object, or it cannot be held.
         """
         T_world_object = self._get_world().ground_truth(object_name).T_world_base
         grip_position = self._grip_position(hand)
@@ -77,12 +77,12 @@ class PersonHands:
         return ""
 
     def release(self, hand: str) -> None:
-        """Let go of what a hand holds. Raises UnknownNameError."""
+        """Release the object in a hand. Raises UnknownNameError."""
         self._grasps.detach(self._model, f"{hand}_hand")
         self._grasped_object_poses.pop(hand, None)
 
     def finish_release(self, hand: str) -> bool:
-        """Have nothing more to do with what the hand has let go of, once they do not touch; whether it is so."""
+        """End the reservation of a released object once the person does not touch it; return whether it has ended."""
         object_name = self._grasps.reserved_objects(self._model).get(f"{hand}_hand", "")
         if not object_name:
             return True
@@ -105,32 +105,32 @@ class PersonHands:
             self._grasps.move_target(self._model, f"{hand}_hand", T.translation, T.rotation)
 
     def pull_gently(self, hand: str) -> None:
-        """Pull a little at what a hand has taken, so that who else holds it feels that. Raises UnknownNameError."""
+        """Pull slightly at the object in a hand, so that another party measures a force. Raises UnknownNameError."""
         T = self._grasped_object_poses[hand]
         self._grasped_object_poses[hand] = SE3(T.rotation, T.translation + np.array([-PULL_DISTANCE, 0.0, 0.0]))
 
     def grip_position_for(self, hand: str, target: Array, pose: tuple[float, float, float]) -> Array:
-        """(3,) where a hand has to grip so that what it holds is at ``target`` (3,), in the world [m]."""
+        """Return the grip position (3,) of a hand with which its object is at ``target`` (3,), in the world [m]."""
         return np.asarray(target - (_heading_rotation(pose) @ self._grasped_object_poses[hand]).translation)
 
     def is_pulled(self, hand: str) -> bool:
-        """Whether the object in a hand is pulled. Raises UnknownNameError."""
+        """Return whether the object in a hand is pulled. Raises UnknownNameError."""
         return float(np.linalg.norm(self._grasps.force(self._model, f"{hand}_hand"))) > RELEASE_FORCE
 
     def is_free(self, hand: str) -> bool:
-        """Whether nothing else touches what a hand holds."""
+        """Return whether only the person touches the object in a hand."""
         contacts = self._get_world().ground_truth(self.grasped_objects[hand]).contacts
         return all(contact.other_geom.startswith(f"{self._model}::") for contact in contacts)
 
     def _grip_position(self, hand: str) -> Array:
-        """(3,) where a hand grips now, in the world [m]."""
+        """Return the present grip position (3,) of a hand in the world [m]."""
         bodies = self._get_world().compliant_bodies
         row = bodies.rows[self._model][f"{hand}_hand"]
         return SE3(bodies.orientations[row], bodies.positions[row]) @ np.array(self._grip_point)
 
     # -- state ---------------------------------------------------------------------------------------------------------
     def save_state(self) -> dict[str, Any]:
-        """Plain data; that they hold it is the simulation's."""
+        """Return the state as plain data; the grasps themselves belong to the state of the simulation."""
         return {hand: [T.rotation.tolist(), T.translation.tolist()] for hand, T in self._grasped_object_poses.items()}
 
     def load_state(self, saved: dict[str, Any]) -> None:

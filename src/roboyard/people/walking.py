@@ -285,7 +285,7 @@ class WalkingObstacle(NamedTuple):
 
 
 class WalkingMap:
-    """Where people can walk: plans paths that keep `WALKING_CLEARANCE` from all static obstacles.
+    """Plans paths of people that keep `WALKING_CLEARANCE` from all static obstacles.
 
     Args:
         clearance: (rows, columns) distance of each cell's center to the nearest static obstacle [m].
@@ -305,7 +305,7 @@ class WalkingMap:
                 since they may move on.
 
         Raises:
-            PersonGoalError: the end is occupied, or there is no path.
+            PersonGoalError: The end is occupied, or there is no path.
         """
         blockage, obstacles = self.explain_blockage(start, end), tuple(obstacles)
         straight = np.array([start, end], dtype=np.float64)
@@ -317,7 +317,8 @@ class WalkingMap:
         cells = find_path(costs, _cell_of(start, origin), _cell_of(end, origin))
         if not len(cells):
             raise PersonGoalError(
-                f"({end[0]:.2f}, {end[1]:.2f}) cannot be reached: {blockage}, and no way leads round it", "unreachable"
+                f"({end[0]:.2f}, {end[1]:.2f}) cannot be reached: {blockage}, and no path leads around it",
+                "unreachable",
             )
         corners = np.array(origin) + GRID_RESOLUTION * (cells[:, ::-1] + 0.5)
         corners[0], corners[-1] = start, end
@@ -344,11 +345,11 @@ class WalkingMap:
                 continue
             if s < length and s < _START_RADIUS:
                 continue
-            return f"something stands at ({x:.2f}, {y:.2f})"
+            return f"an obstacle is at ({x:.2f}, {y:.2f})"
         return ""
 
     def nearest_obstacle(self, position: Position2) -> Position2 | None:
-        """Approximate position of the nearest static obstacle within `MAP_MARGIN` [m]; None: there is none."""
+        """Return the approximate position of the nearest static obstacle within `MAP_MARGIN` [m], or None."""
         clearance, origin = self._clearance, self._origin
         k, n = _cell_of(position, origin)
         if (
@@ -367,9 +368,9 @@ class WalkingMap:
     def _compute_costs(
         self, start: Position2, end: Position2, obstacles: Iterable[WalkingObstacle]
     ) -> tuple[Array, Position2]:
-        """Cost of walking over each cell of a grid that holds both ends of a path, and the grid's origin.
+        """Return the costs of the cells of a grid that contains both ends of a path, and the grid's origin.
 
-        Raises PersonGoalError where the grid would have more than `_MAX_CELLS` cells.
+        Raises PersonGoalError if the grid would have more than `_MAX_CELLS` cells.
         """
         rows, columns = self._clearance.shape
         low = [
@@ -382,7 +383,7 @@ class WalkingMap:
         ]
         width, height = high[0] - low[0], high[1] - low[1]
         if width * height > _MAX_CELLS:
-            raise PersonGoalError(f"({end[0]:g}, {end[1]:g}) is too far to look for a way", "unreachable")
+            raise PersonGoalError(f"({end[0]:g}, {end[1]:g}) is too far away to plan a path", "unreachable")
         clearance = np.full((height, width), math.inf)
         clearance[-low[1] : rows - low[1], -low[0] : columns - low[0]] = self._clearance
         origin = self._origin[0] + GRID_RESOLUTION * low[0], self._origin[1] + GRID_RESOLUTION * low[1]
@@ -402,14 +403,14 @@ class WalkingMap:
 
 
 def _cell_of(position: Position2, origin: Position2) -> tuple[int, int]:
-    """Row and column."""
+    """Return row and column of the cell at a position."""
     return math.floor((position[1] - origin[1]) / GRID_RESOLUTION), math.floor(
         (position[0] - origin[0]) / GRID_RESOLUTION
     )
 
 
 def _passes_near(line: Array, position: Position2, radius: float) -> bool:
-    """Whether a segment (2, 2) passes within ``radius`` of a position that is near neither of its ends."""
+    """Return whether a segment (2, 2) passes within ``radius`` of a position, nearer than its ends are."""
     displacement, center = line[1] - line[0], np.asarray(position)
     fraction = float(
         np.clip(np.dot(center - line[0], displacement) / max(float(displacement @ displacement), 1e-12), 0.0, 1.0)
