@@ -1,5 +1,7 @@
 """Walking maps: paths around obstacles of a grid, without a simulation."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 
@@ -22,8 +24,7 @@ def map_with_pillar(radius: float, size: float = 10.0) -> WalkingMap:
 
 def distances_along(path_points: np.ndarray, center: tuple[float, float]) -> np.ndarray:
     fractions = np.linspace(0.0, 1.0, 200)[:, None]
-    segments = zip(path_points, path_points[1:], strict=False)
-    samples = np.concatenate([start + fractions * (end - start) for start, end in segments])
+    samples = np.concatenate([start + fractions * (end - start) for start, end in pairwise(path_points)])
     return np.linalg.norm(samples - center, axis=1)
 
 
