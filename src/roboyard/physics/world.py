@@ -54,7 +54,7 @@ class SurfaceTables:
 
     @classmethod
     def from_compiled(cls, compiled: CompiledWorld) -> SurfaceTables:
-        """Of a compiled world in which nothing is slippery and no surface moves."""
+        """The surfaces of a compiled world, without friction patches and moving surfaces."""
         geoms = compiled.geoms
         return cls(np.ascontiguousarray(compiled.model.geom_friction, float), geoms.anisotropy, geoms.is_ground)
 
@@ -66,10 +66,15 @@ class SurfaceTables:
     def set_overrides(
         self, compiled: CompiledWorld, patches: list[FrictionPatch], surface_velocities: dict[tuple[str, str], Vec3]
     ) -> None:
-        """Take these patches, and these velocities [m/s] of the surfaces of (model, link), in the link's frame.
+        """Replace the friction patches and the surface velocities.
+
+        Args:
+            compiled: The compiled world.
+            patches: All friction patches.
+            surface_velocities: Velocity of the surface of each (model, link), in the link's frame [m/s].
 
         Raises:
-            InputError: a link is not there, or it moves itself.
+            InputError: there is no such link, or the link itself can move.
         """
         self.patches = np.array([patch.to_row() for patch in patches], float).reshape(-1, 7)
         moving = {key: velocity for key, velocity in surface_velocities.items() if any(velocity)}
@@ -97,14 +102,14 @@ _BODY = int(mujoco.mjtObj.mjOBJ_XBODY)
 
 @dataclass(frozen=True, slots=True)
 class GroundTruth:
-    """True state of a model's root link, or of the link asked for.
+    """True state of a model's root link, or of a single link.
 
     Attributes:
-        time_ns: When.
-        T_world_base: Pose of the link.
-        linear_velocity: (3,) of the link's origin, in the link's frame [m/s].
-        angular_velocity: (3,) in the link's frame [rad/s].
-        contacts: Touches of the whole model, its own ground contacts included; empty for a single link.
+        time_ns: Time of the state [ns].
+        T_world_base: Pose of the link in the world.
+        linear_velocity: (3,) velocity of the link's origin, in the link's frame [m/s].
+        angular_velocity: (3,) angular velocity in the link's frame [rad/s].
+        contacts: Contact points of the whole model, also with the ground; empty for a single link.
     """
 
     time_ns: int
@@ -121,12 +126,12 @@ class GroundTruth:
 
 @kernel(examples=lambda: [(0, 0, 0)])
 def body_velocity(model: int, data: int, body: int) -> NDArray[np.float64]:
-    """Angular and linear velocity (6,) of a body in its own frame [rad/s, m/s]; 0 of the world.
+    """Angular and linear velocity (6,) of a body in its own frame [rad/s, m/s]; zero for the world's body.
 
     Args:
-        model: Address of the engine's model.
-        data: Address of its data, velocities evaluated.
-        body: Its number.
+        model: Address of MuJoCo's model.
+        data: Address of MuJoCo's data, velocities evaluated.
+        body: Number of the body.
     """
     velocity = np.zeros(6)
     if body > 0:
@@ -500,7 +505,7 @@ class PhysicsWorld:
             self.mark_changed()
 
     def close(self) -> None:
-        """Free the engine's memory, also where others still hold this object; reading the state raises RunError."""
+        """Free MuJoCo's data and model, also while other objects refer to this world; reading it raises RunError."""
         with self.lock:
             if self._data is not None:
                 self._compiled = self._data = self._compliant_bodies = None

@@ -68,17 +68,16 @@ DEFAULT_MODEL_OPTIONS = ModelOptions()
 class Simulation:
     """A world of rigid bodies.
 
-    The state after `step` is complete: positions, velocities and contacts belong to `time_ns`; what needs
-    accelerations (inertial sensors, forces) is evaluated for that same moment when it is first read, and reading
-    changes nothing that comes after.
+    The state after `step` is complete: positions, velocities and contacts belong to `time_ns`; accelerations and forces
+    are evaluated for that same moment when they are first read, and reading changes no later step.
 
     Args:
         environment: Description of the world.
-        seed: Of all sensor noise; each sensor has its own generator, seeded by its names.
-        timestep: Physics step [s]; None takes the world's ``max_step_size`` if that is smaller than 2 ms, else 2 ms.
-        settings: How the engine is set; ``timestep`` overrides its step.
+        seed: Seed of all sensor noise; each sensor has its own generator, seeded by its names.
+        timestep: Physics step [s]; None: the world's ``max_step_size`` if that is smaller than 2 ms, else 2 ms.
+        settings: Settings of the physics engine; ``timestep`` replaces theirs.
         sensor_kinds: Sensor kinds besides the registered ones, by name.
-        renderer: Of cameras: "gl", "rays", or "auto": OpenGL where it works.
+        renderer: Backend that renders the images of cameras: "gl", "rays", or "auto": OpenGL where it works.
 
     Attributes:
         faults: Starts and ends faults.
@@ -172,7 +171,7 @@ class Simulation:
         try:
             self._install_world(world)
             self._notify_listeners()
-        except Exception:  # a gain, a sensor, a topic's name that cannot be: as if it had never been asked for
+        except Exception:  # an invalid sensor or topic name: the simulation is as before
             self._entries.remove(entry)
             del self._handles[name]
             for parts_by_model in (self._hardware, self._velocity_bases, self._sensors):
@@ -187,11 +186,15 @@ class Simulation:
     ) -> ModelHandle:
         """Register a model of the world as a robot.
 
-        ``base`` as in `add`; ``model`` is the same with other interfaces and gains.
+        Args:
+            name: Name of the model.
+            namespace: Namespace of the robot's topics and frames.
+            base: Velocities that the model's root link takes as commands; see `ModelOptions`.
+            model: The same model with other interfaces and gains; None: as it is.
 
         Raises:
-            UnknownNameError: nothing is called so.
-            DescriptionError: the engine refuses it.
+            UnknownNameError: no model has this name.
+            DescriptionError: MuJoCo rejects the model.
         """
         self._check_model_exists(name)
         index = next(i for i, entry in enumerate(self._entries) if entry.name == name)
@@ -220,13 +223,13 @@ class Simulation:
         self._notify_listeners()
 
     def on_models_changed(self, callback: Callable[[], None]) -> Callable[[], None]:
-        """Have ``callback()`` run after every `add` and `remove`; returns a function that takes it back."""
+        """Call ``callback()`` after every `add` and `remove`; return a function that ends this."""
         self._listeners.append(callback)
         return lambda: self._listeners.remove(callback)
 
     @property
     def models(self) -> dict[str, ModelHandle]:
-        """All models by name, in the order they came."""
+        """All models by name, in the order in which they were added."""
         return dict(self._handles)
 
     @property
@@ -270,12 +273,13 @@ class Simulation:
         """Set the velocity of a static link's surface, such as a conveyor belt's.
 
         Args:
-            name: The model.
-            link: Its link.
-            velocity: Of its surface, in the link's frame [m/s]; zero stops it.
+            name: Name of the model.
+            link: Name of its link.
+            velocity: Velocity of the surface, in the link's frame [m/s]; zero stops it.
 
         Raises:
-            UnknownNameError: no such model; InputError: no such link, or it moves itself.
+            UnknownNameError: no model has this name.
+            InputError: the model has no such link, or the link itself can move.
         """
         self._check_model_exists(name)
         previous_velocities = dict(self.surface_velocities)
@@ -297,7 +301,7 @@ class Simulation:
         return self._hardware[name]
 
     def velocity_base(self, name: str) -> VelocityBase | None:
-        """The body of a model that was added as a base, as control sees it; else None. Raises UnknownNameError."""
+        """The velocity base of a model that has one, as control sees it; else None. Raises UnknownNameError."""
         self._check_model_exists(name)
         return self._velocity_bases.get(name)
 
@@ -311,7 +315,7 @@ class Simulation:
         return self.world.ground_truth(name)
 
     def contact_episodes(self, name: str | None = None) -> tuple[ContactEpisode, ...]:
-        """Times in which a model (or any) touched others. Raises UnknownNameError."""
+        """Intervals in which a model (None: any model) was in contact with another. Raises UnknownNameError."""
         if name is not None:
             self._check_model_exists(name)
         return self.world.contacts.episodes(name)
