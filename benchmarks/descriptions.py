@@ -28,7 +28,7 @@ from lxml import etree
 from roboyard.description import Model, World, load_model, load_world
 from roboyard.description.resources import Resources
 from roboyard.errors import DescriptionError, RoboyardError, RunError
-from roboyard.physics.mujoco_memory import silence_mujoco
+from roboyard.physics.mujoco_memory import configure_mujoco_logging
 from roboyard.simulation import Simulation
 from roboyard.simulation.stability_check import check_stability
 
@@ -282,7 +282,7 @@ def percent(part: int, whole: int) -> float:
 # -- physics takes them ------------------------------------------------------------------------------------------------
 def assembling(nightly: bool, folder: Path | None = None) -> dict[str, Any]:
     """Physics takes what was read, with the mass that the file says."""
-    silence_mujoco()
+    configure_mujoco_logging()
     taken = lost = total = 0
     details = []
     for one in survey(home(folder)):
@@ -487,7 +487,7 @@ def robots(folder: Path) -> Iterator[tuple[str, Model]]:
 
 def standing(nightly: bool, folder: Path | None = None) -> dict[str, Any]:
     """Robots put on level ground with their joints held, locked or by servos, rest there after a second."""
-    silence_mujoco()
+    configure_mujoco_logging()
     rest = balanced = steady = able = 0
     deepest = fastest = 0.0
     details = []
@@ -549,7 +549,7 @@ def standing(nightly: bool, folder: Path | None = None) -> dict[str, Any]:
 # -- plain MuJoCo ------------------------------------------------------------------------------------------------------
 def beside(nightly: bool, folder: Path | None = None) -> dict[str, Any]:
     """The same URDFs given to plain MuJoCo, their mesh paths resolved."""
-    silence_mujoco()
+    configure_mujoco_logging()
     root = home(folder)
     counts: Counter[str] = Counter()
     for one in survey(root):

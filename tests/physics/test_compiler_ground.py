@@ -63,10 +63,10 @@ def test_contact_with_a_box_named_ground_is_a_contact_episode() -> None:
 
 
 def test_table_top_and_upper_storey_are_not_ground() -> None:
-    board = static_box("board", (1.2, 0.8, 0.03), make_pose(1.0, z=0.7))
+    table_top = static_box("board", (1.2, 0.8, 0.03), make_pose(1.0, z=0.7))
     leg = static_box("leg", (0.05, 0.05, 0.685), make_pose(1.0, z=0.3425))
-    assert ground_models(make_world(SLAB, board, leg)) == {"plate"}
-    assert ground_models(make_world(ground_plane(), board, leg)) == {"ground_plane"}
+    assert ground_models(make_world(SLAB, table_top, leg)) == {"plate"}
+    assert ground_models(make_world(ground_plane(), table_top, leg)) == {"ground_plane"}
 
 
 def test_thin_sheet_on_the_ground_is_ground_and_a_pallet_is_not() -> None:
@@ -122,9 +122,9 @@ def test_height_field_is_ground_and_a_box_in_its_valley_is_not() -> None:
     assert ground_models(make_world(terrain, step)) == {"hills"}
 
 
-@pytest.mark.parametrize("lowest", [0.0, -0.2])
-def test_terrain_of_a_scenario_is_ground(lowest: float) -> None:
-    heights = np.array([[0.0, 0.1, 0.3], [lowest, 0.0, 0.2]])
+@pytest.mark.parametrize("min_height", [0.0, -0.2])
+def test_terrain_of_a_scenario_is_ground(min_height: float) -> None:
+    heights = np.array([[0.0, 0.1, 0.3], [min_height, 0.0, 0.2]])
     terrain = Terrain(heights, 0.5, (1.0, -0.5))
     world = world_with_terrain(make_world(ground_plane()), terrain)
     assert ground_models(world) == {"ground_plane", "ground_terrain"}

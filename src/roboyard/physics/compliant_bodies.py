@@ -23,9 +23,9 @@ class CompliantBodyTable:
     Attributes:
         parts: (n, 32) see `roboyard.physics.kernels.compliant_bodies`; n is zero in a world without people.
         part_of: (geoms,) row of the part that each geom belongs to, -1 for none.
-        body_of: (geoms,) the engine's body of each geom.
-        positions: (n, 3) where the parts are in the world [m], a view of the engine's data.
-        orientations: (n, 4) how they are turned, likewise.
+        body_of: (geoms,) MuJoCo's body of each geom.
+        positions: (n, 3) positions of the parts in the world [m], a view of MuJoCo's data.
+        orientations: (n, 4) their orientations, likewise.
         rows: By model, row of each of its links.
         arrays: The arrays as the physics step takes them.
     """
@@ -95,12 +95,14 @@ class CompliantBodyTable:
 
         Args:
             name: The model, added with ``compliant_parts``.
-            positions: (links, 3) where they are to be, in the world [m].
-            orientations: (links, 4) how they are to be turned.
-            duration: When they are to be there [s]; they then stay, until they are led on.
+            positions: (links, 3) target positions in the world [m].
+            orientations: (links, 4) target orientations.
+            duration: Time until they are there [s]; then they stay there.
 
         Raises:
-            UnknownNameError: no such model is led; InputError, ConfigError: the arrays or the time cannot be.
+            UnknownNameError: no such model has compliant bodies.
+            InputError: the arrays have other shapes, or are not finite.
+            ConfigError: the duration is not positive.
         """
         rows = self._rows_of(name)
         if duration <= 0.0:
@@ -138,7 +140,7 @@ class CompliantBodyTable:
         return self.rows[name]
 
     def save_state(self) -> dict[str, Any]:
-        """Everything that decides what comes next."""
+        """Return the state from which `load_state` continues."""
         return {
             "parts": self.parts.tolist(),
             "positions": self.positions.tolist(),
@@ -146,6 +148,6 @@ class CompliantBodyTable:
         }
 
     def load_state(self, saved: dict[str, Any]) -> None:
-        """Continue from `save`. Raises ValueError where the models are others."""
+        """Continue from a state of `save_state`. Raises ValueError where the models are others."""
         for table, key in ((self.parts, "parts"), (self.positions, "positions"), (self.orientations, "orientations")):
             table[:] = np.array(saved[key], float).reshape(table.shape)

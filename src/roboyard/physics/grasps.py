@@ -14,20 +14,20 @@ from roboyard.physics.kernels import grasps as grasp_kernels
 from roboyard.physics.world import PhysicsWorld
 
 DEFAULT_GRIP_FORCE = 60.0
-"""Of a hand that holds an object between fingers and thumb [N]: a third of what people can (Mathiowetz et al., Grip and
-Pinch Strength: Normative Data for Adults, 1985, find 100 to 110 N with the palm and more than 300 N with the fist)."""
+"""Force of a hand that grips an object between fingers and thumb [N]: below the 100 to 110 N that adults reach with the
+palm (more than 300 N with the fist; Mathiowetz et al., Grip and Pinch Strength: Normative Data for Adults, 1985)."""
 
 
 @dataclass(frozen=True, slots=True)
 class GraspConstraint:
-    """An object in a hand.
+    """An object that a body part grips.
 
     Attributes:
-        model: Who holds it.
-        link: With which part.
-        object_name: What.
-        point: Of the part that holds, in its frame [m].
-        max_force: The hold gives in to more [N].
+        model: Name of the model that grips, such as a person.
+        link: Link of the model that grips, such as a hand.
+        object_name: Name of the model that is gripped.
+        point: Grasp point in the frame of the link [m].
+        max_force: Maximum force of the grasp [N]; under a larger load the object lags behind its target.
     """
 
     model: str
@@ -53,8 +53,8 @@ class GraspConstraints:
         self._grasps: list[GraspConstraint] = []
 
     def grasped_objects(self, model: str) -> dict[str, str]:
-        """Objects that a person holds, by body part."""
-        if not self._grasps:  # every person asks at every step
+        """Return the objects that a model grips, by link."""
+        if not self._grasps:  # every person reads this in every step
             return {}
         return {
             grasp.link: grasp.object_name
@@ -63,7 +63,7 @@ class GraspConstraints:
         }
 
     def reserved_objects(self, model: str) -> dict[str, str]:
-        """Objects that a person's body parts have reserved, held or not."""
+        """Return the objects that the links of a model have reserved, whether gripped or not."""
         return {grasp.link: grasp.object_name for grasp in self._grasps if grasp.model == model}
 
     def reserve(self, grasp: GraspConstraint) -> None:
@@ -77,9 +77,13 @@ class GraspConstraints:
         """
         for other in self._grasps:
             if (other.model, other.link) == (grasp.model, grasp.link) and other.object_name != grasp.object_name:
-                raise InputError(f"{grasp.link} of {grasp.model} is at {other.object_name}", valid="one thing a hand")
+                raise InputError(
+                    f"{grasp.link} of {grasp.model} has reserved {other.object_name}", valid="one object for each link"
+                )
             if other.object_name == grasp.object_name and (other.model, other.link) != (grasp.model, grasp.link):
-                raise InputError(f"{other.model} has {grasp.object_name} in hand", valid="something that is free")
+                raise InputError(
+                    f"{grasp.object_name} is reserved by {other.link} of {other.model}", valid="an object that is free"
+                )
         if grasp not in self._grasps:
             row = self._make_row(grasp)
             self._grasps.append(grasp)
@@ -128,7 +132,11 @@ class GraspConstraints:
         del self._grasps[index]
 
     def force(self, model: str, link: str) -> Array:
-        """(3,) force on the object, without its weight [N]. Raises UnknownNameError."""
+        """Return the force (3,) of the grasp on the object, in the world, without the object's weight [N].
+
+        Raises:
+            UnknownNameError: the link has not reserved an object.
+        """
         return self.table[self._index_of(model, link), grasp_kernels.FORCE : grasp_kernels.FORCE + 3].copy()
 
     def bind(self, world: PhysicsWorld) -> None:
@@ -152,14 +160,18 @@ class GraspConstraints:
             if (grasp.model, grasp.link) == (model, link):
                 return index
         descriptions = ", ".join(f"{grasp.link} of {grasp.model}" for grasp in self._grasps)
-        raise UnknownNameError(f"{link} of {model} holds nothing", valid=descriptions or "nobody does")
+        raise UnknownNameError(
+            f"link {link!r} of model {model!r} has not reserved an object",
+            valid=f"links with objects: {descriptions or 'none'}",
+        )
 
     def _make_row(self, grasp: GraspConstraint) -> Array:
         world = self._world
         part_rows = world.compliant_bodies.rows.get(grasp.model, {})
         if grasp.link not in part_rows:
             raise UnknownNameError(
-                f"no led part {grasp.link!r} of {grasp.model!r}", valid=", ".join(part_rows) or "none is led"
+                f"model {grasp.model!r} has no compliant link {grasp.link!r}",
+                valid=f"compliant links: {', '.join(part_rows) or 'none'}",
             )
         qpos_address, dof_address = world.free_joint(grasp.object_name)
         addresses = world.addresses(grasp.object_name)
@@ -197,7 +209,7 @@ class GraspConstraints:
 
     # -- state ---------------------------------------------------------------------------------------------------------
     def save_state(self) -> dict[str, Any]:
-        """Everything that decides what comes next."""
+        """Return the state from which `load_state` continues."""
         return {
             "grasps": [
                 [grasp.model, grasp.link, grasp.object_name, list(grasp.point), grasp.max_force]
@@ -207,7 +219,7 @@ class GraspConstraints:
         }
 
     def load_state(self, saved: dict[str, Any]) -> None:
-        """Continue from `save`."""
+        """Continue from a state of `save_state`."""
         self._grasps = [
             GraspConstraint(model, link, object_name, (x, y, z), max_force)
             for model, link, object_name, (x, y, z), max_force in saved["grasps"]

@@ -41,22 +41,17 @@ _SCALAR_TYPES: dict[str, Any] = {
 
 
 class MujocoLayout(NamedTuple):
-    """Byte offsets.
+    """Byte offsets of the fields of MuJoCo's structs that kernels read and write.
 
-    In the engine's data: number of contacts, pointer to them, arena size and its most used part, and the first of three
-    divergence counters.  Then a contact's size, its two geoms, its first solver row, its dimension, its friction
-    coefficients and the regularised one.  In the engine's model the choice of solver and the bound of its iterations.
-    Last what Newton's method reads: in the data the number of constraint rows and pointers to their reference
-    accelerations, Jacobian, stiffness, dry friction, kinds and owners; pointers to the unconstrained accelerations, to
-    the solver's starting point, and to the inertia; whether soft bodies change it; in the model its size, its sparsity,
-    and its mean.  For surfaces that move or are slippery, a contact's position and frame, and in the data a pointer to
-    the rows' stiffness and damping; for surfaces with a grain a pointer to the
-    bodies' orientations; and where solutions go: accelerations, the rows' forces, those of the joints.
+    Fields of ``mjData``: ``ncon`` to ``divergence_warnings`` (the first of three counters), ``n_rows`` to ``inertia``,
+    ``n_effective_inertia``, ``row_gains`` (stiffness, damping, impedance and its derivative of each constraint row) to
+    ``constraint_forces``, ``velocities`` to ``subtree_com``, ``regularization``.
 
-    For bodies that meet in the model pointers to the geoms' bodies, to what bodies are welded to, hang on and belong
-    to, to their degrees of freedom and the first of them; in the data to speeds, to how the joints' axes turn, to the
-    bodies' motions and to the centres of mass that these are about; the step; in the data a pointer to the rows'
-    softness, in a contact its stiffness or time constant, and how far the two are apart.
+    Fields of ``mjContact``: ``geom1`` to ``mu`` (``first_row`` is its first constraint row, ``mu`` the coefficient of
+    the regularized cone), ``position``, ``frame``, ``solref``, ``distance``.  ``contact_size`` is the struct's size.
+
+    Fields of ``mjModel``: ``solver``, ``iterations``, ``n_dofs`` to ``mean_inertia`` (the sparsity pattern of the
+    inertia matrix, and its mean), ``body_of_geom`` to ``body_first_dof``, ``timestep``.
     """
 
     ncon: int
@@ -177,10 +172,11 @@ def mujoco_library() -> str:
 
 
 @lru_cache(maxsize=1)
-def silence_mujoco() -> None:
-    """Configure MuJoCo not to write its warnings to MUJOCO_LOG.TXT in whatever folder this is, and not to time itself
-    at
-    every step (4 % of a rover's)."""
+def configure_mujoco_logging() -> None:
+    """Configure MuJoCo not to write a log file into the working folder, and not to measure the time of its functions.
+
+    The time measurements take 4 % of a rover's step.
+    """
     config = _mujoco_struct("mjLogConfig")()
     config.logto_console, config.logto_file = 1, 0
     set_config = ctypes.CDLL(mujoco_library()).mju_setLogConfig
@@ -196,7 +192,7 @@ def mujoco_layout() -> MujocoLayout:
     Raises:
         RunError: the engine's own description does not fit what it does, or this version of it has other fields.
     """
-    silence_mujoco()
+    configure_mujoco_logging()
     try:
         offsets = _offsets()
     except (AttributeError, KeyError) as error:

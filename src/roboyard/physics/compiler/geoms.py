@@ -438,10 +438,9 @@ _NO_SIZE = (0.0, 0.0, 0.0)
 
 @dataclass(frozen=True, slots=True)
 class GeomShape:
-    """One engine geom: type, ``size`` (half lengths, radii [m]), the asset it needs, where it sits, how it looks.
+    """One MuJoCo geom: type, ``size`` (half lengths, radii [m]), asset, pose and appearance.
 
-    ``is_collidable`` and ``is_ray_visible`` tell apart the pieces of a mesh, for contacts, and the mesh itself, for
-    rays.
+    The convex pieces of a mesh are ``is_collidable`` only, the mesh itself is ``is_ray_visible`` only.
     """
 
     type: int
@@ -465,7 +464,7 @@ def make_geom_shapes(
     location: str,
     consequence: str = BOX_REPLACES_IT,
 ) -> list[GeomShape]:
-    """The engine shapes that stand for ``geometry``.
+    """Make the MuJoCo geoms that represent a geometry.
 
     Args:
         geometry: What the description says.

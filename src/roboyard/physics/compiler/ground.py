@@ -69,7 +69,7 @@ def find_ground_geoms(
     shape_is_ground = is_ground[bodies]
     candidates = np.flatnonzero(shapes.is_flat & ~shape_is_ground)
     for shape in candidates[np.argsort(shapes.bottom[candidates], kind="stable")].tolist():
-        is_beneath = shapes.overlap(shape) & (shapes.is_height_field | (shapes.middle < shapes.bottom[shape]))
+        is_beneath = shapes.overlap(shape) & (shapes.is_height_field | (shapes.center_height < shapes.bottom[shape]))
         plane_height = planes.height_below(shapes.center[shape], shapes.top[shape])
         if plane_height is None and not is_beneath.any():
             shape_is_ground[shape] = True
@@ -104,8 +104,8 @@ class _StaticShapes:
         self.is_flat = (sizes[:, 0] <= MAX_SLAB_ASPECT * self.width) & (cosine >= _MIN_SLAB_COSINE)
         self.is_height_field = model.geom_type[geoms] == mujoco.mjtGeom.mjGEOM_HFIELD
         self.is_level = (cosine >= _MIN_LEVEL_COSINE) & ~self.is_height_field
-        self.middle = self.center[:, 2]
-        self.bottom, self.top = self.middle - self._extent[:, 2], self.middle + self._extent[:, 2]
+        self.center_height = self.center[:, 2]
+        self.bottom, self.top = self.center_height - self._extent[:, 2], self.center_height + self._extent[:, 2]
 
     def overlap(self, shape: int) -> NDArray[np.bool_]:
         """Return which shapes overlap a shape when seen from above."""

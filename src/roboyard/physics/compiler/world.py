@@ -52,7 +52,7 @@ from roboyard.physics.compiler.loop_joints import (
     find_rigid_group,
     find_root_link,
 )
-from roboyard.physics.mujoco_memory import silence_mujoco
+from roboyard.physics.mujoco_memory import configure_mujoco_logging
 from roboyard.physics.settings import PhysicsSettings
 
 
@@ -88,7 +88,7 @@ def compile_world(
     Raises:
         DescriptionError: two models share a name, or the engine refuses the result.
     """
-    silence_mujoco()
+    configure_mujoco_logging()
     spec = mujoco.MjSpec()
     settings.apply(spec, world.gravity)
     if with_visuals:
