@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -33,12 +34,13 @@ TABLE = 0.75
 class PersonAtTable(BusHarness):
     """A run with Anna at a table with a part on it; the test sends goals to her."""
 
-    def __init__(self) -> None:
+    def __init__(self, part_gravity: bool = True) -> None:
         self.run = Run("empty", seed=1, record=False)
         for name, x in (("table", 0.55), ("other", -0.55)):
             top = Link("top", SE3.identity(), collisions=(Collision("top", Box((0.5, 1.2, TABLE)), SE3.identity()),))
             self.run.add_object(Model(name, (top,), static=True), name, (x, 0.0, TABLE / 2.0, 0.0, 0.0, 0.0))
         part = load_model(OBJECTS.resolve("workpiece", None))
+        part = replace(part, links=tuple(replace(link, gravity=part_gravity) for link in part.links))
         self.run.add_object(part, "part", (0.45, 0.1, TABLE + 0.0201, 0.0, 0.0, 0.4))
         self.run.add_person("anna", pose=(0.0, 0.0, 0.0), height=1.7)
         super().__init__(bus=self.run.bus)
@@ -188,6 +190,16 @@ def test_hand_carries_the_weight_of_the_object_in_the_gravity_of_the_world(perso
         person.simulation.step(500)
         assert person.part.z == pytest.approx(height, abs=1e-5)
         assert np.linalg.norm(person.simulation.grasps.force("anna", "right_hand")) < 1e-2
+
+
+def test_object_without_gravity_has_no_weight_in_the_hand() -> None:
+    person = PersonAtTable(part_gravity=False)
+    try:
+        person.grasp_part()
+        person.simulation.step(500)
+        assert np.linalg.norm(person.simulation.grasps.force("anna", "right_hand")) < 1e-2
+    finally:
+        person.run.close()
 
 
 def test_saved_grasp_continues_bit_for_bit(person: PersonAtTable) -> None:

@@ -189,6 +189,11 @@ class GraspConstraints:
         )
         row[grasp_kernels.GRASP_POINT : grasp_kernels.GRASP_POINT + 3] = grasp.point
         row[grasp_kernels.MASS] = model.body_subtreemass[body]
+        row[grasp_kernels.WEIGHT_MASS] = row[grasp_kernels.MASS] - sum(
+            model.body_mass[other] * model.body_gravcomp[other]
+            for other in range(model.nbody)
+            if model.body_gravcomp[other] and model.body_rootid[other] == body
+        )
         matrix = np.zeros(9)
         mujoco.mju_quat2Mat(matrix, model.body_iquat[body])
         axes = matrix.reshape(3, 3)

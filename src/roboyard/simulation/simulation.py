@@ -40,7 +40,7 @@ S = TypeVar("S", bound=SimulatedSensor[Any])
 
 MAX_COORDINATE = 1e6
 """Farther from the origin no model is put [m]: what the engine reckons with in the square loses its digits there."""
-STATE_VERSION = 6
+STATE_VERSION = 7
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,8 @@ from roboyard.physics.mujoco_memory import StateViews, example_state
 # row of its model and the one after its last; body of the object, and the addresses of its position and velocity; the
 # grasp point in the frame of the part; the offset from there to the origin of the object, in the world; the target
 # orientation of the object; its mass, moments of inertia and center of mass in its frame; maximum force [N], 0 while
-# the object is only reserved; the target before this step; the force without the object's weight in the last step [N].
+# the object is only reserved; the target before this step; the force without the object's weight in the last step [N];
+# the mass that gravity acts on [kg]: links without gravity have none.
 PART_ROW, FIRST_PART, END_PART, BODY, QPOS_ADDRESS, DOF_ADDRESS = range(6)
 GRASP_POINT, OFFSET, TARGET_ORIENTATION, MASS, INERTIA, COM, MAX_FORCE, PREVIOUS_TARGET, FORCE = (
     6,
@@ -30,7 +31,8 @@ GRASP_POINT, OFFSET, TARGET_ORIENTATION, MASS, INERTIA, COM, MAX_FORCE, PREVIOUS
     24,
     27,
 )
-GRASP_COLUMNS = 30
+WEIGHT_MASS = 30
+GRASP_COLUMNS = 31
 NO_GRASPS = np.zeros((0, GRASP_COLUMNS))
 
 GRASP_FREQUENCY = 60.0
@@ -121,7 +123,7 @@ def apply_grasp_forces(
         _rotate(q, body_torque, torque)
         _rotate(q, grasp[COM : COM + 3], com_offset)
         for i in range(3):
-            applied[body, i] = grasp[FORCE + i] - grasp[MASS] * state.gravity[i]
+            applied[body, i] = grasp[FORCE + i] - grasp[WEIGHT_MASS] * state.gravity[i]
         fx, fy, fz = grasp[FORCE], grasp[FORCE + 1], grasp[FORCE + 2]
         applied[body, 3] = torque[0] - (com_offset[1] * fz - com_offset[2] * fy)
         applied[body, 4] = torque[1] - (com_offset[2] * fx - com_offset[0] * fz)
