@@ -25,13 +25,13 @@ MIN_FRICTION = 1e-5
 
 @dataclass(frozen=True, slots=True)
 class CompliantPart:
-    """How a part of a body that is led gives way.
+    """Compliance of a kinematic body part.
 
     Attributes:
-        mass: That an impact on it meets [kg].
-        stiffness_front: Stiffness where its link's x leads out [N/m].
-        stiffness_rear: Stiffness elsewhere [N/m].
-        return_frequency: Natural frequency of the damped spring that brings it back [rad/s].
+        mass: Effective mass of the part in an impact [kg].
+        stiffness_front: Contact stiffness of the side towards the x axis of its link [N/m].
+        stiffness_rear: Contact stiffness of the other side [N/m].
+        return_frequency: Natural frequency of the damped spring that returns the part [rad/s].
     """
 
     mass: float
@@ -42,17 +42,16 @@ class CompliantPart:
 
 @dataclass(frozen=True, slots=True)
 class ModelEntry:
-    """A model to be put into the world.
+    """A model to add to the world.
 
     Attributes:
-        name: Unique in the world.
-        model: Its description.
-        T_world_model: Where its model frame starts.
-        base: What of its body's velocity can be commanded; None: nothing.
-        off_ground_links: Links that are not meant to touch the ground, as an arm's; others may stand on it.
-        compliant_parts: By link of a model without joints whose links are led, each for itself, and give way; None:
-            it moves by
-            itself.
+        name: Name, unique in the world.
+        model: Description of the model.
+        T_world_model: Initial pose of the model frame.
+        base: Components of the base velocity that can be commanded; None: none.
+        off_ground_links: Links that must not touch the ground, such as an arm's; others may stand on it.
+        compliant_parts: Compliance by link, for a model without joints whose links are kinematic bodies; None: its
+            links move by the laws of mechanics.
     """
 
     name: str
@@ -137,7 +136,15 @@ class GeomTables:
 
 @dataclass(frozen=True, slots=True)
 class CompiledWorld:
-    """A compiled world.  ``warnings`` say what the engine could not represent."""
+    """A compiled world.
+
+    Attributes:
+        spec: MuJoCo's specification.
+        model: MuJoCo's model.
+        addresses: Addresses of each model in MuJoCo's arrays, by name.
+        geoms: Tables of the geoms.
+        warnings: What MuJoCo cannot represent, and what replaces it.
+    """
 
     spec: mujoco.MjSpec
     model: mujoco.MjModel
@@ -156,7 +163,7 @@ class FrictionPatch:
         yaw: Direction of the length [rad].
         length: Extent along that direction [m].
         width: Extent across that direction [m].
-        friction: Friction coefficient of the ground in the rectangle; the smaller one of two surfaces in contact holds.
+        friction: Friction coefficient of the ground in the rectangle; the smaller one of two surfaces applies.
     """
 
     x: float
@@ -205,5 +212,5 @@ COLLISION_BITS: Final = 1
 
 
 def scoped_name(*parts: str) -> str:
-    """``model::link::collision``."""
+    """Return a scoped name, such as ``model::link::collision``."""
     return SCOPE_SEPARATOR.join(parts)

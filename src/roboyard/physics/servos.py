@@ -1,9 +1,8 @@
 """Joint servos: gains, command ranges, carried loads, and the state of all servos of a compiled world.
 
-MuJoCo computes ``force = kp (u_pos - q) + kd (u_vel - v) + u_ff`` at each step, implicit in velocity and therefore
-stable at any gain.
-The mode of a servo is a matter of its gains; the integral part comes in through ``u_ff`` (see
-`roboyard.physics.kernels.servos`).
+MuJoCo computes ``force = kp (u_pos - q) + kd (u_vel - v) + u_ff`` in each step, implicit in velocity and therefore
+stable at any gain.  The gains select the mode of a servo; `roboyard.physics.kernels.servos` adds the integral part
+through ``u_ff``.
 """
 
 from __future__ import annotations
@@ -36,7 +35,12 @@ from roboyard.physics.kernels import servos as servo_kernels
 
 
 class CarriedLoad(NamedTuple):
-    """What of a free robot lies on the near side of a joint: mass [kg], inertia about its axis [kg m²] or mass [kg]."""
+    """The rest of a free robot, which a joint moves while its far end is on the ground.
+
+    Attributes:
+        mass: Mass of the rest [kg].
+        inertia: Inertia of the rest about the joint's axis [kg m²]; of prismatic joints its mass [kg].
+    """
 
     mass: float
     inertia: float
@@ -44,14 +48,14 @@ class CarriedLoad(NamedTuple):
 
 _N_CONFIGURATIONS = 32
 NO_CARRIED_LOAD = CarriedLoad(0.0, 0.0)
-"""Of a joint whose near side stands fast, and whose far side is rigid: it never carries what it hangs on."""
+"""Load of a joint that never carries the rest of its robot."""
 
 
 def carried_loads(model: mujoco.MjModel) -> list[CarriedLoad]:
-    """For each degree of freedom the rest of its robot, every joint at zero.
+    """Compute the load of each degree of freedom, all joints at zero: the rest of its robot.
 
-    Of a robot that stands fast, what hangs on the joint, stretched out as far as it could be at all: an upright arm's
-    first joint carries little about its axis, and many times that once the arm reaches out.
+    On a fixed base the load is what hangs on the joint, stretched out as far as possible: the first joint of an upright
+    arm moves little inertia about its axis, and many times that once the arm reaches out.
     """
     data = mujoco.MjData(model)
     mujoco.mj_kinematics(model, data)
@@ -75,9 +79,9 @@ def carried_loads(model: mujoco.MjModel) -> list[CarriedLoad]:
 
 
 def min_joint_inertias(model: mujoco.MjModel) -> NDArray[np.float64]:
-    """(v,) least inertia about each degree of freedom among some postures [kg m² or kg].
+    """Compute (nv,) the smallest inertia about each degree of freedom among some configurations [kg m² or kg].
 
-    A folded arm's first joint carries a small part of what it carries when the arm reaches out.
+    The first joint of a folded arm moves a small part of what it moves when the arm reaches out.
     """
     data, rng, inertias = mujoco.MjData(model), np.random.default_rng(0), np.array(model.dof_M0)
     diagonal = model.M_rowadr + model.M_rownnz - 1
@@ -94,7 +98,7 @@ def min_joint_inertias(model: mujoco.MjModel) -> NDArray[np.float64]:
 
 
 def _stretched_inertia(model: mujoco.MjModel, root: int) -> float:
-    """No inertia of a body with all that hangs on it, about any axis through its joint, is larger [kg m²]."""
+    """Bound the inertia of a body with all its descendants about any axis through its joint from above [kg m²]."""
     distances = {root: 0.0}
     inertia = 0.0
     for body in range(root, model.nbody):  # numbered depth first: parents come before their children
@@ -109,7 +113,7 @@ def _stretched_inertia(model: mujoco.MjModel, root: int) -> float:
 
 
 def _spatial_momentum(inertia: NDArray[np.float64], velocity: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Spatial momentum of a body with the engine's ten inertia numbers at a spatial velocity (angular, linear)."""
+    """Compute a body's spatial momentum from MuJoCo's ten inertia numbers and its velocity (angular, linear)."""
     xx, yy, zz, xy, xz, yz = inertia[:6]
     mass_moment, mass = inertia[6:9], inertia[9]
     rotational_inertia = inertia_matrix((xx, yy, zz, xy, xz, yz))
@@ -118,17 +122,17 @@ def _spatial_momentum(inertia: NDArray[np.float64], velocity: NDArray[np.float64
 
 
 MAX_POSITION_ERROR, MAX_POSITION_ERROR_PRISMATIC = 0.02, 0.005
-"""Error at which a servo made for its robot's weight gives all its effort, or holds all that weight [rad, m]."""
+"""Position error at which a servo that carries its robot reaches its effort limit, or that of the weight [rad, m]."""
 POSITION_INTEGRAL_TIME, VELOCITY_INTEGRAL_TIME = 0.5, 0.05
 """Integral times of the default servos [s]."""
 FORCE_LIMITED_STEP_PHASE, FORCE_LIMITED_BANDWIDTH, FORCE_LIMITED_INTEGRAL_PHASE = 0.4, 200.0, 8.0
-"""Natural frequency of servos that press, times the physics step, at most, so that the engine's own damping does for
-it; its bound [rad/s]; and their integral time, times that frequency: the effort is there within half a second."""
+"""Of force-limited servos: the maximum natural frequency times the physics step, so that MuJoCo's damping suffices; the
+maximum natural frequency [rad/s]; the integral time times that frequency: the effort is there within half a second."""
 
 
 @dataclass(frozen=True, slots=True)
 class ServoGains:
-    """Of one mode of one joint.
+    """Gains of one mode of one joint.
 
     Attributes:
         p: Position: N m/rad; velocity: N m s/rad (N/m, N s/m for slides).
@@ -149,12 +153,12 @@ class ServoGains:
 
 
 def no_load_speed(interface: JointInterface | None, max_effort: float, model: str) -> float:
-    """Speed at which the joint's motor has no effort left [rad/s or m/s], its ``no_load_speed``; 0: it always has all.
+    """Return the speed at which the motor of a joint has no effort left [rad/s or m/s]; 0: it always has all.
 
     Args:
-        interface: What the description's ``ros2_control`` says of the joint.
-        max_effort: Its limit, which the motor has when stalled [N m or N].
-        model: Its name, for errors.
+        interface: The joint's interface of the description, with its parameter ``no_load_speed``.
+        max_effort: Effort limit of the joint, which the motor has at standstill [N m or N].
+        model: Name of the model, for errors.
 
     Raises:
         DescriptionError: it is no number above zero, or the joint's effort has no limit.
@@ -185,13 +189,14 @@ def default_gains(
     carried_load: CarriedLoad = NO_CARRIED_LOAD,
     max_position_error: float = MAX_POSITION_ERROR,
 ) -> ServoGains:
-    """Gains that suit a joint.
+    """Compute gains from the inertia and the load of a joint.
 
-    A leg weighs little beside what it carries: on the ground its knee turns the robot, not the shank.  So a free
-    robot's servos are made for the larger of both inertias, but no stiffer than that their effort, or the weight at the
-    lever of the mass they carry, is reached at an error of ``max_position_error``.  The integral stays slow against
-    the time in which the damping brings that mass to rest (Routh's criterion of the loop with a factor of two to
-    spare).  Stiffness belongs to the robot, which was built for the earth: it comes of `GRAVITY` in every world.
+    A leg weighs little beside what it carries: on the ground its knee turns the robot, not the shank.  The gains of a
+    free robot's servos are therefore computed from the larger of both inertias, but no stiffer than that their effort,
+    or the weight at the lever of the mass they carry, is reached at an error of ``max_position_error``.  The integral
+    is slow compared with the time in which the damping brings that mass to rest (Routh's criterion of the loop, with a
+    factor of two to spare).  Stiffness is a property of the robot, which was built for the earth: it is computed with
+    `GRAVITY` in every world.
 
     Args:
         mode: Of the command.
@@ -220,7 +225,7 @@ def default_gains(
 def force_limited_gains(
     inertia: float, max_effort: float, weight: float, timestep: float, max_speed: float
 ) -> ServoGains:
-    """Gains of a position servo that presses on what it meets, as a gripper's does.
+    """Compute the gains of a position servo with a limited force, such as a gripper's.
 
     Args:
         inertia: The joint's own inertia at rest [kg m² or kg].
@@ -240,12 +245,12 @@ def force_limited_gains(
 def apply_parameter_overrides(
     gains: ServoGains, mode: CommandMode, interface: JointInterface | None, model: str, *, force_limited: bool = False
 ) -> ServoGains:
-    """``gains`` with what the joint's ``ros2_control`` parameters say.
+    """Return ``gains`` with the values that the joint's ``ros2_control`` parameters set.
 
-    The names are gazebo_ros2_control's: ``pos_kp, pos_ki, pos_kd, pos_max_integral_error`` and ``vel_…``; and ours,
-    ``pos_ramp`` and ``vel_ramp`` [rad/s, rad/s²], ``pos_cycle`` [s], and ``pos_bandwidth`` [rad/s], which makes a
-    position servo as many times faster than the default as it is more than `POSITION_BANDWIDTH`.  The last two are not
-    of servos that are ``force_limited``.
+    The names are those of gazebo_ros2_control: ``pos_kp, pos_ki, pos_kd, pos_max_integral_error`` and ``vel_…``; and
+    of this package: ``pos_ramp`` and ``vel_ramp`` [rad/s, rad/s²], ``pos_cycle`` [s], and ``pos_bandwidth`` [rad/s],
+    which makes a position servo faster than the default by its ratio to `POSITION_BANDWIDTH`.  The last two do not
+    apply to servos that are ``force_limited``.
 
     Raises:
         DescriptionError: a value is no number, or negative.
@@ -282,7 +287,7 @@ def apply_parameter_overrides(
 
 
 _MAX_STEP_DAMPING = 2.0
-"""Damping that takes so many times its speed from a joint in a step throws it to and fro."""
+"""Maximum ``step * damping / inertia`` of a joint; with more it oscillates from step to step."""
 _MODE_CODES: dict[CommandMode, int] = {
     "position": servo_kernels.POSITION,
     "velocity": servo_kernels.VELOCITY,
@@ -292,11 +297,17 @@ _MODE_CODES: dict[CommandMode, int] = {
 
 @dataclass(slots=True)
 class JointServo:
-    """One commandable joint: its place, its modes with their gains and ranges, and its row in the tables.
+    """One commandable joint.
 
-    ``force_limited_gains`` are the gains of position commands that say how hard to press, ``no_load_speed`` the speed
-    at which its
-    motor has no effort left (0: it always has all), ``min_inertia`` the least inertia that it ever moves [kg m² or kg].
+    Attributes:
+        model: Name of its model.
+        address: Its addresses in MuJoCo's arrays.
+        gains: Gains of each mode.
+        ranges: Minimum and maximum set-point of each mode.
+        row: Its row in the tables.
+        force_limited_gains: Gains of position commands with a limited effort.
+        no_load_speed: Speed at which its motor has no effort left [rad/s or m/s]; 0: it always has all.
+        min_inertia: Smallest inertia that it moves in any configuration [kg m² or kg].
     """
 
     model: str
@@ -309,9 +320,10 @@ class JointServo:
     min_inertia: float
 
     def needs_explicit_damping(self, gains: ServoGains, model: Any) -> bool:
-        """Whether the engine would reckon wrongly with its damping, see `update_servos`.
+        """Return whether MuJoCo's implicit damping is wrong for this joint, see `update_servos`.
 
-        It moves little with what joints at zero carry; or, once its effort is cut off, with what they carry at least.
+        It is where the damping of a step exceeds the inertia at zero positions, or, once the effort is limited, a
+        multiple of the smallest inertia.
         """
         step_damping = gains.d * float(model.opt.timestep)
         return (
@@ -321,7 +333,7 @@ class JointServo:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ServoGroup:
-    """Servos that are commanded together: their mode's code, their (n) rows, least and greatest set-points."""
+    """Servos that are commanded together: code of their mode, their (n) rows, minimum and maximum set-points."""
 
     mode: int
     rows: NDArray[np.int64]
@@ -331,10 +343,13 @@ class ServoGroup:
 
 @dataclass(slots=True)
 class ServoBank:
-    """All servos of an assembly.
+    """All servos of a compiled world.
 
-    ``ints`` and ``floats`` are the tables `update_servos` works on; ``servos`` maps (model, joint) to rows.
-    ``needs_evaluation`` says that a gain changed what the engine has evaluated of the present: evaluate it anew.
+    Attributes:
+        servos: The servo of each (model, joint).
+        needs_evaluation: Whether gains have changed the inertia since the present state was evaluated.
+        ints: See `ServoTables`.
+        floats: See `ServoTables`.
     """
 
     servos: dict[tuple[str, str], JointServo] = field(default_factory=dict)
@@ -344,10 +359,10 @@ class ServoBank:
 
     @classmethod
     def from_compiled(cls, compiled: CompiledWorld) -> ServoBank:
-        """Servos of a freshly compiled world, all off.
+        """Create the servos of a compiled world, all off.
 
         Raises:
-            DescriptionError: a gain in a description is no number.
+            DescriptionError: a gain in a description is not a number.
         """
         bank = cls()
         step = float(compiled.model.opt.timestep)
@@ -395,7 +410,7 @@ class ServoBank:
                     float(min_inertias[joint_address.dof]),
                 )
                 if "position" in gains and servo.needs_explicit_damping(gains["position"], compiled.model):
-                    # The engine's guess of how joints give way under contacts would not know of the inertia added.
+                    # MuJoCo's approximate contact inertia would not include the added inertia.
                     use_exact_contact_inertia(compiled.model)
                 bank.servos[(name, joint_address.name)] = servo
         bank.ints = np.zeros((len(bank.servos), 4), np.int64)
@@ -422,9 +437,9 @@ class ServoBank:
     def command(
         self, servo: JointServo, mode: CommandMode, value: float, model: Any, data: Any, max_effort: float = math.inf
     ) -> None:
-        """Give ``servo`` a new set-point; a change of mode starts it from the joint's present state.
+        """Set the set-point of a servo; a change of mode starts from the joint's present state.
 
-        ``max_effort``: the effort that it may press with on its way to a position [N m or N]; infinite: all it can.
+        ``max_effort`` limits its effort on the way to a position [N m or N]; infinite: only the joint's limit applies.
 
         Raises:
             InputError: ``value`` is not finite.
@@ -456,7 +471,7 @@ class ServoBank:
                 self.floats[row, [servo_kernels.SETPOINT, servo_kernels.INTEGRAL]] = position, 0.0
 
     def make_group(self, model: str, mode: CommandMode, joints: Sequence[str]) -> ServoGroup:
-        """Servos of some joints, for `set_group_setpoints`; all of them take the mode."""
+        """Return servos of joints that all have the mode, for `set_group_setpoints`."""
         expect_kernels(servo_kernels.write_setpoints)
         servos = [self.servos[(model, joint)] for joint in joints]
         ranges = np.array([servo.ranges[mode] for servo in servos]).reshape(-1, 2)
@@ -464,10 +479,10 @@ class ServoBank:
         return ServoGroup(_MODE_CODES[mode], np.array([servo.row for servo in servos], np.int64), low, high)
 
     def set_group_setpoints(self, group: ServoGroup, values: NDArray[np.float64]) -> bool:
-        """Give servos that all are in their mode already, with all their effort, new set-points (n) at once.
+        """Set the set-points (n) of servos that all are in their mode already, with their whole effort.
 
         Returns:
-            False if they are not, or a value is not finite; nothing is changed then, and each needs `command`.
+            False if they are not, or a value is not finite: nothing is changed then, and each servo needs `command`.
         """
         return servo_kernels.write_setpoints(
             self.ints, self.floats, group.mode, group.rows, group.low, group.high, values
@@ -502,7 +517,7 @@ class ServoBank:
         self.apply_gains(servo, model)
 
     def apply_gains(self, servo: JointServo, model: Any) -> None:
-        """Write the gains of the servo's mode and its bounds into the engine's model."""
+        """Write the gains and the effort limit of a servo's mode into MuJoCo's model."""
         address = servo.address
         mode, (p, d) = (
             self.ints[servo.row, servo_kernels.MODE],
@@ -519,7 +534,7 @@ class ServoBank:
         self.apply_effort_limit(servo, model)
 
     def apply_effort_limit(self, servo: JointServo, model: Any) -> None:
-        """Bound the servo's effort by what the joint can and what was asked for."""
+        """Limit a servo's effort by that of its joint and that of its command."""
         max_effort = min(
             float(self.floats[servo.row, servo_kernels.JOINT_MAX_EFFORT]),
             float(self.floats[servo.row, servo_kernels.COMMANDED_MAX_EFFORT]),
@@ -530,11 +545,11 @@ class ServoBank:
         model.actuator_forcelimited[servo.address.actuator] = math.isfinite(max_effort)
 
     def efforts(self, addresses: list[JointAddress], data: Any) -> NDArray[np.float64]:
-        """Actuator efforts of joints at the last evaluated accelerations [N m or N]."""
+        """Return the actuator efforts of joints at the last evaluated accelerations [N m or N]."""
         return np.array([data.qfrc_actuator[address.dof] for address in addresses])
 
     def restore_from(self, previous: ServoBank, model: mujoco.MjModel) -> None:
-        """Take over the state of servos that existed before the world was compiled anew."""
+        """Copy the state of the servos that existed before the world was compiled anew."""
         for key, servo in self.servos.items():
             previous_servo = previous.servos.get(key)
             if previous_servo is not None:

@@ -16,12 +16,12 @@ from roboyard.physics.settings import PhysicsSettings
 
 @dataclass(frozen=True, eq=False, slots=True)
 class SceneState:
-    """State of everything that is drawn, at one time.
+    """Poses of everything that is rendered, at one time.
 
     Attributes:
         joint_positions: (nq,) positions of all joints, ``qpos``.
-        mocap_positions: (m, 3) of bodies that are led, people's parts, in the world [m].
-        mocap_orientations: (m, 4) how they are turned.
+        mocap_positions: (m, 3) positions of kinematic bodies, such as people's parts, in the world [m].
+        mocap_orientations: (m, 4) their orientations, unit quaternions (w, x, y, z).
     """
 
     joint_positions: Array
@@ -30,11 +30,11 @@ class SceneState:
 
     @classmethod
     def from_data(cls, data: mujoco.MjData) -> SceneState:
-        """That of ``data``, copied."""
+        """Copy the poses of ``data``."""
         return cls(data.qpos.copy(), data.mocap_pos.copy(), data.mocap_quat.copy())
 
     def apply_to(self, model: mujoco.MjModel, data: mujoco.MjData) -> None:
-        """Bring ``data`` into it, with all that a renderer looks at."""
+        """Set ``data`` to these poses, including all that a renderer reads."""
         data.qpos[:] = self.joint_positions
         data.mocap_pos[:], data.mocap_quat[:] = self.mocap_positions, self.mocap_orientations
         mujoco.mj_kinematics(model, data)
@@ -43,13 +43,14 @@ class SceneState:
 
 
 class VisualScene:
-    """What renderers draw.
+    """The world as renderers draw it.
 
-    Physics runs without the shapes that are only seen.  The scene has them, with bodies and joints numbered alike.
+    The physics runs without the shapes that are only rendered.  The scene has them; its bodies and joints have the same
+    numbers.
 
     Attributes:
-        compiled: The compilation with looks.
-        model: Its engine model; give it to a renderer.
+        compiled: The compilation with visuals.
+        model: Its MuJoCo model, for a renderer.
         data: Its poses, after `copy_poses`.
     """
 
@@ -59,6 +60,6 @@ class VisualScene:
         self.data = mujoco.MjData(self.model)
 
     def copy_poses(self, data: mujoco.MjData) -> None:
-        """Put everything where it is in ``data``, the physics of the same models."""
+        """Set all poses to those of ``data``, the physics of the same models."""
         self.data.time = data.time
         SceneState.from_data(data).apply_to(self.model, self.data)

@@ -35,7 +35,7 @@ def add_joint_servos(spec: mujoco.MjSpec, model: Model, model_name: str, joints:
 
 
 def add_velocity_base(spec: mujoco.MjSpec, body: mujoco.MjsBody, model_name: str, motion: BaseMotion) -> None:
-    """Give ``body`` a servo for each component that ``motion`` names; without force until it is commanded."""
+    """Add a velocity servo to a body for each component of ``motion``; it exerts no force before its first command."""
     site = body.add_site(name=scoped_name(model_name, "base"), group=5)
     for axis in VELOCITY_BASE_AXES[motion]:
         actuator = spec.add_actuator(name=scoped_name(model_name, f"base/{axis}"))

@@ -47,12 +47,12 @@ _IMAGE_ERRORS = (
 
 @contextmanager
 def open_image(file: Path, description: str, max_pixels: int) -> Iterator[Image]:
-    """The picture in ``file``; what is done with it inside may raise what Pillow raises for broken ones.
+    """Open the image in a file; errors of Pillow inside the context become a DescriptionError.
 
     Args:
-        file: Its file.
-        description: "texture", "heightmap": for the message.
-        max_pixels: At most so many; a few hundred bytes can claim to be a picture of a billion.
+        file: Path of the file.
+        description: Use of the image, such as "texture" or "heightmap", for the message.
+        max_pixels: Maximum number of pixels; a file of a few hundred bytes can claim to be an image of a billion.
 
     Raises:
         DescriptionError: no picture, a broken one, or too large.

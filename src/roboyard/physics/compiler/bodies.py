@@ -94,9 +94,9 @@ def add_joint(body: mujoco.MjsBody, joint: Joint, scope: str, warnings: list[str
 def add_couplings(
     spec: mujoco.MjSpec, joint: Joint, scalars: list[ScalarJoint], scope: str, *, fixed_joints: Container[str] = ()
 ) -> None:
-    """Mimicked and threaded joints: position = multiplier · other + offset, as an equality constraint.
+    """Add the couplings of mimicking and screw joints: position = multiplier · other + offset, as constraints.
 
-    Who mimics one of ``fixed_joints``, joints that the engine does not have, stays at its offset.
+    A joint that mimics one of ``fixed_joints``, which MuJoCo does not have, stays at its offset.
     """
     if joint.mimic is not None and scalars:
         leader = scoped_name(scope, joint.mimic.joint) if joint.mimic.joint not in fixed_joints else ""
@@ -157,15 +157,15 @@ MIN_LENT_MASS = 1e-14
 
 @dataclass(frozen=True, slots=True)
 class LinkNode:
-    """One link's place in the tree.
+    """A link as a node of the tree of links.
 
     Attributes:
         link: The link.
         parent: Name of the parent link; None for a root.
-        T_parent_link: Pose in the parent at zero; for a root its pose in the model.
-        joint: The joint that moves it; None when it is held fast or free.
-        is_free: A root that flies.
-        inertial: Its mass after lending; None = none.
+        T_parent_link: Pose in the parent with the joint at zero; of a root its pose in the model.
+        joint: Joint that moves the link in its parent; None if it is fixed or free.
+        is_free: Whether the link is a free root.
+        inertial: Its inertial properties after massless links received mass; None for none.
     """
 
     link: Link

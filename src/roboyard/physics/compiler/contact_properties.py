@@ -24,13 +24,13 @@ wheels would hop at 3 and fly off at 100."""
 
 @dataclass(frozen=True, slots=True)
 class ContactProperties:
-    """What a geom brings into its contacts.
+    """Contact properties of a geom, as MuJoCo takes them.
 
     Attributes:
         friction: Sliding coefficient, torsional and rolling lengths [1, m, m].
-        condim: 1 frictionless, 3 sliding, 4 torsional too, 6 rolling too.
-        priority: The geom with the higher one decides for both.
-        solref: The engine's contact softness; None = its default.
+        condim: 1 without friction, 3 with sliding, 4 also with torsional, 6 also with rolling friction.
+        priority: The geom with the higher priority determines the contact.
+        solref: MuJoCo's contact softness; None: its default.
     """
 
     friction: tuple[float, float, float]
@@ -107,13 +107,13 @@ def _restitution_at(damping_ratio: float) -> float:
 
 @dataclass(frozen=True, slots=True)
 class AnisotropicFriction:
-    """What a geom's surface asks for beyond one coefficient.
+    """Friction and slip along two directions of a surface.
 
     Attributes:
         coefficients: Coulomb's coefficients along the first and the second direction.
-        slip: How fast it creeps along both for each newton of friction [m/(N s)].
-        direction: The first one, in the geom's body; None: none is said, both are alike.
-        frame_name: The link in whose frame ``direction`` is; None: the body's own.
+        slip: Slip speed along both directions for each newton of friction [m/(N s)].
+        direction: First direction in the frame of the geom's body; None: the same friction in all directions.
+        frame_name: Link or frame in which ``direction`` is given; None: the geom's body.
     """
 
     coefficients: tuple[float, float]
@@ -150,12 +150,12 @@ def clamp_friction(coefficient: float) -> float:
 def make_anisotropy_table(
     model: mujoco.MjModel, surfaces: Iterable[tuple[int, AnisotropicFriction, ModelAddresses]], warnings: list[str]
 ) -> NDArray[np.float64]:
-    """(geoms, `ANISOTROPY_COLUMNS`) for the step loop, see `grain_loop`; no rows where no surface has a grain.
+    """Make the table (geoms, `ANISOTROPY_COLUMNS`) of `SurfaceArrays`; without rows if no surface is anisotropic.
 
     Args:
         model: The compiled world.
-        surfaces: Geom, its grain, and where its model is.
-        warnings: Names of links that are not there are said here.
+        surfaces: Geom, anisotropic friction of its surface, and addresses of its model.
+        warnings: Warnings about unknown frames and unsupported slip are appended.
     """
     surface_list = list(surfaces)
     table = np.zeros((model.ngeom if surface_list else 0, ANISOTROPY_COLUMNS))
@@ -221,7 +221,7 @@ def use_exact_contact_inertia(model: mujoco.MjModel) -> None:
 
 
 def has_light_contact_bodies(model: mujoco.MjModel) -> bool:
-    """Whether a body that can collide is light compared with the robot that stands on it.
+    """Return whether a body that can collide is light compared with the robot that stands on it.
 
     MuJoCo approximates the inverse inertia of a contact by the mean over all directions.  A shank moves easily sideways
     but not along its length, so that a heavy robot on light feet sinks into the ground by millimeters.  The exact

@@ -46,13 +46,16 @@ class PathJoint:
 
 
 def connect_ends(spec: mujoco.MjSpec, joint: Joint, name: str, find_body: BodyLookup) -> str:
-    """Add the constraint that holds the ends of a fixed or ball joint together; why a joint cannot be held so.
+    """Add the constraint of a fixed or ball joint between two bodies.
 
     Args:
-        spec: Takes the constraint.
+        spec: Receives the constraint.
         joint: The joint.
-        name: What the constraint is called.
-        find_body: Finds the links' bodies.
+        name: Name of the constraint.
+        find_body: Function that finds the body of a link.
+
+    Returns:
+        Why the joint cannot be such a constraint, else an empty text.
     """
     if joint.ball_axis is not None:
         return "a ball joint with a limit or friction needs a joint of its own"
@@ -81,10 +84,10 @@ def add_connect_or_weld(
     anchor: NDArray[np.float64],
     T_body1_body2: SE3 | None = None,
 ) -> None:
-    """Connect two bodies at a point, or weld them at ``T_body1_body2``; without, as they start.
+    """Connect two bodies at a point, or weld them at ``T_body1_body2``; without it, at their initial poses.
 
-    The gains are those with which one step takes an error back at once, without overshoot: any softer, and a loop that
-    turns fast opens by what its bodies are bent from their straight way within the time constant.
+    The gains remove an error within one step, without overshoot.  With softer gains a loop that rotates fast opens: its
+    bodies leave their curved paths within the time constant.
     """
     equality = spec.add_equality(name=name, type=constraint_type)
     equality.objtype = mujoco.mjtObj.mjOBJ_BODY
@@ -209,14 +212,17 @@ def close_loop_with_split_body(
     ends: Mapping[str, LoopEnd],
     warnings: list[str],
 ) -> list[ScalarJoint]:
-    """Close a loop by ``joint``; returns its scalar degrees of freedom.
+    """Close a loop by a joint between a body and a split half of another body.
 
     Args:
-        spec: Takes the parts.
-        joint: The joint.
-        scope: What its parts are called after.
-        ends: What is at its parent and its child.
-        warnings: Takes what cannot be.
+        spec: Receives the half body, the joint and the weld.
+        joint: The joint that closes the loop.
+        scope: Prefix of their names.
+        ends: Body, pose of the link in it, and rigid group of the parent and of the child.
+        warnings: Warnings are appended.
+
+    Returns:
+        The scalar degrees of freedom of the joint.
     """
     if ends[joint.child][0] is None:
         joint = reverse_joint(joint)

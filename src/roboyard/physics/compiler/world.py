@@ -77,16 +77,17 @@ class _ModelDraft:
 def compile_world(
     world: World, entries: Sequence[ModelEntry], settings: PhysicsSettings, *, with_visuals: bool = False
 ) -> CompiledWorld:
-    """Compile ``world``'s gravity with the models of ``entries``.
+    """Compile the gravity of ``world`` and the models of ``entries``.
 
     Args:
-        world: Gravity and, for looks, lamps and sky.
-        entries: Models and where they start.
-        settings: Of the engine.
-        with_visuals: Also make everything that is only drawn; joints and bodies are numbered alike with and without.
+        world: The world: gravity and, with visuals, lights and sky.
+        entries: Models with their initial poses.
+        settings: Settings of the physics engine.
+        with_visuals: Whether everything that is only rendered is added; joints and bodies have the same numbers with
+            and without.
 
     Raises:
-        DescriptionError: two models share a name, or the engine refuses the result.
+        DescriptionError: two models have one name, or MuJoCo cannot compile the world.
     """
     configure_mujoco_logging()
     spec = mujoco.MjSpec()
