@@ -1,7 +1,6 @@
-"""Prisms over outlines fill exactly what lies inside them; named parts of meshes are picked out."""
+"""Prisms over outlines fill exactly what lies inside them."""
 
 import math
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,8 +9,7 @@ from hypothesis import strategies as st
 from scipy.spatial import ConvexHull
 from tests.harness.models import IDENTITY, make_world
 
-from roboyard.description.meshes.files import load_mesh
-from roboyard.description.model import Collision, Link, Mesh, Model, PlacedModel, Polyline
+from roboyard.description.model import Collision, Link, Model, PlacedModel, Polyline
 from roboyard.errors import DescriptionError
 from roboyard.physics.compiler.geoms import MAX_OUTLINE_CORNERS, decompose_into_convex_prisms
 from roboyard.simulation import Simulation
@@ -104,40 +102,3 @@ def test_ball_falls_into_the_hollow_of_a_prism() -> None:
     sim.step(400)
     assert sim.ground_truth("in").T_world_base.z < 0.0
     assert sim.ground_truth("on").T_world_base.z == pytest.approx(1.2, abs=0.01)
-
-
-# -- parts of meshes ---------------------------------------------------------------------------------------------------
-def box_obj(name: str, x: float, first: int) -> str:
-    corners = [(x + i, j, k) for i in (0, 1) for j in (0, 1) for k in (0, 1)]
-    faces = [(1, 2, 4), (1, 4, 3), (5, 7, 8), (5, 8, 6), (1, 5, 6), (1, 6, 2), (3, 4, 8), (3, 8, 7), (1, 3, 7),
-             (1, 7, 5), (2, 6, 8), (2, 8, 4)]  # fmt: skip
-    lines = [f"o {name}", *(f"v {a} {b} {c}" for a, b, c in corners)]
-    return "\n".join(lines + [f"f {a + first} {b + first} {c + first}" for a, b, c in faces]) + "\n"
-
-
-COLLADA_WITH_NODES = """<COLLADA xmlns="http://www.collada.org/2005/11/COLLADASchema"><library_geometries>
-<geometry id="g"><mesh><source id="p"><float_array count="12">0 0 0 1 0 0 0 1 0 0 0 1</float_array></source>
-<vertices id="v"><input semantic="POSITION" source="#p"/></vertices><triangles count="4">
-<input semantic="VERTEX" source="#v" offset="0"/><p>0 1 2 0 1 3 0 2 3 1 2 3</p></triangles></mesh></geometry>
-</library_geometries><library_visual_scenes><visual_scene id="s">
-<node name="left"><translate>-5 0 0</translate><instance_geometry url="#g"/></node>
-<node name="right"><translate>5 0 0</translate><node name="tip"><instance_geometry url="#g"/></node></node>
-</visual_scene></library_visual_scenes></COLLADA>"""
-
-
-@pytest.mark.parametrize("name", ["a.obj", "a.dae"])
-def test_submeshes_are_selected_by_name(tmp_path: Path, name: str) -> None:
-    file = tmp_path / name
-    file.write_text(COLLADA_WITH_NODES if name.endswith("dae") else box_obj("left", -5.0, 0) + box_obj("right", 5.0, 8))
-    complete, _ = load_mesh(Mesh(name, file))
-    left, _ = load_mesh(Mesh(name, file, submesh="left"))
-    right, _ = load_mesh(Mesh(name, file, submesh="right"))
-    assert len(complete) == len(left) + len(right)
-    assert left[:, 0].max() <= -4.0
-    assert right[:, 0].min() >= 5.0
-    centered, _ = load_mesh(Mesh(name, file, submesh="right", center_submesh=True, scale=(2.0, 2.0, 2.0)))
-    assert np.allclose(centered.min(axis=0), -1.0)
-    assert np.allclose(centered.max(axis=0), 1.0)
-    with pytest.raises(DescriptionError, match="no submesh 'top'") as error:
-        load_mesh(Mesh(name, file, submesh="top"))
-    assert "left" in (error.value.valid or "")
