@@ -124,7 +124,7 @@ FAR_OBJECTS = """
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
-def test_objects_beyond_200_meters_are_drawn(backend):
+def test_objects_farther_than_200_meters_are_drawn(backend):
     model, data = compile_scene(FAR_OBJECTS)
     camera = replace(look_at((0, 0, 30), (10, 0, 30), fov_y=0.2), near=0.5)
     with open_renderer(model, 64, 64, backend) as renderer:

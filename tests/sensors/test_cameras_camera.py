@@ -121,7 +121,7 @@ def test_registered_depth_hides_points_occluded_from_color():
 
 @pytest.mark.parametrize("renderer", RENDERERS)
 @pytest.mark.parametrize(("depth_far", "is_measured"), [(1000.0, True), (200.0, False)])
-def test_camera_measures_beyond_200_meters_up_to_its_range(renderer, depth_far, is_measured):
+def test_camera_measures_farther_than_200_meters_up_to_its_range(renderer, depth_far, is_measured):
     sensor = camera(near=1.0, depth_far=depth_far)
     sim, eye = simulate_camera(wall(400.0, rgba=(0.9, 0.1, 0.1, 1.0)), sensor=sensor, renderer=renderer)
     reading = eye.read()

@@ -137,6 +137,16 @@ class CameraSpec:
     topics: tuple[tuple[str, str], ...] = ()
 
     @property
+    def has_color(self) -> bool:
+        """Whether the camera makes color or grayscale images."""
+        return self.color is not None
+
+    @property
+    def has_depth(self) -> bool:
+        """Whether the camera measures depth."""
+        return self.depth is not None
+
+    @property
     def has_separate_depth_lens(self) -> bool:
         """Whether color and depth cameras have different poses or camera models."""
         if self.color is None or self.depth is None:

@@ -31,11 +31,11 @@ class GeomTriangles:
     uv: Array | None = None
 
     @staticmethod
-    def with_face_normals(corners: Array, *, keep_degenerate: bool = False) -> GeomTriangles:
-        """Triangles with their own face normals; those without area are dropped unless ``keep_degenerate``."""
+    def with_face_normals(corners: Array, *, with_degenerate: bool = False) -> GeomTriangles:
+        """Triangles with their own face normals; those without area are dropped unless ``with_degenerate``."""
         cross = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
         length = np.maximum(np.linalg.norm(cross, axis=1), 1e-20)
-        has_area = (length > 1e-14) | keep_degenerate
+        has_area = (length > 1e-14) | with_degenerate
         unit = cross[has_area] / length[has_area, None]
         return GeomTriangles(corners[has_area], np.repeat(unit[:, None], 3, axis=1))
 
@@ -117,8 +117,8 @@ def framed_rectangle(half: Array, low: Array, high: Array) -> GeomTriangles:
     """Rectangle of half size ``half`` (2,) in the xy plane, made of the one from ``low`` to ``high`` and a frame."""
     low, high = np.maximum(low, -half), np.minimum(high, half)
     inner = _rectangle_corners(low, high)
-    middle = _flat_triangles([inner[[0, 1, 2]], inner[[0, 2, 3]]])
-    return GeomTriangles.join([middle, rectangular_frame(half, low, high)])
+    center = _flat_triangles([inner[[0, 1, 2]], inner[[0, 2, 3]]])
+    return GeomTriangles.join([center, rectangular_frame(half, low, high)])
 
 
 def rectangular_frame(half: Array, low: Array, high: Array) -> GeomTriangles:
@@ -191,11 +191,11 @@ def _revolve(profile: Array, normals: Array, count: int) -> GeomTriangles:
     cos, sin = np.cos(angles), np.sin(angles)
     cos[-1], sin[-1] = cos[0], sin[0]
 
-    def rotate_about_z(values: Array) -> Array:  # (points, angles, 3)
+    def rotate_around_z(values: Array) -> Array:  # (points, angles, 3)
         radial, axial = values[:, :1], np.repeat(values[:, 1:], len(cos), 1)
         return np.stack([radial * cos, radial * sin, axial], axis=2)
 
-    p, n = rotate_about_z(profile), rotate_about_z(normals)
+    p, n = rotate_around_z(profile), rotate_around_z(normals)
 
     def faces(values: Array) -> Array:
         low, low_next, high, high_next = values[:-1, :-1], values[:-1, 1:], values[1:, :-1], values[1:, 1:]
@@ -217,7 +217,7 @@ def _mesh_triangles(model: mujoco.MjModel, mesh: int) -> GeomTriangles:
     face_normals = np.asarray(model.mesh_facenormal[first : first + count])
     vertices = np.asarray(model.mesh_vert[int(model.mesh_vertadr[mesh]) :], dtype=np.float64)
     normals = np.asarray(model.mesh_normal[int(model.mesh_normaladr[mesh]) :], dtype=np.float64)
-    flat, smooth = GeomTriangles.with_face_normals(vertices[faces], keep_degenerate=True), normals[face_normals]
+    flat, smooth = GeomTriangles.with_face_normals(vertices[faces], with_degenerate=True), normals[face_normals]
     # MuJoCo rounds the normals of sharp edges too: there the face's own is right.
     sharp = (flat.normals * smooth).sum(2, keepdims=True) < SHARP_EDGE_COSINE
     return GeomTriangles(flat.corners, np.where(sharp, flat.normals, smooth), _mesh_uv(model, mesh, first, count))

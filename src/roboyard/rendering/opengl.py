@@ -227,9 +227,9 @@ class GlRenderer:
                 if self._scene.ngeom >= self._scene.maxgeom:
                     return
                 box = self._scene.geoms[self._scene.ngeom]
-                middle = rotation @ np.append((low + high) / 2, -_SHEET_HALF_THICKNESS) + center
+                box_center = rotation @ np.append((low + high) / 2, -_SHEET_HALF_THICKNESS) + center
                 half_sizes = np.append((high - low) / 2, _SHEET_HALF_THICKNESS)
-                mujoco.mjv_initGeom(box, _BOX, half_sizes, middle, rotation.ravel(), colors.astype(np.float32))
+                mujoco.mjv_initGeom(box, _BOX, half_sizes, box_center, rotation.ravel(), colors.astype(np.float32))
                 box.objtype, box.objid, box.segid = plane.objtype, plane.objid, self._scene.ngeom
                 box.category = plane.category
                 box.emission, box.specular, box.shininess = plane.emission, plane.specular, plane.shininess

@@ -51,12 +51,12 @@ class Altimeter(SimulatedSensor[AltimeterReading]):
         """Find the site; the first time also the height it starts from."""
         super().bind(context)
         if self._reference is None:
-            self._reference = float(self.context.world.data.site_xpos[self.site][2])
+            self._reference = float(self.position[2])
 
     def measure(self, time_ns: int, elapsed_ns: int) -> AltimeterReading:
         """Read height and speed."""
         reference = self._reference or 0.0
-        height = float(self.context.world.data.site_xpos[self.site][2]) - reference
+        height = float(self.position[2]) - reference
         vertical_velocity = float(
             compute_site_velocity(self.context.world.model._address, self.context.world.data._address, self.site)[2]
         )
@@ -103,6 +103,6 @@ class Barometer(SimulatedSensor[PressureReading]):
 
     def measure(self, time_ns: int, elapsed_ns: int) -> PressureReading:
         """Read the pressure."""
-        altitude = self._spec.reference_altitude + float(self.context.world.data.site_xpos[self.site][2])
+        altitude = self._spec.reference_altitude + float(self.position[2])
         noisy = self.add_noise(np.array([air_pressure(altitude)]), elapsed_ns)
         return PressureReading(time_ns, float(noisy[0]), self._spec.noise.stddev**2)

@@ -109,7 +109,7 @@ class GnssReceiver(SimulatedSensor[GnssReading]):
         origin = self.context.environment.origin
         c, s = math.cos(origin.heading), math.sin(origin.heading)
         R_enu_world = np.array([[c, -s, 0.0], [s, c, 0.0], [0.0, 0.0, 1.0]])
-        position = R_enu_world @ self.context.world.data.site_xpos[self.site]
+        position = R_enu_world @ self.position
         velocity = R_enu_world @ compute_site_velocity(
             self.context.world.model._address, self.context.world.data._address, self.site
         )

@@ -87,11 +87,6 @@ class ImuSensor(SimulatedSensor[ImuReading]):
         self._orientation = sensor.spec.orientation
         self.noise = NoiseModel((*sensor.spec.angular_velocity, *sensor.spec.linear_acceleration), self.rng)
 
-    def bind(self, context: SensorContext) -> None:
-        """Look at its axes, as they are at any moment."""
-        super().bind(context)
-        self._axes = self.context.world.data.site_xmat[self.site]
-
     def measure(self, time_ns: int, elapsed_ns: int) -> ImuReading:
         """Evaluate the accelerations of this instant and add noise."""
         self.context.world.ensure_accelerations()
@@ -102,7 +97,7 @@ class ImuSensor(SimulatedSensor[ImuReading]):
         orientation = None
         if self._orientation:
             quaternion = np.empty(4)
-            mujoco.mju_mat2Quat(quaternion, self._axes)
+            mujoco.mju_mat2Quat(quaternion, self.rotation.ravel())
             orientation = make_read_only(quaternion)
         return ImuReading(time_ns, orientation, noisy[:3], noisy[3:])
 
@@ -167,5 +162,4 @@ class Magnetometer(ThreeAxisSensor):
 
     def true_value(self) -> NDArray[np.float64]:
         """Field in the sensor frame."""
-        rotation = self.context.world.data.site_xmat[self.site].reshape(3, 3)
-        return np.asarray(rotation.T @ np.array(self.context.environment.magnetic_field))
+        return np.asarray(self.rotation.T @ np.array(self.context.environment.magnetic_field))

@@ -101,7 +101,7 @@ class Lidar(SimulatedSensor[LidarReading]):
             trace_reflections(
                 model._address,
                 data._address,
-                data.site_xpos[self.site],
+                self.position,
                 self.beams.world_directions,
                 self.beams.hits,
                 self._surfaces,

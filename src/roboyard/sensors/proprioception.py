@@ -26,7 +26,7 @@ class EncoderReading:
         time_ns: When.
         joints: Names.
         position: (n,) [rad or m], in whole steps if the encoder has a resolution.
-        turn_offset: (n,) full revolutions [rad] that a driver of an absolute encoder has counted and adds to the
+        revolution_offset: (n,) full revolutions [rad] that a driver of an absolute encoder has counted and adds to the
             position;
             zero for others.
         velocity: (n,) [rad/s or m/s].
@@ -36,7 +36,7 @@ class EncoderReading:
     time_ns: int
     joints: tuple[str, ...]
     position: NDArray[np.float64]
-    turn_offset: NDArray[np.float64]
+    revolution_offset: NDArray[np.float64]
     velocity: NDArray[np.float64]
     effort: NDArray[np.float64]
 
@@ -88,17 +88,17 @@ class JointEncoder(SimulatedSensor[EncoderReading]):
         if self._resolution > 0.0:
             # A count is passed, not approached: the encoder shows the last one passed.
             position = np.where(self._is_rotary, np.floor(position / self._resolution) * self._resolution, position)
-        turn_offset = np.zeros_like(position)
+        revolution_offset = np.zeros_like(position)
         if self._spec.absolute:
             wrapped = np.where(self._is_rotary, position % (2.0 * math.pi), position)
-            position, turn_offset = wrapped, position - wrapped
+            position, revolution_offset = wrapped, position - wrapped
         velocity = self.add_noise(data.qvel[self._dof], elapsed_ns)
         effort = data.qfrc_actuator[self._dof]
         return EncoderReading(
             time_ns,
             self.joints,
             make_read_only(position),
-            make_read_only(turn_offset),
+            make_read_only(revolution_offset),
             make_read_only(velocity),
             make_read_only(effort),
         )
@@ -197,7 +197,7 @@ class ForceTorqueSensor(SimulatedSensor[WrenchReading]):
         axes = {
             "child": child_rotation @ self._joint.rotation_matrix(),
             "parent": data.xmat[self._parent].reshape(3, 3),
-            "sensor": data.site_xmat[self.site].reshape(3, 3),
+            "sensor": self.rotation,
         }[self.spec.frame]
         # "child_to_parent" is what the child does to its parent: the opposite.
         sign = -1.0 if self.spec.direction == "child_to_parent" else 1.0
@@ -234,13 +234,11 @@ class ContactSensor(SimulatedSensor[ContactReading]):
             [contacts.is_link_geom(geom, index, self.sensor.link, self._collision_names) for geom in contacts.geoms],
             bool,
         )
-        data = self.context.world.data  # views of which, that see where the sensor is at any moment
-        self._origin, self._axes = data.site_xpos[self.site], data.site_xmat[self.site].reshape(3, 3)
 
     def measure(self, time_ns: int, elapsed_ns: int) -> ContactReading:
         """Gather the contacts of this instant."""
         return ContactReading(
-            time_ns, self.context.world.find_contacts(self._is_sensor_geom, origin=self._origin, axes=self._axes)
+            time_ns, self.context.world.find_contacts(self._is_sensor_geom, origin=self.position, axes=self.rotation)
         )
 
 

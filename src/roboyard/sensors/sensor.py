@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from roboyard.compute.random import generator_state, make_generator, restore_generator
 from roboyard.description.model import World
 from roboyard.description.sensors import Noise, Outage, Sensor
+from roboyard.geometry import SE3
 from roboyard.geometry.arrays import Array
 from roboyard.physics.visual_scene import VisualScene
 from roboyard.physics.world import PhysicsWorld
@@ -171,6 +172,12 @@ class SimulatedSensor(ABC, Generic[R]):
         context: What the sensor may use of the simulation, until `bind` receives another context.
         robot: Name of the model it sits on.
         sensor: Its description.
+
+    Attributes:
+        site: MuJoCo's site of the sensor, after `bind`.
+        body: MuJoCo's body that carries the sensor, after `bind`.
+        position: (3,) present position in the world [m]: a view of MuJoCo's memory, not to be written.
+        rotation: (3, 3) present rotation, world from sensor frame: a view as well.
     """
 
     kind: ClassVar[str]
@@ -221,6 +228,12 @@ class SimulatedSensor(ABC, Generic[R]):
         addresses = context.world.addresses(self.robot)
         self.site = addresses.sites[self.sensor.name]
         self.body = addresses.links[self.sensor.link].body
+        self.position = context.world.data.site_xpos[self.site]
+        self.rotation = context.world.data.site_xmat[self.site].reshape(3, 3)
+
+    def T_world_sensor(self) -> SE3:
+        """Return the present pose of the sensor in the world."""
+        return SE3.from_rotation_matrix(self.rotation, self.position)
 
     # -- state ---------------------------------------------------------------------------------------------------------
     def save_noise(self) -> dict[str, Any]:

@@ -412,8 +412,8 @@ class Sonar(SimulatedSensor[SonarReading]):
         max_path_length = 2.0 * s.range_max * _RANGE_MARGIN
         patches, _ = other._find_patches()
         receiver = self._receiver(_NO_DISTANCES if is_sender else self._find_patches()[1])
-        path_lengths, last_legs = echo_path_lengths(patches, other._position(), receiver, is_sender)
-        direct_path = 0.0 if is_sender else float(np.linalg.norm(other._position() - receiver.position))
+        path_lengths, last_legs = echo_path_lengths(patches, other.position, receiver, is_sender)
+        direct_path = 0.0 if is_sender else float(np.linalg.norm(other.position - receiver.position))
         has_direct_path = 0.0 < direct_path <= max_path_length and self._has_direct_path(other)
         in_range = path_lengths <= max_path_length
         path_lengths, last_legs = path_lengths[in_range], last_legs[in_range]
@@ -430,33 +430,27 @@ class Sonar(SimulatedSensor[SonarReading]):
 
     def _has_direct_path(self, other: Sonar) -> bool:
         """Return whether each lies in the other's cone, and at least one has a free path to the other."""
-        other_position, position = other._position(), self._position()
+        other_position, position = other.position, self.position
         if not (self._is_in_cone(other_position) and other._is_in_cone(position)):
             return False
         return self._can_receive_from(other_position) or other._can_receive_from(position)
 
     def _is_in_cone(self, point: NDArray[np.float64]) -> bool:
         """Return whether a point (3,) of the world lies in its cone."""
-        direction = (point - self._position()) @ self._rotation()
+        direction = (point - self.position) @ self.rotation
         return bool(direction[0] >= math.cos(self.spec.half_angle) * np.linalg.norm(direction))
 
     def _can_receive_from(self, point: NDArray[np.float64]) -> bool:
         """Return whether a point (3,) of the world lies in its cone with nothing between."""
-        x, y, z = (point - self._position()).tolist()
+        x, y, z = (point - self.position).tolist()
         distance = math.sqrt(x * x + y * y + z * z)
         return bool(is_audible(x, y, z, distance, self._receiver(self._find_patches()[1])))
 
     # -- its own beams -------------------------------------------------------------------------------------------------
     def _receiver(self, free_distances: NDArray[np.float64]) -> SoundReceiver:
         return SoundReceiver(
-            self._position(), self._rotation(), self.spec.half_angle, self.spec.max_incidence_angle, free_distances
+            self.position, self.rotation, self.spec.half_angle, self.spec.max_incidence_angle, free_distances
         )
-
-    def _position(self) -> NDArray[np.float64]:
-        return np.asarray(self.context.world.data.site_xpos[self.site])
-
-    def _rotation(self) -> NDArray[np.float64]:
-        return np.asarray(self.context.world.data.site_xmat[self.site].reshape(3, 3))
 
     def _find_patches(self) -> tuple[EchoPatches, NDArray[np.float64]]:
         """Return the patches that its pulse falls on now, and the lengths of all beams (rows, columns) [m]."""
@@ -471,8 +465,8 @@ class Sonar(SimulatedSensor[SonarReading]):
                         distances,
                         directions,
                         self._cone,
-                        self._position(),
-                        self._rotation(),
+                        self.position,
+                        self.rotation,
                         self.spec.range_max * _BEAM_RANGE_FACTOR,
                     )
                 ),

@@ -15,6 +15,7 @@ import numpy as np
 
 from roboyard.compute.random import generator_state, make_generator, restore_generator
 from roboyard.description.joint_interfaces import LOCKED_RANGE, effort_limit
+from roboyard.description.sensors import CameraSpec
 from roboyard.errors import InputError, UnknownNameError
 from roboyard.physics.compiled_world import FrictionPatch, JointAddress, ModelAddresses
 from roboyard.physics.kernels import servos as servo_kernels
@@ -157,19 +158,21 @@ _NOISELESS_FIELDS = ("orientation", "variance", "reference")
 """A rotation plus noise is none, and what a sensor says of itself is not measured."""
 _LATITUDE_DEGREES_PER_METER = 1.0 / 111_320.0
 """In degrees of latitude: noise of a place is given in metres."""
-DEPTH_CAMERAS = ("depth_camera", "rgbd_camera")
-COLOR_CAMERAS = ("camera", "rgbd_camera", "stereo_camera")
 SENSORS_WITHOUT_NOISE = ("contact", "ground_truth")
 """Kinds of sensors whose readings are no plain numbers: noise has nothing to fall on."""
 
 
 def _without_depth(reading: Any) -> Any:
-    """Without any depth; colours stay."""
-    if reading.depth is None:
-        return reading
-    empty_depth = np.full_like(reading.depth, np.nan)
-    empty_depth.flags.writeable = False
-    return replace(reading, depth=empty_depth)
+    """Return a camera's reading whose depth and disparity are unknown; images stay."""
+    unknown_values = {"depth": math.nan, "disparity": -1.0}
+    unknown = {
+        name: np.full_like(getattr(reading, name), value)
+        for name, value in unknown_values.items()
+        if getattr(reading, name) is not None
+    }
+    for image in unknown.values():
+        image.flags.writeable = False
+    return replace(reading, **unknown)
 
 
 def _dim_images(reading: Any, brightness: float) -> Any:
@@ -336,17 +339,18 @@ class FaultManager:
             return
         addresses = self._world.addresses(fault.model)
         if isinstance(fault, SensorFault):
-            sensors = {item.sensor.name: item.sensor.kind for item in self._sensors[fault.model]}
+            sensors = {item.sensor.name: item.sensor for item in self._sensors[fault.model]}
             if fault.sensor not in sensors:
                 names = ", ".join(sensors) or "none"
                 raise UnknownNameError(f"{fault.model} has no sensor {fault.sensor!r}", valid=f"sensors: {names}")
-            if fault.mode == "noisy" and sensors[fault.sensor] in SENSORS_WITHOUT_NOISE:
+            kind, spec = sensors[fault.sensor].kind, sensors[fault.sensor].spec
+            if fault.mode == "noisy" and kind in SENSORS_WITHOUT_NOISE:
                 raise InputError(
                     f"sensor {fault.sensor!r} measures no numbers that could be noisy", valid="silent, stuck or delayed"
                 )
-            if fault.mode == "no_depth" and sensors[fault.sensor] not in DEPTH_CAMERAS:
+            if fault.mode == "no_depth" and not (isinstance(spec, CameraSpec) and spec.has_depth):
                 raise InputError(f"sensor {fault.sensor!r} measures no depth", valid="silent, stuck, delayed or noisy")
-            if fault.mode == "dim" and sensors[fault.sensor] not in COLOR_CAMERAS:
+            if fault.mode == "dim" and not (isinstance(spec, CameraSpec) and spec.has_color):
                 raise InputError(f"sensor {fault.sensor!r} sees no colours", valid="a camera")
         elif isinstance(fault, JointFault):
             joints = {address.name: address for address in addresses.joints}

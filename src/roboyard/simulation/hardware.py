@@ -94,7 +94,10 @@ class SimulatedHardware:
         position, velocity = data.qpos[self._qpos], data.qvel[self._dofs]
         for encoder, joint_indices in self._encoders:
             reading = self._read_encoder(encoder)
-            position[joint_indices], velocity[joint_indices] = reading.position + reading.turn_offset, reading.velocity
+            position[joint_indices], velocity[joint_indices] = (
+                reading.position + reading.revolution_offset,
+                reading.velocity,
+            )
         joint_states = JointStates(world.time_ns, position, velocity, data.qfrc_actuator[self._dofs])
         for array in (joint_states.position, joint_states.velocity, joint_states.effort):
             array.flags.writeable = False

@@ -122,20 +122,19 @@ class CameraSensor(SimulatedSensor[CameraReading]):
         if not isinstance(sensor.spec, CameraSpec):
             raise DescriptionError(f"sensor {sensor.name} is a camera without a camera's description", location=robot)
         self.spec = sensor.spec
-        if sensor.spec.depth is not None:
+        if sensor.spec.has_depth:
             expect_depth_noise(sensor.spec.depth_noise, sensor.spec.baseline)
-        if sensor.spec.color is not None:
+        if sensor.spec.has_color:
             expect_exposure(sensor.spec.exposure, sensor.spec.noise)
 
     def capture(self) -> CameraSnapshot:
         """Capture the current state."""
         data = self.context.world.data
-        T_world_sensor = SE3.from_rotation_matrix(data.site_xmat[self.site].reshape(3, 3), data.site_xpos[self.site])
         return CameraSnapshot(
             self.context.world.time_ns,
             self.context.renderer.visual_scene(),
             SceneState.from_data(data),
-            T_world_sensor @ T_SENSOR_OPTICAL,
+            self.T_world_sensor() @ T_SENSOR_OPTICAL,
             (self.context.seed, self.robot, self.sensor.name),
         )
 
@@ -177,7 +176,7 @@ def render_camera_reading(
     T_left = snapshot.T_world_optical
     color = depth = infrared = right = disparity_image = None
     view = None
-    needs_depth = spec.depth is not None and not outputs.isdisjoint(("depth", "disparity", "infrared"))
+    needs_depth = spec.has_depth and not outputs.isdisjoint(("depth", "disparity", "infrared"))
     uses_pattern = spec.depth_noise.uses_pattern and "depth" in outputs and worker.has_uneven_reflectance
     if spec.color is not None and ("image" in outputs or (needs_depth and not spec.has_separate_depth_lens)):
         view = worker.render_view(
@@ -214,9 +213,8 @@ def render_camera_reading(
         if "disparity" in outputs and depth is not None:
             disparity_image = _make_read_only(compute_disparity(depth, spec.color, spec.baseline))
     depth_output = _make_read_only(depth) if depth is not None and "depth" in outputs else None
-    return CameraReading(
-        snapshot.time_ns, spec, color, depth_output, _make_read_only_or_none(infrared), right, disparity_image
-    )
+    infrared_output = _make_read_only(infrared) if infrared is not None else None
+    return CameraReading(snapshot.time_ns, spec, color, depth_output, infrared_output, right, disparity_image)
 
 
 def _expose_image(color: NDArray[np.uint8], spec: CameraSpec, rng: np.random.Generator) -> NDArray[np.uint8]:
@@ -229,7 +227,3 @@ def _expose_image(color: NDArray[np.uint8], spec: CameraSpec, rng: np.random.Gen
 def _make_read_only(array: Any) -> Any:
     array.flags.writeable = False
     return array
-
-
-def _make_read_only_or_none(array: Any) -> Any:
-    return None if array is None else _make_read_only(array)

@@ -163,10 +163,10 @@ class _ExposureParameters(NamedTuple):
 class _ImageNoise(NamedTuple):
     """Random bytes (h, w, 3) of shot noise; mean, standard deviation and random bytes (h, w, 3) of white noise."""
 
-    shot: U8
+    shot_noise: U8
     mean: float
     stddev: float
-    white: U8
+    white_noise: U8
 
 
 def _tone_tables() -> _ToneTables:

@@ -24,9 +24,15 @@ from roboyard.errors import RunError
 from roboyard.geometry import SE3, CameraModel
 from roboyard.geometry.arrays import F32, U8
 from roboyard.rendering.backends import Backend, resolve_backend
-from roboyard.rendering.cameras import PinholeIntrinsics, RenderCamera
+from roboyard.rendering.cameras import (
+    LensRemap,
+    PinholeIntrinsics,
+    RenderCamera,
+    make_lens_remap,
+    remap_color,
+    remap_depth,
+)
 from roboyard.rendering.geom_triangles import geom_colors
-from roboyard.rendering.lens_distortion import LensRemap, make_lens_remap, remap_color, remap_depth
 from roboyard.sensors.cameras.exposure import SRGB_TO_LINEAR
 from roboyard.sensors.optics import MIRROR, OPAQUE, make_optics_table
 
@@ -166,7 +172,7 @@ class _RenderWorker:
             with_color=with_color,
         )
         color = rendered if rendered is not None else np.zeros((camera_model.height, camera_model.width, 3), np.uint8)
-        return RenderedView(color, depth, self._look_up_reflectance(geoms) if with_reflectance else None)
+        return RenderedView(color, depth, self._read_reflectance(geoms) if with_reflectance else None)
 
     def _render_opengl(
         self,
@@ -204,7 +210,7 @@ class _RenderWorker:
             depth,
             self._trace_reflectance(camera_model, T_world_camera, near)
             if geoms is None
-            else self._look_up_reflectance(geoms),
+            else self._read_reflectance(geoms),
         )
 
     def _trace_reflectance(self, camera_model: CameraModel, T_world_camera: SE3, near: float) -> F32:
@@ -214,9 +220,9 @@ class _RenderWorker:
         _, _, geoms = self._get_ray_renderer().render(
             self._data, RenderCamera(T_world_camera, near=near), rays, with_color=False
         )
-        return self._look_up_reflectance(geoms).repeat(2, 0).repeat(2, 1)[: camera_model.height, : camera_model.width]
+        return self._read_reflectance(geoms).repeat(2, 0).repeat(2, 1)[: camera_model.height, : camera_model.width]
 
-    def _look_up_reflectance(self, geoms: NDArray[np.int32]) -> F32:
+    def _read_reflectance(self, geoms: NDArray[np.int32]) -> F32:
         return self._reflectance_of_geom[geoms]  # the last is nothing's
 
     def _get_remap(self, camera_model: CameraModel) -> tuple[F32, LensRemap | None]:

@@ -31,8 +31,14 @@ from roboyard.messages.time import time_to_msg
 from roboyard.physics.contacts import ContactPoint
 from roboyard.physics.world import GroundTruth
 from roboyard.sensors import SimulatedSensor, beam_directions
+from roboyard.sensors.altitude import AltimeterReading, PressureReading
 from roboyard.sensors.cameras.camera import CameraReading, make_projection_matrix
 from roboyard.sensors.cameras.depth_noise import SUBPIXEL_STEP
+from roboyard.sensors.gnss import GnssReading
+from roboyard.sensors.imu import ImuReading, ThreeAxisReading
+from roboyard.sensors.lidar import LidarReading
+from roboyard.sensors.proprioception import WrenchReading
+from roboyard.sensors.sonar import SonarReading
 
 WORLD_FRAME = "world"
 Converter = Callable[[Any], Any]
@@ -91,7 +97,7 @@ def _scan_converter(spec: LidarSpec, frame: str, period: float) -> Converter:
         "range_max": spec.range_max,
     }
 
-    def convert(reading: Any) -> Any:
+    def convert(reading: LidarReading) -> Any:
         return msg.LaserScan(
             header=_header(reading.time_ns, frame), ranges=reading.ranges[0].astype(np.float32), **fixed
         )
@@ -103,7 +109,7 @@ def _cloud_converter(spec: LidarSpec, frame: str) -> Converter:
     beams = beam_directions(spec)
     fields = [msg.PointField(name=name, offset=4 * i, datatype=7, count=1) for i, name in enumerate("xyz")]
 
-    def convert(reading: Any) -> Any:
+    def convert(reading: LidarReading) -> Any:
         ranges = reading.ranges.ravel()
         # Beams without a return are points at "not a number", so that the cloud keeps its rows and columns.
         points = (beams * np.where(np.isfinite(ranges), ranges, np.nan)[:, None]).astype(np.float32)
@@ -131,7 +137,7 @@ def _imu_converter(spec: ImuSpec, frame: str) -> Converter:
         "linear_acceleration_covariance": _covariance(spec.linear_acceleration),
     }
 
-    def convert(reading: Any) -> Any:
+    def convert(reading: ImuReading) -> Any:
         w, x, y, z = reading.orientation.tolist() if reading.orientation is not None else (1.0, 0.0, 0.0, 0.0)
         return msg.Imu(
             header=_header(reading.time_ns, frame),
@@ -162,7 +168,7 @@ def _range_converter(spec: SonarSpec, frame: str) -> Converter:
         "variance": spec.noise.stddev**2,
     }
 
-    def convert(reading: Any) -> Any:
+    def convert(reading: SonarReading) -> Any:
         return msg.Range(header=_header(reading.time_ns, frame), range=reading.range, **fixed)
 
     return convert
@@ -179,7 +185,7 @@ def _three_axis_converter(sensor: SimulatedSensor[Any], spec: ThreeAxisSpec, fra
         "linear_acceleration_covariance": measured if kind == "accelerometer" else unknown,
     }
 
-    def convert(reading: Any) -> Any:
+    def convert(reading: ThreeAxisReading) -> Any:
         header, vector = _header(reading.time_ns, frame), _vector(reading.vector)
         if kind == "magnetometer":
             return msg.MagneticField(header=header, magnetic_field=vector, magnetic_field_covariance=measured)
@@ -191,7 +197,7 @@ def _three_axis_converter(sensor: SimulatedSensor[Any], spec: ThreeAxisSpec, fra
 
 
 def _wrench_converter(spec: ForceTorqueSpec, frame: str) -> Converter:
-    def convert(reading: Any) -> Any:
+    def convert(reading: WrenchReading) -> Any:
         wrench = msg.Wrench(force=_vector(reading.force), torque=_vector(reading.torque))
         return msg.WrenchStamped(header=_header(reading.time_ns, frame), wrench=wrench)
 
@@ -199,22 +205,28 @@ def _wrench_converter(spec: ForceTorqueSpec, frame: str) -> Converter:
 
 
 def _altimeter_converter(frame: str) -> Converter:
-    return lambda reading: msg.Altimeter(
-        header=_header(reading.time_ns, frame),
-        vertical_position=reading.height,
-        vertical_velocity=reading.vertical_velocity,
-        vertical_reference=reading.reference,
-    )
+    def convert(reading: AltimeterReading) -> Any:
+        return msg.Altimeter(
+            header=_header(reading.time_ns, frame),
+            vertical_position=reading.height,
+            vertical_velocity=reading.vertical_velocity,
+            vertical_reference=reading.reference,
+        )
+
+    return convert
 
 
 def _pressure_converter(frame: str) -> Converter:
-    return lambda reading: msg.FluidPressure(
-        header=_header(reading.time_ns, frame), fluid_pressure=reading.pressure, variance=reading.variance
-    )
+    def convert(reading: PressureReading) -> Any:
+        return msg.FluidPressure(
+            header=_header(reading.time_ns, frame), fluid_pressure=reading.pressure, variance=reading.variance
+        )
+
+    return convert
 
 
 def _gnss_converter(frame: str) -> Converter:
-    def convert(reading: Any) -> Any:
+    def convert(reading: GnssReading) -> Any:
         status = msg.NavSatStatus(
             status=msg.NavSatStatus.STATUS_FIX if reading.has_fix else msg.NavSatStatus.STATUS_NO_FIX,
             service=msg.NavSatStatus.SERVICE_GPS,
