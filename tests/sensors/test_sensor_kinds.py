@@ -31,15 +31,9 @@ from roboyard.description.model import (
 from roboyard.description.sensors import (
     AltimeterSpec,
     BarometerSpec,
-    CameraSpec,
-    ContactSpec,
-    CustomSensorSpec,
-    DepthNoise,
     EncoderSpec,
     ForceTorqueSpec,
     GnssSpec,
-    GroundTruthSpec,
-    ImuSpec,
     LidarSpec,
     Noise,
     Outage,
@@ -47,15 +41,12 @@ from roboyard.description.sensors import (
     SonarSpec,
     ThreeAxisSpec,
 )
-from roboyard.geometry import SE3, CameraModel
+from roboyard.geometry import SE3
 from roboyard.hardware import JointCommand
 from roboyard.sensors.altitude import air_pressure
 from roboyard.sensors.gnss import to_geodetic
-from roboyard.sensors.registry import SENSORS
-from roboyard.sensors.sensor import SimulatedSensor
 from roboyard.simulation import Simulation
 from roboyard.simulation.faults import Fault, SensorFault
-from roboyard.simulation.sensor_contract import SensorContractError, check_sensor
 
 NOISE = Noise(stddev=0.01, dynamic_bias_stddev=0.02, dynamic_bias_correlation_time=5.0)
 
@@ -380,61 +371,6 @@ def test_sensor_outages_have_their_fraction_of_time() -> None:
     working_fractions = [len(message_times(quiet, 60.0, seed)) / 3000 for seed in range(6)]
     assert np.mean(working_fractions) == pytest.approx(2 / 3, abs=0.08)
     assert len(message_times(sensor("gyroscope", ThreeAxisSpec()), 2.0)) == 100
-
-
-# -- the contract ------------------------------------------------------------------------------------------------------
-SMALL = CameraModel.from_field_of_view(16, 12, 1.0)
-EXAMPLES = {
-    "lidar": LidarSpec(samples=60, noise=Noise(stddev=0.01), false_echo_probability=0.05, dropout_probability=0.05),
-    "sonar": SonarSpec(noise=NOISE, false_echo_probability=0.1, dropout_probability=0.1),
-    "imu": ImuSpec((NOISE,) * 3, (NOISE,) * 3),
-    "accelerometer": ThreeAxisSpec((NOISE,) * 3),
-    "gyroscope": ThreeAxisSpec((NOISE,) * 3),
-    "magnetometer": ThreeAxisSpec((NOISE,) * 3),
-    "altimeter": AltimeterSpec(NOISE, NOISE),
-    "air_pressure": BarometerSpec(NOISE),
-    "navsat": GnssSpec(NOISE, NOISE, NOISE, NOISE, min_sky_fraction=0.0),
-    "encoder": EncoderSpec(resolution=100, noise=NOISE, miscount_probability=0.1),
-    "force_torque": ForceTorqueSpec(force=(NOISE,) * 3, torque=(NOISE,) * 3),
-    "contact": ContactSpec(),
-    "ground_truth": GroundTruthSpec(),
-    "camera": CameraSpec(color=SMALL, noise=NOISE),
-    "depth_camera": CameraSpec(depth=SMALL, depth_noise=DepthNoise("gaussian", NOISE)),
-    "rgbd_camera": CameraSpec(color=SMALL, depth=SMALL, depth_noise=DepthNoise("khoshelham", baseline=0.075)),
-    "stereo_camera": CameraSpec(color=SMALL, depth=SMALL, baseline=0.1, depth_noise=DepthNoise("stereo")),
-}
-
-
-@pytest.mark.parametrize("kind", sorted(SENSORS.names()))
-def test_sensor_kinds_keep_the_contract(kind: str) -> None:
-    one = replace(sensor(kind, EXAMPLES[kind]), outage=Outage(0.1, 0.1))
-    assert len(check_sensor(one)) == 5
-
-
-class ViolatingSensor(SimulatedSensor[Any]):
-    """Breaks the contract in a way that its description chooses."""
-
-    kind = "wild"
-
-    def measure(self, time_ns: int, elapsed_ns: int) -> Any:
-        from roboyard.sensors.imu import ThreeAxisReading
-
-        violation = self.sensor.topic
-        if violation == "moves":
-            self.context.world.data.qvel[0] += 0.01
-        value = np.zeros(3) if violation != "chance" else np.random.default_rng().random(3)
-        value.flags.writeable = violation == "open"
-        return ThreeAxisReading(time_ns + (violation == "late"), value)
-
-
-@pytest.mark.parametrize(
-    ("violation", "message"),
-    [("moves", "changes"), ("chance", "seed"), ("open", "written"), ("late", "time_ns")],
-)
-def test_sensor_contract_violations_are_reported(violation: str, message: str) -> None:
-    one = replace(sensor("wild", CustomSensorSpec()), topic=violation)
-    with pytest.raises(SensorContractError, match=message):
-        check_sensor(one, ViolatingSensor)
 
 
 def test_delayed_samples_are_saved_and_arrive_when_due() -> None:
