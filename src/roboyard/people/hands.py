@@ -1,15 +1,19 @@
-"""Hands of a person: they grasp objects, carry them level, and release them, also in a hand-over."""
+"""Hands of a person: they grasp objects, carry them level, and release them; `HandTasks` executes a hand-over."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
 
+from roboyard.errors import RoboyardError
 from roboyard.geometry import SE2, SE3
 from roboyard.geometry.arrays import Array
 from roboyard.people.animation_player import GRIP_DISTANCE
+from roboyard.people.person import Person
+from roboyard.people.walking import PersonGoalError
 from roboyard.physics.grasps import GraspConstraint, GraspConstraints
 from roboyard.physics.world import PhysicsWorld
 
@@ -142,3 +146,153 @@ class PersonHands:
 
 def _heading_rotation(pose: tuple[float, float, float]) -> SE3:
     return SE2(0.0, 0.0, pose[2]).to_se3()
+
+
+@dataclass(frozen=True)
+class HandGoal:
+    """What the goal of an animation requests of a hand.
+
+    Attributes:
+        animation: Name of the clip.
+        hand: "left" or "right"; empty: the clip has no reaching hand.
+        target: Position (3,) of the grasped object if it is to be released, otherwise of the hand [m]; None without.
+        grasp_object: Name of the object to grasp; empty: none.
+        release: Whether the hand releases its object.
+        timeout: How long the hand waits for the other party of a hand-over [s].
+    """
+
+    animation: str
+    hand: str
+    target: Array | None
+    grasp_object: str = ""
+    release: bool = False
+    timeout: float = 0.0
+
+
+@dataclass
+class HandTask:
+    """A task of one hand: to grasp or to release an object.
+
+    Attributes:
+        hand: "left" or "right".
+        object_name: Object to grasp; empty: the hand releases its object.
+        timeout: How long the hand waits for the other party of a hand-over [s].
+        is_done: Whether the object has been grasped or released.
+        failure: Why the task failed; empty: it has not.
+        elapsed: How long the hand has waited [s].
+    """
+
+    hand: str
+    object_name: str = ""
+    timeout: float = 0.0
+    is_done: bool = False
+    failure: str = ""
+    elapsed: float = 0.0
+
+
+class HandTasks:
+    """Executes the hand tasks that the goals of a person's animations contain.
+
+    Args:
+        person: The person.
+        hands: Hands of the person.
+    """
+
+    def __init__(self, person: Person, hands: PersonHands) -> None:
+        self._person, self._hands = person, hands
+        self.task: HandTask | None = None
+
+    def find_grip_position(self, goal: HandGoal) -> Array | None:
+        """Return the position (3,) at which the hand is to grip [m], or None without a target.
+
+        Raises:
+            PersonGoalError: The goal is contradictory.
+        """
+        hand = goal.hand
+        if not (0.0 <= goal.timeout < 1e6):
+            raise PersonGoalError(f"a hold_timeout of {goal.timeout:g} s", "invalid", "0 or more")
+        if goal.grasp_object and goal.release:
+            raise PersonGoalError("grasp_object and release at once", "invalid", "one of them")
+        if (goal.grasp_object or goal.release) and not hand:
+            raise PersonGoalError(
+                f"animation {goal.animation!r} has no reaching hand",
+                "invalid",
+                "a clip with reaching_hand, such as 'reach'",
+            )
+        grasped_objects = self._hands.grasped_objects
+        if goal.release and hand not in grasped_objects:
+            raise PersonGoalError(f"the {hand} hand holds no object", "invalid", "grasp an object first")
+        if goal.grasp_object and hand in grasped_objects:
+            raise PersonGoalError(
+                f"the {hand} hand holds {grasped_objects[hand]} already", "invalid", "release it first"
+            )
+        if goal.target is None or not goal.release:
+            return goal.target
+        return self._hands.grip_position_for(hand, goal.target, self._person.pose)
+
+    def start(self, goal: HandGoal) -> None:
+        """Start the hand task of a goal, if it has one. Raises PersonGoalError if the object cannot be held."""
+        if goal.grasp_object:
+            try:
+                self._hands.reserve(goal.hand, goal.grasp_object)
+            except RoboyardError as error:
+                raise PersonGoalError(str(error), "invalid") from None
+        has_task = bool(goal.grasp_object or goal.release)
+        self.task = HandTask(goal.hand, goal.grasp_object, goal.timeout) if has_task else None
+
+    def step(self, dt: float) -> None:
+        """Advance by ``dt`` [s], after the person's own step."""
+        task = self.task
+        self._hands.move_grasped_objects(
+            self._person.pose, task.hand if task is not None and self._person.is_holding_reach else ""
+        )
+        if task is None or not self._person.is_holding_reach or not self._person.has_reached_target:
+            return
+        task.elapsed += dt
+        if task.object_name and not task.is_done:
+            self._grasp(task)
+        if task.failure or (self._can_carry_off(task) if task.object_name else self._try_release(task)):
+            self._person.is_holding_reach = False
+        elif task.elapsed > task.timeout:
+            task.failure = f"nobody {'let go of it' if task.object_name else 'took it'} within {task.timeout:g} s"
+            self._person.is_holding_reach = False
+            if task.object_name and task.is_done:
+                self._hands.release(task.hand)
+                task.is_done = False
+
+    def finish(self) -> str:
+        """End the task with its animation; return why the task failed, or an empty string."""
+        task, self.task = self.task, None
+        return "" if task is None or task.is_done else task.failure or "the hand did not get there"
+
+    def _grasp(self, task: HandTask) -> None:
+        try:
+            task.failure = self._hands.grasp(task.hand, task.object_name, self._person.pose)
+        except RoboyardError as error:
+            task.failure = str(error)
+        task.is_done = not task.failure
+        if task.is_done and task.timeout:
+            self._hands.pull_gently(task.hand)
+
+    def _can_carry_off(self, task: HandTask) -> bool:
+        """Return whether the grasped object can be carried off: at once if there is no timeout."""
+        return not task.timeout or self._hands.is_free(task.hand)
+
+    def _try_release(self, task: HandTask) -> bool:
+        """Release the object if it is pulled, or at once if there is no timeout; return whether it is released."""
+        if task.hand not in self._hands.grasped_objects:
+            task.failure = "it is gone"
+        elif not task.timeout or self._hands.is_pulled(task.hand):
+            self._hands.release(task.hand)
+            task.is_done = True
+        return task.is_done
+
+    # -- state ---------------------------------------------------------------------------------------------------------
+    def save_state(self) -> dict[str, Any]:
+        """Return the state as plain data."""
+        return {"task": None if self.task is None else asdict(self.task), "hands": self._hands.save_state()}
+
+    def load_state(self, saved: dict[str, Any]) -> None:
+        """Restore the state that `save_state` returned."""
+        self.task = None if saved["task"] is None else HandTask(**saved["task"])
+        self._hands.load_state(saved["hands"])

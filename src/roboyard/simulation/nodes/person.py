@@ -1,9 +1,8 @@
-"""Nodes that move people: a person with two actions, its hand tasks, and an actor of an SDF world."""
+"""Nodes that move people: a person with two actions, and an actor of an SDF world."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
 from functools import partial
 from typing import Any
 
@@ -12,146 +11,20 @@ import numpy as np
 from roboyard.bus import STATE_RATE, GoalHandle, Node, resource
 from roboyard.compute import expect_kernels
 from roboyard.config import Config, parameter
-from roboyard.errors import RoboyardError
 from roboyard.geometry import SE2, quaternions
-from roboyard.geometry.arrays import Array
 from roboyard.messages import action, msg
 from roboyard.messages.convert import make_header, pose_to_msg
 from roboyard.people.actor_player import ActorPlayer
 from roboyard.people.animation_player import lean_trunk
 from roboyard.people.body import PersonModel, contact_region
 from roboyard.people.clip import AnimationClip
-from roboyard.people.hands import PersonHands
+from roboyard.people.hands import HandGoal, HandTasks, PersonHands
 from roboyard.people.person import Person, PersonActivity
 from roboyard.people.skeleton import PARTS, compose_poses
 from roboyard.people.walking import PersonGoalError
 from roboyard.physics.kernels.compliant_bodies import start_motion
 from roboyard.simulation.simulation import Simulation
 from roboyard.simulation.walking_map import SimulationWalkingMap
-
-
-@dataclass
-class HandTask:
-    """A task of one hand: to grasp or to release an object.
-
-    Attributes:
-        hand: "left" or "right".
-        object_name: Object to grasp; empty: the hand releases its object.
-        timeout: How long the hand waits for the other party of a hand-over [s].
-        is_done: Whether the object has been grasped or released.
-        failure: Why the task failed; empty: it has not.
-        elapsed: How long the hand has waited [s].
-    """
-
-    hand: str
-    object_name: str = ""
-    timeout: float = 0.0
-    is_done: bool = False
-    failure: str = ""
-    elapsed: float = 0.0
-
-
-class HandTasks:
-    """Executes the hand tasks that the goals of a person's animations contain.
-
-    Args:
-        person: Who.
-        hands: Theirs.
-    """
-
-    def __init__(self, person: Person, hands: PersonHands) -> None:
-        self._person, self._hands = person, hands
-        self.task: HandTask | None = None
-
-    def find_grip_position(self, goal: Any, hand: str) -> Array | None:
-        """(3,) where the hand is to grip for a roboyard_msgs/ActorAnimation goal, or None.
-
-        Raises:
-            PersonGoalError: The goal is contradictory.
-        """
-        if not (0.0 <= goal.hold_timeout < 1e6):
-            raise PersonGoalError(f"a hold_timeout of {goal.hold_timeout:g} s", "invalid", "0 or more")
-        if goal.grasp_object and goal.release:
-            raise PersonGoalError("grasp_object and release at once", "invalid", "one of them")
-        if (goal.grasp_object or goal.release) and not hand:
-            raise PersonGoalError(f"animation {goal.animation_name!r} has no reaching hand", "invalid", "one that does")
-        grasped_objects = self._hands.grasped_objects
-        if goal.release and hand not in grasped_objects:
-            raise PersonGoalError(f"the {hand} hand holds no object", "invalid", "grasp an object first")
-        if goal.grasp_object and hand in grasped_objects:
-            raise PersonGoalError(
-                f"the {hand} hand holds {grasped_objects[hand]} already", "invalid", "release it first"
-            )
-        if not goal.has_target:
-            return None
-        position = np.array([goal.target.x, goal.target.y, goal.target.z])
-        return self._hands.grip_position_for(hand, position, self._person.pose) if goal.release else position
-
-    def start(self, goal: Any, hand: str) -> None:
-        """Start the hand task of a goal. Raises PersonGoalError where the object cannot be held."""
-        if goal.grasp_object:
-            try:
-                self._hands.reserve(hand, goal.grasp_object)
-            except RoboyardError as error:
-                raise PersonGoalError(str(error), "invalid") from None
-        self.task = HandTask(hand, goal.grasp_object, goal.hold_timeout) if goal.grasp_object or goal.release else None
-
-    def step(self, dt: float) -> None:
-        """Advance by ``dt`` [s], after the person's own step."""
-        task = self.task
-        self._hands.move_grasped_objects(
-            self._person.pose, task.hand if task is not None and self._person.is_holding_reach else ""
-        )
-        if task is None or not self._person.is_holding_reach or not self._person.has_reached_target:
-            return
-        task.elapsed += dt
-        if task.object_name and not task.is_done:
-            self._grasp(task)
-        if task.failure or (self._can_carry_off(task) if task.object_name else self._try_release(task)):
-            self._person.is_holding_reach = False
-        elif task.elapsed > task.timeout:
-            task.failure = f"nobody {'let go of it' if task.object_name else 'took it'} within {task.timeout:g} s"
-            self._person.is_holding_reach = False
-            if task.object_name and task.is_done:
-                self._hands.release(task.hand)
-                task.is_done = False
-
-    def finish(self) -> str:
-        """End the task with its animation; return why the task failed, or an empty string."""
-        task, self.task = self.task, None
-        return "" if task is None or task.is_done else task.failure or "the hand did not get there"
-
-    def _grasp(self, task: HandTask) -> None:
-        try:
-            task.failure = self._hands.grasp(task.hand, task.object_name, self._person.pose)
-        except RoboyardError as error:
-            task.failure = str(error)
-        task.is_done = not task.failure
-        if task.is_done and task.timeout:
-            self._hands.pull_gently(task.hand)
-
-    def _can_carry_off(self, task: HandTask) -> bool:
-        """Whether the grasped object can be carried off: at once if there is no timeout."""
-        return not task.timeout or self._hands.is_free(task.hand)
-
-    def _try_release(self, task: HandTask) -> bool:
-        """Release the object if it is pulled, or at once if there is no timeout; return whether it is released."""
-        if task.hand not in self._hands.grasped_objects:
-            task.failure = "it is gone"
-        elif not task.timeout or self._hands.is_pulled(task.hand):
-            self._hands.release(task.hand)
-            task.is_done = True
-        return task.is_done
-
-    # -- state ---------------------------------------------------------------------------------------------------------
-    def save_state(self) -> dict[str, Any]:
-        """Plain data."""
-        return {"task": None if self.task is None else asdict(self.task), "hands": self._hands.save_state()}
-
-    def load_state(self, saved: dict[str, Any]) -> None:
-        """Restore the state that `save_state` returned."""
-        self.task = None if saved["task"] is None else HandTask(**saved["task"])
-        self._hands.load_state(saved["hands"])
 
 
 class PersonNodeConfig(Config):
@@ -259,9 +132,13 @@ class PersonNode(Node[PersonNodeConfig]):
     def _start_animation(self, goal: Any) -> None:
         self.person.check_free()
         hand = goal.hand or self.person.find_reaching_hand(goal.animation_name)
-        target = self._hand_tasks.find_grip_position(goal, hand)
+        target = np.array([goal.target.x, goal.target.y, goal.target.z]) if goal.has_target else None
+        hand_goal = HandGoal(
+            goal.animation_name, hand, target, goal.grasp_object, release=goal.release, timeout=goal.hold_timeout
+        )
+        target = self._hand_tasks.find_grip_position(hand_goal)
         speed = 1.0 if goal.animation_speed == 0.0 else goal.animation_speed
-        self._hand_tasks.start(goal, hand)
+        self._hand_tasks.start(hand_goal)
         self.person.animate(goal.animation_name, speed, target, goal.hand)
         self.person.is_holding_reach = self._hand_tasks.task is not None
 
