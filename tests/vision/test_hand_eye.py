@@ -117,7 +117,7 @@ def test_degenerate_motions_are_refused() -> None:
     with pytest.raises(HandEyeError, match=r"same axis \(0\.00, 0\.00, 1\.00\).*second axis"):
         calibrate_hand_eye(arm, arm)
     translations = [SE3.exp([0.1 * k, 0.05 * k * k, 0.0, 0.0, 0.0, 0.0]) for k in range(6)]
-    with pytest.raises(HandEyeError, match="turns by 0.0°"):
+    with pytest.raises(HandEyeError, match="rotates by 0.0°"):
         calibrate_hand_eye(translations, translations)
     with pytest.raises(HandEyeError, match="2 poses"):
         calibrate_hand_eye(arm[:2], arm[:2])

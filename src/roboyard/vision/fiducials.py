@@ -36,9 +36,8 @@ class Fiducial:
         center: Projection of its center (2,): the intersection of its diagonals [px].
         size: Edge length [m]; 0 if unknown: then there is no pose.
         T_camera_tag: Pose in the optical frame: x right, y up, z out of the marker.
-        alternative_pose: The pose that looks nearly the same (Collins and Bartoli, "Infinitesimal plane-based pose
-            estimation",
-            IJCV 2014); None if there is none.
+        alternative_pose: The second pose that fits the corners (Collins and Bartoli, "Infinitesimal plane-based pose
+            estimation", IJCV 2014); None if there is none.
         reprojection_error: Root mean square distance of the corners from the pose's [px].
         ambiguity: Ratio of that error to the alternative pose's, 0 to 1; near 1 the poses are indistinguishable.
         covariance: (6, 6) of the pose: translation [m], then rotation [rad], in the tag's frame.

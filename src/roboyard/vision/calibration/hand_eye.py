@@ -129,8 +129,8 @@ def _check_rotation_axes(mount_poses: Sequence[SE3]) -> float:
     if len(large_rotations) < 2:
         max_angle = math.degrees(max((float(np.linalg.norm(rotation)) for rotation in rotations), default=0.0))
         raise HandEyeError(
-            f"the arm turns by {max_angle:.1f}° at most between its poses", location="hand-eye",
-            valid=f"turns of more than {math.degrees(_MIN_ROTATION):.0f}° about two axes at least; 30° and "
+            f"the arm rotates by {max_angle:.1f}° at most between its poses", location="hand-eye",
+            valid=f"rotations of more than {math.degrees(_MIN_ROTATION):.0f}° about two axes at least; 30° and "
             "more are good",
         )  # fmt: skip
     axes = large_rotations / np.linalg.norm(large_rotations, axis=1, keepdims=True)
@@ -141,10 +141,11 @@ def _check_rotation_axes(mount_poses: Sequence[SE3]) -> float:
         direction = np.linalg.eigh(axes.T @ axes)[1][:, 2]
         axis_text = ", ".join(f"{value:.2f}" for value in direction)
         raise HandEyeError(
-            f"all turns are about nearly the same axis ({axis_text}) of the flange: the camera may lie "
-            "anywhere along it",
-            location="hand-eye", valid=f"turns about a second axis, {math.degrees(_MIN_AXIS_ANGLE):.0f}° away at least",
-        )  # fmt: skip
+            f"all rotations have nearly the same axis ({axis_text}) of the flange: the position of the camera along "
+            "it is arbitrary",
+            location="hand-eye",
+            valid=f"rotations about a second axis, {math.degrees(_MIN_AXIS_ANGLE):.0f}° away at least",
+        )
     return axis_spread
 
 

@@ -191,7 +191,7 @@ def _estimate_circle_poses(disc: Disc, camera_model: CameraModel) -> tuple[Circl
     points = np.ascontiguousarray(points[np.isfinite(points).all(axis=1)])
     ellipse = np.zeros(5)
     if not fit_ellipse(points, np.ones(len(points)), ellipse):
-        raise InputError("a disc whose outline is outside the camera model", valid="the camera model of the image")
+        raise InputError("the outline of a disc is outside the camera model", valid="the camera model of the image")
     return compute_circle_poses(viewing_cone(ellipse))
 
 

@@ -438,5 +438,5 @@ def project_circle(center: Array, normal: Array, radius: float) -> Array:
     )
     ellipse = np.zeros(5)
     if not conic_axes(Q[0, 0], 2.0 * Q[0, 1], Q[1, 1], 2.0 * Q[0, 2], 2.0 * Q[1, 2], Q[2, 2], ellipse):
-        raise InputError("the circle is not seen as an ellipse", valid="one that lies before the camera")
+        raise InputError("the projection of the circle is not an ellipse", valid="a circle in front of the camera")
     return ellipse

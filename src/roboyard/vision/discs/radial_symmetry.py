@@ -26,7 +26,7 @@ def vote_radial_symmetry(half_image: U8, min_gradient: float, radii: Array, cand
 
     Args:
         half_image: (h, w), light where discs are.
-        min_gradient: Slope of an edge [grey levels a pixel].
+        min_gradient: Smallest gradient of an edge [gray levels per pixel].
         radii: (n, 2) smallest and largest radius of each range [px of ``half_image``].
         candidates: (n, count, 3) column and row [px of ``half_image``], votes; the most votes first. Written.
         counts: (n,) number of candidates of each range. Written.

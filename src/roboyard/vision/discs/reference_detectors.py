@@ -142,11 +142,10 @@ def _peak_examples() -> list[tuple[object, ...]]:
 
 @kernel(examples=_peak_examples, error_model="numpy")
 def _prominent_peaks(smooth: F32, votes: F32, order: I64, width: int, min_prominence: float) -> Array:
-    """Height, column and row (n, 3) of each peak that one has to go down from by ``min_prominence`` to get to a
-    higher one.
+    """Return height, column and row (n, 3) of each peak whose prominence is at least ``min_prominence``.
 
-    The ground is flooded from above: pixels come in falling ``order``, each joins the peaks that it touches, and the
-    lower of two that meet is forgotten unless it stands out.  A peak's place is the middle of the votes down to
+    Pixels are visited in decreasing ``order``, and each joins the peaks of its neighbors. Where two peaks meet, the
+    lower one is discarded unless it is prominent. The position of a peak is the centroid of the votes down to
     ``min_prominence`` below it.
     """
     size = smooth.size
