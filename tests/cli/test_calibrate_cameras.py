@@ -57,7 +57,7 @@ def test_camera_command_refuses_invalid_input(tmp_path: Path) -> None:
     Image.fromarray(np.full((60, 80, 3), 128, np.uint8)).save(empty)
     text.write_text("not a readable image")
     for arguments, message in (
-        ((empty, "--board", "chessboard:9x6:25mm"), "0 of 1 pictures"),
+        ((empty, "--board", "chessboard:9x6:25mm"), "0 of 1 images"),
         ((empty, "--board", "chess"), "chessboard:9x6:25mm"),
         ((text, "--board", "chessboard:9x6:25mm"), "not a readable image"),
         ((tmp_path / "none.png", "--board", "chessboard:9x6:25mm"), "no file"),

@@ -122,6 +122,23 @@ def test_images_convert_back(seed, encoding):
     np.testing.assert_array_equal(convert.image_to_array(swap_bytes(message, kind)), image)
 
 
+@pytest.mark.parametrize("encoding", ["rgb8", "bgr8", "rgba8", "bgra8", "mono8"])
+def test_color_images_become_rgb_or_gray(encoding):
+    channels = ENCODINGS[encoding][1]
+    image = np.arange(2 * 3 * channels, dtype=np.uint8).reshape((2, 3, channels) if channels > 1 else (2, 3))
+    converted = convert.color_to_array(convert.image_to_msg(image, "camera", 0, encoding))
+    order = [2, 1, 0] if encoding.startswith("bgr") else [0, 1, 2]
+    np.testing.assert_array_equal(converted, image if channels == 1 else image[:, :, order])
+    assert converted.flags.c_contiguous
+
+
+def test_depth_images_become_meters():
+    millimeters = convert.image_to_msg(np.array([[0, 1500]], np.uint16), "camera", 0)
+    np.testing.assert_allclose(convert.depth_to_array(millimeters), [[np.nan, 1.5]], rtol=1e-6)
+    meters = np.array([[np.inf, 1.5, np.nan]], np.float32)
+    np.testing.assert_array_equal(convert.depth_to_array(convert.image_to_msg(meters, "camera", 0)), meters)
+
+
 def pad_rows(message):
     """Return the image with padding bytes at the ends of rows, as some cameras publish."""
     rows = message.data.reshape(message.height, message.step)
@@ -221,6 +238,8 @@ def make_scan(ranges, **fields):
         lambda: convert.image_to_msg(np.zeros((2, 2, 3), np.uint8), "", 0, "mono8"),
         lambda: convert.image_to_msg(np.zeros((2, 2), np.uint8), "", 0, "jpeg"),
         lambda: convert.image_to_msg(np.zeros(5, np.uint8), "", 0, "mono8"),
+        lambda: convert.color_to_array(msg.Image(encoding="32FC1")),
+        lambda: convert.depth_to_array(msg.Image(encoding="rgb8")),
         lambda: convert.image_to_array(msg.Image(encoding="jpeg")),
         lambda: convert.image_to_array(msg.Image(encoding="rgb8", width=2, height=2, step=5, data=np.zeros(10, "u1"))),
         lambda: convert.image_to_array(msg.Image(encoding="rgb8", width=2, height=2, step=6, data=np.zeros(11, "u1"))),

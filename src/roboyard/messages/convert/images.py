@@ -102,6 +102,38 @@ def image_to_array(message: Any) -> NDArray[Any]:
     return image
 
 
+_COLOR_ENCODINGS = ("rgb8", "bgr8", "rgba8", "bgra8", "mono8")
+_DEPTH_ENCODINGS = ("32FC1", "16UC1")
+
+
+def color_to_array(message: Any) -> NDArray[np.uint8]:
+    """Return the contiguous array (h, w, 3) in RGB, or (h, w), of a sensor_msgs/Image of a color camera.
+
+    Raises:
+        MessageError: The encoding is none of a color image, or the data has the wrong size.
+    """
+    if message.encoding not in _COLOR_ENCODINGS:
+        raise MessageError(f"an image encoded as '{message.encoding}'", valid=", ".join(_COLOR_ENCODINGS))
+    pixels = image_to_array(message)
+    if pixels.ndim == 3:
+        pixels = pixels[:, :, 2::-1] if message.encoding.startswith("bgr") else pixels[:, :, :3]
+    return np.ascontiguousarray(pixels)
+
+
+def depth_to_array(message: Any) -> NDArray[np.float32]:
+    """Return the depth (h, w) of a sensor_msgs/Image [m]; pixels of ``16UC1`` without a measurement are NaN (REP 118).
+
+    Raises:
+        MessageError: The encoding is none of a depth image, or the data has the wrong size.
+    """
+    if message.encoding not in _DEPTH_ENCODINGS:
+        raise MessageError(f"depth encoded as '{message.encoding}'", valid=", ".join(_DEPTH_ENCODINGS))
+    depth = image_to_array(message)
+    if depth.dtype == np.uint16:
+        return np.where(depth > 0, depth * np.float32(1e-3), np.float32(np.nan)).astype(np.float32)
+    return np.asarray(depth, dtype=np.float32)
+
+
 def camera_info_to_msg(
     width: int, height: int, K: ArrayLike, frame: str, time_ns: int, *, distortion: ArrayLike = (0.0,) * 5
 ) -> Any:

@@ -7,18 +7,14 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-import numpy as np
-
 from roboyard.bus import Node, Subscription, TransformError
 from roboyard.errors import MessageError
 from roboyard.geometry import CameraModel
 from roboyard.geometry.arrays import F32, U8
 from roboyard.grids.depth_registration import register_depth
 from roboyard.messages import msg, to_nanoseconds
-from roboyard.messages.convert import camera_model_from_msg, image_to_array
+from roboyard.messages.convert import camera_model_from_msg, color_to_array, depth_to_array
 
-_COLOR_ENCODINGS = ("rgb8", "bgr8", "rgba8", "bgra8", "mono8")
-_DEPTH_ENCODINGS = ("32FC1", "16UC1")
 _SYNC_TOLERANCE_NS = 20_000_000
 """Largest time difference of an image and a depth image of the same moment [ns]."""
 
@@ -140,7 +136,7 @@ class CameraSubscriber:
         self._on_image(camera_image)
 
     def _make_image(self, image: Any, depth: Any) -> CameraImage:
-        pixels = _decode_color(image)
+        pixels = color_to_array(image)
         camera_model = camera_model_from_msg(self._last_messages["camera_info"])
         if pixels.shape[:2] != (camera_model.height, camera_model.width):
             raise MessageError(
@@ -150,7 +146,7 @@ class CameraSubscriber:
         frame_id, time_ns = image.header.frame_id, _stamp_ns(image)
         if not self._topics["depth"]:
             return CameraImage(pixels, camera_model, None, frame_id, time_ns)
-        depth_image = _decode_depth(depth)
+        depth_image = depth_to_array(depth)
         if self._topics["depth_info"]:
             depth_camera_model = camera_model_from_msg(self._last_messages["depth_info"])
             T = self._node.transforms.lookup(frame_id, depth.header.frame_id, time_ns)
@@ -166,21 +162,3 @@ class CameraSubscriber:
 
 def _stamp_ns(message: Any) -> int:
     return to_nanoseconds(message.header.stamp)
-
-
-def _decode_color(message: Any) -> U8:
-    if message.encoding not in _COLOR_ENCODINGS:
-        raise MessageError(f"an image encoded as '{message.encoding}'", valid=", ".join(_COLOR_ENCODINGS))
-    pixels = image_to_array(message)
-    if pixels.ndim == 3:
-        pixels = pixels[:, :, 2::-1] if message.encoding.startswith("bgr") else pixels[:, :, :3]
-    return np.ascontiguousarray(pixels)
-
-
-def _decode_depth(message: Any) -> F32:
-    if message.encoding not in _DEPTH_ENCODINGS:
-        raise MessageError(f"depth encoded as '{message.encoding}'", valid=", ".join(_DEPTH_ENCODINGS))
-    depth = image_to_array(message)
-    if depth.dtype == np.uint16:
-        return np.where(depth > 0, depth * np.float32(1e-3), np.float32(np.nan)).astype(np.float32)
-    return np.asarray(depth, dtype=np.float32)
