@@ -39,7 +39,7 @@ def test_pillars_are_passed_with_clearance(radius: float) -> None:
     path = walking_map.plan_path((-4.0, 0.0), (4.0, 0.0))
     assert distances_along(path.points, (0.0, 0.0)).min() > radius + WALKING_CLEARANCE - GRID_RESOLUTION
     assert path.length < np.pi * (radius + 1.0) + 8.0
-    with pytest.raises(PersonGoalError, match="something stands at") as caught:
+    with pytest.raises(PersonGoalError, match="an obstacle is at") as caught:
         walking_map.plan_path((-4.0, 0.0), (0.0, 0.0))
     assert caught.value.error_code == "unreachable"
 

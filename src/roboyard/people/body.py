@@ -13,11 +13,21 @@ from roboyard.description.model import Collision, Inertial, Link, Material, Mesh
 from roboyard.description.shapes import Capsule, InlineArray
 from roboyard.geometry import SE3, quaternions
 from roboyard.geometry.arrays import Array
-from roboyard.people import anthropometry as a
 from roboyard.people.anthropometry import (
+    ANKLE_HEIGHT,
+    BODY_MASS_INDEX,
     BODY_REGIONS,
     EFFECTIVE_MASSES,
+    FOOT_LENGTH,
+    FOREARM_LENGTH,
+    HALF_SHOULDER_WIDTH,
+    HAND_LENGTH,
+    HEAD_HEIGHT,
+    HEEL_LENGTH,
+    HIP_HEIGHT,
+    KNEE_HEIGHT,
     REFERENCE_BODY_MASS,
+    UPPER_ARM_LENGTH,
     BodyDimensions,
     compute_capsule_length,
     compute_capsule_radius,
@@ -91,31 +101,31 @@ def make_segment_capsule(segment: str, dimensions: BodyDimensions) -> tuple[Caps
     volume = dimensions.segment_volume(segment)
     if segment in TRUNK_DIMENSIONS:
         center_height, half_depth = (fraction * height for fraction in TRUNK_DIMENSIONS[segment])
-        radius = half_depth * math.sqrt(dimensions.mass / (a.BODY_MASS_INDEX * height**2))
+        radius = half_depth * math.sqrt(dimensions.mass / (BODY_MASS_INDEX * height**2))
         max_length = 2.0 * (
-            a.HALF_SHOULDER_WIDTH * height - make_segment_capsule("upper_arm", dimensions)[0].radius - radius
+            HALF_SHOULDER_WIDTH * height - make_segment_capsule("upper_arm", dimensions)[0].radius - radius
         )  # the arms
         return Capsule(radius, max(min(compute_capsule_length(volume, radius), max_length), 0.1 * radius)), SE3(
             _Z_TO_RIGHT, (0.0, 0.0, center_height)
         )
     if segment == "head":
         radius = 0.044 * height
-        return Capsule(radius, a.HEAD_HEIGHT * height - 2.0 * radius), SE3(
+        return Capsule(radius, HEAD_HEIGHT * height - 2.0 * radius), SE3(
             translation=(0.006 * height, 0.0, 0.050 * height)
         )
     if segment == "neck":
         return Capsule(0.033 * height, 0.045 * height), SE3(translation=(0.006 * height, 0.0, 0.030 * height))
     if segment == "foot":
-        length = a.FOOT_LENGTH * height
-        radius = 0.5 * a.ANKLE_HEIGHT * height
-        center = 0.5 * length - a.HEEL_LENGTH * height
-        return Capsule(radius, length - 2.0 * radius), SE3(_Z_FORWARD, (center, 0.0, radius - a.ANKLE_HEIGHT * height))
+        length = FOOT_LENGTH * height
+        radius = 0.5 * ANKLE_HEIGHT * height
+        center = 0.5 * length - HEEL_LENGTH * height
+        return Capsule(radius, length - 2.0 * radius), SE3(_Z_FORWARD, (center, 0.0, radius - ANKLE_HEIGHT * height))
     length = {
-        "upper_arm": a.UPPER_ARM_LENGTH,
-        "forearm": a.FOREARM_LENGTH,
-        "hand": a.HAND_LENGTH,
-        "thigh": a.HIP_HEIGHT - a.KNEE_HEIGHT,
-        "shank": a.KNEE_HEIGHT - a.ANKLE_HEIGHT,
+        "upper_arm": UPPER_ARM_LENGTH,
+        "forearm": FOREARM_LENGTH,
+        "hand": HAND_LENGTH,
+        "thigh": HIP_HEIGHT - KNEE_HEIGHT,
+        "shank": KNEE_HEIGHT - ANKLE_HEIGHT,
     }[segment] * height
     if segment in ("upper_arm", "forearm", "thigh"):
         return Capsule(compute_capsule_radius(volume, length), length), SE3(translation=(0.0, 0.0, -0.5 * length))
@@ -123,7 +133,7 @@ def make_segment_capsule(segment: str, dimensions: BodyDimensions) -> tuple[Caps
         radius = compute_capsule_radius(volume, 0.7 * length)
         cylinder_length = length - 2.0 * radius
         return Capsule(radius, cylinder_length), SE3(translation=(0.0, 0.0, -radius - 0.5 * cylinder_length))
-    radius = min(compute_capsule_radius(volume, length), a.ANKLE_HEIGHT * height)  # the shank does not touch the ground
+    radius = min(compute_capsule_radius(volume, length), ANKLE_HEIGHT * height)  # the shank does not touch the ground
     return Capsule(radius, length), SE3(translation=(0.0, 0.0, -0.5 * length))
 
 
@@ -174,7 +184,7 @@ def _make_visual(segment: str, dimensions: BodyDimensions, shirt_color: Rgba) ->
         "foot": SHOES_COLOR,
     }.get(segment, SKIN_COLOR)
     girth_factor = (
-        math.sqrt(dimensions.mass / (a.BODY_MASS_INDEX * dimensions.height**2))
+        math.sqrt(dimensions.mass / (BODY_MASS_INDEX * dimensions.height**2))
         if segment not in ("head", "foot")
         else 1.0
     )

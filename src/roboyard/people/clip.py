@@ -13,16 +13,15 @@ from numpy.typing import NDArray
 from roboyard.compute import kernel
 from roboyard.geometry.arrays import Array
 from roboyard.geometry.quaternion_kernels import multiply
-from roboyard.people import anthropometry as a
-from roboyard.people.anthropometry import BodyDimensions
+from roboyard.people.anthropometry import ANKLE_HEIGHT, BODY_MASS_INDEX, BodyDimensions
 from roboyard.people.skeleton import PARENTS, PART_INDEX, PARTS, Skeleton, compute_part_poses
 
 Hand = Literal["left", "right"]
 
-UNIT_SKELETON = Skeleton.from_dimensions(BodyDimensions(1.0, a.BODY_MASS_INDEX))
+UNIT_SKELETON = Skeleton.from_dimensions(BodyDimensions(1.0, BODY_MASS_INDEX))
 """A skeleton of stature 1: lengths of clips are fractions of the stature."""
 FEET = (PART_INDEX["left_foot"], PART_INDEX["right_foot"])
-HEEL, BALL, TOE = (-0.030, 0.0, -a.ANKLE_HEIGHT), (0.085, 0.0, -a.ANKLE_HEIGHT), (0.110, 0.0, -a.ANKLE_HEIGHT)
+HEEL, BALL, TOE = (-0.030, 0.0, -ANKLE_HEIGHT), (0.085, 0.0, -ANKLE_HEIGHT), (0.110, 0.0, -ANKLE_HEIGHT)
 """Points of the sole in the foot's frame."""
 LIFTED, HEEL_DOWN, BALL_DOWN = -1, 0, 1
 """Contact of a foot with the ground: none, by the heel, by the ball."""

@@ -33,7 +33,7 @@ from roboyard.config import ValueConstraint, load, parameter
 from roboyard.errors import ConfigError, InputError, UnknownNameError
 from roboyard.geometry import quaternions
 from roboyard.geometry.arrays import Array
-from roboyard.people import anthropometry as a
+from roboyard.people.anthropometry import HIP_HEIGHT
 from roboyard.people.clip import AnimationClip, Hand, find_foot_contacts, identity_rotations, put_on_ground
 from roboyard.people.procedural_gait import make_turning_clip, make_walk_clip
 from roboyard.people.skeleton import PART_INDEX, PARTS
@@ -180,7 +180,7 @@ def make_keyframe_clip(name: str, keyframe_clip: KeyframeClip, base_clip: Animat
     n = base_clip.num_frames if base_clip else max(round(period * SAMPLE_RATE), 2)
     phases = np.arange(n) / (n if keyframe_clip.loop or base_clip else n - 1)
     rotations = identity_rotations(n) if base_clip is None else base_clip.rotations.copy()
-    root = np.tile([0.0, 0.0, a.HIP_HEIGHT], (n, 1)) if base_clip is None else base_clip.root.copy()
+    root = np.tile([0.0, 0.0, HIP_HEIGHT], (n, 1)) if base_clip is None else base_clip.root.copy()
     animated_parts = list(dict.fromkeys(part for keyframe in keyframe_clip.keyframes for part in keyframe.pose))
     keyframe_phases = np.array([keyframe.phase for keyframe in keyframe_clip.keyframes])
     for part in animated_parts:

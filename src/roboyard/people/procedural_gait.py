@@ -13,7 +13,7 @@ import numpy as np
 
 from roboyard.geometry import quaternions
 from roboyard.geometry.arrays import Array
-from roboyard.people import anthropometry as a
+from roboyard.people.anthropometry import ANKLE_HEIGHT, HALF_HIP_WIDTH, HIP_HEIGHT
 from roboyard.people.clip import (
     BALL,
     BALL_DOWN,
@@ -130,7 +130,7 @@ def _compute_stance_foot_pose(
     """Return ankle and orientation of a foot in stance, ``periods_to_midstance`` periods before it is below the hip."""
     pivot = np.array(HEEL if contact == HEEL_DOWN else BALL)
     roll_offset = pivot - quaternions.rotate(quaternions.from_rpy([0.0, pitch, 0.0]), pivot)
-    ankle = np.array([-0.012 + periods_to_midstance * stride, side * 0.9 * a.HALF_HIP_WIDTH, a.ANKLE_HEIGHT])
+    ankle = np.array([-0.012 + periods_to_midstance * stride, side * 0.9 * HALF_HIP_WIDTH, ANKLE_HEIGHT])
     yaw = periods_to_midstance * angle
     yaw_rotation = quaternions.from_rpy([0.0, 0.0, yaw])
     rotated_ankle = quaternions.rotate(yaw_rotation, ankle) if angle else ankle
@@ -163,9 +163,9 @@ def _compute_upper_body_rotations(phases: Array, briskness: float, is_turning: b
 def _compute_pelvis_heights(root: Array, ankles: Array, rotations: Array) -> Array:
     """Return the heights (n,) of the pelvis: as high as both legs permit, and smooth."""
     max_leg_length = 0.992 * sum(UNIT_SKELETON.leg_lengths)
-    max_heights = np.full(len(root), a.HIP_HEIGHT - 0.006)
+    max_heights = np.full(len(root), HIP_HEIGHT - 0.006)
     for k, side in enumerate((1.0, -1.0)):
-        hip = root + quaternions.rotate(rotations[:, 0], np.array([0.0, side * a.HALF_HIP_WIDTH, 0.0]))
+        hip = root + quaternions.rotate(rotations[:, 0], np.array([0.0, side * HALF_HIP_WIDTH, 0.0]))
         horizontal_distance = np.linalg.norm((ankles[k] - hip)[:, :2], axis=1)
         max_heights = np.minimum(
             max_heights, ankles[k][:, 2] + np.sqrt(np.maximum(max_leg_length**2 - horizontal_distance**2, 0.0))

@@ -24,8 +24,17 @@ from roboyard.geometry.quaternion_kernels import (
     shortest_rotation,
     subtract,
 )
-from roboyard.people import anthropometry as a
-from roboyard.people.anthropometry import BodyDimensions
+from roboyard.people.anthropometry import (
+    ANKLE_HEIGHT,
+    FOREARM_LENGTH,
+    HALF_HIP_WIDTH,
+    HALF_SHOULDER_WIDTH,
+    HIP_HEIGHT,
+    KNEE_HEIGHT,
+    SHOULDER_HEIGHT,
+    UPPER_ARM_LENGTH,
+    BodyDimensions,
+)
 
 PARTS = (
     "pelvis", "abdomen", "chest", "neck", "head",
@@ -63,17 +72,17 @@ class Skeleton:
     def from_dimensions(cls, dimensions: BodyDimensions) -> Skeleton:
         """Return the skeleton of a person with these dimensions."""
         joints = {
-            "pelvis": (0.0, 0.0, a.HIP_HEIGHT),
+            "pelvis": (0.0, 0.0, HIP_HEIGHT),
             "abdomen": (0.0, 0.0, 0.055),
             "chest": (0.0, 0.0, 0.105),
             "neck": (0.0, 0.0, 0.135),
             "head": (0.012, 0.0, 0.060),
-            "upper_arm": (0.0, a.HALF_SHOULDER_WIDTH, a.SHOULDER_HEIGHT - a.HIP_HEIGHT - 0.160),
-            "forearm": (0.0, 0.0, -a.UPPER_ARM_LENGTH),
-            "hand": (0.0, 0.0, -a.FOREARM_LENGTH),
-            "thigh": (0.0, a.HALF_HIP_WIDTH, 0.0),
-            "shank": (0.0, 0.0, a.KNEE_HEIGHT - a.HIP_HEIGHT),
-            "foot": (0.0, 0.0, a.ANKLE_HEIGHT - a.KNEE_HEIGHT),
+            "upper_arm": (0.0, HALF_SHOULDER_WIDTH, SHOULDER_HEIGHT - HIP_HEIGHT - 0.160),
+            "forearm": (0.0, 0.0, -UPPER_ARM_LENGTH),
+            "hand": (0.0, 0.0, -FOREARM_LENGTH),
+            "thigh": (0.0, HALF_HIP_WIDTH, 0.0),
+            "shank": (0.0, 0.0, KNEE_HEIGHT - HIP_HEIGHT),
+            "foot": (0.0, 0.0, ANKLE_HEIGHT - KNEE_HEIGHT),
         }
         sides = [(joints[segment_name(part)], -1.0 if part.startswith("right_") else 1.0) for part in PARTS]
         offsets = np.array([(x, side * y, z) for (x, y, z), side in sides]) * dimensions.height

@@ -19,7 +19,7 @@ from roboyard.manipulation.thesis.looking import on_places
 from roboyard.messages import msg
 from roboyard.messages.convert import jpeg_to_msg
 from roboyard.vision.discs.reference_detectors import ThesisDisc, detect_discs_thesis, draw_thesis_discs
-from roboyard.vision.nodes.camera_subscriber import CameraImage, CameraSubscriber
+from roboyard.vision.nodes.camera_subscriber import CameraImage, CameraSubscriber, CameraTopics
 
 _CONTROL: Final = JointControl()
 _REST: Final = 0.1 * _CONTROL.end_speed
@@ -98,7 +98,7 @@ class ThesisDoer:
         self._positions = node.publisher(doings.positions, msg.JointPositions)
         self._gripper = node.publisher(doings.fingers, msg.JointPositions)
         self._kept = node.publisher("discs/image/compressed", msg.CompressedImage)
-        self._camera = CameraSubscriber(node, doings.image, doings.info, doings.depth, "", self._on_view)
+        self._camera = CameraSubscriber(node, CameraTopics(doings.image, doings.info, doings.depth), self._on_view)
         node.subscribe("joint_states", msg.JointState, self._on_joints)
 
     @property

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 from roboyard.bus import Node, Subscription, TransformError
 from roboyard.errors import MessageError
@@ -38,15 +38,28 @@ class CameraImage:
     time_ns: int
 
 
+class CameraTopics(NamedTuple):
+    """Topics of a camera.
+
+    Attributes:
+        image: Topic of the images.
+        info: Topic of their sensor_msgs/CameraInfo.
+        depth: Topic of the depth images; empty: none.
+        depth_info: Topic of the depth camera's CameraInfo if depth is not registered; empty: it is registered.
+    """
+
+    image: str
+    info: str
+    depth: str = ""
+    depth_info: str = ""
+
+
 class CameraSubscriber:
     """Combines the messages of a camera: image, camera info, and depth of the same moment.
 
     Args:
         node: Node that owns the subscriptions.
-        image_topic: Topic of the images.
-        info_topic: Topic of their sensor_msgs/CameraInfo.
-        depth_topic: Topic of the depth images; empty: none.
-        depth_info_topic: Topic of the depth camera's CameraInfo if depth is not registered; empty: it is registered.
+        topics: Topics of the camera.
         on_image: Callback that gets each combined image.
 
     It subscribes to nothing until `set_enabled`: a camera without subscribers renders nothing.
@@ -54,22 +67,14 @@ class CameraSubscriber:
     ``error`` is the cause and the text of the newest message's error; both are empty without one.
     """
 
-    def __init__(
-        self,
-        node: Node,
-        image_topic: str,
-        info_topic: str,
-        depth_topic: str,
-        depth_info_topic: str,
-        on_image: Callable[[CameraImage], None],
-    ) -> None:
+    def __init__(self, node: Node, topics: CameraTopics, on_image: Callable[[CameraImage], None]) -> None:
         self.error = ("", "")
         self._node, self._on_image = node, on_image
         self._topics = {
-            "camera": image_topic,
-            "camera_info": info_topic,
-            "depth": depth_topic,
-            "depth_info": depth_info_topic,
+            "camera": topics.image,
+            "camera_info": topics.info,
+            "depth": topics.depth,
+            "depth_info": topics.depth_info,
         }
         self._last_messages: dict[str, Any] = {}
         self._subscriptions: list[Subscription] = []

@@ -26,7 +26,7 @@ from roboyard.vision.discs.disc_pose import DiscPair, LocatedDisc, find_disc_pai
 from roboyard.vision.discs.disc_tracking import ConsensusDetection, DiscTrack, find_consensus, track_discs
 from roboyard.vision.discs.ellipse import fit_ellipse
 from roboyard.vision.discs.radial_symmetry import vote_radial_symmetry
-from roboyard.vision.nodes.camera_subscriber import CameraImage, CameraSubscriber
+from roboyard.vision.nodes.camera_subscriber import CameraImage, CameraSubscriber, CameraTopics
 
 _PREDICTION_TIME = 4
 """Time for which the paths of moving discs are predicted and drawn [s]."""
@@ -146,14 +146,10 @@ class DiscDetectorNode(Node[DiscDetectorNodeConfig]):
         self._detection_publisher = self.publisher("discs", msg.vision_msgs.Detection3DArray)
         self._annotation_publisher = self.publisher("discs/image", msg.Image)
         self._result_image_publisher = self.publisher("discs/image/compressed", msg.CompressedImage)
-        self._camera = CameraSubscriber(
-            self,
-            self.config.image_topic,
-            self.config.info_topic,
-            self.config.depth_topic,
-            self.config.depth_info_topic,
-            self._on_image,
+        topics = CameraTopics(
+            self.config.image_topic, self.config.info_topic, self.config.depth_topic, self.config.depth_info_topic
         )
+        self._camera = CameraSubscriber(self, topics, self._on_image)
         self.action_server("look", action.LookForDiscs, self._on_goal, on_goal_restored=self._start_request)
         self.timer(0.05, self._monitor_camera)
         expect_kernels(vote_radial_symmetry, validate_candidates, fit_ellipse)

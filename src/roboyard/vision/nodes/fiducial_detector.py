@@ -10,7 +10,7 @@ from roboyard.config import Config, parameter
 from roboyard.messages import msg
 from roboyard.messages.convert.detections import make_detection, make_detection_array
 from roboyard.vision.fiducials import aruco_dictionary, detect_fiducials
-from roboyard.vision.nodes.camera_subscriber import CameraImage, CameraSubscriber
+from roboyard.vision.nodes.camera_subscriber import CameraImage, CameraSubscriber, CameraTopics
 
 _STALE_NS = 2_000_000_000
 
@@ -44,7 +44,8 @@ class FiducialDetectorNode(Node[FiducialDetectorNodeConfig]):
         self._last_detection_ns = -(10**18)
         self._enabled_ns = self.now_ns
         self._detection_publisher = self.publisher("fiducials", msg.vision_msgs.Detection3DArray)
-        self._camera = CameraSubscriber(self, self.config.image_topic, self.config.info_topic, "", "", self._on_image)
+        topics = CameraTopics(self.config.image_topic, self.config.info_topic)
+        self._camera = CameraSubscriber(self, topics, self._on_image)
         self.timer(0.05, self._enable_camera)
         self.timer(1.0, self._monitor_camera)
         self.report_health("ok", "waits for images")
