@@ -1,7 +1,7 @@
-"""The engine against closed forms of mechanics, PyBullet beside it where the experiment is easily repeated there.
+"""Errors of the physics against laws with closed forms; PyBullet repeats some of the experiments.
 
-`roboyard bench physics` lists every law with its error; ``python benchmarks/physics.py FOLDER`` draws the pictures of
-docs/rooms/physical-truth.md, ``--table`` prints its table.
+`roboyard bench physics` lists the error of every check; ``python benchmarks/physics.py FOLDER`` draws the figure of
+docs/explanation/physics-validation.md, ``--table`` prints its tables.
 """
 
 import math
@@ -15,7 +15,7 @@ import numpy as np
 
 from roboyard.geometry.constants import GRAVITY
 from roboyard.physics.settings import PhysicsSettings
-from roboyard.simulation.validation import LawCheck, driving, friction, mechanics, run_experiments
+from roboyard.simulation.validation import Law, LawCheck, drives, friction, mechanics, run_experiments
 from roboyard.simulation.validation.bodies import (
     HOLLOW_BALL_INERTIA,
     MASS,
@@ -127,71 +127,90 @@ def bullet_pendulum(amplitude: float) -> float:
 
 
 PEERS: dict[str, Callable[[], float]] = {
-    "height lost by then": bullet_fall,
-    **{f"period of a pendulum at {d}°": lambda d=d: bullet_pendulum(math.radians(d)) for d in (5, 45, 90, 150, 175)},
+    "height lost in 1 s of a throw": bullet_fall,
     **{
-        f"box sliding down {d}°, μ = {mu}": lambda d=d, mu=mu: bullet_slope(math.radians(d), mu, None)
+        f"period of a pendulum with amplitude {d}°": lambda d=d: bullet_pendulum(math.radians(d))
+        for d in (5, 45, 90, 150, 175)
+    },
+    **{
+        f"acceleration of a box on a slope of {d}°, μ = {mu}": lambda d=d, mu=mu: bullet_slope(
+            math.radians(d), mu, None
+        )
         for d, mu in ((25, 0.3), (40, 0.6), (50, 1.0))
     },
-    "solid ball rolling down 20°": lambda: bullet_slope(math.radians(20.0), 0.8, SOLID_BALL_INERTIA),
-    "hollow ball rolling down 20°": lambda: bullet_slope(math.radians(20.0), 0.8, HOLLOW_BALL_INERTIA),
-    "solid ball that slips while it rolls down 40°, μ = 0.1": lambda: bullet_slope(
+    "acceleration of a solid ball that rolls down 20°": lambda: bullet_slope(
+        math.radians(20.0), 0.8, SOLID_BALL_INERTIA
+    ),
+    "acceleration of a hollow ball that rolls down 20°": lambda: bullet_slope(
+        math.radians(20.0), 0.8, HOLLOW_BALL_INERTIA
+    ),
+    "acceleration of a solid ball that slips down 40°, μ = 0.1": lambda: bullet_slope(
         math.radians(40.0), 0.1, SOLID_BALL_INERTIA
     ),
 }
-"""Laws that PyBullet is asked about, too."""
+"""Experiments that PyBullet repeats, by quantity; each returns the measured value."""
 
 
 def figure(check: LawCheck) -> dict[str, Any]:
-    """A law as `roboyard bench` shows it: its error in per cent, and its bound."""
-    where = f"{check.law}: {check.formula} = {check.expected:.5g} {check.unit}".rstrip()
+    """Return a check as a figure of `roboyard bench`: its relative error in percent, and its tolerance."""
+    expected = f"{check.law.formula} = {check.expected:.5g} {check.unit}".rstrip()
     made: dict[str, Any] = {
-        "name": f"{where}, measured {check.measured:.5g}",
+        "name": f"relative error of the {check.quantity}: {expected}",
         "value": round(100.0 * check.error, 5),
         "unit": "%",
-        "target": f"<= {100.0 * check.bound:g}",
+        "target": f"<= {100.0 * check.tolerance:g}",
     }
-    if check.law in PEERS:
+    if check.quantity in PEERS:
         made["peer"] = "PyBullet"
         try:
-            made["peer_value"] = round(100.0 * replace(check, measured=PEERS[check.law]()).error, 5)
+            made["peer_value"] = round(100.0 * replace(check, measured=PEERS[check.quantity]()).error, 5)
         except ImportError as error:
             made["missing"] = str(error)
     return made
 
 
 def laws(nightly: bool) -> list[dict[str, Any]]:
-    """Every law, with the settings that a run has unless it says otherwise."""
+    """All checks with the default physics settings."""
     return [figure(check) for checks in run_experiments(SETTINGS).values() for check in checks]
 
 
 def fine(nightly: bool) -> list[dict[str, Any]]:
-    """What is longer than one per cent off at 2 ms, with steps of 0.5 ms."""
-    found = run_experiments(FINE, ("impact", "bouncing", "rebound", "gyroscope", "free rotation", "energy"))
+    """Checks whose error depends on the time step, with steps of 0.5 ms."""
+    found = run_experiments(FINE, ("impact", "restitution", "rebound", "gyroscope", "free rotation", "energy"))
     return [
-        {**figure(replace(check, law=f"{check.law}, in steps of 0.5 ms"))} for part in found.values() for check in part
+        figure(replace(check, quantity=f"{check.quantity}, with steps of 0.5 ms"))
+        for part in found.values()
+        for check in part
     ]
 
 
 PARTS = (laws, fine)
 
 
-# -- the page's table and pictures -------------------------------------------------------------------------------------
+# -- tables and figure of the page -------------------------------------------------------------------------------------
 def table() -> Iterator[str]:
-    yield "| law | closed form | true value | measured | error | bound | PyBullet |"
+    """Yield the lines of the page's tables: all checks, and the sources of the formulas."""
+    yield "| quantity | formula | expected | measured | error | tolerance | error of PyBullet |"
     yield "|---|---|---|---|---|---|---|"
+    laws: dict[Law, None] = {}
     for checks in run_experiments(SETTINGS).values():
         for check in checks:
-            peer = f"{100.0 * replace(check, measured=PEERS[check.law]()).error:.2g} %" if check.law in PEERS else ""
+            laws[check.law] = None
+            has_peer = check.quantity in PEERS
+            peer = f"{100.0 * replace(check, measured=PEERS[check.quantity]()).error:.2g} %" if has_peer else ""
             error = f"{100.0 * check.error:.2g} %" if check.error > 1e-7 else "0"
             value = f"{check.expected:.4g} {check.unit}".strip()
             measured = f"{check.measured:.4g}" if abs(check.measured) > 1e-9 else "0"
-            bound = f"{100 * check.bound:g} %"
-            yield f"| {check.law} | {check.formula} | {value} | {measured} | {error} | {bound} | {peer} |"
+            tolerance = f"{100 * check.tolerance:g} %"
+            yield (
+                f"| {check.quantity} | {check.law.formula} | {value} | {measured} | {error} | {tolerance} | {peer} |"
+            )
+    yield from ("", "| formula | source |", "|---|---|")
+    yield from (f"| {law.formula} | {law.source} |" for law in laws)
 
 
 def pictures(folder: Path) -> None:
-    """Curves of closed forms with what was measured as dots."""
+    """Draw the laws as curves and the simulated values as dots."""
     import matplotlib
 
     matplotlib.use("Agg")
@@ -225,11 +244,11 @@ def pictures(folder: Path) -> None:
     bounce.plot([0, 1], [0, 1], color="0.6")
     bounce.plot(asked, [mechanics.measure_restitution(SETTINGS, e) for e in asked], "o", color="teal", label="2 ms")
     bounce.plot(asked, [mechanics.measure_restitution(FINE, e) for e in asked], "+", color="black", label="0.5 ms")
-    bounce.set(title="Impact on the floor", xlabel="restitution described", ylabel="restitution measured")
+    bounce.set(title="Impact on the floor", xlabel="given coefficient of restitution", ylabel="simulated coefficient of restitution")
     bounce.legend()
 
     for constant, colour in ((0.05, "darkorange"), (0.1, "teal"), (0.2, "purple")):
-        times, speeds = driving.record_step_response(SETTINGS, constant, 10.0)
+        times, speeds = drives.record_step_response(SETTINGS, constant, 10.0)
         motor.plot(times, 10.0 * -np.expm1(-times / constant), color="0.6")
         motor.plot(times[::12], speeds[::12], ".", color=colour, label=f"T = {constant:g} s")
     motor.set(title="Step response of a motor", xlabel="time [s]", ylabel="speed [rad/s]", xlim=(0, 0.6))
@@ -237,12 +256,12 @@ def pictures(folder: Path) -> None:
 
     lengths = np.linspace(0.05, 0.8, 60)
     asked = [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7]
-    turned = [driving.measure_spot_rotation(SETTINGS, 5.0, 0.5, length) for length in asked]
-    skid.plot(lengths, [driving.skid_rate(5.0, length) for length in lengths], color="0.6")
+    turned = [drives.measure_spot_rotation(SETTINGS, 5.0, 0.5, length) for length in asked]
+    skid.plot(lengths, [drives.skid_rate(5.0, length) for length in lengths], color="0.6")
     skid.plot(asked, [rate for rate, _ in turned], "o", color="teal", label="rate [rad/s]")
-    skid.plot(lengths, [driving.skid_torque(0.5, length) for length in lengths], color="0.6")
+    skid.plot(lengths, [drives.skid_torque(0.5, length) for length in lengths], color="0.6")
     skid.plot(asked, [torque for _, torque in turned], "s", color="darkorange", label="torque of a wheel [N m]")
-    skid.set(title="Skid steering on the spot, μ = 0.5", xlabel="distance of the axles [m]")
+    skid.set(title="Skid steering on the spot, μ = 0.5", xlabel="distance between the axles [m]")
     skid.legend()
 
     for settings, colour in ((SETTINGS, "teal"), (FINE, "darkorange")):
@@ -255,9 +274,9 @@ def pictures(folder: Path) -> None:
             label = f"{'double ' if links > 1 else ''}pendulum, {settings.timestep * 1e3:g} ms"
             times = np.linspace(0.0, 10.0, len(course))
             energy.plot(times, 100.0 * (course - course[0]) / span, style, color=colour, label=label, linewidth=1)
-    energy.set(title="Energy that is gained or lost", xlabel="time [s]", ylabel="% of hanging to standing")
+    energy.set(title="Change of energy", xlabel="time [s]", ylabel="% of the range")
     energy.legend()
-    figure.savefig(folder / "truth.png", dpi=80)
+    figure.savefig(folder / "physics-validation.png", dpi=80)
 
 
 if __name__ == "__main__":

@@ -8,8 +8,8 @@ import pytest
 
 from roboyard.errors import UnknownNameError
 from roboyard.physics.settings import PhysicsSettings
-from roboyard.simulation.validation import EXPERIMENTS, LawCheck, run_experiments
-from roboyard.simulation.validation.driving import measure_spot_rotation, skid_rate, skid_torque
+from roboyard.simulation.validation import EXPERIMENTS, Law, LawCheck, run_experiments
+from roboyard.simulation.validation.drives import measure_spot_rotation, skid_rate, skid_torque
 from roboyard.simulation.validation.friction import rolling_acceleration, sliding_acceleration
 from roboyard.simulation.validation.mechanics import (
     measure_pendulum_period,
@@ -22,22 +22,36 @@ from roboyard.simulation.validation.sensors import LIDAR_POSITION, ROOM_HALF_WID
 
 DEFAULT = PhysicsSettings()
 FINE = replace(DEFAULT, timestep=0.0005)
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "rooms" / "physical-truth.md"
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "explanation" / "physics-validation.md"
 
 
 @pytest.mark.parametrize("name", EXPERIMENTS)
-def test_physics_agrees_with_closed_forms_within_bounds(name: str) -> None:
+def test_physics_agrees_with_laws_within_tolerances(name: str) -> None:
+    page = PAGE.read_text("utf-8")
     for check in run_experiments(names=[name])[name]:
         assert check.passed, (
-            f"{check.law}: {check.measured} for {check.expected}, {check.error:.4%} over {check.bound:.4%}"
+            f"{check.quantity}: {check.measured} for {check.expected}, {check.error:.4%} over {check.tolerance:.4%}"
         )
-        # The page promises these bounds, in a line that begins with the law and its formula.
-        assert f"| {check.law} | {check.formula} |" in PAGE.read_text("utf-8")
-        line = next(line for line in PAGE.read_text("utf-8").splitlines() if line.startswith(f"| {check.law} |"))
-        assert f"| {100 * check.bound:g} % |" in line
+        # The page has these tolerances and sources in lines that begin with the quantity or the formula.
+        (line,) = (line for line in page.splitlines() if line.startswith(f"| {check.quantity} |"))
+        assert f"| {check.law.formula} |" in line
+        assert f"| {100 * check.tolerance:g} % |" in line
+        assert f"| {check.law.formula} | {check.law.source} |" in page
+        stated_error = 0.01 * float(line.split(" | ")[4].removesuffix(" %"))
+        assert stated_error == pytest.approx(check.error, abs=0.05 * check.tolerance)
 
 
-@pytest.mark.parametrize("name", ["impact", "bouncing", "gyroscope", "free rotation"])
+def test_page_of_physics_validation_has_no_other_laws() -> None:
+    """Every quantity of the page's table belongs to an experiment of the package."""
+    quantities = {check.quantity for checks in run_experiments().values() for check in checks}
+    lines = PAGE.read_text("utf-8").partition("| quantity |")[2].partition("\n\n")[0].splitlines()[2:]
+    assert [line.split(" | ")[0].removeprefix("| ") for line in lines] == [
+        check.quantity for checks in run_experiments().values() for check in checks
+    ]
+    assert len(quantities) == len(lines)
+
+
+@pytest.mark.parametrize("name", ["impact", "restitution", "gyroscope", "free rotation"])
 def test_shorter_time_steps_reduce_the_error(name: str) -> None:
     coarse, fine = (run_experiments(settings, [name])[name] for settings in (DEFAULT, FINE))
     assert all(check.passed for check in fine)
@@ -75,9 +89,10 @@ def test_closed_forms_have_their_limit_cases() -> None:
     assert measure_precession(FINE, 40.0)[0] == pytest.approx(steady_precession_rate(40.0), rel=0.005)
 
 
-def test_validation_check_gives_its_error() -> None:
-    assert LawCheck("a", "b", 2.0, 2.01, "m").error == pytest.approx(0.005)
-    assert LawCheck("a", "b", 2.0, 2.01, "m").passed
-    assert not LawCheck("a", "b", 0.0, 0.5, "m", scale=10.0).passed
+def test_check_compares_relative_error_with_tolerance() -> None:
+    law = Law("b", "c")
+    assert LawCheck("a", law, 2.0, 2.01, "m").error == pytest.approx(0.005)
+    assert LawCheck("a", law, 2.0, 2.01, "m").passed
+    assert not LawCheck("a", law, 0.0, 0.5, "m", scale=10.0).passed
     with pytest.raises(UnknownNameError, match="pendulum"):
         run_experiments(names=["perpetuum mobile"])

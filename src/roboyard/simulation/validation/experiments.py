@@ -7,7 +7,7 @@ from types import MappingProxyType
 
 from roboyard.errors import UnknownNameError
 from roboyard.physics.settings import PhysicsSettings
-from roboyard.simulation.validation import driving, friction, mechanics, sensors
+from roboyard.simulation.validation import drives, friction, mechanics, sensors
 from roboyard.simulation.validation.law_check import Experiment, LawCheck
 
 EXPERIMENTS: Mapping[str, Experiment] = MappingProxyType(
@@ -19,36 +19,39 @@ EXPERIMENTS: Mapping[str, Experiment] = MappingProxyType(
         "slope": friction.check_slopes,
         "stopping": friction.check_stopping_distances,
         "rolling": friction.check_rolling,
-        "bowling": friction.check_bowled_ball,
-        "grain": friction.check_anisotropic_friction,
+        "sliding to rolling": friction.check_sliding_to_rolling,
+        "anisotropic friction": friction.check_anisotropic_friction,
         "slip": friction.check_contact_slip,
         "mecanum": friction.check_mecanum,
         "impact": mechanics.check_impacts,
-        "bouncing": mechanics.check_restitution,
+        "restitution": mechanics.check_restitution,
         "rebound": mechanics.check_rebound,
         "gyroscope": mechanics.check_gyroscopes,
         "free rotation": mechanics.check_free_rotation,
-        "motor": driving.check_motors,
-        "skid steering": driving.check_skid_steering,
-        "climbing": driving.check_wall_climbing,
+        "motor": drives.check_motors,
+        "skid steering": drives.check_skid_steering,
+        "climbing": drives.check_wall_climbing,
         "lidar": sensors.check_lidar,
-        "inertial unit": sensors.check_imu,
+        "imu": sensors.check_imu,
     }
 )
-"""Experiments by name, in the order of the page about them."""
+"""Experiments by name, in the order of the page about physics validation."""
 
 
 def run_experiments(
     settings: PhysicsSettings | None = None, names: Iterable[str] | None = None
 ) -> dict[str, tuple[LawCheck, ...]]:
-    """Do experiments and compare.
+    """Simulate experiments and compare their results with the laws.
 
     Args:
-        settings: Of the engine, the step among them; the defaults if None.
-        names: Of `PROOFS`; all if None.
+        settings: Physics settings, the time step among them; None: the defaults.
+        names: Names of `EXPERIMENTS`; None: all.
+
+    Returns:
+        The checks of each experiment.
 
     Raises:
-        UnknownNameError: there is no such experiment.
+        UnknownNameError: There is no experiment of one of the names.
     """
     selected_names = tuple(EXPERIMENTS) if names is None else tuple(names)
     for name in selected_names:

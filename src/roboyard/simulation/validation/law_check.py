@@ -1,4 +1,4 @@
-"""The comparison of one simulated value with its closed form."""
+"""A law of mechanics with its closed form, and the comparison of a simulated value with it."""
 
 from __future__ import annotations
 
@@ -7,48 +7,63 @@ from dataclasses import dataclass
 
 from roboyard.physics.settings import PhysicsSettings
 
-DEFAULT_BOUND = 0.01
-"""Error that a law may have unless it says otherwise: one per cent."""
+DEFAULT_TOLERANCE = 0.01
+"""Relative error that a check tolerates unless it says otherwise: one percent."""
 
 
-def step_bound(settings: PhysicsSettings, bound_at_half_ms: float) -> float:
-    """A bound that grows with the step, from ``bound_at_half_ms`` at 0.5 ms: of what happens within a step or turns
-    in it."""
-    return bound_at_half_ms * max(settings.timestep / 0.0005, 1.0)
+def step_tolerance(settings: PhysicsSettings, tolerance_at_half_ms: float) -> float:
+    """Return a tolerance that grows in proportion to the time step, from its value at 0.5 ms.
+
+    It belongs to quantities whose error is of the first order in the time step: impacts and rotation within a step.
+    """
+    return tolerance_at_half_ms * max(settings.timestep / 0.0005, 1.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Law:
+    """A law with a closed form.
+
+    Attributes:
+        formula: The closed form, as text.
+        source: Where the formula comes from.
+    """
+
+    formula: str
+    source: str
 
 
 @dataclass(frozen=True, slots=True)
 class LawCheck:
-    """A law, its true value, and what was measured.
+    """Comparison of a simulated quantity with its value by a law.
 
     Attributes:
-        law: What was looked at, as a noun phrase.
-        formula: The closed form, as text.
-        expected: Its value.
-        measured: The engine's.
-        unit: Of both.
-        scale: What errors are compared with, in the same unit; 0 takes the true value's size.
-        bound: Error that is promised, as a share of the scale.
+        quantity: The quantity, as a noun phrase.
+        law: The law that gives its value.
+        expected: The value by the law's formula.
+        measured: The simulated value.
+        unit: Unit of both.
+        scale: The error is relative to this value in the same unit; 0: to the expected value.
+        tolerance: Largest relative error for which the check passes.
     """
 
-    law: str
-    formula: str
+    quantity: str
+    law: Law
     expected: float
     measured: float
     unit: str
     scale: float = 0.0
-    bound: float = DEFAULT_BOUND
+    tolerance: float = DEFAULT_TOLERANCE
 
     @property
     def error(self) -> float:
-        """Distance from the truth, as a share of the scale."""
+        """Error relative to the scale."""
         return abs(self.measured - self.expected) / (self.scale or abs(self.expected))
 
     @property
     def passed(self) -> bool:
-        """Whether the error is within its bound."""
-        return self.error <= self.bound
+        """Whether the error is within the tolerance."""
+        return self.error <= self.tolerance
 
 
 Experiment = Callable[[PhysicsSettings], tuple[LawCheck, ...]]
-"""Does an experiment in worlds with these settings."""
+"""Simulates an experiment with these settings and returns its checks."""

@@ -1,9 +1,7 @@
-"""Experiments of rigid-body mechanics: free fall, pendulums, springs, gyroscopes, free rotation, impacts, and impacts
-on people.
+"""Experiments of rigid-body mechanics: free fall, pendulums, springs, gyroscopes, free rotation and impacts.
 
-The greatest force of an impact on a person is ``v √(k m)``, with the speed ``v``, the stiffness ``k`` of the body
-region and the reduced
-mass ``m`` of both bodies: the model of ISO/TS 15066.
+Also impacts on people: the peak force is ``v √(k m)``, with the relative speed ``v``, the stiffness ``k`` of the body
+region and the reduced mass ``m`` of both bodies (the energy model of ISO/TS 15066, annex A).
 """
 
 from __future__ import annotations
@@ -34,16 +32,33 @@ from roboyard.simulation.validation.bodies import (
     set_velocity,
     world_velocity,
 )
-from roboyard.simulation.validation.law_check import DEFAULT_BOUND, LawCheck, step_bound
+from roboyard.simulation.validation.law_check import DEFAULT_TOLERANCE, Law, LawCheck, step_tolerance
 
+_NEWTON = "Newton's second law with constant gravity"
+FALL_VELOCITY = Law("v₀ − g t", _NEWTON)
+FALL_HEIGHT = Law("g t²/2 − v₀ t", _NEWTON)
+UNIFORM_MOTION = Law("v t", "Newton's first law")
+PENDULUM_PERIOD = Law("4 √(I/(m g l)) K(sin²(θ/2))", "Landau and Lifshitz, Mechanics, § 11, problem 1")
+SPRING_PERIOD = Law("2π/√(k/m − δ²)", "Landau and Lifshitz, Mechanics, § 25")
+SPRING_DECAY = Law("δ = c/(2 m)", "Landau and Lifshitz, Mechanics, § 25")
+ENERGY_CONSERVATION = Law("E = constant", "conservation of energy")
+PRECESSION = Law("m g l/(I ω)", "Goldstein, Poole and Safko, Classical Mechanics, 3rd ed., § 5.7")
+STEADY_PRECESSION = Law("θ = constant", "Goldstein, Poole and Safko, Classical Mechanics, 3rd ed., § 5.7")
+FREE_PRECESSION = Law("(I₃ − I₁)/I₁ ω₃", "Goldstein, Poole and Safko, Classical Mechanics, 3rd ed., § 5.6")
+ANGULAR_MOMENTUM_CONSERVATION = Law("L = constant", "conservation of angular momentum")
+ROTATION_ENERGY = Law("Σ Iᵢ ωᵢ²/2 = constant", "conservation of energy")
+MOMENTUM_CONSERVATION = Law("m₁ v", "conservation of momentum")
+IMPACT_SPEED_RATIO = Law("(1 + e) v m₁/(m₁ + m₂)", "Newton's law of restitution")
+RESTITUTION = Law("e = v′/v", "Newton's law of restitution")
+REBOUND_HEIGHT = Law("e² h", "Newton's law of restitution and conservation of energy")
 PENDULUM_LENGTH = 0.5
-"""Of a pendulum's rod, pivot to mass [m]."""
+"""Distance from a pendulum's pivot to its mass [m]."""
 SPRING_STIFFNESS, SPRING_DAMPING = 80.0, 0.8
-"""Of the spring [N/m, N s/m]."""
+"""Stiffness and damping of the spring [N/m, N s/m]."""
 
 
 def make_pendulum(mass_moment: float = 0.002, n_links: int = 1) -> Model:
-    """Rods that hang one on the other, each with its mass `LENGTH` below its pivot; swings about y."""
+    """Return a chain of rods that swing about y, each with its mass `PENDULUM_LENGTH` below its pivot."""
     rods, joints = [], []
     for number in range(n_links):
         name, parent = f"rod{number}", f"rod{number - 1}" if number else "world"
@@ -55,7 +70,7 @@ def make_pendulum(mass_moment: float = 0.002, n_links: int = 1) -> Model:
 
 
 def pendulum_period(amplitude: float, moment: float = 0.002) -> float:
-    """Period of a pendulum [s] at any ``amplitude`` [rad]: the complete elliptic integral."""
+    """Return the period of a pendulum with any ``amplitude`` [rad] by `PENDULUM_PERIOD` [s]."""
     from scipy.special import ellipk
 
     inertia = MASS * PENDULUM_LENGTH**2 + moment
@@ -63,7 +78,7 @@ def pendulum_period(amplitude: float, moment: float = 0.002) -> float:
 
 
 def measure_pendulum_period(settings: PhysicsSettings, amplitude: float, n_periods: int = 5) -> float:
-    """Measured period of a pendulum let go at ``amplitude`` [rad]: the mean of ``n_periods``."""
+    """Return the simulated period of a pendulum with this ``amplitude`` [rad], the mean of ``n_periods`` [s]."""
     sim = make_simulation(settings)
     sim.add(make_pendulum(), "pendulum")
     sim.world.data.qpos[0] = amplitude
@@ -72,8 +87,10 @@ def measure_pendulum_period(settings: PhysicsSettings, amplitude: float, n_perio
 
 
 def measure_mean_period(sim: Simulation, n_periods: int, max_duration: float) -> float:
-    """Time between crossings of zero of the first joint, of ``n_periods`` full ones; infinite after ``max_duration``
-    [s]."""
+    """Return the mean of ``n_periods`` periods of the first joint, between its zero crossings [s].
+
+    Infinite if they take longer than ``max_duration`` [s].
+    """
     dt = sim.timestep_ns * 1e-9
     crossings: list[float] = []
     previous_position = float(sim.world.data.qpos[0])
@@ -87,7 +104,7 @@ def measure_mean_period(sim: Simulation, n_periods: int, max_duration: float) ->
 
 
 def check_free_fall(settings: PhysicsSettings) -> tuple[LawCheck, ...]:
-    """A ball falls and is thrown."""
+    """Check velocity, height and distance of a ball that is thrown upwards and forwards."""
     sim = make_simulation(settings)
     sim.add(make_ball(), "body", make_pose(z=100.0))
     sim.world.data.qvel[:3] = 3.0, 0.0, 5.0
@@ -95,18 +112,27 @@ def check_free_fall(settings: PhysicsSettings) -> tuple[LawCheck, ...]:
     t = sim.time_ns * 1e-9
     pose = sim.ground_truth("body").T_world_base
     return (
-        LawCheck("speed after 1 s of fall", "v₀ − g t", 5.0 - GRAVITY * t, world_velocity(sim)[2], "m/s"),
-        LawCheck("height lost by then", "g t²/2 − v₀ t", 0.5 * GRAVITY * t * t - 5.0 * t, 100.0 - pose.z, "m", 4.905),
-        LawCheck("way of a throw meanwhile", "v t", 3.0 * t, pose.x, "m"),
+        LawCheck(
+            "vertical velocity 1 s after a throw", FALL_VELOCITY, 5.0 - GRAVITY * t, world_velocity(sim)[2], "m/s"
+        ),
+        LawCheck(
+            "height lost in 1 s of a throw",
+            FALL_HEIGHT,
+            0.5 * GRAVITY * t * t - 5.0 * t,
+            100.0 - pose.z,
+            "m",
+            scale=4.905,
+        ),
+        LawCheck("horizontal distance of a throw in 1 s", UNIFORM_MOTION, 3.0 * t, pose.x, "m"),
     )
 
 
 def check_pendulums(settings: PhysicsSettings) -> tuple[LawCheck, ...]:
-    """Periods from small swings to nearly upside down."""
+    """Check the period of a pendulum from small amplitudes to nearly 180°."""
     return tuple(
         LawCheck(
-            f"period of a pendulum at {degrees}°",
-            "4 √(I/(m g l)) K(sin²(θ/2))",
+            f"period of a pendulum with amplitude {degrees}°",
+            PENDULUM_PERIOD,
             pendulum_period(angle),
             measure_pendulum_period(settings, angle),
             "s",
@@ -117,7 +143,7 @@ def check_pendulums(settings: PhysicsSettings) -> tuple[LawCheck, ...]:
 
 
 def check_spring(settings: PhysicsSettings) -> tuple[LawCheck, ...]:
-    """A mass on a damped spring."""
+    """Check period and decay rate of a mass on a damped spring."""
     sim = make_simulation(settings, gravity=(0.0, 0.0, 0.0))
     link = Link("mass", SE3.identity(), Inertial(MASS, SE3.identity(), (0.01, 0.01, 0.01, 0.0, 0.0, 0.0)))
     dynamics = JointDynamics(damping=SPRING_DAMPING, stiffness=SPRING_STIFFNESS)
@@ -141,30 +167,36 @@ def check_spring(settings: PhysicsSettings) -> tuple[LawCheck, ...]:
         (maxima[-1] - maxima[0]) * settings.timestep
     )
     return (
-        LawCheck("period of a damped spring", "2π/√(k/m − δ²)", 2.0 * math.pi / angular_frequency, measured, "s"),
-        LawCheck("its decay", "δ = c/(2 m)", decay, measured_decay, "1/s", bound=0.02),
+        LawCheck(
+            "period of a mass on a damped spring", SPRING_PERIOD, 2.0 * math.pi / angular_frequency, measured, "s"
+        ),
+        LawCheck("decay rate of a mass on a damped spring", SPRING_DECAY, decay, measured_decay, "1/s", tolerance=0.02),
     )
 
 
 def check_pendulum_energy(settings: PhysicsSettings) -> tuple[LawCheck, ...]:
-    """What 10 s of swinging do to the energy; the double pendulum is chaotic, its energy is not."""
+    """Check that pendulums keep their energy for 10 s; a double pendulum is chaotic, but its energy is constant."""
     checks = []
-    for links, name, bound in ((1, "pendulum", DEFAULT_BOUND), (2, "double pendulum", step_bound(settings, 0.005))):
+    for links, name, tolerance in (
+        (1, "pendulum", DEFAULT_TOLERANCE),
+        (2, "double pendulum", step_tolerance(settings, 0.005)),
+    ):
         sim = make_simulation(settings)
         sim.add(make_pendulum(n_links=links), "pendulum")
         sim.world.data.qpos[:links] = 2.0
         energy_values = record_energy(sim, 10.0)
-        energy_range = links * (links + 1) * MASS * GRAVITY * PENDULUM_LENGTH  # from hanging to standing
+        energy_range = links * (links + 1) * MASS * GRAVITY * PENDULUM_LENGTH  # between hanging and standing upright
         max_change = float(energy_values[np.argmax(np.abs(energy_values - energy_values[0]))] - energy_values[0])
-        checks.append(LawCheck(f"energy of a {name} over 10 s", "constant", 0.0, max_change, "J", energy_range, bound))
+        quantity = f"largest change of energy of a {name} in 10 s"
+        checks.append(LawCheck(quantity, ENERGY_CONSERVATION, 0.0, max_change, "J", energy_range, tolerance))
     return tuple(checks)
 
 
 def record_energy(sim: Simulation, duration: float) -> NDArray[np.float64]:
-    """Kinetic and potential energy [J] at every step."""
+    """Return the sum of kinetic and potential energy at every step [J]."""
     import mujoco
 
-    sim.step()  # positions that were set by hand are evaluated by a step
+    sim.step()  # evaluates the positions that the caller has set
     energy_values = []
     while sim.time_ns * 1e-9 < duration:
         mujoco.mj_energyPos(sim.world.model, sim.world.data)
@@ -187,13 +219,13 @@ def _make_joint(
 
 
 GYROSCOPE_ARM, GYROSCOPE_AXIAL_INERTIA, GYROSCOPE_TRANSVERSE_INERTIA = 0.1, 0.0225, 0.012
-"""Of the gyroscope: pivot to centre of mass [m]; moments about its axis, and across through the centre [kg m²]."""
+"""Distance from pivot to center of mass [m], and moments of inertia about and across the axis [kg m²]."""
 
 
 def measure_precession(settings: PhysicsSettings, spin: float, duration: float = 2.0) -> tuple[float, float]:
-    """Rate at which a gyroscope with a level axis precesses [rad/s], and how far its axis sinks meanwhile [rad].
+    """Return the precession rate of a gyroscope with a level axis [rad/s], and the angle by which its axis sinks [rad].
 
-    It hangs on a ball joint at one end of its axis and is let go already precessing, so that it does not nutate.
+    A ball joint holds one end of the axis.  The gyroscope starts with steady precession, so that it does not nutate.
     """
     sim = make_simulation(settings)
     inertial = Inertial(
@@ -217,35 +249,42 @@ def measure_precession(settings: PhysicsSettings, spin: float, duration: float =
 
 
 def rotor_axis(sim: Simulation) -> NDArray[np.float64]:
-    """Where the rotor's axis points."""
+    """Return the direction of the rotor's axis in the world."""
     return sim.ground_truth("gyroscope").T_world_base.rotation_matrix()[:, 0]
 
 
 def steady_precession_rate(spin: float) -> float:
-    """Rate of steady precession with a level axis [rad/s]; exact, since nothing of the rate lies along the axis."""
+    """Return the rate of steady precession with a level axis by `PRECESSION` [rad/s]; exact."""
     return MASS * GRAVITY * GYROSCOPE_ARM / (GYROSCOPE_AXIAL_INERTIA * spin)
 
 
 def check_gyroscopes(settings: PhysicsSettings) -> tuple[LawCheck, ...]:
-    """Precession under gravity."""
+    """Check the precession of a gyroscope under gravity."""
     checks = []
     for spin in (20.0, 60.0, 150.0):
         rate, sink_angle = measure_precession(settings, spin)
         checks += [
             LawCheck(
-                f"precession of a gyroscope spinning at {spin:g} rad/s",
-                "m g l/(I ω)",
+                f"precession rate of a gyroscope that spins at {spin:g} rad/s",
+                PRECESSION,
                 steady_precession_rate(spin),
                 rate,
                 "rad/s",
             ),
-            LawCheck(f"how far its axis sinks in 2 s, at {spin:g} rad/s", "0", 0.0, sink_angle, "rad", math.pi / 2.0),
+            LawCheck(
+                f"angle by which the axis of a gyroscope sinks in 2 s, at {spin:g} rad/s",
+                STEADY_PRECESSION,
+                0.0,
+                sink_angle,
+                "rad",
+                scale=math.pi / 2.0,
+            ),
         ]
     return tuple(checks)
 
 
 def check_free_rotation(settings: PhysicsSettings) -> tuple[LawCheck, ...]:
-    """A free symmetrical body nutates; whatever turns freely keeps its angular momentum and its energy."""
+    """Check the free precession of a symmetric body, and momentum and energy of a tumbling body."""
     axial_inertia, transverse_inertia, spin, tilt = 0.03, 0.02, 5.0, 1.0
     sim = make_simulation(settings, gravity=(0.0, 0.0, 0.0))
     sim.add(make_free_body(None, (transverse_inertia, transverse_inertia, axial_inertia)), "body")
@@ -270,33 +309,33 @@ def check_free_rotation(settings: PhysicsSettings) -> tuple[LawCheck, ...]:
     change = float(np.linalg.norm(_angular_momentum(tumbling, moments) - start))
     kinetic = 0.5 * float(moments @ np.square(tumbling.world.data.qvel[3:6]))
     return (
-        LawCheck("nutation of a free symmetrical body", "(I₃ − I₁)/I₁ ω₃", rate, rotation_angle / 2.0, "rad/s"),
+        LawCheck("free precession rate of a symmetric body", FREE_PRECESSION, rate, rotation_angle / 2.0, "rad/s"),
         LawCheck(
             "change of a tumbling body's angular momentum in 10 s",
-            "0",
+            ANGULAR_MOMENTUM_CONSERVATION,
             0.0,
             change,
             "kg m²/s",
             float(np.linalg.norm(start)),
         ),
-        LawCheck("its energy after that", "I ω²/2", energy, kinetic, "J"),
+        LawCheck("energy of a tumbling body after 10 s", ROTATION_ENERGY, energy, kinetic, "J"),
     )
 
 
 def _angular_momentum(sim: Simulation, moments: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Angular momentum in the world [kg m²/s]."""
+    """Return the angular momentum of the body in the world [kg m²/s]."""
     truth = sim.ground_truth("body")
     return truth.T_world_base.rotation_matrix() @ (moments * truth.angular_velocity)
 
 
 IMPACT_SPEED = 1.0
-"""Of the ball that strikes [m/s]."""
-IMPACT_BOUND = 0.01
-"""Error at 0.5 ms: an impact takes 10 ms, and begins somewhere within a step."""
+"""Speed of the striking ball [m/s]."""
+IMPACT_TOLERANCE = 0.01
+"""Tolerance at steps of 0.5 ms: an impact takes 10 ms, and begins at any time within a step."""
 
 
 def collide_balls(settings: PhysicsSettings, restitution: float, masses: tuple[float, float]) -> tuple[float, float]:
-    """Speeds of two balls after a central impact of the first on the resting second, without gravity [m/s]."""
+    """Return the speeds of two balls after a central impact of the first on the second at rest [m/s]."""
     sim = make_simulation(settings, gravity=(0.0, 0.0, 0.0))
     sim.add(make_ball(restitution=restitution, mass=masses[0]), "first", make_pose(x=-0.3))
     sim.add(make_ball(restitution=restitution, mass=masses[1]), "second")
@@ -306,7 +345,7 @@ def collide_balls(settings: PhysicsSettings, restitution: float, masses: tuple[f
 
 
 def measure_restitution(settings: PhysicsSettings, restitution: float, speed: float = 3.0) -> float:
-    """Speed after an impact on the floor over that before it, without gravity."""
+    """Return the ratio of the speeds after and before an impact on the floor, without gravity."""
     sim = make_simulation(settings, make_floor(restitution=restitution), gravity=(0.0, 0.0, 0.0))
     sim.add(make_ball(restitution=restitution), "body", make_pose(z=3.0 * RADIUS))
     set_velocity(sim, (0.0, 0.0, -speed))
@@ -315,7 +354,7 @@ def measure_restitution(settings: PhysicsSettings, restitution: float, speed: fl
 
 
 def check_impacts(settings: PhysicsSettings) -> tuple[LawCheck, ...]:
-    """Two balls, from elastic to inelastic."""
+    """Check momentum and speed after impacts of two balls, from elastic to inelastic."""
     checks = []
     for e, masses in ((1.0, (2.0, 2.0)), (1.0, (2.0, 6.0)), (0.5, (2.0, 1.0)), (0.0, (2.0, 1.0))):
         first, second = collide_balls(settings, e, masses)
@@ -326,37 +365,43 @@ def check_impacts(settings: PhysicsSettings) -> tuple[LawCheck, ...]:
         checks += [
             LawCheck(
                 f"momentum after an impact, {description}",
-                "m₁ v",
+                MOMENTUM_CONSERVATION,
                 masses[0] * IMPACT_SPEED,
                 momentum,
                 "kg m/s",
-                bound=1e-6,
+                tolerance=1e-6,
             ),
             LawCheck(
-                f"speed of the ball that was struck, {description}",
-                "(1 + e) v m₁/(m₁ + m₂)",
+                f"speed of the struck ball, {description}",
+                IMPACT_SPEED_RATIO,
                 expected_speed,
                 second,
                 "m/s",
-                bound=step_bound(settings, IMPACT_BOUND),
+                tolerance=step_tolerance(settings, IMPACT_TOLERANCE),
             ),
         ]
     return tuple(checks)
 
 
 def check_restitution(settings: PhysicsSettings) -> tuple[LawCheck, ...]:
-    """A ball on the floor."""
-    bound = step_bound(settings, IMPACT_BOUND)
+    """Check the coefficient of restitution of a ball that hits the floor."""
+    tolerance = step_tolerance(settings, IMPACT_TOLERANCE)
     return tuple(
         LawCheck(
-            f"restitution of a ball on the floor, e = {e:g}", "e", e, measure_restitution(settings, e), "", 1.0, bound
+            f"coefficient of restitution of a ball on the floor, e = {e:g}",
+            RESTITUTION,
+            e,
+            measure_restitution(settings, e),
+            "",
+            1.0,
+            tolerance,
         )
         for e in (0.0, 0.3, 0.5, 0.8, 1.0)
     )
 
 
 def check_rebound(settings: PhysicsSettings) -> tuple[LawCheck, ...]:
-    """Height of the first rebound under gravity."""
+    """Check the height of a ball's first rebound under gravity."""
     sim = make_simulation(settings, make_floor(restitution=0.8))
     sim.add(make_ball(restitution=0.8), "body", make_pose(z=1.0 + RADIUS))
     has_rebounded, max_height = False, 0.0
@@ -367,32 +412,32 @@ def check_rebound(settings: PhysicsSettings) -> tuple[LawCheck, ...]:
             max_height = max(max_height, sim.ground_truth("body").T_world_base.z - RADIUS)
     return (
         LawCheck(
-            "rebound after a fall of 1 m, e = 0.8",
-            "e² h",
+            "height of the first rebound after a fall of 1 m, e = 0.8",
+            REBOUND_HEIGHT,
             0.64,
             max_height,
             "m",
-            bound=step_bound(settings, IMPACT_BOUND),
+            tolerance=step_tolerance(settings, IMPACT_TOLERANCE),
         ),
     )
 
 
 IMPACT_BALL_RADIUS = 0.02
-"""Of the ball [m]: small enough to reach the neck below the chin."""
+"""Radius of the ball [m]; it reaches the neck below the chin."""
 ARM_SEGMENTS = ("upper_arm", "forearm", "hand")
 _GAP = 0.004
 _MAX_CONTACT_DURATION = 0.5
-"""No first touch is longer [s]."""
+"""Upper bound of the duration of the first contact [s]."""
 
 
 @dataclass(frozen=True, slots=True)
 class ImpactResult:
-    """The largest force of a first touch.
+    """Peak force of the first contact of an impact on a person.
 
     Attributes:
-        region: What was struck.
-        measured_force: In the simulation [N].
-        expected_force: By the formula [N].
+        region: Body region that the ball hits.
+        measured_force: Peak force in the simulation [N].
+        expected_force: Peak force by the formula [N].
     """
 
     region: str
@@ -401,25 +446,25 @@ class ImpactResult:
 
     @property
     def relative_error(self) -> float:
-        """Measured against true."""
+        """Relative error of the measured force."""
         return abs(self.measured_force / self.expected_force - 1.0)
 
 
 def simulate_impact(
     body: PersonModel, part: str, *, front: bool, mass: float, speed: float, timestep: float
 ) -> ImpactResult:
-    """A ball flies against the middle of a part, in a world without gravity.
+    """Simulate a ball that hits the middle of a body part of a resting person, without gravity.
 
     Args:
-        body: Whose; it stands still.
-        part: One of its links.
-        front: From ahead, or from behind; an arm is struck from its side, away from the trunk.
-        mass: Of the ball [kg].
-        speed: Of the ball [m/s].
-        timestep: Of the physics [s].
+        body: The person's body.
+        part: Name of the link that the ball hits.
+        front: Whether the ball comes from the front or from behind; it hits an arm from the side, away from the trunk.
+        mass: Mass of the ball [kg].
+        speed: Speed of the ball [m/s].
+        timestep: Physics step [s].
 
     Raises:
-        InputError: the ball never touches the part.
+        InputError: The ball does not touch the part.
     """
     capsule, T_part_capsule = body.capsules[part]
     T = body.model.link(part).T_model_link @ T_part_capsule
@@ -447,7 +492,7 @@ def simulate_impact(
             break
         peak_force = max(peak_force, force)
     if peak_force == 0.0:
-        raise InputError(f"the ball does not meet {part!r}")
+        raise InputError(f"the ball does not touch {part!r}", valid="a link on the surface of the body")
     stiffness = compliant_part.stiffness_front if front else compliant_part.stiffness_rear
     expected_force = speed * math.sqrt(stiffness / (1.0 / mass + 1.0 / compliant_part.mass))
     return ImpactResult(region_name(part, float(outward[0])), peak_force, expected_force)

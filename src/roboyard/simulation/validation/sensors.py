@@ -18,7 +18,14 @@ from roboyard.sensors.imu import ImuReading
 from roboyard.sensors.lidar import Lidar, beam_directions
 from roboyard.simulation.simulation import Simulation
 from roboyard.simulation.validation.bodies import make_box, make_floor, make_pose, make_simulation, set_velocity
-from roboyard.simulation.validation.law_check import LawCheck
+from roboyard.simulation.validation.law_check import Law, LawCheck
+
+RAY_INTERSECTION = Law("distance of ray and plane, cylinder, sphere", "analytic geometry")
+SPECIFIC_FORCE_NORMAL = Law("g cos α", "an accelerometer measures the specific force a − g")
+SPECIFIC_FORCE_ALONG = Law("−g sin α", "an accelerometer measures the specific force a − g")
+SPECIFIC_FORCE_IN_FREE_FALL = Law("0", "an accelerometer measures the specific force a − g")
+ANGULAR_VELOCITY = Law("ω", "a gyroscope measures the angular velocity")
+CENTRIPETAL_ACCELERATION = Law("−ω² r", "kinematics of rotation about a fixed axis")
 
 ROOM_HALF_WIDTH, POST_RADIUS, BALL_RADIUS = 3.0, 0.2, 0.5
 """Half the room's width, radius of the post in it, radius of the ball [m]."""
@@ -30,7 +37,7 @@ POST_POSITION, BALL_POSITION, LIDAR_POSITION = (
 
 
 def make_lidar_room(settings: PhysicsSettings, samples: int) -> tuple[Simulation, Lidar]:
-    """A square room with a post and a ball, and a turning lidar in it."""
+    """Return a simulation of a square room with a post and a ball, and the lidar in it."""
     wall = 0.2
     wall_distance = ROOM_HALF_WIDTH + wall / 2
     shapes: tuple[tuple[str, Geometry, SE3], ...] = (
@@ -50,12 +57,12 @@ def make_lidar_room(settings: PhysicsSettings, samples: int) -> tuple[Simulation
     sim.add(stand, "stand", make_pose(*map(float, LIDAR_POSITION)))
     lidar_sensor = next((sensor for sensor in sim.sensors("stand") if isinstance(sensor, Lidar)), None)
     if lidar_sensor is None:
-        raise RunError("the stand has lost its lidar")
+        raise RunError("the simulation has not created the lidar of the stand")
     return sim, lidar_sensor
 
 
 def true_distances(directions: NDArray[np.float64]) -> NDArray[np.float64]:
-    """True distances (n,) from the lidar along unit vectors (n, 3) [m]: planes, a circle, a sphere."""
+    """Return the distances (n,) from the lidar to the room's surfaces along unit vectors (n, 3) [m]."""
     with np.errstate(divide="ignore"):
         walls = np.min(
             (ROOM_HALF_WIDTH - np.sign(directions[:, :2]) * LIDAR_POSITION[:2]) / np.abs(directions[:, :2]), axis=1
@@ -74,7 +81,7 @@ def true_distances(directions: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def _entry_distance(directions: NDArray[np.float64], center: NDArray[np.float64], radius: float) -> NDArray[np.float64]:
-    """Way to where a ray enters a circle or sphere; infinite where it misses."""
+    """Return the distances at which rays enter a circle or sphere; infinite where they miss it."""
     center_distance = directions @ center
     discriminant = center_distance**2 - center @ center + radius**2
     hits = (discriminant > 0.0) & (center_distance > 0.0)
@@ -82,13 +89,13 @@ def _entry_distance(directions: NDArray[np.float64], center: NDArray[np.float64]
 
 
 def check_lidar(settings: PhysicsSettings) -> tuple[LawCheck, ...]:
-    """Five layers of 720 beams against planes, cylinder and sphere."""
+    """Check the ranges of five layers of 720 beams in a room."""
     _, sensor = make_lidar_room(settings, 720)
     errors = np.abs(sensor.read().ranges.ravel() - true_distances(beam_directions(sensor.spec)))
     return (
         LawCheck(
-            "largest error of 3600 lidar beams",
-            "ray and plane, cylinder, sphere",
+            "largest range error of 3600 lidar beams",
+            RAY_INTERSECTION,
             0.0,
             float(errors.max()),
             "m",
@@ -99,7 +106,7 @@ def check_lidar(settings: PhysicsSettings) -> tuple[LawCheck, ...]:
 
 
 def check_imu(settings: PhysicsSettings) -> tuple[LawCheck, ...]:
-    """At rest on a slope, falling, and turning away from the axis."""
+    """Check an IMU at rest on a slope, in free fall, and in rotation at a distance from the axis."""
     slope = math.radians(20.0)
     resting = make_simulation(settings, make_floor(slope=slope))
     resting.add(_make_box_with_imu(), "body", make_pose(pitch=slope) @ make_pose(z=0.1))
@@ -116,27 +123,41 @@ def check_imu(settings: PhysicsSettings) -> tuple[LawCheck, ...]:
     rotating_reading = _read_imu(rotating)
     return (
         LawCheck(
-            "inertial unit at rest on 20°, across the slope",
-            "g cos α",
+            "acceleration of an IMU at rest on a slope of 20°, normal to the slope",
+            SPECIFIC_FORCE_NORMAL,
             GRAVITY * math.cos(slope),
             float(resting_acceleration[2]),
             "m/s²",
         ),
         LawCheck(
-            "the same, along the slope", "−g sin α", -GRAVITY * math.sin(slope), float(resting_acceleration[0]), "m/s²"
+            "acceleration of an IMU at rest on a slope of 20°, along the slope",
+            SPECIFIC_FORCE_ALONG,
+            -GRAVITY * math.sin(slope),
+            float(resting_acceleration[0]),
+            "m/s²",
         ),
         LawCheck(
-            "inertial unit falling",
-            "0",
+            "acceleration of an IMU in free fall",
+            SPECIFIC_FORCE_IN_FREE_FALL,
             0.0,
             float(np.linalg.norm(_read_imu(falling).linear_acceleration)),
             "m/s²",
             GRAVITY,
         ),
         LawCheck(
-            "rate of an inertial unit that turns", "ω", spin, float(rotating_reading.angular_velocity[2]), "rad/s"
+            "angular velocity of a rotating IMU",
+            ANGULAR_VELOCITY,
+            spin,
+            float(rotating_reading.angular_velocity[2]),
+            "rad/s",
         ),
-        LawCheck("its acceleration", "−ω² r", -(spin**2) * arm, float(rotating_reading.linear_acceleration[0]), "m/s²"),
+        LawCheck(
+            "acceleration of a rotating IMU towards the axis",
+            CENTRIPETAL_ACCELERATION,
+            -(spin**2) * arm,
+            float(rotating_reading.linear_acceleration[0]),
+            "m/s²",
+        ),
     )
 
 
@@ -149,5 +170,5 @@ def _read_imu(sim: Simulation) -> ImuReading:
     readings = (sensor.read() for sensor in sim.sensors("body"))
     imu_reading = next((reading for reading in readings if isinstance(reading, ImuReading)), None)
     if imu_reading is None:
-        raise RunError("the body has lost its inertial unit")
+        raise RunError("the simulation has not created the IMU of the body")
     return imu_reading

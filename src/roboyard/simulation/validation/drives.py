@@ -28,17 +28,24 @@ from roboyard.hardware import JointCommand
 from roboyard.physics.settings import PhysicsSettings
 from roboyard.simulation.simulation import Simulation
 from roboyard.simulation.validation.bodies import RADIUS, make_floor, make_pose, make_simulation
-from roboyard.simulation.validation.law_check import LawCheck
+from roboyard.simulation.validation.law_check import Law, LawCheck
+
+MOTOR_STEP_RESPONSE = Law("ω (1 − exp(−t/T))", "first-order lag with T = I/k")
+MOTOR_AT_EFFORT_LIMIT = Law("M t/I", "Newton-Euler equation of a flywheel")
+MOTOR_WITH_FRICTION = Law("ω k/(k + c)", "balance of the proportional controller's torque and viscous friction")
+SKID_RATE = Law("v b/(a² + b²)", "balance of moments of four Coulomb contacts, derived in `skid_rate`")
+SKID_TORQUE = Law("μ N r a/√(a² + b²)", "balance of moments of four Coulomb contacts, derived in `skid_rate`")
+WALL_CLIMBING = Law("μ r + μ² (r + l) = (1 + μ²) l/2", "statics with Coulomb friction, `min_climbing_friction`")
 
 FLYWHEEL_INERTIA = 0.01
-"""Of the motor's load [kg m²]."""
+"""Moment of inertia of the motor's load [kg m²]."""
 CART_LENGTH, CART_TRACK = 0.3, 0.4
-"""Between the wheels of the skid-steered cart [m]."""
+"""Distances between the wheel centers of the skid-steered cart along x and y [m]."""
 CART_BODY_MASS, CART_WHEEL_MASS = 8.0, 0.5
 
 
 def make_flywheel(gain: float, effort: float = math.inf, damping: float = 0.0) -> Model:
-    """A wheel on a motor whose velocity loop has this gain [N m s/rad] and no integral."""
+    """Return a wheel on a motor whose velocity controller has this gain [N m s/rad] and no integral part."""
     link = Link(
         "wheel",
         SE3.identity(),
@@ -54,8 +61,7 @@ def make_flywheel(gain: float, effort: float = math.inf, damping: float = 0.0) -
 def record_step_response(
     settings: PhysicsSettings, time_constant: float, target: float
 ) -> tuple[NDArray[np.float64], ...]:
-    """Times [s] and speeds [rad/s] after a step of the set-point; the motor's time constant is ``time_constant``
-    [s]."""
+    """Return times [s] and speeds [rad/s] of a motor with this time constant [s] after a step of its set-point."""
     sim = make_simulation(settings)
     sim.add(make_flywheel(FLYWHEEL_INERTIA / time_constant), "motor")
     command_speed(sim, "motor", target)
@@ -68,13 +74,13 @@ def record_step_response(
 
 
 def check_motors(settings: PhysicsSettings) -> tuple[LawCheck, ...]:
-    """A first-order lag, a motor at its limit, and one against friction."""
+    """Check the step response of a motor, a motor at its effort limit, and a motor with viscous friction."""
     time_constant, target = 0.1, 10.0
     times, speeds = record_step_response(settings, time_constant, target)
     checks = [
         LawCheck(
             f"speed of a motor {multiple:g} time constants after a step",
-            "ω (1 − exp(−t/T))",
+            MOTOR_STEP_RESPONSE,
             target * -math.expm1(-multiple),
             float(np.interp(multiple * time_constant, times, speeds)),
             "rad/s",
@@ -87,19 +93,22 @@ def check_motors(settings: PhysicsSettings) -> tuple[LawCheck, ...]:
     command_speed(sim, "motor", 1e3)
     sim.advance_to(1_000_000_000)
     speed = float(sim.hardware("motor").read().velocity[0])
-    checks.append(LawCheck("speed of a motor at its limit after 1 s", "M t/I", 0.2 / FLYWHEEL_INERTIA, speed, "rad/s"))
+    quantity = "speed of a motor at its effort limit after 1 s"
+    checks.append(LawCheck(quantity, MOTOR_AT_EFFORT_LIMIT, 0.2 / FLYWHEEL_INERTIA, speed, "rad/s"))
     sim = make_simulation(settings)
     sim.add(make_flywheel(0.5, damping=0.1), "motor")
     command_speed(sim, "motor", target)
     sim.advance_to(2_000_000_000)
     speed = float(sim.hardware("motor").read().velocity[0])
     expected_speed = target * 0.5 / (0.5 + 0.1)
-    checks.append(LawCheck("speed against viscous friction", "ω k/(k + c)", expected_speed, speed, "rad/s"))
+    checks.append(
+        LawCheck("speed of a motor with viscous friction", MOTOR_WITH_FRICTION, expected_speed, speed, "rad/s")
+    )
     return tuple(checks)
 
 
 def make_cart(friction: float, length: float = CART_LENGTH) -> Model:
-    """A square-built cart on four driven wheels that touch the ground at one point each (balls)."""
+    """Return a cart on four driven balls, each of which touches the ground at one point."""
     surface = Surface(friction=friction)
     base_moments = (0.1, 0.1, 0.2)
     links = [Link("base", SE3.identity(), Inertial(CART_BODY_MASS, SE3.identity(), (*base_moments, 0.0, 0.0, 0.0)))]
@@ -121,7 +130,7 @@ def make_cart(friction: float, length: float = CART_LENGTH) -> Model:
 def measure_spot_rotation(
     settings: PhysicsSettings, wheel_speed: float, friction: float, length: float = CART_LENGTH
 ) -> tuple[float, float]:
-    """Steady rate [rad/s] of a cart whose sides turn against each other, and the torque of one wheel [N m]."""
+    """Return the steady yaw rate [rad/s] of a cart that turns on the spot, and the torque of a wheel [N m]."""
     sim = make_simulation(settings, make_floor(friction))
     sim.add(make_cart(friction=2.0, length=length), "cart", make_pose(z=RADIUS))
     names = sim.hardware("cart").joint_names
@@ -138,7 +147,7 @@ def measure_spot_rotation(
 
 
 def skid_rate(wheel_speed: float, length: float = CART_LENGTH) -> float:
-    """Rate at which the friction of four points leaves no moment [rad/s]: ``v b/(a² + b²)``, for any friction.
+    """Return the yaw rate at which the moments of four sliding contacts cancel, by `SKID_RATE`, for any μ [rad/s].
 
     Each contact slides; its force opposes its slip.  With wheels at ``(±a, ±b)`` and surface speed ``v``, the slip of
     the right front one is ``(v - ω b, ω a)``, and the moments cancel when ``v b = ω (a² + b²)``.
@@ -148,46 +157,50 @@ def skid_rate(wheel_speed: float, length: float = CART_LENGTH) -> float:
 
 
 def skid_torque(friction: float, length: float = CART_LENGTH) -> float:
-    """Torque of each wheel at that rate [N m]: ``μ N r a/√(a² + b²)``."""
+    """Return the torque of each wheel at that rate by `SKID_TORQUE` [N m]."""
     load = (CART_BODY_MASS + 4 * CART_WHEEL_MASS) * GRAVITY / 4
     return friction * load * RADIUS * length / math.hypot(length, CART_TRACK)
 
 
 def check_skid_steering(settings: PhysicsSettings) -> tuple[LawCheck, ...]:
-    """Turning on the spot by skidding."""
+    """Check a skid-steered cart that turns on the spot."""
     checks = []
     for mu, speed in ((0.3, 5.0), (0.7, 10.0)):
         rate, torque = measure_spot_rotation(settings, speed, mu)
         description = f"wheels at {speed:g} rad/s, μ = {mu}"
         checks += [
             LawCheck(
-                f"rate of a skid-steered cart on the spot, {description}",
-                "v b/(a² + b²)",
+                f"yaw rate of a skid-steered cart on the spot, {description}",
+                SKID_RATE,
                 skid_rate(speed),
                 rate,
                 "rad/s",
             ),
             LawCheck(
-                f"torque of each of its wheels, {description}", "μ N r a/√(a² + b²)", skid_torque(mu), torque, "N m"
+                f"torque of each wheel of a skid-steered cart, {description}",
+                SKID_TORQUE,
+                skid_torque(mu),
+                torque,
+                "N m",
             ),
         ]
     return tuple(checks)
 
 
 def command_speed(sim: Simulation, name: str, speed: float) -> None:
-    """Set every joint's speed [rad/s]."""
+    """Command the speed of all joints of a model [rad/s]."""
     hardware = sim.hardware(name)
     joints = hardware.joint_names
     hardware.write(JointCommand("velocity", joints, np.full(len(joints), speed)))
 
 
 CLIMBING_WHEEL_SPEED = 0.2
-"""Of the wheels [rad/s]: so slow that spinning them up lifts nothing; they skid while the cart stands at the wall."""
+"""Speed of the wheels [rad/s]; their acceleration does not lift the cart, and they skid while it stands at the wall."""
 N_BISECTIONS = 7
 
 
 def can_climb_wall(settings: PhysicsSettings, friction: float) -> bool:
-    """Whether a four-wheel cart lifts its front wheels along a wall within 4 s; all surfaces have this friction."""
+    """Return whether a cart lifts its front wheels up a wall within 4 s, with this friction coefficient everywhere."""
     link = Link(
         "wall", SE3.identity(), collisions=(Collision("wall", Box((0.2, 4.0, 2.0)), SE3.identity(), Surface(friction)),)
     )
@@ -200,29 +213,28 @@ def can_climb_wall(settings: PhysicsSettings, friction: float) -> bool:
     sim.hardware("cart").write(JointCommand("velocity", names, np.full(len(names), CLIMBING_WHEEL_SPEED)))
     while sim.time_ns < 4_000_000_000:
         sim.step(25)
-        if -sim.ground_truth("cart").T_world_base.rotation_matrix()[2, 0] < -0.1:  # its nose points up
+        if -sim.ground_truth("cart").T_world_base.rotation_matrix()[2, 0] < -0.1:  # the front of the cart points up
             return True
     return False
 
 
 def min_climbing_friction() -> float:
-    """From which the cart climbs.
+    """Return the friction coefficient from which the cart climbs, by `WALL_CLIMBING`.
 
-    Its front wheels have just left the floor.  The rear ones push with ``μ N``, so does the wall, whose friction lifts
-    with ``μ² N``; ``N (1 + μ²)`` is the weight.  Round the rear wheels' contacts the moments are in balance when
-    ``μ r + μ² (r + l) = (1 + μ²) l/2``.
+    The front wheels have just left the floor.  The rear wheels push with ``μ N``, and so does the wall, whose friction
+    lifts the front wheels with ``μ² N``; the weight is ``N (1 + μ²)``.  The moments about the contacts of the rear
+    wheels cancel when ``μ r + μ² (r + l) = (1 + μ²) l/2``.
     """
     quadratic, linear, constant = RADIUS + 0.5 * CART_LENGTH, RADIUS, -0.5 * CART_LENGTH
     return (-linear + math.sqrt(linear * linear - 4.0 * quadratic * constant)) / (2.0 * quadratic)
 
 
 def check_wall_climbing(settings: PhysicsSettings) -> tuple[LawCheck, ...]:
-    """The least friction, found by halving an interval around it."""
+    """Check the smallest friction coefficient with which a cart climbs a wall, by bisection."""
     low, high = 0.4, 0.8
     for _ in range(N_BISECTIONS):
         midpoint = 0.5 * (low + high)
         low, high = (low, midpoint) if can_climb_wall(settings, midpoint) else (midpoint, high)
-    law = "friction from which a four-wheel cart climbs a wall"
-    return (
-        LawCheck(law, "μ r + μ² (r + l) = (1 + μ²) l/2", min_climbing_friction(), 0.5 * (low + high), "", 0.0, 0.02),
-    )
+    quantity = "smallest friction coefficient with which a four-wheel cart climbs a wall"
+    measured = 0.5 * (low + high)
+    return (LawCheck(quantity, WALL_CLIMBING, min_climbing_friction(), measured, "", tolerance=0.02),)
