@@ -20,7 +20,7 @@ from tests.project.test_docs import ROOT, Block, blocks_of, commands_of
 
 from roboyard.record import open_recording
 
-PAGE = list(blocks_of((ROOT / "docs" / "rooms" / "own-sensor.md").read_text("utf-8")))
+PAGE = list(blocks_of((ROOT / "docs" / "howto" / "write-a-sensor.md").read_text("utf-8")))
 
 
 def install(project: Path, site: Path) -> None:
