@@ -244,7 +244,7 @@ def pictures(folder: Path) -> None:
     bounce.plot([0, 1], [0, 1], color="0.6")
     bounce.plot(asked, [mechanics.measure_restitution(SETTINGS, e) for e in asked], "o", color="teal", label="2 ms")
     bounce.plot(asked, [mechanics.measure_restitution(FINE, e) for e in asked], "+", color="black", label="0.5 ms")
-    bounce.set(title="Impact on the floor", xlabel="given coefficient of restitution", ylabel="simulated coefficient of restitution")
+    bounce.set(title="Impact on the floor", xlabel="given restitution", ylabel="simulated restitution")
     bounce.legend()
 
     for constant, colour in ((0.05, "darkorange"), (0.1, "teal"), (0.2, "purple")):

@@ -156,7 +156,8 @@ class CameraModel:
 
     def pinhole_slopes(self) -> tuple[Array, Array]:
         """Return x / z (width,) of the columns and y / z (height,) of the rows, without the distortion."""
-        return (np.arange(self.width) - self.cx) / self.fx, (np.arange(self.height) - self.cy) / self.fy
+        columns, rows = np.arange(self.width, dtype=np.float64), np.arange(self.height, dtype=np.float64)
+        return (columns - self.cx) / self.fx, (rows - self.cy) / self.fy
 
     def find_distortion_fold(self) -> tuple[float, float] | None:
         """Return an edge pixel that no ray reaches because the distortion is not invertible there, or None."""

@@ -345,7 +345,7 @@ class FastRayRenderer:
             if linear_color is None or color_bytes is None:
                 return
             rows = slice(first_ray, end_ray)
-            row_hits = RayHits(*(array[rows] for array in hits))
+            row_hits = RayHits(hits.triangles[rows], hits.distances[rows], hits.barycentric[rows])
             materials = MaterialTable(scene.geoms, self._materials, False)
             if self._texture_sampler.has_textures:
                 materials = _make_textured_materials(

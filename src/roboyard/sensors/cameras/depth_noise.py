@@ -240,7 +240,7 @@ class _RowSlopes(NamedTuple):
     """Slopes of the rays of a row: x / z (w,), y / z, and pixels for each unit of x / z and y / z."""
 
     x: F32
-    y: float
+    y: float | np.float32
     columns_per_slope: float
     rows_per_slope: float
 
