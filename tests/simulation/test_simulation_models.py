@@ -20,7 +20,7 @@ from roboyard.description.model import Model
 from roboyard.description.sensors import EncoderSpec, Sensor
 from roboyard.errors import DescriptionError, InputError, RunError, UnknownNameError
 from roboyard.hardware import JointCommand
-from roboyard.simulation import Simulation
+from roboyard.simulation import ModelOptions, Simulation
 
 
 def drive_wheels(sim: Simulation, name: str, left: float, right: float) -> None:
@@ -202,7 +202,7 @@ def test_closed_simulation_is_an_error() -> None:
 
 def test_all_parts_follow_the_simulation_into_its_next_world() -> None:
     sim = Simulation(make_world(ground_plane(), *room_walls()))
-    sim.add(rover_model(), "rover", make_pose(z=RIDE_HEIGHT), base="planar")
+    sim.add(rover_model(), "rover", make_pose(z=RIDE_HEIGHT), options=ModelOptions(base="planar"))
     hardware, base, sensors = sim.hardware("rover"), sim.velocity_base("rover"), sim.sensors("rover")
     first_world = sim.world
     sim.add(free_box(), "first", make_pose(-2.0, z=0.1))
