@@ -87,13 +87,13 @@ class JointFaults:
         self._original_arrays = {name: getattr(world.model, name).copy() for name in _MODEL_ARRAYS}
 
     def apply(
-        self, faults: Mapping[str, JointFault | PowerFault], held_positions: Mapping[str, Mapping[str, float]]
+        self, faults: Mapping[str, JointFault | PowerFault], locked_positions: Mapping[str, Mapping[str, float]]
     ) -> None:
         """Make the model that of these faults.
 
         Args:
             faults: By name.
-            held_positions: Where joints are held [rad or m]: by the fault's name, by the joint's.
+            locked_positions: Where joints are held [rad or m]: by the fault's name, by the joint's.
         """
         model, servos = self.world.model, self.world.servos
         for name, values in self._original_arrays.items():
@@ -106,8 +106,8 @@ class JointFaults:
             servos.apply_effort_limit(servo, model)
         for name, fault in faults.items():
             for address in self._joint_addresses(fault):
-                if address.name in held_positions[name]:
-                    self._lock_joint(address, held_positions[name][address.name])
+                if address.name in locked_positions[name]:
+                    self._lock_joint(address, locked_positions[name][address.name])
 
     def braked_positions(self, fault: JointFault | PowerFault) -> dict[str, float]:
         """Positions [rad or m] of the joints that the fault holds: the blocked joint, or the joints with a brake."""
@@ -277,7 +277,7 @@ class _ActiveFault:
     """A fault under way, with what it remembers: where joints were, what sensors had measured (both by name)."""
 
     fault: Fault
-    held_positions: dict[str, float] = field(default_factory=dict)
+    locked_positions: dict[str, float] = field(default_factory=dict)
     sensor_faults: dict[str, ActiveSensorFault] = field(default_factory=dict)
 
 
@@ -380,7 +380,7 @@ class FaultManager:
         self.check(fault)
         active = _ActiveFault(fault)
         if isinstance(fault, JointFault | PowerFault):
-            active.held_positions = self._get_joint_faults().braked_positions(fault)
+            active.locked_positions = self._get_joint_faults().braked_positions(fault)
         for sensor in self._sensors_of(fault):
             active.sensor_faults[sensor.sensor.name] = self._make_sensor_fault(name, fault, sensor, sensor.read())
         self._active[name] = active
@@ -487,7 +487,7 @@ class FaultManager:
         }
         if joint_faults or self._joints is not None:
             self._get_joint_faults().apply(
-                joint_faults, {name: active.held_positions for name, active in self._active.items()}
+                joint_faults, {name: active.locked_positions for name, active in self._active.items()}
             )
         self._delayed_encoders = tuple(
             (sensor, item.delay_ns)
@@ -504,7 +504,7 @@ class FaultManager:
             name: {
                 "kind": type(active.fault).__name__,
                 "fields": asdict(active.fault),
-                "held": dict(active.held_positions),
+                "held": dict(active.locked_positions),
                 "sensors": {sensor: item.save_state() for sensor, item in active.sensor_faults.items()},
             }
             for name, active in self._active.items()
