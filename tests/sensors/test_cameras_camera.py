@@ -12,10 +12,12 @@ from PIL import Image
 from tests.sensors.camera_scenes import LENS, RENDERERS, ball, ball_depth, camera, simulate_camera, wall
 
 from roboyard.description.sensors import DepthNoise, Exposure, Noise
+from roboyard.errors import InputError
 from roboyard.geometry import SE3, CameraModel
 from roboyard.grids.depth_registration import make_organized_cloud, register_depth
 from roboyard.sensors.cameras.camera import make_projection_matrix, make_reprojection_matrix
 from roboyard.sensors.cameras.exposure import compute_luminance, render_infrared
+from roboyard.simulation.faults import SensorFault
 from roboyard.simulation.nodes.sensor_messages import encode_png
 from roboyard.simulation.sensor_contract import check_sensor
 
@@ -128,6 +130,29 @@ def test_camera_measures_farther_than_200_meters_up_to_its_range(renderer, depth
     sim.close()
     assert reading.depth[60, 80] == pytest.approx(400.0 if is_measured else np.inf, rel=1e-3)
     assert reading.color[60, 80, 0] > reading.color[60, 80, 2]
+
+
+@pytest.mark.parametrize("kind", ["rgbd_camera", "stereo_camera"])
+def test_depth_fault_removes_depth_and_disparity_and_keeps_images(kind):
+    sim, eye = simulate_camera(wall(3.0), sensor=camera(kind, baseline=0.1 if kind == "stereo_camera" else 0.0))
+    expected = eye.read()
+    sim.faults.start("blind", SensorFault("post", "eye", "no_depth"))
+    reading = sim.faults.read_through_faults(eye)
+    sim.close()
+    assert np.isfinite(expected.depth).any()
+    assert np.isnan(reading.depth).all()
+    assert np.array_equal(reading.color, expected.color)
+    if kind == "stereo_camera":
+        assert (expected.disparity > 0.0).any()
+        assert (reading.disparity == -1.0).all()
+
+
+def test_faults_of_depth_and_color_need_a_camera_that_has_them():
+    for kind, mode in (("camera", "no_depth"), ("depth_camera", "dim")):
+        sim, _ = simulate_camera(wall(3.0), sensor=camera(kind))
+        with pytest.raises(InputError, match=r"measures no depth|sees no colou?rs"):
+            sim.faults.start("fault", SensorFault("post", "eye", mode))
+        sim.close()
 
 
 def test_registration_onto_the_same_camera_is_identity():
