@@ -125,7 +125,7 @@ def test_unknown_video_names_are_refused_with_valid_ones(tmp_path, model):
 
 
 def test_video_without_states_is_refused(tmp_path):
-    with pytest.raises(RunError, match="nothing to film"):
+    with pytest.raises(RunError, match="the video has no states"):
         write_video(tmp_path / "f.mp4", [])
 
 

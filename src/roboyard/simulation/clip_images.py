@@ -19,15 +19,15 @@ from roboyard.rendering.ray_renderer import RayRenderer
 from roboyard.simulation.simulation import ModelOptions, Simulation
 
 _POSE_SPACING = 1.0
-"""From one pose to the next [m]."""
+"""Distance between two poses [m]."""
 _VIEW_YAW = np.radians(-55.0)
-"""How the body is turned against the row, so that it is seen from its front and its side."""
+"""Yaw of the body relative to the row [rad]; the image shows its front and its side."""
 
 
 def render_clip_strip(
     clip: AnimationClip, body: PersonModel, *, poses: int = 6, width: int = 1200, height: int = 420
 ) -> NDArray[np.uint8]:
-    """(height, width, 3) the body in some poses of a clip, from left to right."""
+    """Return an image (height, width, 3) of the body in some poses of a clip, from left to right."""
     sim = Simulation(_make_floor_world(poses))
     phases = np.arange(poses) / (poses if clip.loop else max(poses - 1, 1))
     for k, phase in enumerate(phases):
@@ -52,7 +52,7 @@ def render_clip_strip(
 def render_clip_frames(
     clip: AnimationClip, body: PersonModel, *, rate: float = 20.0, width: int = 480, height: int = 480
 ) -> Iterator[NDArray[np.uint8]]:
-    """(height, width, 3) pictures of a round of the clip, the camera going along with it."""
+    """Return images (height, width, 3) of one period of the clip; the camera follows the body."""
     sim = Simulation(_make_floor_world(4))
     sim.add(body.model, "person", options=ModelOptions(compliant_parts=body.compliant_parts))
     stature = body.skeleton.dimensions.height
@@ -102,7 +102,7 @@ def _render_image(sim: Simulation, camera: RenderCamera, width: int, height: int
 
 
 def save_clip_strip(clip: AnimationClip, body: PersonModel, path: Path) -> None:
-    """Write `render_clip_strip` to a file. Raises InputError where it cannot be."""
+    """Write the image of `render_clip_strip` to a file. Raises InputError."""
     from PIL import Image
 
     from roboyard.simulation.overview_image import check_image_path
@@ -113,7 +113,7 @@ def save_clip_strip(clip: AnimationClip, body: PersonModel, path: Path) -> None:
 
 
 def save_clip_animation(clip: AnimationClip, body: PersonModel, path: Path, *, rate: float = 20.0) -> None:
-    """Write `render_clip_frames` to a .gif file. Raises InputError where it cannot be."""
+    """Write the images of `render_clip_frames` to a .gif file. Raises InputError."""
     from PIL import Image
 
     if not path.parent.is_dir():

@@ -23,14 +23,14 @@ from roboyard.geometry import SE2, polygons, wrap_angle
 from roboyard.messages.convert.poses import pose_to_xy_yaw
 
 _MIN_MOVING_SPEED = 0.02
-"""Speed from which a robot counts as moving [m/s]; below it the path would sum up the jitter of standing still."""
+"""Speed from which a robot counts as moving [m/s]; below it the path length would add up jitter at rest."""
 
 
 class MotionMetrics(MetricCollector):
     """Measures path, speeds and tilt by the true odometry (pose in the world, twist in the body's frame).
 
     Args:
-        truth_topic: Of the robot's true nav_msgs/Odometry.
+        truth_topic: Topic of the robot's true nav_msgs/Odometry.
     """
 
     metrics = (
@@ -99,11 +99,11 @@ class MotionMetrics(MetricCollector):
 
 
 class SeparationMetrics(MetricCollector):
-    """Measures the least true distance between the outlines of a robot and of all other robots.
+    """Measures the smallest true distance between the footprints of a robot and of all other robots.
 
     Args:
-        truth_topic: Of the robot's true nav_msgs/Odometry.
-        footprint: Its outline [m].
+        truth_topic: Topic of the robot's true nav_msgs/Odometry.
+        footprint: Footprint of the robot [m].
     """
 
     metrics = (
@@ -120,7 +120,7 @@ class SeparationMetrics(MetricCollector):
 
     @classmethod
     def create(cls, robot: RobotContext) -> Self | None:
-        """Return the collector of a robot whose outline is known."""
+        """Return the collector of a robot with a known footprint."""
         return cls(robot.topics.truth, robot.footprint) if len(robot.footprint) >= 3 else None
 
     def __init__(self, truth_topic: str, footprint: FootprintPolygon) -> None:
@@ -131,7 +131,7 @@ class SeparationMetrics(MetricCollector):
         self._min_distance = math.inf
 
     def on_robot_added(self, other: RobotContext) -> Mapping[str, MessageHandler]:
-        """Return the topic of the other robot's true odometry; nothing if its outline is unknown."""
+        """Return the topic of the other robot's true odometry; nothing if its footprint is unknown."""
         if len(other.footprint) < 3:
             return {}
         topic = other.topics.truth
@@ -166,7 +166,7 @@ def _polygon_distance(
     other_footprint: FootprintPolygon,
     other_pose: tuple[float, ...],
 ) -> float:
-    """Return the distance of two outlines that do not cross: from a corner of one to the other's border [m]."""
+    """Return the distance of two polygons that do not intersect: from corners of one to the border of the other [m]."""
     a, b = SE2(*pose) @ np.array(footprint), SE2(*other_pose) @ np.array(other_footprint)
     return float(min(polygons.distance(a, b).min(), polygons.distance(b, a).min()))
 

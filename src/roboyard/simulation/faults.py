@@ -28,12 +28,12 @@ JointFaultMode = Literal["blocked", "weak"]
 
 @dataclass(frozen=True, slots=True)
 class SensorFault:
-    """One sensor of a model.
+    """Fault of one sensor of a model.
 
-    ``silent`` gives nothing; ``stuck`` repeats what it measured when the fault began, with fresh stamps; ``delayed``
-    gives what it measured ``magnitude`` seconds ago [s], stamped with that time; ``noisy`` adds white noise of standard
-    deviation ``magnitude`` in the unit of what it measures; ``no_depth`` is a depth camera that can measure no pixel;
-    ``dim`` leaves ``magnitude`` of the light, a share, in a camera's colours.
+    Modes: ``silent``: the sensor returns no readings; ``stuck``: it repeats the reading at its start with new stamps;
+    ``delayed``: it returns the reading of ``magnitude`` [s] ago, with the stamp of that time; ``noisy``: white
+    noise with the standard deviation ``magnitude``, in the unit of the reading, is added; ``no_depth``: a depth camera
+    measures no pixel; ``dim``: a camera's colors have the fraction ``magnitude`` of the light.
     """
 
     model: str
@@ -44,7 +44,7 @@ class SensorFault:
 
 @dataclass(frozen=True, slots=True)
 class JointFault:
-    """One joint of a model: ``blocked`` holds its position; ``weak`` has ``magnitude`` times its effort limit left."""
+    """Fault of one joint: ``blocked``: it is locked; ``weak``: its effort limit is multiplied by ``magnitude``."""
 
     model: str
     joint: str
@@ -54,32 +54,32 @@ class JointFault:
 
 @dataclass(frozen=True, slots=True)
 class PowerFault:
-    """A model without power: no joint has any effort, those with brakes are held, every sensor is silent."""
+    """A model without power: joints have no effort, joints with brakes are locked, and all sensors are silent."""
 
     model: str
 
 
 @dataclass(frozen=True, slots=True)
 class GroundFault:
-    """A patch of ground with another friction."""
+    """A patch of the ground has another friction coefficient."""
 
     patch: FrictionPatch
 
 
 Fault = SensorFault | JointFault | PowerFault | GroundFault
 PLAIN_FAULT_TYPES: dict[str, type[Fault]] = {kind.__name__: kind for kind in (SensorFault, JointFault, PowerFault)}
-"""Those whose fields are plain; `GroundFault` holds a patch."""
+"""Kinds of faults by name whose fields are plain data; the field of a `GroundFault` is a patch."""
 
 _MODEL_ARRAYS = ("jnt_limited", "jnt_range", "jnt_solref")
 _BRAKE_TIME_CONSTANT_STEPS = 2.0
-"""Time constant of what holds a blocked joint, in physics steps: the least that is stable."""
+"""Time constant of the limits that lock a joint, in physics steps: the smallest one that is stable."""
 
 
 class JointFaults:
-    """What the engine's model was before any fault, and what the faults under way make of it.
+    """Applies faults of joints to a compiled model, and restores its original values.
 
     Args:
-        world: A compiled world on which no fault has fallen yet.
+        world: A compiled world without faults.
     """
 
     def __init__(self, world: PhysicsWorld) -> None:
@@ -89,11 +89,11 @@ class JointFaults:
     def apply(
         self, faults: Mapping[str, JointFault | PowerFault], locked_positions: Mapping[str, Mapping[str, float]]
     ) -> None:
-        """Make the model that of these faults.
+        """Change the model for these faults, and restore what no fault changes.
 
         Args:
-            faults: By name.
-            locked_positions: Where joints are held [rad or m]: by the fault's name, by the joint's.
+            faults: Faults by name.
+            locked_positions: Positions of locked joints by name of the fault and of the joint [rad or m].
         """
         model, servos = self.world.model, self.world.servos
         for name, values in self._original_arrays.items():
@@ -110,7 +110,7 @@ class JointFaults:
                     self._lock_joint(address, locked_positions[name][address.name])
 
     def braked_positions(self, fault: JointFault | PowerFault) -> dict[str, float]:
-        """Positions [rad or m] of the joints that the fault holds: the blocked joint, or the joints with a brake."""
+        """Return the positions of the joints that a fault locks: the joint itself, or those with a brake [rad or m]."""
         if isinstance(fault, PowerFault):
             braked = _joints_with_brakes(self.world.compiled.addresses[fault.model])
         else:
@@ -126,7 +126,7 @@ class JointFaults:
         return addresses.joints if addresses is not None else ()
 
     def _lock_joint(self, address: JointAddress, position: float) -> None:
-        """Hold the joint by limits on either side of its position, which do not slip as friction would."""
+        """Lock a joint by limits on both sides of its position; friction would slip."""
         model = self.world.model
         model.jnt_limited[address.joint] = 1
         model.jnt_range[address.joint] = position - LOCKED_RANGE, position + LOCKED_RANGE
@@ -134,13 +134,13 @@ class JointFaults:
 
 
 def _joints_with_brakes(addresses: ModelAddresses) -> set[str]:
-    """Joints with a magnet brake, which holds them when the power is gone: ``<param name="brake">true</param>``."""
+    """Return the joints with a brake that locks them without power: ``<param name="brake">true</param>``."""
     interfaces = addresses.entry.model.interfaces
     return {one.joint for one in interfaces if dict(one.parameters).get("brake", "").strip().lower() in ("true", "1")}
 
 
 def _remaining_effort_fraction(model: str, joint: str, faults: Iterable[JointFault | PowerFault]) -> float:
-    """What is left of a joint's effort limit; 0 without power."""
+    """Return the fraction of a joint's effort limit that a fault leaves; 0 without power."""
     fraction = 1.0
     for fault in faults:
         if fault.model != model:
@@ -153,13 +153,13 @@ def _remaining_effort_fraction(model: str, joint: str, faults: Iterable[JointFau
 
 
 NOISY_FIELDS: dict[str, tuple[str, ...]] = {"encoder": ("position", "velocity"), "lidar": ("ranges",)}
-"""By kind of sensor, the fields of its readings that noise falls on; for other kinds all that hold real numbers."""
+"""Fields of readings to which faults add noise, by kind of sensor; for other kinds all fields of real numbers."""
 _NOISELESS_FIELDS = ("orientation", "variance", "reference")
-"""A rotation plus noise is none, and what a sensor says of itself is not measured."""
+"""Fields without noise: a rotation with noise is not a rotation, and a sensor does not measure its parameters."""
 _LATITUDE_DEGREES_PER_METER = 1.0 / 111_320.0
-"""In degrees of latitude: noise of a place is given in metres."""
+"""Degrees of latitude per meter: the noise of a position is given in meters."""
 SENSORS_WITHOUT_NOISE = ("contact", "ground_truth")
-"""Kinds of sensors whose readings are no plain numbers: noise has nothing to fall on."""
+"""Kinds of sensors whose readings are not plain numbers, and cannot have noise."""
 
 
 def _without_depth(reading: Any) -> Any:
@@ -176,7 +176,7 @@ def _without_depth(reading: Any) -> Any:
 
 
 def _dim_images(reading: Any, brightness: float) -> Any:
-    """With so much of the light in its colours; depth stays."""
+    """Return a reading whose colors have this fraction of the light; its depth stays."""
     images = {name: getattr(reading, name) for name in ("color", "right")}
     dimmed = {name: np.rint(brightness * image).astype(np.uint8) for name, image in images.items() if image is not None}
     for image in dimmed.values():
@@ -185,13 +185,13 @@ def _dim_images(reading: Any, brightness: float) -> Any:
 
 
 class ActiveSensorFault:
-    """One fault of one sensor, under way.
+    """An active fault of one sensor.
 
     Args:
-        fault: What is wrong.
-        kind: Of the sensor.
-        initial_reading: Its reading when the fault began.
-        rng: For noise.
+        fault: The fault.
+        kind: Kind of the sensor.
+        initial_reading: Reading of the sensor when the fault started.
+        rng: Random generator of the noise.
     """
 
     def __init__(self, fault: SensorFault, kind: str, initial_reading: Any, rng: np.random.Generator) -> None:
@@ -201,11 +201,11 @@ class ActiveSensorFault:
 
     @property
     def delay_ns(self) -> int:
-        """By how much readings come late [ns]; 0: they do not."""
+        """Delay of the readings [ns]; 0: they are not delayed."""
         return round(self.fault.magnitude * 1e9) if self.fault.mode == "delayed" else 0
 
     def apply(self, reading: Any, now_ns: int) -> Any:
-        """What comes out when ``reading`` goes in at ``now_ns`` [ns]; None is silence. Once for each moment."""
+        """Apply the fault to a reading at ``now_ns`` [ns], once per time; None: the sensor is silent."""
         match self.fault.mode:
             case "silent":
                 return None
@@ -254,7 +254,7 @@ class ActiveSensorFault:
         return replace(reading, **noisy_fields)
 
     def save_state(self) -> dict[str, Any]:
-        """Its memory: readings, and the generator as plain data."""
+        """Return the stored readings, and the random generator as plain data."""
         return {
             "held": self.initial_reading,
             "past": list(self._history),
@@ -262,19 +262,19 @@ class ActiveSensorFault:
         }
 
     def load_state(self, saved: dict[str, Any]) -> None:
-        """Counterpart of `save`."""
+        """Restore what `save_state` returned."""
         self.initial_reading = saved["held"]
         self._history = deque((int(time_ns), reading) for time_ns, reading in saved["past"])
         restore_generator(self._rng, saved["rng"])
 
 
 _MAX_HISTORY_SAMPLES = 5000
-"""Readings that a late encoder remembers: up to 10 s late it is exact, beyond that to a 5000th of its delay."""
+"""Readings that a delayed encoder stores: a delay of up to 10 s is exact, a longer one to 1/5000 of it."""
 
 
 @dataclass(slots=True)
 class _ActiveFault:
-    """A fault under way, with what it remembers: where joints were, what sensors had measured (both by name)."""
+    """An active fault with its state: locked joint positions and active sensor faults, both by name."""
 
     fault: Fault
     locked_positions: dict[str, float] = field(default_factory=dict)
@@ -282,12 +282,12 @@ class _ActiveFault:
 
 
 class FaultedReading(NamedTuple):
-    """A sensor reading on its way through the faults of its sensor.
+    """A sensor reading to which the faults of its sensor are applied.
 
     Attributes:
-        reading: As it is by now.
-        delayed_by: Name of the fault that holds it back; "": it is out.
-        delay_ns: For how long [ns].
+        reading: The reading, with the faults that are applied so far.
+        delayed_by: Name of the fault that delays it; "": all faults are applied.
+        delay_ns: Its delay by that fault [ns].
     """
 
     reading: Any
@@ -318,20 +318,20 @@ class FaultManager:
 
     @property
     def active(self) -> dict[str, Fault]:
-        """The faults under way, in the order in which they began."""
+        """Active faults by name, in the order in which they started."""
         return {name: active.fault for name, active in self._active.items()}
 
     def is_powered(self, model: str) -> bool:
-        """Whether a model has power."""
+        """Return whether a model has power."""
         active = (item.fault for item in self._active.values())
         return not any(isinstance(fault, PowerFault) and fault.model == model for fault in active)
 
     def check(self, fault: Fault) -> None:
-        """Whether there is what the fault falls on.
+        """Check that the fault is possible in this simulation.
 
         Raises:
-            UnknownNameError: no such model, sensor or joint.
-            InputError: that joint or sensor cannot fail in this way, or a number is out of range.
+            UnknownNameError: There is no such model, sensor or joint.
+            InputError: The joint or sensor cannot have this fault, or a number is out of range.
         """
         if isinstance(fault, GroundFault):
             if not (fault.patch.length > 0.0 and fault.patch.width > 0.0 and fault.patch.friction >= 0.0):
@@ -370,10 +370,10 @@ class FaultManager:
                 )
 
     def start(self, name: str, fault: Fault) -> None:
-        """Let ``fault`` begin now, under a name of its own.
+        """Start ``fault`` now under a name.
 
         Raises:
-            InputError: the name is taken; or as `check`.
+            InputError: The name is in use; and as `check`.
         """
         if name in self._active:
             raise InputError(f"a fault {name!r} is under way", valid="another name")
@@ -389,18 +389,18 @@ class FaultManager:
         self._on_changed()
 
     def end(self, name: str) -> None:
-        """Let the fault end now; whatever it fell on is as it was made. Harmless when it is not under way."""
+        """End the fault now, and restore what it changed; does nothing if it is not active."""
         if self._active.pop(name, None) is not None:
             self._faulted_readings.clear()
             self._apply_to_joints()
             self._on_changed()
 
     def read_through_faults(self, sensor: SimulatedSensor[Any], *, use_last_reading: bool = False) -> Any:
-        """What comes out of a sensor at this instant; None if it is silent.
+        """Return the present reading of a sensor with its faults; None if the sensor is silent.
 
         Args:
             sensor: Sensor of one of the models.
-            use_last_reading: Instead of silence give what it measured last, as whoever polls a dead encoder gets.
+            use_last_reading: Return the last reading of a silent sensor, as a driver that polls a dead encoder does.
         """
         sensor_faults = [
             item for active in self._active.values() if (item := _fault_of_sensor(active, sensor)) is not None
@@ -417,17 +417,17 @@ class FaultManager:
         return sensor_faults[0].initial_reading if reading is None and use_last_reading else reading
 
     def apply_faults(self, sensor: SimulatedSensor[Any], reading: Any, after_fault: str = "") -> FaultedReading | None:
-        """Send a reading through the faults of its sensor, in the order in which they began, once.
+        """Apply the faults of a sensor to a reading, once, in the order in which the faults started.
 
-        Whoever publishes readings keeps one that a fault holds back, and sends it on when its delay is over.
+        A publisher stores a reading that a fault delays, and calls this method again when the delay is over.
 
         Args:
-            sensor: That measured it.
-            reading: As it left the sensor, or the fault ``after_fault``.
-            after_fault: Name of the fault that held it back.
+            sensor: The sensor.
+            reading: The reading of the sensor, or of the fault ``after_fault``.
+            after_fault: Name of the fault that delayed the reading; its successors are still to be applied.
 
         Returns:
-            How far it came; None if nothing comes of it, also because the fault that held it back is over.
+            The reading, and the fault that delays it; None if a fault drops it, or the fault that delayed it is over.
         """
         if after_fault and after_fault not in self._active:
             return None
@@ -449,7 +449,7 @@ class FaultManager:
 
     @property
     def delayed_sample_stride(self) -> int:
-        """After how many physics steps `look` is due; 0: never."""
+        """Number of physics steps between two calls of `sample_delayed_encoders`; 0: none is needed."""
         step_ns = self._world.timestep_ns
         return min(
             (-(-delay_ns // (_MAX_HISTORY_SAMPLES * step_ns)) for _, delay_ns in self._delayed_encoders), default=0
@@ -499,7 +499,7 @@ class FaultManager:
         )
 
     def save_state(self) -> dict[str, Any]:
-        """Faults under way as plain data, except for the readings that sensors' faults hold back."""
+        """Return the active faults as plain data, except for the readings that sensor faults store."""
         return {
             name: {
                 "kind": type(active.fault).__name__,
@@ -511,7 +511,7 @@ class FaultManager:
         }
 
     def load_state(self, saved: dict[str, Any]) -> None:
-        """Continue with the faults of ``save_state``; the physical state is restored already.
+        """Restore the faults of `save_state`; the caller has restored the physical state.
 
         The caller then updates the surfaces of the world and evaluates it.
         """
@@ -552,7 +552,7 @@ class FaultManager:
 
 
 def _fault_of_sensor(active: _ActiveFault, sensor: SimulatedSensor[Any]) -> ActiveSensorFault | None:
-    """What a fault does to a sensor, if anything."""
+    """Return the effect of a fault on a sensor, or None."""
     return active.sensor_faults.get(sensor.sensor.name) if _model_of(active.fault) == sensor.robot else None
 
 

@@ -36,20 +36,20 @@ def make_floor_plan(
     include_moving: bool = False,
     excluded_models: tuple[str, ...] = (),
 ) -> FloorPlan:
-    """Cut a world at ``height``: exact geometry, no sensor involved.
+    """Cut the geometry of a world at ``height``.
 
-    A cell is occupied if its middle lies in something solid or an outline runs through it.  What counts as solid is
-    what lidars see: collision shapes, and visuals of links that have none; endless ground does not count.
+    A cell is occupied if its center lies in a body or an outline crosses it.  Bodies are what lidars measure: collision
+    shapes, and visuals of links without collision shapes; infinite planes do not count.
 
     Args:
         source: A world as described, or a compiled model that ``Simulation`` made of one.
-        data: State of the compiled model (after ``mj_forward``); None = its initial state.
-        height: Of the cut above the world's origin [m].
-        resolution: Edge of a cell [m].
-        margin: Free space around everything [m].
-        bounds: (x low, x high, y low, y high) to cover instead [m].
-        include_moving: Also cut what can move.
-        excluded_models: Models to leave out, by name.
+        data: State of the compiled model (after ``mj_forward``); None: its initial state.
+        height: Height of the cut above the world's origin [m].
+        resolution: Edge length of a cell [m].
+        margin: Free space around all bodies [m].
+        bounds: Area (x_min, x_max, y_min, y_max) of the plan instead [m].
+        include_moving: Also cut bodies that can move.
+        excluded_models: Names of models to leave out.
 
     Raises:
         ConfigError: The resolution is not positive, or the plan would have more than a hundred million cells.
@@ -83,7 +83,7 @@ def make_floor_plan(
 
 
 def static_geom_heights(model: mujoco.MjModel) -> Array:
-    """(n, 2) minimum and maximum height of each static geom of a compiled world that a floor plan may cut [m]."""
+    """Return the minimum and maximum height (n, 2) of each static geom that a floor plan may cut [m]."""
     data = mujoco.MjData(model)
     mujoco.mj_kinematics(model, data)
     heights = []
@@ -108,7 +108,7 @@ def _solid_geoms(model: mujoco.MjModel, include_moving: bool, excluded_models: t
 
 
 def _outline_at_height(model: mujoco.MjModel, data: mujoco.MjData, geom: int, height: float) -> Array:
-    """Outline (n, 2, 2) of a geom at ``height``: segments with the solid on their left."""
+    """Return the outline (n, 2, 2) of a geom at ``height``: segments with the body on their left."""
     triangles = geom_triangles(model, geom).transformed(data.geom_xmat[geom].reshape(3, 3), data.geom_xpos[geom])
     corners = triangles.corners
     is_above = corners[:, :, 2] >= height
@@ -140,7 +140,7 @@ def _plan_bounds(
 
 
 def _mark_outline(occupied: NDArray[np.bool_], segments: Array, resolution: float) -> None:
-    """Mark one closed outline, given in cells; changes ``occupied``."""
+    """Mark one closed outline, whose unit is a cell; changes ``occupied``."""
     # Only the part of the plan about it is looked at; places keep their numbers, so that none is rounded otherwise.
     size = np.array(occupied.shape[::-1])
     left, bottom = np.clip(np.floor(segments.min((0, 1))).astype(int) - 1, 0, size)
@@ -204,24 +204,24 @@ def voxelize_surfaces(
     tolerance: float,
     excluded_models: tuple[str, ...] = (),
 ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-    """Voxels of a box that surfaces are in: exact geometry, no sensor involved.
+    """Find the voxels of a box that the surfaces of a world touch.
 
-    What counts is what cameras see: the opaque visuals, the ground included.
+    Surfaces are what cameras see: the opaque visuals, those of the ground included.
 
     Args:
         model: Compiled model of a `Simulation`.
-        data: Its state (after ``mj_forward``).
-        low: (3,) lowest corner of the box in the world [m].
-        shape: Voxels of the box along x, y, z.
-        resolution: Edge of a voxel [m].
-        tolerance: So far from a voxel a surface touches it, and so deep it must go in to cross it [m].
-        excluded_models: Models to leave out, by name.
+        data: State of the model (after ``mj_forward``).
+        low: (3,) minimum corner of the box in the world [m].
+        shape: Number of voxels of the box along x, y, z.
+        resolution: Edge length of a voxel [m].
+        tolerance: Distance within which a surface touches a voxel, and depth to which it must enter to cross it [m].
+        excluded_models: Names of models to leave out.
 
     Returns:
-        (nx, ny, nz) which voxels a surface touches, and which it crosses.
+        (nx, ny, nz) whether a surface touches each voxel, and whether a surface crosses it.
 
     Raises:
-        ConfigError: a resolution or tolerance that is none, or too many voxels.
+        ConfigError: The resolution or tolerance is invalid, or there are too many voxels.
     """
     if not (math.isfinite(resolution) and resolution > 0.0):
         raise ConfigError(f"voxels of {resolution} m", valid="more than 0")
@@ -244,12 +244,12 @@ def voxelize_surfaces(
 
 @kernel(examples=lambda: [(np.zeros((1, 3, 3)), np.zeros((1, 1, 1), np.bool_), 0.02)])
 def mark_triangle_voxels(triangles: Array, voxels: NDArray[np.bool_], margin: float) -> None:
-    """Mark the voxels that triangles reach, by separating axes (Akenine-Möller, Fast 3D Triangle-Box Overlap, 2001).
+    """Mark the voxels that triangles touch, by separating axes (Akenine-Möller, Fast 3D Triangle-Box Overlap, 2001).
 
     Args:
         triangles: (n, 3, 3) corners [voxels from the grid's corner].
         voxels: (nx, ny, nz), written.
-        margin: By how much the voxels are larger on each side than they are; negative: smaller.
+        margin: Distance by which the voxels are enlarged on each side [voxels]; negative: reduced.
     """
     half = 0.5 + margin
     first_voxel, end_voxel, shape = np.empty(3, np.int64), np.empty(3, np.int64), voxels.shape

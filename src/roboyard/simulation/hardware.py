@@ -1,13 +1,10 @@
-"""Simulated hardware: the joints and the velocity base of a simulated model, with the interfaces that real drivers
-have.
+"""Simulated hardware: joints and velocity base of a simulated model, with the interfaces that real drivers have.
 
-A velocity base takes its velocity as a command. A servo for each component acts on the root link in the link's own
-axes,
-``force = gain · (commanded - present)``, implicit in velocity: it is stable at any gain, and no velocity is ever
-overwritten, so contacts,
-gravity and other bodies still act on the link. The force of a planar base is limited to three times its weight,
-enough to drag its
-wheels over the ground but not to push it through a wall; a free base has no limit.
+A velocity base takes a velocity as its command.  A servo for each component acts on the root link in the link's axes,
+``force = gain · (commanded - present)``, implicit in velocity: it is stable with any gain.  The velocity is never
+overwritten, so contacts, gravity and other bodies still act on the link.  The force of a planar base is limited to
+three times its weight, which drags its wheels over the ground but does not push it through a wall; a free base has no
+limit.
 """
 
 from __future__ import annotations
@@ -33,12 +30,11 @@ from roboyard.sensors.proprioception import EncoderReading, JointEncoder
 class SimulatedHardware:
     """Joints of one model.
 
-    Readings come from the model's encoders where it has some (quantized, noisy), and are exact elsewhere.  Whole
-    revolutions of absolute encoders are counted, as a driver does.  Commands
-    reach the servos inside the physics step.
+    Readings come from the model's encoders, and are exact for joints without an encoder.  Whole revolutions of absolute
+    encoders are counted, as drivers do.  Commands reach the servos within the physics step.
 
     Args:
-        name: The model.
+        name: Name of the model.
         world: The world that holds the model, until `bind` names its successor.
         encoders: The encoders of the model.
         read_encoder: Returns the present reading of an encoder, with the faults that act on it.
@@ -77,7 +73,7 @@ class SimulatedHardware:
         return self._names
 
     def command_modes(self, joint: str) -> tuple[CommandMode, ...]:
-        """Modes in which ``joint`` takes commands (empty: passive). Raises UnknownNameError."""
+        """Return the modes in which ``joint`` takes commands (empty: passive). Raises UnknownNameError."""
         if joint not in self._modes:
             raise UnknownNameError(
                 f"{self._name} has no joint {joint!r}", valid=f"joints: {', '.join(self._names) or 'none'}"
@@ -85,7 +81,7 @@ class SimulatedHardware:
         return self._modes[joint]
 
     def read(self) -> JointStates:
-        """The joints at this instant."""
+        """Return positions, velocities and efforts of the joints at the present time."""
         world, cached = self._world, self._cached_states
         if cached is not None and cached[0] == world.revision and not self._encoders:
             return cached[1]
@@ -105,12 +101,12 @@ class SimulatedHardware:
         return joint_states
 
     def write(self, command: JointCommand) -> None:
-        """Take new set-points at once.
+        """Set new set-points immediately.
 
         Raises:
-            UnknownNameError: a joint is not known or does not take this mode.
-            InputError: a value is not finite, an effort is negative or not for positions, or there are more or fewer of
-                them than joints.
+            UnknownNameError: A joint is unknown or does not take this mode.
+            InputError: A value is not finite, an effort is negative or not for positions, or there are not as
+                many values as joints.
         """
         if len(command.joints) != len(command.setpoints):
             raise InputError(f"{len(command.setpoints)} values for {len(command.joints)} joints", location=self._name)
@@ -139,7 +135,7 @@ class SimulatedHardware:
             world.mark_changed()
 
     def _check_efforts(self, command: JointCommand) -> list[float]:
-        """How hard each joint may press, checked."""
+        """Check and return the effort limit of each joint of a position command."""
         efforts: list[float] = np.asarray(command.max_effort, float).tolist()
         if command.mode != "position":
             raise InputError(f"efforts of {command.mode} commands", location=self._name, valid="of position commands")
@@ -160,19 +156,19 @@ class SimulatedHardware:
 
 
 _VELOCITY_TIME_CONSTANT = 0.001
-"""Within which a servo closes the gap to its command [s]; full friction takes this times gravity off the speed."""
+"""Time constant of a velocity base's servo [s]; full friction reduces the velocity by this times gravity."""
 _MAX_FORCE_TO_WEIGHT = 3.0
-"""Largest force of a planar base over its weight in the gravity of its world, as the grip of its wheels."""
+"""Highest force of a planar base divided by its weight in the gravity of its world."""
 _ENGAGED_FLAG = 1.0
-"""Stands in the position input of an engaged servo, which has no position gain: so that saved controls say it too."""
+"""Value of the position input of an engaged servo, which has no position gain: saved controls contain it."""
 
 
 class SimulatedVelocityBase:
     """The root link of one model, which was added with ``ModelOptions(base=…)``.
 
     Args:
-        name: The model.
-        kind: The components that the base takes.
+        name: Name of the model.
+        kind: Components of the velocity that the base takes.
         world: The world that holds the model, until `bind` names its successor.
     """
 
@@ -182,7 +178,7 @@ class SimulatedVelocityBase:
 
     @property
     def kind(self) -> BaseMotion:
-        """Which components it takes."""
+        """Components of the velocity that the base takes."""
         return self._kind
 
     def bind(self, world: PhysicsWorld) -> None:
@@ -215,10 +211,10 @@ class SimulatedVelocityBase:
         self._update_gains()
 
     def set_velocity(self, linear: Vec3, angular: Vec3) -> None:
-        """Take new velocities at once, in the root link's own axes.
+        """Set new velocities immediately, in the root link's axes.
 
         Raises:
-            InputError: a value is not finite.
+            InputError: A value is not finite.
         """
         velocities = (*linear, *angular)
         if not all(map(math.isfinite, velocities)):
@@ -230,7 +226,7 @@ class SimulatedVelocityBase:
         self._world.mark_changed()
 
     def release(self) -> None:
-        """Hold no velocity any more."""
+        """End the command: the servos exert no force."""
         for control_address in self._control_addresses:
             self._world.data.ctrl[control_address : control_address + 2] = 0.0
         self._update_gains()
@@ -242,7 +238,7 @@ class SimulatedVelocityBase:
             model.actuator_biasprm[actuator, 2] = -gain if ctrl[control_address] == _ENGAGED_FLAG else 0.0
 
     def _yaw_inertia(self, body: int) -> float:
-        """About the vertical through its middle, as if all its parts were one box as wide as they lie apart [kg m²]."""
+        """Return an upper bound of the moment of inertia about the vertical through the center of mass [kg m²]."""
         model = self._world.model
         tree_bodies = [
             body_id for body_id in range(model.nbody) if model.body_rootid[body_id] == model.body_rootid[body]

@@ -20,12 +20,12 @@ if TYPE_CHECKING:
     from roboyard.simulation.simulation import Simulation
 
 MIN_PLACEHOLDER_SIZE = 9.0
-"""Least size of what stands for a missing model in a image [pixels]."""
+"""Minimum size of the placeholder of a missing mesh in an image [pixels]."""
 IMAGE_SUFFIXES = (".png", ".jpg", ".jpeg")
 
 
 def check_image_path(path: Path) -> None:
-    """Raises InputError when no image can be written to ``path``."""
+    """Check that an image can be written to ``path``. Raises InputError."""
     if path.suffix.lower() not in IMAGE_SUFFIXES:
         raise InputError(
             f"an image file cannot be called {path.name!r}", valid=f"a name that ends in {', '.join(IMAGE_SUFFIXES)}"
@@ -35,18 +35,18 @@ def check_image_path(path: Path) -> None:
 
 
 def save_overview_image(simulation: Simulation, path: Path, *, width: int = 960, height: int = 720) -> None:
-    """Draw the world as it is now, seen from the side and above, and write it to a file.
+    """Render the present world from the side and above, and write the image to a file.
 
-    What stands for a model that is not there is drawn large enough to be seen.
+    Placeholders of missing meshes are enlarged so that they are visible.
 
     Args:
-        simulation: What to draw.
-        path: ``.png`` or ``.jpg``.
-        width: [pixels].
-        height: [pixels].
+        simulation: The simulation.
+        path: File to write, ``.png`` or ``.jpg``.
+        width: Width of the image [pixels].
+        height: Height of the image [pixels].
 
     Raises:
-        InputError: the file's name or folder cannot be.
+        InputError: The file name has another ending, or the folder does not exist.
     """
     from PIL import Image
 
@@ -67,7 +67,7 @@ def save_overview_image(simulation: Simulation, path: Path, *, width: int = 960,
 def _enlarge_placeholders(
     model: mujoco.MjModel, data: mujoco.MjData, camera: RenderCamera, height: int
 ) -> Iterator[None]:
-    """While placeholders are at least ``MIN_PLACEHOLDER_SIZE`` pixels large."""
+    """Enlarge placeholders to ``MIN_PLACEHOLDER_SIZE`` within a ``with`` block."""
     original_sizes = model.geom_size.copy()
     camera_positions = camera.T_world_camera.inverse() @ data.geom_xpos
     min_half_sizes = (

@@ -1,4 +1,4 @@
-"""`check_sensor`: whether a sensor class keeps the contract that the simulation relies on."""
+"""Checks that a sensor class satisfies the contract that the simulation relies on."""
 
 from __future__ import annotations
 
@@ -30,21 +30,21 @@ from roboyard.simulation.simulation import Simulation
 
 
 class SensorContractError(RoboyardError):
-    """A sensor breaks the contract; says which part of it, and what was seen."""
+    """A sensor violates the contract; the message names the part and the observation."""
 
 
 def check_sensor(sensor: Sensor, kind: type[SimulatedSensor[Any]] | None = None) -> tuple[str, ...]:
-    """Try a sensor on a small robot that rolls and bumps about.
+    """Test a sensor on a small robot that rolls and collides.
 
     Args:
-        sensor: Its description; link and joint are replaced by the test robot's.
-        kind: The class; None takes the registered one.
+        sensor: Description of the sensor; link and joint are replaced by those of the test robot.
+        kind: Class of the sensor; None: the registered one.
 
     Returns:
-        What was found to hold, in words.
+        The parts of the contract that hold, as sentences.
 
     Raises:
-        SensorFaultError: the first thing that does not hold.
+        SensorContractError: The first part that does not hold.
     """
     passed = []
     for name, check in _CHECKS.items():
@@ -105,7 +105,7 @@ def _collect_readings(simulation: Simulation, count: int = 40, steps: int = 7) -
 
 
 def reading_to_bytes(reading: Any) -> bytes:
-    """A reading as bytes, alike only if all its numbers are."""
+    """Return a reading as bytes, which are equal only if all numbers are equal."""
     if not dataclasses.is_dataclass(reading) or isinstance(reading, type):
         raise SensorContractError(f"a reading is a {type(reading).__name__}", valid="a frozen dataclass")
     return pickle.dumps([(f.name, _plain_value(getattr(reading, f.name))) for f in dataclasses.fields(reading)])

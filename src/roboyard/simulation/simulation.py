@@ -39,7 +39,7 @@ R = TypeVar("R")
 S = TypeVar("S", bound=SimulatedSensor[Any])
 
 MAX_COORDINATE = 1e6
-"""Farther from the origin no model is put [m]: what the engine reckons with in the square loses its digits there."""
+"""Models are at most this far from the origin [m]: squares of larger coordinates lose digits."""
 STATE_VERSION = 7
 
 
@@ -66,7 +66,7 @@ DEFAULT_MODEL_OPTIONS = ModelOptions()
 
 
 class Simulation:
-    """A world of rigid bodies.
+    """A physics world with simulated sensors, hardware, people's grasps and faults.
 
     The state after `step` is complete: positions, velocities and contacts belong to `time_ns`; accelerations and forces
     are evaluated for that same moment when they are first read, and reading changes no later step.
@@ -86,8 +86,8 @@ class Simulation:
             `set_surface_velocity`.
 
     Raises:
-        DescriptionError: the world cannot be built.
-        ConfigError: the step is out of range.
+        DescriptionError: MuJoCo rejects the world.
+        ConfigError: The time step is out of range.
     """
 
     def __init__(
@@ -148,7 +148,7 @@ class Simulation:
         """
         name = name if name is not None else model.name
         if not name:
-            raise InputError("a model needs a name")
+            raise InputError("the name of the model is empty", valid="a name")
         if T_world_model is not None and max(map(abs, T_world_model.xyz)) > MAX_COORDINATE:
             raise InputError(
                 f"model {name!r} at {tuple(map(float, T_world_model.xyz))}",
@@ -210,7 +210,7 @@ class Simulation:
         return self._handles[name]
 
     def remove(self, name: str) -> None:
-        """Remove a model; everything else keeps its state. Raises UnknownNameError."""
+        """Remove a model; the state of everything else does not change. Raises UnknownNameError."""
         self._check_model_exists(name)
         entries = [entry for entry in self._entries if entry.name != name]
         world = self._create_world(entries, self.world)
@@ -250,10 +250,10 @@ class Simulation:
         return self.settings.timestep_ns
 
     def step(self, n: int = 1) -> None:
-        """Take ``n`` physics steps.
+        """Execute ``n`` physics steps.
 
         Raises:
-            RunError: the state became infinite or the engine ran out of memory.
+            RunError: The state became infinite, or MuJoCo ran out of memory.
         """
         sample_stride = self.faults.delayed_sample_stride
         if not sample_stride:
@@ -266,7 +266,7 @@ class Simulation:
             n -= batch_steps
 
     def advance_to(self, time_ns: int) -> None:
-        """Take the steps that end at or before ``time_ns``."""
+        """Execute the steps that end at or before ``time_ns`` [ns]."""
         self.step(max(0, time_ns // self.timestep_ns - self.world.step_count))
 
     def set_surface_velocity(self, name: str, link: str, velocity: tuple[float, float, float]) -> None:
@@ -292,7 +292,7 @@ class Simulation:
 
     # -- reading -------------------------------------------------------------------------------------------------------
     def hardware(self, name: str) -> Hardware:
-        """The joints of a model, as control sees them. Raises UnknownNameError."""
+        """Return the hardware interface of a model's joints. Raises UnknownNameError."""
         self._check_model_exists(name)
         if name not in self._hardware:
             self._hardware[name] = SimulatedHardware(
@@ -301,21 +301,21 @@ class Simulation:
         return self._hardware[name]
 
     def velocity_base(self, name: str) -> VelocityBase | None:
-        """The velocity base of a model that has one, as control sees it; else None. Raises UnknownNameError."""
+        """Return the velocity base of a model, or None if it has none. Raises UnknownNameError."""
         self._check_model_exists(name)
         return self._velocity_bases.get(name)
 
     def sensors(self, name: str) -> tuple[SimulatedSensor[Any], ...]:
-        """The sensors of a model, those of kinds that this simulation knows. Raises UnknownNameError."""
+        """Return the sensors of a model whose kinds this simulation knows. Raises UnknownNameError."""
         self._check_model_exists(name)
         return self._sensors[name]
 
     def ground_truth(self, name: str) -> GroundTruth:
-        """True pose, velocity and contacts of a model; from any thread, between two steps. Raises UnknownNameError."""
+        """Return true pose, velocity and contacts of a model; callable from any thread. Raises UnknownNameError."""
         return self.world.ground_truth(name)
 
     def contact_episodes(self, name: str | None = None) -> tuple[ContactEpisode, ...]:
-        """Intervals in which a model (None: any model) was in contact with another. Raises UnknownNameError."""
+        """Return the contact episodes of a model, or of all models (None). Raises UnknownNameError."""
         if name is not None:
             self._check_model_exists(name)
         return self.world.contacts.episodes(name)
@@ -337,9 +337,9 @@ class Simulation:
 
     # -- state ---------------------------------------------------------------------------------------------------------
     def save_state(self) -> dict[str, Any]:
-        """Everything that the next steps depend on, as plain data; `load_state` continues from it bit for bit.
+        """Return everything that the next steps depend on as plain data; `load_state` continues from it bit for bit.
 
-        Readings that faults of sensors hold back are not plain: they are as the sensors return them.
+        Readings that sensor faults store are not plain data: they are as the sensors return them.
         """
         return {
             "version": STATE_VERSION,
@@ -359,7 +359,7 @@ class Simulation:
         """Continue from `save_state`; a state that cannot be loaded changes nothing.
 
         Raises:
-            InputError: the state belongs to other models, another step, or another version, or parts of it are missing.
+            InputError: The state belongs to other models, another time step or version, or parts of it are missing.
         """
         if not isinstance(saved, dict) or saved.get("version") != STATE_VERSION:
             saved_version = saved.get("version") if isinstance(saved, dict) else None
@@ -392,7 +392,7 @@ class Simulation:
                 sensor.load_state(saved["sensors"][name][sensor.sensor.name])
 
     def close(self) -> None:
-        """Free the memory of the physics and of the renderer."""
+        """Release the memory of the physics and of the renderer."""
         with self._lock:
             self.renderer.close()
             for parts_by_model in (self._hardware, self._velocity_bases, self._sensors):
@@ -473,7 +473,7 @@ class Simulation:
 
 @dataclass(frozen=True, slots=True)
 class ModelHandle:
-    """A model that was added: its name, its namespace on the bus, its description."""
+    """A model of a simulation: name, namespace on the bus, and description."""
 
     name: str
     namespace: str
@@ -482,7 +482,7 @@ class ModelHandle:
 
     @property
     def is_robot(self) -> bool:
-        """Whether it counts as a robot: as said, else if it has sensors, or joints with an interface or a plugin."""
+        """Whether the model is a robot: ``robot`` if it is given, else if it can measure or act."""
         if self.robot is not None:
             return self.robot
         return bool(self.model.sensors or self.model.interfaces or (self.model.joints and self.model.plugins))
@@ -547,7 +547,7 @@ class SimulationRenderer:
         return resolve_backend(self._requested_backend)
 
     def close(self) -> None:
-        """Free both."""
+        """Release the renderer and end its thread."""
         self._visual_scene = None
         if self._render_thread is not None:
             self._render_thread.close()

@@ -18,11 +18,11 @@ from roboyard.physics.settings import PhysicsSettings
 from roboyard.simulation.simulation import Simulation
 
 CONTACT_HEIGHT_TOLERANCE = 0.01
-"""Shapes this close above the lowest point count as what the robot stands on [m]."""
+"""Shapes within this height above the lowest point support the robot [m]."""
 MIN_JOINT_DEVIATION = 0.01
-"""Error at which a joint counts as not held [rad or m]."""
+"""Position error from which a joint counts as weak [rad or m]."""
 _MIN_LENGTH = 1e-9
-"""Points that are nearer to each other are one, and lines that are so narrow have no inside [m]."""
+"""Points within this distance are equal, and polygons of this width have no area [m]."""
 _RIM_POINTS = 24  # points taken of a round edge
 _GEOM = mujoco.mjtGeom
 Points = NDArray[np.float64]
@@ -30,19 +30,19 @@ Points = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class StabilityReport:
-    """What became of a model that was put on level ground, its joints held where they start.
+    """Result of a stability check: a model on level ground with its joints at their initial positions.
 
     Attributes:
-        penetration: Deepest overlap with the ground at the end [m].
-        speed: Of the fastest link's centre of mass at the end [m/s].
-        angular_speed: Of the fastest turning link at the end [rad/s].
+        penetration: Largest penetration depth of the ground at the end [m].
+        speed: Highest speed of a link's center of mass at the end [m/s].
+        angular_speed: Highest angular speed of a link at the end [rad/s].
         tilt: Angle between the model's vertical axis at the start and at the end [rad].
-        com_overhang: How far the centre of mass lay outside what touched the ground at the start [m]; 0: above it.
-        tipping_margin: Angle by which it could tip before its centre of mass leaves what touched the ground [rad].
-        n_servo_joints: Joints held by their position servos.
-        n_locked_joints: Joints that were locked.
-        weak_joints: Joints that did not stay where they started although their servos gave all they may.
-        ignored_links: Root links with nothing to touch the ground with, left out.
+        com_overhang: Horizontal distance of the center of mass from the support polygon at the start [m]; 0: above it.
+        tipping_margin: Angle by which the robot can tip before its center of mass leaves the support polygon [rad].
+        n_servo_joints: Number of joints that their position servos hold.
+        n_locked_joints: Number of joints that the check locked.
+        weak_joints: Joints that moved although their servos were at the effort limit.
+        ignored_links: Root links of trees without collision shapes, which the check leaves out.
     """
 
     penetration: float
@@ -59,52 +59,51 @@ class StabilityReport:
     def is_at_rest(
         self, max_penetration: float = 0.005, max_speed: float = 0.1, max_angular_speed: float = 0.5
     ) -> bool:
-        """Whether overlap [m] and speeds [m/s, rad/s] are within these bounds."""
+        """Return whether penetration [m] and speeds [m/s, rad/s] are within these bounds."""
         return (
             self.penetration <= max_penetration and self.speed <= max_speed and self.angular_speed <= max_angular_speed
         )
 
     def is_balanced(self, min_tipping_margin: float = 0.03) -> bool:
-        """Whether its pose can stand at all: its centre of mass above its feet, with ``min_tipping_margin`` [rad] to
-        spare."""
+        """Return whether the center of mass is above the support polygon with ``min_tipping_margin`` [rad]."""
         return self.com_overhang == 0.0 and self.tipping_margin >= min_tipping_margin
 
     def has_fallen(self, max_tilt: float = 0.2) -> bool:
-        """Whether it tipped by more than ``max_tilt`` [rad]."""
+        """Return whether the robot tipped by more than ``max_tilt`` [rad]."""
         return self.tilt > max_tilt
 
 
 def check_stability(
     model: Model, duration: float = 1.0, settings: PhysicsSettings | None = None, *, use_servos: bool = False
 ) -> StabilityReport | None:
-    """Put ``model`` on level ground, hold its joints where the description starts them, and let time pass.
+    """Simulate ``model`` on level ground with its joints at their initial positions.
 
     Args:
         model: The robot.
-        duration: How long [s].
-        settings: Of the engine.
-        use_servos: Whether joints that take positions are held by their servos; all others are locked.
+        duration: Duration of the simulation [s].
+        settings: Physics settings.
+        use_servos: Whether the servos hold joints that take positions; all other joints are locked.
 
     Returns:
-        What became of it; None if nothing of it can touch the ground.
+        The report; None if the model has no collision shapes.
 
     Raises:
-        DescriptionError: the engine refuses the model.
-        RunError: the physics diverged.
+        DescriptionError: MuJoCo rejects the model.
+        RunError: The physics diverged.
     """
-    held_model = _lock_joints(_keep_touching_trees(model), use_servos)
-    if not held_model.links or not any(one.surface.collide for link in held_model.links for one in link.collisions):
+    trial_model = _lock_joints(_select_touching_trees(model), use_servos)
+    if not trial_model.links or not any(one.surface.collide for link in trial_model.links for one in link.collisions):
         return None
     floor = Link("floor", SE3.identity(), collisions=(Collision("floor", Plane(), SE3.identity()),))
     ground = PlacedModel("ground_plane", Model("ground_plane", (floor,), static=True), SE3.identity())
     trial = Simulation(World("nowhere"), settings=settings)
-    trial.add(held_model, "robot")
+    trial.add(trial_model, "robot")
     support_points = _support_points(trial)
     trial.close()
     if not len(support_points):
         return None
     sim = Simulation(World("level", (ground,)), settings=settings)
-    sim.add(held_model, "robot", SE3(translation=(0.0, 0.0, -float(support_points[:, 2].min()))))
+    sim.add(trial_model, "robot", SE3(translation=(0.0, 0.0, -float(support_points[:, 2].min()))))
     hardware = sim.hardware("robot")
     servo_joints = [
         one for one in sim.world.addresses("robot").joints if "position" in hardware.command_modes(one.name)
@@ -130,9 +129,9 @@ def check_stability(
         tipping_margin=float(np.arctan2(max(margin, 0.0), max(height, 1e-6))),
         n_servo_joints=len(servo_joints),
         n_locked_joints=sum(joint.type != "fixed" for joint in model.joints)
-        - sum(j.type != "fixed" for j in held_model.joints),
+        - sum(j.type != "fixed" for j in trial_model.joints),
         ignored_links=tuple(
-            link.name for link in model.links if all(link.name != one.name for one in held_model.links)
+            link.name for link in model.links if all(link.name != one.name for one in trial_model.links)
         ),
         weak_joints=tuple(
             one.name
@@ -149,8 +148,8 @@ def _is_too_weak(sim: Simulation, address: JointAddress, start: float) -> bool:
     return effort >= 0.99 * effort_bound and abs(float(sim.world.data.qpos[address.qpos]) - start) > MIN_JOINT_DEVIATION
 
 
-def _keep_touching_trees(model: Model) -> Model:
-    """The model without the trees of links that have nothing to touch with."""
+def _select_touching_trees(model: Model) -> Model:
+    """Return the model without trees of links that have no collision shapes."""
     parent_of = {joint.child: joint.parent for joint in model.joints}
 
     def find_root(name: str) -> str:
@@ -160,21 +159,21 @@ def _keep_touching_trees(model: Model) -> Model:
 
     root_of = {link.name: find_root(link.name) for link in model.links}
     touching = {root_of[link.name] for link in model.links if any(one.surface.collide for one in link.collisions)}
-    kept_links = {name for name, root in root_of.items() if root in touching}
-    if len(kept_links) == len(root_of):
+    touching_links = {name for name, root in root_of.items() if root in touching}
+    if len(touching_links) == len(root_of):
         return model
     return replace(
         model,
-        links=tuple(link for link in model.links if link.name in kept_links),
-        joints=tuple(joint for joint in model.joints if joint.child in kept_links),
-        loop_joints=tuple(joint for joint in model.loop_joints if {joint.parent, joint.child} <= kept_links),
-        sensors=tuple(sensor for sensor in model.sensors if sensor.link in kept_links),
-        canonical_link=model.canonical_link if model.canonical_link in kept_links else None,
+        links=tuple(link for link in model.links if link.name in touching_links),
+        joints=tuple(joint for joint in model.joints if joint.child in touching_links),
+        loop_joints=tuple(joint for joint in model.loop_joints if {joint.parent, joint.child} <= touching_links),
+        sensors=tuple(sensor for sensor in model.sensors if sensor.link in touching_links),
+        canonical_link=model.canonical_link if model.canonical_link in touching_links else None,
     )
 
 
 def _lock_joints(model: Model, use_servos: bool) -> Model:
-    """The model with its joints fixed where they start, but for those that servos can hold; without sensors."""
+    """Return the model without sensors, and with fixed joints except those that servos can hold."""
     start_positions = initial_positions(model, ((one.name, one.axes[0].limits) for one in model.joints if one.axes))
 
     def lock(joint: Joint) -> Joint:
@@ -197,19 +196,19 @@ def _lock_joints(model: Model, use_servos: bool) -> Model:
 
 
 def _support_points(sim: Simulation) -> Points:
-    """(n, 3) the lowest points of each touching shape of the robot, in the world [m]."""
+    """Return the lowest points (n, 3) of each collision shape of the robot in the world [m]."""
     model, data = sim.world.model, sim.world.data
     bodies = set(sim.world.addresses("robot").bodies)
     points: list[Points] = []
     for geom in range(model.ngeom):
         if int(model.geom_bodyid[geom]) in bodies and model.geom_conaffinity[geom] & COLLISION_BITS:
-            local_points = _lowest_shape_points(model, geom, data.geom_xmat[geom].reshape(3, 3)[2])
+            local_points = _min_shape_points(model, geom, data.geom_xmat[geom].reshape(3, 3)[2])
             points.append(local_points @ data.geom_xmat[geom].reshape(3, 3).T + data.geom_xpos[geom])
     return np.concatenate(points) if points else np.zeros((0, 3))
 
 
-def _lowest_shape_points(model: mujoco.MjModel, geom: int, up: Points) -> Points:
-    """Points of a shape, in its own frame, among them the lowest; ``up`` is the world's vertical in that frame."""
+def _min_shape_points(model: mujoco.MjModel, geom: int, up: Points) -> Points:
+    """Return points of a shape in its frame that include the lowest one; ``up`` is the vertical in that frame."""
     size, kind = model.geom_size[geom], int(model.geom_type[geom])
     if kind == _GEOM.mjGEOM_MESH:
         mesh = int(model.geom_dataid[geom])
@@ -230,9 +229,9 @@ def _lowest_shape_points(model: mujoco.MjModel, geom: int, up: Points) -> Points
 
 
 def _support_margin(sim: Simulation, support_points: Points) -> tuple[float, float]:
-    """How far inside the hull of what touches the ground the centre of mass lies, seen from above, and its height [m].
+    """Return the horizontal distance of the center of mass from the border of the support polygon, and its height [m].
 
-    Negative outside.
+    The distance is negative outside the polygon.
     """
     bodies = list(sim.world.addresses("robot").bodies)
     masses = sim.world.model.body_mass[bodies]
@@ -263,7 +262,7 @@ def _distance_to_segment(point: Points, points: Points) -> float:
 
 
 def _speeds(sim: Simulation) -> tuple[float, float]:
-    """Largest speed of a centre of mass [m/s] and largest turning rate [rad/s]."""
+    """Return the highest speed of a center of mass [m/s] and the highest angular speed [rad/s]."""
     velocity = np.zeros(6)
     speed = angular_speed = 0.0
     for body in sim.world.addresses("robot").bodies:
@@ -274,7 +273,7 @@ def _speeds(sim: Simulation) -> tuple[float, float]:
 
 
 def describe_stability(model: Model) -> str:
-    """Return a sentence about a robot on level ground with its joints held; empty if it has no contact with it."""
+    """Return a sentence about a robot on level ground with its joints held; empty if it has no collision shapes."""
     if model.static or any(joint.parent == "world" for joint in model.joints):
         return "the robot is fixed to the world"
     report = check_stability(model)

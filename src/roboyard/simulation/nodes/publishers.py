@@ -191,7 +191,7 @@ class SensorPublisher:
 
 
 class ModelPublishers:
-    """Publishers and timers of one model; `close` takes them down."""
+    """Publishers and timers of one model; `close` removes them."""
 
     def __init__(
         self,
@@ -268,10 +268,10 @@ class ModelPublishers:
         self._odometry.publish(make_odometry(truth, self._frame_prefix + root))
 
     def publish_contacts_if_changed(self, touching_pairs: frozenset[tuple[str, str]]) -> None:
-        """Publish the model's contacts if the set of things it touches has changed.
+        """Publish the model's contacts if the set of touching shapes has changed.
 
         Args:
-            touching_pairs: Pairs of shapes (own, other) of this model that touched since the last look.
+            touching_pairs: Pairs of shapes (own, other) of this model that touched since the last call.
         """
         if not self._has_ground_truth or touching_pairs == self.contact_pairs:
             return

@@ -45,11 +45,11 @@ Converter = Callable[[Any], Any]
 
 
 def make_converter(sensor: SimulatedSensor[Any], frame: str) -> tuple[type, Converter] | None:
-    """Message class and function from a sensor's reading to a message.
+    """Return the message class of a sensor and the function that converts its reading to a message.
 
     Args:
         sensor: The sensor.
-        frame: Frame id for its messages.
+        frame: Frame id of its messages.
 
     Returns:
         None for kinds that are not published: encoders reach the bus through the hardware and the joint state node.
@@ -175,7 +175,7 @@ def _range_converter(spec: SonarSpec, frame: str) -> Converter:
 
 
 def _three_axis_converter(sensor: SimulatedSensor[Any], spec: ThreeAxisSpec, frame: str) -> Converter:
-    """A magnetometer's message; accelerometer and gyroscope as an Imu that knows nothing else."""
+    """Return the conversion of a magnetometer; accelerometer and gyroscope become an Imu message with unknown rest."""
     measured, unknown = _covariance(spec.axes), np.zeros(9)
     unknown[0] = -1.0
     kind = sensor.sensor.kind
@@ -263,13 +263,13 @@ def make_contacts_state(
     *,
     frame: str = WORLD_FRAME,
 ) -> Any:
-    """gazebo_msgs/ContactsState of touches: one state for each pair of shapes.
+    """Return gazebo_msgs/ContactsState with one state for each pair of touching shapes.
 
     Args:
-        contact_points: Contact points of this instant.
-        time_ns: When.
-        brief_pairs: Pairs of shapes that touched since the last message and came apart again; they carry no points.
-        frame: In which the touches are.
+        contact_points: Contact points of the present time.
+        time_ns: The time [ns].
+        brief_pairs: Pairs of shapes that touched since the last message and separated again; they have no points.
+        frame: Frame of the contact points.
     """
     pairs: dict[tuple[str, str], list[ContactPoint]] = {}
     for contact_point in contact_points:
@@ -284,7 +284,7 @@ def make_contacts_state(
 
 
 def _make_contact_state(geom: str, other_geom: str, contact_points: list[ContactPoint]) -> Any:
-    """gazebo_msgs/ContactState of the contact points of two shapes."""
+    """Return gazebo_msgs/ContactState of the contact points of two shapes."""
     vector = msg.Vector3
     x = y = z = 0.0
     for contact_point in contact_points:
@@ -302,7 +302,7 @@ def _make_contact_state(geom: str, other_geom: str, contact_points: list[Contact
 
 
 def make_odometry(truth: GroundTruth, child_frame: str) -> Any:
-    """nav_msgs/Odometry: pose in the world, twist in the body's frame."""
+    """Return nav_msgs/Odometry: pose in the world, twist in the body's frame."""
     twist = msg.Twist(_vector(truth.linear_velocity), _vector(truth.angular_velocity))
     return msg.Odometry(
         header=_header(truth.time_ns, WORLD_FRAME),
@@ -313,7 +313,7 @@ def make_odometry(truth: GroundTruth, child_frame: str) -> Any:
 
 
 def make_ground_truth_pose(truth: GroundTruth) -> Any:
-    """geometry_msgs/PoseStamped in the world."""
+    """Return geometry_msgs/PoseStamped in the world."""
     return pose_stamped_to_msg(truth.T_world_base, WORLD_FRAME, truth.time_ns)
 
 
@@ -329,7 +329,7 @@ REQUIRED_IMAGES: dict[str, frozenset[str]] = {
     "image/compressed": frozenset(("image",)),
     "depth/compressed": frozenset(("depth",)),
 }
-"""What of a reading each output is made of; camera_info needs none."""
+"""Images of a reading that each output requires; camera_info requires none."""
 CAMERA_MESSAGE_TYPES: dict[str, type] = {
     "image": msg.Image, "info": msg.CameraInfo, "depth": msg.Image, "depth_info": msg.CameraInfo,
     "registered": msg.Image, "infrared": msg.Image, "infrared_info": msg.CameraInfo, "points": msg.PointCloud2,
@@ -343,8 +343,8 @@ class CameraMessages:
 
     Args:
         sensor: The camera.
-        spec: What it is.
-        prefix: Of the robot's frames.
+        spec: Its specification.
+        prefix: Prefix of the robot's frames.
     """
 
     def __init__(self, sensor: Sensor, spec: CameraSpec, prefix: str) -> None:
@@ -374,7 +374,7 @@ class CameraMessages:
         }
 
     def make(self, reading: CameraReading, outputs: frozenset[str]) -> dict[str, Any]:
-        """The messages of the outputs that the reading holds, by output; what has a picture goes before its info."""
+        """Return the messages of the outputs that the reading has, by output; an image precedes its camera info."""
         messages = {name: self._converters[name](reading) for name in sorted(outputs)}
         return {name: message for name, message in messages.items() if message is not None}
 
@@ -382,7 +382,7 @@ class CameraMessages:
         return image_to_msg(to_millimeters(depth) if self._spec.depth_in_mm else depth, frame, time_ns)
 
     def _depth_in_color_camera(self, reading: CameraReading) -> NDArray[np.float32] | None:
-        """Depth as the colour camera sees it."""
+        """Return the depth image registered to the color camera."""
         spec, depth = self._spec, reading.depth
         if depth is None or spec.depth is None or spec.color is None or not spec.has_separate_depth_lens:
             return depth
@@ -472,17 +472,16 @@ class CameraMessages:
 
 
 def to_millimeters(depth: NDArray[np.float32]) -> NDArray[np.uint16]:
-    """Depth in whole millimetres, 0 where it is unknown or out of range (REP 118)."""
+    """Return depth in whole millimeters, 0 where it is unknown or out of range (REP 118)."""
     is_valid = np.isfinite(depth) & (depth > 0.0) & (depth < 65.535)
     return np.where(is_valid, np.round(1000.0 * np.where(is_valid, depth, 0.0)), 0.0).astype(np.uint16)
 
 
 def encode_png(image: NDArray[np.uint16]) -> NDArray[np.uint8]:
-    """The picture (h, w) of 16 bits as PNG.
+    """Encode an image (h, w) of 16 bits as PNG.
 
-    Each pixel is stored as its difference from the one before; runs and frequencies do the rest.  Noise has no
-    patterns to
-    look for, so this takes a third of the time of Pillow's PNG, and fewer bytes.
+    Each pixel is stored as its difference from the previous one, with run-length and Huffman coding only.  Noise has no
+    repeated patterns, so this takes a third of the time of Pillow's PNG, and fewer bytes.
     """
     height, width = image.shape
     bytes_per_row = image.astype(">u2").view(np.uint8).reshape(height, 2 * width)

@@ -29,20 +29,20 @@ class SimulationNodeConfig(Config):
 
     truth_rate: float = parameter(50.0, unit="Hz", low=0.1, high=1000.0)
     camera_record_rate: float = parameter(
-        0.0, unit="Hz", low=0.0, high=60.0, doc="compressed pictures of each camera, for a recording"
+        0.0, unit="Hz", low=0.0, high=60.0, doc="compressed images of each camera, for a recording"
     )
 
 
 class SimulationNode(Node[SimulationNodeConfig]):
-    """Steps a `Simulation` and publishes what its sensors measure.
+    """Steps a `Simulation` and publishes the readings of its sensors.
 
-    out: each sensor on its topic in its model's namespace, a camera on several; /truth/<robot>/pose,
-    /truth/<robot>/odom at ``truth_rate``, at most 10 Hz of a robot that is bolted down; /truth/<robot>/contacts
-    whenever the set of touching pairs changes, the ground left out
+    out: each sensor on its topic in its model's namespace, a camera on several topics; /truth/<robot>/pose and
+    /truth/<robot>/odom at ``truth_rate``, at most 10 Hz for a robot that is fixed to the world; /truth/<robot>/contacts
+    when the set of touching shapes changes, without the ground
     services: /spawn_entity, /delete_entity, /get_entities, /get_entity_state, /set_entity_state
 
-    Between two events of the bus physics runs in one tight loop.  A message carries the time of the physics step it
-    was measured at, which is at most one step before its event.
+    Between two events of the bus all physics steps run in one compiled loop.  A message has the time of the physics
+    step at which it was measured, which is at most one step before the event.
     """
 
     state_fields = ("_contacts_step", "_is_touching")
@@ -50,7 +50,7 @@ class SimulationNode(Node[SimulationNodeConfig]):
     simulation: Simulation = resource(Simulation)
 
     def setup(self) -> None:
-        """Follow the clock, the models that come and go, and serve requests."""
+        """Subscribe to the clock and to changes of the models, and offer the services."""
         self._publishers: dict[str, ModelPublishers] = {}
         self._removed_camera_frames: dict[str, dict[str, FrameCounts]] = {}
         self._is_touching = False
@@ -63,7 +63,7 @@ class SimulationNode(Node[SimulationNodeConfig]):
         EntityServices(self.simulation).serve(self)
 
     def close(self) -> None:
-        """Let go of the clock."""
+        """Unsubscribe from the clock, and close all publishers."""
         for remove_listener in self._remove_listeners:
             remove_listener()
         for name in list(self._publishers):
@@ -82,7 +82,7 @@ class SimulationNode(Node[SimulationNodeConfig]):
                 publishers.publish_contacts_if_changed(touching_pairs.get(name, frozenset()))
 
     def save_state(self) -> dict[str, Any]:
-        """The node's state and the whole simulation's."""
+        """Return the state of the node and of the simulation."""
         pairs = {name: sorted(publishers.contact_pairs) for name, publishers in self._publishers.items()}
         sequence = self.bus.executor.event_sequence()
         pending = sorted(
@@ -102,7 +102,7 @@ class SimulationNode(Node[SimulationNodeConfig]):
         }
 
     def load_state(self, state: dict[str, Any]) -> None:
-        """Take back what `save` gave; the simulation must hold the same models."""
+        """Restore what `save_state` returned; the simulation must have the same models."""
         super().load_state(state)
         self.simulation.load_state(state["simulation"])
         for name, pairs in state["pairs"].items():
@@ -118,7 +118,7 @@ class SimulationNode(Node[SimulationNodeConfig]):
                 publisher.load_counts(counts)
 
     def camera_frames(self) -> dict[str, dict[str, FrameCounts]]:
-        """What became of the pictures of each robot's cameras, also of those that are gone."""
+        """Return the counts of images of each robot's cameras, also of removed robots."""
         frames: dict[str, dict[str, FrameCounts]] = {
             name: dict(cameras) for name, cameras in self._removed_camera_frames.items()
         }
@@ -135,7 +135,7 @@ class SimulationNode(Node[SimulationNodeConfig]):
         ]
 
     def _remove_model(self, name: str) -> None:
-        """Close a model's outlets; what became of its pictures stays known."""
+        """Close the publishers of a model; the counts of its images are kept."""
         for model, sensor, publisher in self._camera_publishers():
             if model == name:
                 self._removed_camera_frames.setdefault(model, {})[sensor] = publisher.frames
@@ -172,7 +172,7 @@ class EntityServices:
     search_paths: Sequence[Path] = ()
 
     def serve(self, node: Node) -> None:
-        """Offer the services in the name of ``node``."""
+        """Offer the services as ``node``."""
         node.service("/spawn_entity", srv.SpawnEntity, self.spawn)
         node.service("/delete_entity", srv.DeleteEntity, self.delete)
         node.service("/get_entities", srv.GetEntities, self.list_entities)
@@ -180,7 +180,7 @@ class EntityServices:
         node.service("/set_entity_state", srv.SetEntityState, self.set_state)
 
     def spawn(self, request: Any) -> Any:
-        """Put a model in: from ``entity_resource.uri`` (a path or ``file://``) or from its text."""
+        """Add a model from ``entity_resource.uri`` (a path or ``file://``) or from its text."""
         response = srv.SpawnEntity.Response()
         resource = request.entity_resource
         if not resource.uri and not resource.resource_string:
@@ -207,9 +207,9 @@ class EntityServices:
             return _reject(response, SPAWN_NAME_INVALID, f"name {name!r}: letters, digits and _ are expected")
         if name in self.simulation.models:
             if not request.allow_renaming:
-                taken_names = ", ".join(self.simulation.models)
+                used_names = ", ".join(self.simulation.models)
                 return _reject(
-                    response, SPAWN_NAME_NOT_UNIQUE, f"there is already an entity {name!r} (taken: {taken_names})"
+                    response, SPAWN_NAME_NOT_UNIQUE, f"there is already an entity {name!r} (in use: {used_names})"
                 )
             name = next(f"{name}_{i}" for i in range(1, 10**9) if f"{name}_{i}" not in self.simulation.models)
         try:
@@ -220,7 +220,7 @@ class EntityServices:
         return response
 
     def delete(self, request: Any) -> Any:
-        """Take a model out."""
+        """Remove a model."""
         response = srv.DeleteEntity.Response()
         if request.entity not in self.simulation.models:
             return _reject(response, RESULT_NOT_FOUND, self._unknown_entity(request.entity))
@@ -229,7 +229,7 @@ class EntityServices:
         return response
 
     def list_entities(self, request: Any) -> Any:
-        """Names of all models, those whose name holds the filter's pattern."""
+        """Return the names of all models that match the filter's pattern."""
         response = srv.GetEntities.Response()
         try:
             pattern = re.compile(request.filters.filter)
@@ -240,7 +240,7 @@ class EntityServices:
         return response
 
     def get_state(self, request: Any) -> Any:
-        """True pose and velocity of a model, in the world."""
+        """Return the true pose and velocity of a model in the world."""
         response = srv.GetEntityState.Response()
         if request.entity not in self.simulation.models:
             return _reject(response, RESULT_NOT_FOUND, self._unknown_entity(request.entity))
@@ -254,7 +254,7 @@ class EntityServices:
         return response
 
     def set_state(self, request: Any) -> Any:
-        """Put a model that nothing holds at a pose in the world, at rest."""
+        """Move a model with a free root link to a pose in the world, at rest."""
         response = srv.SetEntityState.Response()
         if request.entity not in self.simulation.models:
             return _reject(response, RESULT_NOT_FOUND, self._unknown_entity(request.entity))

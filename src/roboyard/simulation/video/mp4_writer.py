@@ -1,4 +1,4 @@
-"""Writes images into an MP4 file (H.264) by ffmpeg, of the extra `video` or of this machine."""
+"""Writes images into an MP4 file (H.264) with ffmpeg, of the extra `video` or of this machine."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from roboyard.errors import ConfigError, MissingExtraError, RunError
 
 
 def find_ffmpeg() -> str:
-    """Path of the ffmpeg program: ``IMAGEIO_FFMPEG_EXE``, else imageio-ffmpeg's, else the one in ``PATH``.
+    """Return the path of ffmpeg: ``IMAGEIO_FFMPEG_EXE``, else that of imageio-ffmpeg, else that in ``PATH``.
 
     Raises:
-        MissingExtraError: imageio-ffmpeg is not installed, and there is no other.
-        ConfigError: imageio-ffmpeg has none for this machine.
+        MissingExtraError: imageio-ffmpeg is not installed, and ``PATH`` has no ffmpeg.
+        ConfigError: imageio-ffmpeg has no ffmpeg for this machine.
     """
     try:
         import imageio_ffmpeg
@@ -41,20 +41,20 @@ def find_ffmpeg() -> str:
 
 
 class Mp4Writer:
-    """Writes one film; to be closed, or used in a ``with`` block.
+    """Writes one video; close it, or use it in a ``with`` block.
 
-    Whatever was added before the end plays, however the end comes: Ctrl-C does not reach ffmpeg, and it completes the
-    file when its input ends, even if this process is killed.
+    The file can be played however the program ends: Ctrl-C does not reach ffmpeg, and it completes the file when its
+    input ends, even if this process is killed.
 
     Args:
         path: File to write; its folder must exist.
-        width: Of the pictures, an even number [px].
-        height: Even [px].
-        fps: Pictures a second.
+        width: Width of the images [px], even.
+        height: Height of the images [px], even.
+        fps: Frames per second.
 
     Raises:
-        ConfigError: Odd size, rate out of range, or no ffmpeg.
-        RunError: ffmpeg does not start, e.g. for want of the folder.
+        ConfigError: The size is odd, the rate is out of range, or there is no ffmpeg.
+        RunError: ffmpeg does not start, for example because the folder does not exist.
     """
 
     def __init__(self, path: Path | str, width: int, height: int, fps: float) -> None:
@@ -86,10 +86,10 @@ class Mp4Writer:
             raise RunError(f"ffmpeg does not start: {error.strerror}", location=command[0]) from error
 
     def add(self, image: NDArray[np.uint8]) -> None:
-        """Append a picture (height, width, 3).
+        """Append a frame (height, width, 3).
 
         Raises:
-            RunError: The writer is closed, or ffmpeg has given up (disk full, folder gone).
+            RunError: The writer is closed, or ffmpeg has ended (disk full, folder removed).
         """
         if self._process is None or self._process.stdin is None:
             raise RunError("the video is closed already", location=str(self.path))

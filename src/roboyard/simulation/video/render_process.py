@@ -24,24 +24,24 @@ from roboyard.simulation.video.render_video import FrameSequence, VideoSettings
 from roboyard.simulation.video.states import GrowingStateSequence, StateRecorder
 
 _NICENESS: Final = 5
-"""The run goes first where the cores do not suffice for both."""
+"""Increment of the process's niceness: the run has priority if there are not enough cores for both."""
 _POLL_PERIOD: Final = 0.1
-"""How often a waiting run looks whether the user wants it to end [s]."""
+"""Period at which a waiting run checks whether the user stops it [s]."""
 
 RenderOutcome = Literal["done", "failed", "died"]
 
 
 class RenderProcess:
-    """The process that draws, as the run sees it.
+    """Controls the process that renders the video.
 
     Args:
         path: Video file to write; its folder must exist.
-        robot: Model that the camera follows; None = a view of the whole world.
-        settings: How the video looks.
+        robot: Model that the camera follows; None: a view of the whole world.
+        settings: Settings of the video.
 
     Attributes:
-        n_frames: Number of frames drawn so far.
-        error: Why there is no video, once ``finish`` has answered "failed" or "died".
+        n_frames: Number of rendered frames.
+        error: Why there is no video, after ``finish`` has returned "failed" or "died".
 
     Raises:
         RunError: The process cannot be started.
@@ -80,11 +80,11 @@ class RenderProcess:
 
     @property
     def pid(self) -> int:
-        """Number of the process."""
+        """Id of the process."""
         return self._process.pid
 
     def update(self, state_recorder: StateRecorder) -> None:
-        """Send what has been added to a film since the last call; does not wait for the process."""
+        """Send the states that were added since the last call; does not wait for the process."""
         while self._outcome is None:  # else nobody reads it any more
             n_sequences, n_states = self._sent
             if n_sequences and n_states < len(state_recorder.growing_sequences[n_sequences - 1].times):
@@ -104,11 +104,11 @@ class RenderProcess:
         """Wait until the video is complete.
 
         Args:
-            on_progress: Called again and again with the number of frames drawn.
-            is_stopped: Asked again and again; True completes the video with the frames drawn so far.
+            on_progress: Called repeatedly with the number of rendered frames.
+            is_stopped: Called repeatedly; True completes the video with the frames rendered so far.
 
         Returns:
-            "done"; "failed": drawing or writing it failed, and would again; "died": the process ended without a word.
+            "done"; "failed": rendering or writing failed, and would fail again; "died": the process ended early.
         """
         self._send("end")
         is_stop_sent = False
@@ -128,7 +128,7 @@ class RenderProcess:
         return self._outcome
 
     def close(self) -> None:
-        """End the process if it still runs, and remove what it has not completed."""
+        """End the process if it still runs, and remove an incomplete file."""
         if self._process.poll() is None and self._outcome is None:
             self._process.kill()
         self._messages.put(None)
@@ -173,12 +173,12 @@ class RenderProcess:
 
 
 def _partial_file(path: Path) -> Path:
-    """Where a video lies until it is complete: ffmpeg would continue to write to a file that is drawn anew."""
+    """Return the path of an incomplete video: ffmpeg may still write to it when the video is rendered again."""
     return path.with_name(f".{path.name}.part")
 
 
 def main(descriptor: int) -> None:
-    """The whole life of the process: draw what comes through the socket ``descriptor``."""
+    """Run the process: render the states that the socket ``descriptor`` receives."""
     from roboyard.compute import limit_blas_threads
 
     signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -211,7 +211,7 @@ def _send_to_run(connection: Connection, message: tuple[str, Any]) -> None:
 
 
 def _draw_all(inbox: queue.SimpleQueue[tuple[Any, ...]], on_progress: Callable[[int], None]) -> str:
-    """Draw until the last frame or the message "stop"; give the file its name if there is a frame in it."""
+    """Render until the last frame or the message "stop", and rename the file if it has a frame."""
     kind, *values = inbox.get()
     if kind != "video":
         return ""

@@ -37,17 +37,17 @@ _SPEED_AVERAGING_TIME = 0.2  # the caption's speed is the mean over this time [s
 
 @dataclass(frozen=True, slots=True)
 class VideoSettings:
-    """How a film looks.
+    """Settings of a video.
 
     Attributes:
-        width: [px], even.
-        height: [px], even.
-        fps: Pictures a second.
-        speed: Simulated seconds a second of film.
+        width: Width of the images [px], even.
+        height: Height of the images [px], even.
+        fps: Frames per second.
+        speed: Simulated seconds per second of the video.
         view: "chase" follows the robot, "overview" sees the whole world from a corner, "top" from above; or a fixed
-            ``Camera``.
-        backend: Renderer: "rays" looks best and alike on every machine, "gl" is quicker, "auto" takes gl if it works.
-        caption: Whether time, robot and speed are written in.
+            `RenderCamera`.
+        backend: Renderer: "rays" gives equal images on every machine, "gl" is faster, "auto" takes gl if it works.
+        caption: Whether the frames show time, robot and speed.
     """
 
     width: int = 640
@@ -71,18 +71,18 @@ def write_video(
 
     Args:
         path: File to write; its folder must exist.
-        sequences: The film, in order of time.
-        robot: Model that the camera follows and the caption speaks of; None = a view of the whole world.
-        settings: How it looks.
-        on_progress: Called with the number of pictures done and of all.
+        sequences: Sequences of states in order of time.
+        robot: Model that the camera follows and the caption names; None: a view of the whole world.
+        settings: Settings of the video.
+        on_progress: Called with the number of rendered frames and of all frames.
 
     Returns:
-        Number of pictures.
+        Number of frames.
 
     Raises:
-        ConfigError: Impossible settings, or no ffmpeg on this machine.
-        RunError: There is nothing to show, or the file cannot be written.
-        UnknownNameError: No such robot.
+        ConfigError: The settings are invalid, or this machine has no ffmpeg.
+        RunError: The sequences have no states, or the file cannot be written.
+        UnknownNameError: There is no such robot.
     """
     settings = settings or VideoSettings()
     with FrameSequence(robot, settings) as frames:
@@ -90,7 +90,7 @@ def write_video(
             if len(sequence.times):
                 frames.add_sequence(sequence)
         if not frames.sequences:
-            raise RunError("there is nothing to film: no state was kept", location=str(path))
+            raise RunError("there is the video has no states", location=str(path))
         frames.is_complete = True
         with Mp4Writer(path, settings.width, settings.height, settings.fps) as writer:
             while frames.is_ready():
@@ -101,21 +101,21 @@ def write_video(
 
 
 class FrameSequence:
-    """Draws the frames of a film in order, also while its last take still grows; to be closed, or used with ``with``.
+    """Renders the frames of a video in order, also while states are added; close it, or use it in a ``with`` block.
 
-    A frame is drawn once no later state can change it, so that the frames do not depend on when the states came.
+    A frame is rendered when no later state can change it, so that frames do not depend on when the states arrive.
 
     Args:
-        robot: Model that the camera follows and the caption speaks of; None = a view of the whole world.
-        settings: How it looks.
+        robot: Model that the camera follows and the caption names; None: a view of the whole world.
+        settings: Settings of the video.
 
     Attributes:
-        sequences: With a state at least each; only the last one may grow.
-        is_complete: Whoever adds states sets it after the last one.
-        n_frames: Number of frames drawn.
+        sequences: Sequences of at least one state; only the last one may grow.
+        is_complete: Whether all states are added; the caller sets it.
+        n_frames: Number of rendered frames.
 
     Raises:
-        ConfigError: Impossible settings.
+        ConfigError: The settings are invalid.
     """
 
     def __init__(self, robot: str | None, settings: VideoSettings) -> None:
@@ -137,7 +137,7 @@ class FrameSequence:
         return math.floor(span / self._step + 1e-9) + 1
 
     def add_sequence(self, sequence: StateSequence | GrowingStateSequence) -> None:
-        """Append a take that begins after all states so far."""
+        """Append a sequence that starts after all states so far."""
         self.sequences.append(sequence)
 
     def is_ready(self) -> bool:
@@ -154,7 +154,7 @@ class FrameSequence:
         return time < self.sequences[index].times[-1] and not self._needs_all_states(self.sequences[index])
 
     def draw(self) -> NDArray[np.uint8]:
-        """Draw the next frame (height, width, 3); only where it ``is_ready``."""
+        """Render the next frame (height, width, 3); requires ``is_ready``."""
         time = self._time()
         index = self._sequence_index(time)
         if self._sequence_renderer is None or index != self._current:
@@ -168,7 +168,7 @@ class FrameSequence:
         return image
 
     def close(self) -> None:
-        """Free the renderer."""
+        """Release the renderer."""
         if self._renderer is not None:
             self._renderer.close()
         self._renderer = self._sequence_renderer = None
@@ -186,21 +186,21 @@ class FrameSequence:
         return float(self.sequences[0].times[0]) + self.n_frames * self._step
 
     def _sequence_index(self, time: float) -> int:
-        """Number of the take in which a time lies that is not before the present take."""
+        """Return the index of the sequence of a time that is not before the present sequence."""
         index = self._current
         while index + 1 < len(self.sequences) and time >= self.sequences[index + 1].times[0]:
             index += 1
         return index
 
     def _needs_all_states(self, sequence: StateSequence | GrowingStateSequence) -> bool:
-        """Whether the camera depends on all states of a take: a fixed view shows the whole path of the robot."""
+        """Return whether the camera depends on all states of a sequence: a fixed view shows the robot's whole path."""
         if self._settings.view not in ("overview", "top") or self._chase_view.robot is None:
             return False
         return _position_slice(sequence.model, root_body(sequence.model, self._chase_view.robot)) is not None
 
 
 class _SequenceRenderer:
-    """Takes pictures of one take."""
+    """Renders the frames of one sequence."""
 
     def __init__(
         self,
@@ -258,7 +258,7 @@ class _SequenceRenderer:
         return "   ".join(parts)
 
     def _mean_speed(self, time: float) -> float:
-        """Mean speed [m/s] of the robot's root over the last moments."""
+        """Return the mean speed of the robot's root over a short time before [m/s]."""
         start_time = max(time - _SPEED_AVERAGING_TIME, float(self._sequence.times[0]))
         position_slice = self._root_position_slice()
         if position_slice is None or time - start_time < 1e-6:
@@ -270,7 +270,7 @@ class _SequenceRenderer:
         return float(np.linalg.norm(displacement)) / (time - start_time)
 
     def _root_positions(self) -> NDArray[np.float64] | None:
-        """Positions (n, 3) of the robot's root in all states; None where it cannot move about."""
+        """Return the positions (n, 3) of the robot's root in all states; None if it cannot move freely."""
         position_slice = self._root_position_slice()
         return None if position_slice is None else np.stack([state[position_slice] for state in self._sequence.states])
 
@@ -279,7 +279,7 @@ class _SequenceRenderer:
 
 
 def _position_slice(model: mujoco.MjModel, body: int) -> slice | None:
-    """Where the position of a robot's root body stands in a state; None where it cannot move about."""
+    """Return where a state has the position of a robot's root body; None if the body cannot move freely."""
     joint = int(model.body_jntadr[body])
     if joint < 0 or model.jnt_type[joint] != mujoco.mjtJoint.mjJNT_FREE:
         return None
@@ -288,10 +288,10 @@ def _position_slice(model: mujoco.MjModel, body: int) -> slice | None:
 
 
 class ChaseView:
-    """Follows a robot through takes and states.
+    """Camera that follows a robot through sequences and states.
 
     Args:
-        robot: Its model's name; None: there is nothing to follow.
+        robot: Name of the model; None: the camera follows no model.
     """
 
     def __init__(self, robot: str | None) -> None:
@@ -299,7 +299,7 @@ class ChaseView:
         self.camera: ChaseCamera | None = None
 
     def follow(self, model: mujoco.MjModel, data: mujoco.MjData, body: int, time: float) -> RenderCamera:
-        """The camera at a time [s], with ``body`` the robot's root in the compiled model."""
+        """Return the camera at a time [s]; ``body`` is the robot's root in the compiled model."""
         if self.camera is None:
             extent = body_extent(model, data, body)
             distance = min(max(5.5 * extent, 0.9), 8.0)

@@ -1,4 +1,4 @@
-"""Sequences of states of compiled models, as videos show them."""
+"""Sequences of states of compiled models, which videos show."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ class StateSequence:
     """States of one model.
 
     Attributes:
-        model: Compiled model with everything that is drawn, as ``Simulation.visual_scene()`` gives it.
-        times: (n,) rising [s].
+        model: Compiled model with visuals, that of ``Simulation.visual_scene()``.
+        times: (n,) increasing [s].
         states: (n, nq) positions ``qpos``.
-        mocap_positions: (n, m, 3) of bodies that are led, people's parts, in the world [m].
-        mocap_rotations: (n, m, 4) how they are turned.
+        mocap_positions: (n, m, 3) positions of kinematic bodies, such as people's parts, in the world [m].
+        mocap_rotations: (n, m, 4) their orientations, w x y z.
     """
 
     model: mujoco.MjModel
@@ -40,13 +40,13 @@ class StateSequence:
     mocap_rotations: Array
 
     def interpolate(self, time: float) -> SceneState:
-        """Where everything is at a time: between two states along the straight way, outside them the nearest."""
+        """Return the state at a time: interpolated linearly between two states, outside them the nearest state."""
         return _interpolate_state(self.model, self.times, self.states, self.mocap_positions, self.mocap_rotations, time)
 
 
 @dataclass(slots=True)
 class GrowingStateSequence:
-    """A take to which states are added while it is drawn; attributes as of `StateSequence`, as lists of rows."""
+    """A sequence to which states are added while it is rendered; attributes of `StateSequence` as lists of rows."""
 
     model: mujoco.MjModel
     times: list[float] = field(default_factory=list)
@@ -55,14 +55,14 @@ class GrowingStateSequence:
     mocap_rotations: list[Array] = field(default_factory=list)
 
     def add(self, time: float, scene_state: SceneState) -> None:
-        """Append the state at a time [s] later than all before."""
+        """Append the state at a time [s], which must be later than all before."""
         self.times.append(time)
         self.states.append(scene_state.joint_positions)
         self.mocap_positions.append(scene_state.mocap_positions)
         self.mocap_rotations.append(scene_state.mocap_orientations)
 
     def interpolate(self, time: float) -> SceneState:
-        """The same as `StateSequence.interpolate`, from the states so far."""
+        """Return the state at a time as `StateSequence.interpolate` does, from the states so far."""
         return _interpolate_state(self.model, self.times, self.states, self.mocap_positions, self.mocap_rotations, time)
 
 
@@ -89,12 +89,12 @@ def _interpolate_state(
 
 
 class StateRecorder:
-    """Gathers takes from a running simulation: call ``capture`` as often as the film shall have pictures.
+    """Records sequences of states of a running simulation: call ``capture`` once per frame of the video.
 
-    Models that join or leave begin a new take by themselves.
+    A model that is added or removed starts a new sequence.
 
     Attributes:
-        growing_sequences: The takes so far; the last one gets the next states.
+        growing_sequences: The sequences so far; the last one receives the next states.
     """
 
     def __init__(self) -> None:
@@ -102,7 +102,7 @@ class StateRecorder:
         self.growing_sequences: list[GrowingStateSequence] = []
 
     def capture(self, simulation: Simulation) -> None:
-        """Keep the present state; a second snap of the same moment is left out."""
+        """Record the present state; a second one of the same time is left out."""
         if self._physics_model is not simulation.world.model:
             self._physics_model = simulation.world.model
             self.growing_sequences.append(GrowingStateSequence(simulation.visual_scene().model))
@@ -112,7 +112,7 @@ class StateRecorder:
 
     @property
     def sequences(self) -> tuple[StateSequence, ...]:
-        """All takes so far, in order."""
+        """All sequences so far, in order."""
         return tuple(
             StateSequence(
                 sequence.model,
@@ -126,10 +126,10 @@ class StateRecorder:
 
 
 def root_body(model: mujoco.MjModel, name: str) -> int:
-    """Body of the compiled model in which the model ``name`` has its root.
+    """Return the root body of the model ``name`` in the compiled model.
 
     Raises:
-        UnknownNameError: No model of this name moves there.
+        UnknownNameError: The compiled model has no moving model of this name.
     """
     model_names = [model.body(body).name.split(SCOPE_SEPARATOR)[0] for body in range(model.nbody)]
     if name not in model_names[1:]:
@@ -145,17 +145,17 @@ def states_from_poses(
     joints: Mapping[str, Mapping[str, tuple[ArrayLike, ArrayLike]]] | None = None,
     mocap_poses: Mapping[str, Mapping[str, tuple[ArrayLike, ArrayLike]]] | None = None,
 ) -> StateSequence:
-    """A take from what a recording holds: poses of models, positions of joints, people's parts.
+    """Return a sequence of states from poses of models, positions of joints and poses of people's parts.
 
     Args:
-        model: Compiled model of the world with its robots, as ``Simulation.visual_scene()`` gives it.
-        times: (n,) for which states are wanted [s].
+        model: Compiled model of the world with its robots, that of ``Simulation.visual_scene()``.
+        times: (n,) times of the states [s].
         poses: By model: times (m,) [s] and poses (m, 7) as x, y, z [m], w, x, y, z of its root link in the world.
         joints: By model and joint: times (m,) [s] and positions (m,) [rad or m].
-        mocap_poses: By model and link that is led: times (m,) [s] and poses (m, 7) of the link in the world, as above.
+        mocap_poses: By model and kinematic link: times (m,) [s] and poses (m, 7) of the link in the world, as above.
 
     Raises:
-        UnknownNameError: No such model, no such joint of it, or no such link that is led.
+        UnknownNameError: There is no such model, or it has no such joint or kinematic link.
     """
     sample_times = np.asarray(times, dtype=np.float64)
     states = np.repeat(np.array(model.qpos0)[None], len(sample_times), axis=0)
@@ -190,7 +190,7 @@ def states_from_poses(
 
 
 def _interpolate_poses(sample_times: Array, pose_times: ArrayLike, pose_samples: ArrayLike) -> Array:
-    """Poses (n, 7) at moments (n,) of those (m, 7) at other times (m,): on straight ways, turned the short way."""
+    """Return poses (n, 7) at times (n,), interpolated linearly between poses (m, 7) at times (m,)."""
     poses = np.array(pose_samples, dtype=np.float64)
     flips = np.cumprod(np.where((poses[1:, 3:] * poses[:-1, 3:]).sum(1) < 0, -1.0, 1.0))
     poses[1:, 3:] *= flips[:, None]
