@@ -117,7 +117,7 @@ def save_clip_animation(clip: AnimationClip, body: PersonModel, path: Path, *, r
     from PIL import Image
 
     if not path.parent.is_dir():
-        raise InputError(f"there is no folder {path.parent} for the picture", valid="a folder that exists")
+        raise InputError(f"there is no folder {path.parent} for the image", valid="a folder that exists")
     first, *following = (Image.fromarray(image) for image in render_clip_frames(clip, body, rate=rate))
     with atomic_path(path, has_target_suffix=True) as temporary:
         first.save(temporary, save_all=True, append_images=following, duration=1000.0 / rate, loop=0)
