@@ -427,14 +427,14 @@ def _fields(item: Any) -> Any:
 def kernel(function: Callable[P, R], /) -> CompiledFunction[P, R]: ...
 @overload
 def kernel(
-    *, examples: Examples | None = None, no_refcount: bool = False, **options: Any
+    *, examples: Examples | None = None, no_refcount: bool | None = None, **options: Any
 ) -> Callable[[Callable[P, R]], CompiledFunction[P, R]]: ...
 def kernel(
     function: Callable[..., Any] | None = None,
     /,
     *,
     examples: Examples | None = None,
-    no_refcount: bool = False,
+    no_refcount: bool | None = None,
     **options: Any,
 ) -> Any:
     """Compile a function with numba: no Python objects inside, the GIL released, machine code cached on disk.
@@ -445,6 +445,8 @@ def kernel(
             compiles it for these types ahead of its first call (without running it); otherwise the first call compiles.
         no_refcount: The kernel allocates no arrays, so reference counting is disabled. Otherwise numba counts
             references to each array of every tuple passed on, which takes longer than the work of a short function.
+            None: as in the kernel that calls it; so a kernel that allocates arrays, or views memory, and that a kernel
+            without reference counting calls, needs False.
         options: Further options of `numba.njit`, e.g. `error_model="numpy"`. ``forceinline=True`` inlines it into every
             kernel that calls it: an array is passed as seven numbers, so that a call with a few tuples of arrays also
             takes longer than the work of a short function.
@@ -456,8 +458,8 @@ def kernel(
     for forbidden in ("fastmath", "parallel", "cache", "nogil"):
         if forbidden in options:
             raise ValueError(f"kernel: option {forbidden!r} cannot be set")
-    if no_refcount:
-        options["_nrt"] = False
+    if no_refcount is not None:
+        options["_nrt"] = not no_refcount
     options["no_cfunc_wrapper"] = True  # wrapper for calls from C
 
     def compile_later(function: Callable[P, R]) -> CompiledFunction[P, R]:

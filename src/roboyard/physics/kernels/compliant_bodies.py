@@ -106,7 +106,7 @@ def _find_part(contact: int, layout: NDArray[np.int64], part_of: NDArray[np.int3
     return part_of[second], first, -1.0
 
 
-@kernel
+@kernel(no_refcount=False)
 def apply_contact_stiffness(engine: EngineAddresses, bodies: CompliantArrays, grasps: NDArray[np.float64]) -> None:
     """Set the stiffness of contacts with compliant bodies; the contacts of one body with a part share it.
 
@@ -148,7 +148,7 @@ def _example_advance() -> Iterable[tuple[Any, ...]]:
     yield (example_engine(), example_bodies(), 0.002)
 
 
-@kernel(examples=_example_advance, error_model="numpy")
+@kernel(examples=_example_advance, error_model="numpy", no_refcount=False)
 def advance_bodies(engine: EngineAddresses, bodies: CompliantArrays, dt: float) -> None:
     """Advance the parts by one step: towards their target poses, displaced by contact forces.
 

@@ -149,7 +149,7 @@ def _align_frame(frame: NDArray[np.float64], rotation: NDArray[np.float64], dire
     return True
 
 
-@kernel
+@kernel(no_refcount=False)
 def align_contacts_to_friction_direction(engine: EngineAddresses, surfaces: SurfaceArrays) -> bool:
     """Align contact frames with the friction directions of surfaces, and set a coefficient for each direction.
 
@@ -210,7 +210,7 @@ def align_contacts_to_friction_direction(engine: EngineAddresses, surfaces: Surf
     return changed
 
 
-@kernel
+@kernel(no_refcount=False)
 def soften_slipping_contacts(engine: EngineAddresses, anisotropy: NDArray[np.float64]) -> None:
     """Soften the friction rows of contacts with slip: ``1/D ← 1/D + s b``.
 
@@ -247,7 +247,7 @@ def soften_slipping_contacts(engine: EngineAddresses, anisotropy: NDArray[np.flo
                 )
 
 
-@kernel
+@kernel(no_refcount=False)
 def apply_surface_overrides(engine: EngineAddresses, surfaces: SurfaceArrays) -> None:
     """Apply friction patches and surface velocities to contacts.
 
@@ -320,7 +320,7 @@ def is_between_moving_bodies(model: int, contact: int, layout: NDArray[np.int64]
     return True
 
 
-@kernel
+@kernel(no_refcount=False)
 def stiffen_moving_contacts(model: int, data: int, layout: NDArray[np.int64]) -> None:
     """Stiffen the contacts between two moving bodies, in worlds of up to `MAX_DENSE_DOFS` degrees of freedom.
 
@@ -394,7 +394,7 @@ def _add_bias_acceleration(
     angular += sign * angular_bias
 
 
-@kernel(error_model="numpy")
+@kernel(error_model="numpy", no_refcount=False)
 def correct_rotating_contacts(model: int, data: int, layout: NDArray[np.int64], dt: float) -> None:
     """Correct the friction of contacts between two moving bodies for rotation within the step.
 

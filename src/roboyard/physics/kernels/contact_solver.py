@@ -181,7 +181,25 @@ class ConstraintRows(NamedTuple):
     contacts: NDArray[np.int64]
 
 
-@kernel(error_model="numpy")
+@kernel(no_refcount=False)
+def _contact_dimension(contact: int, layout: NDArray[np.int64]) -> int:
+    """Return the number of rows of a contact."""
+    return 0 + read_int32(contact + layout[DIM])
+
+
+@kernel(no_refcount=False)
+def _cone_friction(contact: int, layout: NDArray[np.int64]) -> float:
+    """Return the coefficient ``μ`` of the regularized cone of a contact."""
+    return float(view_float64(contact + layout[MU], 1)[0])
+
+
+@kernel(no_refcount=False)
+def _friction_coefficients(contact: int, layout: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Return the coefficients (5,) ``e`` of a contact."""
+    return view_float64(contact + layout[FRICTION], 5)
+
+
+@kernel(error_model="numpy", no_refcount=True)
 def contact_zone(
     residual: NDArray[np.float64], first: int, dim: int, mu: float, friction: NDArray[np.float64]
 ) -> tuple:  # type: ignore[type-arg]
@@ -202,7 +220,31 @@ def contact_zone(
     return normal, tangential, 0
 
 
-@kernel(error_model="numpy")
+@kernel(error_model="numpy", no_refcount=False)
+def _slip_contact_forces(
+    rows: ConstraintRows,
+    layout: NDArray[np.int64],
+    row: int,
+    force: NDArray[np.float64],
+    weight: NDArray[np.float64],
+) -> int:
+    """Write the forces of a contact with slip, and zero weights; return the number of its rows."""
+    dim, friction = _contact_dimension(rows.contacts[row], layout), _friction_coefficients(rows.contacts[row], layout)
+    contact_force, contact_hessian = np.empty(6), np.empty((6, 6))
+    slip_friction_force(
+        rows.residual[row : row + dim],
+        rows.stiffness[row : row + dim],
+        friction,
+        rows.friction_loss[row],
+        contact_force,
+        contact_hessian,
+    )
+    for k in range(dim):
+        force[row + k], weight[row + k] = contact_force[k], 0.0
+    return dim
+
+
+@kernel(error_model="numpy", no_refcount=True)
 def constraint_forces(
     rows: ConstraintRows,
     layout: NDArray[np.int64],
@@ -223,25 +265,12 @@ def constraint_forces(
     while row < len(residual):
         row_type, x, d = row_types[row], residual[row], stiffness[row]
         if row_type == SLIP_CONTACT:
-            contact = row_contacts[row]
-            dim, friction = read_int32(contact + layout[DIM]), view_float64(contact + layout[FRICTION], 5)
-            contact_force, contact_hessian = np.empty(6), np.empty((6, 6))
-            slip_friction_force(
-                residual[row : row + dim],
-                stiffness[row : row + dim],
-                friction,
-                friction_loss[row],
-                contact_force,
-                contact_hessian,
-            )
-            for k in range(dim):
-                force[row + k], weight[row + k] = contact_force[k], 0.0
-            row += dim
+            row += _slip_contact_forces(rows, layout, row, force, weight)
             continue
         if row_type == ELLIPTIC:
             contact = row_contacts[row]
-            dim, mu = read_int32(contact + layout[DIM]), view_float64(contact + layout[MU], 1)[0]
-            friction = view_float64(contact + layout[FRICTION], 5)
+            dim, mu = _contact_dimension(contact, layout), _cone_friction(contact, layout)
+            friction = _friction_coefficients(contact, layout)
             normal, tangential, zone = contact_zone(residual, row, dim, mu, friction)
             for k in range(row, row + dim):
                 force[k] = -stiffness[k] * residual[k] if zone == 1 else 0.0
@@ -263,7 +292,31 @@ def constraint_forces(
         row += 1
 
 
-@kernel(error_model="numpy")
+@kernel(error_model="numpy", no_refcount=False)
+def _slip_line_derivatives(
+    step: float, rows: ConstraintRows, change: NDArray[np.float64], layout: NDArray[np.int64], row: int
+) -> tuple[int, float, float]:
+    """Return the number of rows of a contact with slip, and its part of `line_search_derivatives`."""
+    dim, friction = _contact_dimension(rows.contacts[row], layout), _friction_coefficients(rows.contacts[row], layout)
+    contact_force, contact_hessian = np.empty(6), np.empty((6, 6))
+    trial_residual = rows.residual[row : row + dim] + step * change[row : row + dim]
+    slip_friction_force(
+        trial_residual,
+        rows.stiffness[row : row + dim],
+        friction,
+        rows.friction_loss[row],
+        contact_force,
+        contact_hessian,
+    )
+    first = second = 0.0
+    for i in range(dim):
+        first -= contact_force[i] * change[row + i]
+        for j in range(dim):
+            second += change[row + i] * contact_hessian[i, j] * change[row + j]
+    return dim, first, second
+
+
+@kernel(error_model="numpy", no_refcount=True)
 def line_search_derivatives(
     step: float, rows: ConstraintRows, change: NDArray[np.float64], layout: NDArray[np.int64]
 ) -> tuple[float, float]:
@@ -283,23 +336,15 @@ def line_search_derivatives(
         row_type, v, d = row_types[row], change[row], stiffness[row]
         x = residual[row] + step * v
         if row_type == SLIP_CONTACT:
-            contact = row_contacts[row]
-            dim, friction = read_int32(contact + layout[DIM]), view_float64(contact + layout[FRICTION], 5)
-            contact_force, contact_hessian = np.empty(6), np.empty((6, 6))
-            trial_residual = residual[row : row + dim] + step * change[row : row + dim]
-            slip_friction_force(
-                trial_residual, stiffness[row : row + dim], friction, friction_loss[row], contact_force, contact_hessian
-            )
-            for i in range(dim):
-                first -= contact_force[i] * change[row + i]
-                for j in range(dim):
-                    second += change[row + i] * contact_hessian[i, j] * change[row + j]
+            dim, slip_first, slip_second = _slip_line_derivatives(step, rows, change, layout, row)
+            first += slip_first
+            second += slip_second
             row += dim
             continue
         if row_type == ELLIPTIC:
             contact = row_contacts[row]
-            dim, mu = read_int32(contact + layout[DIM]), view_float64(contact + layout[MU], 1)[0]
-            friction = view_float64(contact + layout[FRICTION], 5)
+            dim, mu = _contact_dimension(contact, layout), _cone_friction(contact, layout)
+            friction = _friction_coefficients(contact, layout)
             normal, squares, along, across = mu * x, 0.0, 0.0, 0.0
             for axis in range(1, dim):
                 u = friction[axis - 1] * (residual[row + axis] + step * change[row + axis])
@@ -334,7 +379,7 @@ def line_search_derivatives(
     return first, second
 
 
-@kernel(error_model="numpy")
+@kernel(error_model="numpy", no_refcount=True)
 def add_outer_product(matrix: NDArray[np.float64], factor: float, vector: NDArray[np.float64]) -> None:
     """Add ``factor v vᵀ`` to a matrix."""
     for r in range(len(vector)):
@@ -344,7 +389,7 @@ def add_outer_product(matrix: NDArray[np.float64], factor: float, vector: NDArra
                 matrix[r, c] += scaled * vector[c]
 
 
-@kernel(error_model="numpy")
+@kernel(error_model="numpy", no_refcount=False)
 def _add_slip_terms(
     hessian: NDArray[np.float64],
     jacobian: NDArray[np.float64],
@@ -368,7 +413,7 @@ def _add_slip_terms(
     return int(dim)
 
 
-@kernel(error_model="numpy")
+@kernel(error_model="numpy", no_refcount=True)
 def add_sliding_terms(
     hessian: NDArray[np.float64],
     jacobian: NDArray[np.float64],
@@ -401,8 +446,8 @@ def add_sliding_terms(
             row += 1
             continue
         contact = row_contacts[row]
-        dim, mu = read_int32(contact + layout[DIM]), view_float64(contact + layout[MU], 1)[0]
-        friction = view_float64(contact + layout[FRICTION], 5)
+        dim, mu = _contact_dimension(contact, layout), _cone_friction(contact, layout)
+        friction = _friction_coefficients(contact, layout)
         normal, tangential, zone = contact_zone(residual, row, dim, mu, friction)
         if zone == 0:
             scale = stiffness[row] / (mu * mu * (1.0 + mu * mu))

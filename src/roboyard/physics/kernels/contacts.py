@@ -178,7 +178,7 @@ def record_pair(pairs: NDArray[np.int64], geom: int, other_geom: int, step: int)
     pairs[oldest, PAIR_LAST_STEP] = step
 
 
-@kernel
+@kernel(no_refcount=False)
 def update_contact_episodes(engine: EngineAddresses, tables: ContactTables, episode_count: int, step: int) -> int:
     """Record the contacts of this step as episodes, and which geoms touch.
 

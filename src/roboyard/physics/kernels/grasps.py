@@ -61,7 +61,7 @@ def _example() -> Iterable[tuple[Any, ...]]:
     yield (np.zeros((1, GRASP_COLUMNS)), np.zeros((1, 3)), orientations, example_state(), 0.002)
 
 
-@kernel(examples=_example, error_model="numpy")
+@kernel(examples=_example, error_model="numpy", no_refcount=False)
 def apply_grasp_forces(
     grasps: NDArray[np.float64],
     positions: NDArray[np.float64],

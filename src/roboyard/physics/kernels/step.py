@@ -266,7 +266,7 @@ def solve_accelerations(model: int, data: int, layout: NDArray[np.int64]) -> Non
         _solve_constraints(model, data)
 
 
-@kernel
+@kernel(no_refcount=False)
 def solve_and_integrate(
     engine: EngineAddresses, state: StateViews, rotation_trees: NDArray[np.int32], dt: float
 ) -> None:
@@ -320,7 +320,7 @@ def compute_accelerations(
     assign(warm_start, saved_warm_start)
 
 
-@kernel
+@kernel(no_refcount=False)
 def apply_de_saxce_correction(data: int, layout: NDArray[np.int64]) -> None:
     """Remove the lift of sliding contacts: ``a_ref,0 ← a_ref,0 - √Σ (e_j a_ref,j)²``.
 
@@ -345,6 +345,12 @@ def apply_de_saxce_correction(data: int, layout: NDArray[np.int64]) -> None:
         view_float64(references + 8 * row, 1)[0] -= _sliding_lift(references + 8 * row, contact + layout[FRICTION], dim)
 
 
+@kernel(no_refcount=False)
+def _read_timestep(model: int, layout: NDArray[np.int64]) -> float:
+    """Return MuJoCo's physics step [s]."""
+    return float(view_float64(model + layout[TIMESTEP], 1)[0])
+
+
 def _example_surfaces() -> SurfaceArrays:
     table = np.zeros((1, 3))
     return SurfaceArrays(np.zeros((1, 7)), table, table, np.zeros((1, ANISOTROPY_COLUMNS)), np.zeros(1, bool))
@@ -354,7 +360,7 @@ def _example_modifiers() -> Iterable[tuple[Any, ...]]:
     yield (example_engine(), _example_surfaces(), example_bodies(), np.zeros((1, GRASP_COLUMNS)))
 
 
-@kernel(examples=_example_modifiers)
+@kernel(examples=_example_modifiers, no_refcount=True)
 def evaluate_with_contact_modifiers(
     engine: EngineAddresses, surfaces: SurfaceArrays, bodies: CompliantArrays, grasps: NDArray[np.float64]
 ) -> None:
@@ -391,7 +397,7 @@ def evaluate_with_contact_modifiers(
     if bodies.parts.shape[0] > 0:
         apply_contact_stiffness(engine, bodies, grasps)
     # Rotation within the step changes reference accelerations of friction rows, which are no sliding velocity: last.
-    correct_rotating_contacts(model, data, layout, view_float64(model + layout[TIMESTEP], 1)[0])
+    correct_rotating_contacts(model, data, layout, _read_timestep(model, layout))
 
 
 @kernel(examples=_example_addresses)
@@ -414,15 +420,21 @@ WARNING_SIZE = 8
 """Size of one of MuJoCo's warning counters [bytes]."""
 
 
-@kernel(inline="always")
+@kernel(no_refcount=False)
 def _has_diverged(data: int, layout: NDArray[np.int64]) -> bool:
-    """Whether MuJoCo has found a position, a velocity or an acceleration that is not finite or too large."""
+    """Return whether MuJoCo has found a position, a velocity or an acceleration that is not finite or too large."""
     counters = data + layout[DIVERGENCE_WARNINGS]
     return (
         read_int32(counters) != 0
         or read_int32(counters + WARNING_SIZE) != 0
         or read_int32(counters + 2 * WARNING_SIZE) != 0
     )
+
+
+@kernel(no_refcount=False)
+def _is_low_on_memory(data: int, layout: NDArray[np.int64]) -> bool:
+    """Return whether half of MuJoCo's memory for contacts and constraints has been in use."""
+    return bool(2 * read_int64(data + layout[MAX_ARENA_USE]) > read_int64(data + layout[NARENA]))
 
 
 class StepTables(NamedTuple):
@@ -455,7 +467,7 @@ def _example_steps() -> Iterable[tuple[Any, ...]]:
     yield (example_engine(), example_state(), tables, np.zeros((1, GRASP_COLUMNS)), 0, 0, 1, 0.002)
 
 
-@kernel(examples=_example_steps)
+@kernel(examples=_example_steps, no_refcount=True)
 def run_steps(
     engine: EngineAddresses,
     state: StateViews,
@@ -510,6 +522,6 @@ def run_steps(
         # 7. The evaluation has checked positions and velocities: a failure ends the loop at the step that caused it.
         if _has_diverged(data, layout):
             return k + 1, episode_count, DIVERGED
-        if 2 * read_int64(data + layout[MAX_ARENA_USE]) > read_int64(data + layout[NARENA]):
+        if _is_low_on_memory(data, layout):
             return k + 1, episode_count, LOW_MEMORY
     return steps, episode_count, COMPLETED
