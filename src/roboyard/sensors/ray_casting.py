@@ -275,7 +275,7 @@ def cast_beams(
     local = np.empty(3)
     is_planar = layers == 1 and directions[0, 2] == 0.0
     for g in geom_ids:
-        geom_type, R, box = geom_types[g], rotations[g], boxes[g]
+        geom_type, size, R, box = geom_types[g], sizes[g], rotations[g], boxes[g]
         dx, dy, dz = origin[0] - positions[g, 0], origin[1] - positions[g, 1], origin[2] - positions[g, 2]
         for i in range(3):  # the sensor in the shape's frame
             local[i] = R[i] * dx + R[3 + i] * dy + R[6 + i] * dz
@@ -297,17 +297,19 @@ def cast_beams(
                 for k in range(layer * samples + low, layer * samples + high + 1):
                     if distances[k] <= min_distance:
                         continue
-                    v = world_directions[k]
-                    x = R[0] * v[0] + R[3] * v[1] + R[6] * v[2]
-                    y = R[1] * v[0] + R[4] * v[1] + R[7] * v[2]
-                    z = R[2] * v[0] + R[5] * v[1] + R[8] * v[2]
+                    # No view of the row: a view costs a reference count at each beam.
+                    vx, vy, vz = world_directions[k, 0], world_directions[k, 1], world_directions[k, 2]
+                    x = R[0] * vx + R[3] * vy + R[6] * vz
+                    y = R[1] * vx + R[4] * vy + R[7] * vz
+                    z = R[2] * vx + R[5] * vy + R[8] * vz
                     if geom_type == _MESH:
                         ray = Ray(local[0], local[1], local[2], x, y, z)
                         distance = cast_ray(roots[g], bvh, ray, min(distances[k], max_range))
                     elif geom_type == _HFIELD:
+                        v = world_directions[k]
                         distance = _ray_hfield(model, data, g, origin.ctypes.data, v.ctypes.data, 0)
                     else:
-                        distance = _hit_primitive(geom_type, sizes[g], local[0], local[1], local[2], x, y, z)
+                        distance = _hit_primitive(geom_type, size, local[0], local[1], local[2], x, y, z)
                     if 0.0 <= distance < distances[k] and distance <= max_range:
                         distances[k], hit_geoms[k] = distance, g
 
