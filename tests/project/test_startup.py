@@ -64,7 +64,8 @@ def test_list_assembles_no_world_and_imports_no_node(kind: str) -> None:
     found = modules("-m", "roboyard", "list", *filter(None, [kind]))
     assert not {name.partition(".")[0] for name in found} & COMPILED
     simulated_world = ("simulation", "people", "sensors", "physics", "rendering")
-    assert not [name for name in found if name.startswith(tuple(f"roboyard.{room}." for room in simulated_world))]
+    prefixes = (*(f"roboyard.{room}." for room in simulated_world), "roboyard.scenarios.assembly")
+    assert not [name for name in found if name.startswith(prefixes)]
     assert not [name for name in found if ".nodes." in name]
 
 
