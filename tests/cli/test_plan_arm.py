@@ -9,14 +9,14 @@ import pytest
 from PIL import Image
 from typer.testing import CliRunner
 
-from roboyard.cli.commands.plan_path import app
+from roboyard.cli.app import make_app
 from roboyard.errors import InputError, UnknownNameError
 
 runner = CliRunner()
 
 
 def run_plan_arm(*words: str) -> tuple[int, dict[str, object]]:
-    result = runner.invoke(app, ["arm", *words, "--json"])
+    result = runner.invoke(make_app(["plan"]), ["plan", "arm", *words, "--json"])
     if result.exception is not None and not isinstance(result.exception, SystemExit):
         raise result.exception
     return result.exit_code, json.loads(result.output.splitlines()[-1])

@@ -99,7 +99,7 @@ def draw_motion(file: Path, scene: PlanningScene, plan: Plan, world: World | Non
 
 def _project_points(camera: Any, points: Any) -> list[tuple[float, float]]:
     """Points of the world in the picture [px]."""
-    local, focal = camera.T_world_camera.inverse() @ points, camera.focal(_HEIGHT)
+    local, focal = camera.T_world_camera.inverse() @ points, camera.focal_length(_HEIGHT)
     return [(_WIDTH / 2 + focal * x / z, _HEIGHT / 2 + focal * y / z) for x, y, z in local.tolist() if z > 0.0]
 
 
