@@ -36,7 +36,7 @@ def users_of(cache: Path) -> list[str]:
 def test_ctrl_c_during_compilation_ends_a_run_that_is_not_assembled(tmp_path: Path) -> None:
     cache, out = tmp_path / "cache", tmp_path / "run"
     process = start(["run", "rover-drive", "--out", str(out)], cache, tmp_path)
-    while process.poll() is None and not any(map(is_locked, cache.glob("roboyard.simulation.*"))):
+    while process.poll() is None and not any(map(is_locked, cache.glob("roboyard.physics.*"))):
         pass
     process.send_signal(signal.SIGINT)
     _, errors = process.communicate()
