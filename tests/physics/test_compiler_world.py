@@ -253,13 +253,13 @@ def test_unreadable_visual_mesh_is_drawn_as_the_collision_shapes(tmp_path: Path,
     assert [warning.partition(": ")[0] for warning in warnings] == ["m::l::visual hull", "m::l::visual lid"]
     assert all("body.stl" in warning for warning in warnings)
     model = scene.model
-    drawn = [geom for geom in range(model.ngeom) if model.geom_group[geom] in RENDERED_GROUPS]
+    geoms = [geom for geom in range(model.ngeom) if model.geom_group[geom] in RENDERED_GROUPS]
     geom_types = mujoco.mjtGeom
-    assert model.geom_type[drawn].tolist() == [int(geom_types.mjGEOM_BOX), int(geom_types.mjGEOM_SPHERE)]
-    np.testing.assert_allclose(model.geom_size[drawn[0]], (0.3, 0.2, 0.1))
-    np.testing.assert_allclose(scene.data.geom_xpos[drawn], [(1.0, 0.0, 0.0), (2.0, 0.0, 0.0)], atol=1e-12)
-    np.testing.assert_allclose(model.geom_rgba[drawn], [green.rgba, green.rgba], atol=1e-6)
-    assert not model.geom_contype[drawn].any()
+    assert model.geom_type[geoms].tolist() == [int(geom_types.mjGEOM_BOX), int(geom_types.mjGEOM_SPHERE)]
+    np.testing.assert_allclose(model.geom_size[geoms[0]], (0.3, 0.2, 0.1))
+    np.testing.assert_allclose(scene.data.geom_xpos[geoms], [(1.0, 0.0, 0.0), (2.0, 0.0, 0.0)], atol=1e-12)
+    np.testing.assert_allclose(model.geom_rgba[geoms], [green.rgba, green.rgba], atol=1e-6)
+    assert not model.geom_contype[geoms].any()
 
 
 def test_missing_visual_mesh_of_a_link_without_collision_shapes_is_a_marked_box() -> None:
