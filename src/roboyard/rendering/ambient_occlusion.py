@@ -19,11 +19,11 @@ from roboyard.rendering.ray_scene import RayScene
 
 RAYS_PER_SAMPLE = 48
 MAX_OCCLUSION_DISTANCE = 1.4  # surroundings beyond this do not darken [m]
-SAMPLE_SPACING = 0.07  # wanted distance of spots [m]
+SAMPLE_SPACING = 0.07  # desired distance between samples [m]
 MAX_SAMPLES = 90_000
 MAX_TRIANGLES = 400_000
-"""Of shapes that are looked round from; the richest shapes beyond that stay open (a terrain of 1024 x 1024 heights)."""
-MIN_CLEARANCE = 0.02  # faces with no more room than this in front of them are not seen [m]
+"""Largest number of triangles with samples; shapes with the most triangles have none if there are more."""
+MIN_CLEARANCE = 0.02  # faces with less clearance in front of them are not visible [m]
 _CHUNK = 8192
 
 
@@ -83,7 +83,7 @@ def bake_ambient_occlusion(scene: RayScene, *, spacing: float = SAMPLE_SPACING) 
         spacing *= max(1.05, math.sqrt(n_samples / MAX_SAMPLES))
     points, directions, keys = _place_samples(corners[:, 0], e1, e2, normals, cells, counts, is_half_rectangle, spacing)
     _, first_samples, value_of_sample = np.unique(keys, return_index=True, return_inverse=True)
-    # Equal spots got one number; look round from the first of each.
+    # Samples with equal keys share one value: rays start at the first of each.
     chunks = [first_samples[i : i + _CHUNK] for i in range(0, len(first_samples), _CHUNK)]
     visibilities = [_compute_visibility(scene, points[p], directions[p]) for p in chunks] or [np.ones(1, np.float32)]
     start, all_cells = np.full(len(scene.corners), -1, np.int32), np.ones((len(scene.corners), 2), np.int32)
@@ -115,7 +115,7 @@ def _place_samples(
     is_half_rectangle: NDArray[np.bool_],
     spacing: float,
 ) -> tuple[Array, Array, NDArray[np.int64]]:
-    """Places of all spots, their normals, and keys that are equal where spots may share one value."""
+    """Return positions and normals of all samples, and keys that are equal where samples may share one value."""
     triangle_of_sample = np.repeat(np.arange(len(first)), counts)
     index_in_triangle = np.arange(len(triangle_of_sample)) - np.repeat(np.cumsum(counts) - counts, counts)
     width = cells[triangle_of_sample, 1] + 1
@@ -123,13 +123,13 @@ def _place_samples(
         (index_in_triangle // width) / cells[triangle_of_sample, 0],
         (index_in_triangle % width) / cells[triangle_of_sample, 1],
     )
-    # Spots beyond the third edge move onto it, unless the rectangle goes on there; and none lies on an edge itself, for
-    # it might touch a neighbor.
+    # Samples beyond the third edge move onto it, unless the other half of a rectangle continues there. None lies on an
+    # edge itself, where it might touch a neighboring surface.
     shrink = np.where(is_half_rectangle[triangle_of_sample], 1.0, np.maximum(1.0, u + v))
     center = np.where(is_half_rectangle[triangle_of_sample], 0.5, 1 / 3)
     u, v = center + (u / shrink - center) * 0.995, center + (v / shrink - center) * 0.995
     points = first[triangle_of_sample] + u[:, None] * e1[triangle_of_sample] + v[:, None] * e2[triangle_of_sample]
-    # Round things are made of many small faces: neighbors share.  Large faces keep every spot.
+    # Curved shapes consist of many small faces, whose neighbors share samples. Large faces keep every sample.
     keys = -1 - np.arange(len(triangle_of_sample))
     is_single_cell = (cells[triangle_of_sample] <= 1).all(1)
     cell_index = np.round(points[is_single_cell] / (0.5 * spacing)).astype(np.int64) & 0xFFFFF
@@ -141,7 +141,7 @@ def _place_samples(
 
 
 def _compute_visibility(scene: RayScene, points: Array, normals: Array) -> F32:
-    """Visibility (n,) of spots; nan for those inside something solid."""
+    """Return the visibility (n,) of samples; NaN for those inside a solid."""
     origins, directions = spread_rays(points, normals, _hemisphere_directions(RAYS_PER_SAMPLE))
     piece = scene.bodies.index(0)
     hits, free_distances, _ = scene.embree_scene.cast_rays(
@@ -162,7 +162,7 @@ def _example_fill_missing_values() -> ExampleArguments:
 def _fill_missing_values(
     values: F32, value_indices: NDArray[np.int32], start: NDArray[np.int32], cells: NDArray[np.int32]
 ) -> F32:
-    """Give spots without a value the mean of their neighbors', three times over; then what is usual in corners."""
+    """Give samples without a value the mean of their neighbors, three times over; then the usual value of corners."""
     for triangle in range(len(start)):
         first = start[triangle]
         if first < 0:
@@ -208,8 +208,13 @@ def _example_spread_rays() -> ExampleArguments:
 
 @kernel(examples=_example_spread_rays, error_model="numpy")
 def spread_rays(points: Array, normals: Array, local_directions: Array) -> tuple[F32, F32]:
-    """Rays from each point: the directions ``local_directions`` (k, 3) about +z, turned to its normal; origins and
-    directions."""
+    """Return origins and directions of the rays from each point.
+
+    Args:
+        points: (n, 3) [m].
+        normals: (n, 3) unit normals.
+        local_directions: (k, 3) directions around +z, which are rotated to each normal.
+    """
     count, rays = len(points), len(local_directions)
     origins, directions = np.empty((count * rays, 3), np.float32), np.empty((count * rays, 3), np.float32)
     for i in range(count):

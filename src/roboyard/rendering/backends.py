@@ -58,10 +58,10 @@ def available_backend() -> Literal["gl", "rays"]:
 
 
 def resolve_backend(backend: Backend) -> Literal["gl", "rays"]:
-    """What ``backend`` comes to on this machine.
+    """Return the backend that ``backend`` means on this machine.
 
     Raises:
-        ConfigError: It has no such name, or "gl" was asked for and does not work.
+        ConfigError: The backend does not exist, or "gl" was requested and does not work.
     """
     if backend not in ("auto", "gl", "rays"):
         raise ConfigError(f"unknown renderer {backend!r}", valid="auto, gl, rays")
@@ -78,10 +78,10 @@ def open_renderer(model: mujoco.MjModel, width: int, height: int, backend: Backe
         width: Of the images [px].
         height: [px].
         backend: "gl": MuJoCo's OpenGL renderer, to be used only in the thread that opens it; "rays": ray casting on
-            the CPU, which needs no OpenGL and looks the same on every machine; "auto": gl where it works.
+            the CPU, which needs no OpenGL and gives the same images on every machine; "auto": gl where it works.
 
     Raises:
-        ConfigError: The size is no image's, the backend has no such name, or "gl" was asked for and does not work.
+        ConfigError: The size is out of range, the backend does not exist, or "gl" was requested and does not work.
     """
     if not (1 <= width <= 8192 and 1 <= height <= 8192):
         raise ConfigError(f"an image of {width} × {height} pixels is not possible", valid="1 … 8192 each way")

@@ -46,12 +46,12 @@ class PinholeIntrinsics:
 
 @dataclass(frozen=True, slots=True)
 class RenderCamera:
-    """A pinhole camera without distortion; the optical axis meets the image's middle unless ``intrinsics`` says else.
+    """A pinhole camera without distortion; its optical axis passes through the image center without ``intrinsics``.
 
     Attributes:
         T_world_camera: World from optical frame: x right, y down, z into the image (REP 103).
         fov_y: Full vertical field of view [rad].
-        orthographic_height: Orthographic instead: the height of what is seen [m]; None = perspective.
+        orthographic_height: Height of an orthographic view [m]; None: perspective.
         intrinsics: Instead of ``fov_y``: focal lengths and axis of a perspective image [px].
         near: Near clipping plane [m], measured along the axis.
     """
@@ -63,7 +63,7 @@ class RenderCamera:
     near: float = 0.02
 
     def focal_length(self, height: int) -> float:
-        """Focal length for a image of this height [px]; [px/m] where orthographic."""
+        """Focal length for an image of this height [px]; [px/m] where orthographic."""
         if self.intrinsics is not None:
             return self.intrinsics.fy
         return (
@@ -203,7 +203,7 @@ class ChaseCamera:
             else self._free_fraction + gain * (free_fraction - self._free_fraction)
         )
         distance_fraction = max(0.15, self._free_fraction * 0.93) if self._free_fraction < 1.0 else 1.0
-        # What is lost in distance is gained in height: a robot with its back to a wall is seen from above.
+        # A shorter distance gives a larger height: the camera sees a robot with its back to a wall from above.
         lift = np.array([0.0, 0.0, 0.5 * self.height * (1.0 - distance_fraction)])
         return look_at(pivot + distance_fraction * (eye - pivot) + lift, target, fov_y=self.fov_y)
 
@@ -233,7 +233,7 @@ def make_camera_rays(
         focal_y: Along the columns.
         center_x: Column of the optical axis [px].
         center_y: Row of the optical axis [px].
-        is_orthographic: Orthographic: all rays look along z, and start apart.
+        is_orthographic: Whether all rays are parallel to z and have different origins.
     """
     count = len(pixels)
     origins, directions = np.empty((count, 3), np.float32), np.empty((count, 3), np.float32)
@@ -379,7 +379,9 @@ def world_bounds(model: mujoco.MjModel, data: mujoco.MjData) -> tuple[Array, Arr
         else:
             box_center, half = np.split(np.asarray(model.geom_aabb[geom], dtype=np.float64), 2)
         rotation = data.geom_xmat[geom].reshape(3, 3)
-        if model.geom_type[geom] == mujoco.mjtGeom.mjGEOM_MESH:  # turned to its principal axes: its box would be wide
+        if (
+            model.geom_type[geom] == mujoco.mjtGeom.mjGEOM_MESH
+        ):  # rotated to its principal axes: its box would be too large
             points = _vertices(model, int(model.geom_dataid[geom])) @ rotation.T + data.geom_xpos[geom]
             low.append(points.min(axis=0))
             high.append(points.max(axis=0))

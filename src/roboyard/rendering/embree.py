@@ -1,7 +1,7 @@
-"""Intel Embree, called straight from compiled code: sixteen rays at a time, bodies as instances.
+"""Intel Embree, called from compiled code: sixteen rays at a time, bodies as instances.
 
-The library is the one that the ``embreex`` wheel carries.  embreex's own Python interface knows neither packets of
-rays nor instances; with both a image takes a quarter of the time.  Constants and layouts: embree4/rtcore*.h.
+The library is part of the ``embreex`` wheel. embreex's own Python interface has neither packets of rays nor instances;
+with both an image takes a quarter of the time. Constants and layouts: embree4/rtcore*.h.
 """
 
 from __future__ import annotations
@@ -151,18 +151,17 @@ class EmbreeScene:
     def cast_rays(
         self, origins: F32, directions: F32, max_distances: F32 | None = None, piece: int | None = None
     ) -> tuple[I32, F32, F32]:
-        """What each ray meets first.
+        """Find what each ray hits first.
 
         Args:
             origins: (n, 3) [m].
             directions: (n, 3) unit vectors.
-            max_distances: (n,) how far each ray goes [m]; None = for ever.
-            piece: Look at this piece alone, in its own frame.
+            max_distances: (n,) lengths of the rays [m]; None: infinite.
+            piece: Cast at this piece alone, in its own frame.
 
         Returns:
             Triangle (n,), −1 = none; distance (n,) [m], ``max_distances`` or ``NO_HIT_DISTANCE`` where none; and the
-            barycentric
-            coordinates (n, 2) of the hit with respect to the triangle's second and third corner.
+            barycentric coordinates (n, 2) of the hit with respect to the triangle's second and third corner.
         """
         distances = (
             np.full(len(origins), NO_HIT_DISTANCE, np.float32) if max_distances is None else max_distances.copy()
@@ -177,7 +176,7 @@ class EmbreeScene:
         return hits, distances, barycentric
 
     def is_occluded(self, origins: F32, directions: F32, max_distances: F32) -> NDArray[np.bool_]:
-        """Whether a ray meets anything nearer than ``max_distances`` (n,) [m]; arguments as for ``nearest``."""
+        """Return whether each ray hits a triangle within ``max_distances`` (n,) [m]; see `cast_rays`."""
         occluded = np.empty(len(origins), np.bool_)
         test_occlusion(self.world_scene, self.arguments, origins, directions, max_distances, occluded)
         return occluded
@@ -220,7 +219,7 @@ def allocate_aligned(count: int) -> F32:
 
 @kernel(examples=lambda: [(np.zeros(ROWS * LANES, np.float32),)])
 def clear_packet(packet: F32) -> None:
-    """Make a packet one of rays without end that have met nothing; origins and directions are the caller's."""
+    """Reset a packet to infinite rays without hits; origins and directions are the caller's."""
     numbers = packet.view(np.int32)
     for k in range(LANES):
         packet[_TNEAR * LANES + k] = 0.0
@@ -282,7 +281,7 @@ def trace_packets(
 def test_occlusion(
     scene: int, arguments: int, origins: F32, directions: F32, max_distances: F32, occluded: NDArray[np.bool_]
 ) -> None:
-    """Whether rays meet anything (see ``EmbreeScene.is_occluded``)."""
+    """Write whether rays hit a triangle (see ``EmbreeScene.is_occluded``)."""
     packet, valid = allocate_aligned(ROWS * LANES), allocate_aligned(LANES).view(np.int32)
     count = len(origins)
     for start in range(0, count, LANES):

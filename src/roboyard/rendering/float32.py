@@ -1,7 +1,8 @@
 """Single-precision numbers for kernels, and arrays for the examples by which kernels are compiled.
 
 A Python float in a kernel is a double: it would turn each sum in a loop into double precision. Kernels of this room
-therefore take their constants from here.
+therefore take their constants from here. The constants are numbers of NumPy, which numba compiles as literals of single
+precision.
 """
 
 from __future__ import annotations

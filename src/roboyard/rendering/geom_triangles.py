@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from roboyard.geometry.arrays import Array
 
-# Round things become so many flat faces that their outline is off by this at most [m].
+# Curved shapes have so many flat faces that their outline is off by at most this [m].
 SAGITTA = 5e-4
 SHARP_EDGE_COSINE = 0.8  # cosine between face and corner normals below which a mesh's edge is not smoothed
 
@@ -22,8 +22,8 @@ class GeomTriangles:
 
     Attributes:
         corners: (n, 3, 3) corner points, counter-clockwise from outside [m].
-        normals: (n, 3, 3) unit normals at the corners, for smooth looks.
-        uv: (n, 3, 2) place of the corners in a image, v downwards; None where it is not known.
+        normals: (n, 3, 3) unit normals at the corners, for smooth shading.
+        uv: (n, 3, 2) texture coordinates of the corners, v downwards; None: unknown.
     """
 
     corners: Array
@@ -55,7 +55,7 @@ class GeomTriangles:
         return np.full((len(self.corners), 3, 2), np.nan) if self.uv is None else self.uv
 
     def transformed(self, rotation: Array, translation: Array) -> GeomTriangles:
-        """The same triangles seen from the frame in which theirs stands at ``rotation``, ``translation``."""
+        """Return the triangles in the frame in which their own has the pose ``rotation``, ``translation``."""
         return GeomTriangles(self.corners @ rotation.T + translation, self.normals @ rotation.T, self.uv)
 
 
@@ -67,8 +67,8 @@ def geom_triangles(
     Args:
         model: Compiled model.
         geom: Index of the geom.
-        infinite_plane_half_size: Half size that stands for "infinite" in planes [m].
-        tessellation_factor: Round things get this many times as many edges.
+        infinite_plane_half_size: Half size of infinite planes [m].
+        tessellation_factor: Factor on the number of edges of curved shapes.
     """
     geom_type, size = int(model.geom_type[geom]), np.asarray(model.geom_size[geom])
     geom_types = mujoco.mjtGeom
@@ -94,7 +94,7 @@ def geom_triangles(
 
 
 def _map_texture_to_faces(triangles: GeomTriangles, triangles_per_face: int) -> GeomTriangles:
-    """With a image on each face of ``triangles_per_face`` triangles, from its first corner to the opposite one."""
+    """Return triangles with texture coordinates: each face of ``triangles_per_face`` triangles has a whole texture."""
     face = np.array([[[0.0, 1.0], [1.0, 1.0], [1.0, 0.0]], [[0.0, 1.0], [1.0, 0.0], [0.0, 0.0]]])
     return GeomTriangles(
         triangles.corners, triangles.normals, np.tile(face, (len(triangles.corners) // triangles_per_face, 1, 1))
@@ -271,14 +271,14 @@ def geom_colors(model: mujoco.MjModel) -> NDArray[np.float64]:
 def body_triangles(
     model: mujoco.MjModel, geoms: NDArray[np.bool_], tessellation_factor: int = 1
 ) -> dict[int, list[tuple[int, GeomTriangles]]]:
-    """Triangles of the chosen geoms, by the body that carries them (0: what stands still) and in its frame.
+    """Return the triangles of the selected geoms by the moving body that carries them (0: static), in its frame.
 
-    Endless ground is divided so that the part near other things stands alone and can carry soft shadows.
+    Infinite ground is divided so that the part near other shapes is separate and can have soft shadows.
 
     Args:
         model: Compiled model.
-        geoms: (g,) which of its geoms.
-        tessellation_factor: Round things get this many times as many edges.
+        geoms: (g,) which geoms are selected.
+        tessellation_factor: Factor on the number of edges of curved shapes.
 
     Returns:
         For each carrying body, in rising order, its geoms with their triangles.
@@ -312,7 +312,7 @@ def body_triangles(
             size = np.asarray(model.geom_size[geom][:2], dtype=np.float64)
             half_size = np.where(size > 0, size, max(200.0, 4 * float(model.stat.extent)))
             ground = framed_rectangle(half_size, local[:, :2].min(0) - 2.0, local[:, :2].max(0) + 2.0)
-            if (size <= 0).any():  # the part beyond stands apart, so that rays near by do not lose precision
+            if (size <= 0).any():  # separate triangles beyond: nearby hits keep their precision
                 horizon = np.where(size > 0, size, np.maximum(half_size, HORIZON_DISTANCE))
                 ground = GeomTriangles.join([ground, rectangular_frame(horizon, -half_size, half_size)])
             by_body.setdefault(0, []).append((geom, ground.transformed(rotation, origin)))

@@ -140,7 +140,7 @@ def draw_sky(image: NDArray[np.uint8], empty: NDArray[np.bool_], camera: RenderC
     )
 
 
-# How the ray caster weighs a description's light colors, chosen by eye so that usual worlds come out well exposed.
+# Factors of the ray caster on the light colors of a description, chosen by eye so that usual worlds are well exposed.
 SUN_GAIN = 1.5
 LIGHT_GAIN = 3.0
 AMBIENT_GAIN = 0.6
@@ -153,7 +153,7 @@ def collect_lights(model: mujoco.MjModel, data: mujoco.MjData) -> F32:
     """Lights that are on, a row each, columns as named in ``shading``; a world without any gets a morning sun.
 
     A row: whether it is a sun (parallel light); position [m]; direction in which it shines; linear color; cosine of
-    a spot's half angle (−1: shines all round); distance of half brightness [m] (0: never fades); casts shadows.
+    a spot's half angle (−1: all directions); distance of half brightness [m] (0: never fades); casts shadows.
     """
     active = np.flatnonzero(model.light_active)
     light_types = mujoco.mjtLightType

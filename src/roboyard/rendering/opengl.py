@@ -21,8 +21,8 @@ from roboyard.rendering.gl_platform import find_gl_platform
 from roboyard.rendering.lighting import Sky, draw_sky, fill_sky_pixels
 
 MIN_FAR_CLIP_DISTANCE = 200.0
-"""The far clipping plane is at least this far away, and behind everything that can be seen [m]."""
-MAX_FACES = 25_000  # of all round things together: as many as cost little
+"""The far clipping plane is at least this far away, and behind all visible geoms [m]."""
+MAX_FACES = 25_000  # of all curved shapes together, which take little time
 MIN_EDGES, MAX_EDGES = 28, 128  # edges of a circle; with the most a ball of half a meter is off by 0.2 mm
 WHITE_LEVEL = 1.22  # light, straight on, at which a white surface that lights meet at a slant is about white
 MIN_SUN_FRACTION = 0.3  # a sun keeps this much, or shapes would look flat
@@ -294,7 +294,7 @@ def _frame_rectangles(size: NDArray[np.float64], half: float) -> list[tuple[NDAr
 
 
 def _count_circle_edges(model: mujoco.MjModel) -> int:
-    """Edges of circles: the fewer round things there are, the rounder they can be."""
+    """Return the number of edges of circles: the fewer curved shapes there are, the more edges they can have."""
     geom_types = mujoco.mjtGeom
     curved_types = (
         geom_types.mjGEOM_SPHERE,

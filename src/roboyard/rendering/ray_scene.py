@@ -21,14 +21,14 @@ class RayScene:
     Args:
         model: Compiled model.
         opaque: Take the opaque geoms, or the transparent ones (0 < alpha < 1).
-        groups: Geom groups that are seen.
-        tessellation_factor: Round things get this many times as many edges as images for people need.
+        groups: Visible geom groups.
+        tessellation_factor: Factor on the number of edges of curved shapes that images for people need.
 
     Attributes:
-        bodies: (p,) the body of each piece; 0 is what stands still, and comes first if there is any.
+        bodies: (p,) the body of each piece; 0 is the static piece, the first one if it exists.
         corners: (t, 3, 3) corners of all triangles, in the frame of their piece [m].
         normals: (t, 3, 3) float32 unit normals at the corners, same frame.
-        uv: (t, 3, 2) float32 place of the corners in a image, v downwards; not a number where it is not known.
+        uv: (t, 3, 2) float32 texture coordinates of the corners, v downwards; NaN: unknown.
         geoms: (t,) geom of each triangle.
         piece_of: (t,) piece of each triangle.
         is_half_rectangle: (t,) True: half of a rectangle; the other half continues it beyond its longest edge.
@@ -109,7 +109,7 @@ class TextureSampler:
         scene: Its triangles.
 
     Attributes:
-        has_textures: Whether any triangle of the scene has a image.
+        has_textures: Whether any triangle of the scene has a texture.
     """
 
     def __init__(self, model: mujoco.MjModel, scene: RayScene) -> None:
@@ -148,7 +148,7 @@ class TextureSampler:
     def sample_colors(
         self, hits: I32, barycentric: F32, distances: F32, pixel_angle: float
     ) -> tuple[NDArray[np.intp], F32]:
-        """Rows of those ``hits`` that have a image, and its color there (k, 3), linear.
+        """Return the rows of those ``hits`` whose triangle has a texture, and its linear color there (k, 3).
 
         Args:
             hits: (n,) triangle of each ray; negative for none.

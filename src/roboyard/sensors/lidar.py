@@ -70,7 +70,7 @@ class Lidar(SimulatedSensor[LidarReading]):
         )
 
     def bind(self, context: SensorContext) -> None:
-        """Find the site, the shapes that can be seen, and which of them are mirrors or glass."""
+        """Find the site, the shapes that beams can hit, and which of them are mirrors or glass."""
         super().bind(context)
         self.beams.bind(context.world, self.robot, self.site, self.body)
         optics = make_optics_table(context.world.compiled)

@@ -1,6 +1,6 @@
 """Bounding volume hierarchies over the triangles of meshes, and rays against them; compiled.
 
-MuJoCo's ``mj_rayMesh`` takes four times as long, and misses beams that meet an edge exactly.
+MuJoCo's ``mj_rayMesh`` takes four times as long, and misses rays that hit an edge exactly.
 """
 
 from __future__ import annotations

@@ -174,7 +174,7 @@ class ForceTorqueSensor(SimulatedSensor[WrenchReading]):
         joint = joints.get(self.spec.joint)
         if joint is None:
             raise DescriptionError(
-                f"force-torque sensor {self.sensor.name} stands in joint {self.spec.joint!r}, which does not exist",
+                f"force-torque sensor {self.sensor.name} names joint {self.spec.joint!r}, which does not exist",
                 location=self.robot,
                 valid=", ".join(joints) or "none",
             )

@@ -1,6 +1,6 @@
 """Beam grids of lidars, sonars and GNSS receivers against primitive shapes, meshes and terrain; compiled.
 
-The beams of a grid have azimuths and elevations about one point. For each shape only the beams that can meet its
+The beams of a grid have azimuths and elevations about one point. For each shape only the beams that can hit its
 bounding box are tried. For a few hundred shapes this is several times faster than MuJoCo's ``mj_multiRay``, and it
 needs no acceleration structure that becomes invalid when objects move. Meshes have a bounding volume hierarchy;
 MuJoCo casts the beams against terrain.
@@ -126,7 +126,7 @@ def _hit_primitive(
         return _hit_capsule(px, py, pz, vx, vy, vz, size[0], size[1])
     if geom_type == _ELLIPSOID:
         return _hit_sphere(px / size[0], py / size[1], pz / size[2], vx / size[0], vy / size[1], vz / size[2], 1.0)
-    if geom_type == _PLANE and vz < -1e-15 and pz >= 0.0:  # seen from above only
+    if geom_type == _PLANE and vz < -1e-15 and pz >= 0.0:  # hit from above only
         x = -pz / vz
         if (size[0] <= 0.0 or abs(px + x * vx) <= size[0]) and (size[1] <= 0.0 or abs(py + x * vy) <= size[1]):
             return x
@@ -289,7 +289,7 @@ def cast_beams(
                 continue
             start -= first_azimuth
             start -= TWO_PI * math.floor(start / TWO_PI)  # 0 … one turn after the first sample
-        # The interval, and its part that has come round past the end of the turn.
+        # The interval of azimuths, and its part beyond a full turn.
         for shift in (0.0, TWO_PI):
             low = max(math.ceil((start - shift) / azimuth_step - 1e-6), 0)
             high = min(math.floor((start + width - shift) / azimuth_step + 1e-6), samples - 1)

@@ -102,7 +102,7 @@ class RandomOutage:
             self._is_silent, self._until_ns = False, -1
 
     def is_silent_at(self, time_ns: int) -> bool:
-        """Whether it is silent at ``time_ns``, which never goes back."""
+        """Return whether there is no data at ``time_ns``, which must not decrease."""
         while 0 <= self._until_ns <= time_ns:
             self._is_silent = not self._is_silent
             mean = self._spec.mean_duration if self._is_silent else self._spec.mean_interval

@@ -94,11 +94,11 @@ class CameraSnapshot:
     """Everything that an image depends on.
 
     Attributes:
-        time_ns: When it was taken.
-        scene: The world as it looks.
-        state: Where everything was.
+        time_ns: Time of the snapshot.
+        scene: The visual scene.
+        state: Positions of all joints and kinematic bodies.
         T_world_optical: Pose of the camera's optical frame.
-        seed: What its noise is drawn from: the run's seed and names.
+        seed: Seed of its noise: the run's seed, the robot's and the sensor's name.
     """
 
     time_ns: int
@@ -111,8 +111,8 @@ class CameraSnapshot:
 class CameraSensor(SimulatedSensor[CameraReading]):
     """A camera of any kind; what it has is in its description.
 
-    Noise is drawn anew for each image from the run's seed, the camera's name and the image's time: a image is
-    the same however many others were looked at.
+    Noise is drawn anew for each image from the run's seed, the camera's name and the image's time: an image is
+    the same however many others are rendered.
     """
 
     kind: ClassVar[str] = "camera"

@@ -54,8 +54,7 @@ class RenderedView:
     Attributes:
         color: (h, w, 3).
         depth: (h, w) along the axis [m], 0: nothing there.
-        reflectance: (h, w) share of light that surfaces throw back, negative for mirrors; None where it was not asked
-            for.
+        reflectance: (h, w) fraction of light that surfaces reflect, negative for mirrors; None if not requested.
     """
 
     color: U8
@@ -70,7 +69,7 @@ class RenderThread:
         backend: "gl", "rays", or "auto": OpenGL where it works.
 
     Attributes:
-        backend: "gl" or "rays", once a image was asked for.
+        backend: "gl" or "rays", once an image was requested.
     """
 
     def __init__(self, backend: Backend = "auto") -> None:
@@ -83,7 +82,7 @@ class RenderThread:
 
     @property
     def backend(self) -> str:
-        """The kind of renderer that it uses. Raises ConfigError where "gl" was asked for and does not work."""
+        """The kind of renderer that it uses. Raises ConfigError where "gl" was requested and does not work."""
         return resolve_backend(self._requested_backend)
 
     def submit(self, work: Callable[..., R], *args: Any) -> Future[R]:
@@ -98,7 +97,7 @@ class RenderThread:
         return future
 
     def close(self) -> None:
-        """Free renderers and end the thread; images under way are finished."""
+        """Free renderers and end the thread; pending images are finished."""
         self._requests.put(None)
         if self._thread is not None:
             self._thread.join()
@@ -156,9 +155,9 @@ class _RenderWorker:
         Args:
             camera_model: The lens.
             T_world_camera: Its optical frame in the world.
-            near: Nothing nearer is seen [m].
+            near: No surface nearer is visible [m].
             with_color: Whether the colors matter.
-            with_reflectance: Whether ``RenderedView.reflectance`` is wanted.
+            with_reflectance: Whether to compute ``RenderedView.reflectance``.
         """
         rays, remap = self._get_remap(camera_model)
         if self.backend == "gl" and (camera_model.is_undistorted or remap is not None):
@@ -274,6 +273,6 @@ def _compute_geom_reflectance(scene: VisualScene) -> F32:
     reflectance = SRGB_TO_LINEAR[np.round(255.0 * rgba[:, :3].max(axis=1)).astype(int)]
     optics = make_optics_table(scene.compiled)
     is_textured = np.asarray(scene.model.geom_matid) >= 0
-    if is_textured.any() and scene.model.ntex > 1:  # a image's own darkness is not looked at
+    if is_textured.any() and scene.model.ntex > 1:  # the darkness of a texture is not taken into account
         reflectance = np.where(is_textured, np.maximum(reflectance, 0.2), reflectance)
     return np.where(optics == MIRROR, np.float32(-1.0), np.where(optics == OPAQUE, reflectance, 1.0)).astype(np.float32)
