@@ -99,9 +99,7 @@ def provenance_metadata(data: Mapping[str, Any]) -> dict[str, str]:
 
 def lock_file() -> Path | None:
     """The file of versions that were tested together: in an installed package, or beside the sources of a clone."""
-    import roboyard
-
-    package = Path(roboyard.__file__).resolve().parent
+    package = Path(__file__).resolve().parents[1]
     candidates = (package / "requirements.lock", package.parents[1] / "requirements.lock")
     return next((path for path in candidates if path.is_file()), None)
 
