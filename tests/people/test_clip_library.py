@@ -18,7 +18,7 @@ from roboyard.people.clip import LIFTED, UNIT_SKELETON, AnimationClip, measure_f
 from roboyard.people.clip_library import builtin_clip_names, find_clip, load_builtin_clip, read_clip
 from roboyard.people.motion_files import read_bvh, read_collada_motion
 from roboyard.people.procedural_gait import make_turning_clip, make_walk_clip
-from roboyard.people.retargeting import find_joints, retarget_motion
+from roboyard.people.retargeting import match_joints_to_parts, retarget_motion
 from roboyard.people.skeleton import LEFT_ARM, LEFT_LEG, PART_INDEX, PARTS, RIGHT_ARM, RIGHT_LEG, solve_two_bone_ik
 
 Array = NDArray[np.float64]
@@ -228,7 +228,7 @@ def test_joint_names_of_clips_can_be_mapped(tmp_path: Path) -> None:
     path.write_text(write_bvh(load_builtin_clip("reach"), names))
     motion = read_bvh(path)
     with pytest.raises(DescriptionError, match="bone1"):
-        find_joints(motion)
+        match_joints_to_parts(motion)
     needed = {part: name for part, name in names.items() if part not in ("pelvis", "abdomen", "chest")}
     clip = retarget_motion(motion, "own", joint_names=needed)
     assert np.abs(part_positions(clip, 0.5) - part_positions(clip, 0.0)).max() > 0.1

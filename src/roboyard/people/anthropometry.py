@@ -126,12 +126,12 @@ class BodyDimensions:
         return self.segment_mass(segment) / SEGMENT_DENSITIES[segment]
 
 
-def compute_capsule_radius(volume: float, length: float) -> float:
+def compute_capsule_radius(volume: float, cylinder_length: float) -> float:
     """Return the radius [m] of a capsule with this volume [m³] and cylinder length [m]."""
     low, high = 0.0, math.cbrt(0.75 * volume / math.pi)
     for _ in range(60):
         radius = 0.5 * (low + high)
-        capsule_volume = math.pi * radius**2 * length + 4.0 / 3.0 * math.pi * radius**3
+        capsule_volume = math.pi * radius**2 * cylinder_length + 4.0 / 3.0 * math.pi * radius**3
         low, high = (radius, high) if capsule_volume < volume else (low, radius)
     return 0.5 * (low + high)
 

@@ -33,7 +33,7 @@ from roboyard.people.anthropometry import (
     compute_capsule_radius,
 )
 from roboyard.people.skeleton import PARTS, REST_POSE_ROTATIONS, Skeleton, segment_name
-from roboyard.physics.compiled_world import CompliantPart
+from roboyard.physics.compiled_world import LinkCompliance
 
 SKIN_COLOR: Rgba = (0.80, 0.60, 0.48, 1.0)
 SHIRT_COLOR: Rgba = (0.20, 0.36, 0.56, 1.0)
@@ -69,7 +69,7 @@ class PersonModel:
     skeleton: Skeleton
     capsules: dict[str, tuple[Capsule, SE3]]
     model: Model
-    compliant_parts: dict[str, CompliantPart]
+    compliant_parts: dict[str, LinkCompliance]
 
 
 def make_person_model(dimensions: BodyDimensions, name: str = "person", shirt_color: Rgba = SHIRT_COLOR) -> PersonModel:
@@ -137,13 +137,13 @@ def make_segment_capsule(segment: str, dimensions: BodyDimensions) -> tuple[Caps
     return Capsule(radius, length), SE3(translation=(0.0, 0.0, -0.5 * length))
 
 
-def make_compliant_parts(dimensions: BodyDimensions) -> dict[str, CompliantPart]:
+def make_compliant_parts(dimensions: BodyDimensions) -> dict[str, LinkCompliance]:
     """Return the compliance of each part."""
     compliant_parts = {}
     for part in PARTS:
         front, rear = BODY_REGIONS[segment_name(part)]
         mass = EFFECTIVE_MASSES[segment_name(part)] * dimensions.mass / REFERENCE_BODY_MASS
-        compliant_parts[part] = CompliantPart(mass, front.stiffness, rear.stiffness, RETURN_FREQUENCY)
+        compliant_parts[part] = LinkCompliance(mass, front.stiffness, rear.stiffness, RETURN_FREQUENCY)
     return compliant_parts
 
 

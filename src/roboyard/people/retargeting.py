@@ -3,7 +3,7 @@
 Only the positions of joints are used, not how a file names its axes, scales its bones or defines its rest pose: each
 body part is rotated to the direction of the recorded bone by the shortest rotation from its parent; hips and
 shoulders give the rotation of the trunk. Joint names are those of the CMU database, of Mixamo, of Blender's rigs and
-similar ones; see `find_joints`.
+similar ones; see `match_joints_to_parts`.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ _MIN_TRAVEL = 0.25
 """Distance between start and end above which a clip travels [statures]."""
 
 
-def find_joints(motion: RecordedMotion, joint_names: Mapping[str, str] | None = None) -> dict[str, int]:
+def match_joints_to_parts(motion: RecordedMotion, joint_names: Mapping[str, str] | None = None) -> dict[str, int]:
     """Return the index of the joint for each part of the skeleton, and for toes and fingers if the file has them.
 
     Args:
@@ -158,7 +158,7 @@ def retarget_motion(
         DescriptionError: Joints are missing, or bones have no length.
         InputError: The time range is empty.
     """
-    found = find_joints(motion, joint_names)
+    found = match_joints_to_parts(motion, joint_names)
     first, last = _select_frames(motion, time_range)
     joint_positions = _align_joint_positions(motion, found, first, last)
     n = last - first

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from roboyard.config.lazy import lazy_exports
 
 if TYPE_CHECKING:
-    from roboyard.physics.compiled_world import CompiledWorld, CompliantPart, FrictionPatch, ModelAddresses, ModelEntry
+    from roboyard.physics.compiled_world import CompiledWorld, FrictionPatch, LinkCompliance, ModelAddresses, ModelEntry
     from roboyard.physics.compiler.world import compile_world
     from roboyard.physics.compliant_bodies import CompliantBodyTable
     from roboyard.physics.contacts import ContactEpisode, ContactMonitor, ContactPoint
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 __all__ = [
     "CompiledWorld",
     "CompliantBodyTable",
-    "CompliantPart",
+    "LinkCompliance",
     "ContactEpisode",
     "ContactMonitor",
     "ContactPoint",
@@ -42,7 +42,7 @@ __all__ = [
 ]
 
 __getattr__, __dir__ = lazy_exports(__name__, {
-    "compiled_world": ("CompiledWorld", "CompliantPart", "FrictionPatch", "ModelAddresses", "ModelEntry"),
+    "compiled_world": ("CompiledWorld", "LinkCompliance", "FrictionPatch", "ModelAddresses", "ModelEntry"),
     "compiler.world": ("compile_world",),
     "compliant_bodies": ("CompliantBodyTable",),
     "contacts": ("ContactEpisode", "ContactMonitor", "ContactPoint"),

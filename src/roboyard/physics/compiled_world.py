@@ -24,7 +24,7 @@ MIN_FRICTION = 1e-5
 
 
 @dataclass(frozen=True, slots=True)
-class CompliantPart:
+class LinkCompliance:
     """Compliance of a kinematic body part.
 
     Attributes:
@@ -59,7 +59,7 @@ class ModelEntry:
     T_world_model: SE3
     base: BaseMotion | None = None
     off_ground_links: frozenset[str] = frozenset()
-    compliant_parts: Mapping[str, CompliantPart] | None = None
+    compliant_parts: Mapping[str, LinkCompliance] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,12 +32,12 @@ from roboyard.rendering.lighting import (
 from roboyard.rendering.ray_scene import RayScene, TextureSampler
 from roboyard.rendering.shading import (
     CameraPose,
-    CameraRays,
     Lighting,
     MaterialTable,
     PieceTable,
     RayHits,
     ShadowTable,
+    TracedCameraRays,
     compute_surface_points,
     darken_near_moving_bodies,
     find_edge_pixels,
@@ -330,7 +330,7 @@ class FastRayRenderer:
         rotation = np.ascontiguousarray(camera.T_world_camera.rotation_matrix(), dtype=np.float32)
         position = np.asarray(camera.T_world_camera.translation, dtype=np.float32).copy()
         hits = RayHits(np.empty(count, np.int32), np.empty(count, np.float32), np.empty((count, 2), np.float32))
-        traced = CameraRays(np.empty((count, 3), np.float32), hits, np.empty(count, np.float32))
+        traced = TracedCameraRays(np.empty((count, 3), np.float32), hits, np.empty(count, np.float32))
         environment_light = np.stack([ambient_light(self.model), self._zenith, self._horizon])
         lighting = Lighting(collect_lights(self.model, data), environment_light)
         linear_color = np.empty((count, 3), np.float32) if with_color else None

@@ -160,7 +160,7 @@ class CameraPose(NamedTuple):
     near: float
 
 
-class CameraRays(NamedTuple):
+class TracedCameraRays(NamedTuple):
     """Rays of a camera in the world, and what they hit.
 
     Attributes:
@@ -595,7 +595,7 @@ MAX_HOUSING_SURFACES = 8
 
 def _example_trace_camera_rays() -> ExampleArguments:
     camera = CameraPose(zeros_float32(3, 3), zeros_float32(3), 0.1)
-    rays = CameraRays(zeros_float32(1, 3), _example_hits(), zeros_float32(1))
+    rays = TracedCameraRays(zeros_float32(1, 3), _example_hits(), zeros_float32(1))
     yield 0, 0, zeros_float32(1, 3), camera, _example_pieces(), rays, 0, 0
 
 
@@ -606,7 +606,7 @@ def trace_camera_rays(
     ray_directions: F32,
     camera: CameraPose,
     pieces: PieceTable,
-    rays: CameraRays,
+    rays: TracedCameraRays,
     first_ray: int,
     end_ray: int,
 ) -> None:

@@ -17,7 +17,7 @@ from roboyard.description.model import Model, World
 from roboyard.errors import InputError, UnknownNameError
 from roboyard.geometry import SE3
 from roboyard.hardware import BaseMotion, Hardware, VelocityBase
-from roboyard.physics.compiled_world import CompliantPart, ModelEntry
+from roboyard.physics.compiled_world import LinkCompliance, ModelEntry
 from roboyard.physics.compiler.world import compile_world
 from roboyard.physics.contacts import ContactEpisode
 from roboyard.physics.grasps import GraspConstraints
@@ -59,7 +59,7 @@ class ModelOptions:
     robot: bool | None = None
     base: BaseMotion | None = None
     off_ground_links: frozenset[str] = frozenset()
-    compliant_parts: Mapping[str, CompliantPart] | None = None
+    compliant_parts: Mapping[str, LinkCompliance] | None = None
 
 
 DEFAULT_MODEL_OPTIONS = ModelOptions()

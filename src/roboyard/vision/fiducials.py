@@ -11,7 +11,7 @@ import numpy as np
 from roboyard.errors import InputError
 from roboyard.geometry import SE3, CameraModel
 from roboyard.geometry.arrays import U8, Array
-from roboyard.vision.discs.ellipse import EdgeRay, EdgeSearch, find_edge
+from roboyard.vision.discs.ellipse import EdgeRay, EdgeSearch, find_falling_edge
 from roboyard.vision.opencv import opencv, to_gray
 
 _FAMILIES = (
@@ -246,7 +246,7 @@ def _fit_side_line(image: U8, start: Array, end: Array, center: Array) -> Array 
     for fraction in np.linspace(_END_MARGIN, 1.0 - _END_MARGIN, _SAMPLES_PER_SIDE):
         x, y = (float(value) for value in start + fraction * side)
         ray = EdgeRay(x, y, float(normal[0]), float(normal[1]))
-        position, gradient = find_edge(image, ray, search, samples)
+        position, gradient = find_falling_edge(image, ray, search, samples)
         if gradient > 1.0:
             points.append([x + position * normal[0], y + position * normal[1]])
     if len(points) < _SAMPLES_PER_SIDE // 2:

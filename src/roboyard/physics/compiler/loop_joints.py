@@ -103,7 +103,7 @@ def add_connect_or_weld(
     equality.solimp = HARD_SOLIMP
 
 
-def couple_joints(
+def couple_by_screw_or_gearbox(
     spec: mujoco.MjSpec, joint: Joint, path: Sequence[PathJoint], axes: Sequence[NDArray[np.float64]]
 ) -> str:
     """Couple two scalar joints of the tree by a screw or a gearbox; returns why it cannot, else an empty text.

@@ -47,7 +47,7 @@ from roboyard.physics.compiler.loop_joints import (
     PathJoint,
     close_loop_with_split_body,
     connect_ends,
-    couple_joints,
+    couple_by_screw_or_gearbox,
     find_joint_path,
     find_rigid_group,
     find_root_link,
@@ -215,7 +215,7 @@ def _close_loops(spec: mujoco.MjSpec, draft: _ModelDraft, warnings: list[str]) -
                 draft, find_joint_path(model.joints, joint.parent, joint.child) or (), SE3.identity()
             )
             axes = [_axis_direction(joint, index, poses[joint.child]) for index in range(len(joint.axes))]
-            reason = couple_joints(spec, joint, path_joints, axes)
+            reason = couple_by_screw_or_gearbox(spec, joint, path_joints, axes)
         elif joint.type in CONNECT_TYPES:
             reason = connect_ends(spec, joint, scoped_name(name, joint.name), partial(_find_body, draft))
         if reason and joint.type != "gearbox":
@@ -264,7 +264,7 @@ def _add_world_joints(
             if draft is not None:
                 T_world_child = draft.entry.T_world_model @ draft.entry.model.link(link).T_model_link
             axes = [_axis_direction(joint, index, T_world_child) for index in range(len(joint.axes))]
-            reason = couple_joints(
+            reason = couple_by_screw_or_gearbox(
                 spec, joint, make_path_joints(joint.parent, False) + make_path_joints(joint.child, True), axes
             )
         elif joint.type in CONNECT_TYPES:

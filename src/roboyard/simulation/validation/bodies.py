@@ -89,7 +89,7 @@ def make_floor(friction: float = 1.0, restitution: float = 0.0, slope: float = 0
     return PlacedModel("floor", Model("floor", (link,), static=True), make_pose(pitch=slope))
 
 
-def world_velocity(sim: Simulation, name: str = "body") -> tuple[float, float, float]:
+def world_linear_velocity(sim: Simulation, name: str = "body") -> tuple[float, float, float]:
     """Return the velocity of a free body in the world [m/s]."""
     truth = sim.ground_truth(name)
     x, y, z = truth.T_world_base.rotation_matrix() @ truth.linear_velocity
@@ -97,8 +97,8 @@ def world_velocity(sim: Simulation, name: str = "body") -> tuple[float, float, f
 
 
 def set_velocity(
-    sim: Simulation, linear: Vec3 = (0.0, 0.0, 0.0), angular: Vec3 = (0.0, 0.0, 0.0), name: str = "body"
+    sim: Simulation, world_linear: Vec3 = (0.0, 0.0, 0.0), body_angular: Vec3 = (0.0, 0.0, 0.0), name: str = "body"
 ) -> None:
     """Set the velocity of a free body in the world [m/s], and its angular velocity in its own frame [rad/s]."""
     dof_address = sim.world.model.body_dofadr[sim.world.addresses(name).bodies[0]]
-    sim.world.data.qvel[dof_address : dof_address + 6] = [*linear, *angular]
+    sim.world.data.qvel[dof_address : dof_address + 6] = [*world_linear, *body_angular]

@@ -40,7 +40,7 @@ from roboyard.simulation.validation.bodies import (
     make_pose,
     make_simulation,
     set_velocity,
-    world_velocity,
+    world_linear_velocity,
 )
 from roboyard.simulation.validation.law_check import Law, LawCheck
 
@@ -83,7 +83,7 @@ def measure_slope_acceleration(
 
 def downhill_speed(sim: Simulation, slope: float) -> float:
     """Return the body's speed down the slope [m/s]."""
-    x, _, z = world_velocity(sim)
+    x, _, z = world_linear_velocity(sim)
     return x * math.cos(slope) - z * math.sin(slope)
 
 
@@ -193,7 +193,10 @@ def check_sliding_to_rolling(settings: PhysicsSettings) -> tuple[LawCheck, ...]:
     rolling_time = math.inf
     while sim.time_ns - start < 2_000_000_000:
         sim.step()
-        if math.isinf(rolling_time) and world_velocity(sim)[0] - RADIUS * float(sim.world.data.qvel[4]) < 0.01 * speed:
+        if (
+            math.isinf(rolling_time)
+            and world_linear_velocity(sim)[0] - RADIUS * float(sim.world.data.qvel[4]) < 0.01 * speed
+        ):
             rolling_time = (sim.time_ns - start) * 1e-9
     expected_time = 2.0 * speed / (7.0 * mu * GRAVITY)
     return (
@@ -201,7 +204,7 @@ def check_sliding_to_rolling(settings: PhysicsSettings) -> tuple[LawCheck, ...]:
             "speed of a ball that has slid until it rolls",
             ROLLING_SPEED,
             5.0 / 7.0 * speed,
-            world_velocity(sim)[0],
+            world_linear_velocity(sim)[0],
             "m/s",
         ),
         # The slip decreases linearly: it is at 1 % when 99 % of the time has passed.
@@ -253,7 +256,7 @@ def measure_sliding(
 
 
 def _velocity_on_slope(sim: Simulation, slope: float) -> tuple[float, float]:
-    x, y, z = world_velocity(sim)
+    x, y, z = world_linear_velocity(sim)
     return x * math.cos(slope) - z * math.sin(slope), y
 
 

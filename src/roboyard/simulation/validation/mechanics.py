@@ -30,7 +30,7 @@ from roboyard.simulation.validation.bodies import (
     make_pose,
     make_simulation,
     set_velocity,
-    world_velocity,
+    world_linear_velocity,
 )
 from roboyard.simulation.validation.law_check import DEFAULT_TOLERANCE, Law, LawCheck, step_tolerance
 
@@ -113,7 +113,11 @@ def check_free_fall(settings: PhysicsSettings) -> tuple[LawCheck, ...]:
     pose = sim.ground_truth("body").T_world_base
     return (
         LawCheck(
-            "vertical velocity 1 s after a throw", FALL_VELOCITY, 5.0 - GRAVITY * t, world_velocity(sim)[2], "m/s"
+            "vertical velocity 1 s after a throw",
+            FALL_VELOCITY,
+            5.0 - GRAVITY * t,
+            world_linear_velocity(sim)[2],
+            "m/s",
         ),
         LawCheck(
             "height lost in 1 s of a throw",
@@ -288,7 +292,7 @@ def check_free_rotation(settings: PhysicsSettings) -> tuple[LawCheck, ...]:
     axial_inertia, transverse_inertia, spin, tilt = 0.03, 0.02, 5.0, 1.0
     sim = make_simulation(settings, gravity=(0.0, 0.0, 0.0))
     sim.add(make_free_body(None, (transverse_inertia, transverse_inertia, axial_inertia)), "body")
-    set_velocity(sim, angular=(tilt, 0.0, spin))
+    set_velocity(sim, body_angular=(tilt, 0.0, spin))
     rotation_angle, previous_angle = 0.0, 0.0
     while sim.time_ns < 2_000_000_000:
         sim.step()
@@ -299,7 +303,7 @@ def check_free_rotation(settings: PhysicsSettings) -> tuple[LawCheck, ...]:
     tumbling = make_simulation(settings, gravity=(0.0, 0.0, 0.0))
     moments = np.array([0.02, 0.03, 0.04])
     tumbling.add(make_free_body(None, (0.02, 0.03, 0.04)), "body")
-    set_velocity(tumbling, angular=(1.0, 2.0, 3.0))
+    set_velocity(tumbling, body_angular=(1.0, 2.0, 3.0))
     tumbling.step()
     start, energy = (
         _angular_momentum(tumbling, moments),
@@ -341,7 +345,7 @@ def collide_balls(settings: PhysicsSettings, restitution: float, masses: tuple[f
     sim.add(make_ball(restitution=restitution, mass=masses[1]), "second")
     set_velocity(sim, (IMPACT_SPEED, 0.0, 0.0), name="first")
     sim.advance_to(500_000_000)
-    return world_velocity(sim, "first")[0], world_velocity(sim, "second")[0]
+    return world_linear_velocity(sim, "first")[0], world_linear_velocity(sim, "second")[0]
 
 
 def measure_restitution(settings: PhysicsSettings, restitution: float, speed: float = 3.0) -> float:
@@ -350,7 +354,7 @@ def measure_restitution(settings: PhysicsSettings, restitution: float, speed: fl
     sim.add(make_ball(restitution=restitution), "body", make_pose(z=3.0 * RADIUS))
     set_velocity(sim, (0.0, 0.0, -speed))
     sim.advance_to(400_000_000)
-    return world_velocity(sim)[2] / speed
+    return world_linear_velocity(sim)[2] / speed
 
 
 def check_impacts(settings: PhysicsSettings) -> tuple[LawCheck, ...]:
@@ -407,7 +411,7 @@ def check_rebound(settings: PhysicsSettings) -> tuple[LawCheck, ...]:
     has_rebounded, max_height = False, 0.0
     while sim.time_ns < 1_200_000_000:
         sim.step()
-        has_rebounded = has_rebounded or (world_velocity(sim)[2] > 0.0)
+        has_rebounded = has_rebounded or (world_linear_velocity(sim)[2] > 0.0)
         if has_rebounded:
             max_height = max(max_height, sim.ground_truth("body").T_world_base.z - RADIUS)
     return (

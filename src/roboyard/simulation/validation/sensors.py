@@ -118,7 +118,7 @@ def check_imu(settings: PhysicsSettings) -> tuple[LawCheck, ...]:
     spin, arm = 4.0, 0.15
     rotating = make_simulation(settings, gravity=(0.0, 0.0, 0.0))
     rotating.add(_make_box_with_imu(make_pose(x=arm)), "body")
-    set_velocity(rotating, angular=(0.0, 0.0, spin))
+    set_velocity(rotating, body_angular=(0.0, 0.0, spin))
     rotating.advance_to(1_000_000_000)
     rotating_reading = _read_imu(rotating)
     return (

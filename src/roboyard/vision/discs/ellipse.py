@@ -162,7 +162,7 @@ def _edge_examples() -> list[tuple[object, ...]]:
 
 
 @kernel(examples=_edge_examples, error_model="numpy")
-def find_edge(image: U8, ray: EdgeRay, search: EdgeSearch, values: Array) -> tuple[float, float]:
+def find_falling_edge(image: U8, ray: EdgeRay, search: EdgeSearch, values: Array) -> tuple[float, float]:
     """Find the position at which the gray level along a ray falls from light to dark.
 
     Args:
@@ -279,7 +279,7 @@ def fit_rough_ellipse(
     for k in range(_ROUGH_RAYS):
         angle = 2.0 * math.pi * k / _ROUGH_RAYS
         dx, dy = math.cos(angle), math.sin(angle)
-        distance, gradient = find_edge(image, EdgeRay(x, y, dx, dy), search, samples)
+        distance, gradient = find_falling_edge(image, EdgeRay(x, y, dx, dy), search, samples)
         if gradient >= min_gradient:
             points[k, 0], points[k, 1], weights[k] = x + distance * dx, y + distance * dy, 1.0
             edge_distances[k] = distance
@@ -307,7 +307,9 @@ def _refine_examples() -> list[tuple[object, ...]]:
 
 
 @kernel(examples=_refine_examples, error_model="numpy")
-def refine_ellipse(image: U8, min_gradient: float, ellipse: Array, points: Array, weights: Array, fit: Array) -> bool:
+def refine_ellipse(
+    image: U8, min_gradient: float, ellipse: Array, points: Array, weights: Array, fit_quality: Array
+) -> bool:
     """Refine an ellipse with edges along its normals, in two iterations.
 
     Args:
@@ -340,7 +342,7 @@ def refine_ellipse(image: U8, min_gradient: float, ellipse: Array, points: Array
             dx, dy = c * nu - s * nv, s * nu + c * nv
             px, py = ellipse[0] + c * a * u - s * b * v, ellipse[1] + s * a * u + c * b * v
             search = EdgeSearch(-search_range, search_range, 0.5, 0.7)
-            distance, gradient = find_edge(image, EdgeRay(px, py, dx, dy), search, samples)
+            distance, gradient = find_falling_edge(image, EdgeRay(px, py, dx, dy), search, samples)
             points[k, 0], points[k, 1] = px + distance * dx, py + distance * dy
             gradients[searched_count] = gradient
             weights[k] = gradient if gradient >= min_gradient else 0.0
@@ -365,7 +367,7 @@ def refine_ellipse(image: U8, min_gradient: float, ellipse: Array, points: Array
         if weights[k] > 0.0:
             total += 1.0
             squares += residuals[k] * residuals[k]
-    fit[0], fit[1], fit[2] = total / RAYS, math.sqrt(squares / total), median_gradient
+    fit_quality[0], fit_quality[1], fit_quality[2] = total / RAYS, math.sqrt(squares / total), median_gradient
     return True
 
 

@@ -21,7 +21,9 @@ def _vote_examples() -> list[tuple[object, ...]]:
 
 
 @kernel(examples=_vote_examples, error_model="numpy")
-def vote_radial_symmetry(half_image: U8, min_gradient: float, radii: Array, candidates: Array, counts: I64) -> None:
+def vote_radial_symmetry(
+    half_image: U8, min_gradient: float, radius_ranges: Array, candidates: Array, candidate_counts: I64
+) -> None:
     """Find the pixels with the most votes, for each range of radii.
 
     Args:
@@ -32,7 +34,7 @@ def vote_radial_symmetry(half_image: U8, min_gradient: float, radii: Array, cand
         counts: (n,) number of candidates of each range. Written.
     """
     height, width = half_image.shape
-    votes = np.zeros((len(radii), height, width), np.int32)
+    votes = np.zeros((len(radius_ranges), height, width), np.int32)
     min_squared_magnitude = (8.0 * min_gradient) ** 2
     for row in range(1, height - 1):
         for column in range(1, width - 1):
@@ -55,14 +57,16 @@ def vote_radial_symmetry(half_image: U8, min_gradient: float, radii: Array, cand
                 continue
             magnitude = math.sqrt(magnitude)
             gx, gy = gx / magnitude, gy / magnitude
-            for k in range(len(radii)):
-                x, y = column + radii[k, 0] * gx + 0.5, row + radii[k, 0] * gy + 0.5
-                for _ in range(math.ceil(radii[k, 1] - radii[k, 0]) + 1):
+            for k in range(len(radius_ranges)):
+                x, y = column + radius_ranges[k, 0] * gx + 0.5, row + radius_ranges[k, 0] * gy + 0.5
+                for _ in range(math.ceil(radius_ranges[k, 1] - radius_ranges[k, 0]) + 1):
                     if 0.0 <= x < width and 0.0 <= y < height:
                         votes[k, int(y), int(x)] += 1
                     x, y = x + gx, y + gy
-    for k in range(len(radii)):
-        counts[k] = _find_vote_peaks(votes[k], 0.9 * math.pi * radii[k, 0], candidates.shape[1], candidates[k])
+    for k in range(len(radius_ranges)):
+        candidate_counts[k] = _find_vote_peaks(
+            votes[k], 0.9 * math.pi * radius_ranges[k, 0], candidates.shape[1], candidates[k]
+        )
 
 
 def _peak_examples() -> list[tuple[object, ...]]:
