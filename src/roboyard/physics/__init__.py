@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 __all__ = [
     "CompiledWorld",
     "CompliantBodyTable",
-    "LinkCompliance",
     "ContactEpisode",
     "ContactMonitor",
     "ContactPoint",
@@ -30,6 +29,7 @@ __all__ = [
     "GraspConstraints",
     "GroundTruth",
     "JointServo",
+    "LinkCompliance",
     "ModelAddresses",
     "ModelEntry",
     "PhysicsSettings",
