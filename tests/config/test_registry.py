@@ -69,3 +69,13 @@ def test_file_is_executed_once(paths: Registry[type], tmp_path: Path) -> None:
     broken.write_text("raise SystemExit(3)")
     with pytest.raises(ConfigError, match=r"broken.py: cannot be imported: called sys.exit\(3\)"):
         paths.resolve(f"{broken}:Mine")
+
+
+def test_class_that_leaves_out_abstract_methods_is_refused(paths: Registry[type], tmp_path: Path) -> None:
+    file = tmp_path / "half.py"
+    file.write_text(
+        "from abc import ABC, abstractmethod\nfrom pathlib import PurePath\nclass Half(PurePath, ABC):\n"
+        "    @abstractmethod\n    def b(self): ...\n    @abstractmethod\n    def a(self): ...\n"
+    )
+    with pytest.raises(ConfigError, match=r"is an incomplete path: Half does not define a, b .all abstract methods"):
+        paths.resolve(f"{file}:Half")

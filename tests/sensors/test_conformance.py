@@ -206,6 +206,8 @@ class ViolatingSensor(SimulatedSensor[Any]):
         from roboyard.sensors.imu import ThreeAxisReading
 
         violation = self.sensor.topic
+        if violation == "raises":
+            raise ZeroDivisionError("no light")
         if violation == "moves":
             self.context.world.data.qvel[0] += 0.01
         value = np.zeros(3) if violation != "chance" else np.random.default_rng().random(3)
@@ -215,7 +217,13 @@ class ViolatingSensor(SimulatedSensor[Any]):
 
 @pytest.mark.parametrize(
     ("violation", "message"),
-    [("moves", "changes"), ("chance", "seed"), ("open", "written"), ("late", "time_ns")],
+    [
+        ("moves", "changes"),
+        ("chance", "seed"),
+        ("open", "written"),
+        ("late", "time_ns"),
+        ("raises", "ZeroDivisionError: no light"),
+    ],
 )
 def test_sensor_contract_violations_are_reported(violation: str, message: str) -> None:
     sensor = Sensor("wild", "wild", "arm", IDENTITY, 50.0, violation, "arm", CustomSensorSpec())

@@ -50,7 +50,7 @@ class Registry(Generic[T]):
 
         Raises:
             UnknownNameError: There is none of this name.
-            ConfigError: Its package does not offer what it says.
+            ConfigError: Its package does not offer what it says, or the class leaves out abstract methods.
         """
         if name in self._built_in:
             return self._built_in[name]
@@ -81,6 +81,12 @@ class Registry(Generic[T]):
             base = self._base()
             if not (isinstance(found, type) and issubclass(found, base)):
                 raise ConfigError(f"is no {self.kind}", location=location, valid=f"a subclass of {base.__name__}")
+            if missing := sorted(getattr(found, "__abstractmethods__", ())):
+                raise ConfigError(
+                    f"is an incomplete {self.kind}: {found.__name__} does not define {', '.join(missing)}",
+                    location=location,
+                    valid=f"all abstract methods of {base.__name__}",
+                )
         result: T = found
         return result
 

@@ -23,7 +23,7 @@ from roboyard.description.model import (
     World,
 )
 from roboyard.description.sensors import Sensor
-from roboyard.errors import RoboyardError
+from roboyard.errors import RoboyardError, describe_exception
 from roboyard.geometry import SE3
 from roboyard.sensors.sensor import SimulatedSensor
 from roboyard.simulation.simulation import Simulation
@@ -48,7 +48,12 @@ def check_sensor(sensor: Sensor, kind: type[SimulatedSensor[Any]] | None = None)
     """
     passed = []
     for name, check in _CHECKS.items():
-        check(sensor, kind)
+        try:
+            check(sensor, kind)
+        except RoboyardError:
+            raise
+        except Exception as error:  # the code of the sensor may raise anything
+            raise SensorContractError(f"not shown: {name}: the sensor raised {describe_exception(error)}") from error
         passed.append(name)
     return tuple(passed)
 
