@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from roboyard.errors import InputError
 from roboyard.geometry import SE3
 from roboyard.rendering import (
     ChaseCamera,
@@ -103,3 +104,9 @@ def test_chase_camera_stays_on_the_robot_side_of_walls():
     assert find_visible_fraction(np.array([0.0, 0, 0.5]), np.array([-4.0, 0, 0.5])) == pytest.approx(0.9 / 4.0)
     assert find_visible_fraction(np.array([0.0, 0, 0.5]), np.array([4.0, 0, 0.5])) == 1.0
     assert find_visible_fraction(np.array([0.0, 0, 0.0]), np.array([0.0, 0, 0.0])) == 1.0
+
+
+@pytest.mark.parametrize("target", [(1.0, 2.0, 3.0), (math.nan, 0.0, 0.0), (math.inf, 0.0, 0.0)])
+def test_camera_that_looks_at_no_other_point_is_refused(target: tuple[float, float, float]) -> None:
+    with pytest.raises(InputError, match="two different points of finite coordinates"):
+        look_at((1.0, 2.0, 3.0), target)

@@ -166,6 +166,23 @@ def test_refused_model_leaves_the_world_unchanged(kind: str) -> None:
     assert run(disturbed=True) == run(disturbed=False)
 
 
+def test_unknown_links_and_base_motions_of_model_options_are_refused() -> None:
+    sim = Simulation(make_world(ground_plane()))
+    with pytest.raises(InputError, match="motion of a base 'flying' .planar, free or None"):
+        ModelOptions(base="flying")  # type: ignore[arg-type]
+    with pytest.raises(UnknownNameError, match="'rover' has no link 'wing'"):
+        sim.add(rover_model(), "rover", options=ModelOptions(off_ground_links=frozenset({"wing"})))
+    assert list(sim.models) == [model.name for model in sim.environment.models]
+
+
+@pytest.mark.parametrize("steps", [-1, 1.5, float("nan")])
+def test_numbers_of_steps_that_are_none_are_refused(steps: float) -> None:
+    sim = Simulation(make_world(ground_plane()))
+    with pytest.raises(InputError, match="physics steps .a whole number, 0 or more"):
+        sim.step(steps)  # type: ignore[arg-type]
+    assert sim.time_ns == 0
+
+
 def test_listeners_are_called_at_every_change() -> None:
     sim = Simulation(make_world(ground_plane()))
     received_models: list[tuple[str, ...]] = []

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from roboyard.compute import kernel
+from roboyard.errors import InputError
 from roboyard.geometry import SE3, CameraModel, wrap_angle
 from roboyard.geometry.arrays import F32, U8, Array
 from roboyard.rendering.float32 import ExampleArguments
@@ -81,10 +82,20 @@ class RenderCamera:
 
 
 def look_at(eye: ArrayLike, target: ArrayLike, *, up: ArrayLike = (0.0, 0.0, 1.0), fov_y: float = 0.8) -> RenderCamera:
-    """Camera at ``eye`` with ``target`` in the middle of the image (3,) [m]; ``up`` points up in it."""
+    """Return a camera at ``eye`` with ``target`` in the center of the image (3,) [m]; ``up`` points up in it.
+
+    Raises:
+        InputError: The two points are equal or not finite.
+    """
     position = np.asarray(eye, dtype=np.float64)
     forward = np.asarray(target, dtype=np.float64) - position
-    forward = forward / max(float(np.linalg.norm(forward)), 1e-12)
+    distance = float(np.linalg.norm(forward))
+    if not 1e-9 < distance < math.inf:
+        raise InputError(
+            f"a camera at {position.tolist()} that looks at {np.asarray(target, dtype=np.float64).tolist()}",
+            valid="two different points of finite coordinates",
+        )
+    forward = forward / distance
     right = np.cross(forward, np.asarray(up, dtype=np.float64))
     if np.linalg.norm(right) < 1e-6:  # looking along `up`: keep the world's x to the right
         right = np.array([1.0, 0.0, 0.0])

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, get_args
 
 from roboyard.compute import expect_kernels
 from roboyard.description.model import Model, World
@@ -54,12 +54,19 @@ class ModelOptions:
         off_ground_links: Links whose contacts with the ground are contact episodes, such as an arm's.
         compliant_parts: Compliant parts by link, or None.  A model with compliant parts is kinematic:
             `PhysicsWorld.compliant_bodies` moves it, and contact forces displace its parts.
+
+    Raises:
+        InputError: There is no such motion of a base.
     """
 
     robot: bool | None = None
     base: BaseMotion | None = None
     off_ground_links: frozenset[str] = frozenset()
     compliant_parts: Mapping[str, LinkCompliance] | None = None
+
+    def __post_init__(self) -> None:
+        if self.base is not None and self.base not in get_args(BaseMotion):
+            raise InputError(f"motion of a base {self.base!r}", valid=f"{', '.join(get_args(BaseMotion))} or None")
 
 
 DEFAULT_MODEL_OPTIONS = ModelOptions()
@@ -144,6 +151,7 @@ class Simulation:
 
         Raises:
             InputError: The name is taken or empty, or the pose is farther than `MAX_COORDINATE` from the origin.
+            UnknownNameError: The options name a link that the model does not have.
             DescriptionError: MuJoCo rejects the model; the world is then as it was.
         """
         name = name if name is not None else model.name
@@ -156,6 +164,12 @@ class Simulation:
             )
         if name in self._handles:
             raise InputError(f"there is already a model named {name!r}", valid=f"taken: {', '.join(self._handles)}")
+        link_names = [link.name for link in model.links]
+        unknown_links = {*options.off_ground_links, *(options.compliant_parts or ())} - set(link_names)
+        if unknown_links:
+            raise UnknownNameError(
+                f"model {name!r} has no link {min(unknown_links)!r}", valid=f"links: {', '.join(link_names)}"
+            )
         entry = ModelEntry(
             name,
             model,
@@ -253,8 +267,11 @@ class Simulation:
         """Execute ``n`` physics steps.
 
         Raises:
+            InputError: ``n`` is no whole number, or negative.
             RunError: The state became infinite, or MuJoCo ran out of memory.
         """
+        if n < 0 or n % 1 != 0:
+            raise InputError(f"{n!r} physics steps", valid="a whole number, 0 or more")
         sample_stride = self.faults.delayed_sample_stride
         if not sample_stride:
             self.world.step(n, self.grasps.table)
