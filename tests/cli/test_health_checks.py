@@ -16,7 +16,6 @@ import imageio_ffmpeg
 import pytest
 from tests.cli.conftest import Command
 
-import roboyard
 from roboyard.cli import health_checks as checks
 from roboyard.cli.health_checks import HealthCheck
 from roboyard.compute import RayPool
@@ -43,12 +42,12 @@ def test_versions_that_differ_from_the_lock_are_named(
     command: Command, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """Agrees exactly when every package that is installed and in the lock has the version there."""
-    from roboyard.scenarios.provenance import dependency_closure
+    from roboyard.scenarios import provenance
 
-    installed = dependency_closure("roboyard")
+    installed = provenance.dependency_closure("roboyard")
     package = tmp_path / "src" / "roboyard"
     package.mkdir(parents=True)
-    monkeypatch.setattr(roboyard, "__file__", str(package / "__init__.py"))
+    monkeypatch.setattr(provenance, "__file__", str(package / "scenarios" / "provenance.py"))
     lock = tmp_path / "requirements.lock"
     assert checks._check_lock().is_ok is None
     lock.write_text("".join(f"{name.replace('-', '_')}=={version}\n" for name, version in installed.items()))

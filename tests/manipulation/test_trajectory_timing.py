@@ -115,7 +115,7 @@ def test_timed_path_is_as_fast_as_toppra(seed: int) -> None:
 
 
 @settings(max_examples=40, deadline=None)
-@given(seeds, st.integers(1, 6), st.integers(0, 4), st.floats(0.0, 1.0))
+@given(seeds, st.integers(1, 6), st.integers(0, 4), st.just(0.0) | st.floats(1e-9, 1.0))
 @example(0, 6, 0, 1.0 / 3.0)  # a hair before a point of the motion
 def test_stop_stays_on_the_path_and_keeps_limits(seed: int, n: int, corners: int, share: float) -> None:
     rng = np.random.default_rng(seed)
