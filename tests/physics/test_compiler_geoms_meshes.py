@@ -117,7 +117,7 @@ def test_robot_drives_through_doors_of_a_detailed_building(tmp_path: Path) -> No
         IDENTITY,
     )
     sim = Simulation(make_world(ground_plane(), house))
-    stated = re.search(r"reduced to (\d+) triangles it touches within ([0-9.]+) mm", "; ".join(sim.warnings))
+    stated = re.search(r"collides as a mesh of (\d+) triangles, within ([0-9.]+) mm", "; ".join(sim.warnings))
     assert stated is not None
     assert int(stated[1]) <= MAX_COLLISION_PIECES
     assert 0.0 < float(stated[2]) < 20.0
