@@ -107,6 +107,6 @@ def test_chase_camera_stays_on_the_robot_side_of_walls():
 
 
 @pytest.mark.parametrize("target", [(1.0, 2.0, 3.0), (math.nan, 0.0, 0.0), (math.inf, 0.0, 0.0)])
-def test_camera_that_looks_at_no_other_point_is_refused(target: tuple[float, float, float]) -> None:
+def test_camera_target_at_its_own_position_is_refused(target: tuple[float, float, float]) -> None:
     with pytest.raises(InputError, match="two different points of finite coordinates"):
         look_at((1.0, 2.0, 3.0), target)
