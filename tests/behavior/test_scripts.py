@@ -4,7 +4,7 @@ import math
 import re
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from roboyard.behavior import Blackboard, ScriptError
@@ -121,15 +121,20 @@ sums = st.recursive(
 
 
 @given(sums)
+@example("((0 & (1 / 2)) / 0)")
 def test_constant_folding_equals_evaluation_at_run_time(text: str) -> None:
-    """The same with names in the place of the numbers."""
+    """The same with names in the place of the numbers.
+
+    The parser finds a constant zero divisor before anything is evaluated, so another error of the script may come first
+    at run time.
+    """
     later = re.sub(r"\d", lambda found: f"n{found[0]}", text)
     known = {f"n{digit}": digit for digit in range(10)}
     try:
         value = evaluate(text)
     except ScriptError as error:
         cause = error.message.splitlines()[-1].partition(" at position")[0]
-        with pytest.raises(ScriptError, match=cause):
+        with pytest.raises(ScriptError, match="" if cause == "Division by zero" else cause):
             evaluate(later, **known)
     else:
         assert evaluate(later, **known) == value
