@@ -6,25 +6,23 @@ import json
 from pathlib import Path
 
 import pytest
-from tests.project.test_docs import ROOT, Block, blocks_of, commands_of
+from tests.evaluation.page_packages import PagePackage
 from tests.sensors.test_registry_package import install, roboyard
-
-PAGE = list(blocks_of((ROOT / "docs" / "howto" / "add-a-metric.md").read_text("utf-8")))
 
 
 @pytest.fixture
-def project(tmp_path: Path) -> Path:
-    """The files of the page, in a folder."""
-    for block in PAGE:
-        if block.title:
-            (tmp_path / block.title).parent.mkdir(exist_ok=True)
-            (tmp_path / block.title).write_text(block.body, "utf-8")
-    return tmp_path
+def package(tmp_path: Path) -> PagePackage:
+    return PagePackage("add-a-metric.md", tmp_path)
 
 
-def test_package_has_forty_lines_of_code(project: Path) -> None:
-    code = (project / "hard_braking" / "hard_braking.py").read_text("utf-8").splitlines()
-    assert len([line for line in code if line.strip()]) <= 40
+@pytest.fixture
+def project(package: PagePackage) -> Path:
+    """The folder with the files of the page."""
+    return package.folder
+
+
+def test_package_has_forty_lines_of_code(package: PagePackage) -> None:
+    assert package.count_code_lines("hard_braking/hard_braking.py") <= 40
 
 
 def test_criterion_on_a_metric_of_a_package_that_is_not_installed_is_refused(project: Path) -> None:
@@ -33,15 +31,9 @@ def test_criterion_on_a_metric_of_a_package_that_is_not_installed_is_refused(pro
     assert "no metric 'hard_brakings'" in result.stderr
 
 
-def test_commands_of_the_metric_page_run(project: Path) -> None:
+def test_commands_of_the_metric_page_run(package: PagePackage, project: Path) -> None:
     install(project / "hard_braking", project / "site")
-    commands = [words for block in PAGE for words in commands_of(Block(block.kind, block.body, 0, None, ""))]
-    assert [words[0] for words in commands] == ["list", "run"]
-    outputs = []
-    for words in commands:
-        result = roboyard(project, *words)
-        assert result.returncode == 0, result.stdout + result.stderr
-        outputs.append(result.stdout)
+    outputs = package.run_commands("list", "run")
     assert "hard_brakings" in outputs[0]
     assert "Decelerations of more than 1 m/s²." in outputs[0]
     assert "hard brakings " in outputs[1], "the summary shows it"

@@ -6,28 +6,26 @@ import json
 from pathlib import Path
 
 import pytest
-from tests.project.test_docs import ROOT, Block, blocks_of, commands_of
+from tests.evaluation.page_packages import PagePackage
 from tests.sensors.test_registry_package import install, roboyard
 
 from roboyard.config import read_yaml
 from roboyard.record import open_recording
 
-PAGE = list(blocks_of((ROOT / "docs" / "howto" / "add-a-scenario-key.md").read_text("utf-8")))
+
+@pytest.fixture
+def package(tmp_path: Path) -> PagePackage:
+    return PagePackage("add-a-scenario-key.md", tmp_path)
 
 
 @pytest.fixture
-def project(tmp_path: Path) -> Path:
-    """The files of the page, in a folder."""
-    for block in PAGE:
-        if block.title:
-            (tmp_path / block.title).parent.mkdir(exist_ok=True)
-            (tmp_path / block.title).write_text(block.body, "utf-8")
-    return tmp_path
+def project(package: PagePackage) -> Path:
+    """The folder with the files of the page."""
+    return package.folder
 
 
-def test_package_has_at_most_thirty_lines_of_code(project: Path) -> None:
-    code = (project / "weather" / "weather.py").read_text("utf-8").splitlines()
-    assert len([line for line in code if line.strip()]) <= 30
+def test_package_has_at_most_thirty_lines_of_code(package: PagePackage) -> None:
+    assert package.count_code_lines("weather/weather.py") <= 30
 
 
 def test_key_of_a_package_that_is_not_installed_is_refused(project: Path) -> None:
@@ -37,15 +35,9 @@ def test_key_of_a_package_that_is_not_installed_is_refused(project: Path) -> Non
     assert "weather" in result.stderr
 
 
-def test_commands_of_the_page_run_and_wrong_values_are_refused(project: Path) -> None:
+def test_commands_of_the_page_run_and_wrong_values_are_refused(package: PagePackage, project: Path) -> None:
     install(project / "weather", project / "site")
-    commands = [words for block in PAGE for words in commands_of(Block(block.kind, block.body, 0, None, ""))]
-    assert [words[0] for words in commands] == ["check", "run", "schema"]
-    outputs = []
-    for words in commands:
-        result = roboyard(project, *words)
-        assert result.returncode == 0, result.stdout + result.stderr
-        outputs.append(result.stdout)
+    outputs = package.run_commands("check", "run", "schema")
     with open_recording(project / "runs" / "winter" / "recording.mcap") as recording:
         temperatures = {one.message.temperature for one in recording.messages() if one.topic == "/temperature"}
     assert temperatures == {250.0}

@@ -27,8 +27,7 @@ class EncoderReading:
         joints: Names.
         position: (n,) [rad or m], in whole steps if the encoder has a resolution.
         revolution_offset: (n,) full revolutions [rad] that a driver of an absolute encoder has counted and adds to the
-            position;
-            zero for others.
+            position; zero for others.
         velocity: (n,) [rad/s or m/s].
         effort: (n,) actuator effort [N m or N].
     """
