@@ -72,8 +72,7 @@ class GraspConstraints:
         Raises:
             UnknownNameError: no such person or object.
             InputError: the hand has reserved another object, another hand has reserved this object, or the object
-                cannot
-                be moved.
+                cannot be moved.
         """
         for other in self._grasps:
             if (other.model, other.link) == (grasp.model, grasp.link) and other.object_name != grasp.object_name:

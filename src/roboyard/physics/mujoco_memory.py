@@ -1,8 +1,7 @@
 """Offsets of MuJoCo's structs, and MuJoCo's functions and numbers for compiled code.
 
 The offsets come from MuJoCo's own description of its structs. They are checked against its Python binding, so a build
-with
-another layout is found at once.
+with another layout is found at once.
 """
 
 from __future__ import annotations
