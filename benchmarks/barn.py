@@ -25,7 +25,7 @@ from roboyard.scenarios.world.barn import barn_world_ids, load_barn_world
 
 SENT = 1.0
 """When the mission sends the goal [s]."""
-CONTROL = "robots.courier.parameters.navigator.controller={type: window}"
+CONTROL = "robots.courier.parameters.navigator.controller={type: dwa}"
 WORLDS = 40
 """That are crossed unless all are asked for: some minutes on two cores."""
 

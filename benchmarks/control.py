@@ -16,22 +16,22 @@ from roboyard.control import PlanarTwist
 from roboyard.geometry import SE2
 from roboyard.grids import GridGeometry
 from roboyard.navigation import (
-    DynamicWindow,
+    DwaConfig,
+    DwaController,
     Footprint,
     InflationLayer,
     LayeredCostmap,
     MotionLimits,
-    Mppi,
     MppiConfig,
+    MppiController,
     Observation,
     ObstacleLayer,
     Path,
-    RegulatedPursuit,
-    WindowConfig,
+    RegulatedPurePursuitController,
 )
 
 BODY = Footprint(np.array([[0.25, 0.18], [-0.25, 0.18], [-0.25, -0.18], [0.25, -0.18]]))
-LIMITS = MotionLimits(forward=0.5, turn=1.5)
+LIMITS = MotionLimits(max_forward_speed=0.5, max_angular_speed=1.5)
 REAL = "dwa_local_planner (C++), on a slower machine"
 
 
@@ -69,46 +69,79 @@ def run(nightly: bool = False) -> dict[str, Any]:
     pillars = np.random.default_rng(0).uniform(-4.5, 4.5, (40, 2))
     pillars = pillars[(np.abs(pillars[:, 1]) > 0.6) | (pillars[:, 0] < -4.0)]
     seen, layers = surroundings()
-    seen.see([scan(SE2(-3.0, 0.0, 0.0), pillars), scan(SE2(0.0, 0.0, 0.0), pillars)])
+    seen.add_observations([scan(SE2(-3.0, 0.0, 0.0), pillars), scan(SE2(0.0, 0.0, 0.0), pillars)])
     layers.update()
-    costmap = layers.costmap()
+    costmap = layers.snapshot()
     path = Path(np.column_stack([np.linspace(-3.0, 3.0, 121), np.zeros(121), np.zeros(121)]))
     twist = PlanarTwist(0.4, 0.0, 0.1)
 
     def rate(controller: Any, repeats: int) -> float:
-        controller.follow(path)
-        controller.command(SE2(-2.5, 0.05, 0.1), twist, costmap)
-        return best_rate(lambda k: controller.command(SE2(-2.5 + 0.01 * k, 0.05, 0.1), twist, costmap), repeats, rounds)
+        controller.set_path(path)
+        controller.compute_velocity(SE2(-2.5, 0.05, 0.1), twist, costmap)
+        return best_rate(
+            lambda k: controller.compute_velocity(SE2(-2.5 + 0.01 * k, 0.05, 0.1), twist, costmap), repeats, rounds
+        )
 
     def window(samples: tuple[int, int, int], *, rollout: bool = False) -> float:
-        return rate(DynamicWindow(BODY, LIMITS, WindowConfig(samples=samples, rollout=rollout)), 20)
+        return rate(DwaController(BODY, LIMITS, DwaConfig(n_samples=samples, rollout=rollout)), 20)
 
     fine, coarse = window((20, 1, 20)), window((3, 1, 20))
 
     def update(k: int) -> None:
         pose = SE2(-3.0 + 0.05 * k, 0.0, 0.0)
-        layers.centre_on(pose)
-        seen.see([scans[k]])
+        layers.center_on(pose)
+        seen.add_observations([scans[k]])
         layers.update()
 
     scans = [scan(SE2(-3.0 + 0.05 * k, 0.0, 0.0), pillars) for k in range(20)]
     return {
         "figures": [
-            {"name": "MPPI, 2000 x 56, all critics", "value": rate(Mppi(BODY, LIMITS), 3), "unit": "Hz",
-             "target": ">= 50"},
-            {"name": "MPPI, 1000 x 56", "value": rate(Mppi(BODY, LIMITS, MppiConfig(batch=1000)), 5), "unit": "Hz"},
-            {"name": "Dynamic Window, 20 x 1 x 20, 1.7 s", "value": fine, "unit": "Hz", "target": ">= 300",
-             "peer": REAL, "peer_value": 136.0},
-            {"name": "Dynamic Window, 3 x 1 x 20, 1.7 s", "value": coarse, "unit": "Hz", "target": ">= 1500",
-             "peer": REAL, "peer_value": 826.0},
-            {"name": "Trajectory Rollout, 20 x 1 x 20, 1.7 s", "value": window((20, 1, 20), rollout=True),
-             "unit": "Hz"},
-            {"name": "regulated pursuit", "value": rate(RegulatedPursuit(BODY, LIMITS), 50), "unit": "Hz",
-             "target": ">= 1000"},
-            {"name": "rolling costmap of 10 x 10 m at 5 cm with a scan of 720 beams, moved by a cell",
-             "value": 1e3 / best_rate(update, 20, rounds), "unit": "ms", "target": "<= 2"},
+            {
+                "name": "MPPI, 2000 x 56, all critics",
+                "value": rate(MppiController(BODY, LIMITS), 3),
+                "unit": "Hz",
+                "target": ">= 50",
+            },
+            {
+                "name": "MPPI, 1000 x 56",
+                "value": rate(MppiController(BODY, LIMITS, MppiConfig(batch_size=1000)), 5),
+                "unit": "Hz",
+            },
+            {
+                "name": "Dynamic Window, 20 x 1 x 20, 1.7 s",
+                "value": fine,
+                "unit": "Hz",
+                "target": ">= 300",
+                "peer": REAL,
+                "peer_value": 136.0,
+            },
+            {
+                "name": "Dynamic Window, 3 x 1 x 20, 1.7 s",
+                "value": coarse,
+                "unit": "Hz",
+                "target": ">= 1500",
+                "peer": REAL,
+                "peer_value": 826.0,
+            },
+            {
+                "name": "Trajectory Rollout, 20 x 1 x 20, 1.7 s",
+                "value": window((20, 1, 20), rollout=True),
+                "unit": "Hz",
+            },
+            {
+                "name": "regulated pursuit",
+                "value": rate(RegulatedPurePursuitController(BODY, LIMITS), 50),
+                "unit": "Hz",
+                "target": ">= 1000",
+            },
+            {
+                "name": "rolling costmap of 10 x 10 m at 5 cm with a scan of 720 beams, moved by a cell",
+                "value": 1e3 / best_rate(update, 20, rounds),
+                "unit": "ms",
+                "target": "<= 2",
+            },
         ]
-    }  # fmt: skip
+    }
 
 
 if __name__ == "__main__":

@@ -145,7 +145,7 @@ def day(seed: int) -> dict[str, Any]:
     }
     pose = {"initial_pose_x": float(start[0]), "initial_pose_y": float(start[1]), "initial_pose_yaw": heading}
     nodes["amcl"]["parameters"] |= {"set_initial_pose": True, **pose}
-    nodes["homing_tracker"]["parameters"]["spacing"] = round(float(random.uniform(0.5, 2.0)), 2)
+    nodes["homing_tracker"]["parameters"]["point_spacing"] = round(float(random.uniform(0.5, 2.0)), 2)
     return {
         "world": WORLDS[seed % len(WORLDS)],
         "robots": {"rover": {"model": "rover", "pose": [float(start[0]), float(start[1]), heading]}},

@@ -1,7 +1,7 @@
 """Where the rover believes to be, against the truth: driving, from nothing, carried off, standing; its Kalman filter.
 
 Drives over many seeds run without physics: the rover is put along a way that keeps clear of things, its lidar looks at
-the true world from there (exact shapes, not the map), with its own noise, and `FaultyWheels` tells what wheels would.
+the true world from there (exact shapes, not the map), with its own noise, and `FaultyEncoders` tells what wheels would.
 The whole simulation runs as well, with fewer seeds. Maps are true floor plans of 5 cm, the usual resolution, at the
 lidar's height; what can move is not in them.
 """
@@ -23,10 +23,10 @@ from roboyard.control import DifferentialDrive
 from roboyard.description import load_model, load_world
 from roboyard.geometry import SE2, SE3, wrap_angle
 from roboyard.grids import GridGeometry, LikelihoodField, OccupancyGrid, distance_transform
-from roboyard.localization import FaultyWheels, OdometryErrors, WheelOdometry
-from roboyard.localization.amcl import Amcl, AmclConfig, FreeSpace, SensorModel, search, sense
-from roboyard.localization.kalman import NAMES, Fusion, FusionConfig, Measurement, moved
-from roboyard.mapping import Scan
+from roboyard.localization import FaultyEncoders, OdometryErrorModel, WheelOdometry
+from roboyard.localization.amcl import Amcl, AmclConfig, FreeSpace, LaserModel, prepare_scan, search_poses
+from roboyard.localization.kalman import STATE_NAMES, FusionConfig, Measurement, SensorFusion, propagate_state
+from roboyard.mapping import LaserScan
 from roboyard.messages.convert import pose_to_se2
 from roboyard.scenarios import load_scenario, run_scenario
 from roboyard.scenarios.assembly import build_run
@@ -41,7 +41,9 @@ from roboyard.simulation.ground_truth_maps import make_floor_plan
 HERE = Path(roboyard.__file__).parent
 WORLDS = ("corridor", "arena")
 DRIVE = DifferentialDrive(wheel_radius=0.1, track=0.35, slip_factor=1.749)
-ERRORS = OdometryErrors(radius=1.01, inequality=1.005, track=1.03, resolution=4096, slip=0.01)
+ERRORS = OdometryErrorModel(
+    radius_scale=1.01, diameter_ratio=1.005, track_scale=1.03, encoder_resolution=4096, slip_std=0.01
+)
 """Wheels one percent too large, half a percent unequal, turning three percent off."""
 MOUNT = SE2(0.1, 0.0, 0.0)
 STEP_NS = 100_000_000
@@ -95,14 +97,14 @@ class Place:
         self.simulation.world.set_planar_pose("rover", pose)
         return self.lidar.cast().copy()
 
-    def scan(self, pose: SE2, odometry: SE2, time_ns: int, rng: np.random.Generator) -> Scan:
+    def scan(self, pose: SE2, odometry: SE2, time_ns: int, rng: np.random.Generator) -> LaserScan:
         """What it says."""
         spec, true = self.lidar.spec, self.ranges(pose)
         noisy = np.clip(true + spec.noise.stddev * rng.standard_normal(len(true)), spec.range_min, spec.range_max)
         told = np.where(np.isfinite(true), np.round(noisy, 2), np.inf).astype(np.float32)
         increment = (spec.angle_max - spec.angle_min) / (spec.samples - 1)
         limits = (spec.angle_min, increment, spec.range_min, spec.range_max)
-        return Scan(time_ns, told, *limits, T_base_laser=MOUNT, odometry=odometry)
+        return LaserScan(time_ns, told, *limits, T_base_laser=MOUNT, odometry=odometry)
 
     def way(self, start: SE2, seconds: float, rng: np.random.Generator, speed: float = 0.5) -> list[SE2]:
         """A drive at 10 Hz along arcs that keep clear of everything; where there is none it turns on the spot."""
@@ -133,11 +135,11 @@ class Place:
         cells = np.where(inside[..., None], cells, 0)
         return np.where(inside, self.clear[cells[..., 0], cells[..., 1]], 0.0)
 
-    def ambiguous(self, pose: SE2, model: SensorModel, space: FreeSpace) -> bool:
+    def ambiguous(self, pose: SE2, model: LaserModel, space: FreeSpace) -> bool:
         """Whether the truth looks the same from over half a metre off: 95 % of the beams within 10 cm."""
         true = self.ranges(pose)
         scan = self.scan(pose, SE2.identity(), 0, np.random.default_rng(0))
-        found = search(model, space, sense(scan, model.config), np.random.default_rng(0))
+        found = search_poses(model, space, prepare_scan(scan, model.config), np.random.default_rng(0))
         for other in (SE2(*row) for row in found.poses[:20]):
             apart = other.distance(pose) > 0.5 or abs(wrap_angle(other.theta - pose.theta)) > 0.3
             if apart and np.mean(np.abs(self.ranges(other) - true) < 0.1) > 0.95:
@@ -145,13 +147,13 @@ class Place:
         return False
 
 
-def told(place: Place, poses: list[SE2], rng: np.random.Generator, jump: int = -1) -> Iterator[tuple[SE2, Scan]]:
+def told(place: Place, poses: list[SE2], rng: np.random.Generator, jump: int = -1) -> Iterator[tuple[SE2, LaserScan]]:
     """True poses and what the rover hears; before pose ``jump`` it is carried."""
-    wheels, odometry, before = FaultyWheels(DRIVE, ERRORS, rng), WheelOdometry(DRIVE), poses[0]
+    wheels, odometry, before = FaultyEncoders(DRIVE, ERRORS, rng), WheelOdometry(DRIVE), poses[0]
     for k, pose in enumerate(poses):
         if k not in (0, jump):
             way, _, turn = (before.inverse() @ pose).log().tolist()
-            wheels.move(way, turn)
+            wheels.advance(way, turn)
         before = pose
         reading = wheels.read(k * STEP_NS)
         if reading is not None:
@@ -174,9 +176,9 @@ def drive(
     localisation = Amcl(config, np.random.default_rng(int(rng.integers(2**32))))
     localisation.set_map(place.grid)
     if anywhere:
-        localisation.start_anywhere()
+        localisation.start_global_localization()
     else:
-        localisation.start(poses[0], np.diag([0.05, 0.05, 0.01]))
+        localisation.set_initial_pose(poses[0], np.diag([0.05, 0.05, 0.01]))
     errors, found, correction = [], None, None
     for k, (pose, scan) in enumerate(told(place, poses, rng, jump)):
         estimate = localisation.process(scan)
@@ -260,7 +262,7 @@ def carried_off(nightly: bool) -> dict[str, Any]:
     figures, details = [], []
     for world in WORLDS:
         place, found, times, alike, tried = Place(world), [], [], 0, 0
-        model, space = SensorModel(place.grid, AmclConfig()), FreeSpace(place.grid)
+        model, space = LaserModel(place.grid, AmclConfig()), FreeSpace(place.grid)
         for seed in range(100 if nightly else 20):
             rng = np.random.default_rng(2000 + seed)
             before = place.way(place.pose(rng), 10.0, rng)
@@ -288,7 +290,7 @@ def standing(nightly: bool) -> dict[str, Any]:
         pose = place.pose(rng)
         localisation = Amcl(rng=np.random.default_rng(5))
         localisation.set_map(place.grid)
-        localisation.start(pose, np.diag([0.01, 0.01, 0.01]))
+        localisation.set_initial_pose(pose, np.diag([0.01, 0.01, 0.01]))
         where = []
         for k in range(3600 if nightly else 900):
             localisation.request_update()
@@ -375,18 +377,18 @@ def nees(kind: str, runs: int) -> dict[str, Any]:
     spreads = {"vx": 0.05, "vyaw": 0.02, "yaw": 0.05}
     for run in range(runs):
         rng, truth = np.random.default_rng(run), np.zeros(15)
-        filter_ = Fusion(FusionConfig(two_d_mode=True, process_noise_covariance=tuple(noise.tolist())), kind)
+        filter_ = SensorFusion(FusionConfig(two_d_mode=True, process_noise_covariance=tuple(noise.tolist())), kind)
         for k in range(61):
             if k:
-                truth = moved(truth, 0.05) + rng.standard_normal(15) * np.sqrt(noise * 0.05)
+                truth = propagate_state(truth, 0.05) + rng.standard_normal(15) * np.sqrt(noise * 0.05)
             names = (
                 ("x", "y", "yaw", "vx", "vyaw") if k == 0 else ("vx", "vyaw", "yaw") if k % 10 == 0 else ("vx", "vyaw")
             )
             for name in names:
                 spread = 1e-4 if k == 0 and name in ("x", "y", "yaw") else spreads[name]
                 values = np.zeros(15)
-                values[NAMES.index(name)] = truth[NAMES.index(name)] + rng.normal(0, spread)
-                used = np.array([other == name for other in NAMES])
+                values[STATE_NAMES.index(name)] = truth[STATE_NAMES.index(name)] + rng.normal(0, spread)
+                used = np.array([other == name for other in STATE_NAMES])
                 filter_.add(Measurement(k * 50_000_000, name, values, used, spread**2 * np.eye(15)))
             filter_.advance(k * 50_000_000)
         now = filter_.estimate

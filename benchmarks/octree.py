@@ -18,9 +18,10 @@ import numpy as np
 import roboyard
 from roboyard.description import load_world
 from roboyard.grids import VoxelPoints, voxel_downsample
-from roboyard.mapping.octree import OctreeConfig, OctreeMap, write_octree
-from roboyard.mapping.octree.agreement import Agreement, agreement, dense
-from roboyard.mapping.octree.blocks import ORIGIN
+from roboyard.mapping.evaluation.map_error import VoxelAgreement, compare_voxels
+from roboyard.mapping.octree import OctreeMap, OctreeMapConfig, write_octree
+from roboyard.mapping.octree.octree import to_dense
+from roboyard.mapping.octree.voxel_blocks import ORIGIN_KEY
 from roboyard.rendering.cameras import look_at
 from roboyard.rendering.ray_renderer import RayRenderer
 from roboyard.simulation import Simulation
@@ -63,12 +64,12 @@ class Corridor:
         seen = depth.reshape(-1) > 0.0
         return View(camera.T_world_camera @ points[seen], np.array(eye), colors.reshape(-1, 3)[seen])
 
-    def judged(self, octree: OctreeMap, shift: float) -> Agreement:
+    def judged(self, octree: OctreeMap, shift: float) -> VoxelAgreement:
         """Against the truth, for a map in which everything lies ``shift`` farther along each axis."""
-        state, low = dense(octree.leaves())
-        corner = (low - ORIGIN) * RESOLUTION - shift
+        state, low = to_dense(octree.leaves())
+        corner = (low - ORIGIN_KEY) * RESOLUTION - shift
         found = voxelize_surfaces(self.model, self.data, corner, state.shape, RESOLUTION, tolerance=0.02 * RESOLUTION)
-        return agreement(state, *found)
+        return compare_voxels(state, *found)
 
 
 def best_ms(times: list[float]) -> float:
@@ -84,7 +85,7 @@ def noisy(view: View, rng: np.random.Generator) -> View:
 
 
 def built(views: list[View], shift: float = 0.0) -> tuple[OctreeMap, list[float]]:
-    octree, times = OctreeMap(OctreeConfig(resolution=RESOLUTION)), []
+    octree, times = OctreeMap(OctreeMapConfig(resolution=RESOLUTION)), []
     for view in views:
         start = time.perf_counter()
         octree.insert(view.points + shift, view.origin + shift, view.colors)
@@ -114,10 +115,10 @@ def thinned(views: list[View]) -> list[tuple[VoxelPoints, np.ndarray]]:
 
 def beams_ms(clouds: list[tuple[VoxelPoints, np.ndarray]]) -> float:
     """Ours, beams alone."""
-    octree, times = OctreeMap(OctreeConfig(resolution=RESOLUTION)), []
+    octree, times = OctreeMap(OctreeMapConfig(resolution=RESOLUTION)), []
     for cloud, origin in clouds:
         start = time.perf_counter()
-        octree.cast(origin, cloud.points, cloud.keys + ORIGIN, len(cloud.keys))
+        octree.insert_rays(origin, cloud.points, cloud.keys + ORIGIN_KEY, len(cloud.keys))
         times.append(time.perf_counter() - start)
     return best_ms(times)
 
@@ -138,9 +139,9 @@ def tell_ms(octree: OctreeMap) -> float:
     times = []
     for _ in range(5):
         start = time.perf_counter()
-        nodes = octree.nodes()
-        octree.full(nodes)
-        octree.binary()
+        nodes = octree.to_octree()
+        octree.encode_full(nodes)
+        octree.encode_binary()
         octree.leaves(nodes)
         times.append(time.perf_counter() - start)
     return best_ms(times)
@@ -183,7 +184,7 @@ def run(nightly: bool) -> dict[str, Any]:
             judged = corridor.judged(built(seen, shift)[0], shift)
             iou = judged.iou or 0.0
             found.append({"name": f"voxel IoU, {what}", "value": round(iou, 3), "unit": "", "target": target})
-        beams = octree.insert(views[0].points, views[0].origin).beams
+        beams = octree.insert(views[0].points, views[0].origin).n_beams
         return {"figures": found, "details": [f"{len(views)} pictures; the first leaves {beams} beams"]}
     finally:
         corridor.close()

@@ -39,25 +39,25 @@ from roboyard.grids import FREE, OCCUPIED, GridGeometry, OccupancyGrid, distance
 from roboyard.mapping import load_map
 from roboyard.navigation import (
     Costmap,
+    FastMarchingPlanner,
     Footprint,
-    GridSearch,
-    HybridAStar,
+    GridSearchPlanner,
+    HybridAStarPlanner,
     InflationLayer,
     LayeredCostmap,
     NavigationError,
     StaticLayer,
-    Traversal,
-    WavePlanner,
+    TraversalCosts,
 )
 from roboyard.navigation.costmap import INSCRIBED, LETHAL
-from roboyard.navigation.errors import BudgetSpent
+from roboyard.navigation.errors import SearchBudgetExceededError
 
 SIDE = 1000
 PAIRS = 12
 SECONDS = 90.0
 """After which no further map or problem is begun, in each of the parts that look at files."""
-UNIFORM, COSTED = Traversal(cost_weight=0.0), Traversal()
-WAVE, SEARCH = WavePlanner(COSTED), GridSearch(COSTED)
+UNIFORM, COSTED = TraversalCosts(cost_weight=0.0), TraversalCosts()
+WAVE, SEARCH = FastMarchingPlanner(COSTED), GridSearchPlanner(COSTED)
 NAVFN_POTENTIAL, NAVFN_PATH, NAVFN_LONGEST = 25.0, 23.0, 4001
 """The real navfn in C++, on a slower machine: 14 to 25 ms and 3 to 23 ms on four maps.
 
@@ -150,10 +150,10 @@ def large(cells: NDArray[np.int8], resolution: float) -> Costmap:
     grid = np.pad(cells, more, mode="symmetric")[:SIDE, :SIDE]
     frame = GridGeometry(resolution, grid.shape)
     static = StaticLayer()
-    static.take(OccupancyGrid(np.ascontiguousarray(grid), frame))
+    static.set_map(OccupancyGrid(np.ascontiguousarray(grid), frame))
     layers = LayeredCostmap(frame, [static, InflationLayer(0.2, 0.55)])
     layers.update()
-    return layers.costmap()
+    return layers.snapshot()
 
 
 def made_up() -> Iterator[tuple[str, NDArray[np.int8]]]:
@@ -208,11 +208,11 @@ def pairs(costmap: Costmap, seed: int = 0) -> list[tuple[SE2, SE2]]:
         if len(found) == PAIRS or not len(free):
             break
         start = free[rng.integers(len(free))]
-        potential = WavePlanner(UNIFORM).potential(costmap, SE2(*costmap.frame.cell_centers(start)))
+        potential = FastMarchingPlanner(UNIFORM).potential(costmap, SE2(*costmap.geometry.cell_centers(start)))
         reached = np.argwhere(np.isfinite(potential) & (costmap.cells < INSCRIBED))
         far = reached[potential[tuple(reached.T)] > 0.5 * potential[tuple(reached.T)].max(initial=0.0)]
         if len(reached) > 0.05 * len(free) and len(far):
-            ends = costmap.frame.cell_centers(np.stack([start, far[rng.integers(len(far))]]))
+            ends = costmap.geometry.cell_centers(np.stack([start, far[rng.integers(len(far))]]))
             found.append((SE2(*ends[0]), SE2(*ends[1])))
     return found
 
@@ -240,7 +240,7 @@ def optimal(nightly: bool, folder: Path | None = None) -> Figures:
     if not maps:
         raise ImportError("no MovingAI map with scenarios in the folder")
     total = sum(len(octile.problems) for octile in maps)
-    planners = {"A*": GridSearch(UNIFORM), "Dijkstra": GridSearch(UNIFORM, directed=False)}
+    planners = {"A*": GridSearchPlanner(UNIFORM), "Dijkstra": GridSearchPlanner(UNIFORM, use_heuristic=False)}
     right, spent, tried, details = Counter[str](), Counter[str](), 0, []
     end = time.monotonic() + SECONDS
     with shown("MovingAI's problems", len(maps)) as bar, ThreadPoolExecutor(os.cpu_count()) as pool:
@@ -269,7 +269,7 @@ def optimal(nightly: bool, folder: Path | None = None) -> Figures:
     return {"figures": figures, "details": details}
 
 
-def solve(costmap: Costmap, planner: GridSearch, problem: NDArray[np.float64]) -> tuple[bool, float]:
+def solve(costmap: Costmap, planner: GridSearchPlanner, problem: NDArray[np.float64]) -> tuple[bool, float]:
     """Whether the way is as long as the file says, which gives six digits; and the processor time it took."""
     x0, y0, x1, y1, length = problem
     begun = time.thread_time()
@@ -326,9 +326,9 @@ def peers(costmap: Costmap) -> list[dict[str, Any]]:
     (start, goal), *_ = pairs(costmap)
     ours = milliseconds(lambda: WAVE.potential(costmap, start))
     astar = milliseconds(lambda: SEARCH.plan(costmap, start, goal))
-    ground = COSTED.ground(costmap.cells)
+    ground = COSTED.make_grid(costmap.cells)
     weights = ground.weights[ground.cells][1:-1, 1:-1]
-    first, last = (tuple(int(i) for i in costmap.frame.cells_of_points(pose.xy)) for pose in (start, goal))
+    first, last = (tuple(int(i) for i in costmap.geometry.cells_of_points(pose.xy)) for pose in (start, goal))
     figures = []
     for label, value, peer, measure in (
         ("A*", astar, "pyastar2d", _pyastar),
@@ -390,13 +390,13 @@ def long_way(nightly: bool) -> Figures:
     costmap = Costmap(cells, GridGeometry(0.05, cells.shape))
     last = (2 * passes, 70)
     steps = passes * (columns - 1) + 2 * passes + last[1]
-    start, goal = (SE2(*costmap.frame.cell_centers(np.array(cell))) for cell in ((0, 0), last))
+    start, goal = (SE2(*costmap.geometry.cell_centers(np.array(cell))) for cell in ((0, 0), last))
     figures = []
     planners = {
-        "A*": GridSearch(UNIFORM),
-        "Dijkstra": GridSearch(UNIFORM, directed=False),
-        "navfn's wave": WavePlanner(UNIFORM, taut=False),
-        "any direction": WavePlanner(UNIFORM),
+        "A*": GridSearchPlanner(UNIFORM),
+        "Dijkstra": GridSearchPlanner(UNIFORM, use_heuristic=False),
+        "navfn's wave": FastMarchingPlanner(UNIFORM, pull_string=False),
+        "any direction": FastMarchingPlanner(UNIFORM),
     }
     for label, planner in planners.items():
         path = planner.plan(costmap, start, goal)
@@ -453,10 +453,10 @@ def any_direction(nightly: bool) -> Figures:
         costmap, shapes = field(rng)
         free = np.argwhere(costmap.cells == 0)
         for _ in range(4):
-            start, goal = costmap.frame.cell_centers(free[rng.integers(len(free), size=2)])
+            start, goal = costmap.geometry.cell_centers(free[rng.integers(len(free), size=2)])
             if np.linalg.norm(goal - start) < 5.0:
                 continue
-            path = WavePlanner(UNIFORM).plan(costmap, SE2(*start), SE2(*goal))
+            path = FastMarchingPlanner(UNIFORM).plan(costmap, SE2(*start), SE2(*goal))
             ratios.append(path.length / true_shortest(shapes, start, goal))
     return {
         "figures": [{"name": f"length over the true shortest, worst of {len(ratios)}", "value": round(max(ratios), 4),
@@ -470,17 +470,17 @@ def drivable(nightly: bool) -> Figures:
     """Ways for cars among convex polygons."""
     rng = np.random.default_rng(5)
     radius, times, lost, tightest = 0.6, [], 0, math.inf
-    car = HybridAStar(Footprint(polygons.rectangle(0.8, 0.5, (0.2, 0.0))), radius)
+    car = HybridAStarPlanner(Footprint(polygons.rectangle(0.8, 0.5, (0.2, 0.0))), radius)
     for _ in range(40 if nightly else 8):
         costmap, _ = field(rng)
         walled = np.pad(costmap.cells, 1, constant_values=LETHAL) == LETHAL
         free = np.argwhere(distance_transform(walled)[1:-1, 1:-1] > 20)  # the outline is free however it is turned
         for _ in range(3):
-            ends = costmap.frame.cell_centers(free[rng.integers(len(free), size=2)])
+            ends = costmap.geometry.cell_centers(free[rng.integers(len(free), size=2)])
             start, goal = (SE2(x, y, theta) for (x, y), theta in zip(ends, rng.uniform(-3.1, 3.1, 2), strict=True))
             try:
                 path = car.plan(costmap, start, goal)
-            except BudgetSpent:
+            except SearchBudgetExceededError:
                 lost += 1
                 continue
             times.append(milliseconds(lambda c=costmap, s=start, g=goal: car.plan(c, s, g), 2))
@@ -497,7 +497,7 @@ def drivable(nightly: bool) -> Figures:
             {"name": "its tightest bend over the car's turning radius", "value": round(tightest / radius, 4),
              "unit": "", "target": ">= 0.999"},
         ],
-        "details": [f"Hybrid-A*: {lost} of {lost + len(times)} ways were not found within {car.budget} poses"],
+        "details": [f"Hybrid-A*: {lost} of {lost + len(times)} ways were not found within {car.max_expansions} poses"],
     }  # fmt: skip
 
 

@@ -15,29 +15,34 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from roboyard.control import STANDSTILL, PlanarTwist
+from roboyard.control import ZERO_TWIST, PlanarTwist
 from roboyard.geometry import SE2
 from roboyard.grids import GridGeometry, OccupancyGrid, cast_rays
 from roboyard.navigation import Footprint, MotionLimits, NavigationError, Observation
-from roboyard.navigation.driving import (
+from roboyard.navigation.navigator import (
     RECOVERY_POLICIES,
-    Body,
-    CostmapSettings,
-    Driver,
-    Navigate,
-    NavigatorSettings,
-    Part,
-    RecoverySettings,
-    Situation,
-    Surroundings,
-    make_controller,
-    make_planner,
+    CostmapConfig,
+    MobileBase,
+    NavigateTask,
+    NavigationCostmaps,
+    NavigationState,
+    NavigatorConfig,
+    NavigatorContext,
+    PluginConfig,
+    RecoveryConfig,
 )
+from roboyard.navigation.plugins import make_controller, make_planner
 
 CELL, PERIOD, LONGEST = 0.05, 0.1, 120.0
 OUTLINE = np.array([[0.25, 0.2], [-0.25, 0.2], [-0.25, -0.2], [0.25, -0.2]])
 PADDED = Footprint(OUTLINE + np.sign(OUTLINE) * 0.02)
-LIMITS = MotionLimits(forward=0.8, backward=0.2, turn=1.5, acceleration=1.5, turn_acceleration=4.0)
+LIMITS = MotionLimits(
+    max_forward_speed=0.8,
+    max_backward_speed=0.2,
+    max_angular_speed=1.5,
+    max_acceleration=1.5,
+    max_angular_acceleration=4.0,
+)
 BEAMS = np.linspace(-math.pi / 2.0, math.pi / 2.0, 181)
 SHAPE = (120, 180)
 """Cells of a place of 6 x 9 m."""
@@ -181,36 +186,40 @@ class Outcome:
 
 def drive(trouble: Trouble, steps: tuple[str, ...], local: tuple[str, ...] = WITH_MAP) -> Outcome:
     """Until it arrives, gives up, or the time is over."""
-    settings = NavigatorSettings(
-        controller=Part("pursuit"), costmap=CostmapSettings(local_layers=local), recovery=RecoverySettings(steps=steps)
+    settings = NavigatorConfig(
+        controller=PluginConfig("regulated_pure_pursuit"),
+        costmap=CostmapConfig(local_layers=local),
+        recovery=RecoveryConfig(steps=steps),
     )
-    body = Body(PADDED, Footprint(OUTLINE), LIMITS, PERIOD)
-    surroundings = Surroundings(settings.costmap, PADDED, OUTLINE)
+    body = MobileBase(PADDED, Footprint(OUTLINE), LIMITS, PERIOD)
+    surroundings = NavigationCostmaps(settings.costmap, PADDED, OUTLINE)
     frame = GridGeometry(CELL, SHAPE)
-    surroundings.take_map(OccupancyGrid(np.where(trouble.map, 100, 0).astype(np.int8), frame))
-    controller = make_controller(settings.controller, body, settings.tolerance, reverse=False)
-    driver = Driver(
-        make_planner(settings.planner, PADDED, settings.smoothing), controller, body, surroundings, settings
+    surroundings.set_map(OccupancyGrid(np.where(trouble.map, 100, 0).astype(np.int8), frame))
+    controller = make_controller(settings.controller, body, settings.goal_tolerance, allow_reverse=False)
+    driver = NavigatorContext(
+        make_planner(settings.planner, PADDED, settings.smoother), controller, body, surroundings, settings
     )
-    task = Navigate(driver, [trouble.goal])
-    border = Footprint(OUTLINE).border(CELL / 2.0)
-    pose, twist = trouble.start, STANDSTILL
-    surroundings.move(pose, trouble.slip)
+    task = NavigateTask(driver, [trouble.goal])
+    border = Footprint(OUTLINE).sample_border(CELL / 2.0)
+    pose, twist = trouble.start, ZERO_TWIST
+    surroundings.update(pose, trouble.slip)
     came = [_scan(trouble.true, pose @ SE2(0.0, 0.0, turn)) for turn in (math.pi, 0.0)]
-    surroundings.see({"obstacles": came}, trouble.slip)  # what it saw when it came there
+    surroundings.add_observations({"obstacles": came}, trouble.slip)  # what it saw when it came there
     for k in range(round(LONGEST / PERIOD)):
         time = k * PERIOD
         trouble.happens(trouble, time, pose)
-        surroundings.see({"obstacles": [_scan(trouble.true, pose)]}, trouble.slip)
-        surroundings.move(pose, trouble.slip)
-        now = Situation(time, trouble.slip @ pose, twist, surroundings.near_costs(trouble.slip), trouble.slip)
+        surroundings.add_observations({"obstacles": [_scan(trouble.true, pose)]}, trouble.slip)
+        surroundings.update(pose, trouble.slip)
+        now = NavigationState(
+            time, trouble.slip @ pose, twist, surroundings.local_costmap_in_map(trouble.slip), trouble.slip
+        )
         try:
-            wanted = task.step(now)
+            wanted = task.compute_command(now)
         except NavigationError:
             return Outcome(False, time, task.recoveries, False)
         if wanted is None:
             return Outcome(True, time, task.recoveries, False)
-        dv, dw = LIMITS.acceleration * PERIOD, LIMITS.turn_acceleration * PERIOD
+        dv, dw = LIMITS.max_acceleration * PERIOD, LIMITS.max_angular_acceleration * PERIOD
         v = twist.vx + min(max(wanted.vx - twist.vx, -dv), dv)
         w = twist.wz + min(max(wanted.wz - twist.wz, -dw), dw)
         twist = PlanarTwist(v, 0.0, w)

@@ -82,7 +82,7 @@ def measure(log: Path) -> dict[str, Any]:
             "trans_m": errors.translational.mean,
             "trans_std": errors.translational.std,
             "rot_deg": errors.rotational_deg.mean,
-            "relations": errors.used,
+            "relations": errors.n_used,
         }
         found["in_order"] = in_order(log, scans, slam.trajectory(), read_relations(relations))
     return found
@@ -110,7 +110,7 @@ def in_order(log: Path, scans: Any, trajectory: Any, relations: Any) -> dict[str
     Only of the log's first 1000 s: later stamps of the other log are rounded to more than lies between two messages.
     """
     from roboyard.geometry.se2_arrays import relative
-    from roboyard.mapping import Relations, Trajectory, relation_errors
+    from roboyard.mapping import PoseTrajectory, Relations, relation_errors
 
     other = log.with_name(f"{stem_of(log)}-corrected.log.gz")
     if not other.is_file():
@@ -127,17 +127,17 @@ def in_order(log: Path, scans: Any, trajectory: Any, relations: Any) -> dict[str
         same = ahead[off < off.min() + 1e-3]  # while the robot stands, many: that nearest by its stamp
         index.append(int(same[np.argmin(np.abs(messages[same, 0] - (scan.time_ns - start) * 1e-9))]))
     number = np.arange(len(messages)) * 10**9  # a time that runs as the messages do
-    ordered = Trajectory(number[index], trajectory.poses[: len(index)])
+    ordered = PoseTrajectory(number[index], trajectory.poses[: len(index)])
     first, second = ((times - start) * 1e-9 for times in (relations.first_ns, relations.second_ns))
     early = np.maximum(first, second) < 1000.0
     named = [number[np.abs(messages[:, :1] - t[early]).argmin(axis=0)] for t in (first, second)]
-    by_order = relation_errors(ordered, Relations(*named, relations.motions[early]), 10**11)
-    pick = Relations(relations.first_ns[early], relations.second_ns[early], relations.motions[early])
+    by_order = relation_errors(ordered, Relations(*named, relations.relative_poses[early]), 10**11)
+    pick = Relations(relations.first_ns[early], relations.second_ns[early], relations.relative_poses[early])
     by_stamps = relation_errors(trajectory, pick, 10**10)
     return {
         "trans_m": by_order.translational.mean,
         "rot_deg": by_order.rotational_deg.mean,
-        "relations": by_order.used,
+        "relations": by_order.n_used,
         "trans_m_by_stamps": by_stamps.translational.mean,
         "rot_deg_by_stamps": by_stamps.rotational_deg.mean,
     }

@@ -55,7 +55,7 @@ def test_drive_plugin_gives_all_parameters() -> None:
     assert isinstance(drive, DifferentialDriveConfig)
     assert (drive.left_joints, drive.right_joints) == (("left_joint",), ("right_joint",))
     assert (drive.track, drive.wheel_radius, package.config.limits.acceleration) == (0.41, 0.1, 1.5)
-    assert package.config.nodes["drive"].parameters == {"turn_acceleration": pytest.approx(2 * 1.5 / 0.41)}
+    assert package.config.nodes["drive"].parameters == {"angular_acceleration": pytest.approx(2 * 1.5 / 0.41)}
     odometry = package.config.nodes["odometry"].parameters
     assert (odometry["odom_frame"], odometry["base_frame"], odometry["rate"]) == ("world_odom", "base", 30.0)
     assert package.config.topics == {"cmd_vel": "move"}
@@ -154,11 +154,14 @@ def test_smoother_keeps_the_limits_of_the_drive(tmp_path: Path) -> None:
 
 def test_scenario_parameters_are_merged_with_the_package() -> None:
     package = derive_package_from_model(load_model(cart(PLUGIN)), Path("cart.urdf"))
-    base_parameters = {"pace": {"forward": 1.0, "turn": 2.0}, "controller": {"type": "pursuit", "settings": {"a": 1}}}
+    base_parameters = {
+        "velocity_limits": {"forward": 1.0, "angular": 2.0},
+        "controller": {"type": "regulated_pure_pursuit", "settings": {"a": 1}},
+    }
     package = package.with_overrides({"navigator": base_parameters}, {})
-    over = {"pace": {"forward": 0.5}, "controller": {"type": "mppi", "settings": {"b": 2}}, "rate": 5.0}
+    over = {"velocity_limits": {"forward": 0.5}, "controller": {"type": "mppi", "settings": {"b": 2}}, "rate": 5.0}
     assert package.with_overrides({"navigator": over}, {}).node("navigator").parameters == {
-        "pace": {"forward": 0.5, "turn": 2.0},
+        "velocity_limits": {"forward": 0.5, "angular": 2.0},
         "controller": {"type": "mppi", "settings": {"b": 2}},
         "rate": 5.0,
     }

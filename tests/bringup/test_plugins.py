@@ -338,7 +338,7 @@ def test_steering_only_turns_both_wheels_around_one_point(tmp_path: Path, angle:
     with Run("empty", record=False) as run:
         placed = run.add_robot(path)
         assert list(placed.package.config.nodes) == ["joint_states", "robot_state", "steering"]
-        placed.publish("steer_angle", msg.Float64(data=angle))
+        placed.publish("steering_angle", msg.Float64(data=angle))
         run.run_for(4.0)
         position, names = placed.hardware.read().position, list(placed.hardware.joint_names)
     left, right = (float(position[names.index(f"{side}_pin_joint")]) for side in ("fl", "fr"))

@@ -47,14 +47,14 @@ def test_nodes_get_what_the_robot_file_states(harness: BusHarness) -> None:
     robot.start_nodes("drive", "odometry")
     drive, odometry = (robot.nodes[name].parameters() for name in ("drive", "odometry"))
     assert drive["slip_factor"] == odometry["slip_factor"] == robot.package.config.drive.slip_factor
-    assert drive["turn_rate"] == robot.package.config.limits.angular_speed
+    assert drive["angular_speed"] == robot.package.config.limits.angular_speed
 
 
 def test_resources_are_created_once(harness: BusHarness) -> None:
     robot = BenchBringup(harness, "akrobat")
     first, second = robot.resources(), robot.resources()
     assert first["legs"] is second["legs"]
-    assert first["owners"] is second["owners"]
+    assert first["joint_claims"] is second["joint_claims"]
 
 
 def test_missing_resource_is_refused_with_those_that_exist(harness: BusHarness) -> None:
@@ -72,8 +72,12 @@ def test_simulated_and_real_robot_offer_the_same_but_for_their_host() -> None:
         simulated = run.add_robot("akrobat", nodes="none")
         hosts = [{*one.host_resources()} for one in (real, simulated)]
         names = [{*one.resources()} - host for one, host in zip((real, simulated), hosts, strict=True)]
-        assert names[0] == names[1] >= {"description", "owners", "rates", "footprint", "drive_limits", "groups", "legs"}
-        assert real.resources()["rates"] == simulated.resources()["rates"]
+        assert (
+            names[0]
+            == names[1]
+            >= {"description", "joint_claims", "acceleration_limits", "footprint", "drive_limits", "groups", "legs"}
+        )
+        assert real.resources()["acceleration_limits"] == simulated.resources()["acceleration_limits"]
 
 
 def test_packages_add_resources(harness: BusHarness, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -46,7 +46,7 @@ SCENARIOS = {
     GOOD.replace("rover}}", "rover, parameters: {drive: {speed: 1 kg}}}}"): ("1 kg", "speed"),
     GOOD + "nodes: {navigator: {type: navigator, robot: rover, parameters: {planner: {type: no_way}}}}\n": (
         "no planner 'no_way'",
-        "astar",
+        "a_star",
         "node /navigator",
     ),
 }

@@ -11,10 +11,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 from tests.cli.conftest import Command
-from tests.mapping.worlds import drive
+from tests.mapping.room_drive import drive
 
 from roboyard.mapping import load_map, read_g2o, read_relations, read_tum, relation_errors
-from roboyard.mapping.text_files import seconds
+from roboyard.mapping.trajectory import format_seconds
 
 START = 10**18
 
@@ -31,7 +31,7 @@ def write_log(path: Path, n: int = 60) -> None:
         ranges = " ".join(f"{value:.3f}" for value in scan.ranges)
         lines.append(
             f"ROBOTLASER1 0 {scan.angle_min:.9f} {span:.9f} {scan.angle_increment:.12f} 12.0 0.01 0 "
-            f"{len(scan.ranges)} {ranges} 0 {poses} 0 0 0 0 0 {seconds(START + scan.time_ns)} host 0"
+            f"{len(scan.ranges)} {ranges} 0 {poses} 0 0 0 0 0 {format_seconds(START + scan.time_ns)} host 0"
         )
     path.write_text("\n".join(lines) + "\n")
 
@@ -41,7 +41,7 @@ def write_true_relations(path: Path, n: int = 60) -> None:
     lines = []
     for i in range(0, n - 10, 5):
         motion = truth.pose(i).inverse() @ truth.pose(i + 10)
-        times = " ".join(seconds(START + int(truth.times_ns[k])) for k in (i, i + 10))
+        times = " ".join(format_seconds(START + int(truth.times_ns[k])) for k in (i, i + 10))
         lines.append(f"{times} {motion.x} {motion.y} 0 0 0 {motion.theta}")
     path.write_text("\n".join(lines))
 
@@ -133,7 +133,7 @@ def test_known_map_is_extended_or_only_localized_in(command: Command) -> None:
     write_log(Path("hall.log"))
     write_true_relations(Path("hall.relations"))
     first = command("map", "hall.log", "--relations", "hall.relations", "--out", "first", "--json").json
-    place_file = first["files"]["place"]
+    place_file = first["files"]["pose_graph"]
     longer = command("map", "hall.log", "--resume", place_file, "--out", "longer", "--json").json
     assert longer["nodes"] > first["nodes"]
     found = command(
@@ -142,7 +142,7 @@ def test_known_map_is_extended_or_only_localized_in(command: Command) -> None:
     assert found.json["nodes"] == first["nodes"]
     for figures in (first, found.json):
         assert figures["trans_m"] < 0.05
-    assert "place" not in found.json["files"]
+    assert "pose_graph" not in found.json["files"]
 
 
 def test_log_of_one_scan_or_of_another_place_is_handled(command: Command) -> None:
@@ -153,7 +153,7 @@ def test_log_of_one_scan_or_of_another_place_is_handled(command: Command) -> Non
     assert load_map("one/map.yaml").cells.size
     blind = "FLASER 4 0 0 0 0 0 0 0 0 0 0 {t} host 0\n"
     Path("blind.log").write_text("".join(blind.format(t=1000 + k) for k in range(5)))
-    nowhere = command("map", "blind.log", "--localize", "one/place.npz", "--out", "nowhere", "--json")
+    nowhere = command("map", "blind.log", "--localize", "one/pose_graph.npz", "--out", "nowhere", "--json")
     assert nowhere.code == 0, nowhere.err
     assert "5 scans before the place was found" in nowhere.json["warnings"]
     for name in ("graph", "rbpf"):
@@ -167,8 +167,8 @@ def test_log_of_one_scan_or_of_another_place_is_handled(command: Command) -> Non
     [
         (["--resume", "none.npz"], "none.npz"),
         (["--localize", "hall.log"], "hall.log"),
-        (["--resume", "hall.log", "--localize", "hall.log"], "either gone on with or left as it is"),
-        (["--algorithm", "rbpf", "--resume", "hall.log"], "rbpf has no mapped places"),
+        (["--resume", "hall.log", "--localize", "hall.log"], "exclude each other"),
+        (["--algorithm", "rbpf", "--resume", "hall.log"], "rbpf has no pose graph maps"),
     ],
 )
 def test_bad_places_are_refused(command: Command, arguments: list[str], message: str) -> None:

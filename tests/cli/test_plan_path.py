@@ -11,7 +11,7 @@ from tests.cli.conftest import Command
 from roboyard.geometry import SE2
 from roboyard.grids import GridGeometry, OccupancyGrid
 from roboyard.mapping import load_map, save_map
-from roboyard.mapping.map_pictures import read_picture
+from roboyard.mapping.map_files import read_image
 
 CELL = 0.1
 ROTATED = SE2(1.0, 2.0, 0.6)
@@ -37,7 +37,7 @@ def _words(pose: SE2) -> str:
 
 # -- ways --------------------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("origin", [SE2.identity(), SE2(-7.0, 3.0, 0.0), ROTATED])
-@pytest.mark.parametrize("planner", ["wave", "navfn", "astar", "dijkstra"])
+@pytest.mark.parametrize("planner", ["fast_marching", "navfn", "a_star", "dijkstra"])
 def test_path_crosses_free_cells_wherever_the_map_lies(command: Command, planner: str, origin: SE2) -> None:
     start, goal = origin @ SE2(1.0, 1.0, 0.3), origin @ SE2(5.0, 1.0, -1.0)
     file = _saved(_make_cells(), origin)
@@ -66,10 +66,10 @@ def test_path_is_printed_and_drawn(command: Command, suffix: str) -> None:
     for word in ("length", "cost", "clearance", str(image)):
         assert word in completed.out
     if suffix == ".svg":
-        assert "way of" in image.read_text()
+        assert "path of" in image.read_text()
     else:
-        shades = read_picture(image)
-        assert min(shades.shades.shape[:2]) > 200
+        shades = read_image(image)
+        assert min(shades.pixels.shape[:2]) > 200
 
 
 def test_path_leads_out_of_costs_at_the_start(command: Command) -> None:
@@ -84,13 +84,13 @@ def test_unknown_cells_are_entered_only_on_request(command: Command) -> None:
     words = ["plan", "path", _saved(_make_cells()), "--start", "5.5,3.3", "--goal", "4.5,3.3"]
     completed = command(*words)
     assert completed.code == 2
-    assert "nobody has looked" in completed.error
+    assert "in unknown space" in completed.error
     assert command(*words, "--allow-unknown").code == 0
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("shape", [(1, 1), (1, 50), (50, 1), (3, 400), (40, 60)])
-@pytest.mark.parametrize("planner", ["wave", "navfn", "astar"])
+@pytest.mark.parametrize("planner", ["fast_marching", "navfn", "a_star"])
 def test_maps_of_any_shape_are_planned_on(command: Command, shape: tuple[int, int], planner: str) -> None:
     height, width = (CELL * count for count in shape)
     start, goal = f"{0.25 * width},{0.25 * height}", f"{0.75 * width},{0.75 * height}"
@@ -107,7 +107,7 @@ def test_maps_of_any_shape_are_planned_on(command: Command, shape: tuple[int, in
     assert "in an obstacle" in blocked.error
 
 
-@pytest.mark.parametrize("planner", ["wave", "navfn", "astar", "dijkstra"])
+@pytest.mark.parametrize("planner", ["fast_marching", "navfn", "a_star", "dijkstra"])
 def test_goal_at_the_start_is_a_path_of_no_length(command: Command, planner: str) -> None:
     completed = command(
         "plan", "path", _saved(_make_cells()), "--start", "1,1", "--goal", "1,1,2", "--planner", planner, "--json"
@@ -126,7 +126,7 @@ def test_missing_path_is_explained_and_drawn(command: Command) -> None:
     assert completed.code == 1
     assert "no path" in completed.err
     assert "layer 'static'" in completed.err
-    assert "what is in the way" in Path("shut.svg").read_text()
+    assert "obstacles" in Path("shut.svg").read_text()
     result = command(*words, "--json")
     assert result.code == 1
     assert result.json["path"] is None
@@ -144,7 +144,7 @@ def test_missing_path_is_explained_and_drawn(command: Command) -> None:
         (["--goal", "3.05,1"], ("the goal (3.05, 1.00)", "in an obstacle")),
         (["--start", "3.05,1"], ("the start", "in an obstacle")),
         (["--start", "2.95,1"], ("the start", "does not fit")),
-        (["--goal", "4.5,3.3"], ("the goal", "nobody has looked")),
+        (["--goal", "4.5,3.3"], ("the goal", "in unknown space")),
         (["--goal", "nan,1"], ("--goal 'nan,1'", "2 or 3 finite numbers")),
         (["--start", "inf,1"], ("--start 'inf,1'",)),
         (["--goal", "1e300,1"], ("--goal '1e300,1'", "1e+07")),
@@ -153,7 +153,7 @@ def test_missing_path_is_explained_and_drawn(command: Command) -> None:
         (["--goal", "a,b"], ("--goal 'a,b'",)),
         (["--goal", "1,2,3,4"], ("--goal '1,2,3,4'",)),
         (["--goal", ""], ("--goal ''",)),
-        (["--planner", "nobody"], ("no planner 'nobody'", "wave")),
+        (["--planner", "nobody"], ("no planner 'nobody'", "fast_marching")),
         (["--planner", "route"], ("route graph",)),
         (["--robot", "nobody"], ("no robot 'nobody'", "rover")),
         (["--robot-radius", "0"], ("--robot-radius 0", "0 to 100 m")),
@@ -162,7 +162,7 @@ def test_missing_path_is_explained_and_drawn(command: Command) -> None:
         (["--inflation-radius", "-1"], ("--inflation-radius -1", "0 to 50 m")),
         (["--inflation-radius", "nan"], ("--inflation-radius nan",)),
         (["--min-turning-radius", "1"], ("--min-turning-radius", "--planner hybrid")),
-        (["--planner", "hybrid", "--min-turning-radius", "nan"], ("turning_radius = nan", "0 to 1000")),
+        (["--planner", "hybrid_a_star", "--min-turning-radius", "nan"], ("turning_radius = nan", "0 to 1000")),
         (["--picture", "way.gif"], ("way.gif", ".png or .svg")),
         (["--picture", "nowhere/way.png"], ("nowhere/way.png", "cannot be written")),
     ],

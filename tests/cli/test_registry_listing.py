@@ -7,8 +7,7 @@ from tests.cli.conftest import Command
 
 from roboyard.bringup.catalog import DEVICES, NODES, OBJECTS, ROBOTS, SCENARIOS, WORLD_SOURCES, WORLDS
 from roboyard.cli.commands.catalog import RegistryKind
-from roboyard.navigation.controllers.choice import CONTROLLERS
-from roboyard.navigation.planning.choice import PLANNERS
+from roboyard.navigation.plugins import CONTROLLERS, PLANNERS
 
 REGISTRIES = {
     "robots": ROBOTS, "worlds": WORLDS, "devices": DEVICES, "objects": OBJECTS, "scenarios": SCENARIOS,

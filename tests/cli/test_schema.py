@@ -128,7 +128,7 @@ def test_list_shows_topics_and_parameters_of_a_node() -> None:
     node = run_cli("list", "nodes", "ground_truth_odometry", "--json").json["node"]
     rows = {row["key"]: row for row in node["parameters"]}
     assert rows.keys() == catalog.resolve_node_class("ground_truth_odometry").parameters_declared().keys()
-    assert rows["noise"]["runtime"]
+    assert rows["noise_std"]["runtime"]
     assert not rows["rate"]["runtime"]
     assert rows["rate"]["expected"] == "a number in Hz, 0.1 to 1000"
     assert run_cli("list", "robots", "rover").code == 2

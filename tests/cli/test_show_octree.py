@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 from tests.cli.conftest import Command
 
-from roboyard.mapping.map_pictures import read_picture
-from roboyard.mapping.octree import OctreeConfig, OctreeMap, write_octree
+from roboyard.mapping.map_files import read_image
+from roboyard.mapping.octree import OctreeMap, OctreeMapConfig, write_octree
 
 
 def _make_cells(name: str, *, color: bool = True) -> str:
     """A wall a metre wide and high, seen from 2 m."""
-    octree = OctreeMap(OctreeConfig(resolution=0.1))
+    octree = OctreeMap(OctreeMapConfig(resolution=0.1))
     y, z = np.meshgrid(np.arange(10) * 0.1 - 0.45, np.arange(10) * 0.1 + 0.05)
     wall = np.column_stack([np.full(100, 2.05), y.ravel(), z.ravel()])
     octree.insert(wall, (0.05, 0.05, 0.55), np.full((100, 3), (200, 40, 40)) if color else None)
@@ -34,8 +34,8 @@ def test_octree_is_described_and_drawn(command: Command, name: str, color: bool)
     result = command("show", "octree", file, "--picture", "map.png")
     assert result.code == 0, result
     assert "0.100 m³, 100 leaves" in result.out
-    image = read_picture(Path("map.png"))
-    assert image.shades.shape[0] > 400
+    image = read_image(Path("map.png"))
+    assert image.pixels.shape[0] > 400
     assert command("show", "octree", file, "--picture", "map.svg").code == 0
 
 

@@ -18,8 +18,8 @@ from tests.harness.live_run import LiveRun, poll, run_in_terminal
 
 import roboyard as ry
 from roboyard.cli.teleop_session import find_command_topics
-from roboyard.control.nodes import JointMovesNode, JointTrajectoryNode
-from roboyard.control.owners import JointOwners
+from roboyard.control.joint_claims import JointClaims
+from roboyard.control.nodes import IndexedJointMotionNode, JointTrajectoryNode
 from roboyard.description.model import Axis, AxisLimits, Joint, Link, Model
 from roboyard.errors import InputError
 from roboyard.geometry import SE3
@@ -98,11 +98,11 @@ def test_jog_keys_start_where_a_trajectory_ended(live: LiveBus, robot: DrivenRob
     limits = Axis((0, 0, 1), AxisLimits(-3.0, 3.0, effort=5.0, velocity=1.0))
     links = tuple(Link(name, SE3.identity()) for name in ("base", "upper"))
     joint = Joint("turn", "revolute", "base", "upper", SE3.identity(), SE3.identity(), (limits,))
-    parts = {"hardware": arm, "description": Model("arm", links, (joint,)), "owners": JointOwners()}
+    parts = {"hardware": arm, "description": Model("arm", links, (joint,)), "joint_claims": JointClaims()}
 
     def bring_up() -> None:
         bus.add(JointTrajectoryNode(joints=("turn",), **parts), "jtc")
-        bus.add(JointMovesNode(joints=("turn",), **parts), "moves")
+        bus.add(IndexedJointMotionNode(joints=("turn",), **parts), "moves")
 
     live.in_run(bring_up)
     point = ry.msg.JointTrajectoryPoint(

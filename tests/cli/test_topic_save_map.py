@@ -10,7 +10,7 @@ import roboyard as ry
 from roboyard.geometry import SE2
 from roboyard.grids import GridGeometry, OccupancyGrid
 from roboyard.mapping import load_map
-from roboyard.mapping.nodes.map_messages import map_to_msg
+from roboyard.messages.convert.grids import occupancy_grid_to_msg
 from roboyard.record import Recorder
 
 FRAME = GridGeometry(0.1, (4, 6), SE2(-1.0, 0.5, 0.3))
@@ -27,7 +27,7 @@ class Mapper(ry.Node):
 
     def publish_map(self) -> None:
         self.words.publish(ry.msg.String(data="x"))
-        self.maps.publish(map_to_msg(grid(round(self.now / 0.5)), "map", self.now_ns))
+        self.maps.publish(occupancy_grid_to_msg(grid(round(self.now / 0.5)), "map", self.now_ns))
 
 
 def grid(step: int) -> OccupancyGrid:

@@ -165,21 +165,21 @@ def test_longest_file_names_can_be_written(tmp_path: Path, name: str) -> None:
 
 
 def _write_image(path: Path) -> None:
-    from roboyard.mapping.map_pictures import write_picture
+    from roboyard.mapping.map_files import write_image
 
-    write_picture(path, np.zeros((20, 20), dtype=np.uint8))
+    write_image(path, np.zeros((20, 20), dtype=np.uint8))
 
 
 def _write_lines(path: Path) -> None:
-    from roboyard.mapping.text_files import write_lines
+    from roboyard.mapping.trajectory import write_lines
 
     write_lines(path, ["VERTEX_SE2 0 0 0 0"] * 9)
 
 
 def _write_place(path: Path) -> None:
-    from roboyard.mapping.graph_file import MappedPlace, write_place
+    from roboyard.mapping.graph_slam.map_file import PoseGraphMap, save_pose_graph_map
 
-    write_place(path, MappedPlace())
+    save_pose_graph_map(path, PoseGraphMap())
 
 
 def _write_stl(path: Path) -> None:
@@ -208,7 +208,7 @@ def _write_table(path: Path) -> None:
         (_write_image, "map.pgm"),
         (_write_image, "map.png"),
         (_write_lines, "graph.g2o"),
-        (_write_place, "place.npz"),
+        (_write_place, "pose_graph.npz"),
         (_write_stl, "mesh.stl"),
         (_write_result, "steps.yaml"),
         (_write_table, "runs.csv"),

@@ -10,7 +10,7 @@ from tests.harness.bus import BusHarness, twist
 from tests.harness.hardware import FakeHardware
 
 from roboyard.bus import NodeError
-from roboyard.control.nodes import DriveNode, JointStateNode, RobotStateNode
+from roboyard.control.nodes import DifferentialDriveNode, JointStateNode, RobotStateNode
 from roboyard.description.model import Axis, CommandMode, Joint, Link, Model
 from roboyard.errors import ConfigError
 from roboyard.geometry import SE3
@@ -24,9 +24,11 @@ def make_wheels(harness: BusHarness, mode: CommandMode = "velocity") -> FakeHard
     return FakeHardware(WHEELS, lambda: harness.now_ns, modes=[mode])
 
 
-def make_drive(harness: BusHarness, **parameters: object) -> tuple[FakeHardware, DriveNode]:
+def make_drive(harness: BusHarness, **parameters: object) -> tuple[FakeHardware, DifferentialDriveNode]:
     wheels = make_wheels(harness)
-    return wheels, harness.add(DriveNode(hardware=wheels, wheel_radius=0.1, track=0.4, **parameters), "drive")
+    return wheels, harness.add(
+        DifferentialDriveNode(hardware=wheels, wheel_radius=0.1, track=0.4, **parameters), "drive"
+    )
 
 
 def test_drive_reaches_wheel_speeds_of_the_kinematics(harness: BusHarness) -> None:
@@ -87,7 +89,7 @@ def test_drive_parameters_change_while_driving(harness: BusHarness) -> None:
 
 def test_drive_names_wheel_without_velocity_mode(harness: BusHarness) -> None:
     with pytest.raises(NodeError, match=r"left_wheel_joint.*velocity"):
-        harness.add(DriveNode(hardware=make_wheels(harness, "effort")), "drive")
+        harness.add(DifferentialDriveNode(hardware=make_wheels(harness, "effort")), "drive")
 
 
 def test_joint_states_carry_readings_and_their_time(harness: BusHarness) -> None:

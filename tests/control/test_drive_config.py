@@ -19,8 +19,8 @@ from roboyard.control.drive_config import (
     MecanumDriveConfig,
     PlanarBaseConfig,
 )
-from roboyard.control.nodes import AckermannNode, DriveNode, MecanumNode, VelocityNode
-from roboyard.control.nodes.velocity import DriveCommandNode
+from roboyard.control.nodes import AckermannDriveNode, DifferentialDriveNode, MecanumDriveNode, VelocityBaseNode
+from roboyard.control.nodes.velocity_base import DriveCommandNode
 from roboyard.errors import ConfigError
 from roboyard.localization.nodes import AckermannOdometryNode, MecanumOdometryNode, OdometryNode
 
@@ -41,9 +41,9 @@ LIMITS = DriveLimits(
     angular_acceleration=2.1, wheel_speed=17.0,
 )  # fmt: skip
 NODES = [
-    (DIFFERENTIAL, DriveNode, OdometryNode),
-    (MECANUM, MecanumNode, MecanumOdometryNode),
-    (CAR, AckermannNode, AckermannOdometryNode),
+    (DIFFERENTIAL, DifferentialDriveNode, OdometryNode),
+    (MECANUM, MecanumDriveNode, MecanumOdometryNode),
+    (CAR, AckermannDriveNode, AckermannOdometryNode),
 ]
 
 
@@ -72,7 +72,7 @@ def test_drive_nodes_keep_the_stated_limits(
     drive: DriveConfig, node_class: type[Node], odometry_class: type[Node]
 ) -> None:
     parameters = node_class(hardware=hardware(), drive_geometry=drive, drive_limits=LIMITS).parameters()
-    named = {"turn_rate": 1.1, "turn_acceleration": 2.1, "speed": 0.7, "reverse_speed": 0.3, "deceleration": 1.9}
+    named = {"angular_speed": 1.1, "angular_acceleration": 2.1, "speed": 0.7, "reverse_speed": 0.3, "deceleration": 1.9}
     assert {name: parameters[name] for name in named} == named
     defaults = node_class(hardware=hardware(), drive_geometry=drive, drive_limits=DriveLimits()).parameters()
     assert defaults == {**node_class(hardware=hardware(), drive_geometry=drive).parameters()}
@@ -80,9 +80,9 @@ def test_drive_nodes_keep_the_stated_limits(
 
 def test_constructor_arguments_override_the_robot() -> None:
     parameters: dict[str, Any] = {"track": 0.5, "speed": 0.2}
-    node = DriveNode(hardware=hardware(), drive_geometry=DIFFERENTIAL, drive_limits=LIMITS, **parameters)
+    node = DifferentialDriveNode(hardware=hardware(), drive_geometry=DIFFERENTIAL, drive_limits=LIMITS, **parameters)
     assert (node.config.wheels.track, node.config.ramps.speed) == (0.5, 0.2)
-    assert (node.config.wheels.wheel_radius, node.config.ramps.turn_rate) == (0.08, 1.1)
+    assert (node.config.wheels.wheel_radius, node.config.ramps.angular_speed) == (0.08, 1.1)
 
 
 def test_node_of_another_type_of_drive_is_refused() -> None:
@@ -91,7 +91,10 @@ def test_node_of_another_type_of_drive_is_refused() -> None:
 
 
 def test_all_drive_nodes_have_one_base(harness: BusHarness) -> None:
-    assert all(issubclass(one, DriveCommandNode) for one in (DriveNode, MecanumNode, AckermannNode, VelocityNode))
+    assert all(
+        issubclass(one, DriveCommandNode)
+        for one in (DifferentialDriveNode, MecanumDriveNode, AckermannDriveNode, VelocityBaseNode)
+    )
 
 
 @pytest.mark.parametrize(
@@ -119,6 +122,6 @@ def test_contradicting_limits_and_wheels_are_refused() -> None:
 
 
 def test_every_limit_but_the_smallest_speeds_reaches_a_drive_node() -> None:
-    keys = {*DriveNode.config_class.keys(), *MecanumNode.config_class.keys()}
+    keys = {*DifferentialDriveNode.config_class.keys(), *MecanumDriveNode.config_class.keys()}
     unused = {field.name for field in fields(DriveLimits)} - {"min_speed", "min_angular_speed"}
     assert len(LIMITS.node_parameters(keys)) == len(unused)

@@ -10,7 +10,7 @@ from tests.harness.bus import BusHarness, Goal
 from tests.harness.hardware import FakeHardware
 
 from roboyard.bus import NodeError
-from roboyard.control.limits import JointRates
+from roboyard.control.joint_limits import JointAccelerationLimits
 from roboyard.control.nodes import JointTrajectoryNode
 from roboyard.description.model import Axis, AxisLimits, Joint, Link, Model
 from roboyard.geometry import SE3
@@ -51,10 +51,10 @@ def group_history(arm: FakeHardware) -> np.ndarray:
 
 
 def trajectory(
-    *rows: tuple[float, list[float]], names: tuple[str, ...] = NAMES, speeds: bool = True, ended: int = 0
+    *rows: tuple[float, list[float]], names: tuple[str, ...] = NAMES, speeds: bool = True, end_time: int = 0
 ) -> object:
     return msg.JointTrajectory(
-        header=msg.Header(stamp=msg.Time(sec=ended)),
+        header=msg.Header(stamp=msg.Time(sec=end_time)),
         joint_names=list(names),
         points=[
             msg.JointTrajectoryPoint(
@@ -90,9 +90,9 @@ def test_trajectory_cancel_stops_and_newer_goal_takes_over(harness: BusHarness) 
     harness.run_for(1.0)
     first.cancel()
     harness.run_for(0.5)
-    here = arm.position.copy()
+    stop_position = arm.position.copy()
     harness.run_for(1.0)
-    assert (arm.position == here).all()
+    assert (arm.position == stop_position).all()
     assert first.done()
     assert not first.succeeded
     second = send(harness, trajectory((1.0, [1.0, 1.0])))
@@ -121,7 +121,7 @@ def test_trajectory_off_path_or_goal_gives_error_code(harness: BusHarness) -> No
     assert off_goal.result.error_code == codes.GOAL_TOLERANCE_VIOLATED
 
 
-REFUSED = [
+INVALID_TRAJECTORIES = [
     (trajectory((1.0, [0.0]), names=("wrist",)), "joint 'wrist' is not of the group"),
     (trajectory((1.0, [0.0, 0.0]), names=("elbow", "elbow")), "some twice"),
     (trajectory((1.0, [0.5]), names=("elbow",)), "joint 'shoulder' is missing"),
@@ -136,12 +136,12 @@ REFUSED = [
     (trajectory((1.0, [0.5, 0.0]), (0.5, [0.6, 0.0])), "later"),
     (trajectory((-1.0, [0.5, 0.0]), (0.5, [0.6, 0.0])), "later"),
     (trajectory((1.0, [0.5])), "one for each joint"),
-    (trajectory((1.0, [0.5, 0.5]), ended=1), "its end is past"),
+    (trajectory((1.0, [0.5, 0.5]), end_time=1), "the trajectory ends in the past"),
 ]
 
 
 @pytest.mark.parametrize("by", ["action", "topic"])
-@pytest.mark.parametrize(("path", "reason"), REFUSED)
+@pytest.mark.parametrize(("path", "reason"), INVALID_TRAJECTORIES)
 def test_bad_trajectories_are_refused_and_nothing_moves(
     harness: BusHarness, path: object, reason: str, by: str
 ) -> None:
@@ -172,7 +172,12 @@ def test_trajectory_must_begin_at_the_true_positions(harness: BusHarness) -> Non
 
 def make_limited_node(harness: BusHarness) -> tuple[FakeHardware, JointTrajectoryNode]:
     """Set-points each millisecond, and stated accelerations."""
-    return make_node(harness, rate=1000.0, rates=JointRates(dict.fromkeys(NAMES, 2.0)), start_tolerance=0.0)
+    return make_node(
+        harness,
+        rate=1000.0,
+        acceleration_limits=JointAccelerationLimits(dict.fromkeys(NAMES, 2.0)),
+        start_tolerance=0.0,
+    )
 
 
 def rates_of(arm: FakeHardware) -> tuple[float, float]:
@@ -181,23 +186,23 @@ def rates_of(arm: FakeHardware) -> tuple[float, float]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("what", ["cancel", "stop", "pause", "preempt", "off its path", "scaled"])
-def test_set_points_keep_limits_through_interruptions(harness: BusHarness, what: str) -> None:
+@pytest.mark.parametrize("event", ["cancel", "stop", "pause", "preempt", "off its path", "scaled"])
+def test_set_points_keep_limits_through_interruptions(harness: BusHarness, event: str) -> None:
     codes = action.FollowJointTrajectory.Result
     arm, _ = make_limited_node(harness)
     tolerance = [msg.control_msgs.JointTolerance(name="elbow", position=0.05)]
     goal = send(harness, trajectory((2.0, [1.0, -1.0]), (3.0, [0.4, -0.8])), path_tolerance=tolerance)
     harness.run_for(0.8)
     before = arm.position.copy()
-    if what == "cancel":
+    if event == "cancel":
         goal.cancel()
-    elif what == "stop":
-        answer = harness.start_call("/jtc/stop", srv.Trigger)
-    elif what == "pause":
+    elif event == "stop":
+        response = harness.start_call("/jtc/stop", srv.Trigger)
+    elif event == "pause":
         harness.start_call("/jtc/pause", srv.SetBool, data=True)
-    elif what == "preempt":
+    elif event == "preempt":
         second = send(harness, trajectory((0.3, [0.5, -0.9]), (2.0, [1.5, 0.5]), speeds=False))
-    elif what == "off its path":
+    elif event == "off its path":
         arm.offset = {"elbow": 0.06}
     else:
         harness.publish("/jtc/speed_scaling", msg.Float64(data=0.25))
@@ -205,31 +210,31 @@ def test_set_points_keep_limits_through_interruptions(harness: BusHarness, what:
     speed, acceleration = rates_of(arm)
     assert speed < 1.5
     assert acceleration <= 2.0 * 1.02
-    moved = np.abs(arm.position - before).max()
-    if what in ("cancel", "stop", "off its path"):
+    displacement = np.abs(arm.position - before).max()
+    if event in ("cancel", "stop", "off its path"):
         assert goal.done()
         assert not goal.succeeded
-        assert moved < 0.3
-    if what == "cancel":
+        assert displacement < 0.3
+    if event == "cancel":
         assert "cancelled" in goal.result.error_string
-    elif what == "stop":
+    elif event == "stop":
         assert "stopped" in goal.result.error_string
-        assert answer.result.success
-        assert "/jtc" in answer.result.message
-    elif what == "off its path":
+        assert response.result.success
+        assert "/jtc" in response.result.message
+    elif event == "off its path":
         assert goal.result.error_code == codes.PATH_TOLERANCE_VIOLATED
-    elif what == "pause":
-        stood = arm.position.copy()
+    elif event == "pause":
+        stop_position = arm.position.copy()
         harness.run_for(0.5)
-        assert (arm.position == stood).all()
+        assert (arm.position == stop_position).all()
         assert not goal.done()
         harness.start_call("/jtc/pause", srv.SetBool, data=False)
     harness.run_for(7.0)
     assert rates_of(arm)[1] <= 2.0 * 1.02
-    if what in ("pause", "scaled"):
+    if event in ("pause", "scaled"):
         assert goal.succeeded
         assert arm.position[1:] == pytest.approx([0.4, -0.8], abs=1e-9)
-    if what == "preempt":
+    if event == "preempt":
         assert "newer goal" in goal.result.error_string
         assert second.succeeded
         assert arm.position[1:] == pytest.approx([1.5, 0.5], abs=1e-9)
@@ -237,10 +242,10 @@ def test_set_points_keep_limits_through_interruptions(harness: BusHarness, what:
 
 def test_stop_of_joints_at_rest_succeeds(harness: BusHarness) -> None:
     arm, _ = make_node(harness)
-    answer = harness.start_call("/jtc/stop", srv.Trigger)
+    response = harness.start_call("/jtc/stop", srv.Trigger)
     harness.run_for(0.2)
-    assert answer.result.success
-    assert "nothing moved" in answer.result.message
+    assert response.result.success
+    assert "nothing moved" in response.result.message
     assert (group_history(arm) == [0.1, -0.1]).all()
 
 
@@ -259,44 +264,44 @@ def test_held_joints_do_not_jump_when_released(harness: BusHarness) -> None:
     goal = send(harness, trajectory((1.0, [1.0, 1.0])))
     harness.run_for(3.0)
     assert not goal.succeeded
-    stood = arm.position.copy()
+    stop_position = arm.position.copy()
     arm.stuck = set()
     harness.run_for(0.5)
-    assert arm.position == pytest.approx(stood, abs=1e-9)
-    again = send(harness, trajectory((1.0, [0.0, 0.5])))
+    assert arm.position == pytest.approx(stop_position, abs=1e-9)
+    second_goal = send(harness, trajectory((1.0, [0.0, 0.5])))
     harness.run_for(1.2)
-    assert again.succeeded
+    assert second_goal.succeeded
 
 
-def test_loaded_partial_trajectory_goes_on() -> None:
-    def run_half_way() -> tuple[BusHarness, FakeHardware, JointTrajectoryNode]:
+def test_loaded_partial_trajectory_continues() -> None:
+    def run_half() -> tuple[BusHarness, FakeHardware, JointTrajectoryNode]:
         harness = BusHarness()
         arm, node = make_node(harness, allow_partial_joints_goal=True)
         harness.publish("/jtc/joint_trajectory", trajectory((1.0, [0.8]), names=("elbow",), speeds=False))
         harness.run_for(0.5)
         return harness, arm, node
 
-    harness, arm, node = run_half_way()
+    harness, arm, node = run_half()
     state = node.save_state()
     with harness:
         harness.run_for(1.0)
         assert arm.position[1:] == pytest.approx([0.1, 0.8])
-    harness, again, node = run_half_way()
+    harness, restored, node = run_half()
     node.load_state(state)
     with harness:
         harness.run_for(1.0)
-        assert (again.position == arm.position).all()
+        assert (restored.position == arm.position).all()
 
 
-@pytest.mark.parametrize("what", ["slowed", "stopping", "paused"])
-def test_loaded_trajectory_goes_on_during_a_speed_change(what: str) -> None:
+@pytest.mark.parametrize("event", ["slowed", "stopping", "paused"])
+def test_loaded_trajectory_continues_during_a_speed_change(event: str) -> None:
     with BusHarness() as harness:
         arm, node = make_limited_node(harness)
         harness.publish("/jtc/joint_trajectory", trajectory((2.0, [1.0, -1.0]), (3.0, [0.4, -0.8])))
         harness.run_for(1.0)
-        if what == "slowed":
+        if event == "slowed":
             harness.publish("/jtc/speed_scaling", msg.Float64(data=0.5))
-        elif what == "stopping":
+        elif event == "stopping":
             harness.start_call("/jtc/stop", srv.Trigger)
         else:
             harness.start_call("/jtc/pause", srv.SetBool, data=True)
@@ -304,13 +309,13 @@ def test_loaded_trajectory_goes_on_during_a_speed_change(what: str) -> None:
         state, position = node.save_state(), arm.position
         harness.run_for(3.0)
     with BusHarness() as other:
-        again, node = make_limited_node(other)
+        restored, node = make_limited_node(other)
         other.run_for(1.1)
-        for joint, value in zip(again.joint_names, position, strict=True):
-            again.place(joint, value)
+        for joint, value in zip(restored.joint_names, position, strict=True):
+            restored.place(joint, value)
         node.load_state(state)
         other.run_for(3.0)
-    assert (again.position == arm.position).all()
+    assert (restored.position == arm.position).all()
 
 
 def test_invalid_joint_groups_are_refused(harness: BusHarness) -> None:
@@ -331,10 +336,10 @@ def test_plan_and_controller_state_agree(harness: BusHarness) -> None:
     moving = [state for state in states.messages if state.reference.time_from_start.nanosec > 0]
     assert len(moving) > 20
     for state in moving:
-        place = state.reference.time_from_start.sec + state.reference.time_from_start.nanosec * 1e-9
-        share = place / plans.messages[0].points[-1].time_from_start.sec
-        wanted = 0.1 + 0.9 * (3.0 * share**2 - 2.0 * share**3)
-        assert state.reference.positions[0] == pytest.approx(wanted, abs=1e-6)
+        path_time = state.reference.time_from_start.sec + state.reference.time_from_start.nanosec * 1e-9
+        fraction = path_time / plans.messages[0].points[-1].time_from_start.sec
+        expected = 0.1 + 0.9 * (3.0 * fraction**2 - 2.0 * fraction**3)
+        assert state.reference.positions[0] == pytest.approx(expected, abs=1e-6)
     harness.run_for(1.5)
     assert goal.succeeded
     assert len(plans.last.points) == 0

@@ -6,8 +6,8 @@ import numpy as np
 from tests.harness.bus import BusHarness
 from tests.harness.hardware import FakeHardware
 
-from roboyard.control.limits import JointRates
-from roboyard.control.nodes.moving import MovingNode
+from roboyard.control.joint_limits import JointAccelerationLimits
+from roboyard.control.nodes.joint_motion import JointMotionNode
 from roboyard.description.model import Axis, AxisLimits, Joint, Link, Model
 from roboyard.geometry import SE3
 from roboyard.messages import msg
@@ -28,11 +28,11 @@ ARM = Model(
 )  # fmt: skip
 
 
-def make_node(harness: BusHarness, kind: type[MovingNode], **more: object) -> tuple[FakeHardware, MovingNode]:
+def make_node(harness: BusHarness, kind: type[JointMotionNode], **more: object) -> tuple[FakeHardware, JointMotionNode]:
     """Add a node that moves the joints of a new arm."""
     arm = make_arm(harness)
-    rates = JointRates(dict.fromkeys(NAMES, ACCELERATION))
-    node = kind(hardware=arm, description=ARM, joints=NAMES, rate=1000.0, rates=rates, **more)
+    rates = JointAccelerationLimits(dict.fromkeys(NAMES, ACCELERATION))
+    node = kind(hardware=arm, description=ARM, joints=NAMES, rate=1000.0, acceleration_limits=rates, **more)
     return arm, harness.add(node, "moves")
 
 
@@ -41,7 +41,7 @@ def make_arm(harness: BusHarness) -> FakeHardware:
     return FakeHardware(NAMES, lambda: harness.now_ns, modes=["position"], position=[0.1, -0.1])
 
 
-def keeps_limits(arm: FakeHardware) -> bool:
+def is_within_limits(arm: FakeHardware) -> bool:
     """Whether speeds and accelerations of all commands are within the limits."""
     speeds = np.diff(np.array(arm.history), axis=0) * 1000.0
     rates = np.diff(speeds, axis=0) * 1000.0
@@ -54,12 +54,12 @@ def joint_list(kind: str, *rows: tuple[str, str, float]) -> object:
     return msg.JointPositions(positions=entries) if kind == "position" else msg.JointVelocities(velocities=entries)
 
 
-def command_by_number(harness: BusHarness, what: str, value: float) -> None:
+def command_by_number(harness: BusHarness, quantity: str, value: float) -> None:
     """Command the first joint by its number."""
-    harness.publish(f"/move_{what}", msg.IDAndFloat(id=1, value=value))
+    harness.publish(f"/move_{quantity}", msg.IDAndFloat(id=1, value=value))
 
 
-def command_by_name(harness: BusHarness, what: str, value: float) -> None:
+def command_by_name(harness: BusHarness, quantity: str, value: float) -> None:
     """Command the first joint by its name."""
-    unit = "rad" if what == "position" else "s^-1 rad"
-    harness.publish(f"/{what}_command", joint_list(what, ("turn", unit, value)))
+    unit = "rad" if quantity == "position" else "s^-1 rad"
+    harness.publish(f"/{quantity}_command", joint_list(quantity, ("turn", unit, value)))

@@ -30,12 +30,12 @@ def test_benchmark_nees_lies_within_its_bounds(benchmark: ModuleType) -> None:
 
 
 def test_benchmark_drives_keep_clearance_and_localize(benchmark: ModuleType) -> None:
-    place, rng = benchmark.Place("arena"), np.random.default_rng(0)
-    way = place.way(place.pose(rng), 10.0, rng)
-    assert place.clearance(np.array([[pose.x, pose.y] for pose in way])).min() > 0.25
-    assert sum(a.distance(b) for a, b in pairwise(way)) > 2.0
-    model, space = benchmark.SensorModel(place.grid, benchmark.AmclConfig()), benchmark.FreeSpace(place.grid)
-    assert not place.ambiguous(way[0], model, space)
-    run = benchmark.drive(place, way, rng, anywhere=True)
+    arena, rng = benchmark.Place("arena"), np.random.default_rng(0)
+    poses = arena.way(arena.pose(rng), 10.0, rng)
+    assert arena.clearance(np.array([[pose.x, pose.y] for pose in poses])).min() > 0.25
+    assert sum(a.distance(b) for a, b in pairwise(poses)) > 2.0
+    model, space = benchmark.LaserModel(arena.grid, benchmark.AmclConfig()), benchmark.FreeSpace(arena.grid)
+    assert not arena.ambiguous(poses[0], model, space)
+    run = benchmark.drive(arena, poses, rng, anywhere=True)
     assert run.found is not None
     assert np.median(run.errors) < 0.04

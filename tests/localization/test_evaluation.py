@@ -73,7 +73,7 @@ def test_carried_robot_keeps_its_wheels_still() -> None:
             run.simulation.world.set_planar_pose("ground", SE2.identity())
 
 
-def test_carry_fault_needs_a_robot(tmp_path) -> None:
+def test_teleport_fault_needs_a_robot(tmp_path) -> None:
     def builder(robot: str) -> ScenarioBuilder:
         return ScenarioBuilder(duration=0.4).with_fault("teleport", pose=[1, 2, 0.5], robot=robot)
 
@@ -85,7 +85,7 @@ def test_carry_fault_needs_a_robot(tmp_path) -> None:
     assert outcome.metrics["final_x"] == pytest.approx(1.0, abs=1e-3)
 
 
-def test_truth_localization_goes_with_fused_odometry(tmp_path) -> None:
+def test_ground_truth_localization_works_with_fused_odometry(tmp_path) -> None:
     """Both by the rover's own names: map → odom is the truth's, odom → base the filter's."""
     path = tmp_path / "s.yaml"
     path.write_text(
@@ -104,17 +104,19 @@ def test_truth_localization_goes_with_fused_odometry(tmp_path) -> None:
         assert SE2.from_se3(run.bus.transforms.lookup("map", "base_link")).almost_equal(truth, 0.03)
 
 
-def test_location_errors_are_measured_at_the_stamps() -> None:
+def test_localization_errors_are_measured_at_the_stamps() -> None:
     feed, rng = CollectorFeed(LocalizationMetrics("/truth", "/pose")), np.random.default_rng(0)
     errors = []
     for k in range(1000):
-        where = SE2(0.01 * k, 0.0, 0.1)
-        truth = odometry_to_msg(where, [0] * 3, [0] * 3, frame="w", child_frame="b", time_ns=k * 20_000_000)
+        true_pose = SE2(0.01 * k, 0.0, 0.1)
+        truth = odometry_to_msg(true_pose, [0] * 3, [0] * 3, frame="w", child_frame="b", time_ns=k * 20_000_000)
         feed.send("/truth", truth, 0.02 * k)
         if k % 5 == 0:
-            off = SE2(where.x + rng.normal(0, 0.02) + (3.0 if k == 500 else 0.0), rng.normal(0, 0.02), 0.1)
-            errors.append(where.distance(off))
-            pose = msg.PoseWithCovariance(pose=pose_to_msg(off))
+            estimated_pose = SE2(
+                true_pose.x + rng.normal(0, 0.02) + (3.0 if k == 500 else 0.0), rng.normal(0, 0.02), 0.1
+            )
+            errors.append(true_pose.distance(estimated_pose))
+            pose = msg.PoseWithCovariance(pose=pose_to_msg(estimated_pose))
             feed.send("/pose", msg.PoseWithCovarianceStamped(header=make_header("map", k * 20_000_000), pose=pose))
     found = feed.result()
     assert found["localization_median_error"] == pytest.approx(np.median(errors), rel=0.02)

@@ -13,28 +13,28 @@ from scipy.stats import chi2
 from roboyard.errors import ConfigError, InputError
 from roboyard.geometry import SE3
 from roboyard.localization.kalman import (
-    NAMES,
+    STATE_NAMES,
     ControlConfig,
     Ekf,
-    Fusion,
     FusionConfig,
     Measurement,
-    RestBias,
-    Source,
+    MeasurementSource,
+    SensorFusion,
     SourceConfig,
+    StationaryGyroBias,
     Ukf,
-    jacobian,
-    moved,
+    process_jacobian,
+    propagate_state,
     twist_at_base,
 )
-from roboyard.localization.kalman.state import rotation, wrapped
+from roboyard.localization.kalman.process_model import rotation_matrices, wrap_angles
 
 SECOND = 1_000_000_000
 SEEDS = st.integers(0, 2**32 - 1)
 
 
 def flags(*names: str) -> np.ndarray:
-    return np.array([name in names for name in NAMES])
+    return np.array([name in names for name in STATE_NAMES])
 
 
 def measurement(
@@ -42,7 +42,7 @@ def measurement(
 ):
     full = np.zeros(15)
     for name, value in values.items():
-        full[NAMES.index(name)] = value
+        full[STATE_NAMES.index(name)] = value
     return Measurement(round(time * 1e9), source, full, flags(*values), covariance * np.eye(15), threshold)
 
 
@@ -57,8 +57,10 @@ def random_covariance(rng: np.random.Generator, size: int = 15, scale: float = 0
 def test_jacobian_equals_finite_differences(seed: int) -> None:
     rng = np.random.default_rng(seed)
     state = rng.uniform(-1, 1, 15)
-    slopes = np.array([(moved(state + h, 0.1) - moved(state - h, 0.1)) / 2e-6 for h in 1e-6 * np.eye(15)]).T
-    assert np.allclose(jacobian(state, 0.1), slopes, atol=1e-8)
+    slopes = np.array(
+        [(propagate_state(state + h, 0.1) - propagate_state(state - h, 0.1)) / 2e-6 for h in 1e-6 * np.eye(15)]
+    ).T
+    assert np.allclose(process_jacobian(state, 0.1), slopes, atol=1e-8)
 
 
 @given(SEEDS)
@@ -71,7 +73,7 @@ def test_small_model_steps_follow_a_rigid_motion(seed: int) -> None:
     start = SE3.from_xyz_rpy(state[:3], state[3:6])
     truth = start @ SE3.exp(state[6:12])
     for _ in range(300):
-        state = moved(state, 1.0 / 300)
+        state = propagate_state(state, 1.0 / 300)
     found = SE3.from_xyz_rpy(state[:3], state[3:6])
     assert found.distance(truth) < 5e-3
     assert found.angle_to(truth) < 5e-3
@@ -80,8 +82,8 @@ def test_small_model_steps_follow_a_rigid_motion(seed: int) -> None:
 def test_model_stays_finite_at_gimbal_lock() -> None:
     state = np.zeros(15)
     state[4], state[9:12] = math.pi / 2, 0.1
-    assert np.isfinite(moved(state, 0.1)).all()
-    assert np.isfinite(jacobian(state, 0.1)).all()
+    assert np.isfinite(propagate_state(state, 0.1)).all()
+    assert np.isfinite(process_jacobian(state, 0.1)).all()
 
 
 # -- the filters -------------------------------------------------------------------------------------------------------
@@ -107,7 +109,7 @@ def test_filter_on_a_linear_system_is_the_kalman_filter(kind: type) -> None:
         x, P = x + gain @ (z - H @ x), (np.eye(3) - gain @ H) @ P
         name = "x" if k % 2 else "vx"
         values = np.zeros(15)
-        values[NAMES.index(name)] = z[0]
+        values[STATE_NAMES.index(name)] = z[0]
         assert tested.correct(values, flags(name), 0.3 * np.eye(15))
         # the unscented filter adds and takes away numbers a million times as large
         tolerance = 1e-9 if kind is Ekf else 1e-5
@@ -121,9 +123,9 @@ def test_compiled_ekf_steps_equal_the_textbook_equations(seed: int) -> None:
     rng = np.random.default_rng(seed)
     state, P, Q = rng.uniform(-2, 2, 15), random_covariance(rng), random_covariance(rng)
     state[4] = rng.uniform(-1.5, 1.5)
-    tested, F = Ekf(state, P), jacobian(state, 0.1)
+    tested, F = Ekf(state, P), process_jacobian(state, 0.1)
     tested.predict(0.1, Q)
-    state, P = wrapped(moved(state, 0.1)), F @ P @ F.T + 0.1 * Q
+    state, P = wrap_angles(propagate_state(state, 0.1)), F @ P @ F.T + 0.1 * Q
     assert np.allclose(tested.state, state, atol=1e-12)
     assert np.allclose(tested.covariance, P, atol=1e-12 * np.abs(P).max())
     index = np.flatnonzero(rng.random(15) < 0.4)
@@ -131,7 +133,7 @@ def test_compiled_ekf_steps_equal_the_textbook_equations(seed: int) -> None:
     values, R = state + rng.normal(0, 0.1, 15), random_covariance(rng)
     assert tested.correct(values, used, R) == bool(len(index))
     gain = P[:, index] @ np.linalg.inv(P[np.ix_(index, index)] + R[np.ix_(index, index)])
-    assert np.allclose(tested.state, wrapped(state + gain @ (values - state)[index]), atol=1e-8)
+    assert np.allclose(tested.state, wrap_angles(state + gain @ (values - state)[index]), atol=1e-8)
     assert np.allclose(tested.covariance, P - gain @ P[index], atol=1e-8)
 
 
@@ -179,7 +181,7 @@ def test_filter_errors_match_its_covariance(kind: str) -> None:
         truth = np.zeros(15)
         truth[6], truth[11] = 0.5 + rng.normal(0, 0.1), rng.normal(0, 0.1)
         start = tuple(0.5 if k == 6 else 0.0 for k in range(15))
-        fusion = Fusion(
+        fusion = SensorFusion(
             FusionConfig(
                 two_d_mode=True,
                 process_noise_covariance=tuple(noise.tolist()),
@@ -191,7 +193,7 @@ def test_filter_errors_match_its_covariance(kind: str) -> None:
         fusion.set_pose(0, np.zeros(6), 1e-9 * np.eye(6))
         fusion._filter.state[6] = 0.5
         for k in range(1, 25):
-            truth = moved(truth, dt)
+            truth = propagate_state(truth, dt)
             truth += rng.standard_normal(15) * np.sqrt(noise * dt)
             readings = {"vx": truth[6] + rng.normal(0, 0.05), "vyaw": truth[11] + rng.normal(0, 0.02)}
             if k % 10 == 0:
@@ -210,7 +212,7 @@ def test_filter_errors_match_its_covariance(kind: str) -> None:
 
 
 def test_gates_reject_outliers() -> None:
-    fusion = Fusion()
+    fusion = SensorFusion()
     fusion.add(measurement(0.0, x=0.0))
     fusion.add(measurement(0.1, x=100.0, threshold=3.0, source="wild"))
     fusion.add(measurement(0.2, x=0.1, threshold=3.0, source="tame"))
@@ -227,7 +229,7 @@ def test_measurement_order_does_not_change_smoothed_estimates(order: list[int]) 
     items = [measurement(1.0 + 0.1 * k, source=f"s{k}", vx=1.0 + 0.1 * k, vyaw=0.05 * k) for k in range(6)]
     ends = []
     for sequence in (range(6), order):
-        fusion = Fusion(FusionConfig(smooth_lagged_data=True, history_length=10.0, two_d_mode=True))
+        fusion = SensorFusion(FusionConfig(smooth_lagged_data=True, history_length=10.0, two_d_mode=True))
         fusion.add(measurement(0.9, x=0.0, y=0.0, yaw=0.0))
         fusion.advance(SECOND)
         for k in sequence:
@@ -244,7 +246,7 @@ def test_measurement_order_does_not_change_smoothed_estimates(order: list[int]) 
 def test_saved_fusion_continues_identically() -> None:
     ends, saved = [], None
     for is_restored in (False, True):
-        fusion = Fusion(FusionConfig(smooth_lagged_data=True))
+        fusion = SensorFusion(FusionConfig(smooth_lagged_data=True))
         for k in range(20):
             if is_restored and k < 10:
                 continue
@@ -259,34 +261,34 @@ def test_saved_fusion_continues_identically() -> None:
 
 
 def test_fusion_predicts_without_measurements() -> None:
-    fusion = Fusion(FusionConfig(sensor_timeout=0.5))
+    fusion = SensorFusion(FusionConfig(sensor_timeout=0.5))
     assert fusion.estimate is None
-    assert fusion.at(SECOND) is None
+    assert fusion.predict_at(SECOND) is None
     fusion.add(measurement(0.0, 1e-6, vx=1.0))
     fusion.advance(SECOND // 4)
     assert fusion.estimate.time_ns == 0
     fusion.advance(2 * SECOND)
     assert fusion.estimate.state[0] == pytest.approx(2.0, abs=1e-3)
-    prediction = fusion.at(3 * SECOND)
+    prediction = fusion.predict_at(3 * SECOND)
     assert prediction.state[0] == pytest.approx(3.0, abs=1e-3)
     assert fusion.estimate.time_ns == 2 * SECOND
 
 
 def test_commands_accelerate_within_limits() -> None:
-    control = ControlConfig(used=(True, *(False,) * 5), timeout=10.0, acceleration_limits=(0.5,) * 6)
-    fusion = Fusion(FusionConfig(control=control, sensor_timeout=0.01))
+    control = ControlConfig(control_mask=(True, *(False,) * 5), timeout=10.0, acceleration_limits=(0.5,) * 6)
+    fusion = SensorFusion(FusionConfig(control=control, sensor_timeout=0.01))
     fusion.add(measurement(0.0, 1e-9, vx=0.0, ax=0.0))
     fusion.advance(0)
-    fusion.command(0, np.array([1.0, 0, 0, 0, 0, 0]))
+    fusion.set_control(0, np.array([1.0, 0, 0, 0, 0, 0]))
     for k in range(1, 101):
         fusion.advance(k * SECOND // 100)
     assert fusion.estimate.state[6] == pytest.approx(0.5, abs=0.05)
-    assert control.push(np.full(6, 2.0), np.zeros(6))[0] == -0.5
+    assert control.acceleration_toward(np.full(6, 2.0), np.zeros(6))[0] == -0.5
 
 
 # -- sources -----------------------------------------------------------------------------------------------------------
-def source(*names: str, **more: object) -> Source:
-    return Source(SourceConfig("odom0", tuple(flags(*names).tolist()), **more))
+def source(*names: str, **more: object) -> MeasurementSource:
+    return MeasurementSource(SourceConfig("odom0", tuple(flags(*names).tolist()), **more))
 
 
 def test_differential_poses_are_velocities() -> None:
@@ -315,20 +317,22 @@ def test_unusable_measurements_are_ignored() -> None:
     assert one.twist(SECOND, good, np.eye(6)) is not None
     assert one.twist(SECOND, good, np.eye(6)) is None  # the same moment again
     assert one.twist(0, good, np.eye(6)) is None  # time went back
-    assert one.refused == 2
+    assert one.n_rejected == 2
     half = one.twist(2 * SECOND, np.array([np.nan, 0, 0, 0, 0, 0.1]), np.eye(6))
     assert (half.used == flags("vyaw")).all()
     assert one.twist(3 * SECOND, np.full(6, np.inf), np.eye(6)) is None
-    assert not one.assumed
+    assert not one.uses_default_covariance
     unknown = one.twist(4 * SECOND, good, np.zeros((6, 6)))
-    assert one.assumed
+    assert one.uses_default_covariance
     assert unknown.covariance[11, 11] > 0.0
 
 
 def test_gravity_is_removed_by_the_attitude() -> None:
     one = source("ax", "ay", "az", remove_gravitational_acceleration=True)
     roll, pitch = 0.2, -0.3
-    measured_acceleration = rotation(np.array(roll), np.array(pitch), np.array(0.7)).T @ np.array([0.0, 0.0, 9.80665])
+    measured_acceleration = rotation_matrices(np.array(roll), np.array(pitch), np.array(0.7)).T @ np.array(
+        [0.0, 0.0, 9.80665]
+    )
     found = one.acceleration(0, measured_acceleration, np.eye(3), (roll, pitch))
     assert np.allclose(found.values[12:], 0.0, atol=1e-12)
 
@@ -343,10 +347,10 @@ def test_twist_of_an_offset_sensor_is_moved_to_the_base() -> None:
 
 def test_gyroscope_bias_is_estimated_at_rest() -> None:
     rng = np.random.default_rng(0)
-    estimator, bias = RestBias(), np.array([1e-3, -2e-3, 3e-3])
+    estimator, bias = StationaryGyroBias(), np.array([1e-3, -2e-3, 3e-3])
     for k in range(300):
-        estimator.moves(k * 10_000_000, still=k < 200)
-        out = estimator.reading(k * 10_000_000, bias + rng.normal(0, 1e-3, 3))
+        estimator.set_stationary(k * 10_000_000, is_stationary=k < 200)
+        out = estimator.correct(k * 10_000_000, bias + rng.normal(0, 1e-3, 3))
     assert np.abs(estimator.bias - bias).max() < 3e-4
     assert np.sqrt(estimator.variance).max() < 1.5e-4
     assert np.abs(out).max() < 5e-3
@@ -362,7 +366,7 @@ def test_gyroscope_bias_is_estimated_at_rest() -> None:
         (lambda: FusionConfig(process_noise_covariance=(-1.0,) * 15), "no covariance"),
         (lambda: FusionConfig(initial_state=(1.0,)), "initial_state"),
         (lambda: FusionConfig(sensor_timeout=math.nan), "sensor_timeout"),
-        (lambda: ControlConfig(used=(True,)), "used has 1"),
+        (lambda: ControlConfig(control_mask=(True,)), "control_mask has 1"),
     ],
     ids=[
         "config_length", "two_modes", "threshold", "noise_length", "noise_sign", "initial_state", "timeout",

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from roboyard.control import DifferentialDrive
 from roboyard.errors import ConfigError
 from roboyard.geometry import SE2
-from roboyard.localization import OdometryNoise, WheelOdometry, arc, arc_jacobian
+from roboyard.localization import OdometryNoise, WheelOdometry, compute_arc_displacement, compute_arc_jacobian
 
 DRIVE = DifferentialDrive(wheel_radius=0.1, track=0.35, slip_factor=1.4)
 SECOND = 1_000_000_000
@@ -23,7 +23,7 @@ rotations = st.floats(-3.0, 3.0)
 
 @given(lengths, rotations)
 def test_arc_equals_the_exponential_of_its_twist(length: float, rotation: float) -> None:
-    step, expected = arc(length, rotation), SE2.exp((length, 0.0, rotation))
+    step, expected = compute_arc_displacement(length, rotation), SE2.exp((length, 0.0, rotation))
     assert (step.x, step.y) == pytest.approx((expected.x, expected.y), abs=1e-12)
     assert math.remainder(step.theta - expected.theta, math.tau) == pytest.approx(0.0, abs=1e-12)
 
@@ -31,7 +31,7 @@ def test_arc_equals_the_exponential_of_its_twist(length: float, rotation: float)
 @given(lengths, rotations)
 def test_arc_jacobian_equals_finite_differences(length: float, rotation: float) -> None:
     def parts(w: float, t: float) -> np.ndarray:
-        step = arc(w, t)
+        step = compute_arc_displacement(w, t)
         return np.array([step.x, step.y, t])
 
     h = 1e-6
@@ -39,12 +39,12 @@ def test_arc_jacobian_equals_finite_differences(length: float, rotation: float) 
         (parts(length + h, rotation) - parts(length - h, rotation)) / (2 * h),
         (parts(length, rotation + h) - parts(length, rotation - h)) / (2 * h),
     ]
-    np.testing.assert_allclose(arc_jacobian(length, rotation), np.column_stack(columns), atol=1e-8)
+    np.testing.assert_allclose(compute_arc_jacobian(length, rotation), np.column_stack(columns), atol=1e-8)
 
 
 def drive_arc(odometry: WheelOdometry, v: float, w: float, seconds: float, steps: int) -> SE2:
     """Wheel angles of a perfect arc, read ``steps`` times."""
-    left, right = odometry.drive.side_speeds(v, w)
+    left, right = odometry.drive.left_right_speeds(v, w)
     for i in range(steps + 1):
         t = seconds * i / steps
         odometry.update(round(t * 1e9), left * t, right * t)
@@ -86,7 +86,7 @@ def test_turning_in_place_keeps_the_axle_fixed(rotation: float, axle_x: float) -
 def test_radius_scales_correct_unequal_wheels() -> None:
     """A drive whose left wheels are 2 % larger drives straight at equal length, and calibrated odometry knows it."""
     true = DifferentialDrive(wheel_radius=0.1, track=0.35, left_radius_scale=1.02)
-    left, right = true.side_speeds(1.0, 0.0)
+    left, right = true.left_right_speeds(1.0, 0.0)
     naive, calibrated = WheelOdometry(DifferentialDrive(wheel_radius=0.1, track=0.35)), WheelOdometry(true)
     for i in range(101):
         for odometry in (naive, calibrated):
@@ -114,21 +114,23 @@ def test_covariance_stays_valid_and_uncertainty_grows(steps: list[tuple[float, f
 @pytest.mark.parametrize("axle_x", [0.0, 0.2])
 def test_wheel_covariance_agrees_with_sampling(axle_x: float) -> None:
     """Independent: 4000 drives with noisy steps, scattered as the covariance says."""
-    noise = OdometryNoise(way_per_way=1e-3, turn_per_way=1e-3, turn_per_turn=2e-3)
+    noise = OdometryNoise(
+        translation_variance_per_meter=1e-3, rotation_variance_per_meter=1e-3, rotation_variance_per_radian=2e-3
+    )
     drive = DifferentialDrive(wheel_radius=0.1, track=0.35, axle_x=axle_x)
     random = np.random.default_rng(3)
     length, rotation, steps, runs = 0.05, 0.04, 25, 4000
     odometry = WheelOdometry(drive, noise)
-    left, right = drive.side_speeds(length, rotation)
+    left, right = drive.left_right_speeds(length, rotation)
     for i in range(steps + 1):
         estimate = odometry.update(i * SECOND, left * i, right * i)
     assert estimate is not None
-    spread_length = math.sqrt(noise.way_per_way * length)
-    spread_rotation = math.sqrt(noise.turn_per_way * length + noise.turn_per_turn * rotation)
+    distance_std = math.sqrt(noise.translation_variance_per_meter * length)
+    rotation_std = math.sqrt(noise.rotation_variance_per_meter * length + noise.rotation_variance_per_radian * rotation)
     x, y, heading = np.full(runs, 0.0), np.zeros(runs), np.zeros(runs)
     for _ in range(steps):
-        d = length + spread_length * random.standard_normal(runs)
-        t = rotation + spread_rotation * random.standard_normal(runs)
+        d = length + distance_std * random.standard_normal(runs)
+        t = rotation + rotation_std * random.standard_normal(runs)
         # the axle runs the arc, then the base hangs behind it
         ax, ay = x + axle_x * np.cos(heading), y + axle_x * np.sin(heading)
         ax += d / t * (np.sin(heading + t) - np.sin(heading))
@@ -148,7 +150,7 @@ def test_invalid_wheel_readings_are_ignored() -> None:
     assert odometry.update(2 * SECOND, 700.0, 7.0) is None, "a jump"
     assert odometry.update(2 * SECOND, 701.0, 8.0) is None, "no time passed"
     assert odometry.update(3 * SECOND, 702.0, 9.0) is not None
-    assert odometry.refused == 3
+    assert odometry.n_rejected == 3
     assert odometry.T_odom_base.x == pytest.approx(0.2)
 
 
@@ -163,5 +165,5 @@ def test_saved_wheel_odometry_continues_identically() -> None:
 
 
 def test_invalid_noise_is_refused() -> None:
-    with pytest.raises(ConfigError, match="way_variance"):
-        OdometryNoise(way_per_way=-1.0)
+    with pytest.raises(ConfigError, match="translation_variance_per_meter"):
+        OdometryNoise(translation_variance_per_meter=-1.0)

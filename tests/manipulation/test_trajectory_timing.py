@@ -10,7 +10,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from roboyard.control.trajectories import Trajectory as Spline
+from roboyard.control.trajectory import Trajectory as Spline
 from roboyard.errors import InputError
 from roboyard.manipulation.timing import JointLimits, Path, Trajectory, jerk_limited
 

@@ -13,30 +13,36 @@ from tests.harness.files import temporary_folder
 from roboyard.errors import InputError
 from roboyard.geometry import SE2
 from roboyard.geometry.se2_arrays import compose, invert, relative
-from roboyard.mapping import Trajectory
-from roboyard.mapping.evaluation.trajectory_error import absolute_error, align, relative_error
-from roboyard.mapping.relations import Relations, read_relations, relation_errors, write_relations
-from roboyard.mapping.statistics import ErrorStatistics
-from roboyard.mapping.text_files import nanoseconds, seconds
-from roboyard.mapping.tum import read_tum, write_tum
+from roboyard.mapping import PoseTrajectory
+from roboyard.mapping.evaluation.trajectory_error import (
+    ErrorStatistics,
+    Relations,
+    absolute_error,
+    align,
+    read_relations,
+    relation_errors,
+    relative_error,
+    write_relations,
+)
+from roboyard.mapping.trajectory import format_seconds, parse_time_ns, read_tum, write_tum
 
 seeds = st.integers(0, 2**32 - 1)
 moves = st.builds(SE2, st.floats(-30, 30), st.floats(-30, 30), st.floats(-3.14, 3.14))
 
 
-def drive(rng: np.random.Generator, n: int = 30) -> Trajectory:
+def drive(rng: np.random.Generator, n: int = 30) -> PoseTrajectory:
     """A curved way; seconds apart."""
     poses = [np.zeros(3)]
     for step in np.column_stack([rng.uniform(0, 1, n - 1), np.zeros(n - 1), rng.uniform(-0.6, 0.6, n - 1)]):
         poses.append(compose(poses[-1], step))
-    return Trajectory(np.cumsum(rng.integers(5e8, 2e9, n)), np.array(poses))
+    return PoseTrajectory(np.cumsum(rng.integers(5e8, 2e9, n)), np.array(poses))
 
 
-def moved(track: Trajectory, T: SE2) -> Trajectory:
-    return Trajectory(track.times_ns, compose([T.x, T.y, T.theta], track.poses))
+def transformed(track: PoseTrajectory, T: SE2) -> PoseTrajectory:
+    return PoseTrajectory(track.times_ns, compose([T.x, T.y, T.theta], track.poses))
 
 
-def some_relations(rng: np.random.Generator, track: Trajectory, n: int = 20) -> Relations:
+def some_relations(rng: np.random.Generator, track: PoseTrajectory, n: int = 20) -> Relations:
     first, second = rng.integers(0, len(track), (2, n))
     return Relations(track.times_ns[first], track.times_ns[second], relative(track.poses[first], track.poses[second]))
 
@@ -57,33 +63,35 @@ def test_relations_of_a_trajectory_are_frame_independent(seed: int, T: SE2) -> N
     rng = np.random.default_rng(seed)
     track = drive(rng)
     relations = some_relations(rng, track)
-    errors = relation_errors(moved(track, T), relations)
-    assert (errors.used, errors.total) == (20, 20)
+    errors = relation_errors(transformed(track, T), relations)
+    assert (errors.n_used, errors.n_total) == (20, 20)
     assert errors.translational.maximum < 1e-9
     assert errors.rotational_deg.maximum < 1e-9
 
 
 @given(seeds, st.floats(-2, 2), st.floats(-2, 2), st.floats(-3, 3))
-def test_relation_error_equals_the_added_error(seed: int, dx: float, dy: float, turn: float) -> None:
+def test_relation_error_equals_the_added_error(seed: int, dx: float, dy: float, rotation: float) -> None:
     rng = np.random.default_rng(seed)
     track = drive(rng)
     true = some_relations(rng, track)
-    errors = relation_errors(track, Relations(true.first_ns, true.second_ns, true.motions + np.array([dx, dy, turn])))
+    errors = relation_errors(
+        track, Relations(true.first_ns, true.second_ns, true.relative_poses + np.array([dx, dy, rotation]))
+    )
     assert np.allclose(errors.distances, math.hypot(dx, dy), atol=1e-9)
-    assert np.allclose(np.abs(errors.turns), abs(turn), atol=1e-9)
+    assert np.allclose(np.abs(errors.angles), abs(rotation), atol=1e-9)
     assert errors.translational.mean == pytest.approx(math.hypot(dx, dy), abs=1e-9)
-    assert errors.rotational_deg.mean == pytest.approx(math.degrees(abs(turn)), abs=1e-7)
+    assert errors.rotational_deg.mean == pytest.approx(math.degrees(abs(rotation)), abs=1e-7)
     assert errors.translational.std < 1e-9
 
 
 def test_relations_count_within_the_time_tolerance() -> None:
-    track = Trajectory([0, 10**9, 5 * 10**9], [[0, 0, 0], [1, 0, 0], [5, 0, 0]])
+    track = PoseTrajectory([0, 10**9, 5 * 10**9], [[0, 0, 0], [1, 0, 0], [5, 0, 0]])
     first, second = [0, 0, 0, 10**9], [1_300_000_000, 1_300_000_001, 5_300_000_000, 3 * 10**9]
     relations = Relations(first, second, [[1.3, 0, 0], [1.3, 0, 0], [5.0, 0, 0], [2.0, 0, 0]])
     errors = relation_errors(track, relations)
-    assert errors.used == 2
+    assert errors.n_used == 2
     assert errors.translational.maximum < 1e-9  # straight on between poses, still beyond the last
-    assert relation_errors(track, relations, tolerance_ns=2 * 10**9).used == 4
+    assert relation_errors(track, relations, tolerance_ns=2 * 10**9).n_used == 4
 
 
 @given(seed=seeds)
@@ -95,22 +103,22 @@ def test_relations_and_trajectories_survive_their_files(seed: int) -> None:
         write_relations(folder / "r", relations)
         (folder / "r.gz").write_bytes(gzip.compress((folder / "r").read_bytes()))
         for path in (folder / "r", folder / "r.gz"):
-            again = read_relations(path)
-            assert np.array_equal(again.first_ns, relations.first_ns)
-            assert np.array_equal(again.second_ns, relations.second_ns)
-            assert np.allclose(again.motions, relations.motions, atol=1e-15)
+            read_back = read_relations(path)
+            assert np.array_equal(read_back.first_ns, relations.first_ns)
+            assert np.array_equal(read_back.second_ns, relations.second_ns)
+            assert np.allclose(read_back.relative_poses, relations.relative_poses, atol=1e-15)
         write_tum(folder / "t", track)
-        back = read_tum(folder / "t")
-        assert np.array_equal(back.times_ns, track.times_ns)
-        assert np.array_equal(back.poses[:, :2], track.poses[:, :2])
-        assert np.allclose(back.poses[:, 2], track.poses[:, 2], atol=1e-14)
-        write_tum(folder / "again", back)
+        read_trajectory = read_tum(folder / "t")
+        assert np.array_equal(read_trajectory.times_ns, track.times_ns)
+        assert np.array_equal(read_trajectory.poses[:, :2], track.poses[:, :2])
+        assert np.allclose(read_trajectory.poses[:, 2], track.poses[:, 2], atol=1e-14)
+        write_tum(folder / "again", read_trajectory)
         assert sorted(path.name for path in folder.iterdir()) == ["again", "r", "r.gz", "t"]
 
 
 @given(st.integers(0, 9_000_000_000_000_000_000))
 def test_times_in_seconds_are_exact(time_ns: int) -> None:
-    assert nanoseconds(seconds(time_ns), "here") == time_ns
+    assert parse_time_ns(format_seconds(time_ns), "here") == time_ns
 
 
 @given(seeds, moves)
@@ -131,14 +139,14 @@ def test_alignment_equals_umeyama(seed: int, T: SE2) -> None:
 def test_absolute_error_is_frame_independent(seed: int, T: SE2) -> None:
     rng = np.random.default_rng(seed)
     truth = drive(rng)
-    believed = Trajectory(truth.times_ns, truth.poses + rng.normal(size=truth.poses.shape) * 0.1)
-    here, there = absolute_error(believed, truth), absolute_error(moved(believed, T), truth)
-    assert np.allclose(here.distances, there.distances, atol=1e-9)
-    assert np.allclose(here.turns, there.turns, atol=1e-9)
+    believed = PoseTrajectory(truth.times_ns, truth.poses + rng.normal(size=truth.poses.shape) * 0.1)
+    errors, transformed_errors = absolute_error(believed, truth), absolute_error(transformed(believed, T), truth)
+    assert np.allclose(errors.distances, transformed_errors.distances, atol=1e-9)
+    assert np.allclose(errors.angles, transformed_errors.angles, atol=1e-9)
     raw = absolute_error(believed, truth, aligned=False)
-    assert here.translational.rmse <= raw.translational.rmse + 1e-12  # the alignment is the best one
+    assert errors.translational.rmse <= raw.translational.rmse + 1e-12  # the alignment is the best one
     assert np.allclose(raw.distances, np.hypot(*(believed.poses - truth.poses)[:, :2].T))
-    perfect = absolute_error(moved(truth, T), truth)
+    perfect = absolute_error(transformed(truth, T), truth)
     assert perfect.translational.maximum < 1e-9
     assert perfect.T_true_map.almost_equal(T.inverse(), 1e-9)
 
@@ -146,9 +154,9 @@ def test_absolute_error_is_frame_independent(seed: int, T: SE2) -> None:
 @given(moves, st.floats(-0.2, 0.2))
 def test_relative_error_of_a_drift_equals_the_drift(T: SE2, rate: float) -> None:
     times = np.arange(20) * 10**9
-    truth = Trajectory(times, np.column_stack([np.arange(20.0), np.zeros(20), np.zeros(20)]))
-    believed = Trajectory(times, truth.poses + rate * np.arange(20)[:, None] * [0.0, 1.0, 0.0])
-    error = relative_error(moved(believed, T), truth, 10**9)
+    truth = PoseTrajectory(times, np.column_stack([np.arange(20.0), np.zeros(20), np.zeros(20)]))
+    believed = PoseTrajectory(times, truth.poses + rate * np.arange(20)[:, None] * [0.0, 1.0, 0.0])
+    error = relative_error(transformed(believed, T), truth, 10**9)
     assert error.translational.count == 19
     assert error.translational.mean == pytest.approx(abs(rate), abs=1e-9)
     assert error.translational.std < 1e-9
@@ -158,7 +166,7 @@ def test_relative_error_of_a_drift_equals_the_drift(T: SE2, rate: float) -> None
 
 @given(st.lists(st.floats(-100, 100), min_size=1, max_size=50))
 def test_error_statistics_equal_numpy(values: list[float]) -> None:
-    found = ErrorStatistics.of(values)
+    found = ErrorStatistics.from_errors(values)
     sizes = np.abs(values)
     assert found.mean <= found.rmse + 1e-9
     assert found.rmse**2 == pytest.approx(found.mean**2 + found.std**2, abs=1e-6)
@@ -208,16 +216,16 @@ def test_missing_or_truncated_trajectory_files_are_refused(tmp_path: Path) -> No
         read_relations(tmp_path / "none")
     with pytest.raises(InputError, match="is no file"):
         read_relations(tmp_path)
-    whole = gzip.compress((LINE * 5000).encode())
-    (tmp_path / "cut.gz").write_bytes(whole[: len(whole) // 2])
+    content = gzip.compress((LINE * 5000).encode())
+    (tmp_path / "cut.gz").write_bytes(content[: len(content) // 2])
     with pytest.raises(InputError, match="cut off"):
         read_relations(tmp_path / "cut.gz")
     with pytest.raises(InputError, match="cannot be written"):
-        write_tum(tmp_path / "no" / "such", Trajectory([0], np.zeros((1, 3))))
+        write_tum(tmp_path / "no" / "such", PoseTrajectory([0], np.zeros((1, 3))))
 
 
 def test_trajectories_without_common_times_are_refused() -> None:
-    one, other = (Trajectory([t, t + 10], np.zeros((2, 3))) for t in (0, 10**12))
+    one, other = (PoseTrajectory([t, t + 10], np.zeros((2, 3))) for t in (0, 10**12))
     for compare in (absolute_error, relative_error):
         with pytest.raises(InputError):
             compare(one, other)
@@ -226,4 +234,4 @@ def test_trajectories_without_common_times_are_refused() -> None:
     with pytest.raises(InputError):
         relative_error(one, one, 0)
     with pytest.raises(InputError):
-        ErrorStatistics.of([])
+        ErrorStatistics.from_errors([])

@@ -16,8 +16,15 @@ from tests.harness.files import temporary_folder
 from roboyard.errors import InputError
 from roboyard.geometry import SE2
 from roboyard.grids import GridGeometry, OccupancyGrid
-from roboyard.mapping.map_files import MapMode, classified, load_map, read_map_info, save_map
-from roboyard.mapping.map_pictures import read_picture, write_picture
+from roboyard.mapping.map_files import (
+    MapMode,
+    classify_cells,
+    load_map,
+    read_image,
+    read_map_info,
+    save_map,
+    write_image,
+)
 
 seeds = st.integers(0, 2**32 - 1)
 
@@ -50,7 +57,7 @@ def test_trinary_map_files_keep_the_classes(seed, low, gap, form) -> None:
     with temporary_folder() as folder:
         path = folder / "office.yaml"
         save_map(path, grid, image_format=form, occupied_thresh=high, free_thresh=low)
-        classes = classified(grid, high, low)
+        classes = classify_cells(grid, high, low)
         assert same(load_map(path), classes)
         save_map(path, classes, image_format=form, occupied_thresh=high, free_thresh=low)
         assert same(load_map(path), classes)
@@ -131,8 +138,8 @@ def test_nav2_maps_are_read(name: str, external_data: Path, tmp_path: Path) -> N
         for s in range(256)
     ]
     assert np.array_equal(grid.cells[::-1], np.array(meaning)[pixels])
-    again = load_map(save_map(tmp_path / "again", grid, MapMode.SCALE))
-    assert same(again, grid)
+    read_back = load_map(save_map(tmp_path / "again", grid, MapMode.SCALE))
+    assert same(read_back, grid)
 
 
 GOOD = "image: m.pgm\nresolution: 0.05\norigin: [0, 0, 0]\noccupied_thresh: 0.65\nfree_thresh: 0.2\nnegate: 0\n"
@@ -189,15 +196,15 @@ def test_invalid_map_images_are_refused(data: bytes, words: str, tmp_path: Path)
 
 def test_damaged_map_images_are_refused_or_read(tmp_path: Path) -> None:
     rng = np.random.default_rng(3)
-    write_picture(tmp_path / "m.png", rng.integers(0, 255, (20, 20)).astype(np.uint8))
-    whole = (tmp_path / "m.png").read_bytes()
+    write_image(tmp_path / "m.png", rng.integers(0, 255, (20, 20)).astype(np.uint8))
+    content = (tmp_path / "m.png").read_bytes()
     for _ in range(200):
-        data = bytearray(whole)
-        for place in rng.integers(8, len(data), 3):
-            data[place] = rng.integers(256)
+        data = bytearray(content)
+        for position in rng.integers(8, len(data), 3):
+            data[position] = rng.integers(256)
         (tmp_path / "d.png").write_bytes(data[: rng.integers(20, len(data))])
         with suppress(InputError):
-            read_picture(tmp_path / "d.png")
+            read_image(tmp_path / "d.png")
 
 
 def test_unsavable_maps_are_refused(tmp_path: Path) -> None:
@@ -218,7 +225,7 @@ def test_unsavable_maps_are_refused(tmp_path: Path) -> None:
 
 
 def test_negate_takes_the_words_of_map_server(tmp_path: Path) -> None:
-    write_picture(tmp_path / "m.pgm", np.array([[0, 255]], np.uint8))
+    write_image(tmp_path / "m.pgm", np.array([[0, 255]], np.uint8))
     for word, cells in (("0", [100, 0]), ("1", [0, 100]), ("true", [0, 100]), ("no", [100, 0])):
         (tmp_path / "m.yaml").write_text(GOOD.replace("negate: 0", f"negate: {word}\nextra: 3"))
         assert load_map(tmp_path / "m.yaml").cells.tolist() == [cells]

@@ -13,36 +13,37 @@ from roboyard.geometry import SE2
 from roboyard.grids import GridGeometry
 from roboyard.navigation import Costmap, Footprint, InflationLayer, LayeredCostmap, MotionLimits, NavigationError, Path
 from roboyard.navigation.costmap import LETHAL
-from roboyard.navigation.costmap.bounds import Bounds
-from roboyard.navigation.footprint import lies_on_obstacle
+from roboyard.navigation.costmap.layered_costmap import CellBounds
+from roboyard.navigation.footprint import is_footprint_in_collision
 
 PERIOD = 0.05
 BODY = Footprint(np.array([[0.25, 0.18], [-0.25, 0.18], [-0.25, -0.18], [0.25, -0.18]]))
-LIMITS = MotionLimits(forward=0.5, backward=0.2, turn=1.5)
-OMNI = MotionLimits(forward=0.5, backward=0.5, sideways=0.5, turn=1.5)
+LIMITS = MotionLimits(max_forward_speed=0.5, max_backward_speed=0.2, max_angular_speed=1.5)
+OMNI = MotionLimits(max_forward_speed=0.5, max_backward_speed=0.5, max_lateral_speed=0.5, max_angular_speed=1.5)
 
 
-def inflated_costmap(obstacles: NDArray[np.bool_], radius: float = 0.5, scaling: float = 4.0) -> Costmap:
+def inflated_costmap(obstacles: NDArray[np.bool_], radius: float = 0.5, cost_scaling_factor: float = 4.0) -> Costmap:
     """A map of 5 cm cells whose corner lies at the origin."""
 
-    class Walls:
+    class WallLayer:
         name = "walls"
 
-        def fit(self, frame, moved): ...
-        def changed(self):
-            return Bounds.whole(obstacles.shape)
+        def match_size(self, geometry, shift): ...
+        def pop_changed_bounds(self):
+            return CellBounds.full(obstacles.shape)
 
-        def reach(self):
+        def influence_cells(self):
             return 0
 
-        def apply(self, cells, bounds):
+        def update_costs(self, cells, bounds):
             cells[bounds.slices][obstacles[bounds.slices]] = LETHAL
 
     layers = LayeredCostmap(
-        GridGeometry(0.05, obstacles.shape), [Walls(), InflationLayer(BODY.inscribed_radius, radius, scaling)]
+        GridGeometry(0.05, obstacles.shape),
+        [WallLayer(), InflationLayer(BODY.inscribed_radius, radius, cost_scaling_factor)],
     )
     layers.update()
-    return layers.costmap()
+    return layers.snapshot()
 
 
 def pillar_walls(seed: int, count: int, size: float = 6.0) -> NDArray[np.bool_]:
@@ -51,8 +52,8 @@ def pillar_walls(seed: int, count: int, size: float = 6.0) -> NDArray[np.bool_]:
     grid = GridWorld.room(size, size).walls
     n = len(grid)
     for row, column in rng.integers(4, n - 8, (count, 2)):
-        near = min(np.hypot(row - 16, column - 16), np.hypot(row - n + 16, column - n + 16))
-        if near > 18:
+        corner_distance = min(np.hypot(row - 16, column - 16), np.hypot(row - n + 16, column - n + 16))
+        if corner_distance > 18:
             grid[row : row + 4, column : column + 4] = True
     return grid
 
@@ -74,10 +75,14 @@ class DriveResult:
 
 def overlaps_obstacle(costmap: Costmap, pose: SE2, footprint: Footprint = BODY) -> bool:
     """Whether a footprint at a pose lies on an obstacle."""
-    here = costmap.frame.T_map_grid.inverse() @ pose
-    scale = 1.0 / costmap.frame.resolution
-    border = footprint.border(costmap.frame.resolution) * scale
-    return bool(lies_on_obstacle(costmap.cells, border, here.x * scale, here.y * scale, here.theta, False))
+    grid_pose = costmap.geometry.T_map_grid.inverse() @ pose
+    scale = 1.0 / costmap.geometry.resolution
+    border = footprint.sample_border(costmap.geometry.resolution) * scale
+    return bool(
+        is_footprint_in_collision(
+            costmap.cells, border, grid_pose.x * scale, grid_pose.y * scale, grid_pose.theta, False
+        )
+    )
 
 
 def drive(
@@ -85,14 +90,14 @@ def drive(
 ) -> DriveResult:
     """Drive until the controller reports arrival or the robot collides; ``overlapping`` ignores collisions."""
     result, pose, twist = DriveResult(), start, PlanarTwist()
-    controller.follow(path)
+    controller.set_path(path)
     for _ in range(periods):
         result.poses.append(pose)
-        if controller.arrived(pose):
+        if controller.is_goal_reached(pose):
             result.arrived = True
             break
         try:
-            twist = controller.command(pose, twist, costmap)
+            twist = controller.compute_velocity(pose, twist, costmap)
         except NavigationError as error:
             result.causes.append(error.cause)
             break

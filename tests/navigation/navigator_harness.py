@@ -22,7 +22,7 @@ CELL = 0.05
 CORNERS = np.array(OUTLINE)
 LOW_BAR = (slice(30, 50), slice(50, 60))
 """Cells of a bar that the laser looks over: x from 2.5 to 3 m, y from 1.5 to 2.5 m."""
-DEFAULTS = {"controller": {"type": "window"}, "pace": {"forward": 0.6}}
+DEFAULTS = {"controller": {"type": "dwa"}, "velocity_limits": {"forward": 0.6}}
 
 
 def goal_pose(x: float, y: float, theta: float = 0.0, frame: str = "map") -> Any:
@@ -106,14 +106,14 @@ class SensorRobot(KinematicRobot):
     def _publish_clouds(self) -> None:
         if not (self._cloud.topic.subscriptions or self._range.topic.subscriptions):
             return
-        turns = np.linspace(-0.9, 0.9, 61)
+        beam_angles = np.linspace(-0.9, 0.9, 61)
         visible = GridWorld(self.world.walls | self.bar.walls, CELL)
-        ranges = np.minimum(visible.ranges(self.pose, turns, 4.0), 4.0) + 1e-3
+        ranges = np.minimum(visible.ranges(self.pose, beam_angles, 4.0), 4.0) + 1e-3
         if self.publish_clouds:
-            points = np.column_stack([ranges * np.cos(turns), ranges * np.sin(turns), np.full(61, 0.1)])
+            points = np.column_stack([ranges * np.cos(beam_angles), ranges * np.sin(beam_angles), np.full(61, 0.1)])
             points[ranges >= 3.9] = np.nan  # as depth cameras say that they saw nothing
             self._cloud.publish(cloud_to_msg(points, "base_link", self.now_ns))
-        nearest = float(ranges[np.abs(turns) < 0.3].min())
+        nearest = float(ranges[np.abs(beam_angles) < 0.3].min())
         self._range.publish(
             msg.Range(header=make_header("base_link", self.now_ns), field_of_view=0.6, min_range=0.05, max_range=3.0,
                       range=nearest if nearest < 3.0 else math.inf)
@@ -131,7 +131,7 @@ class SensorHarness(NavigatorHarness):
         settings: Mapping[str, Any] | None = None,
         **parameters: Any,
     ) -> None:
-        settings = {"controller": {"type": "pursuit"}, "costmap": costmap} | dict(settings or {})
+        settings = {"controller": {"type": "regulated_pure_pursuit"}, "costmap": costmap} | dict(settings or {})
         super().__init__(robot or SensorRobot(), settings=settings, start=0.0, **parameters)
 
     def publish_speed_mask(self, value: int, x: tuple[float, float]) -> None:
@@ -142,11 +142,11 @@ class SensorHarness(NavigatorHarness):
 
     def drove_over_the_bar(self) -> bool:
         """Whether the robot's border was over a cell of the bar."""
-        border = Footprint(CORNERS).border(CELL / 2)
+        border = Footprint(CORNERS).sample_border(CELL / 2)
         track = np.concatenate([SE2(x, y, theta) @ border for _, x, y, theta in self.robot.track])
         return not self.robot.bar.is_free(track)
 
 
-def costmap_settings(*names: str, **layers: Any) -> dict[str, Any]:
+def costmap_config(*names: str, **layers: Any) -> dict[str, Any]:
     """Costmaps with these sensors' layers, both local and global."""
     return {"layers": layers, "global_layers": ["static", *names, "keepout"], "local_layers": [*names, "keepout"]}

@@ -8,7 +8,7 @@ from tests.harness.robots import GridWorld
 
 from roboyard.geometry import SE2, wrap_angle
 from roboyard.grids import GridGeometry, OccupancyGrid, OccupancyMapBuilder
-from roboyard.navigation import NavigationError, Traversal, WavePlanner
+from roboyard.navigation import FastMarchingPlanner, NavigationError, TraversalCosts
 from roboyard.navigation.costmap import InflationLayer, LayeredCostmap, StaticLayer
 from roboyard.navigation.exploration import Explorer
 
@@ -27,25 +27,25 @@ def random_rooms(seed: int, rows: int, columns: int, resolution: float = 0.1, do
                 r, c = rng.integers(top + 3, bottom - 8), rng.integers(left + 3, right - 8)
                 solid[r : r + rng.integers(2, 6), c : c + rng.integers(2, 6)] = True
             return
-        least = width + 3
+        min_size = width + 3
         if tall > wide:
-            if tall < 2 * least:
+            if tall < 2 * min_size:
                 return
-            at = int(rng.integers(top + least, bottom - least + 1))
-            solid[at, left:right] = True
+            wall = int(rng.integers(top + min_size, bottom - min_size + 1))
+            solid[wall, left:right] = True
             door = int(rng.integers(left + 1, max(right - width - 1, left + 2)))
-            solid[at, door : door + width] = False
-            split(top, left, at, right)
-            split(at + 1, left, bottom, right)
+            solid[wall, door : door + width] = False
+            split(top, left, wall, right)
+            split(wall + 1, left, bottom, right)
         else:
-            if wide < 2 * least:
+            if wide < 2 * min_size:
                 return
-            at = int(rng.integers(left + least, right - least + 1))
-            solid[top:bottom, at] = True
+            wall = int(rng.integers(left + min_size, right - min_size + 1))
+            solid[top:bottom, wall] = True
             door = int(rng.integers(top + 1, max(bottom - width - 1, top + 2)))
-            solid[door : door + width, at] = False
-            split(top, left, bottom, at)
-            split(top, at + 1, bottom, right)
+            solid[door : door + width, wall] = False
+            split(top, left, bottom, wall)
+            split(top, wall + 1, bottom, right)
 
     split(1, 1, rows - 1, columns - 1)
     return solid
@@ -53,69 +53,71 @@ def random_rooms(seed: int, rows: int, columns: int, resolution: float = 0.1, do
 
 def free_pose(solid: np.ndarray, frame: GridGeometry, radius: float, seed: int) -> SE2:
     """A random pose at which a robot of that radius fits."""
-    reach = math.ceil(radius / frame.resolution) + 1
-    places = np.argwhere(~binary_dilation(solid, iterations=2 * reach))
-    if not len(places):
-        places = np.argwhere(~binary_dilation(solid, iterations=reach))
-    place = places[np.random.default_rng(seed).integers(len(places))]
-    return SE2(*frame.cell_centers(place), np.random.default_rng(seed).uniform(-3.0, 3.0))
+    radius_cells = math.ceil(radius / frame.resolution) + 1
+    free_cells = np.argwhere(~binary_dilation(solid, iterations=2 * radius_cells))
+    if not len(free_cells):
+        free_cells = np.argwhere(~binary_dilation(solid, iterations=radius_cells))
+    cell = free_cells[np.random.default_rng(seed).integers(len(free_cells))]
+    return SE2(*frame.cell_centers(cell), np.random.default_rng(seed).uniform(-3.0, 3.0))
 
 
 class Sensor:
     """An exact sensor: it sees every cell up to a distance that no other cell hides."""
 
-    def __init__(self, solid: np.ndarray, frame: GridGeometry, reach: float = 5.0, field_of_view: float = 2 * math.pi):
-        self.solid, self.reach, self.field_of_view = solid, reach, field_of_view
+    def __init__(
+        self, solid: np.ndarray, frame: GridGeometry, max_range: float = 5.0, field_of_view: float = 2 * math.pi
+    ):
+        self.solid, self.max_range, self.field_of_view = solid, max_range, field_of_view
         self.world = GridWorld(solid, frame.resolution, origin=frame.T_map_grid)
         self.evidence = OccupancyMapBuilder(frame)
-        self.places = frame.cell_centers(np.argwhere(np.ones(frame.shape, dtype=bool)))
+        self.cell_centers = frame.cell_centers(np.argwhere(np.ones(frame.shape, dtype=bool)))
 
     def update(self, pose: SE2) -> OccupancyGrid:
         """Add what it sees from a pose; returns the map so far."""
         count = 720
         angles = self.field_of_view * ((np.arange(count) + 0.5) / count - 0.5)
-        lengths = np.minimum(self.world.ranges(pose, angles, self.reach), self.reach)
-        hit = lengths < self.reach - 1e-9
+        lengths = np.minimum(self.world.ranges(pose, angles, self.max_range), self.max_range)
+        hit = lengths < self.max_range - 1e-9
         directions = np.column_stack([np.cos(pose.theta + angles), np.sin(pose.theta + angles)])
         start = pose.xy
         ends = start + (lengths + 1e-6)[:, None] * directions
         self.evidence.add_beams(start, ends, hit)
-        under = np.hypot(*(self.places - start).T).reshape(self.solid.shape) < 0.25
+        under = np.hypot(*(self.cell_centers - start).T).reshape(self.solid.shape) < 0.25
         self.evidence.misses[under & ~self.solid] += 1  # it stands there
         return self.evidence.to_grid()
 
 
 def explore(
-    sensor: Sensor, explorer: Explorer, pose: SE2, radius: float, *, stride: float = 0.5, most: int = 2000
+    sensor: Sensor, explorer: Explorer, pose: SE2, radius: float, *, stride: float = 0.5, max_updates: int = 2000
 ) -> tuple[OccupancyGrid, float, list[SE2]]:
     """Let the explorer decide and drive where it says along planned paths, looking about every ``stride`` [m].
 
     Returns:
         The map, the way driven [m], and where the robot looked from.
     """
-    grid, way, track = sensor.update(pose), 0.0, [pose]
-    planner = WavePlanner(Traversal(allow_unknown=False))
-    for _ in range(most):
-        goal = explorer.look(grid, pose)
-        if explorer.over or goal is None:
-            return grid, way, track
+    grid, distance, track = sensor.update(pose), 0.0, [pose]
+    planner = FastMarchingPlanner(TraversalCosts(allow_unknown=False))
+    for _ in range(max_updates):
+        goal = explorer.update(grid, pose)
+        if explorer.is_finished or goal is None:
+            return grid, distance, track
         static = StaticLayer()
-        static.take(grid)
-        layers = LayeredCostmap(grid.geometry, [static, InflationLayer(radius, radius + 0.4)], unknown=True)
+        static.set_map(grid)
+        layers = LayeredCostmap(grid.geometry, [static, InflationLayer(radius, radius + 0.4)], track_unknown_space=True)
         layers.update()
         try:
-            path = planner.plan(layers.costmap(), pose, goal)
+            path = planner.plan(layers.snapshot(), pose, goal)
         except NavigationError:
-            explorer.failed()
+            explorer.report_failure()
             continue
         lengths = np.concatenate([[0.0], np.hypot(*np.diff(path.poses[:, :2], axis=0).T).cumsum()])
         k = min(int(np.searchsorted(lengths, stride)), len(path) - 1)
-        way += float(lengths[k])
+        distance += float(lengths[k])
         x, y, theta = path.poses[k]
         if k == len(path) - 1:
-            explorer.arrived()
+            explorer.report_arrival()
             theta = goal.theta
         pose = SE2(x, y, wrap_angle(theta))
         track.append(pose)
         grid = sensor.update(pose)
-    raise AssertionError(f"not over after {most} looks: {explorer.progress}")
+    raise AssertionError(f"not finished after {max_updates} updates: {explorer.progress}")

@@ -6,27 +6,32 @@ from dataclasses import replace
 import numpy as np
 from tests.harness.robots import OUTLINE, GridWorld
 
-from roboyard.control import STANDSTILL, PlanarTwist
+from roboyard.control import ZERO_TWIST, PlanarTwist
 from roboyard.geometry import SE2
 from roboyard.grids import OccupancyGrid
 from roboyard.navigation import Footprint, MotionLimits, NavigationError, Observation
-from roboyard.navigation.driving import (
-    Body,
-    Driver,
-    NavigatorSettings,
-    Situation,
-    Surroundings,
-    make_controller,
-    make_planner,
+from roboyard.navigation.navigator import (
+    MobileBase,
+    NavigationCostmaps,
+    NavigationState,
+    NavigatorConfig,
+    NavigatorContext,
 )
+from roboyard.navigation.plugins import make_controller, make_planner
 
 PERIOD = 0.1
 CELL = 0.05
 CORNERS = np.array(OUTLINE)
-LIMITS = MotionLimits(forward=0.6, backward=0.2, turn=1.5, acceleration=1.5, turn_acceleration=4.0)
-BODY = Body(Footprint(CORNERS + np.sign(CORNERS) * 0.03), Footprint(CORNERS), LIMITS, PERIOD)
+LIMITS = MotionLimits(
+    max_forward_speed=0.6,
+    max_backward_speed=0.2,
+    max_angular_speed=1.5,
+    max_acceleration=1.5,
+    max_angular_acceleration=4.0,
+)
+BASE = MobileBase(Footprint(CORNERS + np.sign(CORNERS) * 0.03), Footprint(CORNERS), LIMITS, PERIOD)
 """Planned with a little more room than the robot takes."""
-OMNI = replace(BODY, limits=replace(LIMITS, sideways=0.4))
+OMNI_BASE = replace(BASE, limits=replace(LIMITS, max_lateral_speed=0.4))
 """The same with wheels that go sideways too."""
 _ANGLES = np.linspace(-math.pi, math.pi, 180, endpoint=False)
 
@@ -40,17 +45,24 @@ class TaskSimulation:
     """A robot among true obstacles, with a map that may not know them all."""
 
     def __init__(
-        self, walls: np.ndarray, start: SE2, mapped: np.ndarray | None = None, body: Body = BODY, **settings
+        self,
+        walls: np.ndarray,
+        start: SE2,
+        mapped: np.ndarray | None = None,
+        mobile_base: MobileBase = BASE,
+        **settings,
     ) -> None:
-        self.world, self.pose, self.time, self.twist = GridWorld(walls, CELL), start, 0.0, STANDSTILL
+        self.world, self.pose, self.time, self.twist = GridWorld(walls, CELL), start, 0.0, ZERO_TWIST
         self.frame = self.world.frame
-        self.settings = NavigatorSettings(**settings)
-        self.surroundings = Surroundings(self.settings.costmap, BODY.footprint)
-        known = walls if mapped is None else mapped
-        self.surroundings.take_map(OccupancyGrid(np.where(known, 100, 0).astype(np.int8), self.frame))
-        controller = make_controller(self.settings.controller, body, self.settings.tolerance, reverse=False)
-        planner = make_planner(self.settings.planner, BODY.footprint, self.settings.smoothing)
-        self.driver = Driver(planner, controller, body, self.surroundings, self.settings)
+        self.config = NavigatorConfig(**settings)
+        self.costmaps = NavigationCostmaps(self.config.costmap, BASE.footprint)
+        is_mapped = walls if mapped is None else mapped
+        self.costmaps.set_map(OccupancyGrid(np.where(is_mapped, 100, 0).astype(np.int8), self.frame))
+        controller = make_controller(
+            self.config.controller, mobile_base, self.config.goal_tolerance, allow_reverse=False
+        )
+        planner = make_planner(self.config.planner, BASE.footprint, self.config.smoother)
+        self.context = NavigatorContext(planner, controller, mobile_base, self.costmaps, self.config)
         self.collisions, self.commands = 0, []
 
     def observe(self) -> None:
@@ -58,35 +70,35 @@ class TaskSimulation:
         ranges = np.minimum(self.world.ranges(self.pose, _ANGLES), 8.0)
         directions = np.column_stack([np.cos(_ANGLES + self.pose.theta), np.sin(_ANGLES + self.pose.theta)])
         ends = np.column_stack([self.pose.xy + (ranges[:, None] + 1e-3) * directions, np.full(180, 0.2)])
-        seen = Observation(np.array([*self.pose.xy, 0.2]), ends, ranges < 7.9)
-        self.surroundings.see({"obstacles": [seen]}, SE2.identity())
+        observation = Observation(np.array([*self.pose.xy, 0.2]), ends, ranges < 7.9)
+        self.costmaps.add_observations({"obstacles": [observation]}, SE2.identity())
 
-    def situation(self) -> Situation:
+    def state(self) -> NavigationState:
         """Observe, and return what a task decides by."""
         self.observe()
-        self.surroundings.move(self.pose, SE2.identity())
-        near = self.surroundings.near_costs(SE2.identity())
-        return Situation(self.time, self.pose, self.twist, near)
+        self.costmaps.update(self.pose, SE2.identity())
+        local_costmap = self.costmaps.local_costmap_in_map(SE2.identity())
+        return NavigationState(self.time, self.pose, self.twist, local_costmap)
 
     def drive(self, twist: PlanarTwist) -> None:
         """A period at a velocity, as fast as the base can follow."""
-        dv, dw = LIMITS.acceleration * PERIOD, LIMITS.turn_acceleration * PERIOD
+        dv, dw = LIMITS.max_acceleration * PERIOD, LIMITS.max_angular_acceleration * PERIOD
         v = self.twist.vx + min(max(twist.vx - self.twist.vx, -dv), dv)
         u = self.twist.vy + min(max(twist.vy - self.twist.vy, -dv), dv)
         w = self.twist.wz + min(max(twist.wz - self.twist.wz, -dw), dw)
         self.twist = PlanarTwist(v, u, w)
         self.pose = self.pose @ SE2.exp([v * PERIOD, u * PERIOD, w * PERIOD])
         self.time = round(self.time + PERIOD, 9)
-        self.collisions += not self.world.is_free(self.pose @ Footprint(CORNERS).border(CELL / 2))
+        self.collisions += not self.world.is_free(self.pose @ Footprint(CORNERS).sample_border(CELL / 2))
 
     def run(self, task, seconds: float):
         """Drive until the task ends; returns its error, or None."""
         while self.time < seconds:
             try:
-                twist = task.step(self.situation())
+                twist = task.compute_command(self.state())
             except NavigationError as error:
                 return error
-            self.commands.append(STANDSTILL if twist is None else twist)
+            self.commands.append(ZERO_TWIST if twist is None else twist)
             if twist is None:
                 return None
             self.drive(twist)

@@ -25,28 +25,28 @@ from roboyard.control import PlanarTwist
 from roboyard.errors import ConfigError, InputError
 from roboyard.geometry import SE2, polygons
 from roboyard.navigation import (
-    DynamicWindow,
+    DwaConfig,
+    DwaController,
+    FastMarchingPlanner,
+    GoalTolerance,
     MotionLimits,
-    Mppi,
     MppiConfig,
+    MppiController,
     NavigationError,
     Path,
-    PursuitConfig,
-    RegulatedPursuit,
-    Tolerance,
-    Traversal,
-    WavePlanner,
-    WindowConfig,
+    RegulatedPurePursuitConfig,
+    RegulatedPurePursuitController,
+    TraversalCosts,
 )
-from roboyard.navigation.controllers import Critics, Surroundings
+from roboyard.navigation.controllers import CostmapWindow, MppiCriticWeights
 from roboyard.navigation.costmap import INSCRIBED, LETHAL
 
-SMALL = MppiConfig(batch=200, steps=40)
+SMALL = MppiConfig(batch_size=200, time_steps=40)
 KINDS = {
-    "mppi": lambda limits=LIMITS: Mppi(BODY, limits, SMALL),
-    "pursuit": lambda limits=LIMITS: RegulatedPursuit(BODY, limits),
-    "rollout": lambda limits=LIMITS: DynamicWindow(BODY, limits, WindowConfig(rollout=True)),
-    "window": lambda limits=LIMITS: DynamicWindow(BODY, limits),
+    "mppi": lambda limits=LIMITS: MppiController(BODY, limits, SMALL),
+    "regulated_pure_pursuit": lambda limits=LIMITS: RegulatedPurePursuitController(BODY, limits),
+    "trajectory_rollout": lambda limits=LIMITS: DwaController(BODY, limits, DwaConfig(rollout=True)),
+    "dwa": lambda limits=LIMITS: DwaController(BODY, limits),
 }
 FREE = inflated_costmap(np.zeros((120, 120), dtype=bool))
 STRAIGHT = Path(np.column_stack([np.linspace(1.0, 4.0, 61), np.full(61, 3.0), np.zeros(61)]))
@@ -57,13 +57,13 @@ def kind(request):
     return KINDS[request.param]
 
 
-def way(costmap, start, goal):
-    return WavePlanner(Traversal(cost_weight=4.0)).plan(costmap, start, goal)
+def plan_path(costmap, start, goal):
+    return FastMarchingPlanner(TraversalCosts(cost_weight=4.0)).plan(costmap, start, goal)
 
 
 def test_controller_arrives_on_free_ground_at_the_goal_pose(kind):
     goal = SE2(4.5, 4.0, 2.0)
-    result = drive(kind(), FREE, way(FREE, SE2(1.0, 1.0, -2.0), goal), SE2(1.0, 1.0, -2.0))
+    result = drive(kind(), FREE, plan_path(FREE, SE2(1.0, 1.0, -2.0), goal), SE2(1.0, 1.0, -2.0))
     assert result.arrived
     assert result.poses[-1].distance(goal) <= 0.15
     assert abs(math.remainder(result.poses[-1].theta - goal.theta, math.tau)) <= 0.15
@@ -71,48 +71,50 @@ def test_controller_arrives_on_free_ground_at_the_goal_pose(kind):
 
 def test_controller_repeats_and_continues_when_loaded(kind):
     costmap, start = inflated_costmap(pillar_walls(3, 25)), SE2(0.8, 0.8, 1.0)
-    path = way(costmap, start, SE2(5.2, 5.2, 0.0))
+    path = plan_path(costmap, start, SE2(5.2, 5.2, 0.0))
     first, second = kind(), kind()
     one, other = (drive(controller, costmap, path, start, 60) for controller in (first, second))
     assert one.commands == other.commands
     third = kind()
-    third.follow(path)
+    third.set_path(path)
     third.load_state(first.save_state())
     pose, twist = one.poses[-1], one.commands[-1]
-    assert third.command(pose, twist, costmap) == first.command(pose, twist, costmap)
+    assert third.compute_velocity(pose, twist, costmap) == first.compute_velocity(pose, twist, costmap)
 
 
 @given(
     x=st.floats(0.5, 5.5), y=st.floats(0.5, 5.5), theta=st.floats(-3.1, 3.1), vx=st.floats(-0.2, 0.5),
     wz=st.floats(-1.5, 1.5), seed=st.integers(0, 5), name=st.sampled_from(sorted(KINDS)),
 )  # fmt: skip
-@example(x=3.1875, y=1.9765625, theta=2.0, vx=0.0, wz=0.0, seed=1, name="rollout")  # a pillar within the outline
+@example(
+    x=3.1875, y=1.9765625, theta=2.0, vx=0.0, wz=0.0, seed=1, name="trajectory_rollout"
+)  # a pillar within the outline
 @settings(max_examples=60, deadline=None)
 def test_commands_keep_limits_and_stopping_distance(x, y, theta, vx, wz, seed, name):
     costmap = _world(seed)
     pose, twist = SE2(x, y, theta), PlanarTwist(vx, 0.0, wz)
     # a robot that overlaps obstacles may get out of them, and so may one whose outline encloses a pillar; one at the
     # very edge of a cell may count as overlapping
-    assume(Surroundings.about(pose, costmap, BODY, 0.5).cost() < INSCRIBED)
+    assume(CostmapWindow.around(pose, costmap, BODY, 0.5).center_cost() < INSCRIBED)
     assume(not any(overlaps_obstacle(costmap, pose @ SE2(dx, dy, 0.0)) for dx in (-1e-9, 1e-9) for dy in (-1e-9, 1e-9)))
     controller = KINDS[name]()
-    controller.follow(STRAIGHT)
+    controller.set_path(STRAIGHT)
     try:
-        command = controller.command(pose, twist, costmap)
+        command = controller.compute_velocity(pose, twist, costmap)
     except NavigationError as error:
         assert error.cause == "no_safe_command"
         return
-    assert -LIMITS.backward - 1e-6 <= command.vx <= LIMITS.forward + 1e-6
+    assert -LIMITS.max_backward_speed - 1e-6 <= command.vx <= LIMITS.max_forward_speed + 1e-6
     assert command.vy == 0.0
-    assert abs(command.wz) <= LIMITS.turn + 1e-6
-    assert abs(command.vx - vx) <= LIMITS.acceleration * PERIOD + 1e-6
-    assert abs(command.wz - wz) <= LIMITS.turn_acceleration * PERIOD + 1e-6
+    assert abs(command.wz) <= LIMITS.max_angular_speed + 1e-6
+    assert abs(command.vx - vx) <= LIMITS.max_acceleration * PERIOD + 1e-6
+    assert abs(command.wz - wz) <= LIMITS.max_angular_acceleration * PERIOD + 1e-6
     v, w = command.vx, command.wz
     while v or w:  # it brakes to a stand and touches nothing on the way
         pose = pose @ SE2.exp([PERIOD * v, 0.0, PERIOD * w])
         assert not overlaps_obstacle(costmap, pose)
-        v = math.copysign(max(abs(v) - LIMITS.acceleration * PERIOD, 0.0), v)
-        w = math.copysign(max(abs(w) - LIMITS.turn_acceleration * PERIOD, 0.0), w)
+        v = math.copysign(max(abs(v) - LIMITS.max_acceleration * PERIOD, 0.0), v)
+        w = math.copysign(max(abs(w) - LIMITS.max_angular_acceleration * PERIOD, 0.0), w)
 
 
 _WORLDS = {}
@@ -124,13 +126,13 @@ def _world(seed):
     return _WORLDS[seed]
 
 
-@pytest.mark.parametrize("name", ["mppi", "pursuit"])
+@pytest.mark.parametrize("name", ["mppi", "regulated_pure_pursuit"])
 @given(seed=st.integers(0, 10_000), heading=st.floats(-3.1, 3.1))
 @settings(max_examples=4, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 def test_controller_arrives_among_pillars_without_collision(name, seed, heading):
     costmap, start = inflated_costmap(pillar_walls(seed, 30)), SE2(0.8, 0.8, heading)
     try:
-        path = way(costmap, start, SE2(5.2, 5.2, 1.0))
+        path = plan_path(costmap, start, SE2(5.2, 5.2, 1.0))
     except NavigationError:
         return
     if path.clearance < BODY.inscribed_radius + 0.08:
@@ -147,11 +149,11 @@ def test_overlapping_robot_backs_out_and_goes_no_deeper():
     costmap = inflated_costmap(walls)
     for depth in (0.02, 0.06, 0.12):
         pose = SE2(3.25 + depth, 3.0, 0.0)
-        seen = Surroundings.about(pose, costmap, BODY, 1.0)
+        window = CostmapWindow.around(pose, costmap, BODY, 1.0)
         braking = PlanarTwist(2.5, 2.5, 3.2)
-        assert seen.stops_clear(PlanarTwist(-0.2), braking, PERIOD)
-        assert not seen.stops_clear(PlanarTwist(0.2), braking, PERIOD)
-        assert not seen.stops_clear(PlanarTwist(-0.2, 0.0, 1.5), braking, PERIOD) or depth < 0.05
+        assert window.can_stop_safely(PlanarTwist(-0.2), braking, PERIOD)
+        assert not window.can_stop_safely(PlanarTwist(0.2), braking, PERIOD)
+        assert not window.can_stop_safely(PlanarTwist(-0.2, 0.0, 1.5), braking, PERIOD) or depth < 0.05
     behind = Path(np.column_stack([np.linspace(3.27, 2.0, 26), np.full(26, 3.0), np.zeros(26)]))
     for kind in KINDS.values():
         result = drive(kind(), costmap, behind, SE2(3.27, 3.0, 0.0), periods=400, overlapping=True)
@@ -164,20 +166,20 @@ def test_overlapping_robot_backs_out_and_goes_no_deeper():
 def test_no_obstacle_gets_deeper_into_an_overlapping_robot(x, y, theta, seed):
     costmap, pose = _world(seed), SE2(x, y, theta)
     assume(overlaps_obstacle(costmap, pose))
-    seen = Surroundings.about(pose, costmap, BODY, 1.0)
+    window = CostmapWindow.around(pose, costmap, BODY, 1.0)
     before = _depths(costmap, pose)
     for command in (PlanarTwist(0.3), PlanarTwist(-0.2), PlanarTwist(0.0, 0.0, 1.0), PlanarTwist(0.2, 0.0, -1.0)):
-        if seen.stops_clear(command, PlanarTwist(2.5, 2.5, 3.2), PERIOD):
+        if window.can_stop_safely(command, PlanarTwist(2.5, 2.5, 3.2), PERIOD):
             after = _depths(costmap, pose @ SE2.exp([PERIOD * value for value in command]))
             assert (after <= np.maximum(before, min(max(before.max(), -0.5 * 0.05), 0.0)) + 1e-6).all()
 
 
 def _depths(costmap, pose):
     """How deep the middle of each obstacle's cell lies in the outline [m]."""
-    cells = costmap.frame.cell_centers(np.argwhere(costmap.cells == LETHAL))
+    cells = costmap.geometry.cell_centers(np.argwhere(costmap.cells == LETHAL))
     local = pose.inverse() @ cells
-    near = polygons.boundary_distance(BODY.corners, local)
-    return np.where(polygons.contains(BODY.corners, local), near, -near)
+    distances = polygons.boundary_distance(BODY.corners, local)
+    return np.where(polygons.contains(BODY.corners, local), distances, -distances)
 
 
 @pytest.mark.slow
@@ -186,7 +188,7 @@ def test_controller_never_collides_in_dense_pillars(kind):
     for seed in range(sample_count(3, 0.4)):
         costmap, start = inflated_costmap(pillar_walls(seed, 50)), SE2(0.8, 0.8, 0.7)
         try:
-            path = way(costmap, start, SE2(5.2, 5.2, 1.0))
+            path = plan_path(costmap, start, SE2(5.2, 5.2, 1.0))
         except NavigationError:
             continue
         driven += 1
@@ -206,28 +208,28 @@ def test_enclosed_robot_gets_no_safe_command(kind):
 
 def test_controller_keeps_a_speed_limit_until_released(kind):
     controller = kind()
-    controller.limit_speed(0.15)
+    controller.set_speed_limit(0.15)
     slow = drive(controller, FREE, STRAIGHT, SE2(1.0, 3.0, 0.0), 60)
     assert max(twist.vx for twist in slow.commands) <= 0.15 + 1e-6
-    controller.limit_speed(None)
+    controller.set_speed_limit(None)
     fast = drive(controller, FREE, STRAIGHT, SE2(1.0, 3.0, 0.0), 60)
     assert max(twist.vx for twist in fast.commands) > 0.4
-    controller.limit_speed(0.0)
-    held = drive(controller, FREE, STRAIGHT, SE2(1.0, 3.0, 0.0), 60)
-    assert set(held.commands) == {PlanarTwist()}
-    assert not held.causes
+    controller.set_speed_limit(0.0)
+    stopped = drive(controller, FREE, STRAIGHT, SE2(1.0, 3.0, 0.0), 60)
+    assert set(stopped.commands) == {PlanarTwist()}
+    assert not stopped.causes
     for speed in (-1.0, math.nan, math.inf):
         with pytest.raises(ConfigError):
-            controller.limit_speed(speed)
+            controller.set_speed_limit(speed)
 
 
 def test_lowered_speed_limit_is_reached_by_braking(kind):
     controller, twist, pose = kind(), PlanarTwist(0.5, 0.0, 0.0), SE2(1.5, 3.0, 0.0)
-    controller.follow(STRAIGHT)
-    controller.limit_speed(0.1)
+    controller.set_path(STRAIGHT)
+    controller.set_speed_limit(0.1)
     for _ in range(10):
-        before, twist = twist, controller.command(pose, twist, FREE)
-        assert before.vx - twist.vx <= LIMITS.acceleration * PERIOD + 1e-9
+        before, twist = twist, controller.compute_velocity(pose, twist, FREE)
+        assert before.vx - twist.vx <= LIMITS.max_acceleration * PERIOD + 1e-9
         pose = pose @ SE2.exp([PERIOD * value for value in twist])
     assert twist.vx <= 0.1 + 1e-6
 
@@ -236,12 +238,12 @@ def test_mppi_drives_an_omnidirectional_base_sideways():
     poses = np.column_stack([np.full(41, 3.0), np.linspace(2.0, 4.0, 41), np.zeros(41)])
     result = drive(KINDS["mppi"](OMNI), FREE, Path(poses), SE2(3.0, 2.0, 0.0))
     assert result.arrived
-    moved = np.array(result.commands)
-    assert np.abs(moved[:, 1]).sum() > 3.0 * np.abs(moved[:, 0]).sum()
+    commands = np.array(result.commands)
+    assert np.abs(commands[:, 1]).sum() > 3.0 * np.abs(commands[:, 0]).sum()
     assert np.abs([pose.theta for pose in result.poses]).max() < 0.7
 
 
-@pytest.mark.parametrize("name", ["mppi", "pursuit"])
+@pytest.mark.parametrize("name", ["mppi", "regulated_pure_pursuit"])
 def test_path_with_reversed_headings_is_driven_backward(name):
     out = np.column_stack([np.linspace(1.0, 2.5, 31), np.full(31, 3.0), np.zeros(31)])
     back = np.column_stack([np.linspace(2.45, 2.0, 10), np.linspace(3.0, 3.2, 10), np.full(10, -0.4)])
@@ -257,7 +259,7 @@ def test_path_that_crosses_itself_is_driven_to_its_end():
     eight = np.column_stack([3.0 + 1.5 * np.sin(angle), 3.0 + 1.0 * np.sin(2.0 * angle)])
     heading = np.arctan2(*np.gradient(eight, axis=0).T[::-1])
     path = Path(np.column_stack([eight, heading]))
-    result = drive(KINDS["pursuit"](), FREE, path, path.pose(0))
+    result = drive(KINDS["regulated_pure_pursuit"](), FREE, path, path.pose(0))
     assert result.arrived
     driven = sum(twist.vx for twist in result.commands) * PERIOD
     assert driven == pytest.approx(path.length, rel=0.06)
@@ -271,7 +273,7 @@ def test_window_follows_a_path_with_parallel_lanes():
     line = np.concatenate([out, across, back])
     heading = np.arctan2(*np.gradient(line, axis=0).T[::-1])
     path = Path(np.column_stack([line, heading]))
-    for name in ("window", "rollout"):
+    for name in ("dwa", "trajectory_rollout"):
         result = drive(KINDS[name](), FREE, path, SE2(1.0, 2.6, 0.0), 3000)
         assert result.arrived
         assert max(pose.x for pose in result.poses) > 3.5  # it may cut the corner
@@ -281,37 +283,37 @@ def test_window_follows_a_path_with_parallel_lanes():
 
 def test_window_slows_down_at_sharp_corners():
     costmap, start = inflated_costmap(pillar_walls(8, 30)), SE2(0.8, 0.8, 0.7)
-    path = way(costmap, start, SE2(5.2, 5.2, 1.0))
-    result = drive(KINDS["window"](), costmap, path, start)
+    path = plan_path(costmap, start, SE2(5.2, 5.2, 1.0))
+    result = drive(KINDS["dwa"](), costmap, path, start)
     assert result.arrived
     assert path.length / result.time > 0.3
 
 
 def test_mppi_commands_avoid_dead_bands():
     """Where the base does not answer to slow commands, it is given none on the way, though it would like to dawdle."""
-    config = replace(SMALL, critics=Critics(deadbands=(0.12, 0.0, 0.0), follow=1.0))
-    without = replace(SMALL, critics=Critics(follow=1.0))
+    config = replace(SMALL, critics=MppiCriticWeights(deadband_velocities=(0.12, 0.0, 0.0), path_follow=1.0))
+    without = replace(SMALL, critics=MppiCriticWeights(path_follow=1.0))
 
     def slow(config):
-        result = drive(Mppi(BODY, LIMITS, config), FREE, STRAIGHT, SE2(1.0, 3.0, 0.0), 400)
+        result = drive(MppiController(BODY, LIMITS, config), FREE, STRAIGHT, SE2(1.0, 3.0, 0.0), 400)
         return sum(0.01 < abs(twist.vx) < 0.12 for twist in result.commands[10:])
 
     assert slow(config) < slow(without) or slow(config) == 0
-    with pytest.raises(ConfigError, match="deadbands"):
-        Critics(deadbands=(0.1, -0.1, 0.0))
+    with pytest.raises(ConfigError, match="deadband_velocities"):
+        MppiCriticWeights(deadband_velocities=(0.1, -0.1, 0.0))
 
 
 def test_controller_compensates_latency():
-    limits = MotionLimits(forward=1.0, acceleration=2.0, latency=0.1)
+    limits = MotionLimits(max_forward_speed=1.0, max_acceleration=2.0, command_latency=0.1)
     walls = np.zeros((120, 120), dtype=bool)
     walls[:, 80] = True  # at x = 4 m, on the path
     costmap = inflated_costmap(walls)
-    controller = RegulatedPursuit(BODY, limits)
-    controller.follow(STRAIGHT)
+    controller = RegulatedPurePursuitController(BODY, limits)
+    controller.set_path(STRAIGHT)
     pose, twist, waiting = SE2(1.0, 3.0, 0.0), PlanarTwist(), [PlanarTwist()] * 2
     for _ in range(100):
         try:
-            twist = controller.command(pose, waiting[-1], costmap)
+            twist = controller.compute_velocity(pose, waiting[-1], costmap)
         except NavigationError:
             break
         waiting.append(twist)
@@ -323,12 +325,18 @@ def test_controller_compensates_latency():
 @pytest.mark.parametrize(
     "make",
     [
-        lambda: MppiConfig(batch=0), lambda: MppiConfig(dt=math.nan), lambda: MppiConfig(lasting=1.0),
-        lambda: WindowConfig(samples=(0, 1, 1)), lambda: WindowConfig(horizon=-1.0),
-        lambda: PursuitConfig(look_min=2.0), lambda: PursuitConfig(cost_slow=1.5), lambda: Tolerance(xy=0.0),
-        lambda: MotionLimits(forward=0.0), lambda: MotionLimits(latency=-0.1),
+        lambda: MppiConfig(batch_size=0),
+        lambda: MppiConfig(model_dt=math.nan),
+        lambda: MppiConfig(noise_correlation=1.0),
+        lambda: DwaConfig(n_samples=(0, 1, 1)),
+        lambda: DwaConfig(horizon=-1.0),
+        lambda: RegulatedPurePursuitConfig(min_lookahead_distance=2.0),
+        lambda: RegulatedPurePursuitConfig(min_cost_speed_ratio=1.5),
+        lambda: GoalTolerance(xy=0.0),
+        lambda: MotionLimits(max_forward_speed=0.0),
+        lambda: MotionLimits(command_latency=-0.1),
     ],
-)  # fmt: skip
+)
 def test_controller_parameters_out_of_range_are_refused(make):
     with pytest.raises(ConfigError):
         make()
@@ -337,35 +345,39 @@ def test_controller_parameters_out_of_range_are_refused(make):
 def test_bad_controller_input_is_refused_with_its_reason(kind):
     controller = kind()
     with pytest.raises(NavigationError, match="no path"):
-        controller.command(SE2(), PlanarTwist(), FREE)
+        controller.compute_velocity(SE2(), PlanarTwist(), FREE)
     with pytest.raises(InputError):
-        controller.follow(Path(np.zeros((0, 3))))
-    controller.follow(STRAIGHT)
+        controller.set_path(Path(np.zeros((0, 3))))
+    controller.set_path(STRAIGHT)
     with pytest.raises(InputError, match="velocity"):
-        controller.command(SE2(1.0, 3.0, 0.0), PlanarTwist(math.nan, 0.0, 0.0), FREE)
+        controller.compute_velocity(SE2(1.0, 3.0, 0.0), PlanarTwist(math.nan, 0.0, 0.0), FREE)
     with pytest.raises(NavigationError):
-        controller.command(SE2(-50.0, 3.0, 0.0), PlanarTwist(), FREE)  # beyond the map
+        controller.compute_velocity(SE2(-50.0, 3.0, 0.0), PlanarTwist(), FREE)  # beyond the map
 
 
 @given(st.floats(-0.2, 0.2), st.floats(-0.7, 0.7), st.floats(0.0, 0.2), st.floats(0.0, 0.7))
-def test_commands_are_feasible_for_the_base(vx: float, wz: float, least: float, least_turn: float) -> None:
-    limits = MotionLimits(forward=0.2, turn=0.7, least=least, least_turn=least_turn)
-    done = limits.executable(PlanarTwist(vx, 0.0, wz))
-    speed, turn = abs(done.vx), abs(done.wz)
-    assert speed == 0.0 or speed >= least * (1.0 - 1e-12)
-    assert turn <= 0.7 + 1e-12
-    assert done.vx * vx >= 0.0
-    assert done.wz * wz >= 0.0
+def test_commands_are_feasible_for_the_base(vx: float, wz: float, min_speed: float, min_angular_speed: float) -> None:
+    limits = MotionLimits(
+        max_forward_speed=0.2, max_angular_speed=0.7, min_speed=min_speed, min_angular_speed=min_angular_speed
+    )
+    command = limits.nearest_executable(PlanarTwist(vx, 0.0, wz))
+    speed, angular_speed = abs(command.vx), abs(command.wz)
+    assert speed == 0.0 or speed >= min_speed * (1.0 - 1e-12)
+    assert angular_speed <= 0.7 + 1e-12
+    assert command.vx * vx >= 0.0
+    assert command.wz * wz >= 0.0
     if speed == 0.0:
-        assert turn == 0.0 or turn >= least_turn
+        assert angular_speed == 0.0 or angular_speed >= min_angular_speed
     else:
-        assert done.wz * vx == pytest.approx(wz * done.vx, abs=1e-9)  # the arc stays
-    assert limits.executable(done) == pytest.approx(done)
-    if abs(vx) >= least and vx:
-        assert done == (vx, 0.0, wz)
+        assert command.wz * vx == pytest.approx(wz * command.vx, abs=1e-9)  # the arc stays
+    assert limits.nearest_executable(command) == pytest.approx(command)
+    if abs(vx) >= min_speed and vx:
+        assert command == (vx, 0.0, wz)
 
 
-@pytest.mark.parametrize("bad", [{"least": 1.0}, {"least_turn": 3.0}, {"least": -0.1}, {"least_turn": math.nan}])
+@pytest.mark.parametrize(
+    "bad", [{"min_speed": 1.0}, {"min_angular_speed": 3.0}, {"min_speed": -0.1}, {"min_angular_speed": math.nan}]
+)
 def test_impossible_minimum_speeds_are_refused(bad: dict) -> None:
-    with pytest.raises(ConfigError, match="least"):
+    with pytest.raises(ConfigError, match="min_"):
         MotionLimits(**bad)

@@ -1,4 +1,5 @@
-"""Docking: from any start in a region, with noise and lag, to within tolerances; bounded, and over in time."""
+"""Docking: from any start in a region, with noise and lag, to within tolerances, with bounded commands and in bounded
+time."""
 
 import math
 from itertools import pairwise
@@ -12,14 +13,20 @@ from roboyard.control import PlanarTwist
 from roboyard.errors import ConfigError
 from roboyard.geometry import SE2
 from roboyard.navigation import MotionLimits
-from roboyard.navigation.docking import Docking, DockingConfig, curvature, lines_of_sight, staging_pose
+from roboyard.navigation.docking import Docking, DockingConfig, curvature, egocentric_polar, staging_pose
 
 PERIOD = 0.05
-LIMITS = MotionLimits(forward=0.5, backward=0.2, turn=1.0, acceleration=1.0, turn_acceleration=3.0)
+LIMITS = MotionLimits(
+    max_forward_speed=0.5,
+    max_backward_speed=0.2,
+    max_angular_speed=1.0,
+    max_acceleration=1.0,
+    max_angular_acceleration=3.0,
+)
 
 
 class Base:
-    """A base that follows commands with a lag and turns less than it is told."""
+    """A base that follows commands with a lag and rotates less than commanded."""
 
     def __init__(self, pose: SE2, lag: float = 0.3, slip: float = 0.9) -> None:
         self.pose, self.lag, self.slip = pose, lag, slip
@@ -32,23 +39,23 @@ class Base:
 
 
 def run(docking: Docking, base: Base, noise: float = 0.0, seed: int = 0) -> list[tuple[str, SE2, PlanarTwist]]:
-    """Until it is over: phases, poses before and commands."""
+    """Dock until it is finished; returns phases, poses before the commands, and commands."""
     rng, rows = np.random.default_rng(seed), []
     for _ in range(5000):
-        seen = SE2(*(np.array([base.pose.x, base.pose.y, base.pose.theta]) + noise * rng.normal(size=3)))
-        pose, twist = base.pose, docking.command(seen)
+        measured_pose = SE2(*(np.array([base.pose.x, base.pose.y, base.pose.theta]) + noise * rng.normal(size=3)))
+        pose, twist = base.pose, docking.compute_command(measured_pose)
         rows.append((docking.phase, pose, twist))
-        if docking.over:
+        if docking.is_finished:
             return rows
         base.drive(twist)
     raise AssertionError("never over")
 
 
-placed = st.builds(SE2, st.floats(-5.0, 5.0), st.floats(-5.0, 5.0), st.floats(-3.1, 3.1))
+poses = st.builds(SE2, st.floats(-5.0, 5.0), st.floats(-5.0, 5.0), st.floats(-3.1, 3.1))
 
 
 @settings(max_examples=60, deadline=None)
-@given(placed, st.floats(-1.5, 0.0), st.floats(-0.6, 0.6), st.floats(-3.1, 3.1), st.booleans(), st.integers(0, 2**31))
+@given(poses, st.floats(-1.5, 0.0), st.floats(-0.6, 0.6), st.floats(-3.1, 3.1), st.booleans(), st.integers(0, 2**31))
 def test_docking_succeeds_from_any_pose_before_the_dock(dock, along, across, heading, backward, seed):
     config = DockingConfig(backward=backward)
     start = dock @ SE2(-along if backward else along, across, heading)
@@ -60,11 +67,11 @@ def test_docking_succeeds_from_any_pose_before_the_dock(dock, along, across, hea
     assert abs(docking.errors(base.pose)[2]) <= config.heading_tolerance + 0.01
     last = PlanarTwist()
     for _, _, twist in rows[:-1]:
-        assert -min(LIMITS.backward, config.speed) - 1e-9 <= twist.vx <= config.speed + 1e-9
-        assert abs(twist.wz) <= config.turn + 1e-9
+        assert -min(LIMITS.max_backward_speed, config.max_speed) - 1e-9 <= twist.vx <= config.max_speed + 1e-9
+        assert abs(twist.wz) <= config.max_angular_speed + 1e-9
         assert twist.vy == 0.0
-        assert abs(twist.vx - last.vx) <= LIMITS.acceleration * PERIOD + 1e-9
-        assert abs(twist.wz - last.wz) <= LIMITS.turn_acceleration * PERIOD + 1e-9
+        assert abs(twist.vx - last.vx) <= LIMITS.max_acceleration * PERIOD + 1e-9
+        assert abs(twist.wz - last.wz) <= LIMITS.max_angular_acceleration * PERIOD + 1e-9
         last = twist
     assert rows[-1][2] == PlanarTwist()
 
@@ -80,20 +87,20 @@ def test_docking_from_staging_pose_approaches_monotonically(across, heading, bac
     assert docking.retries == 0
     errors = np.array([docking.errors(pose) for phase, pose, _ in rows if phase == "approach"])
     assert (np.diff(errors[:, 0]) <= 1e-9).all()
-    end = errors[errors[:, 0] < 0.3 * config.staging]
+    end = errors[errors[:, 0] < 0.3 * config.staging_distance]
     # beside the line and off its direction by less and less, but for what a period's step is
     assert (np.diff(np.abs(end[:, 1])) <= 1e-3).all()
     assert np.abs(end[:, 1]).max() < 0.02 + 0.1 * abs(across)
     assert np.abs(errors[-1, 1:]).max() < 0.03
-    wanted = -1.0 if backward else 1.0
-    assert all(twist.vx * wanted >= 0.0 for phase, _, twist in rows if phase == "approach")
+    direction = -1.0 if backward else 1.0
+    assert all(twist.vx * direction >= 0.0 for phase, _, twist in rows if phase == "approach")
 
 
 @given(st.floats(0.1, 5.0), st.floats(-3.0, 3.0), st.floats(-1.5, 1.5))
 def test_docking_control_law_equals_the_paper_and_is_symmetric(r, theta, delta):
     pose = SE2(0.0, 0.0, delta)
     target = SE2(r, 0.0, theta)
-    assert lines_of_sight(pose, target) == pytest.approx((r, theta, delta))
+    assert egocentric_polar(pose, target) == pytest.approx((r, theta, delta))
     assert curvature(r, -theta, -delta, 1.0, 3.0) == pytest.approx(-curvature(r, theta, delta, 1.0, 3.0))
     straight = curvature(r, 0.0, 0.0, 1.0, 3.0)
     assert straight == 0.0
@@ -103,22 +110,22 @@ def test_docking_control_law_equals_the_paper_and_is_symmetric(r, theta, delta):
 
 
 def test_blocked_docking_retries_and_then_fails():
-    config = DockingConfig(retries=2)
+    config = DockingConfig(max_retries=2)
     dock = SE2(2.0, 0.0, 0.0)
     docking, base = Docking(dock, LIMITS, config, PERIOD), Base(SE2(1.2, 0.1, 0.3))
     # something stands before the dock
     phases = []
     for _ in range(5000):
-        twist = docking.command(base.pose)
+        twist = docking.compute_command(base.pose)
         phases.append(docking.phase)
-        if docking.over:
+        if docking.is_finished:
             break
         blocked = base.pose.x > 1.7 and twist.vx > 0.0
         base.drive(PlanarTwist(0.0, 0.0, twist.wz) if blocked else twist)
         if blocked:
             base.v = 0.0
-    begun = [b for a, b in pairwise(phases) if a != b]
-    assert begun.count("back off") == 2
+    started_phases = [b for a, b in pairwise(phases) if a != b]
+    assert started_phases.count("back off") == 2
     assert docking.phase == "failed"
     assert docking.cause == "came no nearer"
     assert docking.retries == 2
@@ -127,24 +134,24 @@ def test_blocked_docking_retries_and_then_fails():
 def test_docking_ends_without_progress_and_at_its_time_limit():
     stuck = Docking(SE2(), LIMITS, DockingConfig(), PERIOD)
     for _ in range(1000):
-        stuck.command(SE2(-0.4, 0.0, 0.0))
+        stuck.compute_command(SE2(-0.4, 0.0, 0.0))
     assert (stuck.phase, stuck.cause) == ("failed", "cannot back off")
-    short = Docking(SE2(), LIMITS, DockingConfig(budget=10), PERIOD)
+    short = Docking(SE2(), LIMITS, DockingConfig(max_cycles=10), PERIOD)
     run(short, Base(SE2(-0.7, 0.0, 0.0)))
     assert (short.phase, short.cause) == ("failed", "took too long")
-    turning = Docking(SE2(), LIMITS, DockingConfig(budget=100), PERIOD)
+    turning = Docking(SE2(), LIMITS, DockingConfig(max_cycles=100), PERIOD)
     for _ in range(101):
-        turning.command(SE2(-0.7, 0.0, 2.0))
+        turning.compute_command(SE2(-0.7, 0.0, 2.0))
     assert turning.phase == "failed"
 
 
 @pytest.mark.parametrize("backward", [False, True])
 def test_undocking_leads_straight_to_the_staging_pose(backward):
     config, dock = DockingConfig(backward=backward), SE2(1.0, 1.0, -1.0)
-    docking, base = Docking(dock, LIMITS, config, PERIOD, leaving=True), Base(dock @ SE2(0.0, 0.01, 0.02))
+    docking, base = Docking(dock, LIMITS, config, PERIOD, is_undocking=True), Base(dock @ SE2(0.0, 0.01, 0.02))
     run(docking, base)
     assert docking.phase == "left"
-    assert base.pose.distance(docking.staging) < 0.06
+    assert base.pose.distance(docking.staging_pose) < 0.06
 
 
 def test_saved_docking_continues_unchanged():
@@ -152,7 +159,7 @@ def test_saved_docking_continues_unchanged():
     for cut in (None, 40):
         docking, base = Docking(SE2(), LIMITS, None, PERIOD), Base(SE2(-1.0, 0.3, 0.0))
         for _ in range(cut or 0):
-            base.drive(docking.command(base.pose))
+            base.drive(docking.compute_command(base.pose))
         other = Docking(SE2(5.0, 5.0, 5.0), LIMITS, None, PERIOD)
         other.load_state(docking.save_state())
         run(other, base)
@@ -161,6 +168,12 @@ def test_saved_docking_continues_unchanged():
 
 
 def test_invalid_docking_settings_are_refused():
-    for bad in ({"staging": 0.0}, {"tolerance": math.nan}, {"turn_first": 2.0}, {"retries": -1}, {"speed": -1.0}):
+    for bad in (
+        {"staging_distance": 0.0},
+        {"tolerance": math.nan},
+        {"rotate_in_place_threshold": 2.0},
+        {"max_retries": -1},
+        {"max_speed": -1.0},
+    ):
         with pytest.raises(ConfigError, match=next(iter(bad))):
             DockingConfig(**bad)

@@ -64,7 +64,7 @@ class NavigationFeed:
         """Let the collector take a message now."""
         self.drives.subscriptions()[topic](message, self.now_ns)
 
-    def place(self, pose: SE2) -> None:
+    def set_pose(self, pose: SE2) -> None:
         """The rover is truly there."""
         odometry = ry.msg.Odometry()
         odometry.pose.pose = pose_stamped_to_msg(pose, "world", self.now_ns).pose
@@ -105,7 +105,7 @@ def send_navigator_goal(feed: NavigationFeed, goal: Goal) -> None:
         return
     feed.send_status(goal, "started")
     feed.now_ns += goal.seconds * SECOND
-    feed.place(SE2(goal.x + 0.3, goal.y - 0.4, goal.yaw + 0.1))
+    feed.set_pose(SE2(goal.x + 0.3, goal.y - 0.4, goal.yaw + 0.1))
     state = goal.end if goal.end in ENDS else "aborted"
     feed.send_status(goal, state, float(goal.seconds), "no_path" if state == "aborted" else "")
 
@@ -123,11 +123,11 @@ def send_external_goal(feed: NavigationFeed, goal: Goal, number: int, until: int
     feed.send_response(number, serialize(action.SendGoal.Response(accepted=accepted)))
     if not accepted:
         return
-    wanted = action.GetResult.Request()
-    wanted.goal_id.uuid = uuid
-    feed.send_call(goal, "get_result", number + 1, wanted)
+    expected = action.GetResult.Request()
+    expected.goal_id.uuid = uuid
+    feed.send_call(goal, "get_result", number + 1, expected)
     feed.now_ns += goal.seconds * SECOND
-    feed.place(SE2(goal.x + 0.3, goal.y - 0.4, goal.yaw + 0.1))
+    feed.set_pose(SE2(goal.x + 0.3, goal.y - 0.4, goal.yaw + 0.1))
     if goal.end == "malformed":
         feed.send_response(number + 1, b"\x00\x01")
     elif goal.end == "gone":
@@ -140,7 +140,7 @@ def send_external_goal(feed: NavigationFeed, goal: Goal, number: int, until: int
 def test_external_navigator_has_the_metrics_of_the_internal_one(tasks: list[Goal], namespace: str, saved: int) -> None:
     internal, external = NavigationFeed(), NavigationFeed(namespace)
     for feed in (internal, external):
-        feed.place(SE2.identity())
+        feed.set_pose(SE2.identity())
     for index, goal in enumerate(tasks):
         send_navigator_goal(internal, goal)
         send_external_goal(external, goal, 2 * index)
@@ -164,7 +164,7 @@ def test_external_navigator_has_the_metrics_of_the_internal_one(tasks: list[Goal
 ])  # fmt: skip
 def test_cause_of_a_failed_external_goal(end: str, cause: str) -> None:
     feed = NavigationFeed()
-    feed.place(SE2.identity())
+    feed.set_pose(SE2.identity())
     send_external_goal(feed, Goal("move_base", 1.0, 2.0, math.pi / 2, end, 3), 7)
     found = feed.drives.values()
     assert (found["navigation_goals"], found["goals_failed"], found["navigation_failure"]) == (1, 1, cause)

@@ -15,7 +15,7 @@ class HomingFeed(CollectorFeed[HomingMetrics]):
     def __init__(self) -> None:
         super().__init__(HomingMetrics("/truth/rover/odom", "/rover"))
 
-    def place(self, second: float, x: float, y: float = 0.0) -> None:
+    def set_position(self, second: float, x: float, y: float = 0.0) -> None:
         """The rover is truly there."""
         odometry = msg.Odometry()
         odometry.pose.pose.position.x, odometry.pose.pose.position.y = x, y
@@ -39,9 +39,9 @@ class HomingFeed(CollectorFeed[HomingMetrics]):
 def feed() -> HomingFeed:
     """A rover that drove out, lost its link and returns."""
     feed = HomingFeed()
-    feed.place(0, 1.0)
+    feed.set_position(0, 1.0)
     feed.send_status(0, "connected", "driven")
-    feed.place(10, 9.0)
+    feed.set_position(10, 9.0)
     feed.send_status(14, "lost", "returning", outages=1)
     feed.send_goals(14, 2)
     return feed
@@ -49,19 +49,19 @@ def feed() -> HomingFeed:
 
 def test_return_to_the_start_is_measured(feed: HomingFeed) -> None:
     assert feed.result()["returned"] is False
-    feed.place(30, 1.1)
+    feed.set_position(30, 1.1)
     feed.send_status(30, "lost", "home", outages=1, skipped=2)
     found = feed.result()
     assert (found["link_losses"], found["returned"], found["waypoints_skipped"]) == (1, True, 2)
     assert found["home_error"] == pytest.approx(0.1)
     assert found["homing_time"] == pytest.approx(16.0)
     feed.send_status(40, "recovering", "driven", outages=1, skipped=2)
-    feed.place(50, 7.0)
+    feed.set_position(50, 7.0)
     assert feed.result() == found, "what is driven afterwards changes nothing"
 
 
 def test_return_of_the_tracker_is_measured_by_the_truth(feed: HomingFeed) -> None:
-    feed.place(30, 1.5)
+    feed.set_position(30, 1.5)
     feed.send_status(30, "lost", "home", outages=1)
     assert feed.result()["returned"] is False
     assert feed.result()["home_error"] == pytest.approx(0.5)
@@ -105,7 +105,7 @@ def test_home_pose_is_the_home_of_the_metrics(feed: HomingFeed, frame: str, targ
     """Odometry starts where the robot stood, at x = 1 m."""
     send_trail(feed, 1.02, 5.0, 8.0)
     send_order(feed, target, frame=frame)
-    feed.place(30, 5.1)
+    feed.set_position(30, 5.1)
     feed.send_status(30, "lost", "home", outages=1)
     assert feed.result()["home_error"] == pytest.approx(0.1)
     assert feed.result()["returned"] is True
@@ -115,7 +115,7 @@ def test_home_of_a_trail_is_where_its_first_point_was_stored(feed: HomingFeed) -
     send_trail(feed, 1.02, 5.0, 8.0)
     send_order(feed, 5.0, is_home=False)
     send_order(feed, 1.02)
-    feed.place(30, 1.1)
+    feed.set_position(30, 1.1)
     feed.send_status(30, "lost", "home", outages=1)
     assert feed.result()["home_error"] == pytest.approx(0.1), "by the truth, not by the robot's own estimate"
 

@@ -47,7 +47,7 @@ class NavigationFeed(CollectorFeed[NavigationMetrics]):
             NavigationMetrics(RobotContext("rover", topics, footprint=FOOTPRINT, lidar_height=0.25, truth=self.world))
         )
 
-    def place(self, x: float, y: float = 0.0) -> None:
+    def set_pose(self, x: float, y: float = 0.0) -> None:
         """Publish the robot's true position [m]."""
         odometry = msg.Odometry()
         odometry.pose.pose = pose_to_msg(SE2(x, y, 0.0).to_se3())
@@ -62,14 +62,14 @@ class NavigationFeed(CollectorFeed[NavigationMetrics]):
     def drive(self) -> dict[str, object]:
         """Drive along the x axis to the goal, and end the run."""
         for x in np.arange(0.0, 4.01, 0.05):
-            self.place(float(x))
+            self.set_pose(float(x))
         self.send_status("succeeded")
         return dict(self.finish(10.0))
 
 
 def test_goals_that_a_newer_goal_replaces_have_not_failed() -> None:
     feed = NavigationFeed()
-    feed.place(0.0)
+    feed.set_pose(0.0)
     for state in ("started", "aborted", "started", "aborted", "started", "succeeded"):
         feed.send_status(state)
     found = feed.result()
@@ -82,7 +82,7 @@ def test_goals_that_a_newer_goal_replaces_have_not_failed() -> None:
 
 def test_each_goal_has_an_event_at_its_start_and_one_at_its_end() -> None:
     feed = NavigationFeed()
-    feed.place(0.0)
+    feed.set_pose(0.0)
     rows = [
         ("started", "", "goal_started"), ("succeeded", "", "goal_reached"), ("rejected", "refused", "goal_failed"),
         ("started", "", "goal_started"), ("aborted", "preempted", "goal_preempted"),
@@ -102,7 +102,7 @@ def test_each_goal_has_an_event_at_its_start_and_one_at_its_end() -> None:
 
 def test_robot_without_goals_has_no_metrics_of_navigation() -> None:
     feed = NavigationFeed()
-    feed.place(0.0)
+    feed.set_pose(0.0)
     assert feed.collector.values() == {}
 
 
@@ -122,7 +122,7 @@ def test_clearance_is_from_obstacles_of_the_moment_that_are_still_there(placemen
     feed.drive()
     feed.world.placements["box"] = (BOX_X, 0.0, 0.2)  # the run ends with the box on the track
     assert feed["min_clearance"] == pytest.approx(0.8, abs=0.03), "the wall is nearest"
-    feed.place(1.0)
+    feed.set_pose(1.0)
     assert feed["min_clearance"] == pytest.approx(0.6, abs=0.03), "the robot saw the box from there"
     state = feed.collector.save_state()
     restored = NavigationFeed()

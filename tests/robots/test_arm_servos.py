@@ -13,7 +13,7 @@ from tests.harness.bus import BusHarness
 
 import roboyard as ry
 from roboyard.bringup.joint_groups import load_joint_groups
-from roboyard.control.nodes.trajectory_messages import point_message
+from roboyard.control.nodes.trajectory_messages import trajectory_point_to_msg
 from roboyard.hardware import JointCommand
 from roboyard.manipulation.timing import JointLimits, jerk_limited
 from roboyard.messages import action, msg
@@ -143,7 +143,8 @@ def test_trajectory_node_tracks_a_trajectory(make_rig: Callable[..., Rig], name:
     goal = np.array(rig.group.group("arm").pose(pose))
     trajectory = jerk_limited(rig.chain.joints, rig.position, goal, replace(limits, jerk=20.0 * limits.acceleration))
     points = [
-        point_message(round(p.time * 1e9), p.position, p.velocity, p.acceleration) for p in trajectory.way_points()
+        trajectory_point_to_msg(round(p.time * 1e9), p.position, p.velocity, p.acceleration)
+        for p in trajectory.way_points()
     ]
     harness = BusHarness(bus=rig.run.bus)
     sent = harness.send_goal(

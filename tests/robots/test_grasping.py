@@ -158,12 +158,12 @@ def test_empty_hand_closes_and_opens(bench: Callable[..., Bench], name: str) -> 
     assert goal.succeeded
     assert goal.result.reached_goal
     assert not goal.result.stalled
-    assert rig.states[-1] == "still"
+    assert rig.states[-1] == "stationary"
     opened = rig.send(rig.gripper.width[1])
     rig.run.run_for(2.5)
     assert opened.succeeded
     assert opened.result.position == pytest.approx(rig.gripper.width[1], abs=0.0011)
-    assert rig.states[-1] == "still"
+    assert rig.states[-1] == "stationary"
 
 
 @pytest.mark.parametrize("name", PLACES)
@@ -178,7 +178,7 @@ def test_invalid_gripper_goals_are_refused_without_motion(bench: Callable[..., B
         assert goal.done()
         assert not goal.accepted
     assert abs(rig.sim.world.data.qpos - before).max() < 2e-3
-    assert rig.states in ([], ["still"])
+    assert rig.states in ([], ["stationary"])
 
 
 @pytest.mark.parametrize("name", PLACES)

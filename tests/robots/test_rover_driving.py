@@ -20,7 +20,7 @@ from roboyard.description import load_model, load_world
 from roboyard.description.model import Collision, Link, Model, PlacedModel, Plane, World
 from roboyard.geometry import SE3
 from roboyard.hardware import JointCommand
-from roboyard.localization import fit_slip_factor, rolled_turn
+from roboyard.localization import compute_no_slip_rotations, fit_slip_factor
 from roboyard.simulation import Simulation
 
 PACKAGE = Path(roboyard.__file__).parent
@@ -138,7 +138,7 @@ def test_slip_factor_of_the_file_is_the_calibrated_one(package: RobotPackage, ro
             linear, angular = Ramp(RampLimits(acceleration=1.5)), Ramp(RampLimits(acceleration=4.0))
             rows = []
             for _ in range(250):
-                left, right = drive.side_speeds(linear.step(v, 0.02), angular.step(w, 0.02))
+                left, right = drive.left_right_speeds(linear.step(v, 0.02), angular.step(w, 0.02))
                 hardware.write(JointCommand("velocity", joints, np.array([left, left, right, right])))
                 simulation.step(10)
                 angles = hardware.read().position[columns]
@@ -146,7 +146,7 @@ def test_slip_factor_of_the_file_is_the_calibrated_one(package: RobotPackage, ro
             steady = np.array(rows)[75:]  # without the ramps
             steady[:, 2] = np.unwrap(steady[:, 2])
             left, right, true = steady[-1] - steady[0]
-            rolled.append(float(rolled_turn(drive, [left], [right])[0]))
+            rolled.append(float(compute_no_slip_rotations(drive, [left], [right])[0]))
             turned.append(true)
             if v == 0.0:
                 on_the_spot.append(rolled[-1] / true)

@@ -11,7 +11,7 @@ from tests.harness.bus import BusHarness, twist
 
 import roboyard as ry
 from roboyard.description import load_model
-from roboyard.mapping.nodes.log_lasers import Mount
+from roboyard.mapping.nodes.recorded_frames import LaserMount
 from roboyard.messages.convert import scan_angles
 
 SCOUT = Path(str(resources.files("roboyard") / "robots" / "scout" / "scout.urdf.xacro"))
@@ -51,7 +51,7 @@ def test_lasers_cover_all_directions_without_the_robot() -> None:
         directions = []
         for name, traffic in scans.items():
             scan = traffic.last
-            mount = Mount.of(run.bus.transforms.lookup("base_link", f"{name}_laser")).T_base_laser
+            mount = LaserMount.from_transform(run.bus.transforms.lookup("base_link", f"{name}_laser")).T_base_laser
             assert np.nanmin(scan.ranges) > 0.5  # nothing of its own
             directions.append(scan_angles(scan) + mount.theta)
     all_around = np.sort(np.mod(np.concatenate(directions), 2 * np.pi))

@@ -12,11 +12,11 @@ from tests.harness.bus import BusHarness, twist
 from tests.harness.models import static_box
 
 import roboyard as ry
-from roboyard.control import STANDSTILL, PlanarTwist
+from roboyard.control import ZERO_TWIST, PlanarTwist
 from roboyard.errors import ConfigError
 from roboyard.geometry import SE3
 from roboyard.messages import srv
-from roboyard.safety import BumperConfig, BumperGuard, Bumping, TouchPoint
+from roboyard.safety import BumperConfig, BumperContact, BumperGuard, BumperState
 from roboyard.simulation.faults import SensorFault
 
 TWISTS = st.builds(PlanarTwist, st.floats(-1.0, 1.0), st.just(0.0), st.floats(-2.0, 2.0))
@@ -24,82 +24,85 @@ BEARINGS = st.floats(-math.pi, math.pi)
 STEP = 20_000_000
 
 
-def touch(bearing: float, radius: float = 0.3) -> TouchPoint:
+def make_contact(bearing: float, radius: float = 0.3) -> BumperContact:
     c, s = math.cos(bearing), math.sin(bearing)
-    return TouchPoint(radius * c, radius * s, -c, -s)
+    return BumperContact(radius * c, radius * s, -c, -s)
 
 
 @settings(max_examples=60, deadline=None)
 @given(st.lists(BEARINGS, min_size=1, max_size=3), st.lists(TWISTS, min_size=1, max_size=10))
 def test_bumper_contact_blocks_until_open_long_enough(bearings, commands) -> None:
     guard = BumperGuard(BumperConfig(clear_time=0.1))
-    assert guard.judge(commands[0], 0.02, 0) == commands[0]
-    guard.press([touch(one) for one in bearings], 0)
-    for k, wanted in enumerate(commands):
-        guard.press([touch(bearings[0])], k * STEP)
-        assert guard.judge(wanted, 0.02, k * STEP) == STANDSTILL
+    assert guard.filter_command(commands[0], 0.02, 0) == commands[0]
+    guard.update_contacts([make_contact(one) for one in bearings], 0)
+    for k, command in enumerate(commands):
+        guard.update_contacts([make_contact(bearings[0])], k * STEP)
+        assert guard.filter_command(command, 0.02, k * STEP) == ZERO_TWIST
     last = (len(commands) - 1) * STEP
     for k in range(5):
-        guard.press([], last + k * STEP)
-        assert guard.state is Bumping.BLOCKED
-    guard.press([], last + 5 * STEP)
-    assert guard.judge(commands[0], 0.02, last + 5 * STEP) == commands[0]
+        guard.update_contacts([], last + k * STEP)
+        assert guard.state is BumperState.BLOCKED
+    guard.update_contacts([], last + 5 * STEP)
+    assert guard.filter_command(commands[0], 0.02, last + 5 * STEP) == commands[0]
 
 
 @settings(max_examples=200, deadline=None)
 @given(BEARINGS, st.lists(st.floats(-1.2, 1.2), max_size=2), TWISTS)
-def test_bumper_release_passes_slow_motion_away_only(first, more, wanted) -> None:
+def test_bumper_release_passes_slow_motion_away_only(first, more, command) -> None:
     guard = BumperGuard()
-    touches = [touch(first), *(touch(first + apart) for apart in more)]  # all about: nothing leads out of those
-    guard.press(touches, 0)
+    contacts = [
+        make_contact(first),
+        *(make_contact(first + offset) for offset in more),
+    ]  # all about: nothing leads out of those
+    guard.update_contacts(contacts, 0)
     assert guard.release(0)
-    allowed = guard.judge(wanted, 0.02, 0)
-    assume(allowed != STANDSTILL)
-    for p in touches:
+    allowed = guard.filter_command(command, 0.02, 0)
+    assume(allowed != ZERO_TWIST)
+    for p in contacts:
         vx, vy = allowed.vx - allowed.wz * p.y, allowed.vy + allowed.wz * p.x
         assert vx * p.nx + vy * p.ny > 0.0
         assert math.hypot(vx, vy) <= guard.config.release_speed + 1e-9
-    assert allowed.vx * wanted.wz == pytest.approx(allowed.wz * wanted.vx, abs=1e-12)
+    assert allowed.vx * command.wz == pytest.approx(allowed.wz * command.vx, abs=1e-12)
 
 
 @settings(max_examples=60, deadline=None)
 @given(BEARINGS, st.floats(0.05, 1.0))
 def test_bumper_release_is_bounded_in_distance(bearing, speed) -> None:
     guard = BumperGuard(BumperConfig(release_distance=0.1))
-    p = touch(bearing)
-    guard.press([p], 0)
+    p = make_contact(bearing)
+    guard.update_contacts([p], 0)
     guard.release(0)
-    away = PlanarTwist(speed * p.nx, speed * p.ny, 0.0)
-    way = 0.0
+    command = PlanarTwist(speed * p.nx, speed * p.ny, 0.0)
+    distance = 0.0
     for k in range(1000):
-        allowed = guard.judge(away, 0.02, k * STEP)
-        way += math.hypot(allowed.vx, allowed.vy) * 0.02
-        guard.press([p], k * STEP)
-    assert way == pytest.approx(0.1, abs=guard.config.release_speed * 0.02)
-    assert guard.state is Bumping.BLOCKED
+        allowed = guard.filter_command(command, 0.02, k * STEP)
+        distance += math.hypot(allowed.vx, allowed.vy) * 0.02
+        guard.update_contacts([p], k * STEP)
+    assert distance == pytest.approx(0.1, abs=guard.config.release_speed * 0.02)
+    assert guard.state is BumperState.BLOCKED
 
 
 def test_bumper_release_ends_with_another_contact() -> None:
     guard = BumperGuard()
     assert not guard.release(0)
-    guard.press([touch(0.0)], 0)
+    guard.update_contacts([make_contact(0.0)], 0)
     assert guard.release(0)
-    guard.press([touch(0.05)], STEP)
-    assert guard.state is Bumping.RELEASED
-    guard.press([touch(0.05), touch(math.pi)], 2 * STEP)
-    assert guard.state is Bumping.BLOCKED
-    assert guard.judge(PlanarTwist(-0.1, 0.0, 0.0), 0.02, 3 * STEP) == STANDSTILL
+    guard.update_contacts([make_contact(0.05)], STEP)
+    assert guard.state is BumperState.RELEASED
+    guard.update_contacts([make_contact(0.05), make_contact(math.pi)], 2 * STEP)
+    assert guard.state is BumperState.BLOCKED
+    assert guard.filter_command(PlanarTwist(-0.1, 0.0, 0.0), 0.02, 3 * STEP) == ZERO_TWIST
 
 
 def test_loaded_bumper_guard_goes_on() -> None:
     first = BumperGuard()
-    first.press([touch(0.3)], 5)
+    first.update_contacts([make_contact(0.3)], 5)
     first.release(7)
-    first.judge(PlanarTwist(-0.2, 0.0, 0.0), 0.02, 9)
+    first.filter_command(PlanarTwist(-0.2, 0.0, 0.0), 0.02, 9)
     second = BumperGuard()
     second.load_state(first.save_state())
     for k in range(600):
-        assert first.judge(PlanarTwist(-0.2, 0.0, 0.0), 0.02, k * STEP) == second.judge(
+        assert first.filter_command(PlanarTwist(-0.2, 0.0, 0.0), 0.02, k * STEP) == second.filter_command(
             PlanarTwist(-0.2, 0.0, 0.0), 0.02, k * STEP
         )
     assert first.save_state() == second.save_state()

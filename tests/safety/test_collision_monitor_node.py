@@ -101,7 +101,7 @@ def test_nothing_moves_before_the_first_scan(monitor: CollisionHarness) -> None:
 
 
 @pytest.mark.parametrize(
-    ("what", "reason"),
+    ("scan", "reason"),
     [
         ({"ranges": np.full(31, np.nan)}, "none of which measured"),
         ({"ranges": np.full(31, 0.01)}, "none of which measured"),
@@ -110,9 +110,9 @@ def test_nothing_moves_before_the_first_scan(monitor: CollisionHarness) -> None:
         ({"ranges": OPEN, "age": -1.0}, "ahead of time"),
     ],
 )
-def test_invalid_sensor_data_stops_the_robot_with_reason(monitor: CollisionHarness, what, reason) -> None:
+def test_invalid_sensor_data_stops_the_robot_with_reason(monitor: CollisionHarness, scan, reason) -> None:
     monitor.drive(1.0, ranges=OPEN)
-    monitor.drive(1.5, **what)
+    monitor.drive(1.5, **scan)
     assert monitor.output[-1][1] == 0.0
     assert monitor.health[0] == "error"
     assert reason in monitor.health[1]
@@ -148,20 +148,20 @@ def test_clouds_and_sonar_ranges_stop_the_robot_too() -> None:
                 monitor.drive(0.1)
             return monitor.output[-1][1]
 
-        far = [[5.0, 0.0, 0.3]]
-        assert drive(far, math.inf) == 0.3
+        distant = [[5.0, 0.0, 0.3]]
+        assert drive(distant, math.inf) == 0.3
         assert drive([[0.19, 0.0, 0.3]], math.inf) < 0.02
         assert drive([[0.19, 0.0, 2.3]], math.inf) == 0.3, "higher than the robot"
-        assert drive(far, 0.19) < 0.02
-        assert drive(far, 2.0) == 0.3
-        drive(far, math.nan)  # single ones are left out; after half a second without a measurement it stops
-        drive(far, math.nan)
+        assert drive(distant, 0.19) < 0.02
+        assert drive(distant, 2.0) == 0.3
+        drive(distant, math.nan)  # single ones are left out; after half a second without a measurement it stops
+        drive(distant, math.nan)
         assert monitor.output[-1][1] == 0.0
         assert "sonar silent" in monitor.health[1]
 
 
 def test_zones_are_read_from_parameters() -> None:
-    zone = {"action": "slowdown", "ratio": 0.4, "radius": "300 cm", "min_points": 2}
+    zone = {"action": "slowdown", "slowdown_ratio": 0.4, "radius": "300 cm", "min_points": 2}
     with CollisionHarness(zones={"near": zone}) as monitor:
         monitor.drive(1.0, ranges=np.full(31, 2.0))
         assert monitor.output[-1][1] == pytest.approx(0.12)
@@ -181,7 +181,7 @@ def test_zones_are_read_from_parameters() -> None:
         ({"zones": {"near": {"action": "stop", "radius": "wide"}}}, "wide"),
         ({"zones": {"near": {"action": "stop", "radius": 1, "points": [[0, 0], [1, 0], [0, 1]]}}}, "one of them"),
         ({"zones": {"near": {}}}, "action. is missing"),
-        ({"zones": {"near": {"action": "slowdown", "ratio": 2}}}, "0 to 1"),
+        ({"zones": {"near": {"action": "slowdown", "slowdown_ratio": 2}}}, "0 to 1"),
         ({"zones": {"near": {"action": "stop", "points": [[0, 0], [1, 0]]}}}, "at least 3"),
         ({"rate": 0.0}, "rate: 0 Hz is below 1 Hz"),
         ({"margin": -1.0}, "margin: -1 m is below 0 m"),

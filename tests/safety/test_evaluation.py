@@ -13,14 +13,14 @@ from tests.harness.scenarios import recording_digest
 from roboyard.bringup.joint_groups import load_joint_groups
 from roboyard.messages import msg, time_to_msg
 from roboyard.people import PARTS
-from roboyard.safety.capsules import LinkCapsules
+from roboyard.safety.collaborative.capsules import LinkCapsules
 from roboyard.safety.evaluation import ArmState, BinnedMinimum, CollaborativeSafetyMetrics, approaches_figure
 from roboyard.scenarios import RunResult, load_scenario, run_scenario
 from roboyard.scenarios.run_options import RunOptions, SnapshotRequest
 
 GROUPS = load_joint_groups("iisy")
 CHAIN = GROUPS.chain("arm")
-CAPSULES = LinkCapsules.of(GROUPS.model, CHAIN)
+CAPSULES = LinkCapsules.from_model(GROUPS.model, CHAIN)
 HOME = np.array(GROUPS.group("arm").pose("home"))
 
 
@@ -34,9 +34,9 @@ def run(out: Path | None, *overrides: str, seed: int = 0, **options: object) -> 
 
 
 @cache
-def measure(seed: int, seen: str = "ground_truth", safety: str = "ssm") -> dict[str, Any]:
+def measure(seed: int, person_sensing: str = "ground_truth", safety: str = "ssm") -> dict[str, Any]:
     """Metrics of a whole run; each is run once."""
-    return run(None, f"person_sensing={seen}", f"safety={safety}", seed=seed).metrics
+    return run(None, f"person_sensing={person_sensing}", f"safety={safety}", seed=seed).metrics
 
 
 @pytest.mark.slow
@@ -129,8 +129,8 @@ def test_only_a_fast_arm_near_a_person_violates() -> None:
 
 
 def test_only_approaches_nearer_than_the_protective_distance_are_events() -> None:
-    away = (1.1, 9.0, 0.0)
-    people = measure_people(LeaningArm(0.5), *near_for_a_second(0.6), away)
+    distant = (1.1, 9.0, 0.0)
+    people = measure_people(LeaningArm(0.5), *near_for_a_second(0.6), distant)
     (approach,) = people.approaches
     assert approach.distance < approach.protective_distance
     (event,) = people.events()
@@ -156,9 +156,9 @@ def test_guiding_person_is_excluded_but_others_count() -> None:
         for k in range(11):
             people.subscriptions()["/hand_guiding/enable"](msg.Bool(data=guided), round(1e8 * k))
             for name, x in (("anna", 0.6), ("ben", others)):
-                someone = body(0.1 * k, x)
-                someone.name = name
-                people.on_body(someone, round(1e8 * k))
+                other_person = body(0.1 * k, x)
+                other_person.name = name
+                people.on_body(other_person, round(1e8 * k))
         assert people.values()["ssm_violation_s"] == pytest.approx(expected)
 
 

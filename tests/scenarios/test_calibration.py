@@ -51,7 +51,7 @@ def test_calibration_finds_the_true_wheels(found: DriveCalibrationResult) -> Non
     before, after = found.rotation_errors()
     assert np.sqrt(np.mean(after**2)) < 0.3 * np.sqrt(np.mean(before**2))
     for estimate in found.estimates.values():
-        low, high = estimate.interval
+        low, high = estimate.confidence_interval
         assert low < estimate.value < high
 
 

@@ -30,7 +30,7 @@ objects:
 appearance: {light_scale: [0.5, 1]}
 operator: [{drive: {linear: 0.5 m/s, duration: 2 s}}]
 nodes:
-  odom: {type: static_transform, parameters: {child: it, pose: [0, 0, 0, 0, 0, 0]}}
+  odom: {type: static_transform, parameters: {child_frame_id: it, pose: [0, 0, 0, 0, 0, 0]}}
 faults:
   - {time: 1.5 s, type: spawn, model: box, pose: [6, 0.2, 0]}
   - {time: 1 s, type: sensor_dropout, sensor: lidar, duration: 0.5 s}

@@ -13,9 +13,10 @@ from hypothesis import strategies as st
 from roboyard.bringup import catalog
 from roboyard.description import load_world
 from roboyard.errors import ConfigError
-from roboyard.mapping.octree import OctreeConfig, OctreeMap
-from roboyard.mapping.octree.agreement import FREE, OCCUPIED, UNKNOWN, Agreement, agreement, dense
-from roboyard.mapping.octree.blocks import ORIGIN
+from roboyard.mapping.evaluation.map_error import VoxelAgreement, compare_voxels
+from roboyard.mapping.octree import OctreeMap, OctreeMapConfig
+from roboyard.mapping.octree.octree import VOXEL_FREE, VOXEL_OCCUPIED, VOXEL_UNKNOWN, to_dense
+from roboyard.mapping.octree.voxel_blocks import ORIGIN_KEY
 from roboyard.rendering.cameras import look_at
 from roboyard.rendering.ray_renderer import RayRenderer
 from roboyard.simulation import Simulation
@@ -46,13 +47,25 @@ def test_triangle_voxels_hold_all_its_points(seed: int) -> None:
 
 
 def test_map_agreement_counts_known_voxels_only() -> None:
-    state = np.array([OCCUPIED, OCCUPIED, OCCUPIED, FREE, FREE, FREE, UNKNOWN, UNKNOWN], np.uint8).reshape(8, 1, 1)
+    state = np.array(
+        [
+            VOXEL_OCCUPIED,
+            VOXEL_OCCUPIED,
+            VOXEL_OCCUPIED,
+            VOXEL_FREE,
+            VOXEL_FREE,
+            VOXEL_FREE,
+            VOXEL_UNKNOWN,
+            VOXEL_UNKNOWN,
+        ],
+        np.uint8,
+    ).reshape(8, 1, 1)
     touched = np.array([1, 1, 0, 1, 1, 0, 1, 0], np.bool_).reshape(8, 1, 1)
     crossed = np.array([1, 0, 0, 1, 0, 0, 1, 0], np.bool_).reshape(8, 1, 1)
-    found = agreement(state, touched, crossed)
-    assert found == Agreement(right=2, wrong=1, missed=1)
+    found = compare_voxels(state, touched, crossed)
+    assert found == VoxelAgreement(true_occupied=2, false_occupied=1, missed_occupied=1)
     assert (found.precision, found.recall, found.iou) == (2 / 3, 2 / 3, 0.5)
-    empty = Agreement(0, 0, 0)
+    empty = VoxelAgreement(0, 0, 0)
     assert empty.precision is empty.recall is empty.iou is None
 
 
@@ -92,24 +105,24 @@ def test_octree_of_exact_images_agrees_with_the_world(
     corridor: Corridor, resolution: float, noise: float, shift: float, min_iou: float
 ) -> None:
     random = np.random.default_rng(0)
-    octree = OctreeMap(OctreeConfig(resolution=resolution))
+    octree = OctreeMap(OctreeMapConfig(resolution=resolution))
     for k in range(4):
         eye = np.array([1.5 + 0.3 * k, 0.1, 0.75])
         points, colors = corridor.cloud(eye, (6.0, 0.0, 0.5), noise, random)
         octree.insert(points + shift, eye + shift, colors)  # walls not along the voxels' borders
-    state, low = dense(octree.leaves())
-    corner = (low - ORIGIN) * resolution - shift
+    state, low = to_dense(octree.leaves())
+    corner = (low - ORIGIN_KEY) * resolution - shift
     touched, crossed = voxelize_surfaces(
         corridor.model, corridor.data, corner, state.shape, resolution, tolerance=0.02 * resolution
     )
-    found = agreement(state, touched, crossed)
-    assert found.right > 1000
+    found = compare_voxels(state, touched, crossed)
+    assert found.true_occupied > 1000
     assert found.iou is not None
     assert found.iou >= min_iou
     displaced, _ = voxelize_surfaces(
         corridor.model, corridor.data, corner + 0.3, state.shape, resolution, tolerance=0.02 * resolution
     )
-    wrong = agreement(state, displaced, displaced)
+    wrong = compare_voxels(state, displaced, displaced)
     assert wrong.iou is not None
     assert wrong.iou < 0.5  # a map laid 0.3 m beside does not agree
 

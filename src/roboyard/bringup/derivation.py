@@ -154,7 +154,7 @@ def find_groups_file(description: Path) -> Path | None:
     return next((candidate for candidate in candidates if candidate.is_file()), None)
 
 
-_TRAJECTORY_PARAMETERS: dict[str, Any] = {"lead": 0.01, "path_tolerance": 0.1, "start_tolerance": 0.05}
+_TRAJECTORY_PARAMETERS: dict[str, Any] = {"command_lead_time": 0.01, "path_tolerance": 0.1, "start_tolerance": 0.05}
 
 
 def derive_arm_nodes(

@@ -10,7 +10,7 @@ from roboyard.bringup.derivation import find_groups_file
 from roboyard.bringup.robot_config import RobotPackage
 from roboyard.bringup.robot_loader import load_robot
 from roboyard.bringup.servo_gains import with_servo_gains
-from roboyard.control import JointRates
+from roboyard.control import JointAccelerationLimits
 from roboyard.description import JointInterface, Model
 from roboyard.manipulation import Groups, guess_groups, load_groups
 
@@ -68,9 +68,13 @@ class RobotJoints:
         return self.declared_groups if self.declared_groups is not None else guess_groups(self.model)
 
     @property
-    def acceleration_limits(self) -> JointRates:
+    def acceleration_limits(self) -> JointAccelerationLimits:
         """Acceleration limits of the joints, which descriptions do not state."""
-        return JointRates() if self.declared_groups is None else JointRates(self.declared_groups.acceleration)
+        return (
+            JointAccelerationLimits()
+            if self.declared_groups is None
+            else JointAccelerationLimits(self.declared_groups.acceleration)
+        )
 
     @property
     def links_off_ground(self) -> frozenset[str]:

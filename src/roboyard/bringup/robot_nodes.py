@@ -157,13 +157,14 @@ class RobotBringup(ABC):
     def resources(self) -> Mapping[str, Any]:
         """Return what its nodes may be given, by name: what its package says, and what its host offers.
 
-        They are ``description``, ``rates`` of its joints, ``footprint``, ``drive_limits``, ``drive_geometry``, those of
+        They are ``description``, ``acceleration_limits`` of its joints, ``footprint``, ``drive_limits``,
+        ``drive_geometry``, those of
         `ROBOT_RESOURCES`, and those of the host.
         """
         return RobotResources(
             {
                 "description": self.model,
-                "rates": self.joints.acceleration_limits,
+                "acceleration_limits": self.joints.acceleration_limits,
                 **self.package.stated_resources(),
                 "footprint": self.footprint,
                 **self.host_resources(),
@@ -318,5 +319,5 @@ ROBOT_RESOURCES: Registry[ResourceProvider] = Registry(
 )
 """Resources that are created when the first node of a robot asks for them.
 
-Domains offer theirs by entry points: control offers ``owners``, walking ``legs``.
+Domains offer theirs by entry points: control offers ``joint_claims``, walking ``legs``.
 """

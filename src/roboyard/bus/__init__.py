@@ -15,7 +15,9 @@ if TYPE_CHECKING:
     from roboyard.bus.message_filter import DroppedMessage, DropReason, MessageFilter
     from roboyard.bus.node import STATE_RATE, Node
     from roboyard.bus.parameters import ConfigT, resource
+    from roboyard.bus.ros_node import RosNode
     from roboyard.bus.services import Future
+    from roboyard.bus.throttle import Throttle
     from roboyard.bus.topics import Publisher, Subscription, Topic
     from roboyard.bus.transforms import TransformBuffer, TransformError
 
@@ -44,7 +46,9 @@ __all__ = [
     "Node",
     "NodeError",
     "Publisher",
+    "RosNode",
     "Subscription",
+    "Throttle",
     "Topic",
     "TransformBuffer",
     "TransformError",
@@ -63,7 +67,9 @@ __getattr__, __dir__ = lazy_exports(__name__, {
     "message_filter": ("DropReason", "DroppedMessage", "MessageFilter"),
     "node": ("STATE_RATE", "Node"),
     "parameters": ("ConfigT", "resource"),
+    "ros_node": ("RosNode",),
     "services": ("Future",),
+    "throttle": ("Throttle",),
     "topics": ("Publisher", "Subscription", "Topic"),
     "transforms": ("TransformBuffer", "TransformError"),
 })  # fmt: skip

@@ -10,8 +10,16 @@ from typing import Protocol
 
 from roboyard.cli.key_input import KeyInput
 from roboyard.control import PlanarTwist
-from roboyard.control.teleoperation import JointWish, KeyDecoder, KeyHand, KeyJoints, PadArm, PadMap, PadState
-from roboyard.control.teleoperation.keys import KITTY_OFF, KITTY_ON, KITTY_TERMINALS, QUIT
+from roboyard.control.teleoperation import (
+    GamepadJointTeleop,
+    GamepadMapping,
+    GamepadState,
+    JointJogCommand,
+    KeyboardJointTeleop,
+    KeyboardTeleop,
+    KeyDecoder,
+)
+from roboyard.control.teleoperation.keyboard import KITTY_OFF, KITTY_ON, KITTY_TERMINALS, QUIT
 from roboyard.errors import InputError
 from roboyard.hardware.joystick import Joystick, JoystickDisconnectedError
 
@@ -37,7 +45,7 @@ class TeleopDevice(Protocol):
     def twist(self, now: float) -> PlanarTwist | None:
         """Return the commanded twist at wall time ``now`` [s]; None: no command."""
 
-    def joint_command(self) -> JointWish | None:
+    def joint_command(self) -> JointJogCommand | None:
         """Return the command for a joint of an arm since the last call; None: no command."""
 
     @property
@@ -68,8 +76,8 @@ class Keyboard:
 
     def __init__(self, speed: float, angular_speed: float) -> None:
         self.is_finished = False
-        self._twist_keys = KeyHand(speed, angular_speed)
-        self._joint_keys = KeyJoints()
+        self._twist_keys = KeyboardTeleop(speed, angular_speed)
+        self._joint_keys = KeyboardJointTeleop()
         self._decoder = KeyDecoder()
         self._typed: SimpleQueue[str] = SimpleQueue()
         self._stack = ExitStack()
@@ -91,14 +99,14 @@ class Keyboard:
                 for event in self._decoder.feed(self._typed.get_nowait()):
                     if event.key == QUIT:
                         self.is_finished = True
-                    self._twist_keys.take(event, now)
-                    self._joint_keys.take(event)
+                    self._twist_keys.on_key(event, now)
+                    self._joint_keys.on_key(event)
         except Empty:
             return self._twist_keys.twist(now)
 
-    def joint_command(self) -> JointWish | None:
+    def joint_command(self) -> JointJogCommand | None:
         """Return the command of the pressed keys."""
-        return self._joint_keys.wish()
+        return self._joint_keys.read_command()
 
     def __enter__(self) -> Keyboard:
         import os
@@ -139,14 +147,16 @@ class Gamepad:
         InputError: The device does not exist.
     """
 
-    def __init__(self, device: Path, mapping: PadMap, speed: float, angular_speed: float) -> None:
+    def __init__(self, device: Path, mapping: GamepadMapping, speed: float, angular_speed: float) -> None:
         self.is_finished = False
         self.instructions = (
-            f"{mapping.summary or device}: hold button {' or '.join(map(str, mapping.deadman.any))}, Ctrl-C ends"
+            f"{mapping.summary or device}: hold button {' or '.join(map(str, mapping.enable.buttons))}, Ctrl-C ends"
         )
         self._device, self._mapping, self._speed, self._angular_speed = device, mapping, speed, angular_speed
-        self._state = PadState()
-        self._arm = PadArm(mapping.joints, deadzone=mapping.deadzone) if mapping.joints is not None else None
+        self._state = GamepadState()
+        self._arm = (
+            GamepadJointTeleop(mapping.joints, deadzone=mapping.deadzone) if mapping.joints is not None else None
+        )
         self._pad: Joystick | None = Joystick(device)
         self._next_retry = 0.0
 
@@ -167,15 +177,15 @@ class Gamepad:
             self._pad = _open_joystick(self._device)
         if self._pad is not None:
             try:
-                self._state.take(self._pad.read())
+                self._state.update(self._pad.read())
             except JoystickDisconnectedError:
                 self._pad.close()
-                self._pad, self._state, self._next_retry = None, PadState(), now + _RETRY_PERIOD
+                self._pad, self._state, self._next_retry = None, GamepadState(), now + _RETRY_PERIOD
         return self._mapping.twist(self._state, self._speed, self._angular_speed)
 
-    def joint_command(self) -> JointWish | None:
+    def joint_command(self) -> JointJogCommand | None:
         """Return the command of the stick for the arm."""
-        return self._arm.wish(self._state) if self._arm is not None else None
+        return self._arm.read_command(self._state) if self._arm is not None else None
 
     def __enter__(self) -> Gamepad:
         return self

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from roboyard.bus.socket import RunConnection
     from roboyard.cli.teleop_devices import TeleopDevice
     from roboyard.control import PlanarTwist
-    from roboyard.control.teleoperation import JointWish
+    from roboyard.control.teleoperation import JointJogCommand
 
 _POLL_PERIOD = 0.02
 """Maximum period of reading the device while no message arrives [wall s]."""
@@ -188,15 +188,15 @@ class TeleopSession:
             self._next_refresh = now + _REFRESH_PERIOD
             self._print_state()
 
-    def _command_joint(self, command: JointWish | None, is_new_tick: bool) -> None:
+    def _command_joint(self, command: JointJogCommand | None, is_new_tick: bool) -> None:
         """Publish the command for a joint of the arm; a joint without a command stops."""
         position, velocity, _ = self._command_topics.joints
         if command is None or not position:
             self._is_moving_joint = False
             return
         has_target = command.joint <= len(self._targets)
-        if command.steps and has_target:
-            self._targets[command.joint - 1] += command.steps
+        if command.position_change and has_target:
+            self._targets[command.joint - 1] += command.position_change
             self._publish_joint(position, command.joint, self._targets[command.joint - 1])
         if command.speed is not None and velocity and (is_new_tick or not self._is_moving_joint):
             self._publish_joint(velocity, command.joint, command.speed)

@@ -1,6 +1,6 @@
-"""From desired motions to joint set-points: wheel kinematics, ramps, trajectories.
+"""From desired motions to joint set-points: wheel kinematics, velocity ramps, joint motion, trajectories, grippers.
 
-The nodes that connect these to topics and hardware are in ``roboyard.control.nodes``.
+The nodes that connect these to topics and hardware are in `roboyard.control.nodes`.
 """
 
 from typing import TYPE_CHECKING
@@ -8,56 +8,58 @@ from typing import TYPE_CHECKING
 from roboyard.config.lazy import lazy_exports
 
 if TYPE_CHECKING:
-    from roboyard.control.ackermann import AckermannDrive
-    from roboyard.control.kinematics import (
-        STANDSTILL,
+    from roboyard.control.joint_limits import JointAccelerationLimits, JointGroupLimits
+    from roboyard.control.joint_motion import JointMotionGenerator, JointMotionState, PointToPointLimits
+    from roboyard.control.trajectory import JointSample, Trajectory, TrajectoryPoint
+    from roboyard.control.velocity_ramps import PlanarRampLimits, Ramp, RampLimits, RampState, step_velocity
+    from roboyard.control.wheel_kinematics import (
+        ZERO_TWIST,
+        AckermannDrive,
         DifferentialDrive,
+        MecanumDrive,
         PlanarTwist,
         WheelKinematics,
-        slow_to_wheel_limit,
+        scale_to_wheel_limit,
     )
-    from roboyard.control.limits import JointBounds, JointRates
-    from roboyard.control.mecanum import MecanumDrive
-    from roboyard.control.moves import JointMoves
-    from roboyard.control.planar_ramps import PlanarLimits
-    from roboyard.control.ramps import Ramp, RampLimits, RampState, next_velocity
-    from roboyard.control.reaching import Reach, ReachLimits
-    from roboyard.control.throttle import Throttle
-    from roboyard.control.trajectories import JointSample, Trajectory, WayPoint
 
 __all__ = [
-    "STANDSTILL",
+    "ZERO_TWIST",
     "AckermannDrive",
     "DifferentialDrive",
-    "JointBounds",
-    "JointMoves",
-    "JointRates",
+    "JointAccelerationLimits",
+    "JointGroupLimits",
+    "JointMotionGenerator",
+    "JointMotionState",
     "JointSample",
     "MecanumDrive",
-    "PlanarLimits",
+    "PlanarRampLimits",
     "PlanarTwist",
+    "PointToPointLimits",
     "Ramp",
     "RampLimits",
     "RampState",
-    "Reach",
-    "ReachLimits",
-    "Throttle",
     "Trajectory",
-    "WayPoint",
+    "TrajectoryPoint",
     "WheelKinematics",
-    "next_velocity",
-    "slow_to_wheel_limit",
+    "scale_to_wheel_limit",
+    "step_velocity",
 ]
 
-__getattr__, __dir__ = lazy_exports(__name__, {
-    "ackermann": ("AckermannDrive",),
-    "kinematics": ("STANDSTILL", "DifferentialDrive", "PlanarTwist", "WheelKinematics", "slow_to_wheel_limit"),
-    "limits": ("JointBounds", "JointRates"),
-    "mecanum": ("MecanumDrive",),
-    "moves": ("JointMoves",),
-    "planar_ramps": ("PlanarLimits",),
-    "ramps": ("Ramp", "RampLimits", "RampState", "next_velocity"),
-    "reaching": ("Reach", "ReachLimits"),
-    "throttle": ("Throttle",),
-    "trajectories": ("JointSample", "Trajectory", "WayPoint"),
-})  # fmt: skip
+__getattr__, __dir__ = lazy_exports(
+    __name__,
+    {
+        "joint_limits": ("JointAccelerationLimits", "JointGroupLimits"),
+        "joint_motion": ("JointMotionGenerator", "JointMotionState", "PointToPointLimits"),
+        "trajectory": ("JointSample", "Trajectory", "TrajectoryPoint"),
+        "velocity_ramps": ("PlanarRampLimits", "Ramp", "RampLimits", "RampState", "step_velocity"),
+        "wheel_kinematics": (
+            "ZERO_TWIST",
+            "AckermannDrive",
+            "DifferentialDrive",
+            "MecanumDrive",
+            "PlanarTwist",
+            "WheelKinematics",
+            "scale_to_wheel_limit",
+        ),
+    },
+)

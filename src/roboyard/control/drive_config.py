@@ -6,20 +6,18 @@ from collections.abc import Collection
 from typing import Any, Literal
 
 from roboyard.config import Config, parameter
-from roboyard.control.ackermann import AckermannDrive
-from roboyard.control.kinematics import DifferentialDrive
-from roboyard.control.mecanum import MecanumDrive
+from roboyard.control.wheel_kinematics import AckermannDrive, DifferentialDrive, MecanumDrive
 from roboyard.errors import ConfigError
 from roboyard.hardware.interface import BaseMotion
 
 _RAMP_PARAMETERS = {
     "speed": "speed",
     "reverse_speed": "reverse_speed",
-    "lateral_speed": "side_speed",
-    "angular_speed": "turn_rate",
+    "lateral_speed": "lateral_speed",
+    "angular_speed": "angular_speed",
     "acceleration": "acceleration",
     "deceleration": "deceleration",
-    "angular_acceleration": "turn_acceleration",
+    "angular_acceleration": "angular_acceleration",
     "wheel_speed": "wheel_speed",
 }
 """Parameter of the drive nodes that a limit is the default of."""

@@ -124,7 +124,7 @@ class JointTargets(Command):
         """Set-points of all joints."""
         posture = self._posture(robot)
         middle, bounds = np.array(list(posture.values())), robot.bounds(tuple(posture))
-        return lambda action, time_ns: msg.Float64MultiArray(data=bounds.hold(middle + self.span * action))
+        return lambda action, time_ns: msg.Float64MultiArray(data=bounds.clamp(middle + self.span * action))
 
     def nodes(self, robot: ReadRobot, T_world_model: SE3, period: float) -> Mapping[str, RobotNodeConfig]:
         """The node that hands set-points on, and holds the posture until then."""

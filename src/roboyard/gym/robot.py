@@ -12,7 +12,7 @@ from roboyard.bringup.joint_groups import RobotJoints
 from roboyard.bringup.robot_config import RobotPackage
 from roboyard.bringup.robot_loader import load_robot
 from roboyard.bringup.robot_nodes import DescribedRobot
-from roboyard.control.limits import JointBounds
+from roboyard.control.joint_limits import JointGroupLimits
 from roboyard.description import JointInterface, Model
 from roboyard.errors import ConfigError
 from roboyard.kinematics.chain import ONE_AXIS_TYPES
@@ -83,11 +83,11 @@ class ReadRobot(RobotPackage):
         """Names of all joints with one axis, in file order."""
         return tuple(joint.name for joint in self.model.joints if joint.type in ONE_AXIS_TYPES)
 
-    def bounds(self, joints: tuple[str, ...]) -> JointBounds:
+    def bounds(self, joints: tuple[str, ...]) -> JointGroupLimits:
         """What joints can do. Raises ConfigError where there is no such joint."""
         for name in joints:
             if name not in self.moving:
                 raise ConfigError(
                     f"no joint {name!r}", location=f"robot {self.name}", valid=", ".join(self.moving) or "none"
                 )
-        return JointBounds.of(self.known.model, joints, self.known.acceleration_limits)
+        return JointGroupLimits.from_model(self.known.model, joints, self.known.acceleration_limits)

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from roboyard.description.model import CommandMode
+from roboyard.errors import ConfigError
 from roboyard.geometry.arrays import Vec3
 
 
@@ -105,3 +106,20 @@ class VelocityBase(Protocol):
     def release(self) -> None:
         """Release the base: no velocity is commanded."""
         ...
+
+
+def check_command_mode(hardware: Hardware, joints: tuple[str, ...], mode: CommandMode, location: str) -> None:
+    """Check that all joints take commands of a mode.
+
+    Raises:
+        ConfigError: One does not.
+        UnknownNameError: There is no such joint.
+    """
+    for joint in joints:
+        modes = hardware.command_modes(joint)
+        if mode not in modes:
+            raise ConfigError(
+                f"joint '{joint}' takes no {mode} commands",
+                location=location,
+                valid=f"it takes: {', '.join(modes) or 'none'}",
+            )

@@ -168,3 +168,31 @@ def compute_jacobians(chain: ChainArrays, q: Array, out: Array) -> None:
         compute_frames(chain, q[i], frames)
         multiply_transforms(frames[-1], chain.T_tip, T)
         compute_jacobian(chain, frames, T[:3, 3], out[i])
+
+
+@kernel(
+    no_refcount=True,
+    forceinline=True,
+    examples=lambda: [(example_chain_arrays(), np.zeros((2, 4, 4)), np.zeros(1), np.zeros((2, 6)))],
+)
+def compute_frame_twists(chain: ChainArrays, frames: Array, rates: Array, out: Array) -> None:
+    """How the frames of a chain move, in the axes of its base.
+
+    Args:
+        chain: The chain.
+        frames: (m + 1, 4, 4) as `place_frames` leaves them.
+        rates: (n,) speeds of its free joints.
+        out: (m + 1, 6) is filled: linear velocity of the frame's origin, then angular.
+    """
+    out[0] = 0.0
+    for k in range(chain.rotation_per_unit.shape[0]):
+        T, parent = frames[k + 1], frames[k]
+        rate = chain.multiplier[k] * rates[chain.driving_joint[k]]
+        x, y, z = T[0, 3] - parent[0, 3], T[1, 3] - parent[1, 3], T[2, 3] - parent[2, 3]
+        wx, wy, wz = out[k, 3], out[k, 4], out[k, 5]
+        sliding_speed = chain.translation_per_unit[k] * rate
+        out[k + 1, 0] = out[k, 0] + wy * z - wz * y + sliding_speed * T[0, 2]
+        out[k + 1, 1] = out[k, 1] + wz * x - wx * z + sliding_speed * T[1, 2]
+        out[k + 1, 2] = out[k, 2] + wx * y - wy * x + sliding_speed * T[2, 2]
+        for i in range(3):
+            out[k + 1, 3 + i] = out[k, 3 + i] + chain.rotation_per_unit[k] * rate * T[i, 2]

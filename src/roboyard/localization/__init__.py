@@ -1,8 +1,7 @@
-"""Where the robot is: odometry and its calibration, filters that fuse it, localisation in maps.
+"""Localization: wheel odometry and its calibration, sensor fusion, and localization in a map.
 
-Monte-Carlo localisation is in ``roboyard.localization.amcl``, Kalman filters are in ``roboyard.localization.kalman``.
-
-The nodes that connect these to topics are in ``roboyard.localization.nodes``.
+Adaptive Monte Carlo localization is in ``roboyard.localization.amcl``, the Kalman filters are in
+``roboyard.localization.kalman``, and the nodes that connect both to topics are in ``roboyard.localization.nodes``.
 """
 
 from typing import TYPE_CHECKING
@@ -10,35 +9,46 @@ from typing import TYPE_CHECKING
 from roboyard.config.lazy import lazy_exports
 
 if TYPE_CHECKING:
-    from roboyard.localization.calibration import SlipFit, fit_slip_factor, rolled_turn
-    from roboyard.localization.drive_fit import DriveFit, Estimate, fit_drive
-    from roboyard.localization.odometry import OdometryEstimate, OdometryNoise, WheelOdometry, arc, arc_jacobian
-    from roboyard.localization.odometry_errors import FaultyWheels, OdometryErrors, faulty_readings
-    from roboyard.localization.planar import PlanarOdometry, screw
+    from roboyard.localization.drive_calibration import (
+        DriveFit,
+        ParameterEstimate,
+        SlipFactorFit,
+        compute_no_slip_rotations,
+        fit_drive,
+        fit_slip_factor,
+    )
+    from roboyard.localization.odometry_faults import FaultyEncoders, OdometryErrorModel, simulate_faulty_readings
+    from roboyard.localization.wheel_odometry import (
+        OdometryEstimate,
+        OdometryNoise,
+        PlanarOdometry,
+        WheelOdometry,
+        compute_arc_displacement,
+        compute_arc_jacobian,
+    )
 
 __all__ = [
     "DriveFit",
-    "Estimate",
-    "FaultyWheels",
-    "OdometryErrors",
+    "FaultyEncoders",
+    "OdometryErrorModel",
     "OdometryEstimate",
     "OdometryNoise",
+    "ParameterEstimate",
     "PlanarOdometry",
-    "SlipFit",
+    "SlipFactorFit",
     "WheelOdometry",
-    "arc",
-    "arc_jacobian",
-    "faulty_readings",
+    "compute_arc_displacement",
+    "compute_arc_jacobian",
+    "compute_no_slip_rotations",
     "fit_drive",
     "fit_slip_factor",
-    "rolled_turn",
-    "screw",
+    "simulate_faulty_readings",
 ]
 
 __getattr__, __dir__ = lazy_exports(__name__, {
-    "calibration": ("SlipFit", "fit_slip_factor", "rolled_turn"),
-    "drive_fit": ("DriveFit", "Estimate", "fit_drive"),
-    "odometry": ("OdometryEstimate", "OdometryNoise", "WheelOdometry", "arc", "arc_jacobian"),
-    "odometry_errors": ("FaultyWheels", "OdometryErrors", "faulty_readings"),
-    "planar": ("PlanarOdometry", "screw"),
+    "drive_calibration": ("DriveFit", "ParameterEstimate", "SlipFactorFit", "compute_no_slip_rotations", "fit_drive",
+        "fit_slip_factor"),
+    "odometry_faults": ("FaultyEncoders", "OdometryErrorModel", "simulate_faulty_readings"),
+    "wheel_odometry": ("OdometryEstimate", "OdometryNoise", "PlanarOdometry", "WheelOdometry",
+        "compute_arc_displacement", "compute_arc_jacobian"),
 })  # fmt: skip

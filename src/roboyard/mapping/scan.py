@@ -1,20 +1,25 @@
-"""One scan of a planar range finder, as algorithms see it."""
+"""Laser scans, and their preprocessing for matching: invalid readings removed, motion compensated, thinned, with
+surface normals.
+"""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from roboyard.compute import expect_kernels, kernel
 from roboyard.errors import InputError
 from roboyard.geometry import SE2
 
 
 @dataclass(frozen=True, slots=True)
-class Scan:
-    """What one laser saw in one turn.
+class LaserScan:
+    """One scan of a planar laser.
 
     Attributes:
         time_ns: Moment of the first beam [ns].
@@ -23,10 +28,10 @@ class Scan:
         angle_increment: From beam to beam [rad]; negative for a laser mounted upside down or turning clockwise.
         range_min: Shortest range that counts [m].
         range_max: Longest range that counts [m]; what is not nearer hit nothing.
-        time_increment: From beam to beam [s]; 0 where the log does not tell.
+        time_increment: Time from beam to beam [s]; 0 if unknown.
         T_base_laser: Where the laser sits.
         odometry: ``T_odom_base`` at ``time_ns``, or None where there is no odometry.
-        laser: Name of the laser: its topic or frame.
+        laser_name: Name of the laser: its topic or frame.
 
     Raises:
         InputError: ranges of another shape, or angles and limits that are not finite.
@@ -41,14 +46,18 @@ class Scan:
     time_increment: float = 0.0
     T_base_laser: SE2 = field(default_factory=SE2.identity)
     odometry: SE2 | None = None
-    laser: str = "scan"
+    laser_name: str = "scan"
 
     def __post_init__(self) -> None:
         if np.ndim(self.ranges) != 1:
-            raise InputError(f"a scan with ranges of shape {np.shape(self.ranges)}", location=self.laser, valid="(n,)")
+            raise InputError(
+                f"a scan with ranges of shape {np.shape(self.ranges)}", location=self.laser_name, valid="(n,)"
+            )
         numbers = (self.angle_min, self.angle_increment, self.range_min, self.time_increment)
         if not all(math.isfinite(number) for number in numbers) or math.isnan(self.range_max):
-            raise InputError("a scan with angles or limits that are not finite", location=self.laser, valid="rad and m")
+            raise InputError(
+                "a scan with angles or limits that are not finite", location=self.laser_name, valid="rad and m"
+            )
 
     @property
     def angles(self) -> NDArray[np.float64]:
@@ -56,13 +65,288 @@ class Scan:
         return np.asarray(self.angle_min + self.angle_increment * np.arange(len(self.ranges)), dtype=np.float64)
 
     @property
-    def hits(self) -> NDArray[np.bool_]:
+    def hit_mask(self) -> NDArray[np.bool_]:
         """Which beams hit something (n,)."""
         with np.errstate(invalid="ignore"):
             return np.asarray((self.ranges > self.range_min) & (self.ranges < self.range_max) & (self.ranges > 0.0))
 
     def points(self) -> NDArray[np.float64]:
         """Where the beams hit (m, 2), in the base's frame [m], as if the base had stood still during the turn."""
-        hits = self.hits
-        ranges, angles = self.ranges[hits].astype(np.float64), self.angles[hits]
+        is_hit = self.hit_mask
+        ranges, angles = self.ranges[is_hit].astype(np.float64), self.angles[is_hit]
         return self.T_base_laser @ np.column_stack([ranges * np.cos(angles), ranges * np.sin(angles)])
+
+
+_RANGE_TOLERANCE = 0.006
+"""Readings that differ by less count as the same value [m]; lasers answer in steps of 1 or 10 mm."""
+
+
+@dataclass(frozen=True, slots=True)
+class ScanPreprocessorConfig:
+    """How scans are prepared.
+
+    Attributes:
+        max_range: Longer readings are left out [m]: the farther, the fewer beams on a wall, and grids grow.
+        min_range: Shorter readings are left out [m]: reflections and the robot itself.
+        spacing: Of two points nearer to each other one is left out [m].
+        max_points: Most points kept for matching; the spacing widens until they are no more.
+        normal_window: Length of wall from which a surface's direction is taken, to either side [m].
+        max_gap: Neighbouring beams whose ends lie farther apart, beyond what the angle explains, hit two things [m].
+    """
+
+    max_range: float = 30.0
+    min_range: float = 0.05
+    spacing: float = 0.05
+    max_points: int = 240
+    normal_window: float = 0.12
+    max_gap: float = 0.15
+
+
+@dataclass(frozen=True, slots=True)
+class PreprocessedScan:
+    """A scan ready for matching, in the base's frame at the scan's time.
+
+    Attributes:
+        points: (n, 2) where beams hit, thinned [m].
+        normals: (n, 2) direction of the surface there, towards the laser; shorter than 1 where it is uncertain, 0
+            where nothing is known.
+        ends: (m, 2) float32, where all usable beams hit, not thinned [m].
+        origin: (2,) the laser's place [m].
+        laser_name: Name of the laser.
+    """
+
+    points: NDArray[np.float64]
+    normals: NDArray[np.float64]
+    ends: NDArray[np.float32]
+    origin: NDArray[np.float64]
+    laser_name: str = "scan"
+
+
+class ScanPreprocessor:
+    """Prepares scans.  What it knows about a laser grows: values that this laser gives when it sees nothing.
+
+    Lasers that see nothing should say infinity, or more than their range.  Some logs hold another value instead
+    (16.29 m, an overflow of 81.83, in the Intel log).  It gives itself away: many neighbouring beams with the same
+    reading would be an arc around the laser.
+
+    Args:
+        config: Limits.
+    """
+
+    def __init__(self, config: ScanPreprocessorConfig | None = None) -> None:
+        expect_kernels(find_no_return_arc, project_scan, first_point_per_cell)
+        self.config = config or ScanPreprocessorConfig()
+        self._no_return_counts: dict[tuple[str, int], int] = {}  # how often an arc was seen, by laser and value [cm]
+
+    def save_state(self) -> dict[str, int]:
+        """What was learnt about lasers, as plain data."""
+        return {f"{laser_name}|{value}": count for (laser_name, value), count in sorted(self._no_return_counts.items())}
+
+    def load_state(self, state: dict[str, int]) -> None:
+        """Take up what ``state`` gave."""
+        self._no_return_counts = {
+            (key.rpartition("|")[0], int(key.rpartition("|")[2])): int(count) for key, count in state.items()
+        }
+
+    def process(self, scan: LaserScan, twist: NDArray[np.float64] | None = None) -> PreprocessedScan:
+        """Prepare one scan.
+
+        Args:
+            scan: The scan; readings may be NaN, infinite, zero or negative.
+            twist: (vx, vy, omega) of the base during the turn [m/s, rad/s], or None for standing still.
+        """
+        config = self.config
+        ranges = np.ascontiguousarray(scan.ranges, dtype=np.float64)
+        max_range = min(scan.range_max, config.max_range)
+        min_range = max(scan.range_min, config.min_range)
+        is_usable = np.isfinite(ranges) & (ranges > min_range) & (ranges < max_range)
+        self._drop_no_return_arcs(scan, ranges, is_usable)
+        base_twist = np.zeros(3) if twist is None else np.asarray(twist, dtype=np.float64)
+        T_base_laser = scan.T_base_laser
+        points, normals = project_scan(
+            ranges, is_usable, scan.angle_min, scan.angle_increment, scan.time_increment, base_twist,
+            np.array([T_base_laser.x, T_base_laser.y, T_base_laser.theta]), config.normal_window, config.max_gap,
+        )  # fmt: skip
+        selected = first_point_per_cell(points, config.spacing)
+        spacing = config.spacing
+        while len(selected) > config.max_points:
+            spacing *= max(1.1, min(2.0, math.sqrt(len(selected) / config.max_points)))
+            selected = first_point_per_cell(points, spacing)
+        return PreprocessedScan(
+            np.ascontiguousarray(points[selected]), np.ascontiguousarray(normals[selected]), points.astype(np.float32),
+            T_base_laser.xy, scan.laser_name,
+        )  # fmt: skip
+
+    def _drop_no_return_arcs(self, scan: LaserScan, ranges: NDArray[np.float64], is_usable: NDArray[np.bool_]) -> None:
+        no_return_range = find_no_return_arc(ranges, is_usable, abs(scan.angle_increment), _RANGE_TOLERANCE)
+        if no_return_range > 0.0:
+            key = scan.laser_name, round(no_return_range * 100.0)
+            self._no_return_counts[key] = self._no_return_counts.get(key, 0) + 1
+        for (laser_name, centimeters), count in self._no_return_counts.items():
+            if laser_name == scan.laser_name and (
+                count >= 5 or abs(centimeters * 0.01 - no_return_range) < _RANGE_TOLERANCE
+            ):
+                is_usable &= ~(np.abs(ranges - centimeters * 0.01) < _RANGE_TOLERANCE)
+
+
+def _example_arc() -> Iterable[tuple[Any, ...]]:
+    yield np.ones(4), np.ones(4, dtype=np.bool_), 0.01, 0.006
+
+
+@kernel(examples=_example_arc)
+def find_no_return_arc(
+    ranges: NDArray[np.float64], is_usable: NDArray[np.bool_], angle_increment: float, tolerance: float
+) -> float:
+    """The reading of neighbouring beams that lie on an arc around the laser, where a wall would have shown; or 0."""
+    n = len(ranges)
+    start = 0
+    max_length, no_return_range = 0, 0.0
+    for k in range(1, n + 1):
+        if k < n and is_usable[k] and is_usable[start] and abs(ranges[k] - ranges[start]) < tolerance:
+            continue
+        length = k - start
+        if length >= 6 and is_usable[start]:
+            half_angle = 0.5 * (length - 1) * angle_increment
+            sagitta = ranges[start] * (
+                1.0 - math.cos(min(half_angle, 1.5))
+            )  # how far a wall across would have left the arc
+            if sagitta > 5.0 * tolerance and ranges[start] > 1.0 and length > max_length:
+                max_length, no_return_range = length, ranges[start]
+        start = k
+    return no_return_range
+
+
+def _example_points() -> Iterable[tuple[Any, ...]]:
+    yield np.ones(4), np.ones(4, dtype=np.bool_), 0.0, 0.01, 0.0, np.zeros(3), np.zeros(3), 0.1, 0.1
+
+
+@kernel(examples=_example_points)
+def project_scan(
+    ranges: NDArray[np.float64],
+    is_usable: NDArray[np.bool_],
+    angle_min: float,
+    angle_increment: float,
+    time_increment: float,
+    twist: NDArray[np.float64],
+    laser_pose: NDArray[np.float64],
+    normal_window: float,
+    max_gap: float,
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Points and normals of the usable beams, in the base's frame at the first beam's time.
+
+    Args:
+        ranges: (n,) [m].
+        is_usable: (n,).
+        angle_min: Direction of the first beam [rad].
+        angle_increment: From beam to beam [rad].
+        time_increment: From beam to beam [s].
+        twist: Motion of the base (vx, vy, omega) [m/s, rad/s].
+        laser_pose: Pose of the laser in the base's frame.
+        normal_window: Length of wall to either side that gives the direction [m].
+        max_gap: Gap between neighbours beyond which they hit different things [m].
+
+    Returns:
+        (m, 2) points [m] and (m, 2) normals.
+    """
+    n = len(ranges)
+    count = 0
+    for k in range(n):
+        if is_usable[k]:
+            count += 1
+    points = np.empty((count, 2))
+    normals = np.zeros((count, 2))
+    origins = np.empty((count, 2))
+    beams = np.empty(count, dtype=np.int64)
+    c_laser, s_laser = math.cos(laser_pose[2]), math.sin(laser_pose[2])
+    m = 0
+    for k in range(n):
+        if not is_usable[k]:
+            continue
+        angle = angle_min + angle_increment * k
+        lx, ly = ranges[k] * math.cos(angle), ranges[k] * math.sin(angle)
+        x = laser_pose[0] + c_laser * lx - s_laser * ly
+        y = laser_pose[1] + s_laser * lx + c_laser * ly
+        elapsed = time_increment * k
+        rotation = twist[2] * elapsed
+        c, s = math.cos(rotation), math.sin(rotation)
+        points[m, 0] = c * x - s * y + twist[0] * elapsed
+        points[m, 1] = s * x + c * y + twist[1] * elapsed
+        origins[m, 0] = c * laser_pose[0] - s * laser_pose[1] + twist[0] * elapsed
+        origins[m, 1] = s * laser_pose[0] + c * laser_pose[1] + twist[1] * elapsed
+        beams[m] = k
+        m += 1
+    for i in range(count):
+        sx, sy, sxx, sxy, syy, n_members = points[i, 0], points[i, 1], 0.0, 0.0, 0.0, 1
+        first, last = i, i
+        for direction in (-1, 1):
+            j = i
+            while True:
+                next_point = j + direction
+                if next_point < 0 or next_point >= count or abs(beams[next_point] - beams[j]) > 2:
+                    break
+                dx, dy = points[next_point, 0] - points[j, 0], points[next_point, 1] - points[j, 1]
+                beam_spacing = abs(beams[next_point] - beams[j]) * abs(angle_increment) * ranges[beams[j]]
+                if math.sqrt(dx * dx + dy * dy) > max_gap + 3.0 * beam_spacing:
+                    break
+                dx, dy = points[next_point, 0] - points[i, 0], points[next_point, 1] - points[i, 1]
+                if math.sqrt(dx * dx + dy * dy) > normal_window and abs(next_point - i) > 2:
+                    break
+                j = next_point
+                sx += points[j, 0]
+                sy += points[j, 1]
+                n_members += 1
+            if direction < 0:
+                first = j
+            else:
+                last = j
+        if n_members < 3:
+            continue
+        mx, my = sx / n_members, sy / n_members
+        for j in range(first, last + 1):
+            dx, dy = points[j, 0] - mx, points[j, 1] - my
+            sxx += dx * dx
+            sxy += dx * dy
+            syy += dy * dy
+        scatter_difference = math.sqrt((sxx - syy) ** 2 + 4.0 * sxy * sxy)
+        total_scatter = sxx + syy
+        if total_scatter <= 0.0:
+            continue
+        wall_angle = 0.5 * math.atan2(2.0 * sxy, sxx - syy)
+        nx, ny = -math.sin(wall_angle), math.cos(wall_angle)
+        if nx * (origins[i, 0] - points[i, 0]) + ny * (origins[i, 1] - points[i, 1]) < 0.0:
+            nx, ny = -nx, -ny
+        straightness = scatter_difference / total_scatter  # 1 on a line, 0 in a round heap
+        normals[i, 0], normals[i, 1] = nx * straightness, ny * straightness
+    return points, normals
+
+
+def _example_thin() -> Iterable[tuple[Any, ...]]:
+    yield np.zeros((3, 2)), 0.05
+
+
+@kernel(examples=_example_thin)
+def first_point_per_cell(points: NDArray[np.float64], cell_size: float) -> NDArray[np.int64]:
+    """Indices of the first point of each cell of that side [m], in order."""
+    n = len(points)
+    size = 16
+    while size < 2 * n:
+        size *= 2
+    table = np.full(size, -1, dtype=np.int64)
+    columns = np.empty(n, dtype=np.int64)
+    rows = np.empty(n, dtype=np.int64)
+    selected = np.empty(n, dtype=np.int64)
+    count = 0
+    for i in range(n):
+        columns[i] = math.floor(points[i, 0] / cell_size)
+        rows[i] = math.floor(points[i, 1] / cell_size)
+        slot = ((columns[i] * 73856093) ^ (rows[i] * 19349663)) & (size - 1)
+        while table[slot] >= 0:
+            other = table[slot]
+            if columns[other] == columns[i] and rows[other] == rows[i]:
+                break
+            slot = (slot + 1) & (size - 1)
+        if table[slot] < 0:
+            table[slot] = i
+            selected[count] = i
+            count += 1
+    return selected[:count]

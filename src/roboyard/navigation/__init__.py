@@ -1,7 +1,8 @@
-"""Getting somewhere: costmaps, global planners, local controllers.
+"""Navigation: costmaps, global planners and local controllers, which work on arrays without a bus.
 
-Everything here works on arrays; what there is no way for, or no safe command, is a ``NavigationError`` that names its
-cause.
+A planner that finds no path and a controller that finds no safe command raise a `NavigationError`, whose ``cause``
+names
+the reason.
 """
 
 from typing import TYPE_CHECKING
@@ -9,16 +10,18 @@ from typing import TYPE_CHECKING
 from roboyard.config.lazy import lazy_exports
 
 if TYPE_CHECKING:
+    from roboyard.navigation.conformance import check_controller, check_planner
     from roboyard.navigation.controllers import (
         Controller,
-        DynamicWindow,
+        DwaConfig,
+        DwaController,
+        GoalTolerance,
         MotionLimits,
-        Mppi,
         MppiConfig,
-        PursuitConfig,
-        RegulatedPursuit,
-        Tolerance,
-        WindowConfig,
+        MppiController,
+        RegulatedPurePursuitConfig,
+        RegulatedPurePursuitController,
+        SpeedLimit,
     )
     from roboyard.navigation.costmap import (
         Costmap,
@@ -28,86 +31,95 @@ if TYPE_CHECKING:
         Layer,
         LayeredCostmap,
         Observation,
-        ObstacleConfig,
+        ObservationFilterConfig,
         ObstacleLayer,
-        RangeConfig,
         RangeLayer,
+        RangeModelConfig,
         RangeReading,
-        Recent,
-        SpeedZones,
+        SpeedFilter,
         StaticLayer,
         VoxelConfig,
         VoxelLayer,
     )
     from roboyard.navigation.errors import NavigationError
     from roboyard.navigation.footprint import Footprint
-    from roboyard.navigation.path import Path
-    from roboyard.navigation.planning import (
-        Explanation,
-        GlobalPlanner,
-        GridSearch,
-        HybridAStar,
-        Traversal,
-        WavePlanner,
-        explain,
+    from roboyard.navigation.navigator.waypoints import (
+        MissedWaypoint,
+        Waypoint,
+        WaypointSequence,
+        waypoints_from_polyline,
     )
-    from roboyard.navigation.speed_limit import SpeedLimit
-    from roboyard.navigation.waypoints import Missed, Waypoint, WaypointSequence, waypoints_along
+    from roboyard.navigation.path import BarrierKind, Path, PathFailure
+    from roboyard.navigation.planners import (
+        FastMarchingPlanner,
+        GlobalPlanner,
+        GridSearchPlanner,
+        HybridAStarPlanner,
+        TraversalCosts,
+        explain_no_path,
+    )
+    from roboyard.navigation.plugins import CONTROLLERS, PLANNERS
 
 __all__ = [
+    "CONTROLLERS",
+    "PLANNERS",
+    "BarrierKind",
     "Controller",
     "Costmap",
     "DenoiseLayer",
-    "DynamicWindow",
-    "Explanation",
+    "DwaConfig",
+    "DwaController",
+    "FastMarchingPlanner",
     "Footprint",
     "GlobalPlanner",
-    "GridSearch",
-    "HybridAStar",
+    "GoalTolerance",
+    "GridSearchPlanner",
+    "HybridAStarPlanner",
     "InflationLayer",
     "KeepoutLayer",
     "Layer",
     "LayeredCostmap",
-    "Missed",
+    "MissedWaypoint",
     "MotionLimits",
-    "Mppi",
     "MppiConfig",
+    "MppiController",
     "NavigationError",
     "Observation",
-    "ObstacleConfig",
+    "ObservationFilterConfig",
     "ObstacleLayer",
     "Path",
-    "PursuitConfig",
-    "RangeConfig",
+    "PathFailure",
     "RangeLayer",
+    "RangeModelConfig",
     "RangeReading",
-    "Recent",
-    "RegulatedPursuit",
+    "RegulatedPurePursuitConfig",
+    "RegulatedPurePursuitController",
+    "SpeedFilter",
     "SpeedLimit",
-    "SpeedZones",
     "StaticLayer",
-    "Tolerance",
-    "Traversal",
+    "TraversalCosts",
     "VoxelConfig",
     "VoxelLayer",
-    "WavePlanner",
     "Waypoint",
     "WaypointSequence",
-    "WindowConfig",
-    "explain",
-    "waypoints_along",
+    "check_controller",
+    "check_planner",
+    "explain_no_path",
+    "waypoints_from_polyline",
 ]
 
 __getattr__, __dir__ = lazy_exports(__name__, {
-    "controllers": ("Controller", "DynamicWindow", "MotionLimits", "Mppi", "MppiConfig", "PursuitConfig",
-        "RegulatedPursuit", "Tolerance", "WindowConfig"),
-    "costmap": ("Costmap", "DenoiseLayer", "InflationLayer", "KeepoutLayer", "Layer", "LayeredCostmap", "Observation",
-        "ObstacleConfig", "ObstacleLayer", "RangeConfig", "RangeLayer", "RangeReading", "Recent", "SpeedZones",
-        "StaticLayer", "VoxelConfig", "VoxelLayer"),
+    "conformance": ("check_controller", "check_planner"),
+    "controllers": ("Controller", "DwaConfig", "DwaController", "GoalTolerance", "MotionLimits", "MppiConfig",
+        "MppiController", "RegulatedPurePursuitConfig", "RegulatedPurePursuitController", "SpeedLimit"),
+    "costmap": ("Costmap", "DenoiseLayer", "InflationLayer", "KeepoutLayer", "Layer", "LayeredCostmap",
+        "Observation", "ObservationFilterConfig", "ObstacleLayer", "RangeLayer", "RangeModelConfig",
+        "RangeReading", "SpeedFilter", "StaticLayer", "VoxelConfig", "VoxelLayer"),
     "errors": ("NavigationError",),
     "footprint": ("Footprint",),
-    "path": ("Path",),
-    "planning": ("Explanation", "GlobalPlanner", "GridSearch", "HybridAStar", "Traversal", "WavePlanner", "explain"),
-    "speed_limit": ("SpeedLimit",),
-    "waypoints": ("Missed", "Waypoint", "WaypointSequence", "waypoints_along"),
+    "navigator.waypoints": ("MissedWaypoint", "Waypoint", "WaypointSequence", "waypoints_from_polyline"),
+    "path": ("BarrierKind", "Path", "PathFailure"),
+    "planners": ("FastMarchingPlanner", "GlobalPlanner", "GridSearchPlanner", "HybridAStarPlanner",
+        "TraversalCosts", "explain_no_path"),
+    "plugins": ("CONTROLLERS", "PLANNERS"),
 })  # fmt: skip

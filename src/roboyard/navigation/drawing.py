@@ -10,11 +10,11 @@ from roboyard.config import atomic_path
 if TYPE_CHECKING:
     from roboyard.geometry import SE2
     from roboyard.navigation import Costmap, Path
-    from roboyard.navigation.planning import Explanation
+    from roboyard.navigation.path import PathFailure
 
 
 def draw_path(
-    file: File, costmap: Costmap, start: SE2, goal: SE2, path: Path | None, explanation: Explanation | None
+    file: File, costmap: Costmap, start: SE2, goal: SE2, path: Path | None, explanation: PathFailure | None
 ) -> None:
     """Draw it, costs in gray, obstacles black, unknown ground blue.
 
@@ -32,31 +32,31 @@ def draw_path(
     colors = np.empty((256, 3), dtype=np.uint8)
     colors[:] = (255 - np.arange(256) * 0.45).astype(np.uint8)[:, None]
     colors[INSCRIBED], colors[LETHAL], colors[UNKNOWN] = (150, 120, 120), (20, 20, 20), (200, 215, 235)
-    width, height = costmap.frame.extent
+    width, height = costmap.geometry.extent
     scale = 9.0 / max(width, height)
     figure = Figure(figsize=(max(width * scale, 3.0) + 1.0, max(height * scale, 3.0) + 0.6), layout="constrained")
     FigureCanvasAgg(figure)
     axes = figure.add_subplot()
-    T = costmap.frame.T_map_grid
+    T = costmap.geometry.T_map_grid
     grid_transform = Affine2D().rotate(T.theta).translate(T.x, T.y) + axes.transData
     axes.imshow(colors[costmap.cells], origin="lower", extent=(0.0, width, 0.0, height), transform=grid_transform)
     corners = T @ np.array([[0.0, 0.0], [width, 0.0], [width, height], [0.0, height]])
     axes.set_xlim(corners[:, 0].min(), corners[:, 0].max())
     axes.set_ylim(corners[:, 1].min(), corners[:, 1].max())
     if path is not None:
-        label = f"way of {path.length:.2f} m"
+        label = f"path of {path.length:.2f} m"
         axes.plot(path.poses[:, 0], path.poses[:, 1], color="#d0402b", linewidth=1.6, label=label)
     if explanation is not None:
-        obstacles = costmap.frame.cell_centers(explanation.cells)
-        axes.scatter(obstacles[:, 0], obstacles[:, 1], s=14, color="#e08a00", zorder=3, label="what is in the way")
+        obstacles = costmap.geometry.cell_centers(explanation.cells)
+        axes.scatter(obstacles[:, 0], obstacles[:, 1], s=14, color="#e08a00", zorder=3, label="obstacles")
         axes.scatter(
-            [explanation.place[0]],
-            [explanation.place[1]],
+            [explanation.position[0]],
+            [explanation.position[1]],
             s=160,
             facecolors="none",
             edgecolors="#d0402b",
             zorder=3,
-            label="here it ends",
+            label="gap",
         )
     for pose, color, label in ((start, "#1c7c3c", "start"), (goal, "#1f4e9c", "goal")):
         axes.scatter(pose.x, pose.y, s=36, color=color, zorder=4, label=label)

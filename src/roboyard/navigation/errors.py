@@ -1,4 +1,4 @@
-"""Why there is no way: one error for each cause."""
+"""Errors of navigation: one class for each cause."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from roboyard.errors import RoboyardError
 
 if TYPE_CHECKING:
-    from roboyard.navigation.planning.explanation import Explanation
+    from roboyard.navigation.path import PathFailure
 
 
 class NavigationError(RoboyardError):
@@ -16,109 +16,109 @@ class NavigationError(RoboyardError):
     cause = "failed"
 
 
-class StartOutsideMap(NavigationError):
+class StartOutsideMapError(NavigationError):
     """The robot stands beyond the costmap."""
 
     cause = "start_outside_map"
 
 
-class GoalOutsideMap(NavigationError):
+class GoalOutsideMapError(NavigationError):
     """The goal lies beyond the costmap."""
 
     cause = "goal_outside_map"
 
 
-class StartOccupied(NavigationError):
+class StartOccupiedError(NavigationError):
     """The robot stands in an obstacle."""
 
     cause = "start_occupied"
 
 
-class GoalOccupied(NavigationError):
+class GoalOccupiedError(NavigationError):
     """The goal lies in an obstacle, or so near to one that the robot does not fit."""
 
     cause = "goal_occupied"
 
 
-class GoalUnknown(NavigationError):
-    """The goal lies where nobody has looked, and unknown space is not to be entered."""
+class GoalUnknownError(NavigationError):
+    """The goal lies in unknown space, which the planner must not enter."""
 
     cause = "goal_unknown"
 
 
-class NoPath(NavigationError):
-    """Start and goal are free, and no way joins them.
+class NoPathError(NavigationError):
+    """Start and goal are free, but no path connects them.
 
     Args:
-        what: See ``RoboyardError``.
-        where: See there.
+        message: See ``RoboyardError``.
+        location: See there.
         valid: See there.
-        explanation: What is in the way, where somebody has looked for it.
+        explanation: Position, width and sources of the barrier, if it was computed.
     """
 
     cause = "no_path"
 
     def __init__(
         self,
-        what: str,
+        message: str,
         *,
-        where: str | None = None,
+        location: str | None = None,
         valid: str | None = None,
-        explanation: Explanation | None = None,
+        explanation: PathFailure | None = None,
     ) -> None:
-        super().__init__(what, location=where, valid=valid)
+        super().__init__(message, location=location, valid=valid)
         self.explanation = explanation
 
 
-class BudgetSpent(NavigationError):
-    """The search looked at as many places as it was allowed to, and had not arrived."""
+class SearchBudgetExceededError(NavigationError):
+    """The search used its budget of expansions without reaching the goal."""
 
     cause = "budget_spent"
 
 
-class NoSafeCommand(NavigationError):
-    """Whatever the base could do, it would touch something."""
+class NoSafeCommandError(NavigationError):
+    """Every command that the base can execute leads to a collision."""
 
     cause = "no_safe_command"
 
 
-class Blocked(NavigationError):
-    """Something stands where the robot is to move."""
+class MotionBlockedError(NavigationError):
+    """An obstacle blocks a motion."""
 
     cause = "blocked"
 
 
-class TimeOut(NavigationError):
-    """It was not done in the time allowed."""
+class TimeAllowanceExceededError(NavigationError):
+    """A task exceeded its time allowance."""
 
     cause = "timeout"
 
 
-class NoProgress(NavigationError):
-    """The robot has not come on for too long."""
+class NoProgressError(NavigationError):
+    """The robot has made no progress for too long."""
 
     cause = "no_progress"
 
 
-class SensorSilent(NavigationError):
-    """Nothing was heard from a sensor for too long."""
+class SensorTimeoutError(NavigationError):
+    """A sensor has sent no data for longer than its timeout."""
 
     cause = "sensor_silent"
 
 
-class PoseUnknown(NavigationError):
-    """Where the robot is in the map is not known, or not known any more."""
+class PoseUnknownError(NavigationError):
+    """The robot's pose in the map is unknown or outdated."""
 
     cause = "pose_unknown"
 
 
-class GoalInvalid(NavigationError):
-    """What was asked for is no pose in the map: not finite, or in a frame that nobody knows."""
+class InvalidGoalError(NavigationError):
+    """The goal is not a pose in the map: not finite, or in an unknown frame."""
 
     cause = "goal_invalid"
 
 
-class WaypointMissed(NavigationError):
+class WaypointFailedError(NavigationError):
     """A waypoint could not be reached, and the others were not to be tried after that."""
 
     cause = "waypoint_missed"

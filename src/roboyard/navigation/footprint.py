@@ -1,4 +1,4 @@
-"""The robot's outline on the ground, and whether it fits at a pose."""
+"""Footprint of a robot on the ground, and kernels of the footprint's cost on a costmap."""
 
 from __future__ import annotations
 
@@ -59,18 +59,18 @@ class Footprint:
         """Of the smallest circle about the base's origin that holds the outline [m]."""
         return float(np.linalg.norm(self.corners, axis=1).max())
 
-    def border(self, spacing: float) -> NDArray[np.float64]:
+    def sample_border(self, spacing: float) -> NDArray[np.float64]:
         """Points on the outline (m, 2), no farther than ``spacing`` [m] from each other."""
         edges = np.roll(self.corners, -1, axis=0) - self.corners
         counts = np.maximum(np.ceil(np.linalg.norm(edges, axis=1) / spacing).astype(np.int64), 1)
         edge = np.repeat(np.arange(len(edges)), counts)
-        share = (np.arange(len(edge)) - np.repeat(np.cumsum(counts) - counts, counts)) / counts[edge]
-        return np.asarray(self.corners[edge] + edges[edge] * share[:, None])
+        fraction = (np.arange(len(edge)) - np.repeat(np.cumsum(counts) - counts, counts)) / counts[edge]
+        return np.asarray(self.corners[edge] + edges[edge] * fraction[:, None])
 
 
 @kernel(examples=lambda: [(np.zeros((5, 5), dtype=np.uint8), np.zeros((4, 2)), 1.0, 1.0, 0.0, False)])
-def lies_on_obstacle(
-    cells: NDArray[np.uint8], border: NDArray[np.float64], x: float, y: float, theta: float, beyond: bool
+def is_footprint_in_collision(
+    cells: NDArray[np.uint8], border: NDArray[np.float64], x: float, y: float, theta: float, outside_is_free: bool
 ) -> bool:
     """Whether the outline lies on an obstacle somewhere.
 
@@ -80,7 +80,7 @@ def lies_on_obstacle(
         x: Of the base's origin, in cells from the grid's corner, along columns.
         y: The same along rows.
         theta: Heading in the grid's frame [rad].
-        beyond: Whether it may reach beyond the map.
+        outside_is_free: Whether it may reach beyond the map.
     """
     rows, columns = cells.shape
     c, s = math.cos(theta), math.sin(theta)
@@ -88,7 +88,7 @@ def lies_on_obstacle(
         px = x + c * border[k, 0] - s * border[k, 1]
         py = y + s * border[k, 0] + c * border[k, 1]
         if px < 0.0 or py < 0.0 or px >= columns or py >= rows:
-            if not beyond:
+            if not outside_is_free:
                 return True
         elif cells[int(py), int(px)] == LETHAL:
             return True
@@ -98,17 +98,17 @@ def lies_on_obstacle(
 @kernel(
     examples=lambda: [(np.zeros((5, 5), dtype=np.uint8), np.zeros((4, 2)), 1, 1.0, 1.0, 0.0)],
 )
-def fitted_cost(
-    cells: NDArray[np.uint8], border: NDArray[np.float64], possible: int, x: float, y: float, theta: float
+def footprint_cost(
+    cells: NDArray[np.uint8], border: NDArray[np.float64], possible_cost: int, x: float, y: float, theta: float
 ) -> int:
-    """Cost of the robot's centre, or ``LETHAL`` where its outline touches an obstacle or reaches beyond the map.
+    """Cost of the robot's center, or ``LETHAL`` where its outline touches an obstacle or reaches beyond the map.
 
-    The outline is looked at only where the centre's cost says that an obstacle may lie within its circumscribed circle.
+    The outline is looked at only where the center's cost says that an obstacle may lie within its circumscribed circle.
 
     Args:
         cells: As for ``lies_on_obstacle``, inflated.
         border: See there.
-        possible: Cost of a centre whose nearest obstacle is a circumscribed radius away.
+        possible_cost: Cost of a center whose nearest obstacle is a circumscribed radius away.
         x: See there.
         y: See there.
         theta: See there.
@@ -121,6 +121,6 @@ def fitted_cost(
         cost = 0
     if cost >= INSCRIBED:
         return LETHAL
-    if cost >= possible and lies_on_obstacle(cells, border, x, y, theta, False):
+    if cost >= possible_cost and is_footprint_in_collision(cells, border, x, y, theta, False):
         return LETHAL
     return cost

@@ -10,13 +10,14 @@ from roboyard.errors import InputError
 from roboyard.geometry import SE2
 from roboyard.mapping import load_map
 from roboyard.navigation import Footprint, InflationLayer, LayeredCostmap, NavigationError, StaticLayer
-from roboyard.navigation.errors import BudgetSpent, NoPath
-from roboyard.navigation.planning import Explanation, HybridAStar, explain
-from roboyard.navigation.planning.choice import planner_named
+from roboyard.navigation.errors import NoPathError, SearchBudgetExceededError
+from roboyard.navigation.path import PathFailure
+from roboyard.navigation.planners import HybridAStarPlanner, explain_no_path
+from roboyard.navigation.plugins import PLANNERS
 
 
 @dataclass(frozen=True, slots=True)
-class PathRequest:
+class MapPlanRequest:
     """Request for a path on a map.
 
     Attributes:
@@ -25,7 +26,7 @@ class PathRequest:
         planner: Name of the planner.
         footprint: Outline of the robot.
         inflation_radius: Distance within which obstacles add costs [m].
-        min_turning_radius: Minimum turning radius of the planner "hybrid" [m]; None: its default.
+        min_turning_radius: Minimum turning radius of the planner "hybrid_a_star" [m]; None: its default.
         allow_unknown: Whether the path may cross unknown cells.
     """
 
@@ -54,12 +55,12 @@ class MapPlanResult:
     costmap: Any
     geometry: Any
     path: Any = None
-    explanation: Explanation | None = None
+    explanation: PathFailure | None = None
     cause: str = ""
     reason: str = ""
 
 
-def plan_on_map(map_file: Path, request: PathRequest) -> MapPlanResult:
+def plan_on_map(map_file: Path, request: MapPlanRequest) -> MapPlanResult:
     """Plan a path on a map.
 
     Args:
@@ -73,29 +74,29 @@ def plan_on_map(map_file: Path, request: PathRequest) -> MapPlanResult:
     planner = _make_planner(request)
     grid = load_map(map_file)
     static_layer = StaticLayer()
-    static_layer.take(grid)
+    static_layer.set_map(grid)
     radius = request.footprint.inscribed_radius
     layers = LayeredCostmap(
-        grid.geometry, [static_layer, InflationLayer(radius, request.inflation_radius)], unknown=True
+        grid.geometry, [static_layer, InflationLayer(radius, request.inflation_radius)], track_unknown_space=True
     )
     layers.update()
-    costmap = layers.costmap()
+    costmap = layers.snapshot()
     try:
         return MapPlanResult(costmap, grid.geometry, planner.plan(costmap, request.start, request.goal))
-    except (NoPath, BudgetSpent) as error:
-        explanation = explain(layers, request.start, request.goal, radius, allow_unknown=request.allow_unknown)
-        is_unexplained = isinstance(error, BudgetSpent) or explanation.barrier.value == "none"
+    except (NoPathError, SearchBudgetExceededError) as error:
+        explanation = explain_no_path(layers, request.start, request.goal, radius, allow_unknown=request.allow_unknown)
+        is_unexplained = isinstance(error, SearchBudgetExceededError) or explanation.barrier.value == "none"
         reason = str(error) if is_unexplained else str(explanation)
         return MapPlanResult(costmap, grid.geometry, None, explanation, error.cause, reason)
     except NavigationError as error:
         raise InputError(error.message, location=str(map_file), valid=error.valid) from error
 
 
-def _make_planner(request: PathRequest) -> Any:
-    planner: Any = planner_named(request.planner, request.footprint)
+def _make_planner(request: MapPlanRequest) -> Any:
+    planner: Any = PLANNERS[request.planner](request.footprint)
     if request.min_turning_radius is not None:
-        if not isinstance(planner, HybridAStar):
-            raise InputError("--min-turning-radius requires the planner hybrid", valid="--planner hybrid")
+        if not isinstance(planner, HybridAStarPlanner):
+            raise InputError("--min-turning-radius requires the planner hybrid_a_star", valid="--planner hybrid_a_star")
         planner = replace(planner, turning_radius=request.min_turning_radius)
     if hasattr(planner, "traversal"):
         planner = replace(planner, traversal=replace(planner.traversal, allow_unknown=request.allow_unknown))

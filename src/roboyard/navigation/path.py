@@ -1,23 +1,25 @@
-"""A way through the plane."""
+"""Result of planning: the path, or why there is none."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import Enum
 
 import numpy as np
 from numpy.typing import NDArray
 
 from roboyard.errors import InputError
 from roboyard.geometry import SE2
+from roboyard.navigation.costmap import CellSource
 
 
 @dataclass(frozen=True, slots=True)
 class Path:
-    """Poses one after another.
+    """A geometric path: poses from the start to the goal.
 
     Attributes:
         poses: (n, 3): x, y [m] and heading theta [rad] in the map.
-        cost: What the planner paid for it, in metres of free ground; larger where it goes near obstacles.
+        cost: Traversal cost in metres of free ground; larger near obstacles.
         clearance: Distance of its nearest point to an obstacle [m]; infinite where there is none.
 
     Raises:
@@ -43,5 +45,55 @@ class Path:
 
     @property
     def length(self) -> float:
-        """Of the way [m]."""
+        """Length of the path [m]."""
         return float(np.linalg.norm(np.diff(self.poses[:, :2], axis=0), axis=1).sum())
+
+
+class BarrierKind(Enum):
+    """Kind of barrier between the robot and its goal."""
+
+    GAP = "gap"
+    """Every way leads through a place that is too narrow; this is the widest of them."""
+    WALL = "wall"
+    """Obstacles close every way; this is where they are thinnest."""
+    GOAL = "goal"
+    """The goal lies too near to an obstacle."""
+    START = "start"
+    """The start lies too near to an obstacle."""
+    NO_BARRIER = "none"
+    """Nothing: a robot of this size has a way."""
+
+
+@dataclass(frozen=True, slots=True)
+class PathFailure:
+    """Where a path fails, and why.
+
+    Attributes:
+        barrier: Kind of barrier.
+        position: Its middle in the map (2,) [m].
+        gap_width: How wide the way is there, from obstacle to obstacle [m]; 0 where it is closed.
+        required_width: How wide the robot needs it [m].
+        cells: (n, 2) rows and columns of the obstacles' cells there.
+        marked_by: Which layer and sensor marked them, each once.
+    """
+
+    barrier: BarrierKind
+    position: tuple[float, float]
+    gap_width: float
+    required_width: float
+    cells: NDArray[np.int64]
+    marked_by: tuple[CellSource, ...]
+
+    def __str__(self) -> str:
+        position = f"at ({self.position[0]:.2f}, {self.position[1]:.2f})"
+        sources = " and ".join(str(origin) for origin in self.marked_by)
+        if self.barrier is BarrierKind.GAP:
+            gap = f"the widest gap, {position}, is {self.gap_width:.2f} m wide, left by {sources}"
+            return f"{gap}; the robot needs {self.required_width:.2f} m"
+        if self.barrier is BarrierKind.WALL:
+            barrier = f"the way is closed, at its thinnest {position}, by {sources}"
+            return f"{barrier}; the robot needs a gap of {self.required_width:.2f} m"
+        if self.barrier is BarrierKind.NO_BARRIER:
+            return f"a way leads there, {self.gap_width:.2f} m wide where it is narrowest, {position}"
+        distance = f"{self.gap_width:.2f} m from what {sources} marked {position}"
+        return f"the {self.barrier.value} is {distance}; the robot needs {self.required_width:.2f} m"

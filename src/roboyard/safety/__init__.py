@@ -1,8 +1,7 @@
-"""What stands between a command and the drive: who may command, how fast it may change, and when it must stop.
+"""Safety layer between commands and actuators: arbitration, smoothing, collision monitoring and bumper guard.
 
-And between an arm and people: how fast it may be where they are.
-
-The nodes that connect these to topics are in ``roboyard.safety.nodes``.
+`roboyard.safety.collaborative` keeps arms beside people safe.  The nodes that connect all this to topics are in
+`roboyard.safety.nodes`.
 """
 
 from typing import TYPE_CHECKING
@@ -10,48 +9,50 @@ from typing import TYPE_CHECKING
 from roboyard.config.lazy import lazy_exports
 
 if TYPE_CHECKING:
-    from roboyard.safety.arbitration import Arbiter, ArbitrationConfig, Decision, Source
-    from roboyard.safety.braking import BrakingConfig
-    from roboyard.safety.bumper import BumperConfig, BumperGuard, Bumping, TouchPoint
-    from roboyard.safety.collision import CollisionMonitor, MonitorConfig, Verdict
-    from roboyard.safety.person_guard import GuardConfig, Mode, Motion, PersonGuard
-    from roboyard.safety.separation import SeparationRules, protective_distance, separation_pace
-    from roboyard.safety.smoothing import SmootherConfig, VelocitySmoother
-    from roboyard.safety.zones import Action, Zone
+    from roboyard.safety.arbitration import Arbiter, ArbitrationConfig, ArbitrationDecision, CommandSource
+    from roboyard.safety.bumper import BumperConfig, BumperContact, BumperGuard, BumperState
+    from roboyard.safety.collision_monitor import (
+        BrakingConfig,
+        CollisionMonitor,
+        CollisionMonitorConfig,
+        MonitorAction,
+        MonitorDecision,
+        SafetyZone,
+    )
+    from roboyard.safety.velocity_smoother import SmootherConfig, VelocitySmoother
 
 __all__ = [
-    "Action",
     "Arbiter",
     "ArbitrationConfig",
+    "ArbitrationDecision",
     "BrakingConfig",
     "BumperConfig",
+    "BumperContact",
     "BumperGuard",
-    "Bumping",
+    "BumperState",
     "CollisionMonitor",
-    "Decision",
-    "GuardConfig",
-    "Mode",
-    "MonitorConfig",
-    "Motion",
-    "PersonGuard",
-    "SeparationRules",
+    "CollisionMonitorConfig",
+    "CommandSource",
+    "MonitorAction",
+    "MonitorDecision",
+    "SafetyZone",
     "SmootherConfig",
-    "Source",
-    "TouchPoint",
     "VelocitySmoother",
-    "Verdict",
-    "Zone",
-    "protective_distance",
-    "separation_pace",
 ]
 
-__getattr__, __dir__ = lazy_exports(__name__, {
-    "arbitration": ("Arbiter", "ArbitrationConfig", "Decision", "Source"),
-    "braking": ("BrakingConfig",),
-    "bumper": ("BumperConfig", "BumperGuard", "Bumping", "TouchPoint"),
-    "collision": ("CollisionMonitor", "MonitorConfig", "Verdict"),
-    "person_guard": ("GuardConfig", "Mode", "Motion", "PersonGuard"),
-    "separation": ("SeparationRules", "protective_distance", "separation_pace"),
-    "smoothing": ("SmootherConfig", "VelocitySmoother"),
-    "zones": ("Action", "Zone"),
-})  # fmt: skip
+__getattr__, __dir__ = lazy_exports(
+    __name__,
+    {
+        "arbitration": ("Arbiter", "ArbitrationConfig", "ArbitrationDecision", "CommandSource"),
+        "bumper": ("BumperConfig", "BumperContact", "BumperGuard", "BumperState"),
+        "collision_monitor": (
+            "BrakingConfig",
+            "CollisionMonitor",
+            "CollisionMonitorConfig",
+            "MonitorAction",
+            "MonitorDecision",
+            "SafetyZone",
+        ),
+        "velocity_smoother": ("SmootherConfig", "VelocitySmoother"),
+    },
+)

@@ -1,15 +1,16 @@
-"""Arbitration: which of several command sources owns a thing (the drive, a joint group) right now.
+"""Arbitration: which of several command sources owns a drive or a joint group right now.
 
-Any number of sources send; commands never mix: exactly one source owns, and only its commands pass.
+Any number of sources send commands.  Exactly one source owns, and only its commands pass.
 
 Rules
     1. A source is live from its command until its time-out has passed.
     2. A live source of higher priority takes over at once.
-    3. Among equals the owner keeps it until it is no longer live; a source cannot be talked over.
+    3. Among equals the owner keeps it until it is no longer live; an equal source cannot take over.
     4. When the owner falls silent, the live source of highest priority inherits, with its newest command; among equals
        the one whose present command stream began first.
-    5. When nobody is live, the output is the stop command, once.
-    6. While a lock of level L is held, sources of priority L or less are not heard; live ones come back when it opens.
+    5. When no source is live, the output is the stop command, once.
+    6. While a lock of level L is held, commands of sources of priority L or less are ignored; live sources count
+    again when it opens.
 
 Ownership therefore ends at most one time-out after the owner's last command, provided ``expire`` is called at
 ``deadline_ns``.  The state is a pure function of the calls: no clock, no randomness.
@@ -27,7 +28,7 @@ C = TypeVar("C")
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class CommandSource:
     """A command source.
 
     Attributes:
@@ -51,14 +52,14 @@ class Source:
                 f"timeout = {self.timeout}", location=f"source {self.name}", valid="a positive number [s]"
             )
 
-    def matches(self, publisher: str) -> bool:
+    def matches_publisher(self, publisher: str) -> bool:
         """Whether the publisher with this full name is meant."""
         return publisher == self.name or publisher.rsplit("/", 1)[-1] == self.name
 
 
 @dataclass(frozen=True, slots=True)
 class ArbitrationConfig:
-    """Who may command.
+    """Which sources may command.
 
     Attributes:
         sources: The known ones; the first that matches a publisher counts.
@@ -68,29 +69,31 @@ class ArbitrationConfig:
         ConfigError: two sources of the same name.
     """
 
-    sources: tuple[Source, ...] = ()
-    unknown: Source | None = Source("unknown", priority=0, timeout=0.5)
+    sources: tuple[CommandSource, ...] = ()
+    unknown: CommandSource | None = CommandSource("unknown", priority=0, timeout=0.5)
 
     def __post_init__(self) -> None:
         names = [source.name for source in self.sources]
-        twice = next((name for name in names if names.count(name) > 1), None)
-        if twice is not None:
-            raise ConfigError(f"source '{twice}' is listed twice", location="ArbitrationConfig", valid="each name once")
+        duplicate = next((name for name in names if names.count(name) > 1), None)
+        if duplicate is not None:
+            raise ConfigError(
+                f"source '{duplicate}' is listed twice", location="ArbitrationConfig", valid="each name once"
+            )
 
-    def rule(self, publisher: str) -> Source | None:
+    def find_source(self, publisher: str) -> CommandSource | None:
         """The rule for a publisher; None: refuse it."""
-        return next((source for source in self.sources if source.matches(publisher)), self.unknown)
+        return next((source for source in self.sources if source.matches_publisher(publisher)), self.unknown)
 
 
 @dataclass(frozen=True, slots=True)
-class Decision(Generic[C]):
+class ArbitrationDecision(Generic[C]):
     """What a call led to.
 
     Attributes:
         output: Command to pass on now; None = nothing new.
-        owner: Publisher that owns now; None = nobody.
+        owner: Publisher that owns now; None = no source.
         changed: The owner is another one than before the call.
-        stop: ``output`` is the stop command because nobody is live.
+        stop: ``output`` is the stop command because no source is live.
     """
 
     output: C | None
@@ -100,39 +103,39 @@ class Decision(Generic[C]):
 
 
 @dataclass(slots=True)
-class _Stream(Generic[C]):
+class _CommandStream(Generic[C]):
     """The present command stream of a publisher."""
 
     priority: int
     expires_ns: int
-    began: int
+    start_index: int
     command: C
 
 
 class Arbiter(Generic[C]):
-    """Holds who is live and who owns.
+    """Holds which sources are live and which one owns.
 
     Args:
-        config: Who may command.
-        stop: The command for "nobody commands", e.g. the zero twist.
+        config: Which sources may command.
+        stop: The command while no source is live, e.g. the zero twist.
     """
 
     def __init__(self, config: ArbitrationConfig, stop: C) -> None:
         self.config = config
         self._stop = stop
-        self._streams: dict[str, _Stream[C]] = {}
+        self._streams: dict[str, _CommandStream[C]] = {}
         self._locks: dict[str, int] = {}
         self._owner: str | None = None
         self._count = 0
 
     @property
     def owner(self) -> str | None:
-        """Publisher that owned after the last call; None = nobody."""
+        """Publisher that owned after the last call; None = none."""
         return self._owner
 
     @property
     def deadline_ns(self) -> int | None:
-        """When ``expire`` must be called at the latest; None = nobody owns."""
+        """When ``expire`` must be called at the latest; None = no source owns."""
         return None if self._owner is None else self._streams[self._owner].expires_ns
 
     @property
@@ -140,82 +143,90 @@ class Arbiter(Generic[C]):
         """Locks held, with their levels."""
         return dict(self._locks)
 
-    def live(self, now_ns: int) -> tuple[str, ...]:
+    def live_publishers(self, now_ns: int) -> tuple[str, ...]:
         """Publishers whose command counts at ``now_ns``, highest priority first, then in order of beginning."""
         names = [name for name, stream in self._streams.items() if stream.expires_ns > now_ns]
-        return tuple(sorted(names, key=self._rank))
+        return tuple(sorted(names, key=self._sort_key))
 
-    def offer(self, publisher: str, command: C, now_ns: int) -> Decision[C]:
+    def submit(self, publisher: str, command: C, now_ns: int) -> ArbitrationDecision[C]:
         """Take a command of ``publisher`` at ``now_ns`` (never decreasing).
 
         The decision's output is ``command`` if the publisher owns, another source's if the owner has just expired and
         this one does not inherit, else None.
         """
-        rule = self.config.rule(publisher)
-        if rule is None:
+        source = self.config.find_source(publisher)
+        if source is None:
             return self.expire(now_ns)
         stream = self._streams.get(publisher)
-        expires_ns = now_ns + round(rule.timeout * 1e9)
+        expires_ns = now_ns + round(source.timeout * 1e9)
         if stream is None or stream.expires_ns <= now_ns:
             # the owner's own late command is a new stream: it has lost the place that rule 3 gave it
-            lapsed = self._owner == publisher
+            is_owner_expired = self._owner == publisher
             self._count += 1
-            self._streams[publisher] = _Stream(rule.priority, expires_ns, self._count, command)
-            return self._settle(now_ns, fresh=publisher, lapsed=lapsed)
-        stream.priority, stream.expires_ns, stream.command = rule.priority, expires_ns, command
-        return self._settle(now_ns, fresh=publisher)
+            self._streams[publisher] = _CommandStream(source.priority, expires_ns, self._count, command)
+            return self._decide(now_ns, new_publisher=publisher, is_owner_expired=is_owner_expired)
+        stream.priority, stream.expires_ns, stream.command = source.priority, expires_ns, command
+        return self._decide(now_ns, new_publisher=publisher)
 
-    def expire(self, now_ns: int) -> Decision[C]:
+    def expire(self, now_ns: int) -> ArbitrationDecision[C]:
         """Let time pass: hand over or stop if the owner has fallen silent."""
-        return self._settle(now_ns)
+        return self._decide(now_ns)
 
-    def lock(self, name: str, level: int, now_ns: int) -> Decision[C]:
-        """Hold the lock ``name``: from now on only sources of priority above ``level`` are heard."""
+    def lock(self, name: str, level: int, now_ns: int) -> ArbitrationDecision[C]:
+        """Hold the lock ``name``: from now on only commands of sources of priority above ``level`` count."""
         self._locks[name] = level
-        return self._settle(now_ns)
+        return self._decide(now_ns)
 
-    def unlock(self, name: str, now_ns: int) -> Decision[C]:
+    def unlock(self, name: str, now_ns: int) -> ArbitrationDecision[C]:
         """Open the lock ``name``, if it is held."""
         self._locks.pop(name, None)
-        return self._settle(now_ns)
+        return self._decide(now_ns)
 
-    def release(self, publisher: str, now_ns: int) -> Decision[C]:
+    def release(self, publisher: str, now_ns: int) -> ArbitrationDecision[C]:
         """Forget a publisher that has gone: it owns no longer."""
         self._streams.pop(publisher, None)
-        return self._settle(now_ns)
+        return self._decide(now_ns)
 
     # -- state ---------------------------------------------------------------------------------------------------------
     def save_state(self) -> dict[str, Any]:
         """State as plain data (commands as given)."""
-        streams = {name: (s.priority, s.expires_ns, s.began, s.command) for name, s in self._streams.items()}
+        streams = {name: (s.priority, s.expires_ns, s.start_index, s.command) for name, s in self._streams.items()}
         return {"streams": streams, "locks": dict(self._locks), "owner": self._owner, "count": self._count}
 
     def load_state(self, state: dict[str, Any]) -> None:
-        """Take back what ``save`` gave."""
-        self._streams = {name: _Stream(*fields) for name, fields in state["streams"].items()}
+        """Restore what `save_state` returned."""
+        self._streams = {name: _CommandStream(*fields) for name, fields in state["streams"].items()}
         self._locks, self._owner, self._count = dict(state["locks"]), state["owner"], state["count"]
 
     # -- the rules -----------------------------------------------------------------------------------------------------
-    def _rank(self, name: str) -> tuple[int, int]:
+    def _sort_key(self, name: str) -> tuple[int, int]:
         stream = self._streams[name]
-        return (-stream.priority, stream.began)
+        return (-stream.priority, stream.start_index)
 
-    def _equal(self, one: str, other: str) -> bool:
+    def _has_equal_priority(self, one: str, other: str) -> bool:
         return self._streams[one].priority == self._streams[other].priority
 
-    def _settle(self, now_ns: int, fresh: str | None = None, lapsed: bool = False) -> Decision[C]:
+    def _decide(
+        self, now_ns: int, new_publisher: str | None = None, is_owner_expired: bool = False
+    ) -> ArbitrationDecision[C]:
         for name in [name for name, stream in self._streams.items() if stream.expires_ns <= now_ns]:
             del self._streams[name]
         level = max(self._locks.values(), default=None)
-        heard = [n for n, stream in self._streams.items() if level is None or stream.priority > level]
-        before = self._owner
-        owner = min(heard, key=self._rank, default=None)
-        if before is not None and owner is not None and before in heard and not lapsed and self._equal(before, owner):
-            owner = before
+        eligible = [n for n, stream in self._streams.items() if level is None or stream.priority > level]
+        previous_owner = self._owner
+        owner = min(eligible, key=self._sort_key, default=None)
+        if (
+            previous_owner is not None
+            and owner is not None
+            and previous_owner in eligible
+            and not is_owner_expired
+            and self._has_equal_priority(previous_owner, owner)
+        ):
+            owner = previous_owner
         self._owner = owner
         if owner is None:
-            stopping = before is not None
-            return Decision(self._stop if stopping else None, None, changed=stopping, stop=stopping)
-        changed = owner != before
-        passes = changed or owner == fresh
-        return Decision(self._streams[owner].command if passes else None, owner, changed)
+            is_stop = previous_owner is not None
+            return ArbitrationDecision(self._stop if is_stop else None, None, changed=is_stop, stop=is_stop)
+        changed = owner != previous_owner
+        is_passed_on = changed or owner == new_publisher
+        return ArbitrationDecision(self._streams[owner].command if is_passed_on else None, owner, changed)

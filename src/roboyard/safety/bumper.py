@@ -1,8 +1,8 @@
-"""What a pressed bumper does to the drive: it is blocked until nothing touches any more.
+"""Bumper guard: a pressed bumper blocks the drive until nothing touches it any more.
 
-Free, the robot drives as it is told.  A touch blocks it.  It is free again when the bumper has been open for a while:
-somebody took the obstacle away, or the robot.  Where nobody can, a release allows one slow move away from what it
-touches; other motions stay blocked, and a touch elsewhere blocks at once.
+In the free state all commands pass. A contact blocks the drive. It is free again when the bumper has been open for a
+while because the obstacle or the robot was moved away. Where this is not possible, a release allows one slow move away
+from the contacts; other motions stay blocked, and a contact at another place blocks at once.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from enum import Enum
 from typing import Any, NamedTuple
 
 from roboyard.config import Config, parameter
-from roboyard.control import STANDSTILL, PlanarTwist
+from roboyard.control import ZERO_TWIST, PlanarTwist
 
 
-class Bumping(Enum):
+class BumperState(Enum):
     """What the bumper lets the drive do."""
 
     FREE = "free"
@@ -24,7 +24,7 @@ class Bumping(Enum):
     RELEASED = "released"
 
 
-class TouchPoint(NamedTuple):
+class BumperContact(NamedTuple):
     """Where the bumper is pressed, in the base frame.
 
     Attributes:
@@ -40,7 +40,7 @@ class TouchPoint(NamedTuple):
     ny: float
 
 
-_ELSEWHERE = 0.15
+_NEW_CONTACT_DISTANCE = 0.15
 """A touch farther than this from those that the release is for is another one [m]."""
 
 
@@ -60,93 +60,98 @@ class BumperConfig(Config):
 
 
 class BumperGuard:
-    """The last word on commands of a robot with a bumper.
+    """Filters the commands of a robot with a bumper.
 
     Attributes:
-        state: What it lets pass.
-        touching: Where the bumper is pressed now, or was last while it is not free.
+        state: Which commands pass.
+        contacts: Contacts of the bumper: the present ones, or the last ones while the drive is not free.
     """
 
     def __init__(self, config: BumperConfig | None = None) -> None:
         self.config = config or BumperConfig()
-        self.state = Bumping.FREE
-        self.touching: tuple[TouchPoint, ...] = ()
-        self._pressed_ns = 0
-        self._until_ns = 0
-        self._left = 0.0
+        self.state = BumperState.FREE
+        self.contacts: tuple[BumperContact, ...] = ()
+        self._last_contact_ns = 0
+        self._release_end_ns = 0
+        self._remaining_distance = 0.0
 
-    def press(self, touches: Sequence[TouchPoint], time_ns: int) -> None:
-        """What the bumper says at ``time_ns`` [ns]: where it is pressed; nowhere: it is open."""
-        if not touches:
-            if self.state is not Bumping.FREE and time_ns - self._pressed_ns >= self.config.clear_time * 1e9:
-                self.state, self.touching = Bumping.FREE, ()
+    def update_contacts(self, contacts: Sequence[BumperContact], time_ns: int) -> None:
+        """Take the contacts at ``time_ns`` [ns]; none: the bumper is open."""
+        if not contacts:
+            if self.state is not BumperState.FREE and time_ns - self._last_contact_ns >= self.config.clear_time * 1e9:
+                self.state, self.contacts = BumperState.FREE, ()
             return
-        self._pressed_ns = time_ns
-        if self.state is Bumping.RELEASED and not any(self._is_new(touch) for touch in touches):
+        self._last_contact_ns = time_ns
+        if self.state is BumperState.RELEASED and not any(self._is_new(contact) for contact in contacts):
             return
-        self.state, self.touching = Bumping.BLOCKED, tuple(touches)
+        self.state, self.contacts = BumperState.BLOCKED, tuple(contacts)
 
     def release(self, time_ns: int) -> bool:
-        """Allow one slow move away; whether there is anything to release."""
-        if self.state is Bumping.FREE:
+        """Allow one slow move away; return whether there was anything to release."""
+        if self.state is BumperState.FREE:
             return False
-        self.state = Bumping.RELEASED
-        self._until_ns = time_ns + round(self.config.release_time * 1e9)
-        self._left = self.config.release_distance
+        self.state = BumperState.RELEASED
+        self._release_end_ns = time_ns + round(self.config.release_time * 1e9)
+        self._remaining_distance = self.config.release_distance
         return True
 
-    def judge(self, wanted: PlanarTwist, dt: float, time_ns: int) -> PlanarTwist:
-        """What of a command may pass.
+    def filter_command(self, command: PlanarTwist, dt: float, time_ns: int) -> PlanarTwist:
+        """Return the part of a command that may pass.
 
         Args:
-            wanted: Command, in the base frame.
+            command: Command, in the base frame.
             dt: For how long it will be driven [s].
             time_ns: Now [ns].
         """
-        if self.state is Bumping.FREE:
-            return wanted
-        if self.state is Bumping.RELEASED and (time_ns >= self._until_ns or self._left <= 0.0):
-            self.state = Bumping.BLOCKED
-        if self.state is Bumping.BLOCKED or not self.leads_away(wanted):
-            return STANDSTILL
-        fastest = max((math.hypot(*_velocity(wanted, touch)) for touch in self.touching), default=0.0)
-        fastest = max(fastest, math.hypot(wanted.vx, wanted.vy))
-        share = min(1.0, self.config.release_speed / fastest) if fastest > 0.0 else 1.0
-        self._left -= share * fastest * dt
-        return PlanarTwist(*(share * value for value in wanted))
+        if self.state is BumperState.FREE:
+            return command
+        if self.state is BumperState.RELEASED and (time_ns >= self._release_end_ns or self._remaining_distance <= 0.0):
+            self.state = BumperState.BLOCKED
+        if self.state is BumperState.BLOCKED or not self.moves_away(command):
+            return ZERO_TWIST
+        max_speed = max((math.hypot(*_contact_velocity(command, contact)) for contact in self.contacts), default=0.0)
+        max_speed = max(max_speed, math.hypot(command.vx, command.vy))
+        scaling = min(1.0, self.config.release_speed / max_speed) if max_speed > 0.0 else 1.0
+        self._remaining_distance -= scaling * max_speed * dt
+        return PlanarTwist(*(scaling * value for value in command))
 
-    def leads_away(self, twist: PlanarTwist) -> bool:
-        """Whether every pressed place would move out of what presses it, none along it or into it."""
+    def moves_away(self, twist: PlanarTwist) -> bool:
+        """Return whether every contact point would move out of its obstacle, none along it or into it."""
         if not any(twist):
             return True
-        for touch in self.touching:
-            vx, vy = _velocity(twist, touch)
-            if vx * touch.nx + vy * touch.ny <= 0.02 * math.hypot(vx, vy):
+        for contact in self.contacts:
+            vx, vy = _contact_velocity(twist, contact)
+            if vx * contact.nx + vy * contact.ny <= 0.02 * math.hypot(vx, vy):
                 return False
         return True
 
     def save_state(self) -> dict[str, Any]:
-        """State as plain data."""
+        """Return the state as plain data."""
         return {
             "state": self.state.value,
-            "touching": [tuple(touch) for touch in self.touching],
-            "pressed_ns": self._pressed_ns,
-            "until_ns": self._until_ns,
-            "left": self._left,
+            "touching": [tuple(contact) for contact in self.contacts],
+            "pressed_ns": self._last_contact_ns,
+            "until_ns": self._release_end_ns,
+            "left": self._remaining_distance,
         }
 
     def load_state(self, saved: dict[str, Any]) -> None:
-        """Take back what ``save`` gave."""
-        self.state = Bumping(saved["state"])
-        self.touching = tuple(TouchPoint(*touch) for touch in saved["touching"])
-        self._pressed_ns, self._until_ns, self._left = saved["pressed_ns"], saved["until_ns"], saved["left"]
+        """Restore what `save_state` returned."""
+        self.state = BumperState(saved["state"])
+        self.contacts = tuple(BumperContact(*contact) for contact in saved["touching"])
+        self._last_contact_ns, self._release_end_ns, self._remaining_distance = (
+            saved["pressed_ns"],
+            saved["until_ns"],
+            saved["left"],
+        )
 
-    def _is_new(self, touch: TouchPoint) -> bool:
+    def _is_new(self, contact: BumperContact) -> bool:
         return all(
-            math.hypot(touch.x - old.x, touch.y - old.y) > _ELSEWHERE for old in self.touching
-        )  # fmt: skip
+            math.hypot(contact.x - contact_before.x, contact.y - contact_before.y) > _NEW_CONTACT_DISTANCE
+            for contact_before in self.contacts
+        )
 
 
-def _velocity(twist: PlanarTwist, touch: TouchPoint) -> tuple[float, float]:
+def _contact_velocity(twist: PlanarTwist, contact: BumperContact) -> tuple[float, float]:
     """Of the robot's matter at a place (rigid body): v + ω × p [m/s]."""
-    return twist.vx - twist.wz * touch.y, twist.vy + twist.wz * touch.x
+    return twist.vx - twist.wz * contact.y, twist.vy + twist.wz * contact.x

@@ -42,11 +42,16 @@ from roboyard.kinematics.chain_kernels import compute_all_frames
 from roboyard.messages.convert import person_capsules_from_msg
 from roboyard.people.skeleton import segment_name
 from roboyard.record import Recording
-from roboyard.safety.capsules import LinkCapsules
-from roboyard.safety.contact_limits import TRANSIENT, limits_of, patch
-from roboyard.safety.guiding import guide
-from roboyard.safety.nearness import BodyCapsules, closeness, fill_closeness, fill_nearness, nearness
-from roboyard.safety.separation import SeparationRules, stopping_time
+from roboyard.safety.collaborative.capsule_distance import compute_capsule_distances, compute_capsule_distances_kernel
+from roboyard.safety.collaborative.capsules import LinkCapsules, PersonCapsules
+from roboyard.safety.collaborative.contact_limits import TRANSIENT_DURATION, contact_area, region_limits
+from roboyard.safety.collaborative.hand_guiding import find_guiding_person
+from roboyard.safety.collaborative.separation import (
+    SeparationParameters,
+    evaluate_separation,
+    evaluate_separation_kernel,
+    stopping_time,
+)
 
 LineSegments = list[list[list[float]]]
 APPROACH_DISTANCE = 0.5
@@ -173,7 +178,7 @@ class CollaborativeSafetyMetrics(MetricCollector):
 
     def __init__(self, namespace: str, arm_truth: ArmGroundTruth | None) -> None:
         self._namespace, self._arm_truth = namespace, arm_truth
-        self._separation_rules, self._joint_deceleration = SeparationRules(), np.zeros(0)
+        self._separation_parameters, self._joint_deceleration = SeparationParameters(), np.zeros(0)
         self._is_handover = self._was_handover = False
         self._hand_guiding_ns = -_GUIDING_TIMEOUT_NS - 1
         self._distance_by_person: dict[str, float] = {}
@@ -196,7 +201,7 @@ class CollaborativeSafetyMetrics(MetricCollector):
         """Return everything but the arm, as plain data."""
         attributes = {key: value for key, value in vars(self).items() if key != "_arm_truth"}
         rows = {
-            "_separation_rules": asdict(self._separation_rules),
+            "_separation_parameters": asdict(self._separation_parameters),
             "_contacts": [(key, asdict(contact)) for key, contact in self._contacts.items()],
             "_current_approaches": {name: asdict(approach) for name, approach in self._current_approaches.items()},
             "approaches": [asdict(approach) for approach in self.approaches],
@@ -207,7 +212,7 @@ class CollaborativeSafetyMetrics(MetricCollector):
     def load_state(self, state: dict[str, Any]) -> None:
         """Restore what `save_state` returned."""
         attributes = copy.deepcopy(state)
-        self._separation_rules = SeparationRules(**attributes.pop("_separation_rules"))
+        self._separation_parameters = SeparationParameters(**attributes.pop("_separation_parameters"))
         self._contacts = {tuple(key): _PersonContact(**contact) for key, contact in attributes.pop("_contacts")}
         self._current_approaches = {
             name: PersonApproach(**approach) for name, approach in attributes.pop("_current_approaches").items()
@@ -219,7 +224,7 @@ class CollaborativeSafetyMetrics(MetricCollector):
     def subscriptions(self) -> Mapping[str, MessageHandler]:
         """Return the topics of the safety node, of hand-overs and of motion commands."""
         return {
-            f"{self._namespace}/collaborative_safety/state": self._on_guard,
+            f"{self._namespace}/collaborative_safety/state": self._on_safety_state,
             f"{self._namespace}/handover": self._on_handover,
             f"{self._namespace}/arm/controller_state": self._on_controller,
             f"{self._namespace}/servo/wanted": self._on_servo_target,
@@ -229,7 +234,7 @@ class CollaborativeSafetyMetrics(MetricCollector):
     def on_person_added(self, name: str) -> Mapping[str, MessageHandler]:
         """Return the topic of the person's true body."""
         if self._arm_truth is not None and self._arm_truth.joint_names():
-            expect_kernels(fill_closeness, fill_nearness, compute_all_frames)
+            expect_kernels(evaluate_separation_kernel, compute_capsule_distances_kernel, compute_all_frames)
         return {f"/truth/{name}/body": self.on_body}
 
     def _on_controller(self, message: Any, time_ns: int) -> None:
@@ -246,10 +251,12 @@ class CollaborativeSafetyMetrics(MetricCollector):
     def _on_handover(self, message: Any, time_ns: int) -> None:
         self._is_handover = bool(message.data)
 
-    def _on_guard(self, message: Any, time_ns: int) -> None:
+    def _on_safety_state(self, message: Any, time_ns: int) -> None:
         self._protective_stops = int(message.stop_count)
         # the ground truth has every body part, so that nothing can intrude unseen
-        self._separation_rules = SeparationRules(reaction_time=message.reaction_time, person_speed=message.person_speed)
+        self._separation_parameters = SeparationParameters(
+            reaction_time=message.reaction_time, person_speed=message.person_speed
+        )
         self._joint_deceleration = np.array(message.deceleration, dtype=np.float64)
 
     # -- people --------------------------------------------------------------------------------------------------------
@@ -266,23 +273,23 @@ class CollaborativeSafetyMetrics(MetricCollector):
         elapsed = (time_ns - previous_ns) * 1e-9
         segment_velocity = (segments - previous_segments) / elapsed if elapsed > 0.0 else np.zeros_like(segments)
         self._previous_bodies[name] = (time_ns, segments)
-        body = BodyCapsules((name,) * len(parts), parts, segments, radii, segment_velocity)
-        if self._separation_rules.person_speed == 0.0:
-            body = body.striding()
-        pair_distances = nearness(chain, capsules, q[None], velocity[None], body)
+        body = PersonCapsules((name,) * len(parts), parts, segments, radii, segment_velocity)
+        if self._separation_parameters.person_speed == 0.0:
+            body = body.with_pelvis_velocity()
+        pair_distances = compute_capsule_distances(chain, capsules, q[None], velocity[None], body)
         if len(self._joint_deceleration) != len(q):
             self._joint_deceleration = chain.max_acceleration
-        separation = closeness(
-            pair_distances, self._separation_rules, float(stopping_time(velocity, self._joint_deceleration))
+        separation = evaluate_separation(
+            pair_distances, self._separation_parameters, float(stopping_time(velocity, self._joint_deceleration))
         )
         distance, approach_speed, speed, protective_distance = (
-            pair_distances.gap[0],
-            pair_distances.coming[0],
-            pair_distances.speed[0],
-            separation.protective,
+            pair_distances.distance[0],
+            pair_distances.person_approach_speed[0],
+            pair_distances.max_speed[0],
+            separation.protective_distance,
         )
-        self._update_separation(parts, separation.least, time_ns)
-        is_approaching = separation.nearing
+        self._update_separation(parts, separation.min_distance, time_ns)
+        is_approaching = separation.is_approaching
         was_approaching = self._approaching_pairs.get(name, is_approaching)
         self._approaching_pairs[name] = is_approaching
         is_robot_approaching = (
@@ -291,17 +298,18 @@ class CollaborativeSafetyMetrics(MetricCollector):
         force = self._measure_contact_forces(
             message, time_ns, distance, is_robot_approaching & (not self._is_commanded_to_stop(time_ns)), capsules
         )
-        i, j = separation.nearest
+        i, j = separation.nearest_pair
         self._distance_by_person[name] = float(distance[i, j])
         is_hand_guiding = (
-            time_ns - self._hand_guiding_ns <= _GUIDING_TIMEOUT_NS and guide(self._distance_by_person) == name
+            time_ns - self._hand_guiding_ns <= _GUIDING_TIMEOUT_NS
+            and find_guiding_person(self._distance_by_person) == name
         )
         self._accumulate_violation_time(
-            name, time_ns, separation.intruding and not is_hand_guiding and not self._is_pushed(time_ns)
+            name, time_ns, separation.is_violated and not is_hand_guiding and not self._is_pushed(time_ns)
         )
         nearest = self._current_approaches.get(name)
         if float(distance[i, j]) < (APPROACH_DISTANCE if nearest is None else nearest.distance):
-            frames = chain.frames(q)[capsules.frame]
+            frames = chain.frames(q)[capsules.frame_indices]
             robot_segments = np.einsum("nij,nkj->nki", frames[:, :3, :3], capsules.ends) + frames[:, None, :3, 3]
             self._current_approaches[name] = PersonApproach(
                 time_ns * 1e-9,
@@ -384,9 +392,13 @@ class CollaborativeSafetyMetrics(MetricCollector):
                 contact = self._contacts[key] = _PersonContact(time_ns, time_ns, is_approaching)
                 self._n_contacts += 1
             contact.last_ns, contact.is_robot_approaching = time_ns, contact.is_robot_approaching or is_approaching
-            limits, pressure = limits_of(region), magnitude / float(patch(capsules.radii[i]))
-            force_limit = limits.impact if (time_ns - contact.start_ns) * 1e-9 <= TRANSIENT else limits.clamping
-            limit_ratio = max(magnitude / force_limit, pressure / limits.pressure)
+            limits, pressure = region_limits(region), magnitude / float(contact_area(capsules.radii[i]))
+            force_limit = (
+                limits.max_impact_force
+                if (time_ns - contact.start_ns) * 1e-9 <= TRANSIENT_DURATION
+                else limits.max_clamping_force
+            )
+            limit_ratio = max(magnitude / force_limit, pressure / limits.max_pressure)
             if contact.is_robot_approaching:
                 self._max_limit_ratio = max(self._max_limit_ratio, limit_ratio)
             if contact.is_robot_approaching and not contact.is_limit_exceeded and limit_ratio > 1.0:
@@ -501,9 +513,9 @@ def collaborative_safety_section(context: SectionContext) -> ReportSection | Non
     recorded_approaches = () if "/work" in context.recording.topics else context.document.get("approaches", ())
     approaches = sorted(recorded_approaches, key=lambda approach: float(approach["distance"]))
     figures = [separation_figure(separation)]
-    guard = read_guard_states(context.recording, context.namespace)
-    if len(guard):
-        figures.append(guard_figure(guard))
+    safety_states = read_safety_states(context.recording, context.namespace)
+    if len(safety_states):
+        figures.append(safety_state_figure(safety_states))
     if approaches:
         figures.append(approaches_figure(approaches[:_MAX_DRAWN_APPROACHES]))
     header = (
@@ -543,7 +555,7 @@ def _approach_row(approach: Mapping[str, Any]) -> tuple[str, ...]:
     )
 
 
-def read_guard_states(recording: Recording, namespace: str) -> Array:
+def read_safety_states(recording: Recording, namespace: str) -> Array:
     """Read states (k, 5) of a safety node: time [s], distance and Sp of the tightest pair [m], scaling, stopped."""
     topic = f"{namespace}/collaborative_safety/state"
     items = recording.messages([topic]) if topic in recording.topics else []
@@ -575,26 +587,26 @@ def separation_figure(separation: Mapping[str, Any]) -> str:
         return render_svg(figure, "Least distance between the arm and body parts over time")
 
 
-def guard_figure(guard: Array) -> str:
+def safety_state_figure(states: Array) -> str:
     """Draw distance and Sp of the tightest pair above and the speed scaling below; stops are shaded."""
     with figure_style():
-        figure, (above, below) = new_figure(_WIDTH, 3.0, rows=2)
-        time = guard[:, 0]
-        above.plot(time, np.minimum(guard[:, 1], _MAX_DRAWN_DISTANCE), color=TRUTH, lw=1.2, label="separation")
-        above.plot(
-            time, np.minimum(guard[:, 2], _MAX_DRAWN_DISTANCE), color=BAD, lw=1.2, label="Sp at the current speeds"
+        figure, (distance_axes, scaling_axes) = new_figure(_WIDTH, 3.0, rows=2)
+        time = states[:, 0]
+        distance_axes.plot(time, np.minimum(states[:, 1], _MAX_DRAWN_DISTANCE), color=TRUTH, lw=1.2, label="separation")
+        distance_axes.plot(
+            time, np.minimum(states[:, 2], _MAX_DRAWN_DISTANCE), color=BAD, lw=1.2, label="Sp at the current speeds"
         )
-        below.plot(time, guard[:, 3], color=COMMAND, lw=1.2)
+        scaling_axes.plot(time, states[:, 3], color=COMMAND, lw=1.2)
         ends = np.append(time[1:], time[-1])
-        for axes in (above, below):
-            for start, end in zip(time[guard[:, 4] > 0.0], ends[guard[:, 4] > 0.0], strict=True):
+        for axes in (distance_axes, scaling_axes):
+            for start, end in zip(time[states[:, 4] > 0.0], ends[states[:, 4] > 0.0], strict=True):
                 axes.axvspan(start, end, color=BAD, alpha=0.12, lw=0)
-        above.set_ylabel("tightest pair [m]")
-        above.set_ylim(0.0, None)
-        below.set_ylabel("speed scaling")
-        below.set_ylim(-0.05, 1.05)
-        below.set_xlabel("simulated time [s]; shaded: protective stops")
-        above.legend(loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=2, handlelength=1.2)
+        distance_axes.set_ylabel("tightest pair [m]")
+        distance_axes.set_ylim(0.0, None)
+        scaling_axes.set_ylabel("speed scaling")
+        scaling_axes.set_ylim(-0.05, 1.05)
+        scaling_axes.set_xlabel("simulated time [s]; shaded: protective stops")
+        distance_axes.legend(loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=2, handlelength=1.2)
         return render_svg(figure, "Distance and protective distance by the safety node, and its speed scaling")
 
 

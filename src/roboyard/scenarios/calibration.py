@@ -23,7 +23,7 @@ from roboyard.control.drive_config import DifferentialDriveConfig
 from roboyard.description.extent import bounding_radius
 from roboyard.errors import InputError, RunError
 from roboyard.geometry import wrap_angle
-from roboyard.localization import DriveFit, Estimate, fit_drive
+from roboyard.localization import DriveFit, ParameterEstimate, fit_drive
 from roboyard.scenarios.robot_handle import RobotHandle
 from roboyard.scenarios.run import Run
 from roboyard.scenarios.run_folder import make_write_error
@@ -149,7 +149,7 @@ class DriveCalibrationResult:
     seed: int
 
     @property
-    def estimates(self) -> dict[str, Estimate]:
+    def estimates(self) -> dict[str, ParameterEstimate]:
         """Return the estimated parameters by name."""
         fit = self.fit
         return {
@@ -173,7 +173,7 @@ class DriveCalibrationResult:
             slip_factor=drive.slip_factor,
             track=drive.track,
             standard_errors={name: found.standard_error for name, found in self.estimates.items()},
-            intervals={name: found.interval for name, found in self.estimates.items()},
+            intervals={name: found.confidence_interval for name, found in self.estimates.items()},
             created_by=f"roboyard calibrate odometry {self.package.name} --world {self.world} --seed {self.seed}, "
             f"{len(self.data.maneuvers)} moves",
         )
@@ -183,7 +183,7 @@ class DriveCalibrationResult:
         data, nominal = self.data, self.nominal_drive
         pairs = zip(data.left_angles.tolist(), data.right_angles.tolist(), strict=True)
         odometry_rotations = np.array([nominal.travel(left, right)[1] for left, right in pairs])
-        return odometry_rotations - data.rotations, -self.fit.turn_residuals
+        return odometry_rotations - data.rotations, -self.fit.rotation_residuals
 
 
 def calibrate_drive(
@@ -380,8 +380,8 @@ def draw_fit(result: DriveCalibrationResult) -> bytes:
         dots = {"color": color, "s": 18, "label": kind, "zorder": 3}
         rotation_axes.scatter(data.rotations[mask], rotations[mask], **dots)
         distance_axes.scatter(data.distances[mask], distances[mask], **dots)
-        rotation_residual_axes.scatter(data.rotations[mask], np.degrees(fit.turn_residuals[mask]), **dots)
-        distance_residual_axes.scatter(data.distances[mask], 1e3 * fit.way_residuals[mask], **dots)
+        rotation_residual_axes.scatter(data.rotations[mask], np.degrees(fit.rotation_residuals[mask]), **dots)
+        distance_residual_axes.scatter(data.distances[mask], 1e3 * fit.distance_residuals[mask], **dots)
     for axes, measured, slope, name in (
         (
             rotation_axes,
@@ -412,7 +412,8 @@ def calibration_page(result: DriveCalibrationResult, image: bytes) -> str:
     """Return an HTML page without references to other files."""
     rows = "\n".join(
         f"<tr><td>{_NAMES[name]}</td><td>{estimate.value:.5g} {_UNITS.get(name, '')}</td>"
-        f"<td>{estimate.standard_error:.2g}</td><td>{estimate.interval[0]:.5g} to {estimate.interval[1]:.5g}</td></tr>"
+        f"<td>{estimate.standard_error:.2g}</td><td>{estimate.confidence_interval[0]:.5g} to "
+        f"{estimate.confidence_interval[1]:.5g}</td></tr>"
         for name, estimate in result.estimates.items()
     )
     before, after = result.rotation_errors()
@@ -460,8 +461,8 @@ def _maneuver_table(result: DriveCalibrationResult) -> str:
         data.right_angles,
         data.distances,
         data.rotations,
-        fit.way_residuals,
-        fit.turn_residuals,
+        fit.distance_residuals,
+        fit.rotation_residuals,
     )
     for maneuver, *values in zip(data.maneuvers, *(column.tolist() for column in columns), strict=True):
         writer.writerow(
@@ -500,7 +501,11 @@ class StoredCalibration:
             "dropped_maneuvers": result.data.dropped_count,
             "confidence": result.fit.confidence,
             "estimates": {
-                name: {"value": one.value, "standard_error": one.standard_error, "interval": list(one.interval)}
+                name: {
+                    "value": one.value,
+                    "standard_error": one.standard_error,
+                    "interval": list(one.confidence_interval),
+                }
                 for name, one in result.estimates.items()
             },
             "turn_error_uncalibrated": uncalibrated,

@@ -31,12 +31,12 @@ from roboyard.grids import OccupancyGrid
 from roboyard.grids.distance_field import squared_distance_transform
 from roboyard.grids.regions import label_components
 from roboyard.manipulation.groups import Groups
-from roboyard.mapping.nodes.map_messages import map_from_msg
 from roboyard.messages import msg
+from roboyard.messages.convert.grids import occupancy_grid_from_msg
 from roboyard.messages.time import time_to_msg
+from roboyard.navigation.costmap.reachability import sample_reachable_poses
 from roboyard.navigation.footprint import Footprint
-from roboyard.navigation.places import reachable_places
-from roboyard.navigation.ways import ways_over
+from roboyard.navigation.planners.fast_marching import travel_cost_function
 
 _STEPS = ("does", "did", "fails")
 _RADIUS = 0.25
@@ -149,9 +149,9 @@ class GoalMissionNode(DeskNode[GoalMissionNodeConfig]):
             if self._map is None or here is None:
                 return
             room = self._radius() + _ROOM
-            grid = map_from_msg(self._map)
-            found = reachable_places(
-                grid, SE2(*here), self.config.points, self.random, room=room, within=self.config.within
+            grid = occupancy_grid_from_msg(self._map)
+            found = sample_reachable_poses(
+                grid, SE2(*here), self.config.points, self.random, clearance=room, max_distance=self.config.within
             )
             if not found:
                 self.log.error(f"no points: about the robot there are no {room:.2f} m of free ground", throttle=10.0)
@@ -171,12 +171,12 @@ class GoalMissionNode(DeskNode[GoalMissionNodeConfig]):
     def _way(self, a: Place, b: Place) -> float:
         if not self.config.measure or self._map is None:
             return straight(a, b)
-        return self._ways(map_from_msg(self._map))(a, b)
+        return self._ways(occupancy_grid_from_msg(self._map))(a, b)
 
     def _ways(self, grid: OccupancyGrid) -> Way:
         if getattr(self, "_ways_of", (None, None))[0] is not self._map:
             radius = Footprint(np.array(self.footprint)).inscribed_radius if self.footprint else _RADIUS
-            self._ways_of = (self._map, ways_over(grid, radius))
+            self._ways_of = (self._map, travel_cost_function(grid, radius))
         return self._ways_of[1]
 
     # -- ticks ---------------------------------------------------------------------------------------------------------

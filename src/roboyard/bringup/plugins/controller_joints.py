@@ -64,7 +64,7 @@ def map_command_controller(reader: ControllerReader, *, hold_position: bool = Tr
     name, is_single_joint = reader.controller.name, reader.get("joints") is None
     parameters: dict[str, Any] = {"joints": list(joints), "mode": mode}
     if mode == "position" and hold_position:
-        parameters["hold"] = True
+        parameters["hold_position"] = True
     remap = {}
     if is_single_joint:
         parameters["topics"] = [f"{name}/command"]

@@ -56,7 +56,7 @@ def differential_drive_mapping(
     parameters: dict[str, Any] = {}
     if limits.angular_acceleration is None and limits.acceleration is not None:
         # a limit on the rims' acceleration, as gazebo_ros states it, limits turning about the middle too
-        parameters["turn_acceleration"] = 2.0 * limits.acceleration / drive.track
+        parameters["angular_acceleration"] = 2.0 * limits.acceleration / drive.track
     return PluginMapping(
         nodes={
             "arbiter": RobotNodeConfig("arbiter"),

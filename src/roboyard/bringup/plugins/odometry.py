@@ -9,7 +9,7 @@ from roboyard.bringup.plugins.plugin_mapping import PluginMapping
 from roboyard.bringup.plugins.reader import PluginReader
 from roboyard.bringup.robot_config import RobotNodeConfig
 
-GROUND_TRUTH_ODOMETRY_NODE = "roboyard.localization.nodes:TruthOdometryNode"
+GROUND_TRUTH_ODOMETRY_NODE = "roboyard.localization.nodes:GroundTruthOdometryNode"
 RATE_TAGS = (
     "odom_publish_frequency",
     "odom_publisher_frequency",
@@ -77,7 +77,7 @@ def map_odometry_publisher(reader: PluginReader) -> PluginMapping:
     if odom_frame := reader.text("odom_frame"):
         parameters["odom_frame"] = odom_frame
     if noise := reader.number("gaussian_noise"):
-        parameters["noise"] = noise
+        parameters["noise_std"] = noise
     if reader.number("dimensions") in (None, 2.0):
         reader.add_finding("<dimensions> 2 is published as 3")
     reader.mark_ignored(["tf_topic"], "transforms are on /tf")
@@ -100,10 +100,10 @@ def map_p3d(reader: PluginReader) -> PluginMapping:
         "base_frame": body or (roots[0] if roots else "base_link"),
         "rate": _read_rate(reader, 50.0),
         "publish_tf": False,
-        "from_start": False,
+        "start_at_origin": False,
     }
     if noise := reader.number("gaussianNoise", "gaussian_noise"):
-        parameters["noise"] = noise
+        parameters["noise_std"] = noise
     offsets = reader.numbers("xyzOffset", "xyzOffsets", "xyz_offset", "rpyOffset", "rpyOffsets", "rpy_offset")
     if any(offsets):
         reader.add_finding("its offsets not followed: the root link's own frame is told")

@@ -92,7 +92,7 @@ def _map_steering_only(reader: PluginReader, steering_joints: tuple[tuple[str, .
     reader.mark_ignored(_GAIN_TAGS, "the joints' own servos hold")
     topic = reader.topic("sub_topic", "topic")
     joints = {"left_steering_joints": list(left), "right_steering_joints": list(right)}
-    spec = RobotNodeConfig("steering", {**joints, **lengths}, {"steer_angle": topic} if topic else {})
+    spec = RobotNodeConfig("steering", {**joints, **lengths}, {"steering_angle": topic} if topic else {})
     return PluginMapping(nodes={"steering": spec}, is_drive=True, findings=reader.findings())
 
 

@@ -157,17 +157,17 @@ def list_entries_of(kind: RegistryKind) -> list[Entry]:
         case RegistryKind.SENSORS:
             return _sensor_entries()
         case RegistryKind.PLANNERS:
-            from roboyard.navigation.planning.choice import PLANNERS
+            from roboyard.navigation.plugins import PLANNERS
 
             return list(_registry_entries(PLANNERS))
         case RegistryKind.CONTROLLERS:
-            from roboyard.navigation.controllers.choice import CONTROLLERS
+            from roboyard.navigation.plugins import CONTROLLERS
 
             return list(_registry_entries(CONTROLLERS))
         case RegistryKind.LAYERS:
-            from roboyard.navigation.driving.costmap_settings import LayerSettings
+            from roboyard.navigation.navigator.config import LayerConfig
 
-            return list(_typed_entries(LayerSettings))
+            return list(_typed_entries(LayerConfig))
         case RegistryKind.FAULTS:
             from roboyard.scenarios.faults.schema import FAULTS
 

@@ -30,42 +30,40 @@ def map_(
         str, typer.Option(metavar="TOPIC|tf|none", help="Source of odometry; default: the topic with its type.")
     ] = "",
     previous_map: Annotated[
-        Path | None, typer.Option("--resume", metavar="FILE", help="Extend the map of this place.npz.")
+        Path | None, typer.Option("--resume", metavar="FILE", help="Extend the map of this pose_graph.npz.")
     ] = None,
     localize: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Only localize in the map of this place.npz.")
+        Path | None, typer.Option(metavar="FILE", help="Only localize in the map of this pose_graph.npz.")
     ] = None,
     json: JsonOption = False,
 ) -> None:
     """Build a map from a log and measure its accuracy.
 
     The folder holds map.yaml and its image, trajectory.tum, graph.g2o, metrics.json and report.html; graph SLAM also
-    writes place.npz, for --resume and --localize. After Ctrl-C the command writes the map so far.
+    writes pose_graph.npz, for --resume and --localize. After Ctrl-C the command writes the map so far.
 
     Exit code 2: the log cannot be used; 130: interrupted.
     """
     from roboyard import __version__
     from roboyard.cli.exit_codes import ExitCode, exit_unless_success
     from roboyard.cli.terminal import print_result
-    from roboyard.mapping.nodes.log_topics import LogTopics
-    from roboyard.mapping.nodes.logs import read_log
-    from roboyard.mapping.nodes.offline import make_slam, map_log, read_truth, warm_up, write_place_of
-    from roboyard.mapping.outcome import check_times
-    from roboyard.mapping.relations import read_relations
-    from roboyard.mapping.report import write_mapped
+    from roboyard.mapping import read_relations
+    from roboyard.mapping.mapping_report import check_relation_times, write_mapping_report
+    from roboyard.mapping.nodes.map_recording import compile_kernels, make_slam, map_log, read_truth, save_slam_map
+    from roboyard.mapping.nodes.scan_log import ScanLogTopics, read_log
     from roboyard.scenarios.run_control import RunControl, handle_interrupts
     from roboyard.scenarios.run_folder import create_numbered_folder, prepare_folder
 
     checked_relations = None if relations is None else read_relations(relations)
-    log_topics = LogTopics(tuple(name.strip() for name in scan_topics.split(",") if name.strip()), odometry)
+    log_topics = ScanLogTopics(tuple(name.strip() for name in scan_topics.split(",") if name.strip()), odometry)
     with _MappingDisplay(log.name, quiet=json) as progress:
         scans = read_log(log, log_topics, progress.show_reading)
         if checked_relations is not None:
-            check_times([scan.time_ns for scan in scans], checked_relations)
+            check_relation_times([scan.time_ns for scan in scans], checked_relations)
         truth = read_truth(scans)
         progress.show_phase("compiling")
-        slam = make_slam(algorithm, go_on=previous_map, located=localize)
-        warm_up(algorithm, scans)
+        slam = make_slam(algorithm, resume_from=previous_map, localize_in=localize)
+        compile_kernels(algorithm, scans)
         folder = prepare_folder(out) if out is not None else create_numbered_folder(f"map-{_folder_name(log)}", "runs")
         try:
             control = RunControl()
@@ -75,14 +73,14 @@ def map_(
                     progress=progress.scan_callback(len(scans)), stop=lambda: control.is_stopping,
                 )  # fmt: skip
                 progress.show_phase("writing")
-                found, paths = write_mapped(mapped, folder.path, __version__)
-                paths |= write_place_of(slam, folder.path)
+                found, paths = write_mapping_report(mapped, folder.path, __version__)
+                paths |= save_slam_map(slam, folder.path)
         except BaseException:
             folder.discard()
             raise
     result = {**found, "files": {name: str(path) for name, path in paths.items()}, "warnings": mapped.warnings}
     print_result(result, json, _print_map)
-    exit_unless_success(ExitCode.INTERRUPTED if mapped.interrupted else ExitCode.SUCCESS)
+    exit_unless_success(ExitCode.INTERRUPTED if mapped.is_interrupted else ExitCode.SUCCESS)
 
 
 def _print_map(found: dict[str, Any]) -> None:

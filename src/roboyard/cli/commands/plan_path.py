@@ -15,7 +15,7 @@ from roboyard.errors import InputError
 if TYPE_CHECKING:
     from roboyard.geometry import SE2
     from roboyard.navigation import Footprint
-    from roboyard.navigation.planning import Explanation
+    from roboyard.navigation.path import PathFailure
 
 _MAX_COORDINATE = 1e7
 """Largest coordinate of a pose [m]."""
@@ -33,14 +33,16 @@ def path(
     map_file: Annotated[Path, typer.Argument(metavar="MAP", help="YAML file of a map, as of map_server.")],
     start: Annotated[str, START(" pose of the robot [m, rad]", metavar="X,Y[,THETA]")],
     goal: Annotated[str, GOAL(" pose of the robot [m, rad]", metavar="X,Y[,THETA]")],
-    planner: Annotated[str, PLANNER(": astar, dijkstra, hybrid, lattice, navfn, wave, …")] = "wave",
+    planner: Annotated[
+        str, PLANNER(": a_star, dijkstra, fast_marching, hybrid_a_star, navfn, state_lattice, …")
+    ] = "fast_marching",
     robot: Annotated[str | None, ROBOT(", whose footprint is used; default: a circle")] = None,
     robot_radius: Annotated[float, typer.Option(metavar="METERS", help="Radius of the circle [m].")] = 0.2,
     inflation_radius: Annotated[
         float, typer.Option(metavar="METERS", help="Distance within which obstacles add costs [m].")
     ] = 0.55,
     min_turning_radius: Annotated[
-        float | None, typer.Option(metavar="METERS", help="Minimum turning radius, for the planner hybrid [m].")
+        float | None, typer.Option(metavar="METERS", help="Minimum turning radius, for the planner hybrid_a_star [m].")
     ] = None,
     allow_unknown: Annotated[bool, typer.Option("--allow-unknown", help="Allow paths through unknown cells.")] = False,
     image: ImageOption = None,
@@ -56,13 +58,13 @@ def path(
     from roboyard.cli.exit_codes import ExitCode, exit_unless_success
     from roboyard.cli.terminal import print_fields, print_note, print_result
     from roboyard.navigation.drawing import draw_path
-    from roboyard.navigation.map_planning import PathRequest, plan_on_map
+    from roboyard.navigation.map_planning import MapPlanRequest, plan_on_map
 
     first, last = _parse_pose("--start", start), _parse_pose("--goal", goal)
     if not 0.0 <= inflation_radius <= _MAX_INFLATION_RADIUS:
         raise InputError(f"--inflation-radius {inflation_radius}", valid=f"0 to {_MAX_INFLATION_RADIUS:g} m")
     validate_output_path("--picture", image, IMAGE_SUFFIXES)
-    request = PathRequest(
+    request = MapPlanRequest(
         first, last, planner, _find_footprint(robot, robot_radius), inflation_radius, min_turning_radius, allow_unknown
     )
     found = plan_on_map(map_file, request)
@@ -112,12 +114,12 @@ def _find_footprint(robot: str | None, radius: float) -> Footprint:
     return Footprint(np.array(package.config.footprint))
 
 
-def _explanation_data(explanation: Explanation, geometry: Any) -> dict[str, Any]:
+def _explanation_data(explanation: PathFailure, geometry: Any) -> dict[str, Any]:
     return {
         "barrier": explanation.barrier.value,
-        "position": list(explanation.place),
-        "width": explanation.width,
-        "required_width": explanation.needed,
+        "position": list(explanation.position),
+        "width": explanation.gap_width,
+        "required_width": explanation.required_width,
         "obstacles": geometry.cell_centers(explanation.cells).tolist(),
-        "origins": [{"layer": origin.layer, "sensor": origin.sensor} for origin in explanation.origins],
+        "origins": [{"layer": origin.layer, "sensor": origin.sensor} for origin in explanation.marked_by],
     }

@@ -25,7 +25,7 @@ FILE_TYPES: dict[str, tuple[str, str]] = {
         "Step plan of a legged robot, for `roboyard show step-plan`.",
     ),
     "animation": ("roboyard.people.clip_library:KeyframeClip", "Keyframes of a person's motion."),
-    "gamepad": ("roboyard.control.teleoperation.pad_maps:PadMap", "Axes and buttons of a gamepad."),
+    "gamepad": ("roboyard.control.teleoperation.gamepad:GamepadMapping", "Axes and buttons of a gamepad."),
 }
 """Type of a file's content, or the function that makes its schema, and a summary, by the name of the file's kind."""
 _KIND_NAMES = ", ".join(FILE_TYPES)

@@ -65,8 +65,8 @@ def octree(
     if image is not None:
         draw_octree(image, leaves, f"{file.name}: {leaves.resolution:g} m, {occupied:.2f} m³ occupied")
     result = {
-        "file": file, "type": found.kind, "binary": found.binary, "resolution": leaves.resolution,
-        "nodes": leaves.nodes, "leaves": len(leaves), "occupied_leaves": int(leaves.occupied.sum()),
+        "file": file, "type": found.tree_type, "binary": found.binary, "resolution": leaves.resolution,
+        "nodes": leaves.n_nodes, "leaves": len(leaves), "occupied_leaves": int(leaves.occupied.sum()),
         "min_corner": low.tolist(), "max_corner": high.tolist(), "occupied_volume": occupied, "free_volume": free,
         "has_colors": leaves.colors is not None, "picture": image,
     }  # fmt: skip

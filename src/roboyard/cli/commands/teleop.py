@@ -48,7 +48,7 @@ def teleop(
     from roboyard.cli.teleop_devices import Gamepad, Keyboard, TeleopDevice
     from roboyard.cli.teleop_session import TeleopSession, find_command_topics
     from roboyard.cli.terminal import print_note
-    from roboyard.control.teleoperation import find_map
+    from roboyard.control.teleoperation import load_mapping
     from roboyard.errors import InputError
 
     for name, value in (("--speed", speed), ("--turn", angular_speed), ("--rate", rate)):
@@ -56,7 +56,7 @@ def teleop(
             raise InputError(f"{name} must be a finite number, got {value}")
     if kind is TeleopKind.keyboard and (gamepad_map is not None or device is not None):
         raise InputError("--gamepad-map and --device require a gamepad", valid="`roboyard teleop gamepad`")
-    pad_map = find_map(gamepad_map or "generic") if kind is TeleopKind.gamepad else None
+    pad_map = load_mapping(gamepad_map or "generic") if kind is TeleopKind.gamepad else None
     with connect(run) as connection:
         command_topics = find_command_topics(connection.graph(), robot, topic)
         device_input: TeleopDevice = (

@@ -496,7 +496,7 @@ def save_topic_map(source: DataSource, topic: str, file: Path, mode: str) -> Sav
     """
     from roboyard.errors import InputError
     from roboyard.mapping import MapMode, save_map
-    from roboyard.mapping.nodes.map_messages import map_from_msg
+    from roboyard.messages.convert.grids import occupancy_grid_from_msg
 
     view = source.topic(topic)
     if view.type != _MAP_TYPE:
@@ -513,7 +513,7 @@ def save_topic_map(source: DataSource, topic: str, file: Path, mode: str) -> Sav
             break
     if last is None:
         raise InputError(f"no map was published on {view.name}", location=source.name, valid="a topic with maps")
-    grid = map_from_msg(last.message)
+    grid = occupancy_grid_from_msg(last.message)
     path = save_map(file, grid, MapMode(mode))
     rows, columns = grid.cells.shape
     return SavedMap(str(path), view.name, last.time_ns * 1e-9, columns, rows, grid.geometry.resolution)

@@ -5,45 +5,41 @@ from typing import TYPE_CHECKING
 from roboyard.config.lazy import lazy_exports
 
 if TYPE_CHECKING:
-    from roboyard.control.nodes.ackermann import AckermannNode
-    from roboyard.control.nodes.drive import DriveNode
     from roboyard.control.nodes.gripper import GripperNode
     from roboyard.control.nodes.joint_command import JointCommandNode
-    from roboyard.control.nodes.joint_moves import JointMovesNode
+    from roboyard.control.nodes.joint_motion import IndexedJointMotionNode, JointMotionNode, NamedJointMotionNode
     from roboyard.control.nodes.joint_states import JointStateNode
     from roboyard.control.nodes.joint_trajectory import JointTrajectoryNode
-    from roboyard.control.nodes.joint_values import JointValuesNode
-    from roboyard.control.nodes.mecanum import MecanumNode
-    from roboyard.control.nodes.robot_state import RobotStateNode
+    from roboyard.control.nodes.robot_state import RobotStateNode, StaticTransformNode
     from roboyard.control.nodes.steering import SteeringNode
-    from roboyard.control.nodes.velocity import VelocityNode
+    from roboyard.control.nodes.velocity_base import VelocityBaseNode
+    from roboyard.control.nodes.velocity_controller import AckermannDriveNode, DifferentialDriveNode, MecanumDriveNode
 
 __all__ = [
-    "AckermannNode",
-    "DriveNode",
+    "AckermannDriveNode",
+    "DifferentialDriveNode",
     "GripperNode",
+    "IndexedJointMotionNode",
     "JointCommandNode",
-    "JointMovesNode",
+    "JointMotionNode",
     "JointStateNode",
     "JointTrajectoryNode",
-    "JointValuesNode",
-    "MecanumNode",
+    "MecanumDriveNode",
+    "NamedJointMotionNode",
     "RobotStateNode",
+    "StaticTransformNode",
     "SteeringNode",
-    "VelocityNode",
+    "VelocityBaseNode",
 ]
 
 __getattr__, __dir__ = lazy_exports(__name__, {
-    "ackermann": ("AckermannNode",),
-    "drive": ("DriveNode",),
     "gripper": ("GripperNode",),
     "joint_command": ("JointCommandNode",),
-    "joint_moves": ("JointMovesNode",),
+    "joint_motion": ("IndexedJointMotionNode", "JointMotionNode", "NamedJointMotionNode"),
     "joint_states": ("JointStateNode",),
     "joint_trajectory": ("JointTrajectoryNode",),
-    "joint_values": ("JointValuesNode",),
-    "mecanum": ("MecanumNode",),
-    "robot_state": ("RobotStateNode",),
+    "robot_state": ("RobotStateNode", "StaticTransformNode"),
     "steering": ("SteeringNode",),
-    "velocity": ("VelocityNode",),
+    "velocity_base": ("VelocityBaseNode",),
+    "velocity_controller": ("AckermannDriveNode", "DifferentialDriveNode", "MecanumDriveNode"),
 })  # fmt: skip

@@ -1,4 +1,4 @@
-"""The gripper node: goals of ROS's gripper action, pressed for with the force asked, and what the fingers feel."""
+"""The gripper node: goals of ROS's gripper action with a force, and forces on the fingers."""
 
 from __future__ import annotations
 
@@ -11,13 +11,12 @@ import numpy as np
 from roboyard.bus import Node, resource
 from roboyard.bus.actions import GoalHandle
 from roboyard.config import Config, parameter
-from roboyard.control.grasping import Grasp, GraspConfig, Grip, Hand
-from roboyard.control.nodes.twist import check_modes
-from roboyard.control.owners import JointOwners
+from roboyard.control.gripper import GraspConfig, GraspMonitor, GripperModel, GripperState
+from roboyard.control.joint_claims import JointClaims
 from roboyard.description.joint_interfaces import joint_limit_range
 from roboyard.description.model import Axis, Model
 from roboyard.errors import ConfigError, InputError
-from roboyard.hardware.interface import Hardware, JointCommand
+from roboyard.hardware.interface import Hardware, JointCommand, check_command_mode
 from roboyard.messages import action, msg
 
 
@@ -27,24 +26,27 @@ class GripperNodeConfig(Config):
     joints: tuple[str, ...] = parameter((), doc="Joints that move the fingers.")
     fingers: tuple[str, ...] = parameter((), doc="Fingers with contact sensors, by the names of their topics.")
     rate: float = parameter(50.0, unit="Hz", low=1.0, high=1000.0, doc="Rate of the control loop.")
-    scale: float = parameter(1.0, low=1e-6, high=1e6, doc="Change of the opening per change of the joints' position.")
-    zero: float = parameter(0.0, unit="m", low=-10.0, high=10.0, doc="Opening with the joints at zero.")
+    opening_scale: float = parameter(
+        1.0, low=1e-6, high=1e6, doc="Change of the opening per change of the joints' position."
+    )
+    opening_offset: float = parameter(0.0, unit="m", low=-10.0, high=10.0, doc="Opening with the joints at zero.")
     grasp: GraspConfig = parameter(factory=GraspConfig, flatten="", doc="When goals are reached and fingers stalled.")
     allow_stalling: bool = parameter(False, doc="Success of goals at which the fingers stall.", runtime=True)
 
 
 class GripperNode(Node[GripperNodeConfig]):
-    """Opens and closes a gripper, as ROS's gripper action controller does, and tells what it holds.
+    """Opens and closes a gripper, as ROS's gripper action controller does, and reports what it holds.
 
     action: ~gripper_cmd (control_msgs/GripperCommand)   in: FINGER/contacts (gazebo_msgs/ContactsState)
-    out: positions of the joints to the hardware; ~state (std_msgs/String, latched: still, moving, holding, lost);
+    out: positions of the joints to the hardware; ~state (std_msgs/String, latched: stationary, moving, holding, lost);
     FINGER/force (geometry_msgs/WrenchStamped): what presses on each of ``fingers``, in its sensor's frame
 
     A goal is reached within ``goal_tolerance``.  Fingers slower than ``stall_velocity_threshold`` for
-    ``stall_timeout`` are stalled: then the goal is aborted, or succeeds where ``allow_stalling``, and they go on
+    ``stall_timeout`` are stalled: then the goal is aborted, or succeeds where ``allow_stalling``, and they continue
     pressing, each with ``max_effort`` [N]; 0, and more than the gripper can, mean all it can.  A newer goal takes over;
     a cancelled one stops where the joints are, unless they press on something: that is not dropped.  A goal is refused
-    while another source moves the joints (see `JointOwners`).  From the start on the fingers are held where they stand.
+    while another source moves the joints (see `JointOwners`).  From the start on the fingers are held at their
+    positions.
 
     Several joints go alike.  ``scale`` makes goals of the opening, 2 where two fingers move, ``zero`` is the opening
     that is left with the joints at zero.  See `Grasp` for when something is held, and when it is lost.
@@ -52,169 +54,173 @@ class GripperNode(Node[GripperNodeConfig]):
 
     hardware: Hardware = resource(Hardware)
     description: Model = resource(Model)
-    owners: JointOwners = resource(JointOwners, make=JointOwners)
+    joint_claims: JointClaims = resource(JointClaims, make=JointClaims)
 
-    state_fields: tuple[str, ...] = ("_target", "_press", "_told")
+    state_fields: tuple[str, ...] = ("_target", "_target_force", "_published_state")
 
     def setup(self) -> None:
         """Check the joints and listen."""
         if not self.config.joints:
             raise ConfigError("no joint", location=self.full_name, valid="parameter joints: names")
-        check_modes(self.hardware, self.config.joints, "position", self.full_name)
-        self._where = [self.hardware.joint_names.index(joint) for joint in self.config.joints]
-        self._hand = self._known_hand()
-        self._grasp = Grasp(self._hand, self.config.grasp)
-        self._press, self._told = self._hand.force, ""
-        self._target = self._here()
+        check_command_mode(self.hardware, self.config.joints, "position", self.full_name)
+        self._joint_indices = [self.hardware.joint_names.index(joint) for joint in self.config.joints]
+        self._gripper = self._make_gripper_model()
+        self._monitor = GraspMonitor(self._gripper, self.config.grasp)
+        self._target_force, self._published_state = self._gripper.max_force, ""
+        self._target = self._measured_position()
         self._goal: GoalHandle | None = None
         self._type = action.GripperCommand
-        self.action_server("~gripper_cmd", self._type, self._on_goal, on_goal_restored=self._take_up)
+        self.action_server("~gripper_cmd", self._type, self._on_goal, on_goal_restored=self._resume_goal)
         self._state = self.publisher("~state", msg.String, latched=True)
         for finger in self.config.fingers:
             out = self.publisher(f"{finger}/force", msg.WrenchStamped)
-            self.subscribe(f"{finger}/contacts", msg.ContactsState, partial(_tell_force, out))
-        self.owners.join(self.full_name, self._stop)
-        self.owners.hold(self.full_name, self.config.joints)
-        if self.owners.owns(self.full_name, self.config.joints):
+            self.subscribe(f"{finger}/contacts", msg.ContactsState, partial(_publish_force, out))
+        self.joint_claims.register(self.full_name, self._stop)
+        self.joint_claims.claim_if_free(self.full_name, self.config.joints)
+        if self.joint_claims.has_claim(self.full_name, self.config.joints):
             self._write()
-        self.timer(rate=self.config.rate, callback=self._tick, immediate=True)
+        self.timer(rate=self.config.rate, callback=self._update, immediate=True)
 
     def close(self) -> None:
         """Leave the joints to others."""
-        self.owners.leave(self.full_name)
+        self.joint_claims.unregister(self.full_name)
 
     def save_state(self) -> dict[str, Any]:
-        """State as plain data."""
+        """Return the state as plain data."""
         return super().save_state() | {
-            "grasp": self._grasp.save_state(),
-            "owns": self.owners.owns(self.full_name, self.config.joints),
+            "grasp": self._monitor.save_state(),
+            "owns": self.joint_claims.has_claim(self.full_name, self.config.joints),
         }
 
     def load_state(self, saved: dict[str, Any]) -> None:
-        """Take back what ``save`` gave."""
+        """Restore what `save_state` returned."""
         self._goal = None
         super().load_state(saved)  # which gives the goal back, if there is one
-        self._grasp.load_state(saved["grasp"])
+        self._monitor.load_state(saved["grasp"])
         if saved["owns"] and self._goal is None:
-            self.owners.take(self.full_name, self.config.joints)
-            self.owners.rest(self.full_name)
+            self.joint_claims.claim(self.full_name, self.config.joints)
+            self.joint_claims.finish_motion(self.full_name)
 
-    def _known_hand(self) -> Hand:
-        bounds = [joint_limit_range(self.description, joint, "position") for joint in self.config.joints]
-        low, high = max(low for low, _ in bounds), min(high for _, high in bounds)
+    def _make_gripper_model(self) -> GripperModel:
+        ranges = [joint_limit_range(self.description, joint, "position") for joint in self.config.joints]
+        low, high = max(low for low, _ in ranges), min(high for _, high in ranges)
         axes = {joint.name: joint.axes[0] for joint in self.description.joints if joint.axes}
-        known = [axes.get(joint, Axis()) for joint in self.config.joints]
-        efforts = tuple(axis.limits.effort if axis.limits.effort > 0.0 else math.inf for axis in known)
-        friction = tuple(max(axis.dynamics.friction, 0.0) for axis in known)
-        return Hand(low, high, efforts, friction, self.config.scale, self.config.zero)
+        joint_axes = [axes.get(joint, Axis()) for joint in self.config.joints]
+        efforts = tuple(axis.limits.effort if axis.limits.effort > 0.0 else math.inf for axis in joint_axes)
+        friction = tuple(max(axis.dynamics.friction, 0.0) for axis in joint_axes)
+        return GripperModel(low, high, efforts, friction, self.config.opening_scale, self.config.opening_offset)
 
     # -- goals ---------------------------------------------------------------------------------------------------------
-    def _take_up(self, handle: GoalHandle) -> None:
-        self.owners.take(self.full_name, self.config.joints)
+    def _resume_goal(self, handle: GoalHandle) -> None:
+        self.joint_claims.claim(self.full_name, self.config.joints)
         handle.on_cancel = self._on_cancel
         self._goal = handle
 
     def _on_goal(self, handle: GoalHandle) -> None:
-        wanted, effort = float(handle.goal.command.position), float(handle.goal.command.max_effort)
-        low, high = self._hand.range
-        if not low - 1e-9 <= wanted <= high + 1e-9:  # nan is none
-            handle.reject(f"position {wanted:g} of {', '.join(self.config.joints)} is not within {low:g} … {high:g}")
+        opening, effort = float(handle.goal.command.position), float(handle.goal.command.max_effort)
+        low, high = self._gripper.opening_range
+        if not low - 1e-9 <= opening <= high + 1e-9:  # nan is none
+            handle.reject(f"position {opening:g} of {', '.join(self.config.joints)} is not within {low:g} … {high:g}")
             return
         if not 0.0 <= effort < math.inf:
             handle.reject(f"max_effort {effort:g} is no force: 0 (all it can) or more, in newtons")
             return
         try:
-            self.owners.take(self.full_name, self.config.joints)
+            self.joint_claims.claim(self.full_name, self.config.joints)
         except InputError as error:
             handle.reject(str(error))
             return
         if self._goal is not None:
-            self._goal.abort(self._result(self._look()), "preempted by a newer goal")
+            self._goal.abort(self._result(self._read_state()), "preempted by a newer goal")
         handle.accept()
-        self._take_up(handle)
-        self._press = min(effort or self._hand.force, self._hand.force)
-        self._grasp.aim(self.now_ns, wanted, self._press)
-        self._target = min(max(self._hand.position(wanted), self._hand.low), self._hand.high)
+        self._resume_goal(handle)
+        self._target_force = min(effort or self._gripper.max_force, self._gripper.max_force)
+        self._monitor.set_goal(self.now_ns, opening, self._target_force)
+        self._target = min(max(self._gripper.position(opening), self._gripper.min_position), self._gripper.max_position)
         self._write()
 
     def _on_cancel(self, handle: GoalHandle) -> None:
         self._goal = None
-        grip = self._halt()
-        does = "it goes on pressing" if grip.pressing else "the joints stop"
-        handle.set_canceled(self._result(grip), f"cancelled; {does}")
+        state = self._stop_joints()
+        outcome = "it goes on pressing" if state.is_pressing else "the joints stop"
+        handle.set_canceled(self._result(state), f"cancelled; {outcome}")
 
     def _stop(self) -> None:
-        """Somebody stops whoever moves the joints."""
+        """Stop on a request of the stop service."""
         if self._goal is not None:
-            self._goal.abort(self._result(self._halt()), "stopped")
+            self._goal.abort(self._result(self._stop_joints()), "stopped")
             self._goal = None
 
-    def _halt(self) -> Grip:
-        """Stop the joints where they are, unless they press on something."""
-        self.owners.rest(self.full_name)
-        grip = self._look()
-        if not grip.pressing:
-            self._target = self._here()
-            self._grasp.aim(self.now_ns, grip.opening, self._press)
+    def _stop_joints(self) -> GripperState:
+        """Stop the joints at their positions, unless they press on an object."""
+        self.joint_claims.finish_motion(self.full_name)
+        state = self._read_state()
+        if not state.is_pressing:
+            self._target = self._measured_position()
+            self._monitor.set_goal(self.now_ns, state.opening, self._target_force)
             self._write()
-        return grip
+        return state
 
-    def _here(self) -> float:
-        """Where the joints stand, within their range."""
-        position = _mean(self.hardware.read().position[self._where])
-        return min(max(position, self._hand.low), self._hand.high)
+    def _measured_position(self) -> float:
+        """Return the measured position of the joints, within their range."""
+        position = _mean(self.hardware.read().position[self._joint_indices])
+        return min(max(position, self._gripper.min_position), self._gripper.max_position)
 
     def _write(self) -> None:
         values = np.full(len(self.config.joints), self._target)
-        efforts = np.array(self._hand.efforts(self._press)) if math.isfinite(self._press) else None
+        efforts = (
+            np.array(self._gripper.joint_efforts(self._target_force)) if math.isfinite(self._target_force) else None
+        )
         self.hardware.write(JointCommand("position", self.config.joints, values, efforts))
 
     # -- the fingers ---------------------------------------------------------------------------------------------------
-    def _tick(self) -> None:
-        self._grasp.config = self.config.grasp
-        grip = self._look()
-        if grip.state != self._told:
-            if grip.state == "lost":
-                self.log.warn(f"lost what it held: the fingers are {grip.opening:.4g} apart")
-            self._told = grip.state
-            self._state.publish(msg.String(data=grip.state))
+    def _update(self) -> None:
+        self._monitor.config = self.config.grasp
+        state = self._read_state()
+        if state.state != self._published_state:
+            if state.state == "lost":
+                self.log.warn(f"lost what it held: the fingers are {state.opening:.4g} apart")
+            self._published_state = state.state
+            self._state.publish(msg.String(data=state.state))
         if self._goal is None:
             return
-        result = self._result(grip)
-        if grip.reached or (grip.stalled and self.config.allow_stalling):
+        result = self._result(state)
+        if state.has_reached or (state.is_stalled and self.config.allow_stalling):
             self._goal.succeed(result)
-        elif grip.stalled:
-            goal = self._hand.opening(self._target)
+        elif state.is_stalled:
+            goal = self._gripper.opening(self._target)
             self._goal.abort(
-                result, f"{', '.join(self.config.joints)} stall {abs(goal - grip.opening):.4g} off the goal"
+                result, f"{', '.join(self.config.joints)} stall {abs(goal - state.opening):.4g} off the goal"
             )
         else:
-            self._goal.publish_feedback(self._type.Feedback(position=grip.opening, effort=grip.force))
+            self._goal.publish_feedback(self._type.Feedback(position=state.opening, effort=state.force))
             return
         self._goal = None
-        self.owners.rest(self.full_name)
+        self.joint_claims.finish_motion(self.full_name)
 
-    def _look(self) -> Grip:
+    def _read_state(self) -> GripperState:
         readings = self.hardware.read()
-        opening = self._hand.opening(_mean(readings.position[self._where]))
-        speed = float(np.abs(readings.velocity[self._where]).max())
-        return self._grasp.look(self.now_ns, opening, speed, self._hand.felt(readings.effort[self._where].tolist()))
+        opening = self._gripper.opening(_mean(readings.position[self._joint_indices]))
+        speed = float(np.abs(readings.velocity[self._joint_indices]).max())
+        return self._monitor.update(
+            self.now_ns, opening, speed, self._gripper.finger_force(readings.effort[self._joint_indices].tolist())
+        )
 
-    def _result(self, grip: Grip) -> Any:
+    def _result(self, state: GripperState) -> Any:
         return self._type.Result(
-            position=grip.opening, effort=grip.force, stalled=grip.stalled, reached_goal=grip.reached
+            position=state.opening, effort=state.force, stalled=state.is_stalled, reached_goal=state.has_reached
         )
 
 
 def _mean(values: Any) -> float:
-    found: list[float] = values.tolist()
-    return sum(found) / len(found)
+    numbers: list[float] = values.tolist()
+    return sum(numbers) / len(numbers)
 
 
-def _tell_force(out: Any, message: Any) -> None:
+def _publish_force(publisher: Any, message: Any) -> None:
     """The sum of what presses on a finger."""
     total = np.zeros(3)
     for state in message.states:
         total += (state.total_wrench.force.x, state.total_wrench.force.y, state.total_wrench.force.z)
     x, y, z = total.tolist()
-    out.publish(msg.WrenchStamped(header=message.header, wrench=msg.Wrench(force=msg.Vector3(x=x, y=y, z=z))))
+    publisher.publish(msg.WrenchStamped(header=message.header, wrench=msg.Wrench(force=msg.Vector3(x=x, y=y, z=z))))

@@ -10,12 +10,11 @@ import numpy as np
 
 from roboyard.bus import Node, resource
 from roboyard.config import Config, parameter
-from roboyard.control.nodes.twist import check_modes
-from roboyard.control.owners import JointOwners
+from roboyard.control.joint_claims import JointClaims
 from roboyard.description.joint_interfaces import joint_limit_range
 from roboyard.description.model import CommandMode, Model
 from roboyard.errors import ConfigError, InputError
-from roboyard.hardware.interface import Hardware, JointCommand
+from roboyard.hardware.interface import Hardware, JointCommand, check_command_mode
 from roboyard.messages import msg
 
 
@@ -25,8 +24,8 @@ class JointCommandNodeConfig(Config):
     joints: tuple[str, ...] = parameter((), doc="Joints.")
     mode: str = parameter("position", choices=("position", "velocity", "effort"), doc="Kind of the commands.")
     topics: tuple[str, ...] = parameter((), doc="Topics, one of each joint; empty: JOINT/cmd.")
-    initial: tuple[float, ...] = parameter((), doc="Set-points from the start on; empty: see hold.")
-    hold: bool = parameter(False, doc="Hold the joints from the start on where they are (position mode).")
+    initial: tuple[float, ...] = parameter((), doc="Set-points from the start on; empty: see hold_position.")
+    hold_position: bool = parameter(False, doc="Hold the joints from the start on where they are (position mode).")
 
 
 class JointCommandNode(Node[JointCommandNodeConfig]):
@@ -41,12 +40,12 @@ class JointCommandNode(Node[JointCommandNodeConfig]):
 
     hardware: Hardware = resource(Hardware)
     description: Model = resource(Model)
-    owners: JointOwners = resource(JointOwners, make=JointOwners)
+    joint_claims: JointClaims = resource(JointClaims, make=JointClaims)
 
     def setup(self) -> None:
         """Check the joints, put them where they begin, and listen."""
         self._mode: CommandMode = self.config.mode  # type: ignore[assignment]
-        check_modes(self.hardware, self.config.joints, self._mode, self.full_name)
+        check_command_mode(self.hardware, self.config.joints, self._mode, self.full_name)
         topics = self.config.topics or tuple(f"{joint}/cmd" for joint in self.config.joints)
         for name, values in (("topics", topics), ("initial", self.config.initial)):
             if values and len(values) != len(self.config.joints):
@@ -55,47 +54,49 @@ class JointCommandNode(Node[JointCommandNodeConfig]):
                     location=self.full_name,
                     valid="one for each",
                 )
-        self._bounds = [joint_limit_range(self.description, joint, self._mode) for joint in self.config.joints]
+        self._ranges = [joint_limit_range(self.description, joint, self._mode) for joint in self.config.joints]
         if self.config.initial:
             self._write(list(range(len(self.config.joints))), list(self.config.initial))
-        elif self.config.hold and self.config.mode == "position":
+        elif self.config.hold_position and self.config.mode == "position":
             now, names = self.hardware.read().position, self.hardware.joint_names
             self._write(
                 list(range(len(self.config.joints))), [float(now[names.index(joint)]) for joint in self.config.joints]
             )
         for index, topic in enumerate(topics):
-            self.subscribe(topic, msg.Float64, self._listener(index))
-        self.subscribe("~commands", msg.Float64MultiArray, self._on_all)
+            self.subscribe(topic, msg.Float64, self._make_callback(index))
+        self.subscribe("~commands", msg.Float64MultiArray, self._on_commands)
 
     def close(self) -> None:
         """Leave the joints to others."""
-        self.owners.leave(self.full_name)
+        self.joint_claims.unregister(self.full_name)
 
-    def _listener(self, index: int) -> Callable[[Any], None]:
+    def _make_callback(self, index: int) -> Callable[[Any], None]:
         def on_value(message: Any) -> None:
             self._write([index], [message.data])
 
         return on_value
 
-    def _on_all(self, message: Any) -> None:
+    def _on_commands(self, message: Any) -> None:
         values = message.data.tolist()
         if len(values) != len(self.config.joints):
             self.log.error(f"dropped {len(values)} set-points for {len(self.config.joints)} joints", throttle=5.0)
             return
         self._write(list(range(len(values))), values)
 
-    def _write(self, where: list[int], values: list[float]) -> None:
+    def _write(self, indices: list[int], values: list[float]) -> None:
         if not all(map(math.isfinite, values)):
             self.log.error(f"dropped set-points that are not finite: {values}", throttle=5.0)
             return
-        held = [min(max(value, self._bounds[i][0]), self._bounds[i][1]) for i, value in zip(where, values, strict=True)]
-        if held != values:
+        clamped = [
+            min(max(value, self._ranges[i][0]), self._ranges[i][1]) for i, value in zip(indices, values, strict=True)
+        ]
+        if clamped != values:
             self.log.warn("held set-points to the joints' limits", throttle=5.0)
-        joints = tuple(self.config.joints[i] for i in where)
+        joints = tuple(self.config.joints[i] for i in indices)
         try:
-            self.owners.take(self.full_name, joints)
+            self.joint_claims.claim(self.full_name, joints)
         except InputError as error:
             self.log.error(f"dropped set-points: {error}", throttle=5.0)
             return
-        self.owners.rest(self.full_name)  # it holds what it has set
-        self.hardware.write(JointCommand(self._mode, joints, np.array(held)))
+        self.joint_claims.finish_motion(self.full_name)  # it holds what it has set
+        self.hardware.write(JointCommand(self._mode, joints, np.array(clamped)))

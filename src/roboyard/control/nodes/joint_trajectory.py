@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -12,29 +13,72 @@ from roboyard.bus import Node, resource
 from roboyard.bus.actions import GoalHandle
 from roboyard.compute import expect_kernels
 from roboyard.config import Config, parameter
-from roboyard.control.following import Course, Follower, Tolerances
-from roboyard.control.joining import joined
-from roboyard.control.limits import JointBounds, JointRates, check_near
-from roboyard.control.nodes.plan_reports import PlanReporter
-from roboyard.control.nodes.stopping import offer_stops
+from roboyard.control.joint_claims import JointClaims
+from roboyard.control.joint_limits import JointAccelerationLimits, JointGroupLimits, check_start_state
+from roboyard.control.nodes.joint_motion import add_stop_services
 from roboyard.control.nodes.trajectory_messages import (
     TrajectoryError,
-    point_message,
     read_tolerances,
     read_trajectory,
+    trajectory_point_to_msg,
 )
-from roboyard.control.nodes.twist import check_modes
-from roboyard.control.owners import JointOwners
-from roboyard.control.profile import advance_on_profile, greatest_profile
-from roboyard.control.trajectories import JointSample, Trajectory, WayPoint, sample_piece, sample_pieces
+from roboyard.control.topp_kernels import advance_on_profile, max_controllable_profile
+from roboyard.control.trajectory import JointSample, Trajectory, TrajectoryPoint, sample_segment, sample_segments
+from roboyard.control.trajectory_follower import ScalableTrajectory, Tolerances, TrajectoryFollower, splice_trajectory
 from roboyard.description.model import Model
 from roboyard.errors import ConfigError, InputError
-from roboyard.hardware.interface import Hardware, JointCommand
+from roboyard.hardware.interface import Hardware, JointCommand, check_command_mode
 from roboyard.messages import action, msg
 from roboyard.messages.time import time_to_msg, to_nanoseconds
 
+
+class TrajectoryStatePublisher:
+    """Publishes ``~plan`` and ``~controller_state`` in the name of a node.
+
+    Args:
+        node: Whose they are.
+        joints: Those that it moves.
+    """
+
+    def __init__(self, node: Node, joints: Sequence[str]) -> None:
+        self._node, self._joints = node, list(joints)
+        self._plan = node.publisher("~plan", msg.JointTrajectory, latched=True)
+        self._state = node.publisher("~controller_state", msg.JointTrajectoryControllerState)
+
+    def publish_plan(self, points: Sequence[TrajectoryPoint]) -> None:
+        """What is followed from now on; no points: nothing is."""
+        self._plan.publish(
+            msg.JointTrajectory(
+                header=self._header(),
+                joint_names=list(self._joints),
+                points=[
+                    trajectory_point_to_msg(round(p.time * 1e9), p.position, p.velocity, p.acceleration) for p in points
+                ],
+            )
+        )
+
+    def publish_state(
+        self, follower: TrajectoryFollower | None, desired: JointSample, actual: NDArray[np.float64], scaling: float
+    ) -> None:
+        """How far on the plan the last command was, what it was, and where the joints are."""
+        path_time_ns = 0 if follower is None else round(follower.commanded_path_time * 1e9)
+        self._state.publish(
+            msg.JointTrajectoryControllerState(
+                header=self._header(),
+                joint_names=list(self._joints),
+                reference=trajectory_point_to_msg(path_time_ns, desired.position, desired.velocity),
+                feedback=trajectory_point_to_msg(path_time_ns, actual),
+                error=trajectory_point_to_msg(path_time_ns, desired.position - actual),
+                speed_scaling_factor=scaling,
+            )
+        )
+
+    def _header(self) -> Any:
+        return msg.Header(stamp=time_to_msg(self._node.now_ns))
+
+
 _FEEDBACK_RATE = 20.0
-_LETTING_GO = 2.0
+_RELEASE_TIME_FACTOR = 2.0
 """How much slower than they could joints are told to be where something holds them."""
 
 
@@ -44,7 +88,7 @@ class JointTrajectoryNodeConfig(Config):
     joints: tuple[str, ...] = parameter((), doc="Joints of the group.")
     mode: str = parameter("position", choices=("position", "velocity"), doc="Kind of the set-points.")
     rate: float = parameter(100.0, unit="Hz", low=1.0, high=1000.0, doc="Rate of the control loop.")
-    lead: float = parameter(
+    command_lead_time: float = parameter(
         0.0, unit="s", low=0.0, high=1.0, runtime=True, doc="Time in which the drives reach a set-point."
     )
     gain: float = parameter(
@@ -68,7 +112,7 @@ class JointTrajectoryNodeConfig(Config):
         doc="Largest distance between the joints and the trajectory's start; 0: any.",
     )
     allow_partial_joints_goal: bool = parameter(False, runtime=True, doc="Accept trajectories of some of the joints.")
-    hold: bool = parameter(True, doc="Hold the joints from the start on where they are.")
+    hold_position: bool = parameter(True, doc="Hold the joints from the start on where they are.")
     initial: tuple[float, ...] = parameter((), unit="rad or m", doc="Positions to hold at first.")
     state_publish_rate: float = parameter(
         0.0, unit="Hz", low=0.0, high=1000.0, doc="Rate of ~controller_state; 0: neither it nor ~plan."
@@ -89,22 +133,22 @@ class JointTrajectoryNode(Node[JointTrajectoryNodeConfig]):
     range or speed, also between points, is refused, and so is what begins where the joints are not.  Where
     accelerations would be too large, it goes slower on the same path (see `Course`).  A newer trajectory takes over
     from the present motion.  A cancelled, stopped or failed one slows down on its path, as a paused one does, and
-    then the joints are held; those that something else holds are told to be where they are.  A topic's
+    then the joints are held; joints that something blocks then get their measured positions as set-points.  A topic's
     trajectory has no tolerances but the node's own.  A trajectory is refused while another source moves the joints
     (see `JointOwners`), and the joints are left alone after one has taken them.
     """
 
     hardware: Hardware = resource(Hardware)
     description: Model = resource(Model)
-    owners: JointOwners = resource(JointOwners, make=JointOwners)
-    rates: JointRates = resource(JointRates, make=JointRates)
+    joint_claims: JointClaims = resource(JointClaims, make=JointClaims)
+    acceleration_limits: JointAccelerationLimits = resource(JointAccelerationLimits, make=JointAccelerationLimits)
 
     def setup(self) -> None:
         """Check the joints, hold them, and listen."""
-        expect_kernels(advance_on_profile, greatest_profile, sample_piece, sample_pieces)
+        expect_kernels(advance_on_profile, max_controllable_profile, sample_segment, sample_segments)
         if not self.config.joints:
             raise ConfigError("no joints", location=self.full_name, valid="parameter joints: names of the group")
-        check_modes(
+        check_command_mode(
             self.hardware,
             self.config.joints,
             "position" if self.config.mode == "position" else "velocity",
@@ -117,73 +161,81 @@ class JointTrajectoryNode(Node[JointTrajectoryNodeConfig]):
                 valid=f"{len(self.config.joints)}, or none",
             )
         names = self.hardware.joint_names
-        self._where = np.array([names.index(joint) for joint in self.config.joints])
-        self._bounds = JointBounds.of(self.description, self.config.joints, self.rates)
-        self._rest_speed = np.zeros(len(self.config.joints))
-        self._follower: Follower | None = None
-        self._points: list[WayPoint] = []
+        self._joint_indices = np.array([names.index(joint) for joint in self.config.joints])
+        self._limits = JointGroupLimits.from_model(self.description, self.config.joints, self.acceleration_limits)
+        self._zero_velocity = np.zeros(len(self.config.joints))
+        self._follower: TrajectoryFollower | None = None
+        self._points: list[TrajectoryPoint] = []
         self._goal: GoalHandle | None = None
-        self._ending: tuple[str, int] | None = None
+        self._stop_reason: tuple[str, int] | None = None
         self._scaling = 1.0
-        self._told_ns = 0
+        self._feedback_ns = 0
         self._due_ns = self.now_ns
-        self._held: NDArray[np.float64] | None = None
-        if self.config.initial or self.config.hold:
-            self.owners.hold(self.full_name, self.config.joints)
-            self._held = self._bounds.hold(np.array(self.config.initial) if self.config.initial else self._actual())
+        self._hold_position: NDArray[np.float64] | None = None
+        if self.config.initial or self.config.hold_position:
+            self.joint_claims.claim_if_free(self.full_name, self.config.joints)
+            self._hold_position = self._limits.clamp(
+                np.array(self.config.initial) if self.config.initial else self._measured_position()
+            )
         self._type = action.FollowJointTrajectory
         self._server = self.action_server(
-            "~follow_joint_trajectory", self._type, self._on_goal, on_goal_restored=self._take_up
+            "~follow_joint_trajectory", self._type, self._on_goal, on_goal_restored=self._resume_goal
         )
         self.subscribe("~joint_trajectory", msg.JointTrajectory, self._on_message)
         self.subscribe("~speed_scaling", msg.Float64, self._on_scaling)
-        offer_stops(self, self.owners, self.config.joints, self._on_stop)
-        self._reporter = PlanReporter(self, self.config.joints) if self.config.state_publish_rate > 0.0 else None
-        self.timer(rate=self.config.rate, callback=self._tick, immediate=True)
+        add_stop_services(self, self.joint_claims, self.config.joints, self._on_stop)
+        self._state_publisher = (
+            TrajectoryStatePublisher(self, self.config.joints) if self.config.state_publish_rate > 0.0 else None
+        )
+        self.timer(rate=self.config.rate, callback=self._update, immediate=True)
         if self.config.state_publish_rate > 0.0:
-            self.timer(rate=self.config.state_publish_rate, callback=self._report, immediate=True)
+            self.timer(rate=self.config.state_publish_rate, callback=self._publish_state, immediate=True)
 
     def close(self) -> None:
         """Leave the joints to others."""
-        self.owners.leave(self.full_name)
+        self.joint_claims.unregister(self.full_name)
 
     # -- state ---------------------------------------------------------------------------------------------------------
     def save_state(self) -> dict[str, Any]:
         """State as plain data, with the trajectory being followed; its goal, if it is one's, is the server's."""
         points = [(point.time, point.position, point.velocity, point.acceleration) for point in self._points]
         return super().save_state() | {
-            "held": None if self._held is None else self._held.copy(),
+            "held": None if self._hold_position is None else self._hold_position.copy(),
             "points": points if self._follower is not None else [],
             "follower": None if self._follower is None else self._follower.save_state(),
-            "ending": self._ending,
+            "ending": self._stop_reason,
             "scaling": self._scaling,
-            "told_ns": self._told_ns,
+            "told_ns": self._feedback_ns,
             "due_ns": self._due_ns,
-            "owns": self.owners.owns(self.full_name, self.config.joints),
-            "paused": self.owners.paused(self.config.joints),
+            "owns": self.joint_claims.has_claim(self.full_name, self.config.joints),
+            "paused": self.joint_claims.is_paused(self.config.joints),
         }
 
     def load_state(self, state: dict[str, Any]) -> None:
-        """Take back what ``save`` gave."""
+        """Restore what `save_state` returned."""
         self._goal = None
         super().load_state(state)  # which gives the goal back, if there is one
-        self._told_ns, self._due_ns, self._scaling = state["told_ns"], state["due_ns"], state["scaling"]
-        self._ending = None if state["ending"] is None else (state["ending"][0], state["ending"][1])
-        self._held = None if state["held"] is None else np.array(state["held"])
-        self._points = [WayPoint(*point) for point in state["points"]]
+        self._feedback_ns, self._due_ns, self._scaling = state["told_ns"], state["due_ns"], state["scaling"]
+        self._stop_reason = None if state["ending"] is None else (state["ending"][0], state["ending"][1])
+        self._hold_position = None if state["held"] is None else np.array(state["held"])
+        self._points = [TrajectoryPoint(*point) for point in state["points"]]
         self._follower = None
         if self._points:
-            own = self._tolerances()
-            wanted = own if self._goal is None else read_tolerances(self._goal.goal, self.config.joints, own)
-            self._follower = self._made(self._points, wanted, 0.0)
+            default_tolerances = self._tolerances()
+            tolerances = (
+                default_tolerances
+                if self._goal is None
+                else read_tolerances(self._goal.goal, self.config.joints, default_tolerances)
+            )
+            self._follower = self._make_follower(self._points, tolerances, 0.0)
             self._follower.load_state(state["follower"])
-        self.owners.pause(self.config.joints, state["paused"])
+        self.joint_claims.set_paused(self.config.joints, state["paused"])
         if state["owns"]:
-            self.owners.take(self.full_name, self.config.joints)
+            self.joint_claims.claim(self.full_name, self.config.joints)
             if self._follower is None:
-                self.owners.rest(self.full_name)
+                self.joint_claims.finish_motion(self.full_name)
 
-    def _take_up(self, handle: GoalHandle) -> None:
+    def _resume_goal(self, handle: GoalHandle) -> None:
         """Be at a goal: a new one, or one that was under way when the state was saved."""
         handle.on_cancel = self._on_cancel
         self._goal = handle
@@ -191,7 +243,7 @@ class JointTrajectoryNode(Node[JointTrajectoryNodeConfig]):
     # -- taking --------------------------------------------------------------------------------------------------------
     def _on_message(self, message: Any) -> None:
         try:
-            self._begin(message, self._tolerances())
+            self._start_trajectory(message, self._tolerances())
         except InputError as error:
             self.log.error(f"trajectory refused: {error}", throttle=1.0)
             return
@@ -201,7 +253,7 @@ class JointTrajectoryNode(Node[JointTrajectoryNodeConfig]):
         goal = handle.goal
         try:
             tolerances = read_tolerances(goal, self.config.joints, self._tolerances())
-            self._begin(goal.trajectory, tolerances)
+            self._start_trajectory(goal.trajectory, tolerances)
         except TrajectoryError as error:
             handle.reject(f"{error.cause}: {error}")
             return
@@ -210,37 +262,49 @@ class JointTrajectoryNode(Node[JointTrajectoryNodeConfig]):
             return
         self._end_goal("preempted by a newer goal")
         handle.accept()
-        self._take_up(handle)
+        self._resume_goal(handle)
 
-    def _begin(self, message: Any, tolerances: Tolerances) -> None:
+    def _start_trajectory(self, message: Any, tolerances: Tolerances) -> None:
         """Follow a trajectory message from now on.
 
         Raises:
             InputError: it makes no sense, leaves the joints' limits, or begins elsewhere; everything stays as it was.
         """
-        present, measured = self._present(), self._actual()
-        given = read_trajectory(message, self.config.joints, present.position, self.config.allow_partial_joints_goal)
+        current, measured = self._current_command(), self._measured_position()
+        received_points = read_trajectory(
+            message, self.config.joints, current.position, self.config.allow_partial_joints_goal
+        )
         due_ns = max(self._due_ns, self.now_ns)
         offset = (to_nanoseconds(message.header.stamp) or due_ns) - due_ns
-        Trajectory(given)  # whatever makes no sense is told first
-        if given[-1].time + offset * 1e-9 < 0.0:
-            raise TrajectoryError("its end is past", "OLD_HEADER_TIMESTAMP")
+        Trajectory(received_points)  # whatever makes no sense is told first
+        if received_points[-1].time + offset * 1e-9 < 0.0:
+            raise TrajectoryError("the trajectory ends in the past", "OLD_HEADER_TIMESTAMP")
         if self.config.start_tolerance > 0.0:
-            told = present.position if self._follower is None else measured + self._follower.error
-            check_near(told, measured, self.config.start_tolerance, self.config.joints, "told to be at")
-            if given[0].time == 0.0 and offset >= 0:
-                first = given[0].position
-                check_near(first, measured, self.config.start_tolerance, self.config.joints, "the trajectory begins at")
-        points, wait = joined(present, given, offset * 1e-9, self._bounds, self.config.joints)
-        follower = self._made(points, tolerances, wait)
-        self.owners.take(self.full_name, self.config.joints)
-        self._points, self._follower, self._ending = points, follower, None
-        self._tell_plan()
+            commanded = current.position if self._follower is None else measured + self._follower.error
+            check_start_state(commanded, measured, self.config.start_tolerance, self.config.joints, "told to be at")
+            if received_points[0].time == 0.0 and offset >= 0:
+                first_position = received_points[0].position
+                check_start_state(
+                    first_position,
+                    measured,
+                    self.config.start_tolerance,
+                    self.config.joints,
+                    "the trajectory begins at",
+                )
+        points, start_delay = splice_trajectory(
+            current, received_points, offset * 1e-9, self._limits, self.config.joints
+        )
+        follower = self._make_follower(points, tolerances, start_delay)
+        self.joint_claims.claim(self.full_name, self.config.joints)
+        self._points, self._follower, self._stop_reason = points, follower, None
+        self._publish_plan()
 
-    def _made(self, points: list[WayPoint], tolerances: Tolerances, wait: float) -> Follower:
-        present = self._present().velocity
-        course = Course(Trajectory(points), present, self._bounds, self.config.joints)
-        return Follower(course, tolerances, wait, max(self._due_ns, self.now_ns))
+    def _make_follower(
+        self, points: list[TrajectoryPoint], tolerances: Tolerances, start_delay: float
+    ) -> TrajectoryFollower:
+        velocity = self._current_command().velocity
+        trajectory = ScalableTrajectory(Trajectory(points), velocity, self._limits, self.config.joints)
+        return TrajectoryFollower(trajectory, tolerances, start_delay, max(self._due_ns, self.now_ns))
 
     def _tolerances(self) -> Tolerances:
         size = len(self.config.joints)
@@ -257,73 +321,77 @@ class JointTrajectoryNode(Node[JointTrajectoryNodeConfig]):
         self._scaling = float(message.data)
 
     # -- following -----------------------------------------------------------------------------------------------------
-    def _tick(self) -> None:
-        self._due_ns = self.now_ns + round(self.config.lead * 1e9)
+    def _update(self) -> None:
+        self._due_ns = self.now_ns + round(self.config.command_lead_time * 1e9)
         follower = self._follower
         if follower is None:
-            if not self.owners.owns(self.full_name, self.config.joints):
-                self._held = None
-            if self._held is not None:
-                self._write(JointSample(self._held, self._rest_speed, self._rest_speed))
+            if not self.joint_claims.has_claim(self.full_name, self.config.joints):
+                self._hold_position = None
+            if self._hold_position is not None:
+                self._write(JointSample(self._hold_position, self._zero_velocity, self._zero_velocity))
             return
-        stands = self._ending is not None or self.owners.paused(self.config.joints)
-        actual = self._actual()  # before anything is written, after which efforts are others
-        self._write(follower.command(self._due_ns, 1.0 / self.config.rate, 0.0 if stands else self._scaling))
-        verdict = follower.look(self.now_ns, actual)
-        if self._ending is not None:
-            if follower.standing:
-                self._ended(follower, *self._ending)
-        elif verdict == "moving":
-            self._tell(follower)
-        elif verdict == "done":
-            self._rest(follower)
+        is_stopping = self._stop_reason is not None or self.joint_claims.is_paused(self.config.joints)
+        actual = self._measured_position()  # before anything is written, after which efforts are others
+        self._write(follower.command(self._due_ns, 1.0 / self.config.rate, 0.0 if is_stopping else self._scaling))
+        status = follower.check_tracking(self.now_ns, actual)
+        if self._stop_reason is not None:
+            if follower.is_stopped:
+                self._finish_stop(follower, *self._stop_reason)
+        elif status == "moving":
+            self._publish_feedback(follower)
+        elif status == "done":
+            self._finish_trajectory(follower)
             if self._goal is not None:
                 self._goal.succeed(self._type.Result())
             self._goal = None
-        elif self._goal is None and verdict == "goal violated":
-            self._rest(follower)  # nobody to tell: keep trying
+        elif self._goal is None and status == "goal violated":
+            self._finish_trajectory(follower)  # nobody to tell: keep trying
             self.log.warn("the joints have not come to the trajectory's end within its time")
         else:
-            self._fail(follower, on_path=verdict == "path violated")
+            self._fail(follower, on_path=status == "path violated")
 
-    def _fail(self, follower: Follower, *, on_path: bool) -> None:
+    def _fail(self, follower: TrajectoryFollower, *, on_path: bool) -> None:
         tolerance = follower.tolerances.path if on_path else follower.tolerances.goal
-        k = follower.worst(tolerance)
+        k = follower.worst_joint(tolerance)
         reason = (
             f"joint {self.config.joints[k]} is {abs(follower.error[k]):.4g} off "
             f"{'its path' if on_path else 'its goal'}, tolerance {tolerance[k]:.4g}"
         )
         self.log.warn(reason)
         codes = self._type.Result
-        self._ending = reason, codes.PATH_TOLERANCE_VIOLATED if on_path else codes.GOAL_TOLERANCE_VIOLATED
+        self._stop_reason = reason, codes.PATH_TOLERANCE_VIOLATED if on_path else codes.GOAL_TOLERANCE_VIOLATED
 
     def _on_cancel(self, handle: GoalHandle) -> None:
-        self._ending = "cancelled; the joints stopped", 0
+        self._stop_reason = "cancelled; the joints stopped", 0
 
     def _on_stop(self) -> None:
         if self._follower is not None:
-            self._ending = self._ending or ("stopped", 0)
+            self._stop_reason = self._stop_reason or ("stopped", 0)
 
-    def _ended(self, follower: Follower, reason: str, code: int) -> None:
+    def _finish_stop(self, follower: TrajectoryFollower, reason: str, code: int) -> None:
         """The joints stand after a cancel, a stop or a failure."""
-        self._rest(follower)
+        self._finish_trajectory(follower)
         self._end_goal(reason, code)
         tolerances, codes = follower.tolerances, self._type.Result
         violated = {codes.PATH_TOLERANCE_VIOLATED: tolerances.path, codes.GOAL_TOLERANCE_VIOLATED: tolerances.goal}
         if code in violated:
-            self._let_go(follower.commanded.position, violated[code])
+            self._release_setpoints(follower.commanded.position, violated[code])
 
-    def _let_go(self, told: NDArray[np.float64], tolerance: NDArray[np.float64]) -> None:
-        """Tell joints that something holds off their set-points to be where they are, so that they do not spring."""
-        actual = self._actual()
-        there = self._bounds.hold(np.where(np.abs(told - actual) > tolerance, actual, told))
-        time = _LETTING_GO * float((np.abs(there - told) / self._bounds.speed).max())
+    def _release_setpoints(self, commanded: NDArray[np.float64], tolerance: NDArray[np.float64]) -> None:
+        """Set the measured positions as set-points of blocked joints, so that they do not jump when they are
+        released."""
+        actual = self._measured_position()
+        goal = self._limits.clamp(np.where(np.abs(commanded - actual) > tolerance, actual, commanded))
+        time = _RELEASE_TIME_FACTOR * float((np.abs(goal - commanded) / self._limits.speed).max())
         if time > 0.0:
-            rest, free = np.zeros(len(self.config.joints)), np.full(len(self.config.joints), math.inf)
-            self._points = [WayPoint(0.0, told, rest), WayPoint(max(time, 1.0 / self.config.rate), there, rest)]
-            self._follower = self._made(self._points, Tolerances(free, free), 0.0)
-            self._tell_plan()
-            self.owners.take(self.full_name, self.config.joints)
+            zero_velocity, no_tolerance = np.zeros(len(self.config.joints)), np.full(len(self.config.joints), math.inf)
+            self._points = [
+                TrajectoryPoint(0.0, commanded, zero_velocity),
+                TrajectoryPoint(max(time, 1.0 / self.config.rate), goal, zero_velocity),
+            ]
+            self._follower = self._make_follower(self._points, Tolerances(no_tolerance, no_tolerance), 0.0)
+            self._publish_plan()
+            self.joint_claims.claim(self.full_name, self.config.joints)
 
     def _end_goal(self, reason: str, code: int = 0) -> None:
         goal, self._goal = self._goal, None
@@ -335,55 +403,57 @@ class JointTrajectoryNode(Node[JointTrajectoryNodeConfig]):
         else:
             goal.abort(result, reason)
 
-    def _rest(self, follower: Follower) -> None:
-        """Hold the joints where they are told to be."""
-        self._held = self._bounds.hold(follower.commanded.position)
-        self._follower, self._points, self._ending = None, [], None
-        self._tell_plan()
-        self.owners.rest(self.full_name)
+    def _finish_trajectory(self, follower: TrajectoryFollower) -> None:
+        """Hold the joints at their last set-points."""
+        self._hold_position = self._limits.clamp(follower.commanded.position)
+        self._follower, self._points, self._stop_reason = None, [], None
+        self._publish_plan()
+        self.joint_claims.finish_motion(self.full_name)
 
-    def _tell(self, follower: Follower) -> None:
-        if self._goal is None or self.now_ns - self._told_ns < 1e9 / _FEEDBACK_RATE:
+    def _publish_feedback(self, follower: TrajectoryFollower) -> None:
+        if self._goal is None or self.now_ns - self._feedback_ns < 1e9 / _FEEDBACK_RATE:
             return
-        self._told_ns = self.now_ns
-        actual, place_ns = follower.wanted.position - follower.error, round(follower.place * 1e9)
+        self._feedback_ns = self.now_ns
+        actual, path_time_ns = follower.desired.position - follower.error, round(follower.path_time * 1e9)
         self._goal.publish_feedback(
             self._type.Feedback(
                 header=msg.Header(stamp=time_to_msg(self.now_ns)),
                 joint_names=list(self.config.joints),
-                desired=point_message(place_ns, *follower.wanted),
-                actual=point_message(place_ns, actual),
-                error=point_message(place_ns, follower.error),
+                desired=trajectory_point_to_msg(path_time_ns, *follower.desired),
+                actual=trajectory_point_to_msg(path_time_ns, actual),
+                error=trajectory_point_to_msg(path_time_ns, follower.error),
             )
         )
 
-    def _tell_plan(self) -> None:
-        if self._reporter is not None:
-            self._reporter.tell_plan(self._points)
+    def _publish_plan(self) -> None:
+        if self._state_publisher is not None:
+            self._state_publisher.publish_plan(self._points)
 
-    def _report(self) -> None:
-        if self._reporter is not None:
-            self._reporter.tell_state(self._follower, self._present(), self._actual(), self._scaling)
+    def _publish_state(self) -> None:
+        if self._state_publisher is not None:
+            self._state_publisher.publish_state(
+                self._follower, self._current_command(), self._measured_position(), self._scaling
+            )
 
     # -- joints --------------------------------------------------------------------------------------------------------
-    def _actual(self) -> NDArray[np.float64]:
-        actual: NDArray[np.float64] = self.hardware.read().position[self._where]
-        return actual
+    def _measured_position(self) -> NDArray[np.float64]:
+        position: NDArray[np.float64] = self.hardware.read().position[self._joint_indices]
+        return position
 
-    def _present(self) -> JointSample:
+    def _current_command(self) -> JointSample:
         """Where a new trajectory begins: at what is commanded now, else at what the joints are at."""
         if self._follower is not None:
             return self._follower.commanded
-        rest = self._rest_speed
-        held = self._held if self.owners.owns(self.full_name, self.config.joints) else None
-        return JointSample(self._actual() if held is None else held, rest, rest)
+        zero = self._zero_velocity
+        hold_position = self._hold_position if self.joint_claims.has_claim(self.full_name, self.config.joints) else None
+        return JointSample(self._measured_position() if hold_position is None else hold_position, zero, zero)
 
-    def _write(self, wanted: JointSample) -> None:
-        position = self._bounds.hold(wanted.position)
+    def _write(self, desired: JointSample) -> None:
+        position = self._limits.clamp(desired.position)
         if self.config.mode == "position":
             self.hardware.write(JointCommand("position", self.config.joints, position))
             return
-        speed = wanted.velocity + self.config.gain * (position - self._actual())
+        speed = desired.velocity + self.config.gain * (position - self._measured_position())
         self.hardware.write(
-            JointCommand("velocity", self.config.joints, np.clip(speed, -self._bounds.speed, self._bounds.speed))
+            JointCommand("velocity", self.config.joints, np.clip(speed, -self._limits.speed, self._limits.speed))
         )

@@ -1,4 +1,4 @@
-"""The steering node: a wanted steering angle in, angles of both steered wheels out; somebody else drives."""
+"""The steering node: a target steering angle in, angles of both steered wheels out; another node drives."""
 
 from __future__ import annotations
 
@@ -9,10 +9,9 @@ import numpy as np
 
 from roboyard.bus import Node, resource
 from roboyard.config import Config, parameter
-from roboyard.control.ackermann import AckermannSteering
-from roboyard.control.nodes.twist import check_modes
-from roboyard.control.ramps import RampLimits, RampState, next_velocity
-from roboyard.hardware.interface import Hardware, JointCommand
+from roboyard.control.velocity_ramps import RampLimits, RampState, step_velocity
+from roboyard.control.wheel_kinematics import AckermannSteering
+from roboyard.hardware.interface import Hardware, JointCommand, check_command_mode
 from roboyard.messages import msg
 
 
@@ -50,7 +49,7 @@ class SteeringNodeConfig(SteeringJointsConfig, SteeringRateConfig):
 class SteeringNode(Node[SteeringNodeConfig]):
     """Steers a car that others drive, both wheels by the geometry of Ackermann.
 
-    in: steer_angle (std_msgs/Float64), of a wheel midway between the two [rad]
+    in: steering_angle (std_msgs/Float64), of a wheel midway between the two [rad]
     out: steering positions to the hardware
 
     An angle that is not finite is dropped; one at which the inner wheel would stand beyond ``steering_limit`` is held
@@ -59,28 +58,30 @@ class SteeringNode(Node[SteeringNodeConfig]):
 
     hardware: Hardware = resource(Hardware)
 
-    state_fields: tuple[str, ...] = ("_wanted", "_steer")
+    state_fields: tuple[str, ...] = ("_target", "_steering_angle")
 
     def setup(self) -> None:
         """Check the joints and listen."""
         self._joints = (*self.config.left_steering_joints, *self.config.right_steering_joints)
-        check_modes(self.hardware, self._joints, "position", self.full_name)
-        self._wanted = self._steer = 0.0
-        self.subscribe("steer_angle", msg.Float64, self._on_angle)
-        self.timer(rate=self.config.rate, callback=self._tick, immediate=True)
+        check_command_mode(self.hardware, self._joints, "position", self.full_name)
+        self._target = self._steering_angle = 0.0
+        self.subscribe("steering_angle", msg.Float64, self._on_angle)
+        self.timer(rate=self.config.rate, callback=self._update, immediate=True)
 
     def _on_angle(self, message: Any) -> None:
         if not math.isfinite(message.data):
             self.log.error(f"dropped an angle that is not finite: {message.data}", throttle=5.0)
             return
-        self._wanted = float(message.data)
+        self._target = float(message.data)
 
-    def _tick(self) -> None:
+    def _update(self) -> None:
         geometry = self.config.steering
-        top = math.atan(geometry.largest_curvature * abs(geometry.wheelbase))
-        wanted = min(max(self._wanted, -top), top)
+        max_angle = math.atan(geometry.max_curvature * abs(geometry.wheelbase))
+        target = min(max(self._target, -max_angle), max_angle)
         limits = self.config.steering_limits()
-        self._steer = next_velocity(RampState(self._steer), wanted, 1.0 / self.config.rate, limits).velocity
-        left, right = geometry.steering(math.tan(self._steer) / geometry.wheelbase)
+        self._steering_angle = step_velocity(
+            RampState(self._steering_angle), target, 1.0 / self.config.rate, limits
+        ).velocity
+        left, right = geometry.steering(math.tan(self._steering_angle) / geometry.wheelbase)
         angles = [left] * len(self.config.left_steering_joints) + [right] * len(self.config.right_steering_joints)
         self.hardware.write(JointCommand("position", self._joints, np.array(angles)))

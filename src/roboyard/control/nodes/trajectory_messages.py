@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from roboyard.control.following import Tolerances
-from roboyard.control.trajectories import WayPoint
+from roboyard.control.trajectory import TrajectoryPoint
+from roboyard.control.trajectory_follower import Tolerances
 from roboyard.errors import InputError
 from roboyard.messages import msg
 from roboyard.messages.time import to_seconds
@@ -19,56 +19,58 @@ from roboyard.messages.time import to_seconds
 class TrajectoryError(InputError):
     """A goal that cannot be taken; ``cause`` is the name of control_msgs' error code."""
 
-    def __init__(self, what: str, cause: str, valid: str | None = None) -> None:
-        super().__init__(what, valid=valid)
+    def __init__(self, message: str, cause: str, valid: str | None = None) -> None:
+        super().__init__(message, valid=valid)
         self.cause = cause
 
 
-def read_trajectory(message: Any, joints: Sequence[str], present: NDArray[np.float64], partial: bool) -> list[WayPoint]:
+def read_trajectory(
+    message: Any, joints: Sequence[str], current: NDArray[np.float64], allow_partial: bool
+) -> list[TrajectoryPoint]:
     """The way points of a trajectory_msgs/JointTrajectory, in the order of ``joints``.
 
     Args:
         message: Names the joints in any order.
         joints: All joints of the group.
-        present: (n,) their positions now [rad or m].
-        partial: Whether it may name only some of them; the others stay.
+        current: (n,) their positions now [rad or m].
+        allow_partial: Whether it may name only some of them; the others stay.
 
     Raises:
         TrajectoryError: it names others, or too few, or some twice, has no points, or sizes that do not fit.
     """
     names = list(message.joint_names)
-    strange = [name for name in names if name not in joints]
-    if strange or not names or len(set(names)) != len(names):
-        what = f"joint {strange[0]!r} is not of the group" if strange else "no joints, or some twice"
-        raise TrajectoryError(what, "INVALID_JOINTS", f"joints: {', '.join(joints)}")
+    unknown = [name for name in names if name not in joints]
+    if unknown or not names or len(set(names)) != len(names):
+        text = f"joint {unknown[0]!r} is not of the group" if unknown else "no joints, or some twice"
+        raise TrajectoryError(text, "INVALID_JOINTS", f"joints: {', '.join(joints)}")
     missing = [name for name in joints if name not in names]
-    if missing and not partial:
+    if missing and not allow_partial:
         raise TrajectoryError(f"joint {missing[0]!r} is missing", "INVALID_JOINTS", f"joints: {', '.join(joints)}")
     if not message.points:
         raise TrajectoryError("a trajectory without points", "INVALID_GOAL", "at least one point")
-    where = np.array([list(joints).index(name) for name in names])
-    rest = np.zeros(len(joints))
+    joint_indices = np.array([list(joints).index(name) for name in names])
+    zeros = np.zeros(len(joints))
     points = []
     for number, point in enumerate(message.points):
         rows: list[NDArray[np.float64] | None] = []
-        for what, values, others in (
-            ("positions", point.positions, present),
-            ("velocities", point.velocities, rest),
-            ("accelerations", point.accelerations, rest),
+        for text, values, default_values in (
+            ("positions", point.positions, current),
+            ("velocities", point.velocities, zeros),
+            ("accelerations", point.accelerations, zeros),
         ):
-            if len(values) == 0 and what != "positions":
+            if len(values) == 0 and text != "positions":
                 rows.append(None)
                 continue
             if len(values) != len(names):
                 raise TrajectoryError(
-                    f"{len(values)} {what} at point {number}", "INVALID_GOAL", f"{len(names)}, one for each joint"
+                    f"{len(values)} {text} at point {number}", "INVALID_GOAL", f"{len(names)}, one for each joint"
                 )
-            row = others.copy()
-            row[where] = values
+            row = default_values.copy()
+            row[joint_indices] = values
             rows.append(row)
         position, velocity, acceleration = rows
         time = to_seconds(point.time_from_start)
-        points.append(WayPoint(time, present if position is None else position, velocity, acceleration))
+        points.append(TrajectoryPoint(time, current if position is None else position, velocity, acceleration))
     return points
 
 
@@ -79,8 +81,8 @@ def read_tolerances(goal: Any, joints: Sequence[str], default: Tolerances) -> To
         TrajectoryError: one is for a joint of no concern, or no number.
     """
     rows = []
-    for given, row in ((goal.path_tolerance, default.path.copy()), (goal.goal_tolerance, default.goal.copy())):
-        for tolerance in given:
+    for tolerances, row in ((goal.path_tolerance, default.path.copy()), (goal.goal_tolerance, default.goal.copy())):
+        for tolerance in tolerances:
             if tolerance.name not in joints:
                 raise TrajectoryError(
                     f"tolerance of joint {tolerance.name!r}", "INVALID_JOINTS", f"joints: {', '.join(joints)}"
@@ -95,7 +97,7 @@ def read_tolerances(goal: Any, joints: Sequence[str], default: Tolerances) -> To
     return Tolerances(rows[0], rows[1], default.goal_time if time == 0.0 else time if time > 0.0 else math.inf)
 
 
-def point_message(
+def trajectory_point_to_msg(
     time_ns: int,
     positions: NDArray[np.float64],
     velocities: NDArray[np.float64] | None = None,

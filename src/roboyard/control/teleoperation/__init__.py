@@ -1,34 +1,57 @@
-"""Driving by hand: held keys and gamepads become wanted motions."""
+"""Teleoperation: keys of a terminal and gamepads become commanded twists and joint motions."""
 
 from typing import TYPE_CHECKING
 
 from roboyard.config.lazy import lazy_exports
 
 if TYPE_CHECKING:
-    from roboyard.control.teleoperation.joints import JointWish, KeyJoints, PadArm, PadJoints
-    from roboyard.control.teleoperation.keys import KeyDecoder, KeyEvent, KeyHand
-    from roboyard.control.teleoperation.pad import GamepadAxis, GamepadButton, PadState
-    from roboyard.control.teleoperation.pad_maps import PadMap, find_map, map_names
+    from roboyard.control.teleoperation.gamepad import (
+        GamepadAxis,
+        GamepadButton,
+        GamepadJointMapping,
+        GamepadJointTeleop,
+        GamepadMapping,
+        GamepadState,
+        load_mapping,
+        mapping_names,
+    )
+    from roboyard.control.teleoperation.keyboard import (
+        JointJogCommand,
+        KeyboardJointTeleop,
+        KeyboardTeleop,
+        KeyDecoder,
+        KeyEvent,
+    )
 
 __all__ = [
     "GamepadAxis",
     "GamepadButton",
-    "JointWish",
+    "GamepadJointMapping",
+    "GamepadJointTeleop",
+    "GamepadMapping",
+    "GamepadState",
+    "JointJogCommand",
     "KeyDecoder",
     "KeyEvent",
-    "KeyHand",
-    "KeyJoints",
-    "PadArm",
-    "PadJoints",
-    "PadMap",
-    "PadState",
-    "find_map",
-    "map_names",
+    "KeyboardJointTeleop",
+    "KeyboardTeleop",
+    "load_mapping",
+    "mapping_names",
 ]
 
-__getattr__, __dir__ = lazy_exports(__name__, {
-    "joints": ("JointWish", "KeyJoints", "PadArm", "PadJoints"),
-    "keys": ("KeyDecoder", "KeyEvent", "KeyHand"),
-    "pad": ("GamepadAxis", "GamepadButton", "PadState"),
-    "pad_maps": ("PadMap", "find_map", "map_names"),
-})  # fmt: skip
+__getattr__, __dir__ = lazy_exports(
+    __name__,
+    {
+        "gamepad": (
+            "GamepadAxis",
+            "GamepadButton",
+            "GamepadJointMapping",
+            "GamepadJointTeleop",
+            "GamepadMapping",
+            "GamepadState",
+            "load_mapping",
+            "mapping_names",
+        ),
+        "keyboard": ("JointJogCommand", "KeyDecoder", "KeyEvent", "KeyboardJointTeleop", "KeyboardTeleop"),
+    },
+)

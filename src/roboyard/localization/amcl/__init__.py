@@ -1,35 +1,34 @@
-"""Adaptive Monte-Carlo localisation in an occupancy map, over arrays."""
+"""Adaptive Monte Carlo localization (AMCL) in an occupancy map, with the parameters of Nav2's amcl."""
 
 from typing import TYPE_CHECKING
 
 from roboyard.config.lazy import lazy_exports
 
 if TYPE_CHECKING:
-    from roboyard.localization.amcl.clusters import Cluster, clusters
     from roboyard.localization.amcl.config import AmclConfig
-    from roboyard.localization.amcl.estimate import AmclEstimate
-    from roboyard.localization.amcl.filter import Amcl
-    from roboyard.localization.amcl.search import FreeSpace, Hypotheses, search
-    from roboyard.localization.amcl.sensing import SensorModel, sense
+    from roboyard.localization.amcl.laser_model import LaserModel, ScanMeasurement, prepare_scan
+    from roboyard.localization.amcl.particle_filter import Amcl
+    from roboyard.localization.amcl.particles import ParticleCluster, cluster_particles
+    from roboyard.localization.amcl.pose_refinement import AmclEstimate, FreeSpace, PoseHypotheses, search_poses
 
 __all__ = [
     "Amcl",
     "AmclConfig",
     "AmclEstimate",
-    "Cluster",
     "FreeSpace",
-    "Hypotheses",
-    "SensorModel",
-    "clusters",
-    "search",
-    "sense",
+    "LaserModel",
+    "ParticleCluster",
+    "PoseHypotheses",
+    "ScanMeasurement",
+    "cluster_particles",
+    "prepare_scan",
+    "search_poses",
 ]
 
 __getattr__, __dir__ = lazy_exports(__name__, {
-    "clusters": ("Cluster", "clusters"),
     "config": ("AmclConfig",),
-    "estimate": ("AmclEstimate",),
-    "filter": ("Amcl",),
-    "search": ("FreeSpace", "Hypotheses", "search"),
-    "sensing": ("SensorModel", "sense"),
+    "laser_model": ("LaserModel", "ScanMeasurement", "prepare_scan"),
+    "particle_filter": ("Amcl",),
+    "particles": ("ParticleCluster", "cluster_particles"),
+    "pose_refinement": ("AmclEstimate", "FreeSpace", "PoseHypotheses", "search_poses"),
 })  # fmt: skip

@@ -1,4 +1,4 @@
-"""Settings of Monte-Carlo localisation, under the names that Nav2's amcl gives them."""
+"""Configuration of Monte Carlo localization, under the names of Nav2's amcl."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ MOTION_MODELS = {
     "omnidirectional": ("omni", True),
     "nav2_amcl::OmniMotionModel": ("omni", True),
 }
-"""Names in use, each with the model and whether its noise is a variance (corrected) or taken for a deviation."""
+"""Accepted names, each with the model and whether its noise is a variance (corrected) or a standard deviation."""
 
 LASER_MODELS = ("likelihood_field", "likelihood_field_prob", "beam")
 
@@ -109,10 +109,10 @@ class AmclConfig(Config):
         0.5, unit="m", low=0.0, high=100.0, doc="Distance to a surface beyond which a particle does not explain a beam."
     )
     beam_skip_threshold: float = parameter(
-        0.3, low=0.0, high=1.0, doc="Share of particles that must explain a beam, or it is ignored."
+        0.3, low=0.0, high=1.0, doc="Fraction of particles that must explain a beam, or it is ignored."
     )
     beam_skip_error_threshold: float = parameter(
-        0.9, low=0.0, high=1.0, doc="Share of ignored beams above which all beams are used."
+        0.9, low=0.0, high=1.0, doc="Fraction of ignored beams above which all beams are used."
     )
     recovery_alpha_slow: float = parameter(
         0.001, low=0.0, high=1.0, doc="Rate of the slow average of the weights; 0: no recovery."
@@ -126,7 +126,7 @@ class AmclConfig(Config):
         high=1.0,
         doc="Factor of each beam's log likelihood (likelihood_field_prob); below 1: errors of beams are correlated.",
     )
-    distance_filter: float = parameter(
+    dynamic_obstacle_distance: float = parameter(
         0.5,
         unit="m",
         low=0.0,
@@ -142,14 +142,17 @@ class AmclConfig(Config):
         high=10.0,
         doc="Standard deviation of one beam in the alignment; the errors of beams are correlated.",
     )
-    search_density: float = parameter(
+    search_poses_per_m2: float = parameter(
         900.0, unit="1/m²", low=1.0, high=1e6, doc="Poses per area of free space tried by global localization."
     )
-    search_limit: int = parameter(
+    max_search_poses: int = parameter(
         200_000, low=1, high=10_000_000, doc="Largest number of poses tried by global localization."
     )
-    lost_share: float = parameter(
-        0.9, low=0.0, high=1.0, doc="Share of the belief below which recovery searches elsewhere; 0: never."
+    lost_fraction: float = parameter(
+        0.9,
+        low=0.0,
+        high=1.0,
+        doc="Scan consistency below which the robot may be lost and the map is searched; 0: never.",
     )
 
     def validate(self) -> None:

@@ -1,4 +1,4 @@
-"""Kalman filters that fuse odometry, inertial units and poses: robot_localization's model, over arrays."""
+"""Kalman filters that fuse odometry, IMUs, poses and twists, with the model of robot_localization."""
 
 from typing import TYPE_CHECKING
 
@@ -7,34 +7,37 @@ from roboyard.config.lazy import lazy_exports
 if TYPE_CHECKING:
     from roboyard.localization.kalman.config import ControlConfig, FusionConfig
     from roboyard.localization.kalman.filters import Ekf, KalmanFilter, Ukf
-    from roboyard.localization.kalman.fusion import Fused, Fusion, Measurement
-    from roboyard.localization.kalman.rest import RestBias
-    from roboyard.localization.kalman.sources import Source, SourceConfig, twist_at_base
-    from roboyard.localization.kalman.state import NAMES, jacobian, moved
+    from roboyard.localization.kalman.fusion import FusedEstimate, Measurement, SensorFusion
+    from roboyard.localization.kalman.measurement_sources import (
+        MeasurementSource,
+        SourceConfig,
+        StationaryGyroBias,
+        twist_at_base,
+    )
+    from roboyard.localization.kalman.process_model import STATE_NAMES, process_jacobian, propagate_state
 
 __all__ = [
-    "NAMES",
+    "STATE_NAMES",
     "ControlConfig",
     "Ekf",
-    "Fused",
-    "Fusion",
+    "FusedEstimate",
     "FusionConfig",
     "KalmanFilter",
     "Measurement",
-    "RestBias",
-    "Source",
+    "MeasurementSource",
+    "SensorFusion",
     "SourceConfig",
+    "StationaryGyroBias",
     "Ukf",
-    "jacobian",
-    "moved",
+    "process_jacobian",
+    "propagate_state",
     "twist_at_base",
 ]
 
 __getattr__, __dir__ = lazy_exports(__name__, {
     "config": ("ControlConfig", "FusionConfig"),
     "filters": ("Ekf", "KalmanFilter", "Ukf"),
-    "fusion": ("Fused", "Fusion", "Measurement"),
-    "rest": ("RestBias",),
-    "sources": ("Source", "SourceConfig", "twist_at_base"),
-    "state": ("NAMES", "jacobian", "moved"),
+    "fusion": ("FusedEstimate", "Measurement", "SensorFusion"),
+    "measurement_sources": ("MeasurementSource", "SourceConfig", "StationaryGyroBias", "twist_at_base"),
+    "process_model": ("STATE_NAMES", "process_jacobian", "propagate_state"),
 })  # fmt: skip

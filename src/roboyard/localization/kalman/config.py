@@ -1,4 +1,4 @@
-"""Settings of the fusion, under the names that robot_localization gives them."""
+"""Configuration of the sensor fusion, under the names of robot_localization."""
 
 from __future__ import annotations
 
@@ -7,23 +7,23 @@ from numpy.typing import NDArray
 
 from roboyard.config import Config, parameter
 from roboyard.errors import ConfigError
-from roboyard.localization.kalman.state import SIZE
+from roboyard.localization.kalman.process_model import STATE_SIZE
 
-_PROCESS = (0.05, 0.05, 0.06, 0.03, 0.03, 0.06, 0.025, 0.025, 0.04, 0.01, 0.01, 0.02, 0.01, 0.01, 0.015)
+_DEFAULT_PROCESS_NOISE = (0.05, 0.05, 0.06, 0.03, 0.03, 0.06, 0.025, 0.025, 0.04, 0.01, 0.01, 0.02, 0.01, 0.01, 0.015)
 """Diagonal of robot_localization's default process noise covariance."""
 
 
-def covariance_of(values: tuple[float, ...], name: str) -> NDArray[np.float64]:
-    """(15, 15) of its diagonal (15 numbers) or of all rows one after the other (225).
+def covariance_from_values(values: tuple[float, ...], name: str) -> NDArray[np.float64]:
+    """Return a covariance (15, 15) from its diagonal (15 numbers) or its rows (225).
 
     Raises:
-        ConfigError: another count, a number that is not finite, or a negative variance.
+        ConfigError: Another number of values, a number that is not finite, or a negative variance.
     """
     array = np.array(values, dtype=np.float64)
-    if array.shape == (SIZE,):
+    if array.shape == (STATE_SIZE,):
         array = np.diag(array)
-    elif array.shape == (SIZE * SIZE,):
-        array = array.reshape(SIZE, SIZE)
+    elif array.shape == (STATE_SIZE * STATE_SIZE,):
+        array = array.reshape(STATE_SIZE, STATE_SIZE)
     else:
         raise ConfigError(
             f"{name} has {array.size} numbers", location="Kalman filter", valid="15 (diagonal) or 225 (rows)"
@@ -36,7 +36,9 @@ def covariance_of(values: tuple[float, ...], name: str) -> NDArray[np.float64]:
 class ControlConfig(Config):
     """How commanded velocities enter the prediction; six entries each: vx, vy, vz, vroll, vpitch, vyaw."""
 
-    used: tuple[bool, ...] = parameter((False,) * 6, key="control_config", doc="Velocities that commands state.")
+    control_mask: tuple[bool, ...] = parameter(
+        (False,) * 6, key="control_config", doc="Velocities that commands state."
+    )
     timeout: float = parameter(
         0.2, unit="s", low=1e-3, high=100.0, key="control_timeout", doc="Age at which a command is no longer used."
     )
@@ -53,31 +55,34 @@ class ControlConfig(Config):
 
     def validate(self) -> None:
         """Check the number of entries."""
-        for name, may_be_empty in (("used", False), ("acceleration_limits", False), ("deceleration_limits", True),
-                                   ("acceleration_gains", False), ("deceleration_gains", True)):  # fmt: skip
+        for name, may_be_empty in (("control_mask", False), ("acceleration_limits", False),
+                                   ("deceleration_limits", True), ("acceleration_gains", False),
+                                   ("deceleration_gains", True)):  # fmt: skip
             values = getattr(self, name)
             if len(values) != 6 and not (may_be_empty and not values):
                 raise ConfigError(
                     f"{name} has {len(values)} entries", location="control", valid="6: vx vy vz vroll vpitch vyaw"
                 )
 
-    def push(self, velocity: NDArray[np.float64], command: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Accelerations (6,) from the present velocity (6,) towards the commanded one; NaN where none is commanded."""
+    def acceleration_toward(self, velocity: NDArray[np.float64], command: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return accelerations (6,) from the present to the commanded velocity (6,); NaN where none is commanded."""
         result = np.full(6, np.nan)
-        for k in np.flatnonzero(self.used).tolist():
-            now, wanted = float(velocity[k]), float(command[k])
-            faster = abs(wanted) >= abs(now) and (wanted * now >= 0.0 or now == 0.0)
-            limits = self.acceleration_limits if faster else self.deceleration_limits or self.acceleration_limits
-            gains = self.acceleration_gains if faster else self.deceleration_gains or self.acceleration_gains
-            result[k] = min(max(gains[k] * (wanted - now), -limits[k]), limits[k])
+        for k in np.flatnonzero(self.control_mask).tolist():
+            current, desired = float(velocity[k]), float(command[k])
+            is_accelerating = abs(desired) >= abs(current) and (desired * current >= 0.0 or current == 0.0)
+            limits = (
+                self.acceleration_limits if is_accelerating else self.deceleration_limits or self.acceleration_limits
+            )
+            gains = self.acceleration_gains if is_accelerating else self.deceleration_gains or self.acceleration_gains
+            result[k] = min(max(gains[k] * (desired - current), -limits[k]), limits[k])
         return result
 
 
 class FusionConfig(Config):
-    """Configuration of the filter, under the names that robot_localization gives them.
+    """Configuration of the sensor fusion, under the names of robot_localization.
 
     Raises:
-        ConfigError: a value is out of range, or of another length.
+        ConfigError: A value is out of range, or has another length.
     """
 
     two_d_mode: bool = parameter(False, doc="The base stays in the plane.")
@@ -85,12 +90,14 @@ class FusionConfig(Config):
         0.1, unit="s", low=1e-3, high=1e3, doc="Time without measurements after which the state is predicted."
     )
     process_noise_covariance: tuple[float, ...] = parameter(
-        _PROCESS, doc="Process noise per second: 15 variances, or 225 numbers."
+        _DEFAULT_PROCESS_NOISE, doc="Process noise per second: 15 variances, or 225 numbers."
     )
     dynamic_process_noise_covariance: bool = parameter(False, doc="Scale the process noise with the speed.")
-    initial_state: tuple[float, ...] = parameter((0.0,) * SIZE, doc="State before the first measurement: 15 numbers.")
+    initial_state: tuple[float, ...] = parameter(
+        (0.0,) * STATE_SIZE, doc="State before the first measurement: 15 numbers."
+    )
     initial_estimate_covariance: tuple[float, ...] = parameter(
-        (1e-9,) * SIZE, doc="Covariance of the initial state: 15 variances, or 225 numbers."
+        (1e-9,) * STATE_SIZE, doc="Covariance of the initial state: 15 variances, or 225 numbers."
     )
     smooth_lagged_data: bool = parameter(
         False, doc="Insert late measurements at their time and repeat the later updates."
@@ -105,9 +112,9 @@ class FusionConfig(Config):
 
     def validate(self) -> None:
         """Check the numbers of entries and the covariances."""
-        if len(self.initial_state) != SIZE:
+        if len(self.initial_state) != STATE_SIZE:
             raise ConfigError(
                 f"initial_state has {len(self.initial_state)} numbers", location="Kalman filter", valid="15"
             )
-        covariance_of(self.process_noise_covariance, "process_noise_covariance")
-        covariance_of(self.initial_estimate_covariance, "initial_estimate_covariance")
+        covariance_from_values(self.process_noise_covariance, "process_noise_covariance")
+        covariance_from_values(self.initial_estimate_covariance, "initial_estimate_covariance")

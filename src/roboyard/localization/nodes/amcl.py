@@ -1,4 +1,4 @@
-"""The amcl node: maps, scans and transforms in, the robot's pose in the map out."""
+"""The node `amcl`: localizes the robot in a map with laser scans and odometry."""
 
 from __future__ import annotations
 
@@ -10,25 +10,77 @@ import numpy as np
 from numpy.typing import NDArray
 
 from roboyard.bus import DroppedMessage, DropReason, MessageFilter, TransformError
+from roboyard.bus.ros_node import RosNode
+from roboyard.bus.throttle import Throttle
 from roboyard.config import parameter
 from roboyard.config.ros_parameters import RosNodeConfig
-from roboyard.control.throttle import Throttle
-from roboyard.errors import ConfigError, RoboyardError
+from roboyard.errors import ConfigError, InputError, RoboyardError
 from roboyard.geometry import SE2, SE3
 from roboyard.grids import GridGeometry, OccupancyGrid
 from roboyard.localization.amcl import Amcl, AmclConfig, AmclEstimate
-from roboyard.localization.nodes.amcl_messages import cloud_message, pose_message, scan_of
-from roboyard.localization.nodes.odometry import PLANAR
-from roboyard.localization.nodes.ros_node import RosNode
+from roboyard.localization.amcl.particles import low_variance_indices
+from roboyard.mapping import LaserScan
 from roboyard.messages import msg, srv
-from roboyard.messages.convert import grid_origin, grid_to_array, pose_to_se2
+from roboyard.messages.convert import grid_origin, grid_to_array, make_header, pose_to_msg, pose_to_se2
+from roboyard.messages.convert.poses import PLANAR_COVARIANCE_INDICES
 from roboyard.messages.time import to_nanoseconds
+
+_MIN_UP_COSINE = math.cos(math.radians(10.0))
+
+
+def scan_from_msg(message: Any, laser: str, T_base_laser: SE3, T_odom_base: SE3) -> LaserScan:
+    """Convert a sensor_msgs/LaserScan, with the pose of the base by odometry.
+
+    The beams of a laser that is mounted upside down run in the opposite direction.
+
+    Raises:
+        InputError: The laser is tilted, or the message is no valid scan.
+    """
+    up = float(T_base_laser.rotation_matrix()[2, 2])
+    if abs(up) < _MIN_UP_COSINE:
+        raise InputError("a laser that does not lie level", location=laser, valid="tilted by less than 10 degrees")
+    direction = 1.0 if up > 0.0 else -1.0
+    return LaserScan(
+        to_nanoseconds(message.header.stamp),
+        np.asarray(message.ranges, dtype=np.float32),
+        direction * float(message.angle_min),
+        direction * float(message.angle_increment),
+        float(message.range_min),
+        float(message.range_max),
+        float(message.time_increment),
+        SE2.from_se3(T_base_laser),
+        SE2.from_se3(T_odom_base),
+        laser,
+    )
+
+
+def amcl_estimate_to_msg(estimate: AmclEstimate, frame: str) -> Any:
+    """Convert an estimate to geometry_msgs/PoseWithCovarianceStamped; z, roll and pitch have variance 0, as in Nav2."""
+    covariance = np.zeros(36)
+    covariance[PLANAR_COVARIANCE_INDICES] = estimate.covariance.reshape(9)
+    pose = msg.PoseWithCovariance(pose=pose_to_msg(estimate.T_map_base), covariance=covariance)
+    return msg.PoseWithCovarianceStamped(header=make_header(frame, estimate.time_ns), pose=pose)
+
+
+def particles_to_msg(amcl: Amcl, frame: str, time_ns: int, max_particles: int) -> Any:
+    """Convert at most ``max_particles`` particles, drawn by their weights, to nav2_msgs/ParticleCloud."""
+    particles, weights = amcl.particles, amcl.weights
+    if len(particles) > max_particles:
+        rng = np.random.default_rng(time_ns)  # its own generator: publishing must not change the filter
+        particles = particles[low_variance_indices(weights, max_particles, rng)]
+        weights = np.full(max_particles, 1.0 / max_particles)
+    particle_messages = [
+        msg.Particle(pose=pose_to_msg(SE2(*particle)), weight=weight)
+        for particle, weight in zip(particles.tolist(), weights.tolist(), strict=True)
+    ]
+    return msg.ParticleCloud(header=make_header(frame, time_ns), particles=particle_messages)
+
 
 _QUEUE_SIZE = 20
 """Scans of a laser that wait for their transforms, at most."""
-_DROP_TEXTS = {
+_DROP_REASON_TEXTS = {
     DropReason.NO_TRANSFORM_FOUND: "scans without a transform",
-    DropReason.QUEUE_FULL: "scans whose transforms never came",
+    DropReason.QUEUE_FULL: "scans whose transforms did not arrive",
     DropReason.EMPTY_FRAME_ID: "scans without a frame",
     DropReason.STAMPED_IN_FUTURE: "scans that are stamped in the future",
 }
@@ -49,12 +101,12 @@ class AmclNodeConfig(RosNodeConfig):
     base_frame_id: str = parameter("base_link", doc="Frame of the base.")
     map_topic: str = parameter("map", doc="Topic of the map, nav_msgs/OccupancyGrid.")
     scan_topic: str = parameter("scan", doc="Topic of the scans, sensor_msgs/LaserScan.")
-    more_scan_topics: tuple[str, ...] = parameter((), doc="Scan topics of further lasers.")
+    additional_scan_topics: tuple[str, ...] = parameter((), doc="Scan topics of further lasers.")
     tf_broadcast: bool = parameter(True, doc="Publish the transform map → odom.")
     transform_tolerance: float = parameter(
         0.2, unit="s", low=0.0, high=60.0, doc="Time added to the stamp of map → odom.", runtime=True
     )
-    wait_for_transform: float = parameter(
+    transform_timeout: float = parameter(
         0.5, unit="s", low=0.0, high=10.0, doc="Time that a scan waits for its transforms.", runtime=True
     )
     first_map_only: bool = parameter(False, doc="Ignore maps after the first.")
@@ -70,7 +122,7 @@ class AmclNodeConfig(RosNodeConfig):
     initial_cov_aa: float = parameter(
         0.0685, unit="rad²", low=0.0, high=100.0, doc="Variance of the heading of the initial pose."
     )
-    start_anywhere: bool = parameter(False, doc="Start with global localization.")
+    global_localization_at_start: bool = parameter(False, doc="Start with global localization.")
     # particle cloud
     particle_cloud_rate: float = parameter(
         1.0,
@@ -80,18 +132,18 @@ class AmclNodeConfig(RosNodeConfig):
         aliases=("gui_publish_rate",),
         doc="Rate of particle_cloud; 0: with every update.",
     )
-    particle_cloud_limit: int = parameter(200, low=1, high=1_000_000, doc="Largest number of particles published.")
+    max_published_particles: int = parameter(200, low=1, high=1_000_000, doc="Largest number of particles published.")
     filter: AmclConfig = parameter(factory=AmclConfig, flatten="", doc="The particle filter.")
 
 
 class AmclNode(RosNode[AmclNodeConfig]):
-    """Localises the robot in a map, by adaptive Monte-Carlo localisation.
+    """Localizes the robot in a map by adaptive Monte Carlo localization.
 
     in: map, scan (one topic or several), initialpose, /tf odom → base → laser
     out: amcl_pose (geometry_msgs/PoseWithCovarianceStamped), particle_cloud (nav2_msgs/ParticleCloud), /tf map → odom
     services: reinitialize_global_localization, request_nomotion_update (std_srvs/Empty), set_initial_pose (nav2_msgs)
 
-    Parameters are called as in Nav2's amcl.
+    The parameters have the names of Nav2's amcl.
     """
 
     state_fields = ("_map", "_last_ns", "_T_map_odom", "_dropped")
@@ -112,31 +164,31 @@ class AmclNode(RosNode[AmclNodeConfig]):
         self._cloud = self.publisher("particle_cloud", msg.ParticleCloud, latched=True)
         self.subscribe(self.config.map_topic, msg.OccupancyGrid, self._on_map)
         self.subscribe("initialpose", msg.PoseWithCovarianceStamped, self._on_initial_pose)
-        for topic in self._topics():
+        for topic in self._scan_topics():
             self.subscribe(topic, msg.LaserScan, partial(self._on_scan, topic))
         self.service("reinitialize_global_localization", srv.Empty, self._on_global)
         self.service("request_nomotion_update", srv.Empty, self._on_nomotion)
         self.service("set_initial_pose", srv.SetInitialPose, self._on_set_pose)
         self._scans = MessageFilter(
             self,
-            self._process,
+            self._process_scan,
             target_frames=self._frames[1:],
             queue_size=_QUEUE_SIZE,
-            timeout=lambda: self.config.wait_for_transform,
+            timeout=lambda: self.config.transform_timeout,
             retry_period=0.02,
             on_drop=self._on_drop,
         )
         if self.config.set_initial_pose:
-            spread = np.diag([self.config.initial_cov_xx, self.config.initial_cov_yy, self.config.initial_cov_aa])
-            self._filter.start(
-                SE2(self.config.initial_pose_x, self.config.initial_pose_y, self.config.initial_pose_yaw), spread
+            covariance = np.diag([self.config.initial_cov_xx, self.config.initial_cov_yy, self.config.initial_cov_aa])
+            self._filter.set_initial_pose(
+                SE2(self.config.initial_pose_x, self.config.initial_pose_y, self.config.initial_pose_yaw), covariance
             )
-        elif self.config.start_anywhere:
-            self._filter.start_anywhere()
-        self._tell()
+        elif self.config.global_localization_at_start:
+            self._filter.start_global_localization()
+        self._report_missing_input()
 
     def save_state(self) -> dict[str, Any]:
-        """State as plain data."""
+        """Return the state as plain data."""
         return super().save_state() | {
             "filter": self._filter.save_state(),
             "cloud": self._cloud_throttle.save_state(),
@@ -144,7 +196,7 @@ class AmclNode(RosNode[AmclNodeConfig]):
         }
 
     def load_state(self, state: dict[str, Any]) -> None:
-        """Take back what ``save`` gave."""
+        """Restore the state that ``save_state`` returned."""
         super().load_state(state)
         if self._map is not None:
             cells, resolution, origin = self._map
@@ -154,8 +206,8 @@ class AmclNode(RosNode[AmclNodeConfig]):
         self._scans.load_state(state["scans"])
 
     # -- what comes in -------------------------------------------------------------------------------------------------
-    def _topics(self) -> tuple[str, ...]:
-        topics = tuple(dict.fromkeys((self.config.scan_topic, *self.config.more_scan_topics)))
+    def _scan_topics(self) -> tuple[str, ...]:
+        topics = tuple(dict.fromkeys((self.config.scan_topic, *self.config.additional_scan_topics)))
         if "" in topics:
             raise ConfigError(
                 "a scan topic without a name", location=self.full_name, valid="topics of sensor_msgs/LaserScan"
@@ -167,51 +219,51 @@ class AmclNode(RosNode[AmclNodeConfig]):
         if self.config.first_map_only and self._map is not None:
             return
         if frame not in (self._frames[0], self.config.global_frame_id):
-            self.log.error(f"left out a map of frame '{frame}': localisation is in '{self._frames[0]}'", throttle=5.0)
+            self.log.error(f"dropped a map of frame '{frame}': localization is in '{self._frames[0]}'", throttle=5.0)
             self.report_health("error", "the map is of another frame", frame=frame, wanted=self._frames[0])
             return
         try:
             cells, origin = np.array(grid_to_array(message)), grid_origin(message)
-            place = GridGeometry(float(message.info.resolution), (cells.shape[0], cells.shape[1]), origin)
-            self._filter.set_map(OccupancyGrid(cells, place))
+            geometry = GridGeometry(float(message.info.resolution), (cells.shape[0], cells.shape[1]), origin)
+            self._filter.set_map(OccupancyGrid(cells, geometry))
         except RoboyardError as error:
-            self.log.error(f"left out a map: {error}", throttle=5.0)
+            self.log.error(f"dropped a map: {error}", throttle=5.0)
             self.report_health("error", "the map cannot be used", reason=str(error))
             return
-        self._map = (cells, place.resolution, (origin.x, origin.y, origin.theta))
-        self._tell()
+        self._map = (cells, geometry.resolution, (origin.x, origin.y, origin.theta))
+        self._report_missing_input()
 
     def _on_initial_pose(self, message: Any) -> None:
         frame = message.header.frame_id
         if frame not in (self._frames[0], self.config.global_frame_id):
-            self.log.warn(f"left out a first pose in frame '{frame}'; it must be in '{self._frames[0]}'")
+            self.log.warn(f"dropped an initial pose in frame '{frame}'; it must be in '{self._frames[0]}'")
             return
         try:
-            covariance = np.asarray(message.pose.covariance, dtype=np.float64)[PLANAR].reshape(3, 3)
-            pose = pose_to_se2(message.pose.pose) @ self._moved_since(to_nanoseconds(message.header.stamp))
-            self._filter.start(pose, covariance)
+            covariance = np.asarray(message.pose.covariance, dtype=np.float64)[PLANAR_COVARIANCE_INDICES].reshape(3, 3)
+            pose = pose_to_se2(message.pose.pose) @ self._motion_since(to_nanoseconds(message.header.stamp))
+            self._filter.set_initial_pose(pose, covariance)
         except RoboyardError as error:
-            self.log.warn(f"left out a first pose: {error}")
+            self.log.warn(f"dropped an initial pose: {error}")
             return
-        self._tell()
+        self._report_missing_input()
 
-    def _moved_since(self, time_ns: int) -> SE2:
-        """How the base moved since a pose was stamped; not at all, if that is not known."""
+    def _motion_since(self, time_ns: int) -> SE2:
+        """Return the motion of the base since a pose was stamped; identity if it is unknown."""
         _, odom, base = self._frames
         try:
-            then, now = self.transforms.lookup(odom, base, time_ns), self.transforms.lookup(odom, base)
+            earlier_pose, current_pose = self.transforms.lookup(odom, base, time_ns), self.transforms.lookup(odom, base)
         except TransformError:
             return SE2.identity()
-        return SE2.from_se3(then.inverse() @ now)
+        return SE2.from_se3(earlier_pose.inverse() @ current_pose)
 
     def _on_set_pose(self, request: Any) -> Any:
         self._on_initial_pose(request.pose)
         return srv.SetInitialPose.Response()
 
     def _on_global(self, request: Any) -> Any:
-        self._filter.start_anywhere()
+        self._filter.start_global_localization()
         self._T_map_odom = None
-        self._tell()
+        self._report_missing_input()
         return srv.Empty.Response()
 
     def _on_nomotion(self, request: Any) -> Any:
@@ -220,25 +272,25 @@ class AmclNode(RosNode[AmclNodeConfig]):
 
     # -- scans ---------------------------------------------------------------------------------------------------------
     def _on_scan(self, topic: str, scan: Any) -> None:
-        if self._filter.has_map and self._filter.started:
+        if self._filter.has_map and self._filter.is_initialized:
             self._scans.add(scan, topic)
         else:
-            self._tell()
+            self._report_missing_input()
 
-    def _process(self, scan: Any, topic: str) -> None:
+    def _process_scan(self, scan: Any, topic: str) -> None:
         """Process a scan whose transforms are known."""
         time_ns = to_nanoseconds(scan.header.stamp)
         if time_ns <= self._last_ns.get(topic, -1):
-            self._drop("scans that are not later than the one before")
+            self._report_dropped("scans that are not later than the one before")
             return
         _, odom, base = self._frames
         T_odom_base = self.transforms.lookup(odom, base, time_ns)
         T_base_laser = self.transforms.lookup(base, scan.header.frame_id, time_ns)
         self._last_ns[topic] = time_ns
         try:
-            estimate = self._filter.process(scan_of(scan, topic, T_base_laser, T_odom_base))
+            estimate = self._filter.process(scan_from_msg(scan, topic, T_base_laser, T_odom_base))
         except RoboyardError as error:
-            self._drop("scans that cannot be used", reason=str(error))
+            self._report_dropped("scans that cannot be used", reason=str(error))
             return
         if estimate is not None:
             self._publish(estimate)
@@ -246,40 +298,43 @@ class AmclNode(RosNode[AmclNodeConfig]):
 
     def _on_drop(self, dropped: DroppedMessage) -> None:
         reason = {"reason": dropped.transform_error} if dropped.transform_error else {}
-        self._drop(_DROP_TEXTS[dropped.reason], **reason)
+        self._report_dropped(_DROP_REASON_TEXTS[dropped.reason], **reason)
 
-    def _drop(self, what: str, **why: Any) -> None:
+    def _report_dropped(self, description: str, **values: Any) -> None:
         self._dropped += 1
-        reason = f": {why['reason']}" if "reason" in why else ""
-        self.log.warn(f"left out {what}{reason}", throttle=5.0)
-        self.report_health("warn", f"left out {what}", count=self._dropped, **why)
+        reason = f": {values['reason']}" if "reason" in values else ""
+        self.log.warn(f"dropped {description}{reason}", throttle=5.0)
+        self.report_health("warn", f"dropped {description}", count=self._dropped, **values)
 
     # -- what goes out -------------------------------------------------------------------------------------------------
     def _publish(self, estimate: AmclEstimate) -> None:
         correction = estimate.T_map_odom
         self._T_map_odom = (correction.x, correction.y, correction.theta)
-        self._pose.publish(pose_message(estimate, self._frames[0]))
-        if self._cloud_throttle.passes(estimate.time_ns):
+        self._pose.publish(amcl_estimate_to_msg(estimate, self._frames[0]))
+        if self._cloud_throttle.should_pass(estimate.time_ns):
             self._cloud.publish(
-                cloud_message(self._filter, self._frames[0], estimate.time_ns, self.config.particle_cloud_limit)
+                particles_to_msg(self._filter, self._frames[0], estimate.time_ns, self.config.max_published_particles)
             )
-        best, spread = estimate.clusters[0], math.sqrt(float(np.trace(estimate.covariance[:2, :2])))
-        sure = best.weight > 0.9 and estimate.explained > 0.5
+        best, position_std = estimate.clusters[0], math.sqrt(float(np.trace(estimate.covariance[:2, :2])))
+        is_localized = best.weight > 0.9 and estimate.inlier_fraction > 0.5
         self.report_health(
-            "ok" if sure else "warn", "localised" if sure else "not sure where the robot is",
-            explained=round(estimate.explained, 3), particles=estimate.particles, clusters=len(estimate.clusters),
-            spread=round(spread, 3),
-        )  # fmt: skip
+            "ok" if is_localized else "warn",
+            "localized" if is_localized else "the pose is uncertain",
+            explained=round(estimate.inlier_fraction, 3),
+            particles=estimate.n_particles,
+            clusters=len(estimate.clusters),
+            spread=round(position_std, 3),
+        )
 
     def _broadcast(self, time_ns: int) -> None:
         if self.config.tf_broadcast and self._T_map_odom is not None:
             pose: SE3 = SE2(*self._T_map_odom).to_se3()
-            later = time_ns + round(self.config.transform_tolerance * 1e9)
-            self.send_transform(pose, self._frames[0], self._frames[1], time_ns=later)
+            stamp_ns = time_ns + round(self.config.transform_tolerance * 1e9)
+            self.send_transform(pose, self._frames[0], self._frames[1], time_ns=stamp_ns)
 
-    def _tell(self) -> None:
-        """Health while something is missing."""
+    def _report_missing_input(self) -> None:
+        """Report in the node's health which input is missing."""
         if not self._filter.has_map:
-            self.report_health("warn", f"waits for a map on {self.resolve(self.config.map_topic)}")
-        elif not self._filter.started:
-            self.report_health("warn", "waits for initialpose, or reinitialize_global_localization")
+            self.report_health("warn", f"waiting for a map on {self.resolve(self.config.map_topic)}")
+        elif not self._filter.is_initialized:
+            self.report_health("warn", "waiting for initialpose or reinitialize_global_localization")

@@ -1,35 +1,176 @@
-"""The fusion node: odometry, inertial units, poses and twists in, one filtered odometry out."""
+"""The nodes `ekf` and `ukf`: fuse odometry, IMUs, poses and twists to one filtered odometry."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import fields, replace
 from typing import Any, ClassVar
 
 import numpy as np
 
-from roboyard.bus.transforms import TransformError
+from roboyard.bus.ros_node import RosNode
+from roboyard.bus.transforms import TransformBuffer, TransformError
 from roboyard.config import Config, parameter
 from roboyard.config.ros_parameters import RosNodeConfig
 from roboyard.errors import ConfigError, RoboyardError
 from roboyard.geometry import SE3
+from roboyard.geometry.arrays import Array
 from roboyard.geometry.constants import STANDARD_GRAVITY
-from roboyard.localization.kalman import Fused, Fusion, FusionConfig, RestBias, Source, SourceConfig
+from roboyard.localization.kalman import (
+    FusedEstimate,
+    FusionConfig,
+    Measurement,
+    MeasurementSource,
+    SensorFusion,
+    SourceConfig,
+    StationaryGyroBias,
+    twist_at_base,
+)
 from roboyard.localization.kalman.fusion import FilterType
-from roboyard.localization.nodes.kalman_inputs import TYPES, Inputs
-from roboyard.localization.nodes.ros_node import RosNode
 from roboyard.messages import msg, srv
-from roboyard.messages.convert import make_header, odometry_to_msg, pose_to_msg, pose_to_se3, twist_to_arrays
+from roboyard.messages.convert import (
+    make_header,
+    odometry_to_msg,
+    pose_to_msg,
+    pose_to_se3,
+    quaternion_to_array,
+    twist_to_arrays,
+    vector_to_array,
+)
 from roboyard.messages.time import is_in_future, to_nanoseconds
 
-_MEASURED = {"odom": slice(0, 12), "pose": slice(0, 6), "twist": slice(6, 12), "imu": slice(3, 15)}
+_MAX_STATIONARY_SPEED = 0.005
+"""Speed below which the base is stationary [m/s], [rad/s]."""
+
+
+class MeasurementBuilder:
+    """Converts messages of the sources to measurements in the world frame and the base frame.
+
+    Args:
+        transforms: Transforms between all frames.
+        world_frame: Frame of the state's pose.
+        base_frame: Frame of the base.
+        gyro_bias: Estimates the bias of the gyroscope.
+        attitude: Returns roll and pitch of the present estimate [rad].
+
+    Its methods raise ``RoboyardError`` if a frame is unknown or numbers are not a valid pose.
+    """
+
+    def __init__(
+        self, transforms: TransformBuffer, world_frame: str, base_frame: str, gyro_bias: StationaryGyroBias,
+        attitude: Callable[[], tuple[float, float]],
+    ) -> None:  # fmt: skip
+        self._transforms, self._world_frame, self._base_frame = transforms, world_frame, base_frame
+        self._gyro_bias, self._attitude = gyro_bias, attitude
+
+    def odometry(self, source: MeasurementSource, message: Any) -> list[Measurement | None]:
+        """Convert a nav_msgs/Odometry."""
+        time_ns, measurements = to_nanoseconds(message.header.stamp), []
+        child = message.child_frame_id or self._base_frame
+        if source.uses_pose:
+            measurements.append(self._pose(source, time_ns, message.header.frame_id, child, message.pose))
+        linear, angular = twist_to_arrays(message.twist.twist)
+        self._gyro_bias.set_stationary(time_ns, bool(np.abs([*linear, *angular]).max() < _MAX_STATIONARY_SPEED))
+        if source.uses_twist:
+            measurements.append(self._twist(source, time_ns, child, message.twist))
+        return measurements
+
+    def pose(self, source: MeasurementSource, message: Any) -> list[Measurement | None]:
+        """Convert a geometry_msgs/PoseWithCovarianceStamped, a pose of the base."""
+        time_ns = to_nanoseconds(message.header.stamp)
+        return [self._pose(source, time_ns, message.header.frame_id, self._base_frame, message.pose)]
+
+    def twist(self, source: MeasurementSource, message: Any) -> list[Measurement | None]:
+        """Convert a geometry_msgs/TwistWithCovarianceStamped."""
+        time_ns = to_nanoseconds(message.header.stamp)
+        linear, angular = twist_to_arrays(message.twist.twist)
+        self._gyro_bias.set_stationary(time_ns, bool(np.abs([*linear, *angular]).max() < _MAX_STATIONARY_SPEED))
+        return [self._twist(source, time_ns, message.header.frame_id or self._base_frame, message.twist)]
+
+    def imu(self, source: MeasurementSource, message: Any) -> list[Measurement | None]:
+        """Convert a sensor_msgs/Imu: orientation, angular velocity and acceleration, as far as it measures them."""
+        time_ns = to_nanoseconds(message.header.stamp)
+        T = self._mount_pose(message.header.frame_id or self._base_frame)
+        R = T.rotation_matrix()
+        measurements, attitude = [], self._attitude()
+        covariance = _matrix3(message.orientation_covariance)
+        if covariance[0, 0] >= 0.0 and source.uses_pose:
+            T_world_imu = SE3(quaternion_to_array(message.orientation))
+            T_world_base = T_world_imu @ SE3(T.rotation).inverse()
+            attitude = float(T_world_base.rpy[0]), float(T_world_base.rpy[1])
+            measurements.append(source.pose(time_ns, T_world_base, _angular_block(covariance)))
+        covariance = _matrix3(message.angular_velocity_covariance)
+        rates = R @ vector_to_array(message.angular_velocity)
+        if source.config.bias_at_rest:
+            rates = self._gyro_bias.correct(time_ns, rates)
+        if covariance[0, 0] >= 0.0 and source.uses_twist:
+            measurements.append(
+                source.twist(time_ns, np.concatenate([np.zeros(3), rates]), _angular_block(R @ covariance @ R.T))
+            )
+        covariance = _matrix3(message.linear_acceleration_covariance)
+        if covariance[0, 0] >= 0.0:
+            acceleration = R @ vector_to_array(message.linear_acceleration)
+            measurements.append(source.acceleration(time_ns, acceleration, R @ covariance @ R.T, attitude))
+        return measurements
+
+    # -- frames --------------------------------------------------------------------------------------------------------
+    def _pose(
+        self, source: MeasurementSource, time_ns: int, frame: str, child: str, message: Any
+    ) -> Measurement | None:
+        T_frame_child = pose_to_se3(message.pose)
+        covariance = np.asarray(message.covariance, dtype=np.float64).reshape(6, 6)
+        T_frame_base = T_frame_child if child == self._base_frame else T_frame_child @ self._mount_pose(child).inverse()
+        # For differential and relative poses the frame does not matter.
+        if frame == self._world_frame or source.config.differential or source.config.relative:
+            return source.pose(time_ns, T_frame_base, covariance)
+        T_world_frame = self._transforms.lookup(self._world_frame, frame)
+        R = np.kron(np.eye(2), T_world_frame.rotation_matrix())
+        return source.pose(time_ns, T_world_frame @ T_frame_base, R @ covariance @ R.T)
+
+    def _twist(self, source: MeasurementSource, time_ns: int, frame: str, message: Any) -> Measurement | None:
+        linear, angular = twist_to_arrays(message.twist)
+        values, covariance = (
+            np.concatenate([linear, angular]),
+            np.asarray(message.covariance, dtype=np.float64).reshape(6, 6),
+        )
+        if frame != self._base_frame:
+            values, covariance = twist_at_base(self._mount_pose(frame), values, covariance)
+        return source.twist(time_ns, values, covariance)
+
+    def _mount_pose(self, frame: str) -> SE3:
+        """Return ``T_base_frame`` of a frame that is fixed to the base."""
+        return SE3.identity() if frame == self._base_frame else self._transforms.lookup(self._base_frame, frame)
+
+
+SOURCE_TYPES = {
+    "odom": (msg.Odometry, MeasurementBuilder.odometry),
+    "pose": (msg.PoseWithCovarianceStamped, MeasurementBuilder.pose),
+    "twist": (msg.TwistWithCovarianceStamped, MeasurementBuilder.twist),
+    "imu": (msg.Imu, MeasurementBuilder.imu),
+}
+"""Message type of each kind of source, and the method that converts it to measurements."""
+
+
+def _matrix3(values: Any) -> Array:
+    return np.asarray(values, dtype=np.float64).reshape(3, 3)
+
+
+def _angular_block(block: Array) -> Array:
+    """Return (6, 6) with a (3, 3) block of the angular part."""
+    full = np.zeros((6, 6))
+    full[3:, 3:] = block
+    return full
+
+
+_MEASURED_STATES = {"odom": slice(0, 12), "pose": slice(0, 6), "twist": slice(6, 12), "imu": slice(3, 15)}
 """States that a source of each kind measures (of an IMU without the linear velocities)."""
-_SILENT = 2.0
-"""A source that says nothing for so long is reported [s]."""
+_STALE_AFTER = 2.0
+"""Time without messages after which a source is reported [s]."""
 
 
-class InputSource(Config):
-    """Parameters that all sources have; a source without a topic is not there."""
+class InputSourceConfig(Config):
+    """Parameters of all kinds of sources; a source without a topic does not exist."""
 
     topic: str = parameter("", key="", doc="Topic; empty: no such source.")
     used: tuple[bool, ...] = parameter(
@@ -39,35 +180,35 @@ class InputSource(Config):
     queue_size: int = parameter(10, low=0, high=100_000, key="_queue_size", doc="Without effect: no message is lost.")
     nodelay: bool = parameter(False, key="_nodelay", doc="Without effect.")
 
-    def make(self, name: str, gravity: float) -> SourceConfig:
-        """Return the filter's configuration of the source; what this kind does not state keeps its default."""
-        stated = {field.name for field in fields(self)} & {field.name for field in fields(SourceConfig)}
-        return SourceConfig(name, gravity=gravity, **{key: getattr(self, key) for key in stated})
+    def make_source_config(self, name: str, gravity: float) -> SourceConfig:
+        """Return the filter's configuration of the source; other kinds' settings keep their defaults."""
+        field_names = {field.name for field in fields(self)} & {field.name for field in fields(SourceConfig)}
+        return SourceConfig(name, gravity=gravity, **{key: getattr(self, key) for key in field_names})
 
 
-class TwistSource(InputSource):
-    """A source of geometry_msgs/TwistWithCovarianceStamped."""
+class TwistSourceConfig(InputSourceConfig):
+    """Parameters of a source of geometry_msgs/TwistWithCovarianceStamped."""
 
     twist_rejection_threshold: float = parameter(
         math.inf, low=0.0, high=math.inf, key="_rejection_threshold", doc="Largest Mahalanobis distance of a velocity."
     )
 
 
-class _MovingSource(InputSource):
+class _PoseInputConfig(InputSourceConfig):
     differential: bool = parameter(False, key="_differential", doc="Use changes between its poses as velocities.")
     relative: bool = parameter(False, key="_relative", doc="Poses count from its first one.")
 
 
-class PoseSource(_MovingSource):
-    """A source of geometry_msgs/PoseWithCovarianceStamped."""
+class PoseSourceConfig(_PoseInputConfig):
+    """Parameters of a source of geometry_msgs/PoseWithCovarianceStamped."""
 
     pose_rejection_threshold: float = parameter(
         math.inf, low=0.0, high=math.inf, key="_rejection_threshold", doc="Largest Mahalanobis distance of a pose."
     )
 
 
-class OdometrySource(_MovingSource):
-    """A source of nav_msgs/Odometry."""
+class OdometrySourceConfig(_PoseInputConfig):
+    """Parameters of a source of nav_msgs/Odometry."""
 
     pose_rejection_threshold: float = parameter(
         math.inf, low=0.0, high=math.inf, key="_pose_rejection_threshold", doc="Largest Mahalanobis distance of a pose."
@@ -78,8 +219,8 @@ class OdometrySource(_MovingSource):
     )  # fmt: skip
 
 
-class ImuSource(OdometrySource):
-    """A source of sensor_msgs/Imu."""
+class ImuSourceConfig(OdometrySourceConfig):
+    """Parameters of a source of sensor_msgs/Imu."""
 
     linear_acceleration_rejection_threshold: float = parameter(
         math.inf, low=0.0, high=math.inf, key="_linear_acceleration_rejection_threshold",
@@ -94,7 +235,7 @@ class ImuSource(OdometrySource):
 
 
 class KalmanNodeConfig(RosNodeConfig):
-    """Configuration of the fusion nodes, under the names that robot_localization gives them."""
+    """Configuration of the fusion nodes, under the names of robot_localization."""
 
     ros_names: ClassVar[tuple[str, ...]] = (
         "ekf_filter_node", "ukf_filter_node", "ekf_node", "ukf_node", "ekf_localization", "ukf_localization",
@@ -125,63 +266,71 @@ class KalmanNodeConfig(RosNodeConfig):
     use_control: bool = parameter(False, doc="Use commanded velocities of cmd_vel for the prediction.")
     stamped_control: bool = parameter(False, doc="Messages of cmd_vel are geometry_msgs/TwistStamped.")
     filter: FusionConfig = parameter(factory=FusionConfig, flatten="", doc="The filter.")
-    odom0: OdometrySource = parameter(factory=OdometrySource, flatten="odom0", doc="Source 0 of nav_msgs/Odometry.")
-    odom1: OdometrySource = parameter(factory=OdometrySource, flatten="odom1", doc="Source 1 of nav_msgs/Odometry.")
-    odom2: OdometrySource = parameter(factory=OdometrySource, flatten="odom2", doc="Source 2 of nav_msgs/Odometry.")
-    odom3: OdometrySource = parameter(factory=OdometrySource, flatten="odom3", doc="Source 3 of nav_msgs/Odometry.")
-    pose0: PoseSource = parameter(
-        factory=PoseSource, flatten="pose0", doc="Source 0 of geometry_msgs/PoseWithCovarianceStamped."
+    odom0: OdometrySourceConfig = parameter(
+        factory=OdometrySourceConfig, flatten="odom0", doc="Source 0 of nav_msgs/Odometry."
     )
-    pose1: PoseSource = parameter(
-        factory=PoseSource, flatten="pose1", doc="Source 1 of geometry_msgs/PoseWithCovarianceStamped."
+    odom1: OdometrySourceConfig = parameter(
+        factory=OdometrySourceConfig, flatten="odom1", doc="Source 1 of nav_msgs/Odometry."
     )
-    pose2: PoseSource = parameter(
-        factory=PoseSource, flatten="pose2", doc="Source 2 of geometry_msgs/PoseWithCovarianceStamped."
+    odom2: OdometrySourceConfig = parameter(
+        factory=OdometrySourceConfig, flatten="odom2", doc="Source 2 of nav_msgs/Odometry."
     )
-    pose3: PoseSource = parameter(
-        factory=PoseSource, flatten="pose3", doc="Source 3 of geometry_msgs/PoseWithCovarianceStamped."
+    odom3: OdometrySourceConfig = parameter(
+        factory=OdometrySourceConfig, flatten="odom3", doc="Source 3 of nav_msgs/Odometry."
     )
-    twist0: TwistSource = parameter(
-        factory=TwistSource, flatten="twist0", doc="Source 0 of geometry_msgs/TwistWithCovarianceStamped."
+    pose0: PoseSourceConfig = parameter(
+        factory=PoseSourceConfig, flatten="pose0", doc="Source 0 of geometry_msgs/PoseWithCovarianceStamped."
     )
-    twist1: TwistSource = parameter(
-        factory=TwistSource, flatten="twist1", doc="Source 1 of geometry_msgs/TwistWithCovarianceStamped."
+    pose1: PoseSourceConfig = parameter(
+        factory=PoseSourceConfig, flatten="pose1", doc="Source 1 of geometry_msgs/PoseWithCovarianceStamped."
     )
-    twist2: TwistSource = parameter(
-        factory=TwistSource, flatten="twist2", doc="Source 2 of geometry_msgs/TwistWithCovarianceStamped."
+    pose2: PoseSourceConfig = parameter(
+        factory=PoseSourceConfig, flatten="pose2", doc="Source 2 of geometry_msgs/PoseWithCovarianceStamped."
     )
-    twist3: TwistSource = parameter(
-        factory=TwistSource, flatten="twist3", doc="Source 3 of geometry_msgs/TwistWithCovarianceStamped."
+    pose3: PoseSourceConfig = parameter(
+        factory=PoseSourceConfig, flatten="pose3", doc="Source 3 of geometry_msgs/PoseWithCovarianceStamped."
     )
-    imu0: ImuSource = parameter(factory=ImuSource, flatten="imu0", doc="Source 0 of sensor_msgs/Imu.")
-    imu1: ImuSource = parameter(factory=ImuSource, flatten="imu1", doc="Source 1 of sensor_msgs/Imu.")
-    imu2: ImuSource = parameter(factory=ImuSource, flatten="imu2", doc="Source 2 of sensor_msgs/Imu.")
-    imu3: ImuSource = parameter(factory=ImuSource, flatten="imu3", doc="Source 3 of sensor_msgs/Imu.")
+    twist0: TwistSourceConfig = parameter(
+        factory=TwistSourceConfig, flatten="twist0", doc="Source 0 of geometry_msgs/TwistWithCovarianceStamped."
+    )
+    twist1: TwistSourceConfig = parameter(
+        factory=TwistSourceConfig, flatten="twist1", doc="Source 1 of geometry_msgs/TwistWithCovarianceStamped."
+    )
+    twist2: TwistSourceConfig = parameter(
+        factory=TwistSourceConfig, flatten="twist2", doc="Source 2 of geometry_msgs/TwistWithCovarianceStamped."
+    )
+    twist3: TwistSourceConfig = parameter(
+        factory=TwistSourceConfig, flatten="twist3", doc="Source 3 of geometry_msgs/TwistWithCovarianceStamped."
+    )
+    imu0: ImuSourceConfig = parameter(factory=ImuSourceConfig, flatten="imu0", doc="Source 0 of sensor_msgs/Imu.")
+    imu1: ImuSourceConfig = parameter(factory=ImuSourceConfig, flatten="imu1", doc="Source 1 of sensor_msgs/Imu.")
+    imu2: ImuSourceConfig = parameter(factory=ImuSourceConfig, flatten="imu2", doc="Source 2 of sensor_msgs/Imu.")
+    imu3: ImuSourceConfig = parameter(factory=ImuSourceConfig, flatten="imu3", doc="Source 3 of sensor_msgs/Imu.")
 
-    def sources(self) -> dict[str, InputSource]:
+    def sources(self) -> dict[str, InputSourceConfig]:
         """Return the sources that have a topic, by name."""
-        names = [f"{kind}{number}" for kind in TYPES for number in range(4)]
+        names = [f"{kind}{number}" for kind in SOURCE_TYPES for number in range(4)]
         return {name: source for name in names if (source := getattr(self, name)).topic}
 
 
 class KalmanNode(RosNode[KalmanNodeConfig]):
-    """Fuses sources with a Kalman filter; ``filter_type`` says which.
+    """Fuses sources with the Kalman filter that ``filter_type`` names.
 
     in: the topics of odom0 … imu3, set_pose (geometry_msgs/PoseWithCovarianceStamped), cmd_vel with use_control
     out: odometry/filtered (nav_msgs/Odometry), odom_combined (geometry_msgs/PoseWithCovarianceStamped),
          accel/filtered, /tf world → base or map → odom   service: ~reset (std_srvs/Empty)
 
-    Parameters are called as in robot_localization.
+    The parameters have the names of robot_localization.
     """
 
     filter_type: FilterType = "ekf"
-    state_fields = ("_heard", "_published_ns", "_failed")
+    state_fields = ("_last_received", "_published_ns", "_failures")
 
     def setup(self) -> None:
         """Connect."""
         super().setup()
-        self._fusion = Fusion(self._filter_config(), self.filter_type)
-        self._rest = RestBias()
+        self._fusion = SensorFusion(self._filter_config(), self.filter_type)
+        self._gyro_bias = StationaryGyroBias()
         names = (self.config.map_frame, self.config.odom_frame, self.config.base_link_frame, self.config.world_frame)
         self._map, self._odom, self._base, self._world = map(self.frame, names)
         if self.config.world_frame not in (self.config.map_frame, self.config.odom_frame):
@@ -190,92 +339,100 @@ class KalmanNode(RosNode[KalmanNodeConfig]):
                 location=self.full_name,
                 valid=f"{self.config.map_frame}, {self.config.odom_frame}",
             )
-        self._inputs = Inputs(self.transforms, self._world, self._base, self._rest, self._attitude)
-        self._heard: dict[str, int] = {}
-        self._failed: dict[str, str] = {}
+        self._measurement_builder = MeasurementBuilder(
+            self.transforms, self._world, self._base, self._gyro_bias, self._attitude
+        )
+        self._last_received: dict[str, int] = {}
+        self._failures: dict[str, str] = {}
         self._published_ns = -1
         self._filtered = self.publisher("odometry/filtered", msg.Odometry)
         self._combined = self.publisher("odom_combined", msg.PoseWithCovarianceStamped)
         if self.config.publish_acceleration:
             self._accel = self.publisher("accel/filtered", msg.AccelWithCovarianceStamped)
-        self._sources = {config.name: Source(config) for config in self._source_configs()}
+        self._sources = {config.name: MeasurementSource(config) for config in self._source_configs()}
         if not self._sources:
-            raise ConfigError("has no source", location=self.full_name, valid="odom0: topic, odom0_config: 15 flags, …")
+            raise ConfigError(
+                "there is no source", location=self.full_name, valid="odom0: topic, odom0_config: 15 flags, …"
+            )
         for name in self._sources:
-            self._listen(name)
+            self._subscribe_source(name)
         self.subscribe("set_pose", msg.PoseWithCovarianceStamped, self._on_set_pose)
         if self.config.use_control:
-            kind = msg.TwistStamped if self.config.stamped_control else msg.Twist
-            self.subscribe("cmd_vel", kind, self._on_command)
+            message_type = msg.TwistStamped if self.config.stamped_control else msg.Twist
+            self.subscribe("cmd_vel", message_type, self._on_command)
         self.service("~reset", srv.Empty, self._on_reset)
-        self.timer(rate=self.config.frequency, callback=self._tick)
+        self.timer(rate=self.config.frequency, callback=self._publish_estimate)
         self._started_ns = self.now_ns
 
     def save_state(self) -> dict[str, Any]:
-        """State as plain data."""
+        """Return the state as plain data."""
         sources = {name: source.save_state() for name, source in self._sources.items()}
-        own: dict[str, Any] = super().save_state()
-        return own | {"fusion": self._fusion.save_state(), "sources": sources, "rest": self._rest.save_state()}
+        node_state: dict[str, Any] = super().save_state()
+        return node_state | {
+            "fusion": self._fusion.save_state(),
+            "sources": sources,
+            "gyro_bias": self._gyro_bias.save_state(),
+        }
 
     def load_state(self, state: dict[str, Any]) -> None:
-        """Take back what ``save`` gave."""
+        """Restore the state that ``save_state`` returned."""
         super().load_state(state)
         self._fusion.load_state(state["fusion"])
-        self._rest.load_state(state["rest"])
+        self._gyro_bias.load_state(state["gyro_bias"])
         for name, saved in state["sources"].items():
             self._sources[name].load_state(saved)
 
     # -- configuration -------------------------------------------------------------------------------------------------
     def _filter_config(self) -> FusionConfig:
         config = self.config.filter
-        control = config.control if self.config.use_control else replace(config.control, used=(False,) * 6)
+        control = config.control if self.config.use_control else replace(config.control, control_mask=(False,) * 6)
         return replace(config, control=control, history_length=max(config.history_length, 1e-3))
 
     def _source_configs(self) -> list[SourceConfig]:
         configs = []
         for name, source in self.config.sources().items():
             kind = name.rstrip("0123456789")
-            config = source.make(name, self.config.gravitational_acceleration)
+            config = source.make_source_config(name, self.config.gravitational_acceleration)
             used = np.array(config.used, dtype=np.bool_)
-            measured = np.zeros(15, dtype=np.bool_)
-            measured[_MEASURED[kind]] = True
+            is_measured = np.zeros(15, dtype=np.bool_)
+            is_measured[_MEASURED_STATES[kind]] = True
             if kind == "imu":
-                measured[6:9] = False
-            if (used & ~measured).any():
+                is_measured[6:9] = False
+            if (used & ~is_measured).any():
                 self.log.warn(f"{name}_config names states that a source of kind {kind} does not measure: ignored")
-            configs.append(replace(config, used=tuple((used & measured).tolist())))
+            configs.append(replace(config, used=tuple((used & is_measured).tolist())))
         return configs
 
-    def _listen(self, name: str) -> None:
-        message_type, convert = TYPES[name.rstrip("0123456789")]
+    def _subscribe_source(self, name: str) -> None:
+        message_type, convert = SOURCE_TYPES[name.rstrip("0123456789")]
 
         def on_message(message: Any) -> None:
-            self._heard[name] = self.now_ns
-            self._watch_clock(to_nanoseconds(message.header.stamp))
+            self._last_received[name] = self.now_ns
+            self._check_time_jump(to_nanoseconds(message.header.stamp))
             try:
-                found = convert(self._inputs, self._sources[name], message)
+                measurements = convert(self._measurement_builder, self._sources[name], message)
             except RoboyardError as error:
-                self._failed[name] = str(error)
-                self.log.warn(f"left out a message of {name}: {error}", throttle=5.0)
+                self._failures[name] = str(error)
+                self.log.warn(f"dropped a message of {name}: {error}", throttle=5.0)
                 return
-            self._failed.pop(name, None)
-            for measurement in found:
+            self._failures.pop(name, None)
+            for measurement in measurements:
                 if measurement is not None:
                     self._fusion.add(measurement)
 
         self.subscribe(self.config.sources()[name].topic, message_type, on_message)
 
     # -- what comes in besides -----------------------------------------------------------------------------------------
-    def _watch_clock(self, time_ns: int) -> None:
-        now = self._fusion.estimate
-        if self.config.reset_on_time_jump and now is not None and time_ns < now.time_ns - 1_000_000_000:
-            self.log.warn("time went back: the filter starts anew")
-            self._restart()
+    def _check_time_jump(self, time_ns: int) -> None:
+        estimate = self._fusion.estimate
+        if self.config.reset_on_time_jump and estimate is not None and time_ns < estimate.time_ns - 1_000_000_000:
+            self.log.warn("time jumped backwards: filter reset")
+            self._reset_filter()
 
-    def _restart(self) -> None:
+    def _reset_filter(self) -> None:
         self._fusion.reset()
         self._published_ns = -1
-        self._sources = {name: Source(source.config) for name, source in self._sources.items()}
+        self._sources = {name: MeasurementSource(source.config) for name, source in self._sources.items()}
 
     def _on_set_pose(self, message: Any) -> None:
         frame = message.header.frame_id
@@ -284,42 +441,44 @@ class KalmanNode(RosNode[KalmanNodeConfig]):
             if frame != self._world:
                 T = self.transforms.lookup(self._world, frame) @ T
         except RoboyardError as error:
-            self.log.warn(f"left out a pose to be at: {error}")
+            self.log.warn(f"rejected set_pose: {error}")
             return
         covariance = np.asarray(message.pose.covariance, dtype=np.float64).reshape(6, 6)
         if not np.isfinite(covariance).all() or (np.diag(covariance) < 0.0).any():
-            self.log.warn("left out a pose to be at: its covariance is none")
+            self.log.warn("rejected set_pose: its covariance is not finite or has negative variances")
             return
         time_ns = to_nanoseconds(message.header.stamp)
         if is_in_future(time_ns, self.now_ns):
-            self.log.warn("left out a pose to be at: it is stamped in the future")
+            self.log.warn("rejected set_pose: it is stamped in the future")
             return
-        self._restart()
+        self._reset_filter()
         self._fusion.set_pose(time_ns, np.concatenate([T.translation, T.rpy]), covariance)
 
     def _on_command(self, message: Any) -> None:
         twist = message.twist if self.config.stamped_control else message
         velocity = np.concatenate(twist_to_arrays(twist))
         if np.isfinite(velocity).all():
-            self._fusion.command(self.now_ns, velocity)
+            self._fusion.set_control(self.now_ns, velocity)
 
     def _on_reset(self, request: Any) -> Any:
-        self._restart()
+        self._reset_filter()
         return srv.Empty.Response()
 
     def _attitude(self) -> tuple[float, float]:
-        now = self._fusion.estimate
-        return (0.0, 0.0) if now is None else (float(now.state[3]), float(now.state[4]))
+        estimate = self._fusion.estimate
+        return (0.0, 0.0) if estimate is None else (float(estimate.state[3]), float(estimate.state[4]))
 
     # -- what goes out -------------------------------------------------------------------------------------------------
-    def _tick(self) -> None:
+    def _publish_estimate(self) -> None:
         self._fusion.advance(self.now_ns)
-        now = self._fusion.at(self.now_ns) if self.config.predict_to_current_time else self._fusion.estimate
-        self._tell(now)
-        if now is None or now.time_ns <= self._published_ns:
+        estimate = (
+            self._fusion.predict_at(self.now_ns) if self.config.predict_to_current_time else self._fusion.estimate
+        )
+        self._report_status(estimate)
+        if estimate is None or estimate.time_ns <= self._published_ns:
             return
-        self._published_ns = now.time_ns
-        state, P = now.state, now.covariance
+        self._published_ns = estimate.time_ns
+        state, P = estimate.state, estimate.covariance
         pose = SE3.from_xyz_rpy(state[0:3], state[3:6])
         self._filtered.publish(
             odometry_to_msg(
@@ -328,33 +487,35 @@ class KalmanNode(RosNode[KalmanNodeConfig]):
                 state[9:12],
                 frame=self._world,
                 child_frame=self._base,
-                time_ns=now.time_ns,
+                time_ns=estimate.time_ns,
                 pose_covariance=P[0:6, 0:6],
                 twist_covariance=P[6:12, 6:12],
             )
         )
         combined = msg.PoseWithCovariance(pose=pose_to_msg(pose), covariance=P[0:6, 0:6].ravel())
         self._combined.publish(
-            msg.PoseWithCovarianceStamped(header=make_header(self._world, now.time_ns), pose=combined)
+            msg.PoseWithCovarianceStamped(header=make_header(self._world, estimate.time_ns), pose=combined)
         )
         if self.config.publish_acceleration:
-            self._publish_acceleration(now)
+            self._publish_acceleration(estimate)
         if self.config.publish_tf:
-            self._broadcast(pose, now.time_ns)
+            self._broadcast(pose, estimate.time_ns)
 
-    def _publish_acceleration(self, now: Fused) -> None:
-        x, y, z = now.state[12:15].tolist()
+    def _publish_acceleration(self, estimate: FusedEstimate) -> None:
+        x, y, z = estimate.state[12:15].tolist()
         covariance = np.zeros((6, 6))
-        covariance[:3, :3] = now.covariance[12:15, 12:15]
+        covariance[:3, :3] = estimate.covariance[12:15, 12:15]
         accel = msg.AccelWithCovariance(
             accel=msg.Accel(linear=msg.Vector3(x=x, y=y, z=z)), covariance=covariance.ravel()
         )
-        self._accel.publish(msg.AccelWithCovarianceStamped(header=make_header(self._base, now.time_ns), accel=accel))
+        self._accel.publish(
+            msg.AccelWithCovarianceStamped(header=make_header(self._base, estimate.time_ns), accel=accel)
+        )
 
     def _broadcast(self, T_world_base: SE3, time_ns: int) -> None:
-        later = time_ns + round(self.config.transform_time_offset * 1e9)
+        stamp_ns = time_ns + round(self.config.transform_time_offset * 1e9)
         if self._world == self._odom:
-            self.send_transform(T_world_base, self._world, self._base, time_ns=later)
+            self.send_transform(T_world_base, self._world, self._base, time_ns=stamp_ns)
             return
         try:
             T_odom_base = self.transforms.lookup(self._odom, self._base, time_ns)
@@ -362,37 +523,40 @@ class KalmanNode(RosNode[KalmanNodeConfig]):
             try:
                 T_odom_base = self.transforms.lookup(self._odom, self._base)
             except TransformError as error:
-                self._failed["map → odom"] = str(error)
+                self._failures["map → odom"] = str(error)
                 return
-        self._failed.pop("map → odom", None)
-        self.send_transform(T_world_base @ T_odom_base.inverse(), self._map, self._odom, time_ns=later)
+        self._failures.pop("map → odom", None)
+        self.send_transform(T_world_base @ T_odom_base.inverse(), self._map, self._odom, time_ns=stamp_ns)
 
-    def _tell(self, now: Fused | None) -> None:
-        silent = [
+    def _report_status(self, estimate: FusedEstimate | None) -> None:
+        stale_sources = [
             f"{name} ({self.resolve(self.config.sources()[name].topic)})"
             for name in self._sources
-            if (self.now_ns - self._heard.get(name, self._started_ns)) * 1e-9 > _SILENT
+            if (self.now_ns - self._last_received.get(name, self._started_ns)) * 1e-9 > _STALE_AFTER
         ]
-        refused = sum(source.refused for source in self._sources.values())
+        n_rejected = sum(source.n_rejected for source in self._sources.values())
         counts = {
-            what: sum(of[what] for of in self._fusion.counts.values()) for what in ("taken", "gated", "late")
-        } | {"refused": refused}  # fmt: skip
-        assumed = [name for name, source in self._sources.items() if source.assumed]
-        if self._failed:
-            name, why = next(iter(self._failed.items()))
-            self.report_health("error", f"messages of {name} cannot be used", reason=why, **counts)
-        elif silent:
-            self.report_health("warn", f"hears nothing of {', '.join(silent)}", **counts)
-        elif now is None:
-            self.report_health("warn", "waits for a first measurement", **counts)
-        elif assumed:
-            self.report_health("warn", f"assumes covariances that {', '.join(assumed)} does not tell", **counts)
+            outcome: sum(source_counts[outcome] for source_counts in self._fusion.counts.values())
+            for outcome in ("taken", "gated", "late")
+        } | {"refused": n_rejected}  # fmt: skip
+        default_covariance_sources = [name for name, source in self._sources.items() if source.uses_default_covariance]
+        if self._failures:
+            name, reason = next(iter(self._failures.items()))
+            self.report_health("error", f"messages of {name} cannot be used", reason=reason, **counts)
+        elif stale_sources:
+            self.report_health("warn", f"no messages of {', '.join(stale_sources)}", **counts)
+        elif estimate is None:
+            self.report_health("warn", "waiting for the first measurement", **counts)
+        elif default_covariance_sources:
+            self.report_health(
+                "warn", f"uses default covariances for {', '.join(default_covariance_sources)}", **counts
+            )
         else:
-            self.report_health("ok", "fuses", **counts)
+            self.report_health("ok", "fusing", **counts)
 
 
 class EkfNode(KalmanNode):
-    """Fuses odometry, inertial units, poses and twists with an extended Kalman filter.
+    """Fuses odometry, IMUs, poses and twists with an extended Kalman filter.
 
     in: odom0 … imu3, set_pose   out: odometry/filtered, odom_combined, /tf odom → base   service: ~reset
     """
@@ -401,7 +565,7 @@ class EkfNode(KalmanNode):
 
 
 class UkfNode(KalmanNode):
-    """The same with an unscented Kalman filter.
+    """Fuses odometry, IMUs, poses and twists with an unscented Kalman filter.
 
     in: odom0 … imu3, set_pose   out: odometry/filtered, odom_combined, /tf odom → base   service: ~reset
     """

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from roboyard.control.trajectories import Trajectory, WayPoint
+from roboyard.control.trajectory import Trajectory, TrajectoryPoint
 from roboyard.errors import RoboyardError
 from roboyard.evaluation.collector import (
     GroundTruthProvider,
@@ -28,7 +28,7 @@ from roboyard.manipulation.nodes.motion_messages import sampled
 from roboyard.messages.convert import pose_to_se3
 from roboyard.messages.time import to_seconds
 from roboyard.record import Recording
-from roboyard.safety.capsules import LinkCapsules
+from roboyard.safety.collaborative.capsules import LinkCapsules
 from roboyard.safety.evaluation import ArmGroundTruth, ArmState
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ class JointGroupGroundTruth:
     @cached_property
     def _chain_and_capsules(self) -> tuple[Chain, LinkCapsules]:
         chain = self._groups.chain()
-        return chain, LinkCapsules.of(self._groups.model, chain)
+        return chain, LinkCapsules.from_model(self._groups.model, chain)
 
     def root_link(self) -> str:
         """Return the name of the robot's root link."""
@@ -240,7 +240,7 @@ class ArmGoalMetrics(MetricCollector):
 def _count_limit_violations(trajectory: Any, arm_truth: ArmGroundTruth) -> int:
     """Return the number of moments at which a trajectory_msgs/JointTrajectory exceeds a limit."""
     points = [
-        WayPoint(
+        TrajectoryPoint(
             to_seconds(point.time_from_start),
             np.asarray(point.positions, dtype=np.float64),
             np.asarray(point.velocities, dtype=np.float64) if len(point.velocities) else None,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from roboyard.control.trajectories import Trajectory, WayPoint
+from roboyard.control.trajectory import Trajectory, TrajectoryPoint
 from roboyard.errors import RoboyardError
 from roboyard.geometry import SE3
 from roboyard.geometry.arrays import Array
@@ -93,7 +93,7 @@ def sampled(message: Any, joints: Sequence[str]) -> tuple[Array, Array]:
     return times, found
 
 
-def _way_point(point: Any, order: Sequence[int], number: int) -> WayPoint:
+def _way_point(point: Any, order: Sequence[int], number: int) -> TrajectoryPoint:
     rows: list[Array | None] = []
     for what, values in (
         ("positions", point.positions), ("velocities", point.velocities), ("accelerations", point.accelerations),
@@ -106,7 +106,7 @@ def _way_point(point: Any, order: Sequence[int], number: int) -> WayPoint:
         rows.append(np.asarray(values, dtype=np.float64)[list(order)])
     time = to_seconds(point.time_from_start)
     position = rows[0]
-    return WayPoint(time, np.zeros(0) if position is None else position, rows[1], rows[2])
+    return TrajectoryPoint(time, np.zeros(0) if position is None else position, rows[1], rows[2])
 
 
 def state_message(joints: Sequence[str], q: Array, frame: str, time_ns: int) -> Any:

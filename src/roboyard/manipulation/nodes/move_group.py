@@ -9,7 +9,7 @@ import numpy as np
 from roboyard.bus import Future, GoalHandle, Node, resource
 from roboyard.compute import expect_kernels
 from roboyard.config import Config, parameter
-from roboyard.control.profile import fastest_profile
+from roboyard.control.topp_kernels import time_optimal_profile
 from roboyard.description import World
 from roboyard.errors import RoboyardError, UnknownNameError
 from roboyard.geometry import SE3
@@ -105,7 +105,9 @@ class MoveGroupNode(Node[MoveGroupNodeConfig]):
     def setup(self) -> None:
         """Connect."""
         expect_kernels(_fill, touching, distances, free_line, try_straight, grow, shorten, round_corners)
-        expect_kernels(compute_path_effort_coefficients, compute_inverse_dynamics, fastest_profile, compute_all_frames)
+        expect_kernels(
+            compute_path_effort_coefficients, compute_inverse_dynamics, time_optimal_profile, compute_all_frames
+        )
         expect_kernels(search_ik)  # of straight lines
         expect_ik_kernels(self.groups.chain(self.config.group or None))
         known = self.world if self.config.know_world else None

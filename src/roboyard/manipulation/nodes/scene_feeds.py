@@ -20,7 +20,7 @@ from roboyard.manipulation.nodes.scene_messages import parts_named
 from roboyard.manipulation.nodes.thing_feed import ThingFeed
 from roboyard.manipulation.people import PartsOfBody, PeopleSettings, person_at, round_parts
 from roboyard.manipulation.scene import Pair
-from roboyard.mapping.octree.stream import read_binary
+from roboyard.mapping.octree.octree import read_binary
 from roboyard.messages import msg
 from roboyard.messages.convert.poses import vector_to_array
 

@@ -10,15 +10,14 @@ from roboyard.bus import Node, resource
 from roboyard.compute import expect_kernels
 from roboyard.config import Config, parameter
 from roboyard.config.wording import did_you_mean
-from roboyard.control.limits import JointBounds, JointRates
-from roboyard.control.nodes.stopping import offer_stops
-from roboyard.control.nodes.twist import check_modes
-from roboyard.control.owners import JointOwners
+from roboyard.control.joint_claims import JointClaims
+from roboyard.control.joint_limits import JointAccelerationLimits, JointGroupLimits
+from roboyard.control.nodes.joint_motion import add_stop_services
 from roboyard.description import World
 from roboyard.description.model import Model
 from roboyard.errors import InputError, RoboyardError
 from roboyard.geometry.arrays import Array
-from roboyard.hardware.interface import Hardware, JointCommand
+from roboyard.hardware.interface import Hardware, JointCommand, check_command_mode
 from roboyard.manipulation.collision.boxes_tree import _fill
 from roboyard.manipulation.collision.clearance import distances, free_piece
 from roboyard.manipulation.groups import Groups
@@ -29,7 +28,7 @@ from roboyard.manipulation.scene import PlanningScene
 from roboyard.manipulation.servoing import ServoCode, Servoed, Servoing, ServoingSettings, Wanted
 from roboyard.messages import msg, srv
 from roboyard.messages.convert.poses import make_header, vector_to_array
-from roboyard.safety.allowance import Allowance
+from roboyard.safety.collaborative.monitor import SpeedScalingWatchdog
 
 
 class ServoNodeConfig(Config):
@@ -90,8 +89,8 @@ class ServoNode(Node[ServoNodeConfig]):
 
     hardware: Hardware = resource(Hardware)
     description: Model = resource(Model)
-    owners: JointOwners = resource(JointOwners, make=JointOwners)
-    rates: JointRates = resource(JointRates, make=JointRates)
+    joint_claims: JointClaims = resource(JointClaims, make=JointClaims)
+    acceleration_limits: JointAccelerationLimits = resource(JointAccelerationLimits, make=JointAccelerationLimits)
     groups: Groups = resource(Groups)
     world: World | None = resource(World, optional=True)
 
@@ -109,13 +108,13 @@ class ServoNode(Node[ServoNodeConfig]):
             joint_timeout=1.0,
         )
         self._joints = keeper.joints
-        check_modes(self.hardware, self._joints, "position", self.full_name)
+        check_command_mode(self.hardware, self._joints, "position", self.full_name)
         names = self.hardware.joint_names
         self._where = np.array([names.index(joint) for joint in self._joints])
-        bounds = JointBounds.of(self.description, self._joints, self.rates)
+        bounds = JointGroupLimits.from_model(self.description, self._joints, self.acceleration_limits)
         most = self.config.speed * np.where(np.isfinite(bounds.speed), bounds.speed, 1.0)
         self._servoing = Servoing(keeper.scene.chain, most, bounds.acceleration, self._actual(), self.config.servoing)
-        self._allowance = Allowance(self.config.guard_timeout) if self.config.guarded else None
+        self._allowance = SpeedScalingWatchdog(self.config.guard_timeout) if self.config.guarded else None
         if self._allowance is not None:
             self._wanted = self.publisher("~/wanted", msg.JointJog)
             self.subscribe("~/allowed", msg.Float64, self._on_allowed)
@@ -138,12 +137,12 @@ class ServoNode(Node[ServoNodeConfig]):
             changed=lambda: None,
         )
         self.service("~/pause_servo", srv.SetBool, self._on_pause)
-        offer_stops(self, self.owners, self._joints, self._forget)
+        add_stop_services(self, self.joint_claims, self._joints, self._forget)
         self.timer(rate=self.config.rate, callback=self._tick, immediate=True)
 
     def close(self) -> None:
         """Leave the joints to others."""
-        self.owners.leave(self.full_name)
+        self.joint_claims.unregister(self.full_name)
 
     def _actual(self) -> Array:
         actual: Array = self.hardware.read().position[self._where]
@@ -184,14 +183,14 @@ class ServoNode(Node[ServoNodeConfig]):
 
     def _on_allowed(self, message: Any) -> None:
         if self._allowance is not None:
-            self._allowance.tell(float(message.data), self.now_ns)
+            self._allowance.set_scaling(float(message.data), self.now_ns)
 
     def _take(self) -> None:
         """Have the joints, for a while. Raises InputError: another source moves them, or commands are off."""
         if self._off:
             raise InputError("commands are switched off", valid="pause_servo with false")
-        mine = self.owners.owns(self.full_name, self._joints)
-        self.owners.take(self.full_name, self._joints)
+        mine = self.joint_claims.has_claim(self.full_name, self._joints)
+        self.joint_claims.claim(self.full_name, self._joints)
         actual = self._actual()
         if not mine or (
             self._is_at_rest() and np.abs(actual - self._servoing.position).max() > self.config.start_tolerance
@@ -229,7 +228,7 @@ class ServoNode(Node[ServoNodeConfig]):
 
     # -- each cycle ----------------------------------------------------------------------------------------------------
     def _tick(self) -> None:
-        if not self.owners.owns(self.full_name, self._joints):
+        if not self.joint_claims.has_claim(self.full_name, self._joints):
             self._forget()
             return
         if self.now_ns > self._until_ns:
@@ -244,12 +243,14 @@ class ServoNode(Node[ServoNodeConfig]):
         if asked:
             self._say(found.code, found.text)
         elif self._servoing.standing:
-            self.owners.rest(self.full_name)
+            self.joint_claims.finish_motion(self.full_name)
 
     def _next(self, scene: PlanningScene, dt: float) -> Servoed:
-        if self._twist is None or self.owners.paused(self._joints):
+        if self._twist is None or self.joint_claims.is_paused(self._joints):
             speeds = self._speeds if self._speeds is not None else np.zeros(len(self._joints))
-            want = self._servoing.wants_joints(0.0 * speeds if self.owners.paused(self._joints) else speeds, dt)
+            want = self._servoing.wants_joints(
+                0.0 * speeds if self.joint_claims.is_paused(self._joints) else speeds, dt
+            )
         else:
             twist, frame = self._twist
             R = self._turn(frame)
@@ -266,7 +267,7 @@ class ServoNode(Node[ServoNodeConfig]):
                 header=make_header("", self.now_ns), joint_names=list(self._joints), velocities=want.speeds.copy()
             )
         )
-        return want.slowed(self._allowance.share(self.now_ns))
+        return want.slowed(self._allowance.scaling(self.now_ns))
 
     def _say(self, code: ServoCode, text: str) -> None:
         if (int(code), text.partition(":")[0]) == self._said:
@@ -283,8 +284,8 @@ class ServoNode(Node[ServoNodeConfig]):
             "servoing": self._servoing.save_state(),
             "allowance": None if self._allowance is None else self._allowance.save_state(),
             "asked": (self._twist, self._speeds, self._until_ns, self._off, self._said),
-            "owns": self.owners.owns(self.full_name, self._joints),
-            "paused": self.owners.paused(self._joints),
+            "owns": self.joint_claims.has_claim(self.full_name, self._joints),
+            "paused": self.joint_claims.is_paused(self._joints),
         }
 
     def load_state(self, state: dict[str, Any]) -> None:
@@ -296,6 +297,6 @@ class ServoNode(Node[ServoNodeConfig]):
         if self._allowance is not None:
             self._allowance.load_state(state["allowance"])
         self._twist, self._speeds, self._until_ns, self._off, self._said = state["asked"]
-        self.owners.pause(self._joints, state["paused"])
+        self.joint_claims.set_paused(self._joints, state["paused"])
         if state["owns"]:
-            self.owners.take(self.full_name, self._joints)  # the next cycle tells whether they rest
+            self.joint_claims.claim(self.full_name, self._joints)  # the next cycle tells whether they rest

@@ -25,7 +25,7 @@ def voxels_of(message: Any, name: str, T_world_map: SE3) -> Voxels:
     """
     leaves = octree_from_msg(message)
     taken = leaves.occupied
-    voxels, sizes, centers = leaves.voxels[taken], leaves.sizes[taken], leaves.centers[taken]
+    voxels, sizes, centers = leaves.edge_voxels[taken], leaves.sizes[taken], leaves.centers[taken]
     count = int((voxels**3).sum())
     if count > _MOST:
         raise InputError(f"{count} occupied voxels", valid=f"at most {_MOST}: a coarser map, or a smaller one")

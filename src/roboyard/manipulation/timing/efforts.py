@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from roboyard.control.profile import Efforts
+from roboyard.control.topp_kernels import PathEffortConstraint
 from roboyard.errors import InputError
 from roboyard.geometry.arrays import Array
 from roboyard.kinematics.dynamics import ChainDynamics
@@ -63,7 +63,7 @@ class EffortLimits:
         needed = self.dynamics.inverse_dynamics(state)
         self._refuse(np.abs(needed), "to hold still", where)
 
-    def along(self, q: Array, slope: Array, bend: Array) -> Efforts:
+    def along(self, q: Array, slope: Array, bend: Array) -> PathEffortConstraint:
         """What a path takes.
 
         Args:
@@ -86,7 +86,7 @@ class EffortLimits:
         i, end = divmod(worst, 2)
         self._refuse(needed[i, end], "to move slowly", f"{place}, {self._told(q[i, end])}")
         limit = np.minimum(np.maximum(self.share * most, needed + _SPARE * most), most) - rubs
-        return Efforts(out[0], out[1], self.dynamics.damping * slope, hold, limit)
+        return PathEffortConstraint(out[0], out[1], self.dynamics.damping * slope, hold, limit)
 
     def _refuse(self, needed: Array, what: str, where: str) -> None:
         beyond = needed / self.greatest

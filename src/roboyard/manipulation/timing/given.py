@@ -8,8 +8,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike
 
-from roboyard.control.trajectories import JointSample, WayPoint
-from roboyard.control.trajectories import Trajectory as Spline
+from roboyard.control.trajectory import JointSample, TrajectoryPoint
+from roboyard.control.trajectory import Trajectory as Spline
 from roboyard.errors import InputError
 from roboyard.geometry.arrays import Array
 from roboyard.manipulation.timing.efforts import EffortError, EffortLimits
@@ -66,10 +66,10 @@ class GivenTimes:
     def _spline(self) -> Spline:
         return Spline(self.knots())
 
-    def knots(self) -> list[WayPoint]:
+    def knots(self) -> list[TrajectoryPoint]:
         """Points with positions and velocities for a controller that joins them by cubics."""
         return [
-            WayPoint(float(t), p.copy(), v.copy())
+            TrajectoryPoint(float(t), p.copy(), v.copy())
             for t, p, v in zip(self.times, self.positions, self.velocities, strict=True)
         ]
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from roboyard.control.trajectories import JointSample, WayPoint
+from roboyard.control.trajectory import JointSample, TrajectoryPoint
 from roboyard.errors import InputError
 from roboyard.geometry.arrays import Array
 from roboyard.manipulation.timing.limits import JointLimits
@@ -57,13 +57,13 @@ class JerkLimited:
         found = self.at([time])
         return JointSample(found.position[0], found.velocity[0], found.acceleration[0])
 
-    def way_points(self, step: float = 0.02) -> list[WayPoint]:
+    def way_points(self, step: float = 0.02) -> list[TrajectoryPoint]:
         """Points in time for a controller that joins them by splines, at most ``step`` apart [s]. Raises InputError."""
         if not step > 0.0:
             raise InputError(f"points {step} s apart", valid="more than 0 s")
         times = np.linspace(0.0, self.duration, max(1, math.ceil(self.duration / step)) + 1)
         found = self.at(times)
-        return [WayPoint(float(t), p, v, a) for t, p, v, a in zip(times, *found, strict=True)]
+        return [TrajectoryPoint(float(t), p, v, a) for t, p, v, a in zip(times, *found, strict=True)]
 
 
 def jerk_limited(joints: tuple[str, ...], start: ArrayLike, goal: ArrayLike, limits: JointLimits) -> JerkLimited:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from roboyard.control.limits import REACHED_IN, UNKNOWN_SPEED
+from roboyard.control.joint_limits import DEFAULT_ACCELERATION_TIME, DEFAULT_SPEED
 from roboyard.errors import InputError
 from roboyard.geometry.arrays import Array
 from roboyard.kinematics.chain import Chain
@@ -62,8 +62,12 @@ class JointLimits:
         for name, value in (("speed", speed), ("acceleration", acceleration)):
             if not 0.0 < value <= 1.0:
                 raise InputError(f"a share of {name} of {value}", valid="more than 0, at most 1")
-        velocity = np.where(np.isfinite(chain.max_velocity), chain.max_velocity, UNKNOWN_SPEED)
-        otherwise = velocity / REACHED_IN if default_acceleration is None else np.asarray(default_acceleration, float)
+        velocity = np.where(np.isfinite(chain.max_velocity), chain.max_velocity, DEFAULT_SPEED)
+        otherwise = (
+            velocity / DEFAULT_ACCELERATION_TIME
+            if default_acceleration is None
+            else np.asarray(default_acceleration, float)
+        )
         known = np.where(np.isfinite(chain.max_acceleration), chain.max_acceleration, otherwise)
         return cls(chain.joints, speed * velocity, acceleration * known, chain.max_jerk)
 

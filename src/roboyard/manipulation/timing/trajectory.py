@@ -9,8 +9,13 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from roboyard.control.profile import Efforts, fastest_profile, no_efforts, stopping_profile
-from roboyard.control.trajectories import JointSample, WayPoint
+from roboyard.control.topp_kernels import (
+    PathEffortConstraint,
+    stopping_profile,
+    time_optimal_profile,
+    unconstrained_efforts,
+)
+from roboyard.control.trajectory import JointSample, TrajectoryPoint
 from roboyard.errors import InputError
 from roboyard.geometry.arrays import Array
 from roboyard.manipulation.timing.efforts import EffortLimits
@@ -106,12 +111,12 @@ class Path:
         rests = np.zeros(len(piece) + 1, np.bool_)
         rests[np.cumsum([0, *counts])] = self.rests
         first, last, bend, needed = self.intervals(piece, begins, steps, efforts)
-        x = fastest_profile(first, last, bend, steps, limits.velocity, limits.acceleration, rests, needed)
+        x = time_optimal_profile(first, last, bend, steps, limits.velocity, limits.acceleration, rests, needed)
         return Trajectory(self, limits, efforts, piece, begins, steps, x)
 
     def intervals(
         self, piece: NDArray[np.int64], begins: Array, steps: Array, efforts: EffortLimits | None
-    ) -> tuple[Array, Array, Array, Efforts]:
+    ) -> tuple[Array, Array, Array, PathEffortConstraint]:
         """What `fastest_profile` takes of intervals: slopes at their begins and ends, bends (k, n), and efforts.
 
         Args:
@@ -127,7 +132,7 @@ class Path:
         bend = 2.0 * c[:, 2]
         ends = np.stack([begins, begins + steps], axis=1)[:, :, None]
         slopes = c[:, None, 1] + ends * bend[:, None]
-        needed = no_efforts(len(piece))
+        needed = unconstrained_efforts(len(piece))
         if efforts is not None and efforts.bind:
             needed = efforts.along(c[:, None, 0] + ends * (c[:, None, 1] + ends * c[:, None, 2]), slopes, bend)
         return np.ascontiguousarray(slopes[:, 0]), np.ascontiguousarray(slopes[:, 1]), bend, needed
@@ -215,16 +220,16 @@ class Trajectory:
         found = self.at([time])
         return JointSample(found.position[0], found.velocity[0], found.acceleration[0])
 
-    def way_points(self, step: float = 0.02) -> list[WayPoint]:
+    def way_points(self, step: float = 0.02) -> list[TrajectoryPoint]:
         """Points in time for a controller that joins them by splines, at most ``step`` apart [s]. Raises InputError."""
         if not step > 0.0:
             raise InputError(f"points {step} s apart", valid="more than 0 s")
         count = max(1, math.ceil(self.duration / step))
         times = np.linspace(0.0, self.duration, count + 1)
         found = self.at(times)
-        return [WayPoint(float(t), p, v, a) for t, p, v, a in zip(times, *found, strict=True)]
+        return [TrajectoryPoint(float(t), p, v, a) for t, p, v, a in zip(times, *found, strict=True)]
 
-    def knots(self) -> list[WayPoint]:
+    def knots(self) -> list[TrajectoryPoint]:
         """Points with positions and velocities for a controller that joins them by cubics: it then keeps all limits.
 
         Points at even times do not: near a change of acceleration their splines take up to 1.75 times the limit.  These
@@ -252,7 +257,7 @@ class Trajectory:
         found = self.at(times)
         velocity = found.velocity.copy()
         velocity[-1] = 0.0
-        return [WayPoint(t, p, v) for t, p, v in zip(times, found.position, velocity, strict=True)]
+        return [TrajectoryPoint(t, p, v) for t, p, v in zip(times, found.position, velocity, strict=True)]
 
     def _bent(self, times: Array, found: JointSample) -> NDArray[np.bool_]:
         """(k - 1,) between which of the times a cubic takes more acceleration than the motion may."""

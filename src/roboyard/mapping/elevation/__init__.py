@@ -1,16 +1,24 @@
-"""Maps of the ground's height round a robot, from clouds of points: how high, and how sure that is."""
+"""Elevation maps: the height of the ground around a robot, with its variance, from point clouds."""
 
 from typing import TYPE_CHECKING
 
 from roboyard.config.lazy import lazy_exports
 
 if TYPE_CHECKING:
-    from roboyard.mapping.elevation.config import ElevationConfig, SensorProcessor
-    from roboyard.mapping.elevation.elevation_map import ElevationMap, Taken
+    from roboyard.mapping.elevation.elevation_map import (
+        CloudInsertion,
+        ElevationMap,
+        ElevationMapConfig,
+        StructuredLightNoise,
+    )
 
-__all__ = ["ElevationConfig", "ElevationMap", "SensorProcessor", "Taken"]
+__all__ = [
+    "CloudInsertion",
+    "ElevationMap",
+    "ElevationMapConfig",
+    "StructuredLightNoise",
+]
 
 __getattr__, __dir__ = lazy_exports(__name__, {
-    "config": ("ElevationConfig", "SensorProcessor"),
-    "elevation_map": ("ElevationMap", "Taken"),
+    "elevation_map": ("CloudInsertion", "ElevationMap", "ElevationMapConfig", "StructuredLightNoise"),
 })  # fmt: skip

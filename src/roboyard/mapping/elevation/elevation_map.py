@@ -1,4 +1,4 @@
-"""The ground's height round a robot, cell by cell, each with its variance."""
+"""Elevation maps: the height of the ground around a robot, cell by cell, each with its variance."""
 
 from __future__ import annotations
 
@@ -9,28 +9,128 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from roboyard.errors import InputError
+from roboyard.config import check, parameter
+from roboyard.errors import ConfigError, InputError
 from roboyard.geometry import SE3
 from roboyard.geometry.arrays import Array
-from roboyard.mapping.elevation.config import ElevationConfig
-from roboyard.mapping.elevation.kernels import DepthNoiseModel, Layers, Told, ask, look_through, placed, take
+from roboyard.mapping.elevation.kernels import (
+    CloudCellStatistics,
+    DepthNoiseModel,
+    ElevationLayers,
+    accumulate_cloud,
+    fuse_cloud,
+    lower_ceiling,
+    transform_points,
+)
 
-_RAYS: Final = 3
+
+@dataclass(frozen=True)
+class StructuredLightNoise:
+    """How sure a camera of structured light is of a point (Nguyen et al., 3DIMPVT 2012; Fankhauser et al., ICAR 2015).
+
+    The standard deviation along the ray is a + b (d - c)² at a distance d, across it lateral_factor d.
+
+    Raises:
+        ConfigError: a number out of range, or cut-offs that are not ascending.
+    """
+
+    normal_factor_a: float = parameter(
+        0.000611,
+        unit="m",
+        low=0.0,
+        high=1.0,
+        doc="Coefficient a of the standard deviation along the ray, a + b (depth - c)².",
+    )
+    normal_factor_b: float = parameter(
+        0.003587, unit="1/m", low=0.0, high=1.0, doc="Coefficient b of the standard deviation along the ray."
+    )
+    normal_factor_c: float = parameter(
+        0.3515, unit="m", low=0.0, high=10.0, doc="Coefficient c of the standard deviation along the ray."
+    )
+    lateral_factor: float = parameter(
+        0.0013765, low=0.0, high=1.0, doc="Standard deviation across the ray per distance."
+    )
+    cutoff_min_depth: float = parameter(0.2, unit="m", low=0.0, high=100.0, doc="Depth below which points are ignored.")
+    cutoff_max_depth: float = parameter(
+        3.0, unit="m", low=0.0, high=100.0, doc="Depth beyond which points are ignored."
+    )
+
+    def __post_init__(self) -> None:
+        check(self, "sensor_processor")
+        if not self.cutoff_min_depth < self.cutoff_max_depth:
+            raise ConfigError(
+                f"depths {self.cutoff_min_depth} to {self.cutoff_max_depth} m", location="sensor_processor",
+                valid="ascending",
+            )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class ElevationMapConfig:
+    """Of an `ElevationMap`.
+
+    Raises:
+        ConfigError: a number out of range, variances that are not ascending, or a map of too many cells.
+    """
+
+    resolution: float = parameter(0.02, unit="m", low=0.002, high=10.0, doc="Edge of a cell.")
+    length_in_x: float = parameter(
+        3.2, unit="m", low=0.1, high=1000.0, doc="Length along x of the window that moves with the robot."
+    )
+    length_in_y: float = parameter(3.2, unit="m", low=0.1, high=1000.0, doc="Length along y of that window.")
+    min_variance: float = parameter(9e-6, unit="m²", low=1e-12, high=1.0, doc="Smallest variance of a height.")
+    max_variance: float = parameter(
+        0.01, unit="m²", low=1e-12, high=100.0, doc="Variance from which a height is forgotten."
+    )
+    mahalanobis_distance_threshold: float = parameter(
+        2.5, low=0.1, high=100.0, doc="Distance from which heights contradict each other."
+    )
+    max_contradictions: int = parameter(
+        3, low=1, high=1000, doc="Number of successive contradicting clouds after which a cell begins anew."
+    )
+    max_slope: float = parameter(0.87, unit="rad", low=0.01, high=1.57, doc="Slope from which a surface is not ground.")
+    min_coverage: float = parameter(
+        0.4, low=0.0, high=1.0, doc="Share of a cell's edges along which ground is seen, from which it is known."
+    )
+    step_height: float = parameter(
+        0.02, unit="m", low=0.0, high=10.0, doc="Height above the ground from which something stands upright on it."
+    )
+    enable_visibility_cleanup: bool = parameter(True, doc="Remove what rays pass through.")
+    sensor_processor: StructuredLightNoise = parameter(StructuredLightNoise(), doc="Uncertainty of the points.")
+
+    def __post_init__(self) -> None:
+        check(self, "elevation")
+        if not self.min_variance < self.max_variance:
+            raise ConfigError(
+                f"variances {self.min_variance} to {self.max_variance} m²", location="elevation", valid="ascending"
+            )
+        if self.length_in_x * self.length_in_y > 4e6 * self.resolution**2:
+            raise ConfigError(
+                f"{self.length_in_x} x {self.length_in_y} m of {self.resolution} m", location="elevation",
+                valid="4 million cells or fewer",
+            )  # fmt: skip
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows along y and columns along x."""
+        return max(round(self.length_in_y / self.resolution), 1), max(round(self.length_in_x / self.resolution), 1)
+
+
+_RAY_STRIDE: Final = 3
 """Of an organised cloud every third ray of a row and a column looks for what is gone."""
-_UNCOVERED: Final = (math.inf, -math.inf, math.inf, -math.inf)
+_EMPTY_BOUNDS: Final = (math.inf, -math.inf, math.inf, -math.inf)
 
 
 @dataclass(frozen=True, slots=True)
-class Taken:
+class CloudInsertion:
     """What came of a cloud.
 
     Attributes:
-        points: That lie on the map.
-        cells: That have a height now.
+        n_points: That lie on the map.
+        n_known_cells: That have a height now.
     """
 
-    points: int
-    cells: int
+    n_points: int
+    n_known_cells: int
 
 
 class ElevationMap:
@@ -51,27 +151,31 @@ class ElevationMap:
         layers: What is known of each cell, rows along y, columns along x.
     """
 
-    def __init__(self, config: ElevationConfig | None = None) -> None:
-        self.config = config = config or ElevationConfig()
-        self._first = np.array([-(n // 2) for n in config.shape], np.int64)
-        self.layers = _nothing(config.shape)
+    def __init__(self, config: ElevationMapConfig | None = None) -> None:
+        self.config = config = config or ElevationMapConfig()
+        self._first_cell = np.array([-(n // 2) for n in config.shape], np.int64)
+        self.layers = _empty_layers(config.shape)
 
     @property
-    def corner(self) -> tuple[float, float]:
+    def min_corner(self) -> tuple[float, float]:
         """Least x and y of the window [m]: multiples of the resolution."""
-        row, column = self._first.tolist()
+        row, column = self._first_cell.tolist()
         return column * self.config.resolution, row * self.config.resolution
 
     @property
     def elevation(self) -> Array:
         """(rows, columns) how high the ground is, or what stands upright on it [m]; not a number: unknown."""
-        return np.where(self._blocked(), self.layers.upright, np.where(self._covered(), self.layers.height, math.nan))
+        return np.where(
+            self._is_obstructed(), self.layers.upright, np.where(self._is_covered(), self.layers.height, math.nan)
+        )
 
     @property
     def variance(self) -> Array:
         """(rows, columns) of `elevation` [m²]; ``max_variance`` where something stands upright."""
         return np.where(
-            self._blocked(), self.config.max_variance, np.where(self._covered(), self._variance(), math.nan)
+            self._is_obstructed(),
+            self.config.max_variance,
+            np.where(self._is_covered(), self._bounded_variance(), math.nan),
         )
 
     @property
@@ -79,22 +183,22 @@ class ElevationMap:
         """(rows, columns) what is in a cell is lower than this, seen or not [m]; infinite: nothing is known."""
         return self.layers.ceiling.copy()
 
-    def _variance(self) -> Array:
+    def _bounded_variance(self) -> Array:
         return np.maximum(self.layers.variance, self.config.min_variance)
 
-    def _covered(self) -> NDArray[np.bool_]:
+    def _is_covered(self) -> NDArray[np.bool_]:
         """Where points lay all over the cell, not only at its rim, where errors carry them from the next one."""
-        x0, x1, y0, y1 = np.moveaxis(self.layers.covered, -1, 0)
-        found: NDArray[np.bool_] = np.minimum(x1 - x0, y1 - y0) >= self.config.coverage
+        x0, x1, y0, y1 = np.moveaxis(self.layers.coverage_bounds, -1, 0)
+        found: NDArray[np.bool_] = np.minimum(x1 - x0, y1 - y0) >= self.config.min_coverage
         return found
 
-    def _blocked(self) -> NDArray[np.bool_]:
+    def _is_obstructed(self) -> NDArray[np.bool_]:
         """Where something upright is higher than the ground can be."""
-        known = self.layers
-        above = np.maximum(3.0 * np.sqrt(self._variance()), self.config.step)
-        return known.upright > np.where(np.isnan(known.height), -math.inf, known.height + above)
+        layers = self.layers
+        margin = np.maximum(3.0 * np.sqrt(self._bounded_variance()), self.config.step_height)
+        return layers.upright > np.where(np.isnan(layers.height), -math.inf, layers.height + margin)
 
-    def insert(self, points: ArrayLike, T_map_sensor: SE3) -> Taken:
+    def insert(self, points: ArrayLike, T_map_sensor: SE3) -> CloudInsertion:
         """Take in a cloud.
 
         Args:
@@ -105,46 +209,65 @@ class ElevationMap:
         Raises:
             InputError: points of another shape.
         """
-        given = np.asarray(points, dtype=np.float32)
-        if given.ndim not in (2, 3) or given.shape[-1] != 3:
-            raise InputError(f"a cloud of shape {given.shape}", valid="(h, w, 3) or (n, 3)")
-        organised = given.ndim == 3
-        cloud = np.ascontiguousarray(given if organised else given[None])
-        config, eye = self.config, np.array(T_map_sensor.translation, dtype=np.float64)
+        cloud_array = np.asarray(points, dtype=np.float32)
+        if cloud_array.ndim not in (2, 3) or cloud_array.shape[-1] != 3:
+            raise InputError(f"a cloud of shape {cloud_array.shape}", valid="(h, w, 3) or (n, 3)")
+        is_organized = cloud_array.ndim == 3
+        cloud = np.ascontiguousarray(cloud_array if is_organized else cloud_array[None])
+        config, sensor_position = self.config, np.array(T_map_sensor.translation, dtype=np.float64)
         noise = config.sensor_processor
-        inside = placed(cloud, np.ascontiguousarray(T_map_sensor.rotation_matrix()), eye)
-        (x, y), shape, gate = self.corner, config.shape, config.mahalanobis_distance_threshold
-        told = Told(
+        points_in_map = transform_points(cloud, np.ascontiguousarray(T_map_sensor.rotation_matrix()), sensor_position)
+        (x, y), shape, gate = self.min_corner, config.shape, config.mahalanobis_distance_threshold
+        statistics = CloudCellStatistics(
             np.full(shape, -math.inf), np.zeros(shape), np.zeros(shape), np.full(shape, -math.inf), np.zeros(shape),
-            np.full(shape, math.inf), np.full((*shape, 4), _UNCOVERED),
+            np.full(shape, math.inf), np.full((*shape, 4), _EMPTY_BOUNDS),
         )  # fmt: skip
-        sensor = DepthNoiseModel(
+        noise_model = DepthNoiseModel(
             noise.normal_factor_a, noise.normal_factor_b, noise.normal_factor_c, noise.lateral_factor,
             noise.cutoff_min_depth, noise.cutoff_max_depth,
         )  # fmt: skip
-        count = ask(inside, eye, x, y, config.resolution, math.cos(config.upright), gate, sensor, told)
+        n_points = accumulate_cloud(
+            points_in_map,
+            sensor_position,
+            x,
+            y,
+            config.resolution,
+            math.cos(config.max_slope),
+            gate,
+            noise_model,
+            statistics,
+        )
         if config.enable_visibility_cleanup:
-            stride = _RAYS if organised else 1
-            look_through(inside, eye, x, y, config.resolution, noise.cutoff_max_depth, stride, told.ceiling)
-        take(self.layers, told, gate, config.min_variance, config.patience)
-        return Taken(int(count), int(np.isfinite(self.elevation).sum()))
+            stride = _RAY_STRIDE if is_organized else 1
+            lower_ceiling(
+                points_in_map,
+                sensor_position,
+                x,
+                y,
+                config.resolution,
+                noise.cutoff_max_depth,
+                stride,
+                statistics.ceiling,
+            )
+        fuse_cloud(self.layers, statistics, gate, config.min_variance, config.max_contradictions)
+        return CloudInsertion(int(n_points), int(np.isfinite(self.elevation).sum()))
 
-    def move(self, x: float, y: float) -> None:
+    def recenter(self, x: float, y: float) -> None:
         """Go with the robot: the window's middle comes to about (x, y) [m]; what leaves it is forgotten."""
         rows, columns = self.config.shape
-        first = np.array(
+        first_cell = np.array(
             [round(y / self.config.resolution) - rows // 2, round(x / self.config.resolution) - columns // 2]
         )
-        down, right = (first - self._first).tolist()
+        down, right = (first_cell - self._first_cell).tolist()
         if not (down or right):
             return
-        old, self.layers, self._first = self.layers, _nothing((rows, columns)), first
-        source, target = _overlap(down, rows), _overlap(-down, rows)
-        across, there = _overlap(right, columns), _overlap(-right, columns)
-        for before, now in zip(old, self.layers, strict=True):
-            now[target, there] = before[source, across]
+        old_layers, self.layers, self._first_cell = self.layers, _empty_layers((rows, columns)), first_cell
+        source_rows, target_rows = _overlap(down, rows), _overlap(-down, rows)
+        source_columns, target_columns = _overlap(right, columns), _overlap(-right, columns)
+        for old_layer, layer in zip(old_layers, self.layers, strict=True):
+            layer[target_rows, target_columns] = old_layer[source_rows, source_columns]
 
-    def grow(self, T_map_base: SE3, covariance: ArrayLike) -> None:
+    def inflate_variance(self, T_map_base: SE3, covariance: ArrayLike) -> None:
         """Get less sure of all heights, since the robot's pose has got less sure.
 
         Args:
@@ -154,40 +277,44 @@ class ElevationMap:
         Raises:
             InputError: a covariance of another shape, or with variances that are negative or not finite.
         """
-        more = np.asarray(covariance, dtype=np.float64)
-        if more.shape != (6, 6) or not np.isfinite(more).all() or (np.diag(more) < 0.0).any():
+        added_covariance = np.asarray(covariance, dtype=np.float64)
+        if (
+            added_covariance.shape != (6, 6)
+            or not np.isfinite(added_covariance).all()
+            or (np.diag(added_covariance) < 0.0).any()
+        ):
             raise InputError("a covariance that is none", valid="(6, 6), finite, variances of 0 or more")
-        sxx, syy, szz, roll, pitch, yaw = np.diag(more).tolist()
-        (rows, columns), cell, (x, y) = self.config.shape, self.config.resolution, self.corner
-        dx = x + (np.arange(columns) + 0.5) * cell - T_map_base.x
-        dy = (y + (np.arange(rows) + 0.5) * cell - T_map_base.y)[:, None]
+        sxx, syy, szz, roll, pitch, yaw = np.diag(added_covariance).tolist()
+        (rows, columns), cell_size, (x, y) = self.config.shape, self.config.resolution, self.min_corner
+        dx = x + (np.arange(columns) + 0.5) * cell_size - T_map_base.x
+        dy = (y + (np.arange(rows) + 0.5) * cell_size - T_map_base.y)[:, None]
         height, variance = self.layers.height, self.layers.variance
-        up, along = (_slope(height, axis, cell) ** 2 for axis in (0, 1))
+        slope_y, slope_x = (_slope(height, axis, cell_size) ** 2 for axis in (0, 1))
         variance += szz + roll * dy**2 + pitch * dx**2
-        variance += along * (sxx + yaw * dy**2) + up * (syy + yaw * dx**2)
-        lost = variance > self.config.max_variance
-        for layer, empty in zip(self.layers, _nothing((1, 1)), strict=True):
-            layer[lost] = empty[0, 0]
+        variance += slope_x * (sxx + yaw * dy**2) + slope_y * (syy + yaw * dx**2)
+        is_unknown = variance > self.config.max_variance
+        for layer, empty_layer in zip(self.layers, _empty_layers((1, 1)), strict=True):
+            layer[is_unknown] = empty_layer[0, 0]
 
     def clear(self) -> None:
         """Forget all."""
-        self.layers = _nothing(self.config.shape)
+        self.layers = _empty_layers(self.config.shape)
 
     def save_state(self) -> dict[str, Any]:
         """State as plain data."""
-        return {"first": self._first.copy(), "layers": [layer.copy() for layer in self.layers]}
+        return {"first": self._first_cell.copy(), "layers": [layer.copy() for layer in self.layers]}
 
     def load_state(self, saved: dict[str, Any]) -> None:
-        """Take back what ``save`` gave."""
-        self._first = np.array(saved["first"])
-        self.layers = Layers(*(np.array(layer) for layer in saved["layers"]))
+        """Restore what `save_state` returned."""
+        self._first_cell = np.array(saved["first"])
+        self.layers = ElevationLayers(*(np.array(layer) for layer in saved["layers"]))
 
 
-def _nothing(shape: tuple[int, int]) -> Layers:
+def _empty_layers(shape: tuple[int, int]) -> ElevationLayers:
     unknown = np.full(shape, math.nan)
-    return Layers(
+    return ElevationLayers(
         unknown, unknown.copy(), unknown.copy(), np.full(shape, math.inf), np.zeros(shape, np.int64),
-        np.full((*shape, 4), _UNCOVERED),
+        np.full((*shape, 4), _EMPTY_BOUNDS),
     )  # fmt: skip
 
 
@@ -196,9 +323,9 @@ def _overlap(shift: int, length: int) -> slice:
     return slice(max(shift, 0), max(length + min(shift, 0), 0))
 
 
-def _slope(height: Array, axis: int, cell: float) -> Array:
+def _slope(height: Array, axis: int, cell_size: float) -> Array:
     """(rows, columns) rise along an axis; 0 where a neighbour is unknown."""
     if height.shape[axis] < 3:
         return np.zeros(height.shape)
-    out: Array = np.nan_to_num(np.gradient(height, cell, axis=axis))
+    out: Array = np.nan_to_num(np.gradient(height, cell_size, axis=axis))
     return out

@@ -1,4 +1,4 @@
-"""What a cloud says about the cells of an elevation map."""
+"""Kernels of elevation maps: insertion of a cloud, visibility cleanup by rays, and fusion of heights."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 from roboyard.compute import kernel
 from roboyard.geometry.arrays import F32, Array
 
-_FEW: Final = 3.0
+_MIN_UPRIGHT_POINTS: Final = 3.0
 """Fewer points of a cell that seem to be of something upright are errors."""
 
 
-class Layers(NamedTuple):
+class ElevationLayers(NamedTuple):
     """What is known of each cell, (rows, columns).
 
     Attributes:
@@ -23,39 +23,39 @@ class Layers(NamedTuple):
         variance: Of that height [m²].
         upright: How high something upright is there [m]; not a number: there is none.
         ceiling: The lowest that a ray has passed over it: what is there is lower [m]; infinite: none has.
-        against: Clouds in a row that contradict the height.
-        covered: (rows, columns, 4) least and greatest x, least and greatest y of the points that told the height, as
-            shares of the cell.
+        contradictions: Clouds in a row that contradict the height.
+        coverage_bounds: (rows, columns, 4) minimum and maximum x and y of the points of the height, as
+            fractions of the cell.
     """
 
     height: Array
     variance: Array
     upright: Array
     ceiling: Array
-    against: NDArray[np.int64]
-    covered: Array
+    contradictions: NDArray[np.int64]
+    coverage_bounds: Array
 
 
-class Told(NamedTuple):
-    """What one cloud says of each cell, (rows, columns).
+class CloudCellStatistics(NamedTuple):
+    """Statistics of one cloud in each cell, (rows, columns).
 
     Attributes:
-        top: The highest point on ground [m], -inf without any.
+        max_height: The highest point on ground [m], -inf without any.
         weight: Information of the points on ground that are as high, by what is known of their errors [1/m²].
-        moment: Their heights, weighted with it [1/m].
+        height_moment: Their heights, weighted with it [1/m].
         upright: The highest point on something upright [m], -inf without any.
-        steep: How many of these there are.
+        n_upright_points: How many of these there are.
         ceiling: The lowest ray over it [m].
-        covered: As `Layers` has it.
+        coverage_bounds: As `Layers` has it.
     """
 
-    top: Array
+    max_height: Array
     weight: Array
-    moment: Array
+    height_moment: Array
     upright: Array
-    steep: Array
+    n_upright_points: Array
     ceiling: Array
-    covered: Array
+    coverage_bounds: Array
 
 
 class DepthNoiseModel(NamedTuple):
@@ -65,22 +65,22 @@ class DepthNoiseModel(NamedTuple):
     b: float
     c: float
     lateral: float
-    near: float
-    far: float
+    min_distance: float
+    max_distance: float
 
 
-def _layers() -> Layers:
+def _example_layers() -> ElevationLayers:
     one = np.zeros((1, 1))
-    return Layers(one, one, one, one, np.zeros((1, 1), np.int64), np.zeros((1, 1, 4)))
+    return ElevationLayers(one, one, one, one, np.zeros((1, 1), np.int64), np.zeros((1, 1, 4)))
 
 
-def _told() -> Told:
+def _example_statistics() -> CloudCellStatistics:
     one = np.zeros((1, 1))
-    return Told(one, one, one, one, one, one, np.zeros((1, 1, 4)))
+    return CloudCellStatistics(one, one, one, one, one, one, np.zeros((1, 1, 4)))
 
 
 @kernel(examples=lambda: [(np.zeros((1, 1, 3), np.float32), np.eye(3), np.zeros(3))])
-def placed(points: F32, R: Array, p: Array) -> Array:
+def transform_points(points: F32, R: Array, p: Array) -> Array:
     """(h, w, 3) points in the map, of points (h, w, 3) in a sensor that is at a pose in it [m]."""
     out = np.empty(points.shape)
     for i in range(points.shape[0]):
@@ -95,28 +95,28 @@ LEVEL, UPRIGHT, UNCLEAR = 0, 1, 2
 
 
 @kernel(examples=lambda: [(np.zeros((1, 1, 3)), 0, 0, 1, 0.5)], inline="never")
-def steep(points: Array, i: int, j: int, to: int, least: float) -> int:
+def classify_side(points: Array, i: int, j: int, direction: int, min_normal_z: float) -> int:
     """Whether the surface from a point of a cloud (h, w, 3) to its neighbours on one side stands upright.
 
     Args:
         points: Organised [m].
         i: Row of the point.
         j: Column of it.
-        to: 1 for the neighbours after it, -1 for those before.
-        least: Upward part of a normal that does not stand upright, at least.
+        direction: 1 for the neighbours after it, -1 for those before.
+        min_normal_z: Upward part of a normal that does not stand upright, at least.
     """
-    ax, ay = points[i, j + to, 0] - points[i, j, 0], points[i, j + to, 1] - points[i, j, 1]
-    bx, by = points[i + to, j, 0] - points[i, j, 0], points[i + to, j, 1] - points[i, j, 1]
-    az, bz = points[i, j + to, 2] - points[i, j, 2], points[i + to, j, 2] - points[i, j, 2]
+    ax, ay = points[i, j + direction, 0] - points[i, j, 0], points[i, j + direction, 1] - points[i, j, 1]
+    bx, by = points[i + direction, j, 0] - points[i, j, 0], points[i + direction, j, 1] - points[i, j, 1]
+    az, bz = points[i, j + direction, 2] - points[i, j, 2], points[i + direction, j, 2] - points[i, j, 2]
     nx, ny, nz = ay * bz - az * by, az * bx - ax * bz, ax * by - ay * bx
     n = nx * nx + ny * ny + nz * nz
     if math.isnan(n):  # a neighbour is missing
         return UNCLEAR
-    return UPRIGHT if nz * nz < least * least * n else LEVEL
+    return UPRIGHT if nz * nz < min_normal_z * min_normal_z * n else LEVEL
 
 
 @kernel(examples=lambda: [(np.zeros((1, 1, 3)), 0, 0, 0.5)], inline="never")
-def kind_of(points: Array, i: int, j: int, least: float) -> int:
+def classify_surface(points: Array, i: int, j: int, min_normal_z: float) -> int:
     """What the surface at a point of a cloud (h, w, 3) is: level only where it is on all sides.
 
     So nothing of a side is level at its rim.  A point at the border of an organised cloud is unclear; of a cloud
@@ -127,17 +127,17 @@ def kind_of(points: Array, i: int, j: int, least: float) -> int:
         return LEVEL
     if not (0 < i < h - 1 and 0 < j < w - 1):
         return UNCLEAR
-    one, other = steep(points, i, j, 1, least), steep(points, i, j, -1, least)
-    if one == UPRIGHT or other == UPRIGHT:
+    following, preceding = classify_side(points, i, j, 1, min_normal_z), classify_side(points, i, j, -1, min_normal_z)
+    if following == UPRIGHT or preceding == UPRIGHT:
         return UPRIGHT
-    return LEVEL if one == LEVEL and other == LEVEL else UNCLEAR
+    return LEVEL if following == LEVEL and preceding == LEVEL else UNCLEAR
 
 
 @kernel(examples=lambda: [(np.zeros(4), 0.0, 0.0)], inline="never")
-def widen(covered: Array, u: float, v: float) -> None:
+def extend_bounds(bounds: Array, u: float, v: float) -> None:
     """Let least and greatest x, least and greatest y (4,) hold a place."""
-    covered[0], covered[1] = min(covered[0], u), max(covered[1], u)
-    covered[2], covered[3] = min(covered[2], v), max(covered[3], v)
+    bounds[0], bounds[1] = min(bounds[0], u), max(bounds[1], u)
+    bounds[2], bounds[3] = min(bounds[2], v), max(bounds[3], v)
 
 
 @kernel(
@@ -151,164 +151,207 @@ def widen(covered: Array, u: float, v: float) -> None:
             0.6,
             2.5,
             DepthNoiseModel(0.0, 0.0, 0.0, 0.0, 0.2, 3.0),
-            _told(),
+            _example_statistics(),
         )
     ]
 )
-def ask(
+def accumulate_cloud(
     points: Array,
-    eye: Array,
-    x: float,
-    y: float,
-    cell: float,
-    level: float,
+    sensor_position: Array,
+    min_x: float,
+    min_y: float,
+    cell_size: float,
+    min_normal_z: float,
     gate: float,
-    sensor: DepthNoiseModel,
-    told: Told,
+    noise_model: DepthNoiseModel,
+    statistics: CloudCellStatistics,
 ) -> int:
-    """Fill in what a cloud's points say of the cells in which they lie; how many points that were.
+    """Accumulate the points of a cloud in their cells; return the number of points.
 
     The highest ground that a cell shows counts, and what is as high within errors: below it are sides.
 
     Args:
         points: (h, w, 3) in the map [m]; neighbours in space are neighbours in it, or it is one row.
-        eye: (3,) where they were seen from [m].
-        x: Corner of the map [m].
-        y: Likewise [m].
-        cell: Edge of a cell [m].
-        level: Upward part of the normal of ground, at least.
+        sensor_position: (3,) where they were seen from [m].
+        min_x: Corner of the map [m].
+        min_y: Likewise [m].
+        cell_size: Edge of a cell [m].
+        min_normal_z: Upward part of the normal of ground, at least.
         gate: Heights are alike within so many standard deviations.
-        sensor: Errors of points.
-        told: What to fill in; begins empty.
+        noise_model: Errors of points.
+        statistics: Written; initially empty.
     """
     h, w = points.shape[0], points.shape[1]
-    rows, columns = told.top.shape
-    spread = np.full((h, w), -1.0)  # a point's variance, of ground; -1 of others
+    rows, columns = statistics.max_height.shape
+    variances = np.full((h, w), -1.0)  # a point's variance, of ground; -1 of others
     count = 0
     for i in range(h):
         for j in range(w):
             px, py, pz = points[i, j, 0], points[i, j, 1], points[i, j, 2]
-            dx, dy, dz = px - eye[0], py - eye[1], pz - eye[2]
+            dx, dy, dz = px - sensor_position[0], py - sensor_position[1], pz - sensor_position[2]
             d = math.sqrt(dx * dx + dy * dy + dz * dz)
-            if not sensor.near <= d <= sensor.far:  # not a number is neither
+            if not noise_model.min_distance <= d <= noise_model.max_distance:  # not a number is neither
                 continue
-            r, c = math.floor((py - y) / cell), math.floor((px - x) / cell)
+            r, c = math.floor((py - min_y) / cell_size), math.floor((px - min_x) / cell_size)
             if not (0 <= r < rows and 0 <= c < columns):
                 continue
             count += 1
-            kind = kind_of(points, i, j, level)
-            if kind == UPRIGHT:
-                told.upright[r, c] = max(told.upright[r, c], pz)
-                told.steep[r, c] += 1.0
-            if kind != LEVEL:
+            surface_class = classify_surface(points, i, j, min_normal_z)
+            if surface_class == UPRIGHT:
+                statistics.upright[r, c] = max(statistics.upright[r, c], pz)
+                statistics.n_upright_points[r, c] += 1.0
+            if surface_class != LEVEL:
                 continue
-            along, across = sensor.a + sensor.b * (d - sensor.c) ** 2, sensor.lateral * d
-            up = (dz / d) ** 2
-            spread[i, j] = up * along * along + (1.0 - up) * across * across
-            told.top[r, c] = max(told.top[r, c], pz)
+            range_sigma, lateral_sigma = (
+                noise_model.a + noise_model.b * (d - noise_model.c) ** 2,
+                noise_model.lateral * d,
+            )
+            squared_normal_z = (dz / d) ** 2
+            variances[i, j] = (
+                squared_normal_z * range_sigma * range_sigma + (1.0 - squared_normal_z) * lateral_sigma * lateral_sigma
+            )
+            statistics.max_height[r, c] = max(statistics.max_height[r, c], pz)
     for i in range(h):
         for j in range(w):
-            if spread[i, j] < 0.0:
+            if variances[i, j] < 0.0:
                 continue
-            r, c = math.floor((points[i, j, 1] - y) / cell), math.floor((points[i, j, 0] - x) / cell)
+            r, c = math.floor((points[i, j, 1] - min_y) / cell_size), math.floor((points[i, j, 0] - min_x) / cell_size)
             # a cell of a slope has points as much apart as it is steep
-            if told.top[r, c] - points[i, j, 2] <= gate * math.sqrt(2.0 * spread[i, j]) + 0.5 * cell:
-                information = 1.0 / max(spread[i, j], 1e-12)
-                told.weight[r, c] += information
-                told.moment[r, c] += information * points[i, j, 2]
-                widen(told.covered[r, c], (points[i, j, 0] - x) / cell - c, (points[i, j, 1] - y) / cell - r)
+            if (
+                statistics.max_height[r, c] - points[i, j, 2]
+                <= gate * math.sqrt(2.0 * variances[i, j]) + 0.5 * cell_size
+            ):
+                information = 1.0 / max(variances[i, j], 1e-12)
+                statistics.weight[r, c] += information
+                statistics.height_moment[r, c] += information * points[i, j, 2]
+                extend_bounds(
+                    statistics.coverage_bounds[r, c],
+                    (points[i, j, 0] - min_x) / cell_size - c,
+                    (points[i, j, 1] - min_y) / cell_size - r,
+                )
     return count
 
 
 @kernel(examples=lambda: [(np.zeros((1, 1, 3)), np.zeros(3), 0.0, 0.0, 0.02, 3.0, 1, np.zeros((1, 1)))])
-def look_through(
-    points: Array, eye: Array, x: float, y: float, cell: float, far: float, stride: int, ceiling: Array
+def lower_ceiling(
+    points: Array,
+    sensor_position: Array,
+    min_x: float,
+    min_y: float,
+    cell_size: float,
+    max_distance: float,
+    stride: int,
+    ceiling: Array,
 ) -> None:
-    """Lower a ceiling (rows, columns) [m] to the rays from an eye (3,) to points (h, w, 3) [m].
+    """Lower each cell's upper bound (rows, columns) [m] to the rays from the sensor (3,) to points (h, w, 3) [m].
 
     A ray counts, where it is highest in a cell, for those that it passes on the way, but for the two about its end:
     where a surface is seen flat the ray is just above it there.
 
     Args:
         points: In the map [m].
-        eye: In the map [m].
-        x: Corner of the map [m].
-        y: Likewise [m].
-        cell: Edge of a cell [m].
-        far: Rays count up to this distance [m].
+        sensor_position: In the map [m].
+        min_x: Corner of the map [m].
+        min_y: Likewise [m].
+        cell_size: Edge of a cell [m].
+        max_distance: Rays count up to this distance [m].
         stride: Every so many points of a row and of a column of an organised cloud.
         ceiling: To be lowered.
     """
     rows, columns = ceiling.shape
     for i in range(0, points.shape[0], stride):
         for j in range(0, points.shape[1], stride):
-            dx, dy, dz = points[i, j, 0] - eye[0], points[i, j, 1] - eye[1], points[i, j, 2] - eye[2]
-            flat = math.hypot(dx, dy)
-            if not flat > 2.0 * cell or not math.isfinite(dz):
+            dx, dy, dz = (
+                points[i, j, 0] - sensor_position[0],
+                points[i, j, 1] - sensor_position[1],
+                points[i, j, 2] - sensor_position[2],
+            )
+            horizontal_distance = math.hypot(dx, dy)
+            if not horizontal_distance > 2.0 * cell_size or not math.isfinite(dz):
                 continue
-            end = min(1.0, far / math.sqrt(flat * flat + dz * dz)) - 2.0 * cell / flat  # share of the ray
+            end_fraction = (
+                min(1.0, max_distance / math.sqrt(horizontal_distance * horizontal_distance + dz * dz))
+                - 2.0 * cell_size / horizontal_distance
+            )  # share of the ray
             # from cell to cell (Amanatides and Woo, 1987)
-            c, r = math.floor((eye[0] - x) / cell), math.floor((eye[1] - y) / cell)
+            c, r = (
+                math.floor((sensor_position[0] - min_x) / cell_size),
+                math.floor((sensor_position[1] - min_y) / cell_size),
+            )
             sx, sy = (1 if dx > 0.0 else -1), (1 if dy > 0.0 else -1)
-            tx = (x + (c + (sx > 0)) * cell - eye[0]) / dx if dx != 0.0 else math.inf
-            ty = (y + (r + (sy > 0)) * cell - eye[1]) / dy if dy != 0.0 else math.inf
-            wx = cell / abs(dx) if dx != 0.0 else math.inf
-            wy = cell / abs(dy) if dy != 0.0 else math.inf
+            tx = (min_x + (c + (sx > 0)) * cell_size - sensor_position[0]) / dx if dx != 0.0 else math.inf
+            ty = (min_y + (r + (sy > 0)) * cell_size - sensor_position[1]) / dy if dy != 0.0 else math.inf
+            wx = cell_size / abs(dx) if dx != 0.0 else math.inf
+            wy = cell_size / abs(dy) if dy != 0.0 else math.inf
             t = 0.0
-            while t < end:
-                leave = min(tx, ty)
+            while t < end_fraction:
+                exit_fraction = min(tx, ty)
                 if 0 <= r < rows and 0 <= c < columns:
-                    z = eye[2] + dz * (t if dz < 0.0 else leave)
+                    z = sensor_position[2] + dz * (t if dz < 0.0 else exit_fraction)
                     ceiling[r, c] = min(ceiling[r, c], z)
-                t = leave
+                t = exit_fraction
                 if tx < ty:
                     tx, c = tx + wx, c + sx
                 else:
                     ty, r = ty + wy, r + sy
 
 
-@kernel(examples=lambda: [(_layers(), _told(), 2.5, 9e-6, 3)])
-def take(known: Layers, told: Told, gate: float, least: float, patience: int) -> None:
-    """Take in what a cloud says of each cell: forget what it sees through, then fuse heights by their variances.
+@kernel(examples=lambda: [(_example_layers(), _example_statistics(), 2.5, 9e-6, 3)])
+def fuse_cloud(
+    layers: ElevationLayers, statistics: CloudCellStatistics, gate: float, min_variance: float, max_contradictions: int
+) -> None:
+    """Fuse a cloud into the map: remove what its rays pass through, then fuse heights by their variances.
 
     What stood upright is gone, too, where the cloud shows ground and nothing upright.
 
     Args:
-        known: Of the map, changed.
-        told: By the cloud.
+        layers: Of the map, changed.
+        statistics: Statistics of the cloud.
         gate: Heights farther apart in standard deviations contradict.
-        least: What one cloud says has no smaller variance, and no height is believed to have one [m²].
-        patience: Clouds in a row that contradict a height until the cell begins anew.
+        min_variance: What one cloud says has no smaller variance, and no height is believed to have one [m²].
+        max_contradictions: Number of successive contradicting clouds after which a cell is reset.
     """
-    rows, columns = known.height.shape
+    rows, columns = layers.height.shape
     for r in range(rows):
         for c in range(columns):
-            through = told.ceiling[r, c]
-            known.ceiling[r, c] = min(known.ceiling[r, c], through)
-            seen = told.weight[r, c] > 0.0
-            z = told.moment[r, c] / told.weight[r, c] if seen else 0.0
-            variance = max(1.0 / told.weight[r, c], least) if seen else 0.0
-            old, sure = known.height[r, c], known.variance[r, c]
-            doubt = max(sure, least)
-            alike = seen and abs(z - old) <= gate * math.sqrt(doubt + variance)  # a height that is none is not
-            if not alike and old - 3.0 * math.sqrt(doubt) > through:
-                old = math.nan
-                known.height[r, c], known.variance[r, c], known.against[r, c] = math.nan, math.nan, 0
-            upright = told.upright[r, c] if told.steep[r, c] >= _FEW else -math.inf
-            if known.upright[r, c] > max(through, upright) or (seen and upright == -math.inf):
-                known.upright[r, c] = math.nan
-            if upright > -math.inf and not known.upright[r, c] >= upright:
-                known.upright[r, c] = upright
-            if not seen:
+            min_ray_height = statistics.ceiling[r, c]
+            layers.ceiling[r, c] = min(layers.ceiling[r, c], min_ray_height)
+            has_ground = statistics.weight[r, c] > 0.0
+            z = statistics.height_moment[r, c] / statistics.weight[r, c] if has_ground else 0.0
+            variance = max(1.0 / statistics.weight[r, c], min_variance) if has_ground else 0.0
+            old_height, old_variance = layers.height[r, c], layers.variance[r, c]
+            bounded_old_variance = max(old_variance, min_variance)
+            is_consistent = has_ground and abs(z - old_height) <= gate * math.sqrt(
+                bounded_old_variance + variance
+            )  # a height that is none is not
+            if not is_consistent and old_height - 3.0 * math.sqrt(bounded_old_variance) > min_ray_height:
+                old_height = math.nan
+                layers.height[r, c], layers.variance[r, c], layers.contradictions[r, c] = math.nan, math.nan, 0
+            upright = (
+                statistics.upright[r, c] if statistics.n_upright_points[r, c] >= _MIN_UPRIGHT_POINTS else -math.inf
+            )
+            if layers.upright[r, c] > max(min_ray_height, upright) or (has_ground and upright == -math.inf):
+                layers.upright[r, c] = math.nan
+            if upright > -math.inf and not layers.upright[r, c] >= upright:
+                layers.upright[r, c] = upright
+            if not has_ground:
                 continue
-            if alike:
-                known.height[r, c] = (sure * z + variance * old) / (sure + variance)
-                known.variance[r, c] = sure * variance / (sure + variance)
-                known.against[r, c] = 0
-                widen(known.covered[r, c], told.covered[r, c, 0], told.covered[r, c, 2])
-                widen(known.covered[r, c], told.covered[r, c, 1], told.covered[r, c, 3])
+            if is_consistent:
+                layers.height[r, c] = (old_variance * z + variance * old_height) / (old_variance + variance)
+                layers.variance[r, c] = old_variance * variance / (old_variance + variance)
+                layers.contradictions[r, c] = 0
+                extend_bounds(
+                    layers.coverage_bounds[r, c],
+                    statistics.coverage_bounds[r, c, 0],
+                    statistics.coverage_bounds[r, c, 2],
+                )
+                extend_bounds(
+                    layers.coverage_bounds[r, c],
+                    statistics.coverage_bounds[r, c, 1],
+                    statistics.coverage_bounds[r, c, 3],
+                )
                 continue
-            known.against[r, c] += 1
-            if math.isnan(old) or known.against[r, c] >= patience:
-                known.height[r, c], known.variance[r, c], known.against[r, c] = z, variance, 0
-                known.covered[r, c] = told.covered[r, c]
+            layers.contradictions[r, c] += 1
+            if math.isnan(old_height) or layers.contradictions[r, c] >= max_contradictions:
+                layers.height[r, c], layers.variance[r, c], layers.contradictions[r, c] = z, variance, 0
+                layers.coverage_bounds[r, c] = statistics.coverage_bounds[r, c]

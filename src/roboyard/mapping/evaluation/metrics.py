@@ -21,9 +21,8 @@ from roboyard.evaluation.collector import (
 from roboyard.evaluation.plugin import RunPlugin
 from roboyard.geometry import SE2
 from roboyard.grids import GridGeometry
-from roboyard.mapping import Trajectory, absolute_error, relative_error
-from roboyard.mapping.octree.agreement import spread
-from roboyard.mapping.octree.stream import read_full
+from roboyard.mapping import PoseTrajectory, absolute_error, relative_error
+from roboyard.mapping.octree.octree import fill_cubes, read_full
 from roboyard.messages.convert.poses import pose_to_xy_yaw
 from roboyard.messages.time import to_nanoseconds
 
@@ -35,7 +34,7 @@ _MAX_EXTRAPOLATION_NS = 100_000_000
 class OccupancyMapMetrics(MetricCollector):
     """Compares the last map and path that a SLAM node published with the true floor plan and the true track.
 
-    See `roboyard.mapping.comparison`.
+    See `roboyard.mapping.evaluation.map_error`.
 
     Args:
         robot: Its truth, its map and its path are read; without ground truth only the path is judged.
@@ -109,10 +108,10 @@ class OccupancyMapMetrics(MetricCollector):
         rows = [(to_nanoseconds(item.header.stamp), pose_to_xy_yaw(item.pose)) for item in self._path.poses]
         if not np.isfinite([pose for _, pose in rows]).all():
             raise InputError("a pose of the path is not finite", location=self._topics[2], valid="finite numbers")
-        estimate = Trajectory(np.array([time for time, _ in rows]), np.array([pose for _, pose in rows]))
-        truth = Trajectory(np.array(self._times, dtype=np.int64), np.array(self._poses).reshape(-1, 3))
+        estimate = PoseTrajectory(np.array([time for time, _ in rows]), np.array([pose for _, pose in rows]))
+        truth = PoseTrajectory(np.array(self._times, dtype=np.int64), np.array(self._poses).reshape(-1, 3))
         try:
-            absolute = absolute_error(estimate, truth, beyond_ns=_MAX_EXTRAPOLATION_NS)
+            absolute = absolute_error(estimate, truth, max_extrapolation_ns=_MAX_EXTRAPOLATION_NS)
             values["map_ate"] = absolute.translational.rmse
             values["map_rpe"] = relative_error(estimate, truth).translational.rmse
         except RoboyardError:
@@ -120,15 +119,17 @@ class OccupancyMapMetrics(MetricCollector):
         return values | self._compare_map(absolute.T_true_map)
 
     def _compare_map(self, T_world_map: SE2) -> dict[str, MetricValue]:
-        from roboyard.mapping.comparison import compare
-        from roboyard.mapping.nodes.map_messages import map_from_msg
+        from roboyard.mapping.evaluation.map_error import compare_with_floor_plan
+        from roboyard.messages.convert.grids import occupancy_grid_from_msg
 
         if self._map is None or self._robot.truth is None:
             return {}
         try:
             plan = self._robot.truth.floor_plan(self._robot.lidar_height, _MAP_RESOLUTION)
             geometry = GridGeometry(plan.resolution, plan.occupied.shape, SE2(*plan.origin, 0.0))
-            comparison = compare(map_from_msg(self._map), plan.occupied, geometry, T_world_map)
+            comparison = compare_with_floor_plan(
+                occupancy_grid_from_msg(self._map), plan.occupied, geometry, T_world_map
+            )
         except RoboyardError:
             return {}
         return {
@@ -157,7 +158,7 @@ class OctreeMapMetrics(MetricCollector):
     """Compares the last full octree that was published with the true surfaces of the world without its robots.
 
     Voxels that the map does not know do not count: no camera saw them.  Map and world are one frame.  See
-    `roboyard.mapping.octree.agreement`.
+    `roboyard.mapping.evaluation.map_error`.
 
     Args:
         topic: Of the octomap_msgs/Octomap.
@@ -204,7 +205,7 @@ class OctreeMapMetrics(MetricCollector):
         return {self._topic: self._on_map}
 
     def _on_map(self, message: Any, time_ns: int) -> None:
-        expect_kernels(spread, read_full)  # of the comparison at the end
+        expect_kernels(fill_cubes, read_full)  # of the comparison at the end
         self._message, self._values = message, None
 
     def values(self) -> dict[str, MetricValue | None]:
@@ -214,23 +215,24 @@ class OctreeMapMetrics(MetricCollector):
         return dict(self._values)
 
     def _compare(self) -> dict[str, MetricValue | None]:
+        from roboyard.mapping.evaluation.map_error import compare_voxels
         from roboyard.mapping.nodes.octree_messages import octree_from_msg
-        from roboyard.mapping.octree.agreement import agreement, dense
-        from roboyard.mapping.octree.blocks import ORIGIN
+        from roboyard.mapping.octree.octree import to_dense
+        from roboyard.mapping.octree.voxel_blocks import ORIGIN_KEY
 
         if self._message is None:
             return {}
         try:
             leaves = octree_from_msg(self._message)
-            state, min_index = dense(leaves)
+            state, min_index = to_dense(leaves)
             voxel_size = leaves.resolution
-            corner = np.asarray((min_index - ORIGIN) * voxel_size, dtype=np.float64)
+            corner = np.asarray((min_index - ORIGIN_KEY) * voxel_size, dtype=np.float64)
             touched_voxels, crossed_voxels = self._truth.surface_voxels(
                 corner, state.shape, voxel_size, VOXEL_TOLERANCE * voxel_size
             )
         except RoboyardError:
             return {}
-        comparison = agreement(state, touched_voxels, crossed_voxels)
+        comparison = compare_voxels(state, touched_voxels, crossed_voxels)
         return dict(zip(self.metric_names(), (comparison.iou, comparison.precision, comparison.recall), strict=True))
 
     def save_state(self) -> dict[str, Any]:

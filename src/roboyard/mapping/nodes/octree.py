@@ -1,4 +1,6 @@
-"""The octree map in a live run, as octomap_server makes it: clouds in, trees, their middles and a projection out."""
+"""The octree node with the interface of octomap_server: it maps space from clouds and publishes trees, voxel
+centers and a projected map.
+"""
 
 from __future__ import annotations
 
@@ -16,30 +18,32 @@ from roboyard.errors import InputError, RoboyardError
 from roboyard.geometry import SE3
 from roboyard.grids import OccupancyGrid
 from roboyard.grids.voxel_filter import average_by_voxel
-from roboyard.mapping.nodes.map_messages import map_to_msg
-from roboyard.mapping.nodes.octree_messages import centers_to_msg, cloud_from_msg, octree_to_msg
-from roboyard.mapping.octree import Inserted, Leaves, OctreeConfig, OctreeMap, read_octree
-from roboyard.mapping.octree.blocks import morton, unmorton
-from roboyard.mapping.octree.files import COLORED, PLAIN, write_tree
-from roboyard.mapping.octree.ground import GroundFilter, ground_points
-from roboyard.mapping.octree.levels import climb, leaf_numbers
-from roboyard.mapping.octree.octree_map import gather, paint
-from roboyard.mapping.octree.placing import place, placed
-from roboyard.mapping.octree.projection import project, shade
-from roboyard.mapping.octree.rays import count_in, mark_beams, within_reach
-from roboyard.mapping.octree.stream import write_binary, write_full
+from roboyard.mapping.nodes.octree_messages import centers_to_msg, octree_to_msg
+from roboyard.mapping.octree import InsertionStatistics, OctreeLeaves, OctreeMap, OctreeMapConfig, read_octree
+from roboyard.mapping.octree.cloud_filters import (
+    GroundFilter,
+    segment_ground,
+    transform_and_crop,
+    transform_and_crop_xyz,
+)
+from roboyard.mapping.octree.octomap_files import COLOR_TREE, PLAIN_TREE, write_tree_bytes
+from roboyard.mapping.octree.octree import leaf_order, parent_level, write_binary, write_full
+from roboyard.mapping.octree.octree_map import blend_colors, fill_squares, gather_voxels, project_to_plane
+from roboyard.mapping.octree.voxel_blocks import apply_marks, clip_beams, mark_rays, morton_decode, morton_encode
 from roboyard.messages import msg, srv, to_nanoseconds
 from roboyard.messages.convert import unpack_rgb
+from roboyard.messages.convert.clouds import cloud_from_msg
+from roboyard.messages.convert.grids import occupancy_grid_to_msg
 
 _TRANSFORM_TIMEOUT: Final = 0.3
 """A cloud waits for its transforms until it is older than this [s]."""
 _QUEUE_SIZE: Final = 4
-_ANY: Final = 1e6
+_MAX_HEIGHT: Final = 1e6
 """A height beyond all [m]."""
 
 
 @dataclass(frozen=True)
-class Taken:
+class OctreeCloudJob:
     """A cloud on its way to the worker.
 
     Attributes:
@@ -54,15 +58,15 @@ class Taken:
 
 
 @dataclass(frozen=True)
-class Known:
+class OctreeSnapshot:
     """What the map knows after a piece of work, in the forms that are asked for."""
 
     binary: bytes
     full: bytes
-    leaves: Leaves
-    projected: OccupancyGrid
-    inserted: Inserted | None = None
-    trouble: str = ""
+    leaves: OctreeLeaves
+    projected_map: OccupancyGrid
+    insertion: InsertionStatistics | None = None
+    error: str = ""
 
 
 class OctreeNodeConfig(Config):
@@ -71,30 +75,40 @@ class OctreeNodeConfig(Config):
     cloud_topic: str = parameter("cloud_in", doc="Topic of the clouds.")
     frame_id: str = parameter("map", doc="Frame of the map.")
     base_frame_id: str = parameter("base_link", doc="Frame of the robot, in which ground is searched for.")
-    octree: OctreeConfig = parameter(factory=OctreeConfig, flatten="", doc="Voxels and evidence of the map.")
+    octree: OctreeMapConfig = parameter(factory=OctreeMapConfig, flatten="", doc="Voxels and evidence of the map.")
     use_colored_map: bool = parameter(True, doc="Keep the colors of clouds that have them.")
     max_rate: float = parameter(2.0, unit="Hz", low=0.01, high=100.0, doc="Largest rate of processed clouds.")
     publish_period: float = parameter(2.0, unit="s", low=0.0, high=1e6, doc="Smallest time between maps.")
     latency: float = parameter(0.25, unit="s", low=1e-3, high=100.0, doc="Declared duration of processing a cloud.")
     point_cloud_min_z: float = parameter(
-        -_ANY, unit="m", low=-_ANY, high=_ANY, runtime=True, doc="Height below which points are ignored."
+        -_MAX_HEIGHT,
+        unit="m",
+        low=-_MAX_HEIGHT,
+        high=_MAX_HEIGHT,
+        runtime=True,
+        doc="Height below which points are ignored.",
     )
     point_cloud_max_z: float = parameter(
-        _ANY, unit="m", low=-_ANY, high=_ANY, runtime=True, doc="Height above which points are ignored."
+        _MAX_HEIGHT,
+        unit="m",
+        low=-_MAX_HEIGHT,
+        high=_MAX_HEIGHT,
+        runtime=True,
+        doc="Height above which points are ignored.",
     )
     occupancy_min_z: float = parameter(
-        -_ANY,
+        -_MAX_HEIGHT,
         unit="m",
-        low=-_ANY,
-        high=_ANY,
+        low=-_MAX_HEIGHT,
+        high=_MAX_HEIGHT,
         runtime=True,
         doc="Height of the lowest voxel of the projected map and of the published centers.",
     )
     occupancy_max_z: float = parameter(
-        _ANY,
+        _MAX_HEIGHT,
         unit="m",
-        low=-_ANY,
-        high=_ANY,
+        low=-_MAX_HEIGHT,
+        high=_MAX_HEIGHT,
         runtime=True,
         doc="Height of the highest voxel of the projected map and of the published centers.",
     )
@@ -103,7 +117,7 @@ class OctreeNodeConfig(Config):
     )
     ground_filter: GroundFilter = parameter(factory=GroundFilter, doc="Search for the ground.")
     octomap_path: str = parameter("", doc="File of a map to begin with, .bt or .ot.")
-    save_as: str = parameter("", doc="File for the map at the end, .bt or .ot, in the run's folder.")
+    save_path: str = parameter("", doc="File for the map at the end, .bt or .ot, in the run's folder.")
 
 
 class OctreeNode(Node[OctreeNodeConfig]):
@@ -113,56 +127,56 @@ class OctreeNode(Node[OctreeNodeConfig]):
         (and to base_frame_id, where ground is to be found)
     out: octomap_binary, octomap_full (octomap_msgs/Octomap), projected_map (nav_msgs/OccupancyGrid of what stands
         between occupancy_min_z and occupancy_max_z), all latched; octomap_point_cloud_centers (PointCloud2), while
-        somebody listens
+        it has subscribers
     services: octomap_binary, octomap_full (octomap_msgs/GetOctomap), ~/clear_bbx (octomap_msgs/BoundingBoxQuery),
         ~/reset (std_srvs/Empty)
 
-    Names are those of octomap_server.  Of the clouds at most ``max_rate`` a second are taken in, beside the run: what
-    one tells is known ``latency`` after it.  Where nobody knows a cloud's place, it is left out.
+    Names are those of octomap_server.  A worker inserts the clouds, at most ``max_rate`` a second; a result is
+    available ``latency`` after its cloud. A cloud without a transform is dropped.
     """
 
     run_folder: Path | None = resource(Path, optional=True)
 
-    state_fields = ("_taken_ns", "_published_ns", "_stale")
+    state_fields = ("_last_cloud_ns", "_published_ns", "_stale")
 
     def setup(self) -> None:
         """Connect; begin with the file, if there is one."""
         expect_kernels(
             average_by_voxel,
-            placed,
-            within_reach,
-            mark_beams,
-            count_in,
-            morton,
-            unmorton,
-            climb,
-            leaf_numbers,
-            gather,
-            shade,
+            transform_and_crop_xyz,
+            clip_beams,
+            mark_rays,
+            apply_marks,
+            morton_encode,
+            morton_decode,
+            parent_level,
+            leaf_order,
+            gather_voxels,
+            fill_squares,
             write_binary,
             write_full,
         )
         self._config = self.config.octree
         if self.config.use_colored_map:
-            expect_kernels(paint)
-        self._kind = COLORED if self.config.use_colored_map else PLAIN
-        self._check_file()
+            expect_kernels(blend_colors)
+        self._tree_type = COLOR_TREE if self.config.use_colored_map else PLAIN_TREE
+        self._check_parameters()
         self._octree = OctreeMap(self._config)
         if self.config.octomap_path:
-            self._octree.put(read_octree(self.config.octomap_path, self._config).leaves)
-        self._taken_ns = self._published_ns = -(10**18)
+            self._octree.set_leaves(read_octree(self.config.octomap_path, self._config).leaves)
+        self._last_cloud_ns = self._published_ns = -(10**18)
         self._stale = bool(self.config.octomap_path)
-        self._asked: list[Callable[[], None]] = []  # what waits for the worker
-        self._outlets = {
+        self._pending_changes: list[Callable[[], None]] = []  # what waits for the worker
+        self._tree_publishers = {
             name: self.publisher(name, msg.octomap_msgs.Octomap, latched=True)
             for name in ("octomap_binary", "octomap_full")
         }
-        self._projected = self.publisher("projected_map", msg.OccupancyGrid, latched=True)
-        self._centers = self.publisher("octomap_point_cloud_centers", msg.PointCloud2, latched=True)
-        self._known = look_at(self._octree, *self._asked_for())
+        self._projected_map_publisher = self.publisher("projected_map", msg.OccupancyGrid, latched=True)
+        self._centers_publisher = self.publisher("octomap_point_cloud_centers", msg.PointCloud2, latched=True)
+        self._snapshot = make_snapshot(self._octree, *self._snapshot_options())
         self.subscribe(self.config.cloud_topic, msg.PointCloud2, self._on_cloud)
-        for name in self._outlets:
-            self.service(name, srv.octomap_msgs.GetOctomap, self._getter(name))
+        for name in self._tree_publishers:
+            self.service(name, srv.octomap_msgs.GetOctomap, self._make_get_callback(name))
         self.service("~/clear_bbx", srv.octomap_msgs.BoundingBoxQuery, self._on_clear)
         self.service("~/reset", srv.std_srvs.Empty, self._on_reset)
         self._clouds = MessageFilter(
@@ -175,11 +189,11 @@ class OctreeNode(Node[OctreeNodeConfig]):
         )
         self._publish()
 
-    def _check_file(self) -> None:
-        file = Path(self.config.save_as)
-        if self.config.save_as and (file.suffix not in (".bt", ".ot") or file.name != self.config.save_as):
+    def _check_parameters(self) -> None:
+        file = Path(self.config.save_path)
+        if self.config.save_path and (file.suffix not in (".bt", ".ot") or file.name != self.config.save_path):
             raise InputError(
-                f"save_as {self.config.save_as!r}",
+                f"save_path {self.config.save_path!r}",
                 location=f"node {self.full_name}",
                 valid="a name that ends in .bt or .ot",
             )
@@ -192,9 +206,9 @@ class OctreeNode(Node[OctreeNodeConfig]):
     def _on_cloud(self, message: Any) -> None:
         time_ns = to_nanoseconds(message.header.stamp)
         # a period less a tenth: stamps jitter, and a camera's need not be a multiple of ours
-        is_due = time_ns - self._taken_ns >= round(0.9e9 / self.config.max_rate)
+        is_due = time_ns - self._last_cloud_ns >= round(0.9e9 / self.config.max_rate)
         if is_due and self._clouds.add(message, self.config.cloud_topic):
-            self._taken_ns = time_ns
+            self._last_cloud_ns = time_ns
 
     def _target_frames(self) -> tuple[str, ...]:
         """The frames that a cloud must be connected with: the map's, and the robot's where ground is to be found."""
@@ -207,29 +221,30 @@ class OctreeNode(Node[OctreeNodeConfig]):
         time_ns, map_frame, *base = to_nanoseconds(message.header.stamp), *self._target_frames()
         T_map_sensor = self.transforms.lookup(map_frame, message.header.frame_id, time_ns)
         T_base_map = self.transforms.lookup(base[0], map_frame, time_ns) if base else None
-        taken = Taken(message, T_map_sensor, T_base_map)
-        heights = self.config.point_cloud_min_z, self.config.point_cloud_max_z
+        job = OctreeCloudJob(message, T_map_sensor, T_base_map)
+        height_limits = self.config.point_cloud_min_z, self.config.point_cloud_max_z
         self.offload(
-            take_in, self._octree, taken, heights, self.config.ground_filter, *self._asked_for(),
-            latency=self.config.latency, on_done=self._done,
+            insert_cloud, self._octree, job, height_limits, self.config.ground_filter, *self._snapshot_options(),
+            latency=self.config.latency, on_done=self._on_inserted,
         )  # fmt: skip
 
-    def _asked_for(self) -> tuple[bool, tuple[float, float]]:
+    def _snapshot_options(self) -> tuple[bool, tuple[float, float]]:
         """Whether colours are wanted, and the heights of the projection."""
-        return self._kind == COLORED, (self.config.occupancy_min_z, self.config.occupancy_max_z)
+        return self._tree_type == COLOR_TREE, (self.config.occupancy_min_z, self.config.occupancy_max_z)
 
-    def _done(self, future: Future) -> None:
-        self._known = known = future.result
-        if known.trouble:
-            self.report_health("error", f"a cloud is left out: {known.trouble}")
-        elif known.inserted is not None:
+    def _on_inserted(self, future: Future) -> None:
+        snapshot: OctreeSnapshot = future.result
+        self._snapshot = snapshot
+        if snapshot.error:
+            self.report_health("error", f"a cloud is left out: {snapshot.error}")
+        elif snapshot.insertion is not None:
             self.report_health(
-                "ok", f"{known.leaves.nodes} nodes, {known.leaves.volume(occupied=True):.2f} m³ occupied",
-                beams=known.inserted.beams,
+                "ok", f"{snapshot.leaves.n_nodes} nodes, {snapshot.leaves.volume(occupied=True):.2f} m³ occupied",
+                beams=snapshot.insertion.n_beams,
             )  # fmt: skip
         self._stale = True
-        asked, self._asked = self._asked, []
-        for change in asked:
+        pending_changes, self._pending_changes = self._pending_changes, []
+        for change in pending_changes:
             change()
         self._publish()
         self._clouds.resume()
@@ -241,24 +256,24 @@ class OctreeNode(Node[OctreeNodeConfig]):
         ):
             return
         self._stale, self._published_ns = False, self.now_ns
-        frame, known = self.frame(self.config.frame_id), self._known
-        for name, outlet in self._outlets.items():
-            outlet.publish(self._message(name))
-        self._projected.publish(map_to_msg(known.projected, frame, self.now_ns))
-        if self._centers.topic.subscriptions:
+        frame, snapshot = self.frame(self.config.frame_id), self._snapshot
+        for name, publisher in self._tree_publishers.items():
+            publisher.publish(self._make_tree_message(name))
+        self._projected_map_publisher.publish(occupancy_grid_to_msg(snapshot.projected_map, frame, self.now_ns))
+        if self._centers_publisher.topic.subscriptions:
             low, high = self.config.occupancy_min_z, self.config.occupancy_max_z
-            self._centers.publish(centers_to_msg(known.leaves, low, high, frame, self.now_ns))
+            self._centers_publisher.publish(centers_to_msg(snapshot.leaves, low, high, frame, self.now_ns))
 
-    def _message(self, name: str) -> Any:
+    def _make_tree_message(self, name: str) -> Any:
         binary = name == "octomap_binary"
-        data, kind = (self._known.binary, PLAIN) if binary else (self._known.full, self._kind)
+        data, tree_type = (self._snapshot.binary, PLAIN_TREE) if binary else (self._snapshot.full, self._tree_type)
         return octree_to_msg(
-            data, kind, self.config.octree.resolution, self.frame(self.config.frame_id), self.now_ns, binary=binary
+            data, tree_type, self.config.octree.resolution, self.frame(self.config.frame_id), self.now_ns, binary=binary
         )
 
     # -- services ------------------------------------------------------------------------------------------------------
-    def _getter(self, name: str) -> Callable[[Any], Any]:
-        return lambda request: srv.octomap_msgs.GetOctomap.Response(map=self._message(name))
+    def _make_get_callback(self, name: str) -> Callable[[Any], Any]:
+        return lambda request: srv.octomap_msgs.GetOctomap.Response(map=self._make_tree_message(name))
 
     def _on_clear(self, request: Any) -> Future:
         corners = [(float(corner.x), float(corner.y), float(corner.z)) for corner in (request.min, request.max)]
@@ -274,32 +289,37 @@ class OctreeNode(Node[OctreeNodeConfig]):
 
     def _change(self, change: Callable[[], Any], response: Any) -> Future:
         """Change the map when the worker is through with it."""
-        done = Future("changed map")
+        response_future = Future("changed map")
 
-        def now() -> None:
+        def apply_change() -> None:
             change()
-            self._known, self._stale = look_at(self._octree, *self._asked_for()), True
+            self._snapshot, self._stale = make_snapshot(self._octree, *self._snapshot_options()), True
             self._publish(at_once=True)
-            done.set_result(response())
+            response_future.set_result(response())
 
         if self._clouds.is_paused:  # the worker has the map
-            self._asked.append(now)
+            self._pending_changes.append(apply_change)
         else:
-            now()
-        return done
+            apply_change()
+        return response_future
 
     # -- end and state -------------------------------------------------------------------------------------------------
     def close(self) -> None:
-        """Save the map, if that is asked for: as it was last told."""
-        if not self.config.save_as:
+        """Save the last published map if ``save_path`` is set."""
+        if not self.config.save_path:
             return
         if self.run_folder is None:
-            self.log.warn(f"{self.config.save_as} is not saved: the run has no folder")
+            self.log.warn(f"{self.config.save_path} is not saved: the run has no folder")
             return
-        binary = self.config.save_as.endswith(".bt")
-        data, kind = (self._known.binary, PLAIN) if binary else (self._known.full, self._kind)
+        binary = self.config.save_path.endswith(".bt")
+        data, tree_type = (self._snapshot.binary, PLAIN_TREE) if binary else (self._snapshot.full, self._tree_type)
         try:
-            write_tree(self.run_folder / self.config.save_as, data, kind=kind, resolution=self.config.octree.resolution)
+            write_tree_bytes(
+                self.run_folder / self.config.save_path,
+                data,
+                tree_type=tree_type,
+                resolution=self.config.octree.resolution,
+            )
         except RoboyardError as error:
             self.log.error(f"the map was not saved: {error}")
 
@@ -312,46 +332,48 @@ class OctreeNode(Node[OctreeNodeConfig]):
         return super().save_state() | {"octree": self._octree.save_state(), "clouds": self._clouds.save_state()}
 
     def load_state(self, state: dict[str, Any]) -> None:
-        """Take back what ``save`` gave."""
+        """Restore what `save_state` returned."""
         super().load_state(state)
         self._octree.load_state(state["octree"])
         self._clouds.load_state(state["clouds"])
-        self._known = look_at(self._octree, *self._asked_for())
+        self._snapshot = make_snapshot(self._octree, *self._snapshot_options())
 
 
-def take_in(
+def insert_cloud(
     octree: OctreeMap,
-    taken: Taken,
-    heights: tuple[float, float],
-    ground: GroundFilter,
+    job: OctreeCloudJob,
+    height_limits: tuple[float, float],
+    ground_filter: GroundFilter,
     color: bool,
-    band: tuple[float, float],
-) -> Known:
+    height_band: tuple[float, float],
+) -> OctreeSnapshot:
     """Take in a cloud; what the map knows then.
 
     Args:
         octree: The map, changed.
-        taken: The cloud.
-        heights: Lowest and highest point that counts, in the map [m].
-        ground: How ground is found, where it is looked for.
+        job: The cloud.
+        height_limits: Lowest and highest point that counts, in the map [m].
+        ground_filter: How ground is found, where it is looked for.
         color: Whether the map has colours.
-        band: Lowest and highest voxel of the projection [m].
+        height_band: Lowest and highest voxel of the projection [m].
     """
     try:
-        cloud = cloud_from_msg(taken.message, color=color)
-        points, kept = place(cloud.columns, taken.T_map_sensor, *heights)
-        colors = None if cloud.packed is None else unpack_rgb(cloud.packed[kept])
-        floor = None
-        if taken.T_base_map is not None:
-            floor = ground_points(taken.T_base_map @ points, ground, np.random.default_rng(len(points)))
-        inserted = octree.insert(points, taken.T_map_sensor.translation, colors, ground=floor)
+        cloud = cloud_from_msg(job.message, color=color)
+        points, point_indices = transform_and_crop(cloud.xyz, job.T_map_sensor, *height_limits)
+        colors = None if cloud.packed_rgb is None else unpack_rgb(cloud.packed_rgb[point_indices])
+        is_ground = None
+        if job.T_base_map is not None:
+            is_ground = segment_ground(job.T_base_map @ points, ground_filter, np.random.default_rng(len(points)))
+        insertion = octree.insert(points, job.T_map_sensor.translation, colors, ground=is_ground)
     except InputError as error:
-        return replace(look_at(octree, color, band), trouble=str(error))
-    return replace(look_at(octree, color, band), inserted=inserted)
+        return replace(make_snapshot(octree, color, height_band), error=str(error))
+    return replace(make_snapshot(octree, color, height_band), insertion=insertion)
 
 
-def look_at(octree: OctreeMap, color: bool, band: tuple[float, float]) -> Known:
+def make_snapshot(octree: OctreeMap, color: bool, height_band: tuple[float, float]) -> OctreeSnapshot:
     """What a map knows; arguments as for `take_in`."""
-    nodes = octree.nodes()
-    leaves = octree.leaves(nodes, color=color)
-    return Known(octree.binary(), octree.full(nodes, color=color), leaves, project(leaves, *band))
+    tree = octree.to_octree()
+    leaves = octree.leaves(tree, color=color)
+    return OctreeSnapshot(
+        octree.encode_binary(), octree.encode_full(tree, color=color), leaves, project_to_plane(leaves, *height_band)
+    )

@@ -1,4 +1,6 @@
-"""SLAM in a live run: scans and odometry in, the map, where odometry began in it, and the graph out."""
+"""The SLAM node: it maps while the robot drives, and publishes map, path, pose graph and the transform from map to
+odometry.
+"""
 
 from __future__ import annotations
 
@@ -8,26 +10,27 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
+import numpy as np
+
 from roboyard.bus import DroppedMessage, DropReason, Future, MessageFilter, Node, TransformError
 from roboyard.compute import expect_kernels
 from roboyard.config import Config, parameter
 from roboyard.errors import InputError, RoboyardError
 from roboyard.geometry import SE2
 from roboyard.grids import OccupancyGrid
-from roboyard.mapping.g2o import write_g2o
-from roboyard.mapping.graph_slam import GraphSlam
+from roboyard.mapping.graph_slam.graph_slam import GraphSlam
 from roboyard.mapping.map_files import save_map
-from roboyard.mapping.matching.correlative import branch_and_bound, fill_tables
-from roboyard.mapping.matching.sight import passed
-from roboyard.mapping.nodes.graph_messages import graph_to_msg, trajectory_to_msg
-from roboyard.mapping.nodes.log_lasers import Faults, Mount, reader
-from roboyard.mapping.nodes.map_messages import map_to_msg
-from roboyard.mapping.nodes.offline import ALGORITHMS, make_slam
-from roboyard.mapping.pose_graph import PoseGraph
-from roboyard.mapping.scan import Scan
+from roboyard.mapping.nodes.map_recording import ALGORITHMS, make_slam
+from roboyard.mapping.nodes.recorded_frames import LaserMount, ScanDefects, make_scan_converter
+from roboyard.mapping.pose_graph import PoseGraph, write_g2o
+from roboyard.mapping.scan import LaserScan
+from roboyard.mapping.scan_matching.correlative import branch_and_bound, fill_pyramid
+from roboyard.mapping.scan_matching.surfel_map import count_through_surfaces
 from roboyard.mapping.slam import Slam
-from roboyard.mapping.trajectory import Trajectory
+from roboyard.mapping.trajectory import PoseTrajectory
 from roboyard.messages import msg, srv, to_nanoseconds
+from roboyard.messages.convert import MarkerStyle, make_header, points_marker, pose_stamped_to_msg
+from roboyard.messages.convert.grids import occupancy_grid_to_msg
 
 _ODOMETRY_TIMEOUT: Final = 0.3
 """A scan waits for its odometry until it is older than this [s]."""
@@ -35,14 +38,14 @@ _QUEUE_SIZE: Final = 200
 
 
 @dataclass(frozen=True, slots=True)
-class _Made:
+class _SlamResult:
     """What a finished piece of work gives."""
 
     pose: SE2 | None = None
     odometry: SE2 | None = None
     grid: OccupancyGrid | None = None
     graph: PoseGraph | None = None
-    trajectory: Trajectory | None = None
+    trajectory: PoseTrajectory | None = None
 
 
 class SlamNodeConfig(Config):
@@ -69,31 +72,31 @@ class SlamNode(Node[SlamNodeConfig]):
     services: dynamic_map, ~/map (nav_msgs/GetMap), ~/save_map (slam_toolbox/SaveMap), ~/serialize_map
         (slam_toolbox/SerializePoseGraph)
 
-    The work is done beside the run: what a scan tells is known ``latency`` after it, a map ``map_latency`` after it was
-    begun.
+    A worker runs the algorithm: the pose of a scan is available ``latency`` after it, a map ``map_latency`` after its
+    request.
     """
 
-    state_fields = ("_T_map_odom", "_ready", "_last_ns", "_map_due", "_mounts")
+    state_fields = ("_T_map_odom", "_queued_scans", "_last_ns", "_is_map_due", "_mounts")
 
     def setup(self) -> None:
         """Connect."""
-        expect_kernels(branch_and_bound, fill_tables, passed)
+        expect_kernels(branch_and_bound, fill_pyramid, count_through_surfaces)
         self._slam: Slam = make_slam(self.config.algorithm)
         self._T_map_odom: tuple[float, float, float] | None = None
-        self._ready: list[Scan] = []  # for the worker
+        self._queued_scans: list[LaserScan] = []  # for the worker
         self._last_ns = -1
-        self._map_due = False
+        self._is_map_due = False
         self._mounts: dict[str, tuple[float, float, float, bool]] = {}
-        self._given: list[Scan] = []  # all scans, of an algorithm that cannot say what it knows
-        self._asked: list[Callable[[], None]] = []  # what waits for the worker
-        self._busy = False
+        self._scan_history: list[LaserScan] = []  # all scans, of an algorithm that cannot say what it knows
+        self._pending_writes: list[Callable[[], None]] = []  # what waits for the worker
+        self._is_worker_busy = False
         self._grid: OccupancyGrid | None = None
         self._graph: PoseGraph | None = None
         self._map = self.publisher("map", msg.OccupancyGrid, latched=True)
         self._metadata = self.publisher("map_metadata", msg.MapMetaData, latched=True)
         self._markers = self.publisher("graph", msg.MarkerArray, latched=True)
         self._path = self.publisher("path", msg.Path, latched=True)
-        self._faults = Faults()
+        self._scan_defects = ScanDefects()
         self._scans = MessageFilter(
             self,
             self._on_odometry_known,
@@ -103,39 +106,41 @@ class SlamNode(Node[SlamNodeConfig]):
             timeout=_ODOMETRY_TIMEOUT,
             on_drop=self._on_drop,
         )
-        self._readers = {topic: reader(topic, self._faults) for topic in self.config.scan_topics}
+        self._scan_converters = {
+            topic: make_scan_converter(topic, self._scan_defects) for topic in self.config.scan_topics
+        }
         for topic in self.config.scan_topics:
             self.subscribe(topic, msg.LaserScan, partial(self._on_scan, topic))
         for name in ("dynamic_map", "~/map"):
             self.service(name, srv.GetMap, self._on_get)
         self.service("~/save_map", srv.slam_toolbox.SaveMap, self._on_save)
         self.service("~/serialize_map", srv.slam_toolbox.SerializePoseGraph, self._on_serialize)
-        self.timer(rate=self.config.transform_rate, callback=self._tell_transform)
-        self.timer(self.config.map_period, self._want_map)
+        self.timer(rate=self.config.transform_rate, callback=self._publish_transform)
+        self.timer(self.config.map_period, self._request_map)
 
     # -- scans ---------------------------------------------------------------------------------------------------------
     def _on_scan(self, topic: str, message: Any) -> None:
-        if self._mount(topic, message.header.frame_id) is not None:
+        if self._laser_mount(topic, message.header.frame_id) is not None:
             self._scans.add(message, topic)
-            self._go_on()
+            self._process_waiting()
 
     def _on_odometry_known(self, message: Any, topic: str) -> None:
         odom, base = self.frame(self.config.odom_frame), self.frame(self.config.base_frame)
         T_odom_base = self.transforms.lookup(odom, base, to_nanoseconds(message.header.stamp))
-        self._take(message, topic, SE2.from_se3(T_odom_base))
+        self._queue_scan(message, topic, SE2.from_se3(T_odom_base))
 
     def _on_drop(self, dropped: DroppedMessage) -> None:
         """Take a scan without odometry if that did not come in time; report the others."""
         if dropped.reason is DropReason.NO_TRANSFORM_FOUND:
-            self._take(dropped.message, dropped.topic, None)
+            self._queue_scan(dropped.message, dropped.topic, None)
             return
         topic = self.resolve(dropped.topic)
         self.log.warn(f"scans of {topic} are left out: {dropped.reason.value}", throttle=5.0)
         self.report_health("warn", f"a scan of {topic} is left out: {dropped.text}")
 
-    def _take(self, message: Any, topic: str, odometry: SE2 | None) -> None:
+    def _queue_scan(self, message: Any, topic: str, odometry: SE2 | None) -> None:
         """Make a scan ready for the worker."""
-        scan, mount = self._readers[topic](message), self._mount(topic, message.header.frame_id)
+        scan, mount = self._scan_converters[topic](message), self._laser_mount(topic, message.header.frame_id)
         # lasers that measure at one moment follow each other by a nanosecond; what comes late is left out
         time_ns = to_nanoseconds(message.header.stamp)
         time_ns += 1 if time_ns == self._last_ns else 0
@@ -143,7 +148,7 @@ class SlamNode(Node[SlamNodeConfig]):
             return
         self._last_ns = time_ns
         sign = -1.0 if mount.upside_down else 1.0
-        self._ready.append(
+        self._queued_scans.append(
             replace(
                 scan,
                 time_ns=time_ns,
@@ -154,89 +159,91 @@ class SlamNode(Node[SlamNodeConfig]):
             )
         )
 
-    def _mount(self, topic: str, frame: str) -> Mount | None:
-        """Where the laser sits; None while nobody said."""
+    def _laser_mount(self, topic: str, frame: str) -> LaserMount | None:
+        """Return the mounting pose of the laser; None while its transform is unknown."""
         if topic not in self._mounts:
             try:
-                mount = Mount.of(self.transforms.lookup(self.frame(self.config.base_frame), frame))
+                mount = LaserMount.from_transform(self.transforms.lookup(self.frame(self.config.base_frame), frame))
             except TransformError:
                 self.report_health("warn", f"nobody says where {frame} sits")
                 return None
             pose = mount.T_base_laser
             self._mounts[topic] = (pose.x, pose.y, pose.theta, mount.upside_down)
         x, y, theta, upside_down = self._mounts[topic]
-        return Mount(SE2(x, y, theta), upside_down)
+        return LaserMount(SE2(x, y, theta), upside_down)
 
-    def _go_on(self) -> None:
+    def _process_waiting(self) -> None:
         """Pair scans with odometry, and give the worker what there is to do."""
         self._scans.process()
-        if self._busy:
+        if self._is_worker_busy:
             return
-        if self._map_due and self._slam_has_scans:
-            self._map_due = False
-            self._begin(self.config.map_latency, _describe, self._slam, self.config.resolution)
-        elif self._ready:
-            scans, self._ready = tuple(self._ready), []
-            if not _saves(self._slam):
-                self._given += scans
-            self._begin(self.config.latency, _place, self._slam, scans)
+        if self._is_map_due and self._slam_has_scans:
+            self._is_map_due = False
+            self._start_work(self.config.map_latency, _make_snapshot, self._slam, self.config.resolution)
+        elif self._queued_scans:
+            queued_scans, self._queued_scans = tuple(self._queued_scans), []
+            if not _has_saved_state(self._slam):
+                self._scan_history += queued_scans
+            self._start_work(self.config.latency, _process_scans, self._slam, queued_scans)
 
     @property
     def _slam_has_scans(self) -> bool:
         return self._T_map_odom is not None
 
-    def _begin(self, latency: float, work: Any, *arguments: Any) -> None:
-        self._busy = True
-        self.offload(work, *arguments, latency=latency, on_done=self._done)
+    def _start_work(self, latency: float, work: Any, *arguments: Any) -> None:
+        self._is_worker_busy = True
+        self.offload(work, *arguments, latency=latency, on_done=self._on_work_done)
 
-    def _done(self, future: Future) -> None:
-        self._busy = False
-        asked, self._asked = self._asked, []
-        for write in asked:
+    def _on_work_done(self, future: Future) -> None:
+        self._is_worker_busy = False
+        pending_writes, self._pending_writes = self._pending_writes, []
+        for write in pending_writes:
             write()
-        made: _Made = future.result
-        if made.pose is not None:
-            T_map_odom = made.pose @ (made.odometry or SE2()).inverse()
+        result: _SlamResult = future.result
+        if result.pose is not None:
+            T_map_odom = result.pose @ (result.odometry or SE2()).inverse()
             self._T_map_odom = (T_map_odom.x, T_map_odom.y, T_map_odom.theta)
-        if made.grid is not None and made.graph is not None and made.trajectory is not None:
-            self._grid, self._graph = made.grid, made.graph
-            self._publish(made.grid, made.graph, made.trajectory)
-        self._go_on()
+        if result.grid is not None and result.graph is not None and result.trajectory is not None:
+            self._grid, self._graph = result.grid, result.graph
+            self._publish(result.grid, result.graph, result.trajectory)
+        self._process_waiting()
 
     # -- what it tells -----------------------------------------------------------------------------------------------
-    def _tell_transform(self) -> None:
-        self._go_on()
+    def _publish_transform(self) -> None:
+        self._process_waiting()
         if self._T_map_odom is not None:
             pose = SE2(*self._T_map_odom).to_se3()
             self.send_transform(pose, self.frame(self.config.map_frame), self.frame(self.config.odom_frame))
 
-    def _want_map(self) -> None:
-        self._map_due = True
-        self._go_on()
+    def _request_map(self) -> None:
+        self._is_map_due = True
+        self._process_waiting()
 
-    def _publish(self, grid: OccupancyGrid, graph: PoseGraph, trajectory: Trajectory) -> None:
+    def _publish(self, grid: OccupancyGrid, graph: PoseGraph, trajectory: PoseTrajectory) -> None:
         frame = self.frame(self.config.map_frame)
-        message = map_to_msg(grid, frame, self.now_ns)
+        message = occupancy_grid_to_msg(grid, frame, self.now_ns)
         self._map.publish(message)
         self._metadata.publish(message.info)
         self._markers.publish(graph_to_msg(graph, frame, self.now_ns))
         self._path.publish(trajectory_to_msg(trajectory, frame, self.now_ns))
         rows, columns = grid.geometry.shape
         width, height = columns * self.config.resolution, rows * self.config.resolution
-        self.report_health("ok", f"map of {width:.1f} x {height:.1f} m, {int(graph.loops.sum())} loops closed")
+        self.report_health("ok", f"map of {width:.1f} x {height:.1f} m, {int(graph.is_loop.sum())} loops closed")
 
     # -- services ----------------------------------------------------------------------------------------------------
     def _on_get(self, request: Any) -> Any:
         if self._grid is None:
             raise InputError("there is no map yet", location=f"node {self.full_name}", valid="ask again later")
-        return srv.GetMap.Response(map=map_to_msg(self._grid, self.frame(self.config.map_frame), self.now_ns))
+        return srv.GetMap.Response(
+            map=occupancy_grid_to_msg(self._grid, self.frame(self.config.map_frame), self.now_ns)
+        )
 
     def _on_save(self, request: Any) -> Any:
         response = srv.slam_toolbox.SaveMap.Response
         if self._grid is None:
             return response(result=response.RESULT_NO_MAP_RECEIEVD)
         try:
-            save_map(_path_of(request.name.data), self._grid)
+            save_map(_path_from_name(request.name.data), self._grid)
         except RoboyardError as error:
             self.log.error(f"the map was not saved: {error}")
             return response(result=response.RESULT_UNDEFINED_FAILURE)
@@ -244,31 +251,31 @@ class SlamNode(Node[SlamNodeConfig]):
 
     def _on_serialize(self, request: Any) -> Any:
         response = srv.slam_toolbox.SerializePoseGraph.Response
-        done = Future("serialized graph")
+        response_future = Future("serialized graph")
 
         def write() -> None:
             try:
-                self._write_graph(_path_of(request.filename))
+                self._write_graph(_path_from_name(request.filename))
             except RoboyardError as error:
                 self.log.error(f"the graph was not saved: {error}")
-                done.set_result(response(result=response.RESULT_FAILED_TO_WRITE_FILE))
+                response_future.set_result(response(result=response.RESULT_FAILED_TO_WRITE_FILE))
                 return
-            done.set_result(response(result=response.RESULT_SUCCESS))
+            response_future.set_result(response(result=response.RESULT_SUCCESS))
 
-        if self._busy:  # the worker has the algorithm: when it is done
-            self._asked.append(write)
+        if self._is_worker_busy:  # the worker has the algorithm: when it is done
+            self._pending_writes.append(write)
         else:
             write()
-        return done
+        return response_future
 
     def _write_graph(self, path: Path) -> None:
-        """Write the graph for others, ``.g2o``, and, of graph SLAM, all that is needed to go on with it, ``.npz``."""
+        """Write the pose graph as ``.g2o``, and the pose graph map of graph SLAM as ``.npz``."""
         if not self._slam_has_scans:
             raise InputError("there is no graph yet")
         path = path.with_suffix("") if path.suffix in (".g2o", ".npz", ".posegraph") else path
         write_g2o(path.with_name(f"{path.name}.g2o"), self._slam.graph())
         if isinstance(self._slam, GraphSlam):
-            self._slam.save(path.with_name(f"{path.name}.npz"))
+            self._slam.save_map(path.with_name(f"{path.name}.npz"))
 
     # -- state -------------------------------------------------------------------------------------------------------
     def save_state(self) -> dict[str, Any]:
@@ -277,46 +284,87 @@ class SlamNode(Node[SlamNodeConfig]):
         Raises:
             RunError: work is under way.
         """
-        own: Any = self._slam
-        known = {"slam": own.save_state()} if _saves(own) else {"given": list(self._given)}
-        return super().save_state() | known | {"made": (self._grid, self._graph), "scans": self._scans.save_state()}
+        slam: Any = self._slam
+        algorithm_state = {"slam": slam.save_state()} if _has_saved_state(slam) else {"given": list(self._scan_history)}
+        return (
+            super().save_state()
+            | algorithm_state
+            | {"made": (self._grid, self._graph), "scans": self._scans.save_state()}
+        )
 
     def load_state(self, state: dict[str, Any]) -> None:
-        """Take back what ``save`` gave."""
+        """Restore what `save_state` returned."""
         super().load_state(state)
-        own: Any = self._slam
+        slam: Any = self._slam
         if "slam" in state:
-            own.load_state(state["slam"])
+            slam.load_state(state["slam"])
         else:  # what it makes of scans depends on nothing else
-            self._given = list(state["given"])
-            for scan in self._given:
-                own.process(scan)
+            self._scan_history = list(state["given"])
+            for scan in self._scan_history:
+                slam.process(scan)
         self._grid, self._graph = state["made"]
         self._scans.load_state(state["scans"])
 
 
-def _saves(slam: Slam) -> bool:
+def _has_saved_state(slam: Slam) -> bool:
     """Whether an algorithm can say all that it knows as plain data."""
-    from roboyard.mapping.rbpf import RbpfSlam
+    from roboyard.mapping.rbpf.rbpf import RbpfSlam
 
     return isinstance(slam, RbpfSlam)
 
 
-def _place(slam: Slam, scans: tuple[Scan, ...]) -> _Made:
+def _process_scans(slam: Slam, scans: tuple[LaserScan, ...]) -> _SlamResult:
     """Give scans to the algorithm; the place of the last."""
-    made = _Made()
+    result = _SlamResult()
     for scan in scans:
-        made = _Made(slam.process(scan), scan.odometry)
-    return made
+        result = _SlamResult(slam.process(scan), scan.odometry)
+    return result
 
 
-def _describe(slam: Slam, resolution: float) -> _Made:
+def _make_snapshot(slam: Slam, resolution: float) -> _SlamResult:
     """What the algorithm believes now."""
-    return _Made(grid=slam.occupancy(resolution), graph=slam.graph(), trajectory=slam.trajectory())
+    return _SlamResult(grid=slam.occupancy(resolution), graph=slam.graph(), trajectory=slam.trajectory())
 
 
-def _path_of(name: str) -> Path:
+def _path_from_name(name: str) -> Path:
     """A file's name as a service was asked for."""
     if not name or "\0" in name:
         raise InputError("the file has no name", valid="a path")
     return Path(name)
+
+
+_NODE_COLOR, _EDGE_COLOR, _LOOP_COLOR = (0.04, 0.43, 0.45, 1.0), (0.35, 0.42, 0.48, 1.0), (0.73, 0.22, 0.31, 1.0)
+_LINE_WIDTH: Final = 0.03
+
+
+def trajectory_to_msg(trajectory: PoseTrajectory, frame: str, time_ns: int) -> Any:
+    """nav_msgs/Path; each pose has its own time."""
+    rows = zip(trajectory.times_ns.tolist(), trajectory.poses.tolist(), strict=True)
+    return msg.Path(
+        make_header(frame, time_ns),
+        [pose_stamped_to_msg(SE2(*pose), frame, pose_time_ns) for pose_time_ns, pose in rows],
+    )
+
+
+def graph_to_msg(graph: PoseGraph, frame: str, time_ns: int) -> Any:
+    """visualization_msgs/MarkerArray: the nodes as balls, edges between neighbours and loops as lines."""
+    positions = graph.poses[:, :2]
+    ends = positions[graph.edges].reshape(-1, 2, 2) if len(graph.edges) else np.zeros((0, 2, 2))
+    markers = [
+        (msg.Marker.SPHERE_LIST, positions, _NODE_COLOR, 2.0 * _LINE_WIDTH),
+        (msg.Marker.LINE_LIST, ends[~graph.is_loop].reshape(-1, 2), _EDGE_COLOR, _LINE_WIDTH),
+        (msg.Marker.LINE_LIST, ends[graph.is_loop].reshape(-1, 2), _LOOP_COLOR, _LINE_WIDTH),
+    ]
+    return msg.MarkerArray(
+        [
+            points_marker(
+                points,
+                MarkerStyle(marker_type, color, (size, size, size)),
+                namespace="graph",
+                marker_id=number,
+                frame=frame,
+                time_ns=time_ns,
+            )
+            for number, (marker_type, points, color, size) in enumerate(markers)
+        ]
+    )

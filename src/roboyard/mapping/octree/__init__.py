@@ -1,29 +1,27 @@
-"""Maps of space: voxels that are free, occupied or unknown, in OctoMap's trees."""
+"""Octree maps of free, occupied and unknown space, with OctoMap's trees and files."""
 
 from typing import TYPE_CHECKING
 
 from roboyard.config.lazy import lazy_exports
 
 if TYPE_CHECKING:
-    from roboyard.mapping.octree.config import OctreeConfig, SensorModel
-    from roboyard.mapping.octree.files import OctreeFile, read_octree, write_octree
-    from roboyard.mapping.octree.leaves import Leaves
-    from roboyard.mapping.octree.octree_map import Inserted, OctreeMap
+    from roboyard.mapping.octree.octomap_files import OctreeFile, read_octree, write_octree
+    from roboyard.mapping.octree.octree import OctreeLeaves
+    from roboyard.mapping.octree.octree_map import InsertionStatistics, OccupancySensorModel, OctreeMap, OctreeMapConfig
 
 __all__ = [
-    "Inserted",
-    "Leaves",
-    "OctreeConfig",
+    "InsertionStatistics",
+    "OccupancySensorModel",
     "OctreeFile",
+    "OctreeLeaves",
     "OctreeMap",
-    "SensorModel",
+    "OctreeMapConfig",
     "read_octree",
     "write_octree",
 ]
 
 __getattr__, __dir__ = lazy_exports(__name__, {
-    "config": ("OctreeConfig", "SensorModel"),
-    "files": ("OctreeFile", "read_octree", "write_octree"),
-    "leaves": ("Leaves",),
-    "octree_map": ("Inserted", "OctreeMap"),
+    "octomap_files": ("OctreeFile", "read_octree", "write_octree"),
+    "octree": ("OctreeLeaves",),
+    "octree_map": ("InsertionStatistics", "OccupancySensorModel", "OctreeMap", "OctreeMapConfig"),
 })  # fmt: skip

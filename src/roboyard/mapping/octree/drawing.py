@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from roboyard.mapping.octree import Leaves
+    from roboyard.mapping.octree import OctreeLeaves
 
 _AZIMUTH, _ELEVATION = math.radians(-60.0), math.radians(40.0)
 _VISIBLE_FACES: Final = ((0, 1, 0.72), (1, -1, 0.86), (2, 1, 1.0))
@@ -20,7 +20,7 @@ _VISIBLE_FACES: Final = ((0, 1, 0.72), (1, -1, 0.86), (2, 1, 1.0))
 _MAX_FACES: Final = 400_000
 
 
-def draw_octree(file: Path, leaves: Leaves, title: str) -> None:
+def draw_octree(file: Path, leaves: OctreeLeaves, title: str) -> None:
     """Draw it, from above and aside; in its colours, else by height.
 
     Only sides between occupied and free voxels are there: a room's ceiling and near walls, which were seen from
@@ -62,26 +62,26 @@ def draw_octree(file: Path, leaves: Leaves, title: str) -> None:
         raise InputError(f"cannot be written: {error.strerror or error}", location=str(file)) from error
 
 
-def _visible_faces(leaves: Leaves) -> tuple[NDArray[np.float64], NDArray[Any]]:
+def _visible_faces(leaves: OctreeLeaves) -> tuple[NDArray[np.float64], NDArray[Any]]:
     """Corners (n, 4, 3) of the sides [m], and their colours (n, 3) from 0 to 1."""
     import numpy as np
     from matplotlib import colormaps
 
-    from roboyard.mapping.octree.agreement import FREE, OCCUPIED, dense
-    from roboyard.mapping.octree.blocks import ORIGIN
+    from roboyard.mapping.octree.octree import VOXEL_FREE, VOXEL_OCCUPIED, to_dense
+    from roboyard.mapping.octree.voxel_blocks import ORIGIN_KEY
 
-    state, low = dense(leaves)
+    state, low = to_dense(leaves)
     state = np.pad(state, 1)
     color = _voxel_colors(leaves, state.shape, low - 1)
     corners, shades = [], []
     for axis, direction, brightness in _VISIBLE_FACES:
         neighbor_state = np.roll(state, -direction, axis=axis)
-        cells = np.argwhere((state == OCCUPIED) & (neighbor_state == FREE))
+        cells = np.argwhere((state == VOXEL_OCCUPIED) & (neighbor_state == VOXEL_FREE))
         u, v = (axis + 1) % 3, (axis + 2) % 3
         square = np.zeros((4, 3))
         square[:, axis] = direction > 0
         square[:, u], square[:, v] = (0, 1, 1, 0), (0, 0, 1, 1)
-        corners.append((cells[:, None] + square + low - 1 - ORIGIN) * leaves.resolution)
+        corners.append((cells[:, None] + square + low - 1 - ORIGIN_KEY) * leaves.resolution)
         shades.append(color[tuple(cells.T)] * brightness)
     faces, shade = np.concatenate(corners), np.concatenate(shades)
     if leaves.colors is None and len(faces):
@@ -91,7 +91,7 @@ def _visible_faces(leaves: Leaves) -> tuple[NDArray[np.float64], NDArray[Any]]:
     return faces, shade
 
 
-def _voxel_colors(leaves: Leaves, shape: tuple[int, ...], low: NDArray[np.int64]) -> NDArray[np.float32]:
+def _voxel_colors(leaves: OctreeLeaves, shape: tuple[int, ...], low: NDArray[np.int64]) -> NDArray[np.float32]:
     """(nx, ny, nz, 3) colours of occupied voxels; one where there are none."""
     import numpy as np
 
@@ -99,8 +99,8 @@ def _voxel_colors(leaves: Leaves, shape: tuple[int, ...], low: NDArray[np.int64]
     if leaves.colors is None:
         return color
     is_occupied = leaves.occupied
-    for edge in np.unique(leaves.voxels[is_occupied]):
-        has_edge = is_occupied & (leaves.voxels == edge)
+    for edge in np.unique(leaves.edge_voxels[is_occupied]):
+        has_edge = is_occupied & (leaves.edge_voxels == edge)
         offsets = np.indices((int(edge),) * 3).reshape(3, -1).T
         voxel_indices = leaves.keys[has_edge][:, None] - low + offsets[None]
         color[tuple(np.moveaxis(voxel_indices, -1, 0))] = leaves.colors[has_edge][:, None] / 255.0

@@ -1,7 +1,8 @@
-"""The octree map: clouds in, what is occupied, free and unknown in space out."""
+"""Octree maps: clouds are inserted as rays; the map is read as octree, bytes, leaves, or projected to the plane."""
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -9,47 +10,102 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from roboyard.compute import kernel
-from roboyard.errors import InputError
-from roboyard.grids import voxel_downsample
-from roboyard.mapping.octree.blocks import (
-    LOCAL,
-    MOST_KEYS,
-    ORIGIN,
-    SIDE,
-    VOXELS,
-    Blocks,
-    keys_of,
-    morton,
-    unmorton,
-    within,
+from roboyard.config import Config, parameter
+from roboyard.errors import ConfigError, InputError
+from roboyard.geometry import SE2
+from roboyard.grids import FREE, OCCUPIED, UNKNOWN, GridGeometry, OccupancyGrid, voxel_downsample
+from roboyard.mapping.octree.octree import (
+    DEPTH,
+    NO_COLOR,
+    OctreeLeaves,
+    PrunedOctree,
+    build_octree,
+    encode_binary,
+    encode_full,
+    leaf_order,
 )
-from roboyard.mapping.octree.config import OctreeConfig, log_odds
-from roboyard.mapping.octree.leaves import DEPTH, Leaves
-from roboyard.mapping.octree.levels import WHITE, Nodes, build, leaf_numbers
-from roboyard.mapping.octree.rays import HIT_MARK, count_in, mark_beams, within_reach
-from roboyard.mapping.octree.stream import encode_binary, encode_full
+from roboyard.mapping.octree.voxel_blocks import (
+    BLOCK_SIZE,
+    HIT_MARK,
+    N_KEYS,
+    ORIGIN_KEY,
+    VOXEL_OFFSETS,
+    VOXELS_PER_BLOCK,
+    VoxelBlocks,
+    apply_marks,
+    clip_beams,
+    index_in_block,
+    mark_rays,
+    morton_decode,
+    morton_encode,
+    voxel_keys,
+)
 
-MOST_VOXELS: Final = 200_000_000
+
+class OccupancySensorModel(Config):
+    """What a beam says about voxels; names as octomap_server has them, defaults OctoMap's but for the range."""
+
+    min_range: float = parameter(0.0, unit="m", low=0.0, high=1000.0, doc="Range below which points are ignored.")
+    max_range: float = parameter(
+        5.0, unit="m", low=0.001, high=1000.0, doc="Range beyond which points only free the space before them."
+    )
+    hit: float = parameter(0.7, low=0.501, high=0.999, doc="Probability that the end of a beam is occupied.")
+    miss: float = parameter(0.4, low=0.001, high=0.499, doc="Probability that a voxel that a beam passes is occupied.")
+    min: float = parameter(0.12, low=0.001, high=0.499, doc="Smallest probability of a voxel.")
+    max: float = parameter(0.97, low=0.501, high=0.999, doc="Largest probability of a voxel.")
+
+    def validate(self) -> None:
+        """Check the order of the ranges."""
+        if not self.min_range < self.max_range:
+            raise ConfigError(
+                f"ranges {self.min_range} to {self.max_range} m", location="sensor_model", valid="ascending"
+            )
+
+
+class OctreeMapConfig(Config):
+    """Of an `OctreeMap`."""
+
+    resolution: float = parameter(0.05, unit="m", low=0.001, high=100.0, doc="Edge of the smallest voxel.")
+    occupancy_threshold: float = parameter(0.5, low=0.01, high=0.99, doc="Probability from which a voxel is occupied.")
+    sensor_model: OccupancySensorModel = parameter(factory=OccupancySensorModel, doc="Evidence of a beam on voxels.")
+
+    def validate(self) -> None:
+        """Check that the threshold can be reached."""
+        model = self.sensor_model
+        if not model.min < self.occupancy_threshold <= model.max:
+            raise ConfigError(
+                f"occupancy_threshold = {self.occupancy_threshold}",
+                location="octree",
+                valid=f"above min, {model.min}, up to max, {model.max}",
+            )
+
+
+def log_odds(probability: float) -> np.float32:
+    """Log-odds of a probability, with 32 bits as OctoMap keeps them."""
+    return np.float32(math.log(probability / (1.0 - probability)))
+
+
+MAX_TREE_VOXELS: Final = 200_000_000
 """That a file may unfold to."""
 _BLOCK_DEPTH: Final = 13
 """Level of nodes as large as a block."""
 
 
 @dataclass(frozen=True, slots=True)
-class Inserted:
+class InsertionStatistics:
     """What became of a cloud.
 
     Attributes:
-        points: That were finite and far enough.
-        beams: That were left after thinning.
-        free: Voxels that it saw free.
-        occupied: Voxels that it saw occupied.
+        n_points: That were finite and far enough.
+        n_beams: That were left after thinning.
+        n_free_voxels: Voxels that it saw free.
+        n_occupied_voxels: Voxels that it saw occupied.
     """
 
-    points: int
-    beams: int
-    free: int
-    occupied: int
+    n_points: int
+    n_beams: int
+    n_free_voxels: int
+    n_occupied_voxels: int
 
 
 class OctreeMap:
@@ -63,19 +119,19 @@ class OctreeMap:
         config: Sensor model.
     """
 
-    def __init__(self, config: OctreeConfig | None = None) -> None:
-        self.config = config = config or OctreeConfig()
-        self._blocks = Blocks()
+    def __init__(self, config: OctreeMapConfig | None = None) -> None:
+        self.config = config = config or OctreeMapConfig()
+        self._blocks = VoxelBlocks()
         model = config.sensor_model
-        self._model = np.array(
+        self._log_odds_model = np.array(
             [log_odds(value) for value in (model.hit, model.miss, model.min, model.max)], dtype=np.float32
         )
-        self._threshold = float(log_odds(config.occupied))
+        self._threshold = float(log_odds(config.occupancy_threshold))
 
     # -- learning ------------------------------------------------------------------------------------------------------
     def insert(
         self, points: ArrayLike, origin: ArrayLike, colors: ArrayLike | None = None, *, ground: ArrayLike | None = None
-    ) -> Inserted:
+    ) -> InsertionStatistics:
         """Take in a cloud.
 
         Args:
@@ -90,31 +146,37 @@ class OctreeMap:
                 a map that would become too large.
         """
         config, model = self.config, self.config.sensor_model
-        cloud, start = np.asarray(points, dtype=np.float64), np.asarray(origin, dtype=np.float64)
-        shades = None if colors is None else np.asarray(colors, dtype=np.uint8)
-        if cloud.ndim != 2 or cloud.shape[1] != 3 or start.shape != (3,):
-            raise InputError(f"points of shape {cloud.shape}, an origin of {start.shape}", valid="(n, 3) and (3,)")
-        if shades is not None and shades.shape != cloud.shape:
-            raise InputError(f"colours of shape {shades.shape}", valid=f"{cloud.shape}, as the points")
-        floor = np.zeros(len(cloud), np.bool_) if ground is None else np.asarray(ground, dtype=np.bool_)
-        if floor.shape != (len(cloud),):
-            raise InputError(f"ground of shape {floor.shape}", valid=f"({len(cloud)},), as the points")
-        self._check(start)
-        near, cut = within_reach(np.ascontiguousarray(cloud), start, floor, model.min_range, model.max_range)
-        hit = cloud[near]
-        self._check(cut)
-        self._check(hit)
-        hits = voxel_downsample(hit, None if shades is None else shades[near], config.resolution)
-        misses = voxel_downsample(cut, None, config.resolution)
-        ends, keys = np.concatenate([hits.points, misses.points]), np.concatenate([hits.keys, misses.keys]) + ORIGIN
-        seen_free, seen_occupied = self.cast(start, ends, keys, len(hits.keys))
+        cloud, sensor_position = np.asarray(points, dtype=np.float64), np.asarray(origin, dtype=np.float64)
+        color_array = None if colors is None else np.asarray(colors, dtype=np.uint8)
+        if cloud.ndim != 2 or cloud.shape[1] != 3 or sensor_position.shape != (3,):
+            raise InputError(
+                f"points of shape {cloud.shape}, an origin of {sensor_position.shape}", valid="(n, 3) and (3,)"
+            )
+        if color_array is not None and color_array.shape != cloud.shape:
+            raise InputError(f"colours of shape {color_array.shape}", valid=f"{cloud.shape}, as the points")
+        is_ground = np.zeros(len(cloud), np.bool_) if ground is None else np.asarray(ground, dtype=np.bool_)
+        if is_ground.shape != (len(cloud),):
+            raise InputError(f"ground of shape {is_ground.shape}", valid=f"({len(cloud)},), as the points")
+        self._check_in_reach(sensor_position)
+        hit_indices, free_ends = clip_beams(
+            np.ascontiguousarray(cloud), sensor_position, is_ground, model.min_range, model.max_range
+        )
+        hit_points = cloud[hit_indices]
+        self._check_in_reach(free_ends)
+        self._check_in_reach(hit_points)
+        hits = voxel_downsample(
+            hit_points, None if color_array is None else color_array[hit_indices], config.resolution
+        )
+        misses = voxel_downsample(free_ends, None, config.resolution)
+        ends, keys = np.concatenate([hits.points, misses.points]), np.concatenate([hits.keys, misses.keys]) + ORIGIN_KEY
+        n_free, n_occupied = self.insert_rays(sensor_position, ends, keys, len(hits.keys))
         if hits.colors is not None:
-            blocks, voxels = self._blocks.find(hits.keys + ORIGIN)
-            paint(self._blocks.colors, blocks, voxels, hits.colors)
-        return Inserted(len(hit) + len(cut), len(ends), seen_free, seen_occupied)
+            blocks, voxels = self._blocks.find(hits.keys + ORIGIN_KEY)
+            blend_colors(self._blocks.colors, blocks, voxels, hits.colors)
+        return InsertionStatistics(len(hit_points) + len(free_ends), len(ends), n_free, n_occupied)
 
-    def cast(
-        self, origin: NDArray[np.float64], ends: NDArray[np.float64], keys: NDArray[np.int64], hits: int
+    def insert_rays(
+        self, origin: NDArray[np.float64], ends: NDArray[np.float64], keys: NDArray[np.int64], n_hits: int
     ) -> tuple[int, int]:
         """Take in beams as they are.
 
@@ -122,7 +184,7 @@ class OctreeMap:
             origin: (3,) of all of them [m].
             ends: (n, 3) [m].
             keys: (n, 3) voxels that hold the ends.
-            hits: So many, the first, end at something; the others only free what lies before their ends.
+            n_hits: So many, the first, end at something; the others only free what lies before their ends.
 
         Returns:
             How many voxels were seen free, and how many occupied.
@@ -133,56 +195,67 @@ class OctreeMap:
         if not len(ends):
             return 0, 0
         blocks, resolution = self._blocks, self.config.resolution
-        own = keys_of(origin, resolution)
-        low, high = np.minimum(keys.min(axis=0), own) - 1, np.maximum(keys.max(axis=0), own) + 1
-        blocks.cover(np.maximum(low, 0), np.minimum(high, MOST_KEYS - 1))
-        numbers = blocks.take(keys[:hits] // SIDE)
-        blocks.marks[numbers, within(keys[:hits])] = HIT_MARK
+        origin_key = voxel_keys(origin, resolution)
+        min_key, max_key = np.minimum(keys.min(axis=0), origin_key) - 1, np.maximum(keys.max(axis=0), origin_key) + 1
+        blocks.extend_table(np.maximum(min_key, 0), np.minimum(max_key, N_KEYS - 1))
+        numbers = blocks.get_or_create(keys[:n_hits] // BLOCK_SIZE)
+        blocks.marks[numbers, index_in_block(keys[:n_hits])] = HIT_MARK
         blocks.touched[numbers] = 1
-        done = 0
-        while done < len(ends):
-            done, blocks.count = mark_beams(
-                origin, ends, keys, done, resolution, blocks.low, blocks.table, blocks.places, blocks.marks,
-                blocks.touched, blocks.count,
-            )  # fmt: skip
-            if done < len(ends):
+        n_done = 0
+        while n_done < len(ends):
+            n_done, blocks.n_blocks = mark_rays(
+                origin,
+                ends,
+                keys,
+                n_done,
+                resolution,
+                blocks.table_origin,
+                blocks.table,
+                blocks.positions,
+                blocks.marks,
+                blocks.touched,
+                blocks.n_blocks,
+            )
+            if n_done < len(ends):
                 blocks.grow()
-        return count_in(blocks.marks, blocks.touched, blocks.values, blocks.count, self._model)
+        return apply_marks(blocks.marks, blocks.touched, blocks.values, blocks.n_blocks, self._log_odds_model)
 
-    def _check(self, points: NDArray[np.float64]) -> None:
+    def _check_in_reach(self, points: NDArray[np.float64]) -> None:
         """Raises InputError for points that no voxel holds."""
-        edge = (MOST_KEYS - ORIGIN - SIDE) * self.config.resolution
+        edge = (N_KEYS - ORIGIN_KEY - BLOCK_SIZE) * self.config.resolution
         if not (np.abs(points) < edge).all():
             raise InputError("a point beyond the map's reach", valid=f"±{edge:g} m at this resolution, along each axis")
 
-    def clear_box(self, low: ArrayLike, high: ArrayLike) -> int:
+    def clear_box(self, min_corner: ArrayLike, max_corner: ArrayLike) -> int:
         """Make what is known within a box as free as it can be, as octomap_server's ``clear_bbx``; how many voxels.
 
         Args:
-            low: (3,) its lowest corner [m].
-            high: (3,) its highest.
+            min_corner: (3,) its lowest corner [m].
+            max_corner: (3,) its highest.
         """
-        corners = np.array([low, high], dtype=np.float64) / self.config.resolution
+        corners = np.array([min_corner, max_corner], dtype=np.float64) / self.config.resolution
         if not np.isfinite(corners).all():
             raise InputError("a box with corners that are not finite", valid="metres")
-        first, last = np.clip(np.floor(corners) + ORIGIN, 0, MOST_KEYS - 1).astype(np.int64)
+        first, last = np.clip(np.floor(corners) + ORIGIN_KEY, 0, N_KEYS - 1).astype(np.int64)
         blocks = self._blocks
-        places = blocks.places[: blocks.count]
-        chosen = np.flatnonzero(((places >= first // SIDE) & (places <= last // SIDE)).all(axis=1))
-        keys = places[chosen][:, None] * SIDE + LOCAL[None]
-        inside = ((keys >= first) & (keys <= last)).all(axis=2) & ~np.isnan(blocks.values[chosen])
-        number, voxel = np.nonzero(inside)
-        blocks.values[chosen[number], voxel] = self._model[2]
+        positions = blocks.positions[: blocks.n_blocks]
+        block_indices = np.flatnonzero(
+            ((positions >= first // BLOCK_SIZE) & (positions <= last // BLOCK_SIZE)).all(axis=1)
+        )
+        keys = positions[block_indices][:, None] * BLOCK_SIZE + VOXEL_OFFSETS[None]
+        is_inside = ((keys >= first) & (keys <= last)).all(axis=2) & ~np.isnan(blocks.values[block_indices])
+        number, voxel = np.nonzero(is_inside)
+        blocks.values[block_indices[number], voxel] = self._log_odds_model[2]
         return len(number)
 
     def reset(self) -> None:
         """Forget everything."""
-        self._blocks = Blocks()
+        self._blocks = VoxelBlocks()
 
     # -- what is known -------------------------------------------------------------------------------------------------
     def log_odds(self, points: ArrayLike) -> NDArray[np.float32]:
         """(n,) log-odds of being occupied at points (n, 3) [m]; NaN: unknown."""
-        keys = keys_of(np.asarray(points, dtype=np.float64).reshape(-1, 3), self.config.resolution)
+        keys = voxel_keys(np.asarray(points, dtype=np.float64).reshape(-1, 3), self.config.resolution)
         blocks, voxels = self._blocks.find(keys)
         return np.where(blocks >= 0, self._blocks.values[blocks, voxels], np.float32(np.nan)).astype(np.float32)
 
@@ -193,37 +266,37 @@ class OctreeMap:
     def _voxels(self) -> tuple[NDArray[np.uint64], NDArray[np.float32], NDArray[np.uint8]]:
         """Codes, values and colours of all known voxels, in the order of the tree."""
         blocks = self._blocks
-        codes = morton(blocks.places[: blocks.count])
-        return gather(np.argsort(codes), codes, blocks.values, blocks.colors)
+        codes = morton_encode(blocks.positions[: blocks.n_blocks])
+        return gather_voxels(np.argsort(codes), codes, blocks.values, blocks.colors)
 
-    def nodes(self) -> Nodes:
+    def to_octree(self) -> PrunedOctree:
         """The tree."""
-        return build(*self._voxels())
+        return build_octree(*self._voxels())
 
-    def full(self, nodes: Nodes | None = None, *, color: bool = True) -> bytes:
-        """The tree with all it knows, as OctoMap's ``.ot`` files and octomap_msgs have it; of ``nodes``, if they are
+    def encode_full(self, octree: PrunedOctree | None = None, *, color: bool = True) -> bytes:
+        """The tree with all it knows, as OctoMap's ``.ot`` files and octomap_msgs have it; of ``octree``, if they are
         there already."""
-        return encode_full(self.nodes() if nodes is None else nodes, color=color)
+        return encode_full(self.to_octree() if octree is None else octree, color=color)
 
-    def binary(self) -> bytes:
+    def encode_binary(self) -> bytes:
         """The tree with what is free and what occupied, as OctoMap's ``.bt`` files and octomap_msgs have it."""
         codes, values, colors = self._voxels()
-        sure = np.where(values >= np.float32(self._threshold), np.float32(1.0), np.float32(-1.0))
-        return encode_binary(build(codes, sure, np.full_like(colors, WHITE)))
+        certain_values = np.where(values >= np.float32(self._threshold), np.float32(1.0), np.float32(-1.0))
+        return encode_binary(build_octree(codes, certain_values, np.full_like(colors, NO_COLOR)))
 
-    def leaves(self, nodes: Nodes | None = None, *, color: bool = True) -> Leaves:
-        """Its leaves; of ``nodes``, if they are there already."""
-        tree = self.nodes() if nodes is None else nodes
-        chosen = leaf_numbers(tree.masks, tree.first)
-        shifts = 3 * (DEPTH - tree.levels[chosen].astype(np.int64))
-        codes = tree.codes[chosen] << shifts.astype(np.uint64)
-        return Leaves(
-            codes, tree.levels[chosen], tree.values[chosen], tree.colors[chosen] if color else None,
-            self.config.resolution, self._threshold, tree.count,
+    def leaves(self, octree: PrunedOctree | None = None, *, color: bool = True) -> OctreeLeaves:
+        """Its leaves; of ``octree``, if they are there already."""
+        tree = self.to_octree() if octree is None else octree
+        leaf_indices = leaf_order(tree.masks, tree.first_children)
+        shifts = 3 * (DEPTH - tree.levels[leaf_indices].astype(np.int64))
+        codes = tree.codes[leaf_indices] << shifts.astype(np.uint64)
+        return OctreeLeaves(
+            codes, tree.levels[leaf_indices], tree.values[leaf_indices], tree.colors[leaf_indices] if color else None,
+            self.config.resolution, self._threshold, tree.n_nodes,
         )  # fmt: skip
 
     # -- state ---------------------------------------------------------------------------------------------------------
-    def put(self, leaves: Leaves) -> None:
+    def set_leaves(self, leaves: OctreeLeaves) -> None:
         """Know what a tree knows, and nothing else.
 
         Raises:
@@ -233,24 +306,24 @@ class OctreeMap:
             raise InputError(
                 f"a tree of {leaves.resolution:g} m", valid=f"{self.config.resolution:g} m, the map's resolution"
             )
-        total = int((leaves.voxels.astype(object) ** 3).sum()) if len(leaves) else 0
-        if total > MOST_VOXELS:
-            raise InputError(f"a tree of {total} voxels", valid=f"at most {MOST_VOXELS}")
-        blocks = Blocks()
+        total = int((leaves.edge_voxels.astype(object) ** 3).sum()) if len(leaves) else 0
+        if total > MAX_TREE_VOXELS:
+            raise InputError(f"a tree of {total} voxels", valid=f"at most {MAX_TREE_VOXELS}")
+        blocks = VoxelBlocks()
         if len(leaves):
             keys = leaves.keys
-            blocks.cover(keys.min(axis=0), (keys + leaves.voxels[:, None] - 1).max(axis=0))
-        colors = np.full((len(leaves), 3), WHITE, np.uint8) if leaves.colors is None else leaves.colors
-        large = leaves.depths < _BLOCK_DEPTH
-        small = ~large
-        numbers = blocks.take(unmorton(leaves.codes[small] >> np.uint64(3 * (DEPTH - _BLOCK_DEPTH))))
-        start = (leaves.codes[small] & np.uint64(VOXELS - 1)).astype(np.int64)
-        counts = leaves.voxels[small] ** 3
-        fill(blocks.values, blocks.colors, numbers, start, counts, leaves.values[small], colors[small])
-        for leaf in np.flatnonzero(large):
-            edge = int(leaves.voxels[leaf]) // SIDE
+            blocks.extend_table(keys.min(axis=0), (keys + leaves.edge_voxels[:, None] - 1).max(axis=0))
+        colors = np.full((len(leaves), 3), NO_COLOR, np.uint8) if leaves.colors is None else leaves.colors
+        is_large = leaves.depths < _BLOCK_DEPTH
+        is_small = ~is_large
+        numbers = blocks.get_or_create(morton_decode(leaves.codes[is_small] >> np.uint64(3 * (DEPTH - _BLOCK_DEPTH))))
+        start = (leaves.codes[is_small] & np.uint64(VOXELS_PER_BLOCK - 1)).astype(np.int64)
+        counts = leaves.edge_voxels[is_small] ** 3
+        fill_voxels(blocks.values, blocks.colors, numbers, start, counts, leaves.values[is_small], colors[is_small])
+        for leaf in np.flatnonzero(is_large):
+            edge = int(leaves.edge_voxels[leaf]) // BLOCK_SIZE
             inside = np.indices((edge,) * 3).reshape(3, -1).T
-            numbers = blocks.take(unmorton(leaves.codes[[leaf]]) // SIDE + inside)
+            numbers = blocks.get_or_create(morton_decode(leaves.codes[[leaf]]) // BLOCK_SIZE + inside)
             blocks.values[numbers], blocks.colors[numbers] = leaves.values[leaf], colors[leaf]
         self._blocks = blocks
 
@@ -269,7 +342,7 @@ class OctreeMap:
          np.zeros((1, 512, 3), np.uint8)),
     ]
 )  # fmt: skip
-def gather(
+def gather_voxels(
     order: NDArray[np.int64], codes: NDArray[np.uint64], values: NDArray[np.float32], colors: NDArray[np.uint8]
 ) -> tuple[NDArray[np.uint64], NDArray[np.float32], NDArray[np.uint8]]:
     """Codes (n,), values (n,) and colours (n, 3) of the known voxels of blocks, taken in an order.
@@ -284,17 +357,21 @@ def gather(
     for block in range(len(order)):
         for voxel in range(values.shape[1]):
             count += not np.isnan(values[block, voxel])
-    found, log, shade = np.empty(count, np.uint64), np.empty(count, np.float32), np.empty((count, 3), np.uint8)
-    at = 0
+    voxel_codes, log_odds_values, voxel_colors = (
+        np.empty(count, np.uint64),
+        np.empty(count, np.float32),
+        np.empty((count, 3), np.uint8),
+    )
+    position = 0
     for block in order:
         for voxel in range(values.shape[1]):
             if not np.isnan(values[block, voxel]):
-                found[at] = (codes[block] << np.uint64(9)) | np.uint64(voxel)
-                log[at] = values[block, voxel]
+                voxel_codes[position] = (codes[block] << np.uint64(9)) | np.uint64(voxel)
+                log_odds_values[position] = values[block, voxel]
                 for axis in range(3):
-                    shade[at, axis] = colors[block, voxel, axis]
-                at += 1
-    return found, log, shade
+                    voxel_colors[position, axis] = colors[block, voxel, axis]
+                position += 1
+    return voxel_codes, log_odds_values, voxel_colors
 
 
 @kernel(
@@ -302,8 +379,8 @@ def gather(
         (np.zeros((1, 512, 3), np.uint8), np.zeros(1, np.int64), np.zeros(1, np.int64), np.zeros((1, 3), np.uint8)),
     ]
 )
-def paint(
-    colors: NDArray[np.uint8], blocks: NDArray[np.int64], voxels: NDArray[np.int64], shades: NDArray[np.uint8]
+def blend_colors(
+    colors: NDArray[np.uint8], blocks: NDArray[np.int64], voxels: NDArray[np.int64], new_colors: NDArray[np.uint8]
 ) -> None:
     """Mix new colours (n, 3) half and half with those of voxels, where they have one (``averageNodeColor``).
 
@@ -311,13 +388,15 @@ def paint(
         colors: (blocks, voxels, 3) written; white counts as none.
         blocks: (n,).
         voxels: (n,).
-        shades: (n, 3).
+        new_colors: (n, 3).
     """
     for k in range(len(blocks)):
-        old = colors[blocks[k], voxels[k]]
-        told = old[0] != 255 or old[1] != 255 or old[2] != 255
+        voxel_color = colors[blocks[k], voxels[k]]
+        has_color = voxel_color[0] != 255 or voxel_color[1] != 255 or voxel_color[2] != 255
         for axis in range(3):
-            old[axis] = (np.int64(old[axis]) + shades[k, axis]) // 2 if told else shades[k, axis]
+            voxel_color[axis] = (
+                (np.int64(voxel_color[axis]) + new_colors[k, axis]) // 2 if has_color else new_colors[k, axis]
+            )
 
 
 @kernel(
@@ -326,18 +405,73 @@ def paint(
          np.ones(1, np.int64), np.zeros(1, np.float32), np.zeros((1, 3), np.uint8)),
     ]
 )  # fmt: skip
-def fill(
+def fill_voxels(
     values: NDArray[np.float32],
     colors: NDArray[np.uint8],
     blocks: NDArray[np.int64],
     start: NDArray[np.int64],
     count: NDArray[np.int64],
-    logs: NDArray[np.float32],
-    shades: NDArray[np.uint8],
+    leaf_values: NDArray[np.float32],
+    leaf_colors: NDArray[np.uint8],
 ) -> None:
     """Write leaves (n,) into voxels of blocks, each into ``count`` of them from ``start`` on."""
     for k in range(len(blocks)):
         for voxel in range(start[k], start[k] + count[k]):
-            values[blocks[k], voxel] = logs[k]
+            values[blocks[k], voxel] = leaf_values[k]
             for axis in range(3):
-                colors[blocks[k], voxel, axis] = shades[k, axis]
+                colors[blocks[k], voxel, axis] = leaf_colors[k, axis]
+
+
+MAX_CELLS: Final = 100_000_000
+
+
+def project_to_plane(leaves: OctreeLeaves, min_z: float, max_z: float) -> OccupancyGrid:
+    """The plane below a map: occupied where anything in a band of heights is, free where something there is free.
+
+    Args:
+        leaves: Of the map.
+        min_z: Lowest middle of a voxel that counts [m].
+        max_z: Highest [m].
+
+    Raises:
+        InputError: it would be too large.
+    """
+    keys, edges, resolution = leaves.keys, leaves.edge_voxels, leaves.resolution
+    # numbers of the lowest and highest voxels whose middles are in the band
+    min_key = math.ceil(max(min_z / resolution - 0.5, -ORIGIN_KEY) - 1e-9) + ORIGIN_KEY
+    max_key = math.floor(min(max_z / resolution - 0.5, ORIGIN_KEY) + 1e-9) + ORIGIN_KEY
+    is_in_band = (keys[:, 2] <= max_key) & (keys[:, 2] + edges > min_key)
+    keys, edges, occupied = keys[is_in_band], edges[is_in_band], leaves.occupied[is_in_band]
+    if not len(keys):
+        return OccupancyGrid(np.zeros((0, 0), np.int8), GridGeometry(resolution, (0, 0)))
+    corner, end = keys[:, :2].min(axis=0), (keys[:, :2] + edges[:, None]).max(axis=0)
+    columns, rows = (int(n) for n in end - corner)
+    if rows * columns > MAX_CELLS:
+        raise InputError(f"a projection of {rows} × {columns} cells", valid=f"at most {MAX_CELLS}")
+    cells = np.full((rows, columns), UNKNOWN, dtype=np.int8)
+    fill_squares(cells, keys[:, :2] - corner, edges, occupied)
+    x, y = (float(value) for value in (corner - ORIGIN_KEY) * resolution)
+    return OccupancyGrid(cells, GridGeometry(resolution, cells.shape, SE2(x, y, 0.0)))
+
+
+@kernel(
+    examples=lambda: [
+        (np.zeros((1, 1), np.int8), np.zeros((1, 2), np.int64), np.ones(1, np.int64), np.zeros(1, np.bool_)),
+    ]
+)
+def fill_squares(
+    cells: NDArray[np.int8], corners: NDArray[np.int64], edges: NDArray[np.int64], occupied: NDArray[np.bool_]
+) -> None:
+    """Write squares into cells; what is occupied wins.
+
+    Args:
+        cells: (rows, columns), written.
+        corners: (n, 2) lowest column and row of each.
+        edges: (n,) in cells.
+        occupied: (n,) else they are free.
+    """
+    for k in range(len(corners)):
+        value = OCCUPIED if occupied[k] else FREE
+        for row in range(corners[k, 1], corners[k, 1] + edges[k]):
+            for column in range(corners[k, 0], corners[k, 0] + edges[k]):
+                cells[row, column] = max(cells[row, column], value)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -139,3 +140,34 @@ def unpack_rgb(field: NDArray[Any]) -> NDArray[np.uint8]:
         raise MessageError(f"the color field has the type {np.asarray(field).dtype}", valid="float32 or uint32")
     bits = np.ascontiguousarray(field).view(np.uint32)
     return np.stack([(bits >> shift) & 255 for shift in (16, 8, 0)], axis=-1).astype(np.uint8)
+
+
+@dataclass(frozen=True, slots=True)
+class PointCloudColumns:
+    """What a cloud's message holds.
+
+    Attributes:
+        xyz: (n,) x, y and z in the sensor's frame [m], maybe not finite.
+        packed_rgb: (n,) colours as PCL packs them; None if there are none.
+    """
+
+    xyz: tuple[NDArray[np.float32], NDArray[np.float32], NDArray[np.float32]]
+    packed_rgb: NDArray[Any] | None
+
+
+def cloud_from_msg(message: Any, *, color: bool) -> PointCloudColumns:
+    """What a sensor_msgs/PointCloud2 shows, organised or not.
+
+    Args:
+        message: The cloud; colours are in a field ``rgb`` or ``rgba``.
+        color: Whether they are wanted.
+
+    Raises:
+        MessageError: no x, y, z, or fields that contradict the data.
+    """
+    fields = cloud_to_arrays(message)
+    if any(axis not in fields or fields[axis].ndim != 1 for axis in "xyz"):
+        raise MessageError(f"cloud has no x, y, z but {', '.join(fields) or 'nothing'}")
+    x, y, z = (fields[axis].astype(np.float32, copy=False) for axis in "xyz")
+    packed_rgb = next((fields[name] for name in ("rgb", "rgba") if name in fields), None) if color else None
+    return PointCloudColumns((x, y, z), packed_rgb)

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from roboyard.errors import MessageError
 from roboyard.geometry import SE2, SE3
+from roboyard.grids import GridGeometry, OccupancyGrid
 from roboyard.messages.classes import message_type
 from roboyard.messages.convert.poses import make_header, pose_to_msg, pose_to_se2
 from roboyard.messages.time import time_to_msg
@@ -65,3 +66,21 @@ def grid_origin(message: Any) -> SE2:
         MessageError: The pose is invalid.
     """
     return pose_to_se2(message.info.origin)
+
+
+def occupancy_grid_to_msg(grid: OccupancyGrid, frame: str, time_ns: int) -> Any:
+    """nav_msgs/OccupancyGrid of a map in ``frame``."""
+    geometry = grid.geometry
+    return grid_to_msg(grid.cells, geometry.resolution, geometry.T_map_grid, frame, time_ns)
+
+
+def occupancy_grid_from_msg(message: Any) -> OccupancyGrid:
+    """The map in a nav_msgs/OccupancyGrid.
+
+    Raises:
+        MessageError: its sizes contradict each other.
+        InputError: its values are none of a map.
+    """
+    cells = grid_to_array(message)
+    resolution = round(float(message.info.resolution), 7)  # 32 bits: 0.05 for 0.05000000074505806
+    return OccupancyGrid(cells, GridGeometry(resolution, cells.shape, grid_origin(message)))

@@ -15,6 +15,14 @@ from roboyard.messages import msg
 from roboyard.messages.coercion import as_numbers
 from roboyard.messages.time import time_to_msg
 
+_UNMEASURED_VARIANCE = 1e6
+"""Variance of coordinates that wheels cannot measure (z, roll, pitch), as in drives of ROS."""
+_UNMEASURED_COVARIANCE = np.diag(
+    [0.0, 0.0, _UNMEASURED_VARIANCE, _UNMEASURED_VARIANCE, _UNMEASURED_VARIANCE, 0.0]
+).reshape(36)
+PLANAR_COVARIANCE_INDICES = np.array([6 * row + column for row in (0, 1, 5) for column in (0, 1, 5)])
+"""Indices of x, y, yaw in the (36,) covariance of ROS messages."""
+
 
 def make_header(frame: str, time_ns: int) -> Any:
     """Make a std_msgs/Header."""
@@ -258,3 +266,10 @@ def pose_to_xy_yaw(pose: Any) -> tuple[float, float, float]:
 def pose_to_se2_unchecked(pose: Any) -> SE2:
     """Position and heading of a geometry_msgs/Pose."""
     return SE2(*pose_to_xy_yaw(pose))
+
+
+def planar_covariance_to_msg(planar: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the (36,) covariance of x, y, z, roll, pitch, yaw from a (3, 3) one of x, y, yaw."""
+    full = _UNMEASURED_COVARIANCE.copy()
+    full[PLANAR_COVARIANCE_INDICES] = planar.reshape(9)
+    return full

@@ -1,48 +1,49 @@
-"""Local controllers: from a path and what is about the robot to the next command."""
+"""Local controllers: a controller computes velocity commands that follow a path among obstacles."""
 
 from typing import TYPE_CHECKING
 
 from roboyard.config.lazy import lazy_exports
 
 if TYPE_CHECKING:
-    from roboyard.navigation.controllers.arrival import Arrival, Tolerance
-    from roboyard.navigation.controllers.base import Controller, MotionLimits
-    from roboyard.navigation.controllers.choice import controller_named, controller_names
-    from roboyard.navigation.controllers.conformance import check_controller
-    from roboyard.navigation.controllers.dynamic_window import DynamicWindow, WindowConfig
-    from roboyard.navigation.controllers.following import Leg, PathFollower
-    from roboyard.navigation.controllers.mppi import Critics, Mppi, MppiConfig
-    from roboyard.navigation.controllers.pursuit import PursuitConfig, RegulatedPursuit
-    from roboyard.navigation.controllers.surroundings import Surroundings
+    from roboyard.navigation.controllers.controller import (
+        Controller,
+        GoalChecker,
+        GoalTolerance,
+        MotionLimits,
+        SpeedLimit,
+    )
+    from roboyard.navigation.controllers.costmap_window import CostmapWindow
+    from roboyard.navigation.controllers.dwa import DwaConfig, DwaController
+    from roboyard.navigation.controllers.mppi import MppiConfig, MppiController, MppiCriticWeights
+    from roboyard.navigation.controllers.path_follower import PathFollower, PathSegment
+    from roboyard.navigation.controllers.regulated_pure_pursuit import (
+        RegulatedPurePursuitConfig,
+        RegulatedPurePursuitController,
+    )
 
 __all__ = [
-    "Arrival",
     "Controller",
-    "Critics",
-    "DynamicWindow",
-    "Leg",
+    "CostmapWindow",
+    "DwaConfig",
+    "DwaController",
+    "GoalChecker",
+    "GoalTolerance",
     "MotionLimits",
-    "Mppi",
     "MppiConfig",
+    "MppiController",
+    "MppiCriticWeights",
     "PathFollower",
-    "PursuitConfig",
-    "RegulatedPursuit",
-    "Surroundings",
-    "Tolerance",
-    "WindowConfig",
-    "check_controller",
-    "controller_named",
-    "controller_names",
+    "PathSegment",
+    "RegulatedPurePursuitConfig",
+    "RegulatedPurePursuitController",
+    "SpeedLimit",
 ]
 
 __getattr__, __dir__ = lazy_exports(__name__, {
-    "arrival": ("Arrival", "Tolerance"),
-    "base": ("Controller", "MotionLimits"),
-    "choice": ("controller_named", "controller_names"),
-    "conformance": ("check_controller",),
-    "dynamic_window": ("DynamicWindow", "WindowConfig"),
-    "following": ("Leg", "PathFollower"),
-    "mppi": ("Critics", "Mppi", "MppiConfig"),
-    "pursuit": ("PursuitConfig", "RegulatedPursuit"),
-    "surroundings": ("Surroundings",),
+    "controller": ("Controller", "GoalChecker", "GoalTolerance", "MotionLimits", "SpeedLimit"),
+    "costmap_window": ("CostmapWindow",),
+    "dwa": ("DwaConfig", "DwaController"),
+    "mppi": ("MppiConfig", "MppiController", "MppiCriticWeights"),
+    "path_follower": ("PathFollower", "PathSegment"),
+    "regulated_pure_pursuit": ("RegulatedPurePursuitConfig", "RegulatedPurePursuitController"),
 })  # fmt: skip

@@ -1,28 +1,35 @@
-"""Costmaps: what it costs a robot to be at a place, put together from layers."""
+"""Layered costmaps: the traversal cost of each cell, 0 to 254, composed of layers as in nav2_costmap_2d."""
 
 from typing import TYPE_CHECKING
 
 from roboyard.config.lazy import lazy_exports
 
 if TYPE_CHECKING:
-    from roboyard.navigation.costmap.bounds import Bounds
-    from roboyard.navigation.costmap.denoise import DenoiseLayer
-    from roboyard.navigation.costmap.filters import KeepoutLayer, SpeedZones
-    from roboyard.navigation.costmap.grid import FREE, INSCRIBED, LETHAL, UNKNOWN, Costmap
-    from roboyard.navigation.costmap.inflation import InflationLayer
-    from roboyard.navigation.costmap.layered import Layer, LayeredCostmap, Origin, SensorLayer
-    from roboyard.navigation.costmap.obstacles import Observation, ObstacleConfig, ObstacleLayer
-    from roboyard.navigation.costmap.ranges import RangeConfig, RangeLayer, RangeReading
-    from roboyard.navigation.costmap.recent import Recent
-    from roboyard.navigation.costmap.static import StaticLayer
-    from roboyard.navigation.costmap.voxels import VoxelConfig, VoxelLayer
+    from roboyard.navigation.costmap.inflation_layer import DenoiseLayer, InflationLayer
+    from roboyard.navigation.costmap.layered_costmap import (
+        FREE,
+        INSCRIBED,
+        LETHAL,
+        UNKNOWN,
+        CellBounds,
+        CellSource,
+        Costmap,
+        Layer,
+        LayeredCostmap,
+        SensorLayer,
+    )
+    from roboyard.navigation.costmap.map_layers import KeepoutLayer, SpeedFilter, StaticLayer
+    from roboyard.navigation.costmap.obstacle_layer import Observation, ObservationFilterConfig, ObstacleLayer
+    from roboyard.navigation.costmap.range_layer import RangeLayer, RangeModelConfig, RangeReading
+    from roboyard.navigation.costmap.voxel_layer import VoxelConfig, VoxelLayer
 
 __all__ = [
     "FREE",
     "INSCRIBED",
     "LETHAL",
     "UNKNOWN",
-    "Bounds",
+    "CellBounds",
+    "CellSource",
     "Costmap",
     "DenoiseLayer",
     "InflationLayer",
@@ -30,30 +37,24 @@ __all__ = [
     "Layer",
     "LayeredCostmap",
     "Observation",
-    "ObstacleConfig",
+    "ObservationFilterConfig",
     "ObstacleLayer",
-    "Origin",
-    "RangeConfig",
     "RangeLayer",
+    "RangeModelConfig",
     "RangeReading",
-    "Recent",
     "SensorLayer",
-    "SpeedZones",
+    "SpeedFilter",
     "StaticLayer",
     "VoxelConfig",
     "VoxelLayer",
 ]
 
 __getattr__, __dir__ = lazy_exports(__name__, {
-    "bounds": ("Bounds",),
-    "denoise": ("DenoiseLayer",),
-    "filters": ("KeepoutLayer", "SpeedZones"),
-    "grid": ("FREE", "INSCRIBED", "LETHAL", "UNKNOWN", "Costmap"),
-    "inflation": ("InflationLayer",),
-    "layered": ("Layer", "LayeredCostmap", "Origin", "SensorLayer"),
-    "obstacles": ("Observation", "ObstacleConfig", "ObstacleLayer"),
-    "ranges": ("RangeConfig", "RangeLayer", "RangeReading"),
-    "recent": ("Recent",),
-    "static": ("StaticLayer",),
-    "voxels": ("VoxelConfig", "VoxelLayer"),
+    "inflation_layer": ("DenoiseLayer", "InflationLayer"),
+    "layered_costmap": ("FREE", "INSCRIBED", "LETHAL", "UNKNOWN", "CellBounds", "CellSource", "Costmap",
+        "Layer", "LayeredCostmap", "SensorLayer"),
+    "map_layers": ("KeepoutLayer", "SpeedFilter", "StaticLayer"),
+    "obstacle_layer": ("Observation", "ObservationFilterConfig", "ObstacleLayer"),
+    "range_layer": ("RangeLayer", "RangeModelConfig", "RangeReading"),
+    "voxel_layer": ("VoxelConfig", "VoxelLayer"),
 })  # fmt: skip

@@ -1,4 +1,4 @@
-"""Metrics and report section of an exploration."""
+"""Metrics and report section of an exploration, and its coverage of the reachable floor."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from roboyard.compute import expect_kernels
-from roboyard.errors import RoboyardError
+from roboyard.errors import InputError, RoboyardError
 from roboyard.evaluation.collector import MessageHandler, Metric, MetricCollector, MetricValue, RobotContext
 from roboyard.evaluation.figures import (
     COMMAND,
@@ -29,12 +29,57 @@ from roboyard.evaluation.section import ReportSection, SectionContext
 from roboyard.evaluation.topics import RobotTopics
 from roboyard.geometry import SE2
 from roboyard.geometry.arrays import Array
-from roboyard.grids import OCCUPIED_THRESHOLD, GridGeometry, OccupancyGrid
+from roboyard.grids import OCCUPIED_THRESHOLD, GridGeometry, OccupancyGrid, distance_transform
 from roboyard.grids.distance_field import squared_distance_transform
 from roboyard.grids.floor_plan import FloorPlan
 from roboyard.grids.regions import label_components
 from roboyard.messages.convert.poses import pose_to_xy_yaw
 from roboyard.record import Recording
+
+
+def reachable_area(occupied: ArrayLike, geometry: GridGeometry, start: ArrayLike, radius: float) -> NDArray[np.bool_]:
+    """What a round robot can come to stand on.
+
+    Args:
+        occupied: (rows, columns) what truly stands there; beyond the grid there is nothing to stand on.
+        geometry: Where the cells lie.
+        start: (2,) where the robot is [m]; or where it is nearest to, if it does not fit there.
+        radius: Of the robot [m].
+
+    Returns:
+        (rows, columns): all cells under the robot wherever it can get.
+
+    Raises:
+        InputError: it fits nowhere near.
+    """
+    blocked = np.asarray(occupied, dtype=np.bool_)
+    clearance = distance_transform(np.pad(blocked, 1, constant_values=True), geometry.resolution)[1:-1, 1:-1]
+    is_free = clearance > radius
+    row, column = geometry.cells_of_points(start)
+    free_cells = np.argwhere(is_free)
+    distances = np.hypot(free_cells[:, 0] - row, free_cells[:, 1] - column)
+    if not len(free_cells) or distances.min() * geometry.resolution > 2.0 * radius + 2.0 * geometry.resolution:
+        raise InputError(f"a robot of radius {radius} m does not fit at {np.asarray(start)}", valid="a free place")
+    labels, _ = label_components(is_free, False)  # over the four sides: no planner goes between two obstacles' corners
+    start_cell = free_cells[np.argmin(distances)]
+    center_cells = labels == labels[start_cell[0], start_cell[1]]
+    return np.asarray((distance_transform(center_cells, geometry.resolution) <= radius) & ~blocked)
+
+
+def coverage_fraction(grid: OccupancyGrid, area: NDArray[np.bool_], geometry: GridGeometry) -> float:
+    """Share of the floor that the map knows.
+
+    Args:
+        grid: The map.
+        area: (rows, columns) as `reachable_floor` gives it.
+        geometry: Where the floor's cells lie, in the map.
+    """
+    points = geometry.cell_centers(np.argwhere(area))
+    cells = grid.geometry.cells_of_points(points)
+    is_inside = grid.geometry.contains(cells)
+    is_known = grid.cells[cells[is_inside, 0], cells[is_inside, 1]] >= 0
+    return float(np.count_nonzero(is_known)) / max(len(points), 1)
+
 
 _COVERAGE_RESOLUTION = 0.05
 _FINAL_PHASES = ("done", "failed", "canceled")
@@ -137,14 +182,15 @@ class ExplorationMetrics(MetricCollector):
         return {key: value for key, value in vars(self).items() if key not in ("_robot", "_topics")}
 
     def _compute_coverage(self, T_world_base: SE2) -> float | None:
-        from roboyard.mapping.nodes.map_messages import map_from_msg
-        from roboyard.navigation.exploration import coverage
+        from roboyard.messages.convert.grids import occupancy_grid_from_msg
 
         if self._map is None or self._robot.truth is None:
             return None
         try:
             plan = self._robot.truth.floor_plan(self._robot.lidar_height, _COVERAGE_RESOLUTION)
-            return coverage(map_from_msg(self._map), *reachable_floor_in_map(plan, self._status, T_world_base))
+            return coverage_fraction(
+                occupancy_grid_from_msg(self._map), *reachable_area_in_map(plan, self._status, T_world_base)
+            )
         except RoboyardError:
             return None
 
@@ -159,7 +205,7 @@ def estimate_T_world_map(status: Any, T_world_base: SE2) -> SE2:
     return T_world_base @ SE2(*pose_to_xy_yaw(status.start)).inverse()
 
 
-def reachable_floor_in_map(plan: FloorPlan, status: Any, T_world_base: SE2) -> tuple[NDArray[np.bool_], GridGeometry]:
+def reachable_area_in_map(plan: FloorPlan, status: Any, T_world_base: SE2) -> tuple[NDArray[np.bool_], GridGeometry]:
     """Return the floor that the robot can reach (rows, columns), and that grid's geometry in the robot's map.
 
     Args:
@@ -170,12 +216,10 @@ def reachable_floor_in_map(plan: FloorPlan, status: Any, T_world_base: SE2) -> t
     Raises:
         RoboyardError: The robot does not fit in where it started.
     """
-    from roboyard.navigation.exploration import reachable_floor
-
     geometry = GridGeometry(plan.resolution, plan.occupied.shape, SE2(*plan.origin, 0.0))
-    floor = reachable_floor(plan.occupied, geometry, np.array(T_world_base.xy), round(float(status.radius), 6))
+    area = reachable_area(plan.occupied, geometry, np.array(T_world_base.xy), round(float(status.radius), 6))
     T_map_floor = estimate_T_world_map(status, T_world_base).inverse() @ geometry.T_map_grid
-    return floor, GridGeometry(geometry.resolution, geometry.shape, T_map_floor)
+    return area, GridGeometry(geometry.resolution, geometry.shape, T_map_floor)
 
 
 _WIDTH = 8.6
@@ -237,8 +281,7 @@ def read_exploration_trace(
     Raises:
         RecordingError: The recording is damaged.
     """
-    from roboyard.mapping.nodes.map_messages import map_from_msg
-    from roboyard.navigation.exploration import coverage
+    from roboyard.messages.convert.grids import occupancy_grid_from_msg
 
     if not {topics.exploration, topics.map} <= set(recording.topics) or not len(trace.truth):
         return None
@@ -253,8 +296,8 @@ def read_exploration_trace(
     coverages: list[float] = []
     if floor_plan is not None:
         try:
-            floor = reachable_floor_in_map(floor_plan(_COVERAGE_RESOLUTION), status, start_pose)
-            coverages = [coverage(map_from_msg(message), *floor) for _, message in sampled_maps]
+            area = reachable_area_in_map(floor_plan(_COVERAGE_RESOLUTION), status, start_pose)
+            coverages = [coverage_fraction(occupancy_grid_from_msg(message), *area) for _, message in sampled_maps]
         except RoboyardError:  # the robot does not fit in where it started
             coverages = []
     ends = np.linspace(start_time, statuses[-1][0], _N_SNAPSHOTS + 1)[1:]
@@ -262,7 +305,9 @@ def read_exploration_trace(
     return ExplorationTrace(
         estimate_T_world_map(status, start_pose),
         tuple(
-            MapSnapshot(end, map_from_msg(message), _frontiers(recording, f"{topics.namespace}/frontiers", end))
+            MapSnapshot(
+                end, occupancy_grid_from_msg(message), _frontiers(recording, f"{topics.namespace}/frontiers", end)
+            )
             for end, (_, message) in zip(ends.tolist(), snapshot_maps, strict=True)
         ),
         np.array([time for time, _ in sampled_maps]) if coverages else np.zeros(0),

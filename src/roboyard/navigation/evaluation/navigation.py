@@ -263,19 +263,19 @@ class NavigationMetrics(MetricCollector):
     def save_state(self) -> dict[str, Any]:
         """Return everything but the robot, as plain data."""
         excluded = ("_robot", "_topics", "_track", "_external_navigator")
-        kept = {name: value for name, value in vars(self).items() if name not in excluded}
+        attributes = {name: value for name, value in vars(self).items() if name not in excluded}
         return {
             "track": np.array(self._track),
             "external_navigator": self._external_navigator.save_state(),
-            **copy.deepcopy(kept),
+            **copy.deepcopy(attributes),
         }
 
     def load_state(self, state: dict[str, Any]) -> None:
         """Restore what `save_state` returned."""
         self._track = array("d", state["track"].tolist())
         self._external_navigator.load_state(state["external_navigator"])
-        kept = {name: value for name, value in state.items() if name not in ("track", "external_navigator")}
-        vars(self).update(copy.deepcopy(kept))
+        attributes = {name: value for name, value in state.items() if name not in ("track", "external_navigator")}
+        vars(self).update(copy.deepcopy(attributes))
 
 
 def _pose_change(pose: PlanarPose, previous: PlanarPose) -> float:
@@ -285,11 +285,11 @@ def _pose_change(pose: PlanarPose, previous: PlanarPose) -> float:
 def _min_clearance(
     costmap: Costmap, distances: NDArray[np.float64], footprint: Footprint, track: NDArray[np.float64]
 ) -> float | None:
-    outline_points = footprint.border(costmap.frame.resolution)
+    outline_points = footprint.sample_border(costmap.geometry.resolution)
     min_distance = math.inf
     for x, y, theta in track:
-        cells = costmap.frame.cells_of_points(SE2(x, y, theta) @ outline_points)
-        inside = costmap.frame.contains(cells)
+        cells = costmap.geometry.cells_of_points(SE2(x, y, theta) @ outline_points)
+        inside = costmap.geometry.contains(cells)
         if inside.any():
             min_distance = min(min_distance, float(distances[cells[inside, 0], cells[inside, 1]].min()))
     return None if math.isinf(min_distance) else min_distance
@@ -297,9 +297,9 @@ def _min_clearance(
 
 def _shortest_path_length(costmap: Costmap, reached_goals: list[tuple[PlanarPose, PlanarPose]]) -> float | None:
     """Return the length of all shortest paths together; None if one of them does not exist in the plan [m]."""
-    from roboyard.navigation import NavigationError, Traversal, WavePlanner
+    from roboyard.navigation import FastMarchingPlanner, NavigationError, TraversalCosts
 
-    planner = WavePlanner(Traversal(cost_weight=0.0))
+    planner = FastMarchingPlanner(TraversalCosts(cost_weight=0.0))
     total = 0.0
     try:
         for start, goal in reached_goals:

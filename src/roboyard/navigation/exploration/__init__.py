@@ -1,32 +1,33 @@
-"""Exploring an unknown place: frontiers, which is next, how much has been seen."""
+"""Exploration of an unknown environment: frontiers, viewpoints, and the selection of the next one."""
 
 from typing import TYPE_CHECKING
 
 from roboyard.config.lazy import lazy_exports
 
 if TYPE_CHECKING:
-    from roboyard.navigation.exploration.choice import ChoiceConfig, Failure, choose
-    from roboyard.navigation.exploration.coverage import coverage, reachable_floor
-    from roboyard.navigation.exploration.explorer import Explorer, Progress
-    from roboyard.navigation.exploration.frontiers import FrontierConfig, Frontiers, View, find_frontiers
+    from roboyard.navigation.exploration.explorer import (
+        ExplorationProgress,
+        Explorer,
+        FailedViewpoint,
+        ViewpointSelectionConfig,
+        select_viewpoint,
+    )
+    from roboyard.navigation.exploration.frontiers import FrontierConfig, FrontierMap, Viewpoint, find_frontiers
 
 __all__ = [
-    "ChoiceConfig",
+    "ExplorationProgress",
     "Explorer",
-    "Failure",
+    "FailedViewpoint",
     "FrontierConfig",
-    "Frontiers",
-    "Progress",
-    "View",
-    "choose",
-    "coverage",
+    "FrontierMap",
+    "Viewpoint",
+    "ViewpointSelectionConfig",
     "find_frontiers",
-    "reachable_floor",
+    "select_viewpoint",
 ]
 
 __getattr__, __dir__ = lazy_exports(__name__, {
-    "choice": ("ChoiceConfig", "Failure", "choose"),
-    "coverage": ("coverage", "reachable_floor"),
-    "explorer": ("Explorer", "Progress"),
-    "frontiers": ("FrontierConfig", "Frontiers", "View", "find_frontiers"),
+        "explorer": ("ExplorationProgress", "Explorer", "FailedViewpoint", "ViewpointSelectionConfig",
+        "select_viewpoint"),
+        "frontiers": ("FrontierConfig", "FrontierMap", "Viewpoint", "find_frontiers"),
 })  # fmt: skip

@@ -1,52 +1,56 @@
-"""Coming home when the link to the operator is lost: what was heard, the way driven, where to go next, and one goal."""
+"""Autonomous return after the loss of the operator's link: link monitor, breadcrumb trail, homing orders and their
+execution."""
 
 from typing import TYPE_CHECKING
 
 from roboyard.config.lazy import lazy_exports
 
 if TYPE_CHECKING:
-    from roboyard.navigation.homing.goals import (
-        Cancel,
-        CancelBefore,
-        Goal,
-        GoalConfig,
+    from roboyard.navigation.homing.goal_controller import (
+        CancelGoalCommand,
+        CancelGoalsBeforeCommand,
         GoalController,
-        Outcome,
-        Report,
-        Send,
-        Tell,
+        GoalControllerConfig,
+        GoalKind,
+        HomingOrder,
+        OrderOutcome,
+        OrderReport,
+        PublishReportCommand,
+        SendGoalCommand,
     )
-    from roboyard.navigation.homing.link import LinkConfig, LinkState, LinkWatch
-    from roboyard.navigation.homing.nearest import nearest_reachable
-    from roboyard.navigation.homing.tracker import HomingConfig, Order, Phase, Skipped, Tracker
-    from roboyard.navigation.homing.trail import Trail
+    from roboyard.navigation.homing.homing_manager import (
+        BreadcrumbTrail,
+        HomingConfig,
+        HomingManager,
+        HomingPhase,
+        SkippedPoint,
+    )
+    from roboyard.navigation.homing.link_monitor import LinkConfig, LinkMonitor, LinkState
 
 __all__ = [
-    "Cancel",
-    "CancelBefore",
-    "Goal",
-    "GoalConfig",
+    "BreadcrumbTrail",
+    "CancelGoalCommand",
+    "CancelGoalsBeforeCommand",
     "GoalController",
+    "GoalControllerConfig",
+    "GoalKind",
     "HomingConfig",
+    "HomingManager",
+    "HomingOrder",
+    "HomingPhase",
     "LinkConfig",
+    "LinkMonitor",
     "LinkState",
-    "LinkWatch",
-    "Order",
-    "Outcome",
-    "Phase",
-    "Report",
-    "Send",
-    "Skipped",
-    "Tell",
-    "Tracker",
-    "Trail",
-    "nearest_reachable",
+    "OrderOutcome",
+    "OrderReport",
+    "PublishReportCommand",
+    "SendGoalCommand",
+    "SkippedPoint",
 ]
 
 __getattr__, __dir__ = lazy_exports(__name__, {
-    "goals": ("Cancel", "CancelBefore", "Goal", "GoalConfig", "GoalController", "Outcome", "Report", "Send", "Tell"),
-    "link": ("LinkState", "LinkConfig", "LinkWatch"),
-    "nearest": ("nearest_reachable",),
-    "tracker": ("HomingConfig", "Order", "Phase", "Skipped", "Tracker"),
-    "trail": ("Trail",),
+        "goal_controller": ("CancelGoalCommand", "CancelGoalsBeforeCommand", "GoalController", "GoalControllerConfig",
+        "GoalKind", "HomingOrder", "OrderOutcome", "OrderReport", "PublishReportCommand", "SendGoalCommand"),
+        "homing_manager": ("BreadcrumbTrail", "HomingConfig", "HomingManager", "HomingPhase", "SkippedPoint"),
+        "link_monitor": ("LinkConfig", "LinkMonitor", "LinkState"),
 })  # fmt: skip

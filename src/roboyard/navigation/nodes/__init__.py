@@ -1,4 +1,4 @@
-"""Nodes that connect navigation to topics."""
+"""Nodes of navigation."""
 
 from typing import TYPE_CHECKING
 
@@ -7,18 +7,23 @@ from roboyard.config.lazy import lazy_exports
 if TYPE_CHECKING:
     from roboyard.navigation.nodes.docking import DockingNode
     from roboyard.navigation.nodes.explorer import ExplorerNode
-    from roboyard.navigation.nodes.goal_controller import GoalControllerNode
-    from roboyard.navigation.nodes.mission import MissionNode
+    from roboyard.navigation.nodes.goal_sequence import GoalSequenceNode
+    from roboyard.navigation.nodes.homing import GoalControllerNode, HomingTrackerNode
     from roboyard.navigation.nodes.navigator import NavigatorNode
-    from roboyard.navigation.nodes.teleop_tracker import TeleopTrackerNode
 
-__all__ = ["DockingNode", "ExplorerNode", "GoalControllerNode", "MissionNode", "NavigatorNode", "TeleopTrackerNode"]
+__all__ = [
+    "DockingNode",
+    "ExplorerNode",
+    "GoalControllerNode",
+    "GoalSequenceNode",
+    "HomingTrackerNode",
+    "NavigatorNode",
+]
 
 __getattr__, __dir__ = lazy_exports(__name__, {
-    "docking": ("DockingNode",),
-    "explorer": ("ExplorerNode",),
-    "goal_controller": ("GoalControllerNode",),
-    "mission": ("MissionNode",),
-    "navigator": ("NavigatorNode",),
-    "teleop_tracker": ("TeleopTrackerNode",),
+        "docking": ("DockingNode",),
+        "explorer": ("ExplorerNode",),
+        "goal_sequence": ("GoalSequenceNode",),
+        "homing": ("GoalControllerNode", "HomingTrackerNode"),
+        "navigator": ("NavigatorNode",),
 })  # fmt: skip

@@ -1,4 +1,4 @@
-"""The docking node: goals to dock and undock in, velocity commands out."""
+"""The docking node: actions to dock and undock."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from roboyard.bus import GoalFuture, GoalHandle, Node, TransformError, resource
 from roboyard.bus.actions import PREEMPTED
 from roboyard.bus.executor import ScheduledEvent
 from roboyard.config import Config, parameter
-from roboyard.control import STANDSTILL, PlanarTwist
+from roboyard.control import ZERO_TWIST, PlanarTwist
 from roboyard.control.drive_config import DriveLimits
 from roboyard.errors import RoboyardError
 from roboyard.geometry import SE2
@@ -42,7 +42,7 @@ class DockingNodeConfig(Config):
 class DockingNode(Node[DockingNodeConfig]):
     """Docks the robot at a pose, nose or tail first, and leaves the dock again.
 
-    in: detected_dock_pose (geometry_msgs/PoseStamped: where somebody sees the dock), /tf map_frame → fixed_frame → base
+    in: detected_dock_pose (geometry_msgs/PoseStamped: measured pose of the dock), /tf map_frame → fixed_frame → base
     out: cmd_vel
     actions: dock_robot (nav2_msgs/DockRobot), undock_robot (nav2_msgs/UndockRobot)
     client of: navigate_to_pose (nav2_msgs/NavigateToPose), for the way to the staging pose
@@ -55,13 +55,13 @@ class DockingNode(Node[DockingNodeConfig]):
     def setup(self) -> None:
         """Connect."""
         self._docks = {name: SE2(*pose) for name, pose in self.config.docks.items()}
-        self._limits = limits_of(self.drive_limits)
+        self._limits = drive_motion_limits(self.drive_limits)
         self._handle: GoalHandle | None = None
-        self._sent: GoalFuture | None = None
+        self._staging_goal: GoalFuture | None = None
         self._deadline: ScheduledEvent | None = None
         self._docking: Docking | None = None
-        self._docked: SE2 | None = None  # in the fixed frame
-        self._began_ns = 0
+        self._dock_in_odom: SE2 | None = None  # in the fixed frame
+        self._start_ns = 0
         self._command = self.publisher("cmd_vel", msg.Twist)
         self._navigator = self.action_client(self.config.action_name, action.NavigateToPose)
         self.action_server("dock_robot", action.DockRobot, self._on_dock)
@@ -73,45 +73,47 @@ class DockingNode(Node[DockingNodeConfig]):
     # -- goals ---------------------------------------------------------------------------------------------------------
     def _on_dock(self, handle: GoalHandle) -> None:
         goal = handle.goal
-        self._take(handle)
+        self._accept_goal(handle)
         try:
             if goal.use_dock_id and goal.dock_id not in self._docks:
-                there = ", ".join(self._docks) or "none"
-                self._fail(_NOT_IN_DB, f"no dock '{goal.dock_id}' (there are: {there})")
+                dock_names = ", ".join(self._docks) or "none"
+                self._fail(_NOT_IN_DB, f"no dock '{goal.dock_id}' (there are: {dock_names})")
                 return
             frame = "" if goal.use_dock_id else goal.dock_pose.header.frame_id
             frame = frame or self.frame(self.config.map_frame)
             dock = self._docks[goal.dock_id] if goal.use_dock_id else pose_to_se2(goal.dock_pose.pose)
-            here = self._T(self.config.fixed_frame, frame) @ dock
+            dock_in_odom = self._lookup_pose(self.config.fixed_frame, frame) @ dock
         except (RoboyardError, TransformError) as error:
             self._fail(_NOT_VALID, f"the dock's pose cannot be used: {error}")
             return
-        self._docked = None
+        self._dock_in_odom = None
         if goal.navigate_to_staging_pose:
-            self._stage(dock, frame, float(goal.max_staging_time))
+            self._drive_to_staging_pose(dock, frame, float(goal.max_staging_time))
         else:
-            self._begin(Docking(here, self._limits, self.config.docking, 1.0 / self.config.rate))
+            self._start_docking(Docking(dock_in_odom, self._limits, self.config.docking, 1.0 / self.config.rate))
 
     def _on_undock(self, handle: GoalHandle) -> None:
-        self._take(handle)
+        self._accept_goal(handle)
         try:
-            dock = self._docked or self._T(self.config.fixed_frame, self.config.base_frame)  # wherever it stands
+            dock = self._dock_in_odom or self._lookup_pose(
+                self.config.fixed_frame, self.config.base_frame
+            )  # wherever it stands
         except TransformError as error:
             self._fail(_TO_CONTROL, f"where the robot is is not known: {error}")
             return
-        budget = max(round(float(handle.goal.max_undocking_time) * self.config.rate), 1)
-        self._docked = None
-        config = replace(self.config.docking, budget=budget)
-        self._begin(Docking(dock, self._limits, config, 1.0 / self.config.rate, leaving=True))
+        max_cycles = max(round(float(handle.goal.max_undocking_time) * self.config.rate), 1)
+        self._dock_in_odom = None
+        config = replace(self.config.docking, max_cycles=max_cycles)
+        self._start_docking(Docking(dock, self._limits, config, 1.0 / self.config.rate, is_undocking=True))
 
-    def _take(self, handle: GoalHandle) -> None:
-        older = self._handle
+    def _accept_goal(self, handle: GoalHandle) -> None:
+        previous_handle = self._handle
         self._stop()
-        if older is not None:
-            older.abort(error_message="preempted by a newer goal", error_code=PREEMPTED)
+        if previous_handle is not None:
+            previous_handle.abort(error_message="preempted by a newer goal", error_code=PREEMPTED)
         handle.accept()
         handle.on_cancel = self._on_cancel
-        self._handle, self._began_ns = handle, self.now_ns
+        self._handle, self._start_ns = handle, self.now_ns
 
     def _on_cancel(self, handle: GoalHandle) -> None:
         if handle is self._handle:
@@ -120,42 +122,45 @@ class DockingNode(Node[DockingNodeConfig]):
             self.report_health("ok", "canceled")
 
     # -- to the staging pose -------------------------------------------------------------------------------------------
-    def _stage(self, dock: SE2, frame: str, most: float) -> None:
+    def _drive_to_staging_pose(self, dock: SE2, frame: str, max_duration: float) -> None:
         stamped = pose_stamped_to_msg(staging_pose(dock, self.config.docking), frame, self.now_ns)
         self.report_health("ok", "goes to the staging pose")
-        self._feed(_STAGING)
-        sent = self._sent = self._navigator.send(action.NavigateToPose.Goal(pose=stamped))
-        sent.add_done_callback(lambda _: self._on_staged(sent, dock, frame))
-        self._deadline = self.call_after(min(max(most, 0.0), 1e6), self._on_late)
+        self._publish_feedback(_STAGING)
+        staging_goal = self._staging_goal = self._navigator.send(action.NavigateToPose.Goal(pose=stamped))
+        staging_goal.add_done_callback(lambda _: self._on_staging_finished(staging_goal, dock, frame))
+        self._deadline = self.call_after(min(max(max_duration, 0.0), 1e6), self._on_staging_timeout)
 
-    def _on_staged(self, sent: GoalFuture, dock: SE2, frame: str) -> None:
-        if sent is not self._sent:
+    def _on_staging_finished(self, staging_goal: GoalFuture, dock: SE2, frame: str) -> None:
+        if staging_goal is not self._staging_goal:
             return
-        self._withdraw()
-        if not sent.succeeded:
-            self._fail(_TO_STAGE, f"did not get to the staging pose: {sent.error_message or sent.error or 'aborted'}")
+        self._cancel_staging_goal()
+        if not staging_goal.succeeded:
+            self._fail(
+                _TO_STAGE,
+                f"did not get to the staging pose: {staging_goal.error_message or staging_goal.error or 'aborted'}",
+            )
             return
         try:  # only now: on the way here odometry has drifted
-            here = self._T(self.config.fixed_frame, frame) @ dock
+            dock_in_odom = self._lookup_pose(self.config.fixed_frame, frame) @ dock
         except TransformError as error:
             self._fail(_NOT_VALID, f"the dock's pose cannot be used: {error}")
             return
-        self._begin(Docking(here, self._limits, self.config.docking, 1.0 / self.config.rate))
+        self._start_docking(Docking(dock_in_odom, self._limits, self.config.docking, 1.0 / self.config.rate))
 
-    def _on_late(self) -> None:
-        self._withdraw()
+    def _on_staging_timeout(self) -> None:
+        self._cancel_staging_goal()
         self._fail(_TO_STAGE, "did not get to the staging pose in time")
 
-    def _withdraw(self) -> None:
-        sent, self._sent = self._sent, None
-        if sent is not None and not sent.done():
-            sent.cancel()
+    def _cancel_staging_goal(self) -> None:
+        staging_goal, self._staging_goal = self._staging_goal, None
+        if staging_goal is not None and not staging_goal.done():
+            staging_goal.cancel()
         if self._deadline is not None:
             self._deadline.cancel()
             self._deadline = None
 
     # -- driving -------------------------------------------------------------------------------------------------------
-    def _begin(self, docking: Docking) -> None:
+    def _start_docking(self, docking: Docking) -> None:
         self._docking = docking
         self.report_health("ok", docking.phase)
 
@@ -164,7 +169,9 @@ class DockingNode(Node[DockingNodeConfig]):
         if docking is None or docking.phase in ("back off", "left"):
             return
         try:
-            docking.dock = self._T(self.config.fixed_frame, message.header.frame_id) @ pose_to_se2(message.pose)
+            docking.dock = self._lookup_pose(self.config.fixed_frame, message.header.frame_id) @ pose_to_se2(
+                message.pose
+            )
         except (RoboyardError, TransformError) as error:
             self.log.warn(f"left out where the dock is seen: {error}", throttle=5.0)
 
@@ -173,32 +180,32 @@ class DockingNode(Node[DockingNodeConfig]):
         if docking is None or handle is None:
             return
         try:
-            pose = self._T(self.config.fixed_frame, self.config.base_frame)
+            pose = self._lookup_pose(self.config.fixed_frame, self.config.base_frame)
         except TransformError as error:
             self._fail(_TO_CONTROL, f"where the robot is is not known: {error}")
             return
-        before = docking.phase
-        twist = docking.command(pose)
+        previous_phase = docking.phase
+        twist = docking.compute_command(pose)
         self._send(twist)
-        if docking.phase != before:
-            self.log.info(f"{before}, then {docking.phase}" + (f": {docking.cause}" if docking.cause else ""))
+        if docking.phase != previous_phase:
+            self.log.info(f"{previous_phase}, then {docking.phase}" + (f": {docking.cause}" if docking.cause else ""))
             self.report_health("ok", docking.phase)
-        self._feed(_RETRY if docking.phase == "back off" else _CONTROLLING)
+        self._publish_feedback(_RETRY if docking.phase == "back off" else _CONTROLLING)
         if docking.phase == "failed":
             self._fail(_TO_CONTROL, docking.cause)
-        elif docking.over:
-            self._docked = docking.dock if docking.phase == "docked" else None
+        elif docking.is_finished:
+            self._dock_in_odom = docking.dock if docking.phase == "docked" else None
             self._stop()
             handle.succeed(self._result(handle, True, 0, docking.retries, ""))
             self.report_health("ok", docking.phase)
 
     # -- what it tells -------------------------------------------------------------------------------------------------
-    def _feed(self, state: int) -> None:
+    def _publish_feedback(self, state: int) -> None:
         handle = self._handle
         if handle is None or handle.goal.__class__ is not action.DockRobot.Goal:
             return
         retries = 0 if self._docking is None else self._docking.retries
-        elapsed = duration_to_msg(self.now_ns - self._began_ns)
+        elapsed = duration_to_msg(self.now_ns - self._start_ns)
         handle.publish_feedback(action.DockRobot.Feedback(state=state, docking_time=elapsed, num_retries=retries))
 
     def _fail(self, code: int, text: str) -> None:
@@ -216,9 +223,9 @@ class DockingNode(Node[DockingNodeConfig]):
 
     def _stop(self) -> None:
         """Stand still, and forget what was under way."""
-        self._withdraw()
+        self._cancel_staging_goal()
         if self._docking is not None:
-            self._send(STANDSTILL)
+            self._send(ZERO_TWIST)
         self._docking = self._handle = None
 
     def _send(self, twist: PlanarTwist) -> None:
@@ -226,19 +233,21 @@ class DockingNode(Node[DockingNodeConfig]):
         message.linear.x, message.angular.z = float(twist.vx), float(twist.wz)
         self._command.publish(message)
 
-    def _T(self, target: str, frame: str) -> SE2:
-        own = (self.config.map_frame, self.config.fixed_frame, self.config.base_frame)
-        first, second = (self.frame(name) if name in own else name for name in (target, frame))
-        return SE2.from_se3(self.transforms.lookup(first, second))
+    def _lookup_pose(self, target: str, frame: str) -> SE2:
+        configured_frames = (self.config.map_frame, self.config.fixed_frame, self.config.base_frame)
+        target_frame, source_frame = (
+            self.frame(name) if name in configured_frames else name for name in (target, frame)
+        )
+        return SE2.from_se3(self.transforms.lookup(target_frame, source_frame))
 
 
-def limits_of(own: DriveLimits | None) -> MotionLimits:
+def drive_motion_limits(drive_limits: DriveLimits | None) -> MotionLimits:
     """Return what the drive can do; for a robot that does not say, careful values."""
-    own, default = own or DriveLimits(), MotionLimits()
+    drive_limits, default = drive_limits or DriveLimits(), MotionLimits()
     return MotionLimits(
-        forward=own.speed or default.forward,
-        backward=own.speed or default.backward,
-        turn=own.angular_speed or default.turn,
-        acceleration=own.acceleration or default.acceleration,
-        turn_acceleration=own.angular_acceleration or default.turn_acceleration,
+        max_forward_speed=drive_limits.speed or default.max_forward_speed,
+        max_backward_speed=drive_limits.speed or default.max_backward_speed,
+        max_angular_speed=drive_limits.angular_speed or default.max_angular_speed,
+        max_acceleration=drive_limits.acceleration or default.max_acceleration,
+        max_angular_acceleration=drive_limits.angular_acceleration or default.max_angular_acceleration,
     )

@@ -1,4 +1,4 @@
-"""The explorer node: maps in, goals for the navigator out, until nothing is left to see."""
+"""The explorer node: it finds frontiers in each map and sends goals to the navigator until no frontier is left."""
 
 from __future__ import annotations
 
@@ -17,15 +17,90 @@ from roboyard.geometry import SE2
 from roboyard.grids import GridGeometry, OccupancyGrid
 from roboyard.grids.regions import label_components
 from roboyard.messages import action, msg
-from roboyard.messages.convert import grid_origin, grid_to_array, pose_stamped_to_msg
-from roboyard.navigation.errors import PoseUnknown
-from roboyard.navigation.exploration import ChoiceConfig, Explorer, FrontierConfig, Frontiers, find_frontiers
-from roboyard.navigation.exploration.frontier_kernels import standing_places, unseen_by_direction
+from roboyard.messages.convert import (
+    MarkerStyle,
+    grid_origin,
+    grid_to_array,
+    make_header,
+    points_marker,
+    pose_stamped_to_msg,
+    pose_to_msg,
+)
+from roboyard.navigation.errors import PoseUnknownError
+from roboyard.navigation.exploration import (
+    ExplorationProgress,
+    Explorer,
+    FrontierConfig,
+    FrontierMap,
+    ViewpointSelectionConfig,
+    find_frontiers,
+)
+from roboyard.navigation.exploration.frontiers import unknown_area_by_direction, viewpoint_candidates
 from roboyard.navigation.footprint import Footprint
-from roboyard.navigation.nodes.exploration_messages import frontiers_to_msg, status_to_msg
-from roboyard.navigation.planning import octile
+from roboyard.navigation.planners import grid_search
 
-_OLD_MAP_NS: Final = 10_000_000_000
+_FRONTIER_COLOR, _VIEWPOINT_COLOR, _GOAL_COLOR = (
+    (0.85, 0.47, 0.1, 1.0),
+    (0.04, 0.43, 0.45, 0.8),
+    (0.73, 0.22, 0.31, 1.0),
+)
+_MARKER_HEIGHT: Final = 0.05
+
+
+def status_to_msg(
+    progress: ExplorationProgress,
+    start: SE2,
+    radius: float,
+    frame: str,
+    time_ns: int,
+    *,
+    phase: str = "",
+    cause: str = "",
+) -> Any:
+    """roboyard_msgs/ExplorationStatus; ``phase`` instead of the progress's own."""
+    return msg.ExplorationStatus(
+        header=make_header(frame, time_ns),
+        phase=phase or progress.phase,
+        error_code=cause,
+        start=pose_to_msg(start),
+        radius=radius,
+        known_area=progress.known_area,
+        frontiers=progress.n_frontiers,
+        goals_sent=progress.n_goals,
+        goals_failed=progress.n_failures,
+    )
+
+
+def frontiers_to_msg(frontier_map: FrontierMap, goal: SE2 | None, frame: str, time_ns: int) -> Any:
+    """visualization_msgs/MarkerArray: frontiers as dots, places to look from as balls, the goal as an arrow."""
+    cells = np.concatenate(frontier_map.cells) if frontier_map.cells else np.zeros((0, 2))
+    viewpoints = np.array([view.pose.xy for view in frontier_map.viewpoints]).reshape(-1, 2)
+    cell_size = frontier_map.frame.resolution
+    arrow = np.zeros((0, 2))
+    if goal is not None:
+        arrow = goal @ np.array([[0.0, 0.0], [0.5, 0.0]])
+    markers = [
+        (
+            msg.Marker.CUBE_LIST,
+            frontier_map.frame.cell_centers(cells),
+            _FRONTIER_COLOR,
+            (cell_size, cell_size, cell_size),
+        ),
+        (msg.Marker.SPHERE_LIST, viewpoints, _VIEWPOINT_COLOR, (0.15, 0.15, 0.15)),
+        (msg.Marker.ARROW, arrow, _GOAL_COLOR, (0.06, 0.14, 0.2)),
+    ]
+    return msg.MarkerArray(
+        [
+            points_marker(
+                points, MarkerStyle(kind, color, scale), namespace="exploration", marker_id=number, frame=frame,
+                time_ns=time_ns, height=_MARKER_HEIGHT,
+            )
+            for number, (kind, points, color, scale) in enumerate(markers)
+        ]
+    )  # fmt: skip
+
+
+_MAX_MAP_WAIT_NS: Final = 10_000_000_000
 """So long after arriving it waits for a new map; then the old one must do [ns]."""
 
 
@@ -33,22 +108,28 @@ class ExplorerNodeConfig(Config):
     """Configuration of `ExplorerNode`."""
 
     frontiers: FrontierConfig = parameter(factory=FrontierConfig, doc="Search for frontiers.")
-    choice: ChoiceConfig = parameter(factory=ChoiceConfig, doc="Choice among viewpoints.")
+    viewpoint_selection: ViewpointSelectionConfig = parameter(
+        factory=ViewpointSelectionConfig, doc="Choice among viewpoints."
+    )
     autostart: bool = parameter(True, doc="Begin as soon as there is a map and a pose in it.")
     return_to_start: bool = parameter(True, doc="Return to the start after an exploration that began by itself.")
-    own_size: bool = parameter(True, doc="Derive the radii from the robot's outline where it is known.")
+    radii_from_footprint: bool = parameter(True, doc="Derive the radii from the robot's outline where it is known.")
     padding: float = parameter(
         0.05, unit="m", low=0.0, high=10.0, doc="Addition to the outline where the robot drives."
     )
-    room: float = parameter(0.15, unit="m", low=0.0, high=10.0, doc="Addition to the outline where the robot turns.")
+    rotation_padding: float = parameter(
+        0.15, unit="m", low=0.0, high=10.0, doc="Addition to the outline where the robot turns."
+    )
     map_frame: str = parameter("map", doc="Frame of the map.")
     base_frame: str = parameter("base_link", doc="Frame of the base.")
     action_name: str = parameter("navigate_to_pose", doc="Action of the navigator.")
-    settle: float = parameter(
+    settle_time: float = parameter(
         0.8, unit="s", low=0.0, high=60.0, runtime=True, doc="Time after which a map contains what the sensors saw."
     )
-    latency: float = parameter(0.1, unit="s", low=1e-3, high=60.0, doc="Declared duration of the search for frontiers.")
-    budget: int = parameter(1000, low=1, high=1_000_000, doc="Largest number of goals.")
+    planning_latency: float = parameter(
+        0.1, unit="s", low=1e-3, high=60.0, doc="Declared duration of the search for frontiers."
+    )
+    max_goals: int = parameter(1000, low=1, high=1_000_000, doc="Largest number of goals.")
 
 
 class ExplorerNode(Node[ExplorerNodeConfig]):
@@ -56,84 +137,99 @@ class ExplorerNode(Node[ExplorerNodeConfig]):
 
     in: map (nav_msgs/OccupancyGrid, anew while it grows), /tf map_frame → base_frame
     out: exploration (roboyard_msgs/ExplorationStatus, latched), frontiers (visualization_msgs/MarkerArray, latched)
-    action: explore (roboyard_msgs/Explore): begins, tells how it stands, and can be cancelled
+    action: explore (roboyard_msgs/Explore): starts an exploration, with feedback; can be canceled
     client of: navigate_to_pose (nav2_msgs/NavigateToPose)
 
     With each map it looks where to go next; a goal whose frontier has been seen from afar is replaced under way.
-    Somebody else's goal for the navigator ends the exploration.
+    A goal of another client for the navigator ends the exploration.
     """
 
     footprint: FootprintPolygon | None = resource(tuple, optional=True)
 
-    state_fields = ("_wanted", "_start", "_map", "_map_ns", "_fresh_ns", "_sent_to", "_waits_ns")
+    state_fields = (
+        "_is_start_pending",
+        "_start_pose",
+        "_map",
+        "_map_ns",
+        "_min_map_time_ns",
+        "_goal_pose",
+        "_waits_ns",
+    )
 
     def setup(self) -> None:
         """Connect."""
-        expect_kernels(label_components, standing_places, unseen_by_direction, octile.search)
-        self._config = self.config.frontiers
-        if self.config.own_size and self.footprint is not None and len(self.footprint):
-            shape = Footprint(np.asarray(self.footprint))
+        expect_kernels(label_components, viewpoint_candidates, unknown_area_by_direction, grid_search.search_grid)
+        self._frontier_config = self.config.frontiers
+        if self.config.radii_from_footprint and self.footprint is not None and len(self.footprint):
+            footprint = Footprint(np.asarray(self.footprint))
             radius, turning = (
-                shape.inscribed_radius + self.config.padding,
-                shape.circumscribed_radius + self.config.room,
+                footprint.inscribed_radius + self.config.padding,
+                footprint.circumscribed_radius + self.config.rotation_padding,
             )
-            self._config = replace(self.config.frontiers, radius=radius, turning_radius=max(turning, radius))
-        self._wanted = self.config.autostart
+            self._frontier_config = replace(
+                self.config.frontiers, inscribed_radius=radius, circumscribed_radius=max(turning, radius)
+            )
+        self._is_start_pending = self.config.autostart
         self._explorer: Explorer | None = None
-        self._start: tuple[float, float, float] = (0.0, 0.0, 0.0)
+        self._start_pose: tuple[float, float, float] = (0.0, 0.0, 0.0)
         self._map: Any = None
-        self._map_ns = self._fresh_ns = self._waits_ns = 0
-        self._searching = False
-        self._sent: GoalFuture | None = None
-        self._sent_to: tuple[float, float, float] | None = None
+        self._map_ns = self._min_map_time_ns = self._waits_ns = 0
+        self._is_searching = False
+        self._goal_future: GoalFuture | None = None
+        self._goal_pose: tuple[float, float, float] | None = None
         self._handle: GoalHandle | None = None
         self._status = self.publisher("exploration", msg.ExplorationStatus, latched=True)
         self._markers = self.publisher("frontiers", msg.MarkerArray, latched=True)
         self._navigator = self.action_client(
-            self.config.action_name, action.NavigateToPose, on_goal_restored=self._follow
+            self.config.action_name, action.NavigateToPose, on_goal_restored=self._await_goal
         )
-        self.action_server("explore", action.Explore, self._on_goal, on_goal_restored=self._take_up)
+        self.action_server("explore", action.Explore, self._on_goal, on_goal_restored=self._accept_goal)
         self.subscribe("map", msg.OccupancyGrid, self._on_map)
         self.timer(1.0, self._tick)
-        self.report_health("ok", "waits for a map" if self._wanted else "waits for a goal")
+        self.report_health("ok", "waits for a map" if self._is_start_pending else "waits for a goal")
 
     # -- beginning and ending ------------------------------------------------------------------------------------------
     def _on_goal(self, handle: GoalHandle) -> None:
         if self._pose() is None:
             handle.reject(
-                f"where the robot is in '{self.frame(self.config.map_frame)}' is not known", PoseUnknown.cause
+                f"where the robot is in '{self.frame(self.config.map_frame)}' is not known", PoseUnknownError.cause
             )
             return
         handle.accept()
-        self._take_up(handle)
-        self._withdraw()
-        self._begin(stay=bool(handle.goal.stay_at_end))
+        self._accept_goal(handle)
+        self._cancel_goal()
+        self._start_exploration(stay_at_end=bool(handle.goal.stay_at_end))
 
-    def _take_up(self, handle: GoalHandle) -> None:
-        handle.on_cancel = lambda goal: self._end("canceled")
+    def _accept_goal(self, handle: GoalHandle) -> None:
+        handle.on_cancel = lambda goal: self._finish("canceled")
         self._handle = handle
 
-    def _begin(self, *, stay: bool) -> None:
+    def _start_exploration(self, *, stay_at_end: bool) -> None:
         pose = self._pose()
         if pose is None:
             return
-        self._wanted = False
-        self._start = (pose.x, pose.y, pose.theta)
-        self._explorer = Explorer(None if stay else pose, self._config, self.config.choice, budget=self.config.budget)
-        self._fresh_ns = 0
+        self._is_start_pending = False
+        self._start_pose = (pose.x, pose.y, pose.theta)
+        self._explorer = Explorer(
+            None if stay_at_end else pose,
+            self._frontier_config,
+            self.config.viewpoint_selection,
+            max_goals=self.config.max_goals,
+        )
+        self._min_map_time_ns = 0
         self.log.info(f"explores, from ({pose.x:.2f}, {pose.y:.2f})")
-        self._tell()
-        self._consider()
+        self._publish_status()
+        self._search_frontiers()
 
-    def _end(self, phase: str = "", cause: str = "") -> None:
-        """It is over, or somebody wants it to be."""
+    def _finish(self, phase: str = "", cause: str = "") -> None:
+        """End the exploration, finished or canceled."""
         explorer, handle, self._explorer, self._handle = self._explorer, self._handle, None, None
         if explorer is None:
             return
-        self._withdraw()
+        self._cancel_goal()
         phase = phase or explorer.phase
         cause = cause or ("" if phase == "done" else "not_back" if phase == "failed" else phase)
-        status = self._message(explorer, phase, cause)
+        status = self._status_message(explorer, phase, cause)
         self._status.publish(status)
         text = f"{phase}: {status.known_area:.1f} m² of free ground known, {status.goals_sent} places set out for"
         self.report_health("ok" if phase == "done" else "warn", text, cause=cause)
@@ -157,23 +253,23 @@ class ExplorerNode(Node[ExplorerNodeConfig]):
             )
             return
         self._map, self._map_ns = message, self.now_ns
-        self._consider()
+        self._search_frontiers()
 
     def _tick(self) -> None:
-        if self._wanted and self._map is not None:
-            self._begin(stay=not self.config.return_to_start)
-        elif self._explorer is not None and self._sent is None:
+        if self._is_start_pending and self._map is not None:
+            self._start_exploration(stay_at_end=not self.config.return_to_start)
+        elif self._explorer is not None and self._goal_future is None:
             if self._explorer.phase == "explore" and self._explorer.goal is None:
-                self._consider()
+                self._search_frontiers()
             else:
-                self._drive()
+                self._send_goal()
 
-    def _consider(self) -> None:
-        """Look for frontiers in the last map, if it tells something new."""
+    def _search_frontiers(self) -> None:
+        """Search for frontiers in the last map, if it is newer than the last arrival."""
         explorer, pose = self._explorer, self._pose()
-        if explorer is None or explorer.phase != "explore" or self._searching or self._map is None or pose is None:
+        if explorer is None or explorer.phase != "explore" or self._is_searching or self._map is None or pose is None:
             return
-        if self._map_ns < self._fresh_ns and self.now_ns < self._fresh_ns + _OLD_MAP_NS:
+        if self._map_ns < self._min_map_time_ns and self.now_ns < self._min_map_time_ns + _MAX_MAP_WAIT_NS:
             return
         try:
             cells = np.array(grid_to_array(self._map))
@@ -182,74 +278,83 @@ class ExplorerNode(Node[ExplorerNodeConfig]):
         except RoboyardError as error:
             self.log.error(f"left out a map: {error}", throttle=10.0)
             return
-        self._searching = True
-        self.offload(find_frontiers, grid, pose, self._config, latency=self.config.latency, on_done=self._found)
+        self._is_searching = True
+        self.offload(
+            find_frontiers,
+            grid,
+            pose,
+            self._frontier_config,
+            latency=self.config.planning_latency,
+            on_done=self._on_frontiers,
+        )
 
-    def _found(self, future: Future) -> None:
-        self._searching = False
+    def _on_frontiers(self, future: Future) -> None:
+        self._is_searching = False
         explorer = self._explorer
         if explorer is None or explorer.phase != "explore":
             return
-        if self._fresh_ns > self._map_ns and self.now_ns < self._fresh_ns + _OLD_MAP_NS:
+        if self._min_map_time_ns > self._map_ns and self.now_ns < self._min_map_time_ns + _MAX_MAP_WAIT_NS:
             return  # it arrived meanwhile: what was found does not know what is seen from there
-        found: Frontiers = future.result
-        explorer.take(found)
-        self._markers.publish(frontiers_to_msg(found, explorer.goal, self.frame(self.config.map_frame), self.now_ns))
-        self._tell()
-        self._drive()
+        frontier_map: FrontierMap = future.result
+        explorer.set_frontiers(frontier_map)
+        self._markers.publish(
+            frontiers_to_msg(frontier_map, explorer.goal, self.frame(self.config.map_frame), self.now_ns)
+        )
+        self._publish_status()
+        self._send_goal()
 
     # -- driving -------------------------------------------------------------------------------------------------------
-    def _drive(self) -> None:
+    def _send_goal(self) -> None:
         """See to it that the navigator drives where the explorer wants."""
         explorer = self._explorer
         if explorer is None:
             return
-        if explorer.over:
-            self._end()
+        if explorer.is_finished:
+            self._finish()
             return
         goal = explorer.goal
-        if goal is None or (self._sent is not None and self._sent_to == (goal.x, goal.y, goal.theta)):
+        if goal is None or (self._goal_future is not None and self._goal_pose == (goal.x, goal.y, goal.theta)):
             return
         if not self._navigator.is_available():
             self.report_health("warn", f"nobody offers {self._navigator.name}")
             return
-        self._sent_to = (goal.x, goal.y, goal.theta)
-        wanted = action.NavigateToPose.Goal(
+        self._goal_pose = (goal.x, goal.y, goal.theta)
+        message = action.NavigateToPose.Goal(
             pose=pose_stamped_to_msg(goal, self.frame(self.config.map_frame), self.now_ns)
         )
-        self._follow(self._navigator.send(wanted))
+        self._await_goal(self._navigator.send(message))
 
-    def _follow(self, future: GoalFuture) -> None:
-        self._sent = future
+    def _await_goal(self, future: GoalFuture) -> None:
+        self._goal_future = future
         future.add_done_callback(lambda _: self._on_result(future))
 
-    def _withdraw(self) -> None:
+    def _cancel_goal(self) -> None:
         """Cancel what the navigator was asked for."""
-        sent, self._sent = self._sent, None
-        if sent is not None and not sent.done():
-            sent.cancel()
+        goal_future, self._goal_future = self._goal_future, None
+        if goal_future is not None and not goal_future.done():
+            goal_future.cancel()
 
     def _on_result(self, future: GoalFuture) -> None:
         explorer = self._explorer
-        if future is not self._sent or explorer is None:
+        if future is not self._goal_future or explorer is None:
             return  # a newer goal has taken its place
-        self._sent = None
+        self._goal_future = None
         if isinstance(future.error, UnknownNameError):
             return  # the navigator left; the next tick looks for it again
         if future.succeeded:
-            explorer.arrived()
+            explorer.report_arrival()
         elif future.status is GoalStatus.CANCELED or future.error_code == PREEMPTED:
-            self._end("failed", "interrupted")
+            self._finish("failed", "interrupted")
             return
         else:
-            self.log.info(f"did not get to ({self._sent_to[0]:.2f}, {self._sent_to[1]:.2f}): {future.error_message}"
-                          if self._sent_to else future.error_message)  # fmt: skip
-            explorer.failed()
-        self._fresh_ns = self.now_ns + round(self.config.settle * 1e9)
-        if explorer.over:
-            self._end()
+            self.log.info(f"did not get to ({self._goal_pose[0]:.2f}, {self._goal_pose[1]:.2f}): {future.error_message}"
+                          if self._goal_pose else future.error_message)  # fmt: skip
+            explorer.report_failure()
+        self._min_map_time_ns = self.now_ns + round(self.config.settle_time * 1e9)
+        if explorer.is_finished:
+            self._finish()
         else:
-            self._tell()
+            self._publish_status()
 
     # -- what it tells -------------------------------------------------------------------------------------------------
     def _pose(self) -> SE2 | None:
@@ -260,16 +365,22 @@ class ExplorerNode(Node[ExplorerNodeConfig]):
         except TransformError:
             return None
 
-    def _message(self, explorer: Explorer, phase: str = "", cause: str = "") -> Any:
-        frame, start = self.frame(self.config.map_frame), SE2(*self._start)
+    def _status_message(self, explorer: Explorer, phase: str = "", cause: str = "") -> Any:
+        frame, start = self.frame(self.config.map_frame), SE2(*self._start_pose)
         return status_to_msg(
-            explorer.progress, start, self._config.radius, frame, self.now_ns, phase=phase, cause=cause
+            explorer.progress,
+            start,
+            self._frontier_config.inscribed_radius,
+            frame,
+            self.now_ns,
+            phase=phase,
+            cause=cause,
         )
 
-    def _tell(self) -> None:
+    def _publish_status(self) -> None:
         if self._explorer is None:
             return
-        status = self._message(self._explorer)
+        status = self._status_message(self._explorer)
         self._status.publish(status)
         if self._handle is not None:
             self._handle.publish_feedback(action.Explore.Feedback(status=status))
@@ -285,6 +396,8 @@ class ExplorerNode(Node[ExplorerNodeConfig]):
         """Take back what ``save`` gave."""
         saved = state["explorer"]
         if saved is not None:
-            self._explorer = Explorer(None, self._config, self.config.choice, budget=self.config.budget)
+            self._explorer = Explorer(
+                None, self._frontier_config, self.config.viewpoint_selection, max_goals=self.config.max_goals
+            )
             self._explorer.load_state(saved)
         super().load_state(state)

@@ -1,4 +1,4 @@
-"""The navigator node: goals, the map, scans and transforms in; commands, paths and costmaps out."""
+"""The navigator node: it receives goals, maps and sensor data, and publishes commands, paths and costmaps."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from roboyard.bus import GoalHandle, Node, TransformError, resource
+from roboyard.bus.throttle import Throttle
 from roboyard.config import Config, parameter
-from roboyard.control import STANDSTILL, PlanarTwist
+from roboyard.control import ZERO_TWIST, PlanarTwist
 from roboyard.control.drive_config import DriveLimits
-from roboyard.control.throttle import Throttle
 from roboyard.description.extent import FootprintPolygon
 from roboyard.errors import RoboyardError
 from roboyard.geometry import SE2
@@ -27,30 +27,89 @@ from roboyard.messages.convert import (
     pose_to_se2,
 )
 from roboyard.messages.time import duration_to_msg
-from roboyard.navigation.driving import (
-    Body,
-    Driver,
-    NavigatorSettings,
-    Situation,
-    Surroundings,
-    make_controller,
-    make_planner,
-    plan_through,
+from roboyard.navigation.controllers import MotionLimits
+from roboyard.navigation.controllers.controller import SpeedLimit, strictest_limit
+from roboyard.navigation.errors import InvalidGoalError, NavigationError, PoseUnknownError, SensorTimeoutError
+from roboyard.navigation.footprint import Footprint
+from roboyard.navigation.navigator import (
+    MobileBase,
+    NavigationCostmaps,
+    NavigationState,
+    NavigatorConfig,
+    NavigatorContext,
+    VelocityLimits,
+    plan_through_poses,
 )
-from roboyard.navigation.errors import GoalInvalid, NavigationError, PoseUnknown, SensorSilent
-from roboyard.navigation.nodes.errand_desk import Desk
-from roboyard.navigation.nodes.errands import Errand, Places
-from roboyard.navigation.nodes.navigator_messages import costmap_message, planning_number
-from roboyard.navigation.nodes.robot_body import limits_of, padded_footprint
-from roboyard.navigation.nodes.sources import Source
-from roboyard.navigation.speed_limit import SpeedLimit, tightest
+from roboyard.navigation.nodes.navigation_actions import (
+    GoalTransformer,
+    NavigationAction,
+    NavigationTaskServer,
+    compute_path_error_code,
+    costmap_to_msg,
+)
+from roboyard.navigation.nodes.observation_sources import ObservationSource
+from roboyard.navigation.plugins import make_controller, make_planner
+
+_DEFAULT_RADIUS = 0.25
+"""Radius of a robot of unknown shape [m]."""
+
+
+def padded_footprint(polygon: FootprintPolygon | None, padding: float) -> Footprint:
+    """Return the footprint that a robot is planned with.
+
+    Args:
+        polygon: Corners of the robot's own [m]; None or empty if unknown: then a disc of the default radius.
+        padding: Addition on each side [m].
+
+    Raises:
+        ConfigError: The corners form no polygon.
+    """
+    unpadded_corners = np.asarray(polygon) if polygon else Footprint.circle(_DEFAULT_RADIUS).corners
+    corners = Footprint(unpadded_corners).corners
+    return Footprint(corners + np.sign(corners) * padding)
+
+
+def resolve_motion_limits(velocity_limits: VelocityLimits, drive_limits: DriveLimits | None) -> MotionLimits:
+    """Return how the robot is driven: the configured limits within those of its drive; low defaults if both are
+    missing.
+
+    Args:
+        velocity_limits: The settings.
+        drive_limits: Limits of the robot's drive; None if unknown.
+    """
+    drive_limits, default = drive_limits or DriveLimits(), MotionLimits()
+
+    def choose(requested: float | None, drive_limit: float | None, fallback: float) -> float:
+        if requested is None:
+            return float(drive_limit) if drive_limit else fallback
+        return float(min(requested, drive_limit)) if drive_limit else float(requested)
+
+    forward, angular = (
+        choose(velocity_limits.forward, drive_limits.speed, default.max_forward_speed),
+        choose(velocity_limits.angular, drive_limits.angular_speed, default.max_angular_speed),
+    )
+    return MotionLimits(
+        max_forward_speed=forward,
+        max_backward_speed=choose(velocity_limits.backward, drive_limits.speed, default.max_backward_speed),
+        max_lateral_speed=choose(velocity_limits.lateral, drive_limits.speed, default.max_lateral_speed)
+        if velocity_limits.lateral
+        else 0.0,
+        max_angular_speed=angular,
+        max_acceleration=choose(velocity_limits.acceleration, drive_limits.acceleration, default.max_acceleration),
+        max_angular_acceleration=choose(
+            velocity_limits.angular_acceleration, drive_limits.angular_acceleration, default.max_angular_acceleration
+        ),
+        command_latency=velocity_limits.command_latency,
+        min_speed=min(drive_limits.min_speed, forward),
+        min_angular_speed=min(drive_limits.min_angular_speed, angular),
+    )
 
 
 class NavigatorNodeConfig(Config):
     """Configuration of `NavigatorNode`."""
 
-    navigation: NavigatorSettings = parameter(
-        factory=NavigatorSettings, flatten="", doc="Planner, controller, costmaps, recovery and paces."
+    navigation: NavigatorConfig = parameter(
+        factory=NavigatorConfig, flatten="", doc="Planner, controller, costmaps, recovery and paces."
     )
     rate: float = parameter(20.0, unit="Hz", low=1.0, high=200.0, doc="Rate of the published commands.")
     global_frame: str = parameter("map", doc="Frame of goals and plans; without localization the odometry's frame.")
@@ -63,7 +122,7 @@ class NavigatorNodeConfig(Config):
     transform_timeout: float = parameter(
         0.5, unit="s", low=0.02, high=60.0, runtime=True, doc="Age of the pose from which the robot stops."
     )
-    hold_time: float = parameter(
+    missing_data_timeout: float = parameter(
         5.0, unit="s", low=0.0, high=3600.0, runtime=True, doc="Longest wait for sensor and pose."
     )
     costmap_rate: float = parameter(1.0, unit="Hz", low=0.0, high=50.0, doc="Rate of the published costmaps; 0: none.")
@@ -71,7 +130,7 @@ class NavigatorNodeConfig(Config):
 
 
 class NavigatorNode(Node[NavigatorNodeConfig]):
-    """Brings the robot where goals say, and says why when it cannot.
+    """Executes navigation goals, and reports the cause of a failure.
 
     in: map, keepout_mask, speed_mask (nav_msgs/OccupancyGrid), what the costmaps' sensors publish
         (sensor_msgs/LaserScan, PointCloud2, Range), odom (nav_msgs/Odometry), goal_pose, move_base_simple/goal
@@ -84,57 +143,66 @@ class NavigatorNode(Node[NavigatorNodeConfig]):
         clear_except_costmaps (nav2_msgs/ClearCostmapExceptRegion)
 
     It stands still, and says so, while a sensor is silent for ``sensor_timeout`` or the robot's pose is older than
-    ``transform_timeout``; after ``hold_time`` of that it gives the goal up.
+    ``transform_timeout``; after ``missing_data_timeout`` of that it gives the goal up.
     """
 
     footprint: FootprintPolygon | None = resource(tuple, optional=True)
     drive_limits: DriveLimits | None = resource(DriveLimits, optional=True)
 
-    state_fields = ("_twist", "_held_since", "_limit")
+    state_fields = ("_twist", "_waiting_since", "_speed_limit")
 
     def setup(self) -> None:
         """Connect."""
-        chosen, period = self.config.navigation, 1.0 / self.config.rate
+        navigation, period = self.config.navigation, 1.0 / self.config.rate
         footprint = padded_footprint(self.footprint, self.config.padding)
-        own = padded_footprint(self.footprint, 0.0)
-        body = Body(footprint, own, limits_of(chosen.pace, self.drive_limits), period)
-        self._surroundings = Surroundings(chosen.costmap, footprint, own.corners)
-        controller = make_controller(chosen.controller, body, chosen.tolerance, reverse=chosen.pace.reverse)
-        planner = make_planner(chosen.planner, footprint, chosen.smoothing)
-        self._driver = Driver(planner, controller, body, self._surroundings, chosen)
+        unpadded_footprint = padded_footprint(self.footprint, 0.0)
+        mobile_base = MobileBase(
+            footprint, unpadded_footprint, resolve_motion_limits(navigation.velocity_limits, self.drive_limits), period
+        )
+        self._costmaps = NavigationCostmaps(navigation.costmap, footprint, unpadded_footprint.corners)
+        controller = make_controller(
+            navigation.controller,
+            mobile_base,
+            navigation.goal_tolerance,
+            allow_reverse=navigation.velocity_limits.allow_reverse,
+        )
+        planner = make_planner(navigation.planner, footprint, navigation.smoother)
+        self._context = NavigatorContext(planner, controller, mobile_base, self._costmaps, navigation)
         self._frames = tuple(
             map(self.frame, (self.config.global_frame, self.config.odom_frame, self.config.base_frame))
         )
         self._twist = (0.0, 0.0, 0.0)
-        self._held_since: float | None = None
+        self._waiting_since: float | None = None
         self._costmap_throttle = Throttle(self.config.costmap_rate or 1.0)
-        self._shown: Any = None
+        self._published_path: Any = None
         self._command = self.publisher("cmd_vel", msg.Twist)
         self._plan = self.publisher("plan", msg.Path, latched=True)
         self._global_costmap = self.publisher("global_costmap/costmap", msg.OccupancyGrid, latched=True)
         self._local_costmap = self.publisher("local_costmap/costmap", msg.OccupancyGrid, latched=True)
         self._sources = {
             name: [
-                Source(
+                ObservationSource(
                     self,
-                    told,
-                    self.resolve(told.topic),
+                    source,
+                    self.resolve(source.topic),
                     self.config.sensor_timeout,
                     self._frames[1],
                     lambda: self.config.transform_timeout,
                 )
-                for told in layer.sources
+                for source in layer.sources
             ]
-            for name, layer in chosen.costmap.enabled_layers.items()
+            for name, layer in navigation.costmap.enabled_layers.items()
         }
         if self.config.map_topic:
             self.subscribe(self.config.map_topic, msg.OccupancyGrid, self._on_map)
         self.subscribe("keepout_mask", msg.OccupancyGrid, self._on_keepout)
         self.subscribe("speed_mask", msg.OccupancyGrid, self._on_speed_mask)
-        self._limit = (0.0, False)
+        self._speed_limit = (0.0, False)
         self.subscribe("speed_limit", msg.SpeedLimit, self._on_speed_limit)
         self.subscribe("odom", msg.Odometry, self._on_odometry)
-        self._desk = Desk(self, self._frames[0], self._begin, self._remake, self._stand)
+        self._task_server = NavigationTaskServer(
+            self, self._frames[0], self._create_task, self._restore_task, self._on_task_finished
+        )
         self._client = self.action_client("navigate_to_pose", action.NavigateToPose, on_goal_restored=lambda goal: None)
         for topic in ("goal_pose", "move_base_simple/goal"):
             self.subscribe(topic, msg.PoseStamped, self._on_goal_pose)
@@ -149,34 +217,38 @@ class NavigatorNode(Node[NavigatorNodeConfig]):
 
     # -- what comes in -------------------------------------------------------------------------------------------------
     def _on_map(self, message: Any) -> None:
-        grid = self._grid(message, "map")
+        grid = self._read_grid(message, "map")
         if grid is not None:
-            self._surroundings.take_map(grid)
+            self._costmaps.set_map(grid)
 
     def _on_keepout(self, message: Any) -> None:
-        grid = self._grid(message, "keepout mask")
+        grid = self._read_grid(message, "keepout mask")
         if grid is not None:
-            self._surroundings.take_keepout(grid)
+            self._costmaps.set_keepout_mask(grid)
 
     def _on_speed_mask(self, message: Any) -> None:
-        grid = self._grid(message, "speed mask")
+        grid = self._read_grid(message, "speed mask")
         if grid is None:
             return
         try:
-            self._surroundings.take_speed_mask(grid)
+            self._costmaps.set_speed_mask(grid)
         except RoboyardError as error:
             self.log.error(f"left out a speed mask: {error}")
 
-    def _grid(self, message: Any, what: str) -> OccupancyGrid | None:
+    def _read_grid(self, message: Any, description: str) -> OccupancyGrid | None:
         if message.header.frame_id not in (self._frames[0], self.config.global_frame):
-            self.log.error(f"left out a {what} of frame '{message.header.frame_id}': plans are in '{self._frames[0]}'")
+            self.log.error(
+                f"left out a {description} of frame '{message.header.frame_id}': plans are in '{self._frames[0]}'"
+            )
             return None
         try:
             cells = np.array(grid_to_array(message))
-            place = GridGeometry(float(message.info.resolution), (cells.shape[0], cells.shape[1]), grid_origin(message))
-            return OccupancyGrid(cells, place)
+            geometry = GridGeometry(
+                float(message.info.resolution), (cells.shape[0], cells.shape[1]), grid_origin(message)
+            )
+            return OccupancyGrid(cells, geometry)
         except RoboyardError as error:
-            self.log.error(f"left out a {what}: {error}")
+            self.log.error(f"left out a {description}: {error}")
             return None
 
     def _on_odometry(self, message: Any) -> None:
@@ -190,46 +262,46 @@ class NavigatorNode(Node[NavigatorNodeConfig]):
         except RoboyardError as error:
             self.log.warn(f"left out a speed limit: {error}")
             return
-        self._limit = (limit.value, limit.percentage)
+        self._speed_limit = (limit.value, limit.percentage)
 
     def _on_goal_pose(self, message: Any) -> None:
         self._client.send(action.NavigateToPose.Goal(pose=message))
 
     # -- goals ---------------------------------------------------------------------------------------------------------
-    def _begin(self, errand: Errand, goal: Any) -> tuple[list[SE2], Any]:
+    def _create_task(self, navigation_action: NavigationAction, goal: Any) -> tuple[list[SE2], Any]:
         """The poses of a goal in the map, and its task.
 
         Raises:
             RoboyardError: it cannot be taken on.
         """
-        self._situation()  # a robot that does not know where it is takes no goals
-        places = self._places()
-        goals = errand.goals(goal, places)
-        if not errand.anywhere:
+        self._navigation_state()  # a robot that does not know where it is takes no goals
+        transformer = self._goal_transformer()
+        goals = navigation_action.goal_poses(goal, transformer)
+        if not navigation_action.accepts_unreachable_goals:
             for pose in goals:
-                self._driver.check_goal(pose)
-        return goals, errand.make(self._driver, goals, goal, places)
+                self._context.validate_goal(pose)
+        return goals, navigation_action.make_task(self._context, goals, goal, transformer)
 
-    def _remake(self, errand: Errand, goals: list[SE2], goal: Any) -> Any:
+    def _restore_task(self, navigation_action: NavigationAction, goals: list[SE2], goal: Any) -> Any:
         """The task of a goal that was taken on before a state was saved; transforms are not known yet."""
-        places = Places(self._pose_in_map, path_to_array, self._frames[0])
-        return errand.make(self._driver, goals, goal, places)
+        transformer = GoalTransformer(self._pose_in_map, path_to_array, self._frames[0])
+        return navigation_action.make_task(self._context, goals, goal, transformer)
 
-    def _places(self) -> Places:
-        return Places(self._pose_in_map, self._path_in_map, self._frames[0])
+    def _goal_transformer(self) -> GoalTransformer:
+        return GoalTransformer(self._pose_in_map, self._path_in_map, self._frames[0])
 
     def _pose_in_map(self, stamped: Any) -> SE2:
         try:
             pose = pose_to_se2(stamped.pose)
         except RoboyardError as error:
-            raise GoalInvalid(f"the goal is no pose: {error}", valid="finite numbers, a unit quaternion") from None
+            raise InvalidGoalError(f"the goal is no pose: {error}", valid="finite numbers, a unit quaternion") from None
         return self._T_map(stamped.header.frame_id) @ pose
 
     def _path_in_map(self, path: Any) -> NDArray[np.float64]:
         try:
             poses = path_to_array(path)
         except RoboyardError as error:
-            raise GoalInvalid(f"the path is none: {error}", valid="finite poses") from None
+            raise InvalidGoalError(f"the path is none: {error}", valid="finite poses") from None
         T = self._T_map(path.header.frame_id)
         return np.column_stack([T @ poses[:, :2], poses[:, 2] + T.theta]) if len(poses) else poses
 
@@ -239,76 +311,80 @@ class NavigatorNode(Node[NavigatorNodeConfig]):
         try:
             return SE2.from_se3(self.transforms.lookup(self._frames[0], frame))
         except TransformError as error:
-            raise GoalInvalid(f"the goal is in frame '{frame}': {error}", valid=f"'{self._frames[0]}'") from None
+            raise InvalidGoalError(f"the goal is in frame '{frame}': {error}", valid=f"'{self._frames[0]}'") from None
 
     # -- each step -----------------------------------------------------------------------------------------------------
     def _tick(self) -> None:
         try:
-            now = self._situation()
+            state = self._navigation_state()
             self._check_sensors()
         except NavigationError as error:
-            self._hold(error)
+            self._stop_and_wait(error)
             return
-        self._held_since = None
-        if self._desk.busy:
-            twist = self._desk.step(now, self._places())
+        self._waiting_since = None
+        if self._task_server.is_busy:
+            twist = self._task_server.compute_command(state, self._goal_transformer())
             if twist is not None:
-                self._send(self._slowed(self._driver.body.limits.executable(twist), now.pose))
-            self._show_plan()
+                self._send(
+                    self._apply_speed_limits(self._context.mobile_base.limits.nearest_executable(twist), state.pose)
+                )
+            self._publish_plan()
         elif self.health is None or self.health.level != "ok":
             self.report_health("ok", "waits for a goal")
-        if self.config.costmap_rate and self._costmap_throttle.passes(self.now_ns):
+        if self.config.costmap_rate and self._costmap_throttle.should_pass(self.now_ns):
             self._global_costmap.publish(
-                costmap_message(self._surroundings.world_costs(), self._frames[0], self.now_ns)
+                costmap_to_msg(self._costmaps.get_global_costmap(), self._frames[0], self.now_ns)
             )
             self._local_costmap.publish(
-                costmap_message(self._surroundings.near.costmap(), self._frames[1], self.now_ns)
+                costmap_to_msg(self._costmaps.local_costmap.snapshot(), self._frames[1], self.now_ns)
             )
 
-    def _situation(self) -> Situation:
-        """Where the robot is and what it sees.
+    def _navigation_state(self) -> NavigationState:
+        """Return the state of the robot with its updated costmaps.
 
         Raises:
             PoseUnknown: where it is cannot be said, or was said too long ago.
         """
-        world, odom, base = self._frames
+        global_frame, odom_frame, base_frame = self._frames
         try:
-            self.transforms.lookup(world, base, max(self.now_ns - round(self.config.transform_timeout * 1e9), 0))
-            T_map_base = SE2.from_se3(self.transforms.lookup(world, base))
-            T_odom_base = SE2.from_se3(self.transforms.lookup(odom, base))
+            self.transforms.lookup(
+                global_frame, base_frame, max(self.now_ns - round(self.config.transform_timeout * 1e9), 0)
+            )
+            T_map_base = SE2.from_se3(self.transforms.lookup(global_frame, base_frame))
+            T_odom_base = SE2.from_se3(self.transforms.lookup(odom_frame, base_frame))
         except TransformError as error:
-            raise PoseUnknown(f"where the robot is in '{world}' is not known: {error}") from None
+            raise PoseUnknownError(f"where the robot is in '{global_frame}' is not known: {error}") from None
         T_map_odom = T_map_base @ T_odom_base.inverse()
-        seen: dict[str, list[Any]] = {}
+        observations: dict[str, list[Any]] = {}
         for name, sources in self._sources.items():
-            news = [source.look() for source in sources]
-            if any(news):
-                pairs = zip(sources, news, strict=True)
-                seen[name] = [item for source, own in pairs for item in source.counting(self.now_ns, own)]
-        self._surroundings.see(seen, T_map_odom)
-        self._surroundings.move(T_odom_base, T_map_odom)
-        costs = self._surroundings.near_costs(T_map_odom)
-        return Situation(self.now, T_map_base, PlanarTwist(*self._twist), costs, T_map_odom)
+            new_items = [source.collect() for source in sources]
+            if any(new_items):
+                pairs = zip(sources, new_items, strict=True)
+                observations[name] = [item for source, items in pairs for item in source.current(self.now_ns, items)]
+        self._costmaps.add_observations(observations, T_map_odom)
+        self._costmaps.update(T_odom_base, T_map_odom)
+        local_costmap = self._costmaps.local_costmap_in_map(T_map_odom)
+        return NavigationState(self.now, T_map_base, PlanarTwist(*self._twist), local_costmap, T_map_odom)
 
     def _check_sensors(self) -> None:
         for source in itertools.chain(*self._sources.values()):
-            trouble = source.trouble(self.now_ns)
-            if trouble:
-                raise SensorSilent(trouble)
+            problem = source.diagnose(self.now_ns)
+            if problem:
+                raise SensorTimeoutError(problem)
 
-    def _hold(self, error: NavigationError) -> None:
+    def _stop_and_wait(self, error: NavigationError) -> None:
         """Stand still while something is missing; give the goal up if it stays missing."""
-        self.report_health("error" if self._desk.busy else "warn", str(error), cause=error.cause)
-        if not self._desk.busy:
+        self.report_health("error" if self._task_server.is_busy else "warn", str(error), cause=error.cause)
+        if not self._task_server.is_busy:
             return
-        self._send(STANDSTILL)
-        if self._held_since is None:
-            self._held_since = self.now
+        self._send(ZERO_TWIST)
+        if self._waiting_since is None:
+            self._waiting_since = self.now
             self.log.warn(f"stands still: {error}")
-            self._desk.say("waiting", error)
-        if self.now - self._held_since >= self.config.hold_time:
-            self._held_since = None
-            self._desk.fail(error)
+            self._task_server.publish_status("waiting", error)
+        if self.now - self._waiting_since >= self.config.missing_data_timeout:
+            self._waiting_since = None
+            self._task_server.fail(error)
 
     # -- what goes out -------------------------------------------------------------------------------------------------
     def _send(self, twist: PlanarTwist) -> None:
@@ -316,22 +392,22 @@ class NavigatorNode(Node[NavigatorNodeConfig]):
         message.linear.x, message.linear.y, message.angular.z = (float(value) for value in twist)
         self._command.publish(message)
 
-    def _slowed(self, twist: PlanarTwist, pose: SE2) -> PlanarTwist:
-        """A command as fast as both the limit told from outside and the zone that the robot is in allow."""
-        fastest = self._driver.body.limits.forward
-        zone = SpeedLimit(self._surroundings.speed(pose, fastest))
-        return tightest((SpeedLimit(*self._limit), zone), fastest).slowed(twist, fastest)
+    def _apply_speed_limits(self, twist: PlanarTwist, pose: SE2) -> PlanarTwist:
+        """Limit a command to the received speed limit and that of the speed mask."""
+        max_speed = self._context.mobile_base.limits.max_forward_speed
+        mask_limit = SpeedLimit(self._costmaps.speed_limit_at(pose, max_speed))
+        return strictest_limit((SpeedLimit(*self._speed_limit), mask_limit), max_speed).apply(twist, max_speed)
 
-    def _stand(self) -> None:
-        """Called when an errand has ended."""
-        self._send(STANDSTILL)
-        self._show_plan()
+    def _on_task_finished(self) -> None:
+        """Stop the robot when a task has ended."""
+        self._send(ZERO_TWIST)
+        self._publish_plan()
 
-    def _show_plan(self) -> None:
-        path = self._desk.path
-        if path is self._shown:
+    def _publish_plan(self) -> None:
+        path = self._task_server.path
+        if path is self._published_path:
             return
-        self._shown = path
+        self._published_path = path
         poses = np.zeros((0, 3)) if path is None else path.poses
         self._plan.publish(path_to_msg(poses, self._frames[0], self.now_ns))
 
@@ -348,51 +424,51 @@ class NavigatorNode(Node[NavigatorNodeConfig]):
     def _compute(self, handle: GoalHandle, goals: Any, kind: Any, offset: int) -> None:
         handle.accept()
         try:
-            start = self._pose_in_map(handle.goal.start) if handle.goal.use_start else self._situation().pose
+            start = self._pose_in_map(handle.goal.start) if handle.goal.use_start else self._navigation_state().pose
             poses = [self._pose_in_map(goal) for goal in goals]
-            costs, escape = self._surroundings.world_costs(), self.config.navigation.escape
-            path = plan_through(self._driver.planner, costs, start, poses, escape)
+            costs, start_search_radius = self._costmaps.get_global_costmap(), self.config.navigation.start_search_radius
+            path = plan_through_poses(self._context.planner, costs, start, poses, start_search_radius)
         except NavigationError as error:
-            handle.abort(kind(error_code=planning_number(error) + offset, error_msg=str(error)), str(error))
+            handle.abort(kind(error_code=compute_path_error_code(error) + offset, error_msg=str(error)), str(error))
             return
         message = path_to_msg(path.poses, self._frames[0], self.now_ns)
         handle.succeed(kind(path=message, planning_time=duration_to_msg(0)))
 
     # -- forgetting ----------------------------------------------------------------------------------------------------
     def _on_clear(self, request: Any) -> Any:
-        self._forget(math.inf, inside=True)
+        self._clear_area(math.inf, inside=True)
         return srv.Empty.Response()
 
     def _on_clear_around(self, request: Any) -> Any:
-        self._forget(float(request.reset_distance), inside=True)
+        self._clear_area(float(request.reset_distance), inside=True)
         return srv.ClearCostmapAroundRobot.Response()
 
     def _on_clear_except(self, request: Any) -> Any:
-        self._forget(float(request.reset_distance), inside=False)
+        self._clear_area(float(request.reset_distance), inside=False)
         return srv.ClearCostmapExceptRegion.Response()
 
-    def _forget(self, half: float, *, inside: bool) -> None:
-        now = self._situation()
-        self._surroundings.forget(now.T_odom_base, now.T_map_odom, half, inside=inside)
+    def _clear_area(self, half_side: float, *, inside: bool) -> None:
+        state = self._navigation_state()
+        self._costmaps.clear_area(state.T_odom_base, state.T_map_odom, half_side, inside=inside)
 
     # -- state ---------------------------------------------------------------------------------------------------------
     def save_state(self) -> dict[str, Any]:
         """State as plain data."""
         return super().save_state() | {
-            "surroundings": self._surroundings.save_state(),
+            "surroundings": self._costmaps.save_state(),
             "sources": [source.save_state() for source in itertools.chain(*self._sources.values())],
-            "controller": self._driver.controller.save_state(),
+            "controller": self._context.controller.save_state(),
             "throttle": self._costmap_throttle.save_state(),
-            "desk": self._desk.save_state(),
+            "desk": self._task_server.save_state(),
         }
 
     def load_state(self, saved: dict[str, Any]) -> None:
         """Take back what ``save`` gave."""
-        self._surroundings.load_state(saved["surroundings"])
+        self._costmaps.load_state(saved["surroundings"])
         super().load_state(saved)
         for source, state in zip(itertools.chain(*self._sources.values()), saved["sources"], strict=True):
             source.load_state(state)
         self._costmap_throttle.load_state(saved["throttle"])
-        self._desk.load_state(saved["desk"])
-        self._driver.controller.load_state(saved["controller"])
-        self._shown = self._desk.path
+        self._task_server.load_state(saved["desk"])
+        self._context.controller.load_state(saved["controller"])
+        self._published_path = self._task_server.path

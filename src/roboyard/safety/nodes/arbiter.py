@@ -9,14 +9,14 @@ from roboyard.bus.executor import ScheduledEvent
 from roboyard.config import Config, parameter
 from roboyard.messages import deserialize, msg, serialize, srv
 from roboyard.messages.convert import is_finite_twist
-from roboyard.safety.arbitration import Arbiter, ArbitrationConfig, Decision, Source
+from roboyard.safety.arbitration import Arbiter, ArbitrationConfig, ArbitrationDecision, CommandSource
 
 _TWIST = "geometry_msgs/msg/Twist"
-_STOP_LEVEL = 1_000_000
+_STOP_LOCK_LEVEL = 1_000_000
 """Above every source."""
 
 
-class CommandSource(Config):
+class CommandSourceConfig(Config):
     """A node that may command the drive."""
 
     priority: int = parameter(0, doc="Higher priorities win.")
@@ -26,8 +26,8 @@ class CommandSource(Config):
 class ArbiterNodeConfig(Config):
     """Configuration of `ArbiterNode`."""
 
-    sources: dict[str, CommandSource] = parameter(
-        {"teleop": CommandSource(priority=100), "navigator": CommandSource(priority=50)},
+    sources: dict[str, CommandSourceConfig] = parameter(
+        {"teleop": CommandSourceConfig(priority=100), "navigator": CommandSourceConfig(priority=50)},
         doc="Nodes that may command, by name or full name; the first that fits counts.",
     )
     accept_unknown: bool = parameter(True, doc="Accept commands of nodes that are not listed.")
@@ -40,7 +40,7 @@ class ArbiterNodeConfig(Config):
 class ArbiterNode(Node[ArbiterNodeConfig]):
     """Lets one source drive at a time, by priority and time-out of the publishing node.
 
-    in: cmd_vel (any number of publishers)   out: cmd_vel_out, ~owner (std_msgs/String, latched; "" is nobody)
+    in: cmd_vel (any number of publishers)   out: cmd_vel_out, ~owner (std_msgs/String, latched; "" without an owner)
     service: ~stop (std_srvs/SetBool): true holds the robot until false
 
     When the owner falls silent, a waiting source inherits, or one zero command goes out.  A command that is not finite
@@ -49,103 +49,115 @@ class ArbiterNode(Node[ArbiterNodeConfig]):
 
     def setup(self) -> None:
         """Connect."""
-        self._alarm: ScheduledEvent | None = None
+        self._deadline_event: ScheduledEvent | None = None
         unknown = (
-            Source("unknown", self.config.unknown_priority, self.config.unknown_timeout)
+            CommandSource("unknown", self.config.unknown_priority, self.config.unknown_timeout)
             if self.config.accept_unknown
             else None
         )
-        sources = tuple(Source(name, one.priority, one.timeout) for name, one in self.config.sources.items())
+        sources = tuple(
+            CommandSource(name, source.priority, source.timeout) for name, source in self.config.sources.items()
+        )
         config = ArbitrationConfig(sources, unknown)
         self._arbiter: Arbiter[Any] = Arbiter(config, msg.Twist())
-        self._refused: list[str] = []
-        self._complaint = ""
+        self._rejected_publishers: list[str] = []
+        self._error_text = ""
         self._output = self.publisher("cmd_vel_out", msg.Twist)
-        self._owner = self.publisher("~owner", msg.String, latched=True)
+        self._owner_publisher = self.publisher("~owner", msg.String, latched=True)
         self.subscribe("cmd_vel", msg.Twist, self._on_command, with_source=True)
         self.service("~stop", srv.SetBool, self._on_stop)
-        self._tell(None)
+        self._publish_owner(None)
 
     def close(self) -> None:
         """Forget the pending check."""
-        if self._alarm is not None:
-            self._alarm.cancel()
+        if self._deadline_event is not None:
+            self._deadline_event.cancel()
 
     def save_state(self) -> dict[str, Any]:
-        """State as plain data."""
+        """Return the state as plain data."""
         state = self._arbiter.save_state()
-        state["streams"] = {name: (*rest, serialize(last)) for name, (*rest, last) in state["streams"].items()}
-        return super().save_state() | {"arbiter": state, "refused": list(self._refused), "complaint": self._complaint}
+        state["streams"] = {
+            name: (*fields, serialize(command)) for name, (*fields, command) in state["streams"].items()
+        }
+        return super().save_state() | {
+            "arbiter": state,
+            "refused": list(self._rejected_publishers),
+            "complaint": self._error_text,
+        }
 
     def load_state(self, state: dict[str, Any]) -> None:
-        """Take back what ``save`` gave."""
+        """Restore what `save_state` returned."""
         super().load_state(state)
         arbiter = dict(state["arbiter"])
-        arbiter["streams"] = {n: (*rest, deserialize(last, _TWIST)) for n, (*rest, last) in arbiter["streams"].items()}
+        arbiter["streams"] = {
+            n: (*fields, deserialize(command, _TWIST)) for n, (*fields, command) in arbiter["streams"].items()
+        }
         self._arbiter.load_state(arbiter)
-        self._refused, self._complaint = list(state["refused"]), state["complaint"]
-        self._watch()
+        self._rejected_publishers, self._error_text = list(state["refused"]), state["complaint"]
+        self._schedule_deadline()
 
     def _on_command(self, command: Any, publisher: str) -> None:
         if not is_finite_twist(command):
-            self._refuse(publisher)
-        elif self._arbiter.config.rule(publisher) is None:
+            self._reject(publisher)
+        elif self._arbiter.config.find_source(publisher) is None:
             self.log.warn(f"{publisher} may not drive: it is not among the sources", throttle=10.0)
         else:
-            self._follow(self._arbiter.offer(publisher, command, self.now_ns))
-            if self._complaint:
-                self._complaint = ""
-                self._report()
+            self._apply_decision(self._arbiter.submit(publisher, command, self.now_ns))
+            if self._error_text:
+                self._error_text = ""
+                self._report_state()
 
-    def _refuse(self, publisher: str) -> None:
-        self._complaint = text = f"refused a command of {publisher}: not finite"
-        self._report()
-        if publisher not in self._refused:
-            self._refused.append(publisher)
+    def _reject(self, publisher: str) -> None:
+        self._error_text = text = f"refused a command of {publisher}: not finite"
+        self._report_state()
+        if publisher not in self._rejected_publishers:
+            self._rejected_publishers.append(publisher)
             self.log.error(text)
 
     def _on_stop(self, request: Any) -> Any:
         if request.data:
-            decision = self._arbiter.lock("stop", _STOP_LEVEL, self.now_ns)
+            decision = self._arbiter.lock("stop", _STOP_LOCK_LEVEL, self.now_ns)
             if decision.output is None:  # nobody drove; whoever listens sees the stop all the same
                 self._output.publish(msg.Twist())
         else:
             decision = self._arbiter.unlock("stop", self.now_ns)
-        self._follow(decision)
-        self._report()
+        self._apply_decision(decision)
+        self._report_state()
         return srv.SetBool.Response(success=True, message="held" if request.data else "released")
 
     def _on_deadline(self) -> None:
-        self._alarm = None
-        self._follow(self._arbiter.expire(self.now_ns))
+        self._deadline_event = None
+        self._apply_decision(self._arbiter.expire(self.now_ns))
 
-    def _follow(self, decision: Decision[Any]) -> None:
+    def _apply_decision(self, decision: ArbitrationDecision[Any]) -> None:
         if decision.output is not None:
             self._output.publish(decision.output)
         if decision.changed:
-            self._tell(decision.owner)
-        self._watch()
+            self._publish_owner(decision.owner)
+        self._schedule_deadline()
 
-    def _tell(self, owner: str | None) -> None:
-        self._owner.publish(msg.String(data=owner or ""))
-        self._report()
+    def _publish_owner(self, owner: str | None) -> None:
+        self._owner_publisher.publish(msg.String(data=owner or ""))
+        self._report_state()
 
-    def _report(self) -> None:
+    def _report_state(self) -> None:
         owner = self._arbiter.owner or ""
         if self._arbiter.locks:
             self.report_health("warn", "held by ~stop", owner=owner)
-        elif self._complaint:
-            self.report_health("warn", self._complaint, owner=owner)
+        elif self._error_text:
+            self.report_health("warn", self._error_text, owner=owner)
         else:
             self.report_health("ok", f"{owner} drives" if owner else "nobody drives", owner=owner)
 
-    def _watch(self) -> None:
+    def _schedule_deadline(self) -> None:
         """See to it that the arbiter is asked again at its deadline; one check is pending at a time."""
         deadline_ns = self._arbiter.deadline_ns
         if deadline_ns is None:
             return
-        if self._alarm is not None:
-            if self._alarm.time_ns <= deadline_ns:  # fires early at worst, and then looks again
+        if self._deadline_event is not None:
+            if self._deadline_event.time_ns <= deadline_ns:  # fires early at worst, and then looks again
                 return
-            self._alarm.cancel()
-        self._alarm = self.call_after((deadline_ns - self.now_ns) * 1e-9, self._on_deadline, restored_by_node=True)
+            self._deadline_event.cancel()
+        self._deadline_event = self.call_after(
+            (deadline_ns - self.now_ns) * 1e-9, self._on_deadline, restored_by_node=True
+        )

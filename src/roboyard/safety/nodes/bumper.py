@@ -8,13 +8,13 @@ from typing import Any
 
 from roboyard.bus import Node, TransformError
 from roboyard.config import Config, parameter
-from roboyard.control import STANDSTILL
+from roboyard.control import ZERO_TWIST
+from roboyard.control.nodes.velocity_base import planar_twist_from_msg, planar_twist_to_msg
 from roboyard.errors import ConfigError
 from roboyard.geometry import SE3
 from roboyard.messages import msg, srv
 from roboyard.messages.convert import is_finite_twist
-from roboyard.safety.bumper import BumperConfig, BumperGuard, Bumping, TouchPoint
-from roboyard.safety.nodes.planar import planar_twist, twist_message
+from roboyard.safety.bumper import BumperConfig, BumperContact, BumperGuard, BumperState
 
 
 class BumperGuardNodeConfig(Config):
@@ -29,7 +29,7 @@ class BumperGuardNodeConfig(Config):
     source_timeout: float = parameter(
         0.5, unit="s", low=0.01, high=60.0, doc="Silence of a bumper after which the drive is blocked."
     )
-    release: BumperConfig = parameter(factory=BumperConfig, flatten="", doc="How the bumper is cleared.")
+    bumper: BumperConfig = parameter(factory=BumperConfig, flatten="", doc="How the bumper is cleared.")
 
 
 class BumperGuardNode(Node[BumperGuardNodeConfig]):
@@ -39,56 +39,59 @@ class BumperGuardNode(Node[BumperGuardNodeConfig]):
     out: cmd_vel_out; ~state (std_msgs/String, latched: free, blocked, released)
     service: ~release (std_srvs/Trigger): one slow move away from what it touches
 
-    A bumper that is silent for ``source_timeout`` blocks too: nobody would know of a touch.
+    A bumper that is silent for ``source_timeout`` blocks too, since its contacts are unknown.
     """
 
-    state_fields = ("_heard_ns", "_told", "_began_ns")
+    state_fields = ("_command_ns", "_published_state", "_start_ns")
 
     def setup(self) -> None:
         """Connect."""
         if not self.config.contact_topics:
             raise ConfigError("no bumper", location=f"{self.full_name}, parameter 'contact_topics'", valid="topics")
-        self._guard = BumperGuard(self.config.release)
-        self._wanted, self._heard_ns = STANDSTILL, -1
-        self._touches: dict[str, tuple[TouchPoint, ...]] = dict.fromkeys(self.config.contact_topics, ())
-        self._seen_ns: dict[str, int] = {}
-        self._began_ns = self.now_ns
-        self._told = ""
+        self._guard = BumperGuard(self.config.bumper)
+        self._command, self._command_ns = ZERO_TWIST, -1
+        self._contacts: dict[str, tuple[BumperContact, ...]] = dict.fromkeys(self.config.contact_topics, ())
+        self._received_ns: dict[str, int] = {}
+        self._start_ns = self.now_ns
+        self._published_state = ""
         self._output = self.publisher("cmd_vel_out", msg.Twist)
         self._state = self.publisher("~state", msg.String, latched=True)
         self.subscribe("cmd_vel_in", msg.Twist, self._on_command, with_source=True)
         for topic in self.config.contact_topics:
             self.subscribe(topic, msg.ContactsState, partial(self._on_contacts, topic))
         self.service("~release", srv.Trigger, self._on_release)
-        self.timer(rate=self.config.rate, callback=self._tick)
-        self._tell()
+        self.timer(rate=self.config.rate, callback=self._update)
+        self._publish_state()
 
     def save_state(self) -> dict[str, Any]:
-        """State as plain data."""
+        """Return the state as plain data."""
         return super().save_state() | {
             "guard": self._guard.save_state(),
-            "wanted": tuple(self._wanted),
-            "touches": {topic: [tuple(touch) for touch in touches] for topic, touches in self._touches.items()},
-            "seen_ns": dict(self._seen_ns),
+            "wanted": tuple(self._command),
+            "touches": {topic: [tuple(contact) for contact in contacts] for topic, contacts in self._contacts.items()},
+            "seen_ns": dict(self._received_ns),
         }
 
     def load_state(self, state: dict[str, Any]) -> None:
-        """Take back what ``save`` gave."""
+        """Restore what `save_state` returned."""
         super().load_state(state)
         self._guard.load_state(state["guard"])
-        self._wanted = type(STANDSTILL)(*state["wanted"])
-        self._touches = {topic: tuple(TouchPoint(*one) for one in ones) for topic, ones in state["touches"].items()}
-        self._seen_ns = dict(state["seen_ns"])
+        self._command = type(ZERO_TWIST)(*state["wanted"])
+        self._contacts = {
+            topic: tuple(BumperContact(*contact) for contact in contacts)
+            for topic, contacts in state["touches"].items()
+        }
+        self._received_ns = dict(state["seen_ns"])
 
     # -- what comes in -------------------------------------------------------------------------------------------------
     def _on_command(self, message: Any, publisher: str) -> None:
         if not is_finite_twist(message):
             self.log.error(f"refused a command of {publisher}: not finite", throttle=5.0)
             return
-        self._wanted, self._heard_ns = planar_twist(message), self.now_ns
+        self._command, self._command_ns = planar_twist_from_msg(message), self.now_ns
 
     def _on_contacts(self, topic: str, message: Any) -> None:
-        self._seen_ns[topic] = self.now_ns
+        self._received_ns[topic] = self.now_ns
         try:
             T = (
                 self.transforms.lookup(self.frame(self.config.base_frame), message.header.frame_id)
@@ -98,74 +101,78 @@ class BumperGuardNode(Node[BumperGuardNodeConfig]):
         except TransformError as error:
             self.log.error(f"a touch somewhere: {error}", throttle=5.0)
             T = None
-        self._touches[topic] = tuple(_touch_points(message, T))
-        before = self._guard.state
-        self._guard.press([touch for touches in self._touches.values() for touch in touches], self.now_ns)
-        if self._guard.state is Bumping.BLOCKED and before is not Bumping.BLOCKED:
+        self._contacts[topic] = tuple(_contacts_from_msg(message, T))
+        previous_state = self._guard.state
+        self._guard.update_contacts(
+            [contact for contacts in self._contacts.values() for contact in contacts], self.now_ns
+        )
+        if self._guard.state is BumperState.BLOCKED and previous_state is not BumperState.BLOCKED:
             names = sorted({state.collision2_name for state in message.states})
             self.log.warn(f"touched {', '.join(names)}: the drive is blocked", throttle=1.0)
-            self._output.publish(twist_message(STANDSTILL))
-        if self._guard.state is not before:
-            self._tell()
+            self._output.publish(planar_twist_to_msg(ZERO_TWIST))
+        if self._guard.state is not previous_state:
+            self._publish_state()
 
     def _on_release(self, request: Any) -> Any:
         if not self._guard.release(self.now_ns):
             return srv.Trigger.Response(success=False, message="nothing is blocked")
-        self._tell()
-        release = self.config.release
+        self._publish_state()
+        config = self.config.bumper
         return srv.Trigger.Response(
             success=True,
-            message=f"one move away, at most {release.release_distance:g} m at {release.release_speed:g} m/s",
+            message=f"one move away, at most {config.release_distance:g} m at {config.release_speed:g} m/s",
         )
 
     # -- what goes out -------------------------------------------------------------------------------------------------
-    def _tick(self) -> None:
-        if self._heard_ns < 0:
-            self._tell()
+    def _update(self) -> None:
+        if self._command_ns < 0:
+            self._publish_state()
             return
-        if self.now_ns - self._heard_ns > self.config.command_timeout * 1e9:
-            self._wanted, self._heard_ns = STANDSTILL, -1
-        allowed = self._guard.judge(self._wanted, 1.0 / self.config.rate, self.now_ns)
-        self._output.publish(twist_message(STANDSTILL if self._silent() else allowed))
-        self._tell()
+        if self.now_ns - self._command_ns > self.config.command_timeout * 1e9:
+            self._command, self._command_ns = ZERO_TWIST, -1
+        allowed = self._guard.filter_command(self._command, 1.0 / self.config.rate, self.now_ns)
+        self._output.publish(planar_twist_to_msg(ZERO_TWIST if self._silent_topics() else allowed))
+        self._publish_state()
 
-    def _silent(self) -> list[str]:
-        late = self.config.source_timeout * 1e9
+    def _silent_topics(self) -> list[str]:
+        timeout_ns = self.config.source_timeout * 1e9
         return [
-            one for one in self.config.contact_topics if self.now_ns - self._seen_ns.get(one, self._began_ns) > late
+            topic
+            for topic in self.config.contact_topics
+            if self.now_ns - self._received_ns.get(topic, self._start_ns) > timeout_ns
         ]
 
-    def _tell(self) -> None:
-        silent, state = self._silent(), self._guard.state
+    def _publish_state(self) -> None:
+        silent, state = self._silent_topics(), self._guard.state
         if silent:
             self.report_health("error", f"blocks: {', '.join(silent)} silent")
-        elif state is Bumping.FREE:
+        elif state is BumperState.FREE:
             self.report_health("ok", "nothing touches")
         else:
-            sides = ", ".join(_side(touch) for touch in self._guard.touching)
-            self.report_health("warn", f"{state.value}: touched {sides}")
+            bearings = ", ".join(_bearing_text(contact) for contact in self._guard.contacts)
+            self.report_health("warn", f"{state.value}: touched {bearings}")
         text = "blocked" if silent else state.value
-        if text != self._told:
-            self._told = text
+        if text != self._published_state:
+            self._published_state = text
             self._state.publish(msg.String(data=text))
 
 
-def _touch_points(message: Any, T_base_sensor: SE3 | None) -> list[TouchPoint]:
+def _contacts_from_msg(message: Any, T_base_sensor: SE3 | None) -> list[BumperContact]:
     """Of a gazebo_msgs/ContactsState; touches without a place, and those at an unknown one, count as ahead."""
-    found = []
+    contacts = []
     for state in message.states:
         for position, normal in zip(state.contact_positions, state.contact_normals, strict=True):
             if T_base_sensor is None:
-                found.append(TouchPoint(0.0, 0.0, -1.0, 0.0))
+                contacts.append(BumperContact(0.0, 0.0, -1.0, 0.0))
                 continue
             p = T_base_sensor @ (position.x, position.y, position.z)
             n = T_base_sensor.rotation_matrix() @ (normal.x, normal.y, normal.z)
-            size = math.hypot(n[0], n[1])
-            if size > 0.2:  # what it stands on presses from below
-                found.append(TouchPoint(float(p[0]), float(p[1]), float(n[0] / size), float(n[1] / size)))
-    return found
+            length = math.hypot(n[0], n[1])
+            if length > 0.2:  # what it stands on presses from below
+                contacts.append(BumperContact(float(p[0]), float(p[1]), float(n[0] / length), float(n[1] / length)))
+    return contacts
 
 
-def _side(touch: TouchPoint) -> str:
-    bearing = math.degrees(math.atan2(-touch.ny, -touch.nx))
+def _bearing_text(contact: BumperContact) -> str:
+    bearing = math.degrees(math.atan2(-contact.ny, -contact.nx))
     return f"at {bearing:.0f}°"

@@ -12,22 +12,89 @@ from numpy.typing import NDArray
 
 from roboyard.bus import DroppedMessage, DropReason, MessageFilter, Node, TransformError, resource
 from roboyard.config import Config, parameter
-from roboyard.control import STANDSTILL, PlanarTwist
+from roboyard.control import ZERO_TWIST, PlanarTwist
+from roboyard.control.nodes.velocity_base import planar_twist_from_msg, planar_twist_to_msg
 from roboyard.description.extent import FootprintPolygon
-from roboyard.errors import ConfigError, RoboyardError
+from roboyard.errors import ConfigError, InputError, RoboyardError
 from roboyard.geometry import SE2, SE3, polygons
 from roboyard.messages import msg, to_nanoseconds
 from roboyard.messages.convert import is_finite_twist
-from roboyard.safety.braking import BrakingConfig
-from roboyard.safety.collision import CollisionMonitor, MonitorConfig, Verdict
-from roboyard.safety.nodes.planar import planar_twist, twist_message
-from roboyard.safety.nodes.views import view_of_cloud, view_of_range, view_of_scan
-from roboyard.safety.surroundings import Surroundings, View
-from roboyard.safety.zones import Action, Zone
-from roboyard.safety.zones import outline as outline_of
+from roboyard.messages.convert.clouds import cloud_points
+from roboyard.messages.convert.scans import scan_angles, scan_points
+from roboyard.safety.collision_monitor import (
+    BrakingConfig,
+    CollisionMonitor,
+    CollisionMonitorConfig,
+    MonitorAction,
+    MonitorDecision,
+    SafetyZone,
+    validate_polygon,
+)
+from roboyard.safety.obstacle_memory import ObstacleMemory, SensorView
 
-Reader = Callable[[Any, SE2, SE3], View]
-_SILENT: Final = "sensors"
+_ARC_SPACING = 0.05
+"""Between the points that stand for the arc of an echo [m]."""
+
+
+def view_from_scan(scan: Any, T_odom_base: SE2, T_base_sensor: SE3) -> SensorView:
+    """Of a sensor_msgs/LaserScan.
+
+    Raises:
+        InputError: none of its beams measured anything, or its angles make no sense.
+    """
+    ranges = np.asarray(scan.ranges, dtype=np.float64)
+    with np.errstate(invalid="ignore"):
+        measured = ((ranges >= scan.range_min) & (ranges <= scan.range_max)) | np.isposinf(ranges)
+    if not measured.any():
+        raise InputError(f"a scan of {len(ranges)} beams, none of which measured anything", valid="ranges, or infinite")
+    step = float(scan.angle_increment)
+    if not (math.isfinite(step) and step != 0.0 and math.isfinite(scan.angle_min)):
+        raise InputError(f"beams from {scan.angle_min} in steps of {step} rad", valid="finite angles")
+    pose = T_odom_base @ SE2.from_se3(T_base_sensor)
+    points_in_base = T_base_sensor @ np.column_stack([scan_points(scan), np.zeros(len(scan_points(scan)))])
+    ends = scan_angles(scan)[[0, -1]]
+    # of a laser that hangs upside down the beams run the other way
+    is_upright = float(T_base_sensor.matrix()[2, 2]) > 0.0
+    first, last = sorted(ends.tolist()) if is_upright else sorted((-ends).tolist())
+    return SensorView(pose, T_odom_base @ points_in_base[:, :2], first, last, float(scan.range_max))
+
+
+def view_from_cloud(
+    cloud: Any, T_odom_base: SE2, T_base_sensor: SE3, min_height: float, max_height: float
+) -> SensorView:
+    """Of a sensor_msgs/PointCloud2: its points between two heights over the base's ground [m].
+
+    Raises:
+        MessageError: no such cloud.
+    """
+    points = T_base_sensor @ cloud_points(cloud)
+    points_in_range = points[(points[:, 2] >= min_height) & (points[:, 2] <= max_height)]
+    return SensorView(
+        T_odom_base @ SE2.from_se3(T_base_sensor), T_odom_base @ points_in_range[:, :2], 0.0, 2.0 * math.pi
+    )
+
+
+def view_from_range(message: Any, T_odom_base: SE2, T_base_sensor: SE3) -> SensorView:
+    """Of a sensor_msgs/Range: points on the arc where something is.
+
+    Raises:
+        InputError: it is no measurement.
+    """
+    distance, half_angle = float(message.range), 0.5 * float(message.field_of_view)
+    if distance == -math.inf:
+        distance = float(message.min_range)
+    if math.isnan(distance) or not (math.isfinite(half_angle) and half_angle > 0.0):
+        raise InputError(f"an echo at {distance} m in a cone of {2.0 * half_angle} rad", valid="metres and radians")
+    pose = T_odom_base @ SE2.from_se3(T_base_sensor)
+    points = np.zeros((0, 2))
+    if distance < message.max_range:
+        angles = np.linspace(-half_angle, half_angle, max(math.ceil(2.0 * half_angle * distance / _ARC_SPACING) + 1, 4))
+        points = distance * np.column_stack([np.cos(angles), np.sin(angles)])
+    return SensorView(pose, pose @ points, -half_angle, half_angle, float(message.max_range))
+
+
+ViewReader = Callable[[Any, SE2, SE3], SensorView]
+_SENSORS_ZONE: Final = "sensors"
 """Name of the zone in states that say that a sensor is silent."""
 
 
@@ -43,14 +110,16 @@ class ZoneConfig(Config):
     points: tuple[tuple[float, float], ...] = parameter((), doc="Corners (x, y) in base_frame [m].")
     radius: float | None = parameter(None, unit="m", low=1e-3, high=1e3, doc="Radius of a circle, instead of points.")
     min_points: int = parameter(4, low=1, doc="Number of measured points that count as an obstacle.")
-    ratio: float = parameter(0.5, low=0.0, high=1.0, doc="Share of the speed that slowdown leaves.")
+    slowdown_ratio: float = parameter(0.5, low=0.0, high=1.0, doc="Share of the speed that slowdown leaves.")
     linear_limit: float = parameter(0.5, unit="m/s", low=0.0, high=1e3, doc="Largest speed of limit.")
     angular_limit: float = parameter(0.5, unit="rad/s", low=0.0, high=1e3, doc="Largest angular speed of limit.")
-    time: float = parameter(2.0, unit="s", low=0.0, high=1e3, doc="Time to collision that approach keeps.")
-    speeds: tuple[float, float] = parameter(
+    time_before_collision: float = parameter(
+        2.0, unit="s", low=0.0, high=1e3, doc="Time to collision that approach keeps."
+    )
+    linear_speeds: tuple[float, float] = parameter(
         (-math.inf, math.inf), unit="m/s", low=-math.inf, high=math.inf, doc="Forward speeds for which the zone holds."
     )
-    turns: tuple[float, float] = parameter(
+    angular_speeds: tuple[float, float] = parameter(
         (-math.inf, math.inf), unit="rad/s", low=-math.inf, high=math.inf, doc="Angular speeds for which it holds."
     )
 
@@ -59,7 +128,7 @@ class ZoneConfig(Config):
         if self.points and self.radius is not None:
             raise ConfigError("has points and a radius", valid="one of them")
 
-    def zone(self, name: str, footprint: NDArray[np.float64]) -> Zone:
+    def to_zone(self, name: str, footprint: NDArray[np.float64]) -> SafetyZone:
         """Return the zone.
 
         Raises:
@@ -68,9 +137,9 @@ class ZoneConfig(Config):
         corners = np.array(self.points) if self.points else footprint
         if self.radius is not None:
             corners = polygons.regular_polygon(self.radius)
-        return Zone(
-            name, Action[self.action.upper()], corners, self.min_points, self.ratio, self.linear_limit,
-            self.angular_limit, self.time, self.speeds, self.turns,
+        return SafetyZone(
+            name, MonitorAction[self.action.upper()], corners, self.min_points, self.slowdown_ratio, self.linear_limit,
+            self.angular_limit, self.time_before_collision, self.linear_speeds, self.angular_speeds,
         )  # fmt: skip
 
 
@@ -118,31 +187,38 @@ class CollisionMonitorNode(Node[CollisionMonitorNodeConfig]):
 
     footprint: FootprintPolygon = resource(tuple)
 
-    state_fields = ("_heard_ns", "_began_ns", "_complaints", "_told")
+    state_fields = ("_command_ns", "_start_ns", "_sensor_errors", "_published_state")
 
     def setup(self) -> None:
         """Connect."""
-        where = f"{self.full_name}, parameter"
+        location = f"{self.full_name}, parameter"
         if not self.config.min_height < self.config.max_height:
             raise ConfigError(
                 f"{self.config.min_height} to {self.config.max_height} m",
-                location=f"{where} 'max_height'",
+                location=f"{location} 'max_height'",
                 valid="above",
             )
-        outline = outline_of(self.footprint, f"{self.full_name}, resource 'footprint'")
-        zones = tuple(one.zone(name, outline) for name, one in self.config.zones.items())
-        self._monitor = CollisionMonitor(MonitorConfig(outline, self.config.margin, self.config.braking, zones))
-        topics: dict[str, tuple[type, Reader]] = {
-            **dict.fromkeys(self.config.scan_topics, (msg.LaserScan, view_of_scan)),
+        footprint = validate_polygon(self.footprint, f"{self.full_name}, resource 'footprint'")
+        zones = tuple(zone.to_zone(name, footprint) for name, zone in self.config.zones.items())
+        self._monitor = CollisionMonitor(
+            CollisionMonitorConfig(footprint, self.config.margin, self.config.braking, zones)
+        )
+        topics: dict[str, tuple[type, ViewReader]] = {
+            **dict.fromkeys(self.config.scan_topics, (msg.LaserScan, view_from_scan)),
             **dict.fromkeys(
                 self.config.cloud_topics,
-                (msg.PointCloud2, partial(view_of_cloud, low=self.config.min_height, high=self.config.max_height)),
+                (
+                    msg.PointCloud2,
+                    partial(view_from_cloud, min_height=self.config.min_height, max_height=self.config.max_height),
+                ),
             ),
-            **dict.fromkeys(self.config.range_topics, (msg.Range, view_of_range)),
+            **dict.fromkeys(self.config.range_topics, (msg.Range, view_from_range)),
         }
         if not topics:
-            raise ConfigError("no sensor to watch", location=where, valid="scan_topics, cloud_topics or range_topics")
-        self._seen = Surroundings(dict.fromkeys(topics, self.config.source_timeout), memory=self.config.memory)
+            raise ConfigError(
+                "no sensor to watch", location=location, valid="scan_topics, cloud_topics or range_topics"
+            )
+        self._obstacles = ObstacleMemory(dict.fromkeys(topics, self.config.source_timeout), memory=self.config.memory)
         self._frames = self.frame(self.config.odom_frame), self.frame(self.config.base_frame)
         self._views = MessageFilter(
             self,
@@ -153,33 +229,33 @@ class CollisionMonitorNode(Node[CollisionMonitorNodeConfig]):
             on_drop=self._on_drop,
         )
         self._readers = {topic: reader for topic, (_, reader) in topics.items()}
-        self._complaints: dict[str, str] = {}
-        self._command, self._heard_ns, self._twist = STANDSTILL, -1, STANDSTILL
-        self._told = (-1, "")
-        self._began_ns = self.now_ns
+        self._sensor_errors: dict[str, str] = {}
+        self._command, self._command_ns, self._twist = ZERO_TWIST, -1, ZERO_TWIST
+        self._published_state = (-1, "")
+        self._start_ns = self.now_ns
         self._output = self.publisher("cmd_vel_out", msg.Twist)
         self._state = self.publisher("collision_monitor_state", msg.CollisionMonitorState, latched=True)
         self.subscribe("cmd_vel_in", msg.Twist, self._on_command, with_source=True)
         self.subscribe("odom", msg.Odometry, self._on_odometry)
         for topic, (kind, _) in topics.items():
             self.subscribe(topic, kind, partial(self._on_view, topic))
-        self.timer(rate=self.config.rate, callback=self._tick)
-        self._tell(Verdict(STANDSTILL))
+        self.timer(rate=self.config.rate, callback=self._update)
+        self._publish_decision(MonitorDecision(ZERO_TWIST))
 
     def save_state(self) -> dict[str, Any]:
-        """State as plain data."""
+        """Return the state as plain data."""
         return super().save_state() | {
             "views": self._views.save_state(),
-            "seen": self._seen.save_state(),
+            "seen": self._obstacles.save_state(),
             "command": tuple(self._command),
             "twist": tuple(self._twist),
         }
 
     def load_state(self, state: dict[str, Any]) -> None:
-        """Take back what ``save`` gave."""
+        """Restore what `save_state` returned."""
         super().load_state(state)
         self._views.load_state(state["views"])
-        self._seen.load_state(state["seen"])
+        self._obstacles.load_state(state["seen"])
         self._command, self._twist = PlanarTwist(*state["command"]), PlanarTwist(*state["twist"])
 
     # -- what comes in -------------------------------------------------------------------------------------------------
@@ -187,13 +263,13 @@ class CollisionMonitorNode(Node[CollisionMonitorNodeConfig]):
         if not is_finite_twist(message):
             self.log.error(f"refused a command of {publisher}: not finite", throttle=5.0)
             return
-        self._command, self._heard_ns = planar_twist(message), self.now_ns
+        self._command, self._command_ns = planar_twist_from_msg(message), self.now_ns
         if not any(self._command):
-            self._tick()  # nothing is to wait for
+            self._update()  # nothing is to wait for
 
     def _on_odometry(self, message: Any) -> None:
         if is_finite_twist(message.twist.twist):
-            self._twist = planar_twist(message.twist.twist)
+            self._twist = planar_twist_from_msg(message.twist.twist)
 
     def _on_view(self, topic: str, message: Any) -> None:
         if self._is_timely(topic, message):
@@ -204,14 +280,14 @@ class CollisionMonitorNode(Node[CollisionMonitorNodeConfig]):
         age = (self.now_ns - to_nanoseconds(message.header.stamp)) * 1e-9
         if 0.0 <= age <= self.config.source_timeout:
             return True
-        self._complain(topic, f"stamped {age:.2f} s ago" if age > 0.0 else f"stamped {-age:.2f} s ahead of time")
+        self._reject_message(topic, f"stamped {age:.2f} s ago" if age > 0.0 else f"stamped {-age:.2f} s ahead of time")
         return False
 
     def _on_drop(self, dropped: DroppedMessage) -> None:
         if dropped.reason is not DropReason.QUEUE_FULL:
-            self._complain(dropped.topic, dropped.text)
+            self._reject_message(dropped.topic, dropped.text)
         elif dropped.transform_error:  # that of the next message may still come
-            self._complaints[dropped.topic] = dropped.transform_error
+            self._sensor_errors[dropped.topic] = dropped.transform_error
 
     def _add_view(self, message: Any, topic: str) -> None:
         """Use what a sensor saw; the transforms of its moment are known."""
@@ -221,61 +297,64 @@ class CollisionMonitorNode(Node[CollisionMonitorNodeConfig]):
         T_odom_base = SE2.from_se3(self.transforms.lookup(odom, base, time_ns))
         T_base_sensor = self.transforms.lookup(base, message.header.frame_id, time_ns)
         try:
-            self._seen.see(topic, self._readers[topic](message, T_odom_base, T_base_sensor), time_ns)
+            self._obstacles.update(topic, self._readers[topic](message, T_odom_base, T_base_sensor), time_ns)
         except RoboyardError as error:
-            self._complain(topic, str(error))
+            self._reject_message(topic, str(error))
             return
-        self._complaints.pop(topic, None)
+        self._sensor_errors.pop(topic, None)
 
-    def _complain(self, topic: str, why: str) -> None:
-        self._complaints[topic] = why
-        self.log.warn(f"left out a message of {topic}: {why}", throttle=5.0)
+    def _reject_message(self, topic: str, reason: str) -> None:
+        self._sensor_errors[topic] = reason
+        self.log.warn(f"left out a message of {topic}: {reason}", throttle=5.0)
 
     # -- what goes out -------------------------------------------------------------------------------------------------
-    def _tick(self) -> None:
+    def _update(self) -> None:
         self._views.process()
-        if self._heard_ns < 0:
-            self._tell(self._silence(Verdict(STANDSTILL)))
+        if self._command_ns < 0:
+            self._publish_decision(self._check_sensors(MonitorDecision(ZERO_TWIST)))
             return
-        if self.now_ns - self._heard_ns > self.config.command_timeout * 1e9:
-            self._command, self._heard_ns = STANDSTILL, -1
-        verdict = self._judge(self._command)
-        self._output.publish(twist_message(verdict.twist))
-        self._tell(verdict)
+        if self.now_ns - self._command_ns > self.config.command_timeout * 1e9:
+            self._command, self._command_ns = ZERO_TWIST, -1
+        decision = self._check(self._command)
+        self._output.publish(planar_twist_to_msg(decision.twist))
+        self._publish_decision(decision)
 
-    def _judge(self, command: PlanarTwist) -> Verdict:
-        verdict = self._silence(Verdict(command))
-        if verdict.action is Action.STOP:
-            return verdict
+    def _check(self, command: PlanarTwist) -> MonitorDecision:
+        decision = self._check_sensors(MonitorDecision(command))
+        if decision.action is MonitorAction.STOP:
+            return decision
         try:
             T_odom_base = self.transforms.lookup(*self._frames)
         except TransformError as error:
-            return Verdict(STANDSTILL, Action.STOP, _SILENT, 0.0, str(error))
-        return self._monitor.judge(command, self._twist, self._seen.points(SE2.from_se3(T_odom_base)))
+            return MonitorDecision(ZERO_TWIST, MonitorAction.STOP, _SENSORS_ZONE, 0.0, str(error))
+        return self._monitor.check(command, self._twist, self._obstacles.points(SE2.from_se3(T_odom_base)))
 
-    def _silence(self, verdict: Verdict) -> Verdict:
+    def _check_sensors(self, decision: MonitorDecision) -> MonitorDecision:
         """A stop, if a sensor is silent."""
-        silent = self._seen.silent(self.now_ns, self._began_ns)
+        silent = self._obstacles.silent_sensors(self.now_ns, self._start_ns)
         if not silent:
-            return verdict
+            return decision
         texts = [
             f"{topic} silent for {math.floor(seconds * 10.0) / 10.0:.1f} s"
-            + (f" ({self._complaints[topic]})" if topic in self._complaints else "")
+            + (f" ({self._sensor_errors[topic]})" if topic in self._sensor_errors else "")
             for topic, seconds in silent.items()
         ]
-        return Verdict(STANDSTILL, Action.STOP, _SILENT, 0.0, "; ".join(texts))
+        return MonitorDecision(ZERO_TWIST, MonitorAction.STOP, _SENSORS_ZONE, 0.0, "; ".join(texts))
 
-    def _tell(self, verdict: Verdict) -> None:
+    def _publish_decision(self, decision: MonitorDecision) -> None:
         level, text = "ok", "commands pass"
-        if verdict.zone == _SILENT:
-            level, text = "error", f"stops: {verdict.reason}"
-        elif verdict.action is not Action.NONE:
-            level, text = "warn", f"{verdict.action.name.lower()} to {100.0 * verdict.share:.0f} %: {verdict.reason}"
-        self.report_health(level, text, zone=verdict.zone)  # type: ignore[arg-type]
-        told = (verdict.action.value, verdict.zone)
-        if told == self._told:
+        if decision.zone == _SENSORS_ZONE:
+            level, text = "error", f"stops: {decision.reason}"
+        elif decision.action is not MonitorAction.DO_NOTHING:
+            level, text = (
+                "warn",
+                f"{decision.action.name.lower()} to {100.0 * decision.speed_scaling:.0f} %: {decision.reason}",
+            )
+        self.report_health(level, text, zone=decision.zone)  # type: ignore[arg-type]
+        state = (decision.action.value, decision.zone)
+        if state == self._published_state:
             return
-        self._told = told
-        self._state.publish(msg.CollisionMonitorState(action_type=told[0], polygon_name=told[1]))
-        if verdict.action is not Action.NONE:
-            self.log.warn(f"{verdict.action.name.lower()}: {verdict.reason}", throttle=1.0)
+        self._published_state = state
+        self._state.publish(msg.CollisionMonitorState(action_type=state[0], polygon_name=state[1]))
+        if decision.action is not MonitorAction.DO_NOTHING:
+            self.log.warn(f"{decision.action.name.lower()}: {decision.reason}", throttle=1.0)

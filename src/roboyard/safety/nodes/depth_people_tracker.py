@@ -1,4 +1,4 @@
-"""The depth people tracker's node: a fixed depth camera's pictures in, people as columns out."""
+"""The depth people tracker's node: depth images of a fixed camera in, tracked people as capsules out."""
 
 from __future__ import annotations
 
@@ -18,31 +18,33 @@ from roboyard.messages import msg
 from roboyard.messages.convert import camera_model_from_msg, image_to_array
 from roboyard.messages.convert.poses import make_header
 from roboyard.messages.time import is_in_future, to_nanoseconds
-from roboyard.safety.capsules import LinkCapsules, placed
-from roboyard.safety.depth_people import DepthPeople, Shot, SightConfig
-from roboyard.safety.nodes.tracked_bodies import columns_to_msg
-from roboyard.safety.people_tracking import TrackingConfig
+from roboyard.safety.collaborative.capsules import LinkCapsules, transform_ends
+from roboyard.safety.collaborative.depth_detector import DepthDetectionConfig, DepthFrame, DepthPeopleDetector
+from roboyard.safety.collaborative.people_tracker import PersonTrackingConfig
+from roboyard.safety.nodes.people_tracker import tracked_person_to_msg
 
-_REMEMBERED: Final = 64
+_N_JOINT_STATES: Final = 64
 """Joint states that are kept: pictures come late."""
 
 
 class DepthPeopleTrackerNodeConfig(Config):
     """Configuration of `DepthPeopleTrackerNode`."""
 
-    detection: SightConfig = parameter(factory=SightConfig, flatten="", doc="Detection of people in depth images.")
-    tracking: TrackingConfig = parameter(factory=TrackingConfig, doc="Tracking of people.")
+    detection: DepthDetectionConfig = parameter(
+        factory=DepthDetectionConfig, flatten="", doc="Detection of people in depth images."
+    )
+    tracking: PersonTrackingConfig = parameter(factory=PersonTrackingConfig, doc="Tracking of people.")
 
     camera: str = parameter("depth", doc="Namespace of the topics image and camera_info.")
     joints: tuple[str, ...] = parameter((), doc="Joints of the arm.")
     base_frame: str = parameter("base_link", doc="Link on which the arm stands.")
     tip: str = parameter("tool0", doc="Link at the end of the arm.")
-    place: tuple[float, ...] = parameter((), doc="Pose x y z roll pitch yaw of that frame in the world.")
+    robot_pose: tuple[float, ...] = parameter((), doc="Pose x y z roll pitch yaw of that frame in the world.")
     uncertainty: float = parameter(0.05, unit="m", low=0.0, high=2.0, doc="Uncertainty of the measured positions.")
 
 
 class DepthPeopleTrackerNode(Node[DepthPeopleTrackerNodeConfig]):
-    """Tells who is where, as a depth camera that stands still sees them.
+    """Publishes the people in the view of a fixed depth camera.
 
     in: depth/image (sensor_msgs/Image, 32FC1 or 16UC1), depth/camera_info beside it, joint_states, /tf base → camera
     out: tracked_people (roboyard_msgs/TrackedPeople), at every picture: each person as upright capsules of what was
@@ -50,39 +52,45 @@ class DepthPeopleTrackerNode(Node[DepthPeopleTrackerNodeConfig]):
 
     What stands in the first moments is background, see `TrackingConfig`; the robot's own shape at the picture's moment
     is left out.  A picture without transform, without joint states of its moment, or of which too little was measured
-    is left out: who listens then hears nothing, and takes that for a sensor that is silent.
+    is left out: subscribers then receive no message, as from a silent sensor.
     """
 
     description: Model = resource(Model)
 
     def setup(self) -> None:
         """Connect."""
-        where = f"{self.full_name}, parameter"
+        location = f"{self.full_name}, parameter"
         if not self.config.joints:
-            raise ConfigError("no joints", location=f"{where} 'joints'", valid="names of the arm's")
-        if len(self.config.place) not in (0, 3, 6):
-            raise ConfigError(f"{len(self.config.place)} numbers", location=f"{where} 'place'", valid="3 or 6")
-        numbers = [*self.config.place, *[0.0] * (6 - len(self.config.place))]
+            raise ConfigError("no joints", location=f"{location} 'joints'", valid="names of the arm's")
+        if len(self.config.robot_pose) not in (0, 3, 6):
+            raise ConfigError(
+                f"{len(self.config.robot_pose)} numbers", location=f"{location} 'robot_pose'", valid="3 or 6"
+            )
+        numbers = [*self.config.robot_pose, *[0.0] * (6 - len(self.config.robot_pose))]
         self._T_world_base = SE3.from_xyz_rpy(numbers[:3], numbers[3:])
         self._chain = build_chain(self.description, self.config.base_frame, self.config.tip, joints=self.config.joints)
-        self._capsules = LinkCapsules.of(self.description, self._chain)
-        self._people = DepthPeople(self.config.detection, self.config.tracking)
+        self._capsules = LinkCapsules.from_model(self.description, self._chain)
+        self._detector = DepthPeopleDetector(self.config.detection, self.config.tracking)
         self._rays: NDArray[np.float32] | None = None
-        self._q: deque[tuple[int, list[float]]] = deque(maxlen=_REMEMBERED)
-        self._out = self.publisher("tracked_people", msg.TrackedPeople)
+        self._joint_positions: deque[tuple[int, list[float]]] = deque(maxlen=_N_JOINT_STATES)
+        self._output = self.publisher("tracked_people", msg.TrackedPeople)
         self.subscribe("joint_states", msg.JointState, self._on_joints)
-        self.subscribe(f"{self.config.camera}/camera_info", msg.CameraInfo, self._on_info)
-        self.subscribe(f"{self.config.camera}/image", msg.Image, self._on_picture)
+        self.subscribe(f"{self.config.camera}/camera_info", msg.CameraInfo, self._on_camera_info)
+        self.subscribe(f"{self.config.camera}/image", msg.Image, self._on_image)
 
     def save_state(self) -> dict[str, Any]:
-        """State as plain data."""
-        return super().save_state() | {"people": self._people.save_state(), "q": list(self._q), "rays": self._rays}
+        """Return the state as plain data."""
+        return super().save_state() | {
+            "people": self._detector.save_state(),
+            "q": list(self._joint_positions),
+            "rays": self._rays,
+        }
 
     def load_state(self, state: dict[str, Any]) -> None:
-        """Take back what ``save`` gave."""
+        """Restore what `save_state` returned."""
         super().load_state(state)
-        self._people.load_state(state["people"])
-        self._q.extend((ns, list(q)) for ns, q in state["q"])
+        self._detector.load_state(state["people"])
+        self._joint_positions.extend((ns, list(q)) for ns, q in state["q"])
         self._rays = state["rays"]
 
     def _on_joints(self, message: Any) -> None:
@@ -92,56 +100,59 @@ class DepthPeopleTrackerNode(Node[DepthPeopleTrackerNodeConfig]):
             if is_in_future(time_ns, self.now_ns):
                 self.log.warn("left out joint states that are stamped in the future", throttle=5.0)
                 return
-            self._q.append((time_ns, q.tolist()))
+            self._joint_positions.append((time_ns, q.tolist()))
 
-    def _on_info(self, message: Any) -> None:
+    def _on_camera_info(self, message: Any) -> None:
         if self._rays is None:
             try:
                 self._rays = camera_model_from_msg(message).ray_slopes()
             except MessageError as error:
                 self.report_health("error", f"pictures are left out: {error}")
 
-    def _on_picture(self, message: Any) -> None:
+    def _on_image(self, message: Any) -> None:
         if self._rays is None:
             return
         time_ns = to_nanoseconds(message.header.stamp)
         try:
-            depth = _metres(image_to_array(message))
+            depth = _depth_in_meters(image_to_array(message))
             if depth.shape != self._rays.shape[:2]:
                 raise MessageError(f"depth of shape {depth.shape}", valid=f"{self._rays.shape[:2]}, as its camera_info")
-            T_base_lens = self.transforms.lookup(self.frame(self.config.base_frame), message.header.frame_id, time_ns)
+            T_base_camera = self.transforms.lookup(self.frame(self.config.base_frame), message.header.frame_id, time_ns)
         except (MessageError, TransformError) as error:
             self.report_health("error", f"a picture is left out: {error}")
             return
-        if not self._q or time_ns < self._q[0][0]:
+        if not self._joint_positions or time_ns < self._joint_positions[0][0]:
             self.report_health("warn", "a picture is left out: no joint states of its moment")
             return
-        seen = self._people.see(
-            Shot(time_ns * 1e-9, depth, self._rays, self._T_world_base @ T_base_lens),
-            *self._own_shape(time_ns),
+        detections = self._detector.update(
+            DepthFrame(time_ns * 1e-9, depth, self._rays, self._T_world_base @ T_base_camera),
+            *self._robot_capsules(time_ns),
         )
-        if seen is None:
+        if detections is None:
             self.report_health("error", "a picture is left out: too little of it was measured")
             return
-        self.report_health("ok", f"{len(seen)} people")
-        people = [columns_to_msg(one.columns, one.track, time_ns) for one in seen]
-        self._out.publish(
+        self.report_health("ok", f"{len(detections)} people")
+        people = [tracked_person_to_msg(person.capsules, person.track, time_ns) for person in detections]
+        self._output.publish(
             msg.TrackedPeople(header=make_header("world", time_ns), people=people, uncertainty=self.config.uncertainty)
         )
 
-    def _own_shape(self, time_ns: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def _robot_capsules(self, time_ns: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """The robot's capsules at a moment, in the world: ends (n, 2, 3) and radii (n,)."""
-        times, rows = np.array([ns for ns, _ in self._q], dtype=np.float64), np.array([q for _, q in self._q])
+        times, rows = (
+            np.array([ns for ns, _ in self._joint_positions], dtype=np.float64),
+            np.array([q for _, q in self._joint_positions]),
+        )
         q = [float(np.interp(float(time_ns), times, rows[:, k])) for k in range(rows.shape[1])]
-        frames = self._chain.frames(np.array(q))[self._capsules.frame]
+        frames = self._chain.frames(np.array(q))[self._capsules.frame_indices]
         ends = np.einsum("nij,nej->nei", frames[:, :3, :3], self._capsules.ends) + frames[:, None, :3, 3]
-        return placed(ends, self._T_world_base), self._capsules.radii
+        return transform_ends(ends, self._T_world_base), self._capsules.radii
 
 
-def _metres(picture: NDArray[Any]) -> NDArray[np.float32]:
+def _depth_in_meters(image: NDArray[Any]) -> NDArray[np.float32]:
     """Depth [m] of a picture in metres, or in millimetres where zero is unknown. Raises MessageError."""
-    if picture.dtype == np.float32 and picture.ndim == 2:
-        return picture
-    if picture.dtype == np.uint16 and picture.ndim == 2:
-        return np.where(picture == 0, np.float32(np.nan), picture * np.float32(1e-3))
-    raise MessageError(f"a picture of {picture.dtype} {picture.shape} for depth", valid="32FC1 or 16UC1")
+    if image.dtype == np.float32 and image.ndim == 2:
+        return image
+    if image.dtype == np.uint16 and image.ndim == 2:
+        return np.where(image == 0, np.float32(np.nan), image * np.float32(1e-3))
+    raise MessageError(f"a picture of {image.dtype} {image.shape} for depth", valid="32FC1 or 16UC1")

@@ -1,4 +1,4 @@
-"""The hand guiding node: what presses on the tool becomes a twist, while somebody holds the switch."""
+"""The hand guiding node: forces on the tool become a commanded twist while the enabling switch is held."""
 
 from __future__ import annotations
 
@@ -12,13 +12,15 @@ from roboyard.config import Config, parameter
 from roboyard.errors import InputError
 from roboyard.messages import msg
 from roboyard.messages.convert.poses import make_header, vector_to_array
-from roboyard.safety.guiding import GuidingConfig, HandGuide
+from roboyard.safety.collaborative.hand_guiding import AdmittanceConfig, AdmittanceController
 
 
 class HandGuidingNodeConfig(Config):
     """Configuration of `HandGuidingNode`."""
 
-    guide: GuidingConfig = parameter(factory=GuidingConfig, flatten="", doc="Admittance of the hand guiding.")
+    admittance: AdmittanceConfig = parameter(
+        factory=AdmittanceConfig, flatten="", doc="Admittance of the hand guiding."
+    )
 
     wrench_topics: tuple[str, ...] = parameter(
         ("finger_left/force", "finger_right/force"),
@@ -40,39 +42,39 @@ class HandGuidingNodeConfig(Config):
 class HandGuidingNode(Node[HandGuidingNodeConfig]):
     """Has a tool follow the hand.
 
-    in: ~/enable (std_msgs/Bool): the switch that must be held, told again and again; ``wrench_topics``
+    in: ~/enable (std_msgs/Bool): the switch that must be held, published periodically; ``wrench_topics``
         (geometry_msgs/WrenchStamped): what presses on the tool, all of them together; /tf base → their frames
     out: ``command_topic`` (geometry_msgs/TwistStamped) in the base, for the servo node: while the switch is held, and
         until the tool stands
 
-    A switch or a force that is not heard of for ``timeout`` counts as let go.
+    A switch or a force without a message for ``timeout`` counts as released.
     """
 
-    state_fields = ("_held_ns", "_forces", "_heard_ns")
+    state_fields = ("_enabled_ns", "_forces", "_received_ns")
 
     def setup(self) -> None:
         """Connect."""
-        self._guide = HandGuide(self.config.guide)
-        self._held_ns = -(10**18)
+        self._controller = AdmittanceController(self.config.admittance)
+        self._enabled_ns = -(10**18)
         self._forces: dict[str, list[float]] = {}
-        self._heard_ns: dict[str, int] = {}
-        self._out = self.publisher(self.config.command_topic, msg.TwistStamped)
+        self._received_ns: dict[str, int] = {}
+        self._output = self.publisher(self.config.command_topic, msg.TwistStamped)
         self.subscribe("~/enable", msg.Bool, self._on_enable)
         for topic in self.config.wrench_topics:
             self.subscribe(topic, msg.WrenchStamped, partial(self._on_wrench, topic))
-        self.timer(rate=self.config.rate, callback=self._tick)
+        self.timer(rate=self.config.rate, callback=self._update)
 
     def save_state(self) -> dict[str, Any]:
-        """State as plain data."""
-        return super().save_state() | {"velocity": self._guide.velocity.tolist()}
+        """Return the state as plain data."""
+        return super().save_state() | {"velocity": self._controller.velocity.tolist()}
 
     def load_state(self, state: dict[str, Any]) -> None:
-        """Take back what ``save`` gave."""
+        """Restore what `save_state` returned."""
         super().load_state(state)
-        self._guide.velocity = np.array(state["velocity"])
+        self._controller.velocity = np.array(state["velocity"])
 
     def _on_enable(self, message: Any) -> None:
-        self._held_ns = self.now_ns if message.data else -(10**18)
+        self._enabled_ns = self.now_ns if message.data else -(10**18)
 
     def _on_wrench(self, topic: str, message: Any) -> None:
         force = vector_to_array(message.wrench.force)
@@ -85,26 +87,28 @@ class HandGuidingNode(Node[HandGuidingNodeConfig]):
             self.log.warn(f"left out a force of {topic}: {error}", throttle=5.0)
             return
         self._forces[topic] = (T.rotation_matrix() @ force).tolist()
-        self._heard_ns[topic] = self.now_ns
+        self._received_ns[topic] = self.now_ns
 
-    def _tick(self) -> None:
-        fresh = [topic for topic in self.config.wrench_topics if self._is_fresh(self._heard_ns.get(topic, -(10**18)))]
-        held = self._is_fresh(self._held_ns) and len(fresh) == len(self.config.wrench_topics)
-        force = np.sum([self._forces[topic] for topic in fresh], axis=0) if fresh else np.zeros(3)
-        moved = bool(self._guide.velocity.any())
+    def _update(self) -> None:
+        recent_topics = [
+            topic for topic in self.config.wrench_topics if self._is_recent(self._received_ns.get(topic, -(10**18)))
+        ]
+        is_enabled = self._is_recent(self._enabled_ns) and len(recent_topics) == len(self.config.wrench_topics)
+        force = np.sum([self._forces[topic] for topic in recent_topics], axis=0) if recent_topics else np.zeros(3)
+        was_moving = bool(self._controller.velocity.any())
         try:
-            velocity = self._guide.step(force, 1.0 / self.config.rate, held=held)
+            velocity = self._controller.step(force, 1.0 / self.config.rate, is_enabled=is_enabled)
         except InputError as error:  # too large a sum to be a number
             self.log.error(str(error), throttle=5.0)
             return
-        self.report_health("ok", "guided" if held else "not held")
-        if held or moved:
-            self._out.publish(
+        self.report_health("ok", "guided" if is_enabled else "not held")
+        if is_enabled or was_moving:
+            self._output.publish(
                 msg.TwistStamped(
                     header=make_header(self.frame(self.config.base_frame), self.now_ns),
                     twist=msg.Twist(linear=msg.Vector3(*velocity.tolist())),
                 )
             )
 
-    def _is_fresh(self, time_ns: int) -> bool:
+    def _is_recent(self, time_ns: int) -> bool:
         return self.now_ns - time_ns <= self.config.timeout * 1e9

@@ -14,59 +14,68 @@ from roboyard.messages import msg
 from roboyard.messages.convert.poses import make_header
 from roboyard.messages.convert.scans import scan_angles
 from roboyard.messages.time import is_in_future, to_nanoseconds
-from roboyard.safety.body_columns import BodyColumns
-from roboyard.safety.nodes.tracked_bodies import columns_to_msg
-from roboyard.safety.people_tracking import Background, PeopleTracker, Track, TrackingConfig
+from roboyard.safety.collaborative.capsules import UprightCapsules
+from roboyard.safety.collaborative.people_tracker import (
+    BackgroundModel,
+    PeopleTracker,
+    PersonTrack,
+    PersonTrackingConfig,
+)
 
 
 class PeopleTrackerNodeConfig(Config):
     """Configuration of `PeopleTrackerNode`."""
 
-    tracking: TrackingConfig = parameter(
-        factory=TrackingConfig, flatten="", doc="Detection and tracking of people in scans."
+    tracking: PersonTrackingConfig = parameter(
+        factory=PersonTrackingConfig, flatten="", doc="Detection and tracking of people in scans."
     )
 
     scan_topic: str = parameter("scan", doc="Topic of the scans.")
     base_frame: str = parameter("base_link", doc="Frame of the base.")
-    place: tuple[float, ...] = parameter((), doc="Pose x y z roll pitch yaw of that frame in the world.")
-    own_radius: float = parameter(0.3, unit="m", low=0.0, high=10.0, doc="Distance within which points are the robot.")
-    girth: float = parameter(0.3, unit="m", low=0.0, high=2.0, doc="Diameter of a trunk around the middle of the legs.")
+    robot_pose: tuple[float, ...] = parameter((), doc="Pose x y z roll pitch yaw of that frame in the world.")
+    robot_radius: float = parameter(
+        0.3, unit="m", low=0.0, high=10.0, doc="Distance within which points are the robot."
+    )
+    trunk_diameter: float = parameter(
+        0.3, unit="m", low=0.0, high=2.0, doc="Diameter of a trunk around the middle of the legs."
+    )
     height: float = parameter(1.9, unit="m", low=0.1, high=3.0, doc="Height of a person.")
     uncertainty: float = parameter(0.05, unit="m", low=0.0, high=2.0, doc="Uncertainty of the measured positions.")
 
 
 class PeopleTrackerNode(Node[PeopleTrackerNodeConfig]):
-    """Tells who is where.
+    """Publishes the people around a laser scanner.
 
     in: scan (sensor_msgs/LaserScan), /tf base → its sensor
     out: tracked_people (roboyard_msgs/TrackedPeople), at every scan: each person an upright capsule about where the
-        legs were seen, wide enough for the trunk; arms that reach are not seen: give the guard an ``intrusion``
+        legs were seen, wide enough for the trunk; arms that reach are not seen: give the safety node an
+        ``intrusion_distance``
 
     What stands in the first moments is background, see `TrackingConfig`.  A scan without transform, or with angles
-    that make no sense, is left out: who listens then hears nothing, and takes that for a sensor that is silent.
+    that make no sense, is left out: subscribers then receive no message, as from a silent sensor.
     """
 
     def setup(self) -> None:
         """Connect."""
-        if len(self.config.place) not in (0, 3, 6):
+        if len(self.config.robot_pose) not in (0, 3, 6):
             raise ConfigError(
-                f"{len(self.config.place)} numbers", location=f"{self.full_name}, 'place'", valid="3 or 6"
+                f"{len(self.config.robot_pose)} numbers", location=f"{self.full_name}, 'robot_pose'", valid="3 or 6"
             )
-        numbers = [*self.config.place, *[0.0] * (6 - len(self.config.place))]
+        numbers = [*self.config.robot_pose, *[0.0] * (6 - len(self.config.robot_pose))]
         self._T_world_base = SE3.from_xyz_rpy(numbers[:3], numbers[3:])
-        self._background, self._tracker = Background(self.config.tracking), PeopleTracker(self.config.tracking)
-        self._out = self.publisher("tracked_people", msg.TrackedPeople)
+        self._background, self._tracker = BackgroundModel(self.config.tracking), PeopleTracker(self.config.tracking)
+        self._output = self.publisher("tracked_people", msg.TrackedPeople)
         self.subscribe(self.config.scan_topic, msg.LaserScan, self._on_scan)
 
     def save_state(self) -> dict[str, Any]:
-        """State as plain data."""
+        """Return the state as plain data."""
         return super().save_state() | {
             "background": self._background.save_state(),
             "tracker": self._tracker.save_state(),
         }
 
     def load_state(self, state: dict[str, Any]) -> None:
-        """Take back what ``save`` gave."""
+        """Restore what `save_state` returned."""
         super().load_state(state)
         self._background.load_state(state["background"])
         self._tracker.load_state(state["tracker"])
@@ -86,18 +95,42 @@ class PeopleTrackerNode(Node[PeopleTrackerNodeConfig]):
             self.log.warn(f"left out a scan: {error}", throttle=5.0)
             return
         valid = (ranges >= message.range_min) & (ranges <= message.range_max)
-        nearer = self._background.foreground(time_ns * 1e-9, np.where(valid, ranges, np.inf))
-        kept, along = ranges[nearer], angles[nearer]
-        flat = np.column_stack([kept * np.cos(along), kept * np.sin(along), np.zeros(len(kept))])
-        points = T @ flat
-        points = points[np.hypot(points[:, 0], points[:, 1]) > self.config.own_radius]
+        is_foreground = self._background.foreground(time_ns * 1e-9, np.where(valid, ranges, np.inf))
+        foreground_ranges, foreground_angles = ranges[is_foreground], angles[is_foreground]
+        points_in_sensor = np.column_stack(
+            [
+                foreground_ranges * np.cos(foreground_angles),
+                foreground_ranges * np.sin(foreground_angles),
+                np.zeros(len(foreground_ranges)),
+            ]
+        )
+        points = T @ points_in_sensor
+        points = points[np.hypot(points[:, 0], points[:, 1]) > self.config.robot_radius]
         tracks = self._tracker.update(time_ns * 1e-9, (self._T_world_base @ points)[:, :2])
-        people = [self._body(track, time_ns) for track in tracks]
-        self._out.publish(
+        people = [self._person_message(track, time_ns) for track in tracks]
+        self._output.publish(
             msg.TrackedPeople(header=make_header("world", time_ns), people=people, uncertainty=self.config.uncertainty)
         )
 
-    def _body(self, track: Track, time_ns: int) -> Any:
+    def _person_message(self, track: PersonTrack, time_ns: int) -> Any:
         """A person as one capsule from the floor up, whose head is as high as most people's."""
-        columns = BodyColumns.single(track.place, self.config.height, max(self.config.girth, track.radius))
-        return columns_to_msg(columns, track, time_ns)
+        capsules = UprightCapsules.single(
+            track.position, self.config.height, max(self.config.trunk_diameter, track.radius)
+        )
+        return tracked_person_to_msg(capsules, track, time_ns)
+
+
+def tracked_person_to_msg(capsules: UprightCapsules, track: PersonTrack, time_ns: int) -> Any:
+    """A roboyard_msgs/PersonBody in the world: each capsule counts as a chest, since its body part is unknown."""
+    centers, lengths = capsules.axis_centers_and_lengths()
+    count, (u, v) = len(centers), track.velocity
+    upright = msg.Quaternion(0.0, 0.0, 0.0, 1.0)
+    return msg.PersonBody(
+        header=make_header("world", time_ns), name=f"person {track.track_id}", parts=["chest"] * count,
+        poses=[
+            msg.Pose(msg.Point(x, y, z), upright)
+            for (x, y), z in zip(capsules.positions.tolist(), centers.tolist(), strict=True)
+        ],
+        radii=capsules.radii, lengths=lengths, velocities=[msg.Vector3(u, v, 0.0)] * count,
+        peak_forces=[msg.Vector3()] * count, contact_regions=[""] * count,
+    )  # fmt: skip

@@ -7,13 +7,13 @@ from typing import Any
 
 from roboyard.bus import Node, resource
 from roboyard.config import Config, parameter
-from roboyard.control import STANDSTILL, PlanarLimits, PlanarTwist, RampLimits
+from roboyard.control import ZERO_TWIST, PlanarRampLimits, PlanarTwist, RampLimits
 from roboyard.control.drive_config import DriveLimits
+from roboyard.control.nodes.velocity_base import planar_twist_from_msg, planar_twist_to_msg
 from roboyard.errors import ConfigError
 from roboyard.messages import msg
 from roboyard.messages.convert import is_finite_twist
-from roboyard.safety.nodes.planar import planar_twist, twist_message
-from roboyard.safety.smoothing import SmootherConfig, VelocitySmoother
+from roboyard.safety.velocity_smoother import SmootherConfig, VelocitySmoother
 
 
 class VelocitySmootherNodeConfig(Config):
@@ -51,37 +51,38 @@ class VelocitySmootherNode(Node[VelocitySmootherNodeConfig]):
 
     in: cmd_vel_in, odom (closed loop only)   out: cmd_vel_out
 
-    It sends at ``smoothing_frequency`` from a command on until the base was told to stand.  A sender that is silent for
+    It sends at ``smoothing_frequency`` from a command on until it has commanded standstill.  A sender that is silent
+    for
     ``velocity_timeout`` counts as one that wants standstill.  A command that is not finite is refused.  Limits that are
-    not given are those of the robot's drive, where nobody knows them Nav2's.
+    not given are those of the robot's drive, or Nav2's where these are unknown.
     """
 
     drive_limits: DriveLimits | None = resource(DriveLimits, optional=True)
 
-    state_fields = ("_sending",)
+    state_fields = ("_is_sending",)
 
     def setup(self) -> None:
         """Connect."""
-        self._smoother = VelocitySmoother(self._config())
+        self._smoother = VelocitySmoother(self._smoother_config())
         self._measured: PlanarTwist | None = None
-        self._sending = False
+        self._is_sending = False
         self._output = self.publisher("cmd_vel_out", msg.Twist)
         self.subscribe("cmd_vel_in", msg.Twist, self._on_command, with_source=True)
         if self.config.feedback == "CLOSED_LOOP":
             self.subscribe("odom", msg.Odometry, self._on_odometry)
-        self.timer(rate=self.config.smoothing_frequency, callback=self._tick)
+        self.timer(rate=self.config.smoothing_frequency, callback=self._update)
         self.report_health("ok", "standing")
 
     def save_state(self) -> dict[str, Any]:
-        """State as plain data."""
+        """Return the state as plain data."""
         return super().save_state() | {"smoother": self._smoother.save_state()}
 
     def load_state(self, state: dict[str, Any]) -> None:
-        """Take back what ``save`` gave."""
+        """Restore what `save_state` returned."""
         super().load_state(state)
         self._smoother.load_state(state["smoother"])
 
-    def _config(self) -> SmootherConfig:
+    def _smoother_config(self) -> SmootherConfig:
         defaults = _default_limits(self.drive_limits)
         lists = {key: getattr(self.config, key) or defaults[key] for key in defaults}
         lists["deadband_velocity"] = self.config.deadband_velocity
@@ -94,39 +95,39 @@ class VelocitySmootherNode(Node[VelocitySmootherNodeConfig]):
             RampLimits(
                 speed=high,
                 reverse_speed=-low,
-                acceleration=up or math.inf,
-                deceleration=-down or math.inf,
-                deadband=dead,
+                acceleration=acceleration or math.inf,
+                deceleration=-deceleration or math.inf,
+                deadband=deadband,
             )
-            for high, low, up, down, dead in zip(*lists.values(), strict=True)
+            for high, low, acceleration, deceleration, deadband in zip(*lists.values(), strict=True)
         ]
-        return SmootherConfig(PlanarLimits(*axes), self.config.scale_velocities, self.config.velocity_timeout)
+        return SmootherConfig(PlanarRampLimits(*axes), self.config.scale_velocities, self.config.velocity_timeout)
 
     def _on_command(self, message: Any, publisher: str) -> None:
         if not is_finite_twist(message):
             self.log.error(f"refused a command of {publisher}: not finite", throttle=5.0)
             self.report_health("warn", f"refused a command of {publisher}: not finite")
             return
-        self._smoother.command(planar_twist(message), self.now_ns)
-        self._sending = True
+        self._smoother.set_command(planar_twist_from_msg(message), self.now_ns)
+        self._is_sending = True
 
     def _on_odometry(self, message: Any) -> None:
         if is_finite_twist(message.twist.twist):
-            self._measured = planar_twist(message.twist.twist)
+            self._measured = planar_twist_from_msg(message.twist.twist)
 
-    def _tick(self) -> None:
-        if not self._sending:
+    def _update(self) -> None:
+        if not self._is_sending:
             return
         twist = self._smoother.step(self.now_ns, 1.0 / self.config.smoothing_frequency, self._measured)
-        self._output.publish(twist_message(twist))
+        self._output.publish(planar_twist_to_msg(twist))
         timed_out = self._smoother.is_timed_out(self.now_ns)
-        self._sending = twist != STANDSTILL or not timed_out
-        self.report_health("ok", "braking: no command" if timed_out and self._sending else
-                           "driving" if self._sending else "standing")  # fmt: skip
+        self._is_sending = twist != ZERO_TWIST or not timed_out
+        self.report_health("ok", "braking: no command" if timed_out and self._is_sending else
+                           "driving" if self._is_sending else "standing")  # fmt: skip
 
 
 def _default_limits(limits: DriveLimits | None) -> dict[str, tuple[float, ...]]:
-    """Return by parameter what is not given: what the drive can do, and Nav2's defaults where nobody knows that.
+    """Return by parameter what is not given: what the drive can do, or Nav2's defaults where that is unknown.
 
     Where the drive's limits do not say otherwise, it goes backward and sideways as fast as forward, and brakes as it
     accelerates.

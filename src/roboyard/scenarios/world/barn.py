@@ -23,7 +23,7 @@ from roboyard.config import write_atomic
 from roboyard.errors import InputError
 from roboyard.geometry import SE2
 from roboyard.grids import GridGeometry
-from roboyard.navigation import Costmap, GridSearch, NavigationError, Traversal
+from roboyard.navigation import Costmap, GridSearchPlanner, NavigationError, TraversalCosts
 from roboyard.navigation.costmap import LETHAL
 
 CYLINDER_RADIUS, CELL_SIZE, FIELD_SIZE = 0.075, 0.15, 30
@@ -78,7 +78,7 @@ def load_barn_world(name: str, base: Path | None = None) -> BarnWorld:
     Raises:
         InputError: no such file, or no such number in it.
     """
-    GridSearch.expect_kernels()
+    GridSearchPlanner.expect_kernels()
     match = _WORLD_NAME.fullmatch(name)
     if match is None:
         raise InputError(f"no world is called {name!r}", valid="FILE.npz#NUMBER or barn#NUMBER")
@@ -153,7 +153,7 @@ def _shortest_path(field: NDArray[np.bool_]) -> NDArray[np.float64] | None:
     costs = Costmap(np.where(inflated, LETHAL, 0).astype(np.uint8), GridGeometry(1.0, inflated.shape))
     center = FIELD_SIZE / 2.0
     try:
-        path = GridSearch(Traversal(cost_weight=0.0)).plan(
+        path = GridSearchPlanner(TraversalCosts(cost_weight=0.0)).plan(
             costs, SE2(center, 0.5, 0.0), SE2(center, inflated.shape[0] - 0.5, 0.0)
         )
     except NavigationError:

@@ -14,13 +14,12 @@ from numpy.typing import NDArray
 from roboyard.bus import Node, resource
 from roboyard.compute import expect_kernels
 from roboyard.config import Config, parameter
-from roboyard.control.nodes.twist import check_modes
-from roboyard.control.owners import JointOwners
+from roboyard.control.joint_claims import JointClaims
 from roboyard.description.model import Model
 from roboyard.errors import InputError, RoboyardError
 from roboyard.geometry import SE3
 from roboyard.geometry.constants import GRAVITY
-from roboyard.hardware.interface import Hardware, JointCommand
+from roboyard.hardware.interface import Hardware, JointCommand, check_command_mode
 from roboyard.messages import msg, srv
 from roboyard.walking.gait_kernels import held_by, tips_at
 from roboyard.walking.gaits import GAITS, Gait, gait_of
@@ -110,7 +109,7 @@ class GaitNode(Node[GaitNodeConfig]):
     hardware: Hardware = resource(Hardware)
     legs: Walker = resource(Walker)
     description: Model = resource(Model)
-    owners: JointOwners = resource(JointOwners, make=JointOwners)
+    joint_claims: JointClaims = resource(JointClaims, make=JointClaims)
 
     state_fields = (
         "_phase", "_way", "_at", "_wanted", "_heard_ns", "_pose", "_posed", "_turn", "_feels", "_forces", "_touching",
@@ -133,7 +132,7 @@ class GaitNode(Node[GaitNodeConfig]):
             step_on,
         )
         joints = self.legs.joints
-        check_modes(self.hardware, joints, "position", self.full_name)
+        check_command_mode(self.hardware, joints, "position", self.full_name)
         names = self.hardware.joint_names
         self._names, self._all = [leg.name for leg in self.legs.legs], np.ones(len(self.legs.legs), bool)
         self._where = np.array([names.index(joint) for joint in joints])
@@ -154,7 +153,7 @@ class GaitNode(Node[GaitNodeConfig]):
         self._none = np.zeros(count, bool)
         self._near = self._actual()
         self._way: NDArray[np.float64] = self._near[None]
-        self.owners.hold(self.full_name, joints)
+        self.joint_claims.claim_if_free(self.full_name, joints)
         if self.config.start == "stand":
             self._set_out(
                 "rising", rising(self.legs, self._near, ground=self.config.ground, period=1.0 / self.config.rate)
@@ -174,7 +173,7 @@ class GaitNode(Node[GaitNodeConfig]):
 
     def close(self) -> None:
         """Leave the joints to others."""
-        self.owners.leave(self.full_name)
+        self.joint_claims.unregister(self.full_name)
 
     def on_config_change(self, old: GaitNodeConfig, new: GaitNodeConfig) -> None:
         """Go on with other steps; refuses gaits that the robot does not have."""
@@ -271,7 +270,9 @@ class GaitNode(Node[GaitNodeConfig]):
     def _tick(self) -> None:
         actual = self._actual()
         feet = self.legs.feet(actual)
-        if self.owners.owns(self.full_name, self.legs.joints) and not self.owners.paused(self.legs.joints):
+        if self.joint_claims.has_claim(self.full_name, self.legs.joints) and not self.joint_claims.is_paused(
+            self.legs.joints
+        ):
             self._watch_joints(actual)
             self._near = self._walk() if self._phase == _WALKING else self._follow()
             self.hardware.write(JointCommand("position", self.legs.joints, self._told().ravel()))

@@ -15,15 +15,14 @@ from roboyard.bus import Future, Node, TransformError, resource
 from roboyard.bus.offload import OffloadedTask
 from roboyard.compute import expect_kernels
 from roboyard.config import parameter
-from roboyard.control.nodes.twist import check_modes
-from roboyard.control.owners import JointOwners
+from roboyard.control.joint_claims import JointClaims
 from roboyard.description.model import Model
 from roboyard.errors import ConfigError, RoboyardError
 from roboyard.geometry import SE3
 from roboyard.geometry.arrays import Array
 from roboyard.geometry.constants import GRAVITY
 from roboyard.grids.height_map import HeightMap
-from roboyard.hardware.interface import Hardware, JointCommand
+from roboyard.hardware.interface import Hardware, JointCommand, check_command_mode
 from roboyard.messages import msg
 from roboyard.messages.convert.grid_maps import heights_from_msg
 from roboyard.walking.gait_kernels import held_by, tips_at
@@ -116,7 +115,7 @@ class StepsNode(Node[StepsNodeConfig]):
     hardware: Hardware = resource(Hardware)
     legs: Walker = resource(Walker)
     description: Model = resource(Model)
-    owners: JointOwners = resource(JointOwners, make=JointOwners)
+    joint_claims: JointClaims = resource(JointClaims, make=JointClaims)
 
     state_fields = (
         "_phase", "_way", "_at", "_goal", "_map", "_turn", "_feels", "_forces", "_touching", "_ticks", "_near",
@@ -132,7 +131,7 @@ class StepsNode(Node[StepsNodeConfig]):
         if len(self.config.goal) not in (0, 2) or not all(map(math.isfinite, self.config.goal)):
             raise ConfigError(f"goal {self.config.goal}", location=self.full_name, valid="[x, y] of the map [m]")
         joints, count = self.legs.joints, len(self.legs.legs)
-        check_modes(self.hardware, joints, "position", self.full_name)
+        check_command_mode(self.hardware, joints, "position", self.full_name)
         names = self.hardware.joint_names
         self._names = [leg.name for leg in self.legs.legs]
         self._where = np.array([names.index(joint) for joint in joints])
@@ -151,7 +150,7 @@ class StepsNode(Node[StepsNodeConfig]):
         self._bad: list[int] = []
         self._begun: list[float] = []
         self._improved_ns = self._asked = 0
-        self.owners.hold(self.full_name, joints)
+        self.joint_claims.claim_if_free(self.full_name, joints)
         self._phase = "rising"
         self._way: Array = rising(self.legs, self._near, ground=self.config.ground, period=1.0 / self.config.rate)
         self._frames = (self.frame(self.config.odom_frame), self.frame(self.config.base_frame))
@@ -169,7 +168,7 @@ class StepsNode(Node[StepsNodeConfig]):
 
     def close(self) -> None:
         """Leave the joints to others."""
-        self.owners.leave(self.full_name)
+        self.joint_claims.unregister(self.full_name)
 
     # -- state ---------------------------------------------------------------------------------------------------------
     def save_state(self) -> dict[str, Any]:
@@ -350,7 +349,9 @@ class StepsNode(Node[StepsNodeConfig]):
     def _tick(self) -> None:
         actual = self._actual()
         feet, dt = self.legs.feet(actual), 1.0 / self.config.rate
-        if self.owners.owns(self.full_name, self.legs.joints) and not self.owners.paused(self.legs.joints):
+        if self.joint_claims.has_claim(self.full_name, self.legs.joints) and not self.joint_claims.is_paused(
+            self.legs.joints
+        ):
             if self._phase == "rising":
                 self._rise()
             elif self._phase == "standing" and self._goal and self._map is not None:

@@ -1,0 +1,279 @@
+"""Nodes that move joints one by one, by number or by name; and the `~stop` and `~pause` services of all nodes that move
+joints.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from roboyard.bus import Node, resource
+from roboyard.config import Config, parameter
+from roboyard.control.joint_claims import JointClaims
+from roboyard.control.joint_limits import JointAccelerationLimits, JointGroupLimits
+from roboyard.control.joint_motion import JointMotionGenerator
+from roboyard.description.model import Model
+from roboyard.errors import ConfigError, InputError
+from roboyard.hardware.interface import Hardware, JointCommand, check_command_mode
+from roboyard.messages import msg, srv
+from roboyard.messages.time import time_to_msg
+
+
+def add_stop_services(node: Node, claims: JointClaims, joints: tuple[str, ...], stop: Callable[[], None]) -> None:
+    """Offer ``~stop`` (std_srvs/Trigger) and ``~pause`` (std_srvs/SetBool), which hold for whoever moves the joints.
+
+    Args:
+        node: That offers them, and moves joints itself.
+        claims: Who moves which.
+        joints: Which.
+        stop: Stops what the node itself is doing.
+    """
+    claims.register(node.full_name, stop)
+
+    def on_stop(request: Any) -> Any:
+        sources = claims.stop(joints)
+        return srv.Trigger.Response(success=True, message=f"stops: {', '.join(sources) or 'nothing moved'}")
+
+    def on_pause(request: Any) -> Any:
+        claims.set_paused(joints, bool(request.data))
+        return srv.SetBool.Response(success=True, message="paused" if request.data else "goes on")
+
+    node.service("~stop", srv.Trigger, on_stop)
+    node.service("~pause", srv.SetBool, on_pause)
+
+
+_TARGET_CHANGE = 1e-3
+"""Joints that another source moved by more than this are published as new targets [rad or m]."""
+_TARGET_PERIOD_NS = 100_000_000
+"""Shortest time between two such messages [ns]."""
+
+
+class JointMotionNodeConfig(Config):
+    """Configuration of `MovingNode`."""
+
+    joints: tuple[str, ...] = parameter((), doc="Joints of the group, in the order of their numbers.")
+    rate: float = parameter(100.0, unit="Hz", low=1.0, high=1000.0, doc="Rate of the control loop.")
+    timeout: float = parameter(0.5, unit="s", low=0.01, high=60.0, runtime=True, doc="Age at which a velocity ends.")
+    hold_position: bool = parameter(True, doc="Hold the joints from the start on where they are.")
+    start_tolerance: float = parameter(
+        0.1,
+        unit="rad or m",
+        low=0.0,
+        high=1e3,
+        runtime=True,
+        doc="Distance from its set-point from which a joint at rest starts at its measured position.",
+    )
+
+
+class JointMotionNode(Node[JointMotionNodeConfig]):
+    """Moves joints of a group one by one, to positions or at velocities, never with a lurch (see `JointMoves`).
+
+    services: ~stop (std_srvs/Trigger), ~pause (std_srvs/SetBool)
+    out: positions to the hardware; joint_targets (sensor_msgs/JointState, latched): target positions; measured
+        positions
+        while another source has claimed them, so that a client may add a step to the newest message
+
+    Subclasses listen, and call ``move_to`` and ``move_at``.  The newest command of a joint counts; a velocity ends
+    when it is
+    older than ``timeout``.  Everything is refused while another source moves the joints (see `JointOwners`); then
+    joint_targets is published again, so that a client does not reckon with the refused command.  A joint at rest that
+    something moved farther than ``start_tolerance`` from its set-point starts from its measured position.
+    """
+
+    hardware: Hardware = resource(Hardware)
+    description: Model = resource(Model)
+    joint_claims: JointClaims = resource(JointClaims, make=JointClaims)
+    acceleration_limits: JointAccelerationLimits = resource(JointAccelerationLimits, make=JointAccelerationLimits)
+
+    def setup(self) -> None:
+        """Check the joints, hold them at their measured positions, and subscribe."""
+        if not self.config.joints:
+            raise ConfigError("no joints", location=self.full_name, valid="parameter joints: names of the group")
+        check_command_mode(self.hardware, self.config.joints, "position", self.full_name)
+        names = self.hardware.joint_names
+        self._joint_indices = np.array([names.index(joint) for joint in self.config.joints])
+        self._limits = JointGroupLimits.from_model(self.description, self.config.joints, self.acceleration_limits)
+        try:
+            self._motion = JointMotionGenerator(self._limits, self.config.joints, self._measured_position())
+        except ConfigError as error:
+            raise ConfigError(error.message, location=self.full_name, valid=error.valid) from None
+        self._target_publisher = self.publisher("joint_targets", msg.JointState, latched=True)
+        self._published, self._published_ns = self._motion.targets, self.now_ns
+        self._publish_targets()
+        if self.config.hold_position:
+            self.joint_claims.claim_if_free(self.full_name, self.config.joints)
+        add_stop_services(self, self.joint_claims, self.config.joints, self._motion.stop)
+        self.timer(rate=self.config.rate, callback=self._update, immediate=True)
+
+    def close(self) -> None:
+        """Leave the joints to others."""
+        self.joint_claims.unregister(self.full_name)
+
+    def save_state(self) -> dict[str, Any]:
+        """Return the state as plain data."""
+        return super().save_state() | {
+            "moves": self._motion.save_state(),
+            "published": (self._published.copy(), self._published_ns),
+            "owns": self.joint_claims.has_claim(self.full_name, self.config.joints),
+            "paused": self.joint_claims.is_paused(self.config.joints),
+        }
+
+    def load_state(self, state: dict[str, Any]) -> None:
+        """Restore what `save_state` returned."""
+        super().load_state(state)
+        self._motion.load_state(state["moves"])
+        self._published, self._published_ns = np.array(state["published"][0]), int(state["published"][1])
+        self.joint_claims.set_paused(self.config.joints, state["paused"])
+        if state["owns"]:
+            self.joint_claims.claim(self.full_name, self.config.joints)  # the next tick tells whether they rest
+
+    def move_to(self, positions: Sequence[tuple[int, float]]) -> None:
+        """Move joints, by their places in the group, to positions. Raises InputError where another source has them."""
+        try:
+            self._claim_joints([index for index, _ in positions])
+        except InputError:
+            self._publish_targets()
+            raise
+        for index, position in positions:
+            target = self._motion.move_to(index, position)
+            if target != position:
+                self.log.warn(
+                    f"{self.config.joints[index]} goes to its limit {target:.3f}, not to {position:.3f}", throttle=1.0
+                )
+        self._publish_targets()
+
+    def move_at(self, speeds: Sequence[tuple[int, float]]) -> None:
+        """Move joints at velocities. Raises InputError where another source has them."""
+        self._claim_joints([index for index, _ in speeds])
+        for index, speed in speeds:
+            self._motion.move_at(index, speed, self.now_ns + round(self.config.timeout * 1e9))
+
+    def _claim_joints(self, indices: Sequence[int]) -> None:
+        """Take the joints; those of ``indices`` that stand somewhere else than their set-points start from there.
+
+        Raises:
+            InputError: another source moves the joints; nothing changes.
+        """
+        self.joint_claims.claim(self.full_name, self.config.joints)
+        measured, set_points = self._measured_position(), self._motion.position
+        for index in indices:
+            if abs(measured[index] - set_points[index]) > self.config.start_tolerance and self._motion.is_at_rest(
+                index
+            ):
+                self._motion.reset_joint(index, float(measured[index]))
+
+    def _measured_position(self) -> NDArray[np.float64]:
+        position: NDArray[np.float64] = self.hardware.read().position[self._joint_indices]
+        return position
+
+    def _publish_targets(self) -> None:
+        self._published, self._published_ns = self._motion.targets, self.now_ns
+        self._target_publisher.publish(
+            msg.JointState(
+                header=msg.Header(stamp=time_to_msg(self.now_ns)),
+                name=list(self.config.joints),
+                position=self._motion.targets,
+            )
+        )
+
+    def _update(self) -> None:
+        if not self.joint_claims.has_claim(self.full_name, self.config.joints):
+            self._motion.reset(self._measured_position())  # ready to go on from there
+            has_changed = float(np.abs(self._motion.targets - self._published).max()) > _TARGET_CHANGE
+            if has_changed and self.now_ns - self._published_ns >= _TARGET_PERIOD_NS:
+                self._publish_targets()
+            return
+        if self._motion.step(self.now_ns, 1.0 / self.config.rate, self.joint_claims.is_paused(self.config.joints)):
+            self._publish_targets()
+        self.hardware.write(JointCommand("position", self.config.joints, self._motion.position))
+        if self._motion.is_finished:
+            self.joint_claims.finish_motion(self.full_name)
+
+
+class IndexedJointMotionNode(JointMotionNode):
+    """Moves the joints of a group one by one, as messages of a number and a value say (see `MovingNode`).
+
+    in: move_position, move_velocity (metralabs_msgs/IDAndFloat: number of the joint from 1 on; rad, rad/s)
+
+    What is not finite and a number that no joint has are refused.
+    """
+
+    def setup(self) -> None:
+        """Listen."""
+        super().setup()
+        self.subscribe("move_position", msg.IDAndFloat, self._on_position, with_source=True)
+        self.subscribe("move_velocity", msg.IDAndFloat, self._on_velocity, with_source=True)
+
+    def _on_position(self, message: Any, publisher: str) -> None:
+        try:
+            self.move_to([(self._index(message), float(message.value))])
+        except InputError as error:
+            self.log.error(f"refused a position of {publisher}: {error}", throttle=1.0)
+
+    def _on_velocity(self, message: Any, publisher: str) -> None:
+        try:
+            self.move_at([(self._index(message), float(message.value))])
+        except InputError as error:
+            self.log.error(f"refused a velocity of {publisher}: {error}", throttle=1.0)
+
+    def _index(self, message: Any) -> int:
+        index = int(message.id) - 1
+        if not 0 <= index < len(self.config.joints):
+            raise InputError(f"joint {message.id}", valid=f"there are 1 to {len(self.config.joints)}")
+        if not math.isfinite(message.value):
+            raise InputError(f"{message.value} for {self.config.joints[index]}", valid="a finite number")
+        return index
+
+
+_PRISMATIC = "prismatic"
+
+
+class NamedJointMotionNode(JointMotionNode):
+    """Moves joints by lists of name, unit and value, as youbot_driver_ros_interface does (see `MovingNode`).
+
+    in: position_command (brics_actuator/JointPositions; rad, m),
+    velocity_command (brics_actuator/JointVelocities; "s^-1 rad", "s^-1 m")
+
+    A list names some of the joints; those with the value NaN are left as they are.  A list is refused as a whole where
+    a joint is not of the group or is named twice, a unit is another one, or a value is infinite.
+    """
+
+    def setup(self) -> None:
+        """Listen."""
+        super().setup()
+        types = {joint.name: joint.type for joint in self.description.joints}
+        self._units = ["m" if types.get(joint) == _PRISMATIC else "rad" for joint in self.config.joints]
+        self.subscribe("position_command", msg.JointPositions, self._on_positions, with_source=True)
+        self.subscribe("velocity_command", msg.JointVelocities, self._on_velocities, with_source=True)
+
+    def _on_positions(self, message: Any, publisher: str) -> None:
+        try:
+            self.move_to(self._read(message.positions, self._units))
+        except InputError as error:
+            self.log.error(f"refused positions of {publisher}: {error}", throttle=1.0)
+
+    def _on_velocities(self, message: Any, publisher: str) -> None:
+        try:
+            self.move_at(self._read(message.velocities, [f"s^-1 {unit}" for unit in self._units]))
+        except InputError as error:
+            self.log.error(f"refused velocities of {publisher}: {error}", throttle=1.0)
+
+    def _read(self, values: Sequence[Any], units: Sequence[str]) -> list[tuple[int, float]]:
+        """Places in the group, and values. Raises InputError."""
+        value_of_index: dict[int, float] = {}
+        for entry in values:
+            if entry.joint_uri not in self.config.joints:
+                raise InputError(f"no joint {entry.joint_uri!r}", valid=f"joints: {', '.join(self.config.joints)}")
+            index = self.config.joints.index(entry.joint_uri)
+            if index in value_of_index:
+                raise InputError(f"{entry.joint_uri} twice", valid="one value for each joint")
+            if entry.unit != units[index]:
+                raise InputError(f"unit {entry.unit!r} for {entry.joint_uri}", valid=repr(units[index]))
+            if math.isinf(entry.value):
+                raise InputError(f"{entry.value} for {entry.joint_uri}", valid="a finite number, or nan to leave it")
+            value_of_index[index] = float(entry.value)
+        return [(index, value) for index, value in value_of_index.items() if not math.isnan(value)]

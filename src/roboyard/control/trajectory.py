@@ -1,0 +1,253 @@
+"""Joint trajectories: points in time, joined by splines as ROS's joint trajectory controller joins them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from roboyard.compute import kernel
+from roboyard.errors import InputError
+from roboyard.geometry.arrays import Array
+
+
+class JointSample(NamedTuple):
+    """Where the joints shall be at a moment, (n,) each, or at k moments, (k, n) each.
+
+    Attributes:
+        position: [rad or m].
+        velocity: [rad/s or m/s].
+        acceleration: [rad/s² or m/s²].
+    """
+
+    position: Array
+    velocity: Array
+    acceleration: Array
+
+
+@dataclass(frozen=True, slots=True)
+class TrajectoryPoint:
+    """A point that the joints pass.
+
+    Attributes:
+        time: From the trajectory's start [s].
+        position: (n,) [rad or m].
+        velocity: (n,); None: not said.
+        acceleration: (n,); None: not said.
+    """
+
+    time: float
+    position: Array
+    velocity: Array | None = None
+    acceleration: Array | None = None
+
+
+class Trajectory:
+    """A spline through way points.
+
+    Between two points that both say velocities and accelerations it is the quintic that meets them; where they say
+    velocities only, the cubic; where they say positions only, the straight line (M. Spong et al., Robot Modeling and
+    Control, 5.5; ROS's joint_trajectory_controller chooses in the same way).  So position, velocity
+    and acceleration are continuous as far as the points say them.  Before the first point it stands there, after the
+    last one too.
+
+    Args:
+        points: At least one, later ones at later times.
+
+    Raises:
+        InputError: times do not grow, sizes differ, or a number is not finite.
+    """
+
+    def __init__(self, points: list[TrajectoryPoint]) -> None:
+        if not points:
+            raise InputError("a trajectory without points", valid="at least one way point")
+        size = points[0].position.size
+        for index, point in enumerate(points):
+            _check_point(point, size, f"point {index}")
+        self._times = np.array([point.time for point in points], dtype=np.float64)
+        if not np.isfinite(self._times).all() or self._times[0] < 0.0 or (np.diff(self._times) <= 0.0).any():
+            raise InputError(
+                f"times {_format_numbers(self._times)} of the points", valid="each later than the one before"
+            )
+        self._coefficients = (
+            _cubic_coefficients(points, self._times) if _is_cubic(points) else _segment_coefficients(points)
+        )
+        self._end_positions = points[0].position, points[-1].position
+        self._zeros = np.zeros(size)
+
+    @property
+    def times(self) -> Array:
+        """(k,) of the points [s]."""
+        return self._times
+
+    @property
+    def start(self) -> float:
+        """Time of the first point [s]."""
+        return float(self._times[0])
+
+    @property
+    def end(self) -> float:
+        """Time of the last point [s]."""
+        return float(self._times[-1])
+
+    @property
+    def goal(self) -> Array:
+        """(n,) position of the last point."""
+        return self._end_positions[1]
+
+    def sample(self, time: float) -> JointSample:
+        """Return the set-points ``time`` seconds after the start."""
+        if time >= self.end:
+            return JointSample(self._end_positions[1], self._zeros, self._zeros)
+        if time < self.start:
+            return JointSample(self._end_positions[0], self._zeros, self._zeros)
+        index = int(self._times.searchsorted(time, side="right")) - 1
+        sample = np.empty((3, self._zeros.size))
+        sample_segment(self._coefficients[index], time - float(self._times[index]), sample)
+        return JointSample(*sample)
+
+    def samples(self, times: Array) -> JointSample:
+        """Samples (k, n) at times (k,) from the first way point to the last; at rest where there is only one."""
+        if not len(self._coefficients):
+            zeros = np.tile(self._zeros, (len(times), 1))
+            return JointSample(zeros + self.goal, zeros, zeros)
+        return self.sample_on_segments(
+            times, np.searchsorted(self._times, times, side="right").clip(1, len(self._coefficients)) - 1
+        )
+
+    def lookahead(self, times: Array) -> tuple[Array, Array]:
+        """Positions and velocities (k, n) at times (k,) from the first way point on; after the last one it stands."""
+        out = np.empty((2, len(times), self._zeros.size))
+        sample_lookahead(self._coefficients, self._times, self.goal, times, out)
+        return out[0], out[1]
+
+    def sample_on_segments(self, times: Array, segments: NDArray[np.int64]) -> JointSample:
+        """Samples (k, n) at times (k,), each on the spline of a segment (k,), extended beyond the segment's ends."""
+        out = np.empty((3, len(times), self._coefficients.shape[2]))
+        sample_segments(self._coefficients, segments, times - self._times[segments], out)
+        return JointSample(out[0], out[1], out[2])
+
+
+@kernel(examples=lambda: [(np.zeros((6, 1)), 0.0, np.zeros((3, 1)))])
+def sample_segment(c: Array, s: float, out: Array) -> None:
+    """Position, velocity and acceleration on one piece.
+
+    Args:
+        c: (6, n) coefficients of the powers of the time since its begin.
+        s: That time [s].
+        out: (3, n) is filled.
+    """
+    for j in range(c.shape[1]):
+        c0, c1, c2, c3, c4, c5 = c[0, j], c[1, j], c[2, j], c[3, j], c[4, j], c[5, j]
+        out[0, j] = c0 + s * (c1 + s * (c2 + s * (c3 + s * (c4 + s * c5))))
+        out[1, j] = c1 + s * (2.0 * c2 + s * (3.0 * c3 + s * (4.0 * c4 + s * 5.0 * c5)))
+        out[2, j] = 2.0 * c2 + s * (6.0 * c3 + s * (12.0 * c4 + s * 20.0 * c5))
+
+
+@kernel(
+    examples=lambda: [(np.zeros((1, 6, 1)), np.zeros(1, np.int64), np.zeros(1), np.zeros((3, 1, 1)))],
+)
+def sample_segments(c: Array, segments: NDArray[np.int64], s: Array, out: Array) -> None:
+    """`sample_piece` of many: coefficients (m, 6, n), which pieces and times (k,); ``out`` (3, k, n) is filled."""
+    for k in range(s.shape[0]):
+        sample_segment(c[segments[k]], s[k], out[:, k])
+
+
+@kernel(
+    examples=lambda: [(np.zeros((1, 6, 1)), np.zeros(2), np.zeros(1), np.zeros(1), np.zeros((2, 1, 1)))],
+)
+def sample_lookahead(c: Array, knots: Array, goal: Array, times: Array, out: Array) -> None:
+    """Positions and velocities along a spline, at rest after its end.
+
+    Args:
+        c: (m, 6, n) coefficients of the pieces.
+        knots: (m + 1,) times at which they begin, and the last ends [s].
+        goal: (n,) where it ends.
+        times: (k,) none before the first knot [s].
+        out: (2, k, n) is filled.
+    """
+    for k in range(times.shape[0]):
+        if c.shape[0] == 0 or times[k] >= knots[-1]:
+            out[0, k] = goal
+            out[1, k] = 0.0
+            continue
+        segment = min(max(np.searchsorted(knots, times[k], side="right"), 1), c.shape[0]) - 1
+        s = times[k] - knots[segment]
+        for j in range(c.shape[2]):
+            c0, c1, c2, c3, c4, c5 = (
+                c[segment, 0, j],
+                c[segment, 1, j],
+                c[segment, 2, j],
+                c[segment, 3, j],
+                c[segment, 4, j],
+                c[segment, 5, j],
+            )
+            out[0, k, j] = c0 + s * (c1 + s * (c2 + s * (c3 + s * (c4 + s * c5))))
+            out[1, k, j] = c1 + s * (2.0 * c2 + s * (3.0 * c3 + s * (4.0 * c4 + s * 5.0 * c5)))
+
+
+def _check_point(point: TrajectoryPoint, size: int, name: str) -> None:
+    for quantity, values in (
+        ("positions", point.position),
+        ("velocities", point.velocity),
+        ("accelerations", point.acceleration),
+    ):
+        if values is None:
+            continue
+        if values.shape != (size,):
+            raise InputError(f"{values.size} {quantity} at {name}", valid=f"{size}, one for each joint")
+        if not np.isfinite(values).all():
+            raise InputError(f"{quantity} {_format_numbers(values)} at {name}", valid="finite numbers")
+
+
+def _format_numbers(values: Array) -> str:
+    return ", ".join(f"{value:g}" for value in values[:8].tolist()) + (", …" if values.size > 8 else "")
+
+
+def _is_cubic(points: list[TrajectoryPoint]) -> bool:
+    """Whether all points have velocities and none an acceleration."""
+    return all(point.velocity is not None and point.acceleration is None for point in points)
+
+
+def _cubic_coefficients(points: list[TrajectoryPoint], times: Array) -> Array:
+    """(k - 1, 6, n) coefficients of all pieces at once, to the last bit those of `_piece`."""
+    position = np.array([point.position for point in points])
+    velocity = np.array([point.velocity for point in points])
+    T = np.diff(times)[:, None]
+    c = np.zeros((len(points) - 1, 6, position.shape[1]))
+    displacement, a, b = np.diff(position, axis=0), velocity[:-1], velocity[1:]
+    c[:, 0], c[:, 1] = position[:-1], a
+    c[:, 2] = (3.0 * displacement / T - 2.0 * a - b) / T
+    c[:, 3] = (-2.0 * displacement / T + a + b) / (T * T)
+    return c
+
+
+def _segment_coefficients(points: list[TrajectoryPoint]) -> Array:
+    """(k - 1, 6, n) coefficients of all pieces."""
+    return np.array([_fit_segment(a, b) for a, b in pairwise(points)]).reshape(
+        len(points) - 1, 6, points[0].position.size
+    )
+
+
+def _fit_segment(a: TrajectoryPoint, b: TrajectoryPoint) -> Array:
+    """(6, n) coefficients of the powers of the time since ``a``."""
+    T = b.time - a.time
+    c = np.zeros((6, a.position.size))
+    c[0], displacement = a.position, b.position - a.position
+    if a.velocity is None or b.velocity is None:
+        c[1] = displacement / T
+        return c
+    c[1] = a.velocity
+    if a.acceleration is None or b.acceleration is None:
+        c[2] = (3.0 * displacement / T - 2.0 * a.velocity - b.velocity) / T
+        c[3] = (-2.0 * displacement / T + a.velocity + b.velocity) / (T * T)
+        return c
+    va, vb, aa, ab = a.velocity * T, b.velocity * T, a.acceleration * T**2, b.acceleration * T**2
+    c[2] = 0.5 * a.acceleration
+    c[3] = (10.0 * displacement - 6.0 * va - 4.0 * vb - 1.5 * aa + 0.5 * ab) / T**3
+    c[4] = (-15.0 * displacement + 8.0 * va + 7.0 * vb + 1.5 * aa - ab) / T**4
+    c[5] = (6.0 * displacement - 3.0 * (va + vb) - 0.5 * (aa - ab)) / T**5
+    return c

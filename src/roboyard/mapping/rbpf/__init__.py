@@ -1,0 +1,1 @@
+"""SLAM by a Rao-Blackwellized particle filter, as in gmapping."""

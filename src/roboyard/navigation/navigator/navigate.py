@@ -1,0 +1,523 @@
+"""Navigation to a pose: plan a path, follow it, replan, recover, and explain a failure."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from roboyard.control import ZERO_TWIST, PlanarTwist
+from roboyard.geometry import SE2
+from roboyard.navigation.controllers import Controller, GoalChecker, GoalTolerance
+from roboyard.navigation.costmap import INSCRIBED, LETHAL, UNKNOWN, Costmap
+from roboyard.navigation.costmap.reachability import find_nearest_free_pose, find_nearest_reachable_pose
+from roboyard.navigation.errors import (
+    GoalOccupiedError,
+    GoalOutsideMapError,
+    GoalUnknownError,
+    InvalidGoalError,
+    NavigationError,
+    NoPathError,
+    NoProgressError,
+    NoSafeCommandError,
+    StartOccupiedError,
+)
+from roboyard.navigation.navigator.behaviors import ApproachPoseTask, DriveOnHeadingTask, MobileBase, SpinTask, WaitTask
+from roboyard.navigation.navigator.config import NavigatorConfig, ProgressCheckerConfig
+from roboyard.navigation.navigator.costmaps import NavigationCostmaps
+from roboyard.navigation.navigator.escape import EscapeTask
+from roboyard.navigation.navigator.task import AttributeState, NavigationState, NavigationTask, ProgressChecker
+from roboyard.navigation.path import Path
+from roboyard.navigation.planners import (
+    GlobalPlanner,
+    TraversalCosts,
+    describe_extent,
+    explain_no_path,
+    no_path_error,
+    traversal_costs_of,
+)
+
+_MAX_COST_PENALTY = 3.0
+"""What the dearest free cell costs more than the cheapest, when ways are compared."""
+
+
+def plan_through_poses(
+    planner: GlobalPlanner, costmap: Costmap, start: SE2, goals: Sequence[SE2], start_search_radius: float
+) -> Path:
+    """One way from the start through all goals.
+
+    Args:
+        planner: Finds each part.
+        costmap: To plan in.
+        start: Where the robot is; if it is in an obstacle's reach, the way begins at a free place nearby.
+        goals: At least one, in order.
+        start_search_radius: How far that place may be [m].
+
+    Raises:
+        NavigationError: one part cannot be found.
+    """
+    segments = [_plan_from_free_start(planner, costmap, start, goals[0], start_search_radius)]
+    segments += [
+        planner.plan(costmap, segment_start, segment_goal) for segment_start, segment_goal in itertools.pairwise(goals)
+    ]
+    if len(segments) == 1:
+        return segments[0]
+    poses = np.concatenate([segments[0].poses, *(segment.poses[1:] for segment in segments[1:])])
+    return Path(poses, sum(segment.cost for segment in segments), min(segment.clearance for segment in segments))
+
+
+def _plan_from_free_start(
+    planner: GlobalPlanner, costmap: Costmap, start: SE2, goal: SE2, start_search_radius: float
+) -> Path:
+    try:
+        return planner.plan(costmap, start, goal)
+    except StartOccupiedError:
+        free_start = find_nearest_free_pose(costmap, start, start_search_radius)
+        if free_start is None:
+            raise
+        path = planner.plan(costmap, free_start, goal)
+        return Path(np.concatenate([[(start.x, start.y, start.theta)], path.poses]), path.cost, 0.0)
+
+
+def path_cost(costmap: Costmap, poses: NDArray[np.float64]) -> float:
+    """What driving along poses (n, 3) costs, in metres of free ground; infinite where an obstacle's reach begins."""
+    if len(poses) < 2:
+        return 0.0
+    values, blocked = _costs_at_poses(costmap, poses)
+    if blocked.any():
+        return float("inf")
+    steps = np.hypot(*np.diff(poses[:, :2], axis=0).T)
+    return float((steps * (1.0 + _MAX_COST_PENALTY * values[1:] / (INSCRIBED - 1))).sum())
+
+
+def is_path_blocked(costmap: Costmap, poses: NDArray[np.float64]) -> bool:
+    """Whether the robot's centre cannot be at one of the poses (n, 3); poses beyond the costmap do not count."""
+    return bool(_costs_at_poses(costmap, poses)[1].any())
+
+
+def _costs_at_poses(costmap: Costmap, poses: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+    """(n,) costs, 0 for what is unknown or beyond the costmap, and (n,) whether an obstacle forbids to be there."""
+    cells = costmap.geometry.cells_of_points(poses[:, :2])
+    is_inside = costmap.geometry.contains(cells)
+    costs = np.zeros(len(poses), dtype=np.uint8)
+    costs[is_inside] = costmap.cells[cells[is_inside, 0], cells[is_inside, 1]]
+    costs[costs > LETHAL] = 0
+    return costs.astype(np.float64), costs >= INSCRIBED
+
+
+class FollowPathTask(AttributeState):
+    """Drives along a path.
+
+    Args:
+        path: In the map.
+        controller: Gives the commands.
+        tolerance: Of the path's end.
+        progress_checker: With a robot that does not come on.
+        no_command_timeout: How long the controller may find no safe command before that counts as failure [s]; the
+            robot stands
+            meanwhile.
+    """
+
+    state_attributes = ("remaining_distance", "_nearest_index", "_no_command_since", "_poses")
+
+    def __init__(
+        self,
+        path: Path,
+        controller: Controller,
+        tolerance: GoalTolerance,
+        progress_checker: ProgressCheckerConfig,
+        no_command_timeout: float,
+    ) -> None:
+        self._controller, self._no_command_timeout = controller, no_command_timeout
+        self._goal_checker, self._progress_checker = GoalChecker(tolerance), ProgressChecker(progress_checker)
+        self._no_command_since: float | None = None
+        self.set_path(path)
+
+    def set_path(self, path: Path) -> None:
+        """Replace the path."""
+        self.path = path
+        self._poses = path.poses
+        self._remaining_lengths = _compute_remaining_lengths(path)
+        self._nearest_index = 0
+        self.remaining_distance = float(self._remaining_lengths[0])
+        self._goal_checker.set_goal(path.pose(-1))
+        self._controller.set_path(path)
+
+    def compute_command(self, state: NavigationState) -> PlanarTwist | None:
+        """See ``Task``."""
+        self._update_nearest_index(state.pose)
+        if self._goal_checker.is_goal_reached(state.pose):
+            return None
+        if not self._progress_checker.is_progressing(state.time, state.pose):
+            raise NoProgressError("the robot does not come on", valid="a way that the controller can follow")
+        try:
+            twist = self._controller.compute_velocity(state.pose, state.twist, state.local_costmap)
+        except NoSafeCommandError:
+            self._no_command_since = state.time if self._no_command_since is None else self._no_command_since
+            if state.time - self._no_command_since >= self._no_command_timeout:
+                raise
+            return ZERO_TWIST
+        self._no_command_since = None
+        return twist
+
+    def upcoming_poses(self, distance: float) -> np.ndarray[Any, np.dtype[np.float64]]:
+        """Poses (n, 3) of the path's next ``distance`` metres, from where the robot is."""
+        last_index = int(np.searchsorted(-self._remaining_lengths, -(self.remaining_distance - distance)))
+        return self.path.poses[self._nearest_index : last_index + 1]
+
+    def _update_nearest_index(self, pose: SE2) -> None:
+        """The nearest point of the path, looked for forwards only, and not beyond what could have been driven."""
+        last_index = (
+            int(np.searchsorted(-self._remaining_lengths, -(self._remaining_lengths[self._nearest_index] - 1.0))) + 1
+        )
+        offsets = self.path.poses[self._nearest_index : last_index + 1, :2] - (pose.x, pose.y)
+        self._nearest_index += int(np.argmin(np.einsum("ij,ij->i", offsets, offsets)))
+        nearest_pose = self.path.poses[self._nearest_index]
+        self.remaining_distance = float(self._remaining_lengths[self._nearest_index]) + math.hypot(
+            nearest_pose[0] - pose.x, nearest_pose[1] - pose.y
+        )
+
+    def save_state(self) -> dict[str, Any]:
+        """See ``Task``."""
+        return super().save_state() | {
+            "cost": (self.path.cost, self.path.clearance),
+            "arrival": self._goal_checker.save_state(),
+            "progress": self._progress_checker.save_state(),
+        }
+
+    def load_state(self, saved: dict[str, Any]) -> None:
+        """See ``Task``."""
+        self.set_path(Path(saved["_poses"], *saved["cost"]))
+        super().load_state(saved)
+        self._goal_checker.load_state(saved["arrival"])
+        self._progress_checker.load_state(saved["progress"])
+
+
+def _compute_remaining_lengths(path: Path) -> np.ndarray[Any, np.dtype[np.float64]]:
+    """(n,) what is left of the path from each pose on [m]."""
+    if not len(path):
+        raise NavigationError("a path without poses", valid="at least one")
+    steps = np.hypot(*np.diff(path.poses[:, :2], axis=0).T)
+    return np.concatenate([np.cumsum(steps[::-1])[::-1], [0.0]])
+
+
+_RECOVERY_RESET_DISTANCE = 1.0
+"""Distance from the last recovery after which all recovery steps may be tried again [m]."""
+_MAX_RECOVERIES = 30
+"""Maximum number of recoveries of one goal, regardless of the progress between them."""
+_MAX_DETOUR_RATIO, _DETOUR_TOLERANCE = 1.2, 0.05
+"""A way so much longer than the straight line [m/m, m] leads round something: the line is not driven."""
+
+
+@dataclass(frozen=True)
+class NavigatorContext:
+    """Planner, controller, robot, costmaps and configuration of the navigator.
+
+    Attributes:
+        planner: Finds ways.
+        controller: Follows them.
+        mobile_base: Of the robot.
+        costmaps: Its costmaps.
+        config: All the rest.
+    """
+
+    planner: GlobalPlanner
+    controller: Controller
+    mobile_base: MobileBase
+    costmaps: NavigationCostmaps
+    config: NavigatorConfig
+
+    @property
+    def traversal(self) -> TraversalCosts:
+        """What its planner pays for a metre."""
+        return traversal_costs_of(self.planner)
+
+    def validate_goal(self, goal: SE2) -> None:
+        """Reject a goal that no path can reach, regardless of sensor data.
+
+        Raises:
+            NavigationError: it is no pose, or lies outside of the map, in one of its obstacles, or where the map knows
+                nothing and the planner must not go.
+        """
+        x, y = goal.x, goal.y
+        if not all(map(math.isfinite, (x, y, goal.theta))):
+            raise InvalidGoalError("the goal is not finite", valid="numbers")
+        costmaps = self.costmaps
+        frame = costmaps.global_costmap.geometry
+        if not frame.contains(frame.cells_of_points(goal.xy)):
+            raise GoalOutsideMapError(
+                f"the goal ({x:.2f}, {y:.2f}) lies outside of the map", valid=describe_extent(frame)
+            )
+        if not costmaps.has_map:
+            return
+        cost = costmaps.static_cost(goal, self.mobile_base.footprint.inscribed_radius)
+        if cost == LETHAL:
+            raise GoalOccupiedError(
+                f"the goal ({x:.2f}, {y:.2f}) lies in an obstacle of the map, or too near to one", valid="a free place"
+            )
+        if cost == UNKNOWN and not self.traversal.allow_unknown:
+            raise GoalUnknownError(
+                f"the goal ({x:.2f}, {y:.2f}) lies in unknown space", valid="a known place, or allow_unknown"
+            )
+
+
+class NavigateTask(AttributeState):
+    """Brings the robot to a pose through viapoints.
+
+    Args:
+        context: What it navigates with.
+        goals: In the map, in order; those before the last are passed by.
+        allow_nearest_pose: Whether the robot shall come as near as it can when the last goal cannot be reached.
+    """
+
+    state_attributes = (
+        "replans",
+        "recoveries",
+        "n_passed_goals",
+        "goal",
+        "_n_attempted_steps",
+        "_last_recovery_position",
+        "_last_plan_time",
+        "_blocked_since",
+    )
+
+    def __init__(self, context: NavigatorContext, goals: Sequence[SE2], *, allow_nearest_pose: bool = False) -> None:
+        self._context, self.goals, self._allow_nearest_pose = context, tuple(goals), allow_nearest_pose
+        self.goal = _pose_to_tuple(self.goals[-1])
+        self.replans = self.recoveries = self.n_passed_goals = 0
+        self._n_attempted_steps = 0
+        self._last_recovery_position: tuple[float, float] | None = None
+        self._last_plan_time = -math.inf
+        self._blocked_since: float | None = None
+        self._follow_task: FollowPathTask | None = None
+        self._approach_task: ApproachPoseTask | None = None
+        self._recovery: tuple[str, NavigationTask] | None = None
+
+    # -- how it goes ---------------------------------------------------------------------------------------------------
+    @property
+    def path(self) -> Path | None:
+        """The way it follows."""
+        return None if self._follow_task is None else self._follow_task.path
+
+    @property
+    def remaining_distance(self) -> float:
+        """What is left of the way [m]; infinite while there is none."""
+        return math.inf if self._follow_task is None else self._follow_task.remaining_distance
+
+    @property
+    def activity(self) -> str:
+        """For people: "planning", "following", "approaching", or the recovery step."""
+        if self._recovery is not None:
+            return self._recovery[0]
+        if self._approach_task is not None:
+            return "approaching"
+        return "planning" if self._follow_task is None else "following"
+
+    # -- each step -----------------------------------------------------------------------------------------------------
+    def compute_command(self, state: NavigationState) -> PlanarTwist | None:
+        """See ``Task``."""
+        if self._recovery is not None:
+            twist = self._continue_recovery(state, self._recovery[1])
+            if twist is not None:
+                return twist
+        try:
+            self._drop_passed_viapoints(state.pose)
+            if self._approach_task is not None:
+                return self._approach_task.compute_command(state)
+            if self._follow_task is None:
+                self._follow_task = self._make_follow_task(self._plan(state))
+            else:
+                self._consider_replanning(state, self._follow_task)
+            if self._can_approach(state.pose, self._follow_task):
+                self._approach_task = self._make_approach_task()
+                return self._approach_task.compute_command(state)
+            return self._follow_task.compute_command(state)
+        except NavigationError as error:
+            return self._start_next_recovery(state, error)
+
+    def _drop_passed_viapoints(self, pose: SE2) -> None:
+        radius = self._context.config.viapoint_radius
+        while self.n_passed_goals < len(self.goals) - 1 and pose.distance(self.goals[self.n_passed_goals]) <= radius:
+            self.n_passed_goals += 1
+
+    def _make_follow_task(self, path: Path) -> FollowPathTask:
+        config = self._context.config
+        return FollowPathTask(
+            path, self._context.controller, config.goal_tolerance, config.progress_checker, config.no_command_timeout
+        )
+
+    def _can_approach(self, pose: SE2, follow_task: FollowPathTask) -> bool:
+        """Whether what is left is driven straight: the base can, and the way leads round nothing."""
+        distance, is_last_goal = pose.distance(SE2(*self.goal)), self.n_passed_goals == len(self.goals) - 1
+        is_near = (
+            distance <= self._context.config.approach.distance
+            and follow_task.remaining_distance <= _MAX_DETOUR_RATIO * distance + _DETOUR_TOLERANCE
+        )
+        return is_last_goal and is_near and self._context.mobile_base.limits.max_lateral_speed > 0.0
+
+    def _make_approach_task(self) -> ApproachPoseTask:
+        config = self._context.config
+        return ApproachPoseTask(self._context.mobile_base, SE2(*self.goal), config.goal_tolerance, config.approach)
+
+    def _plan(self, state: NavigationState, costmap: Costmap | None = None) -> Path:
+        context, config = self._context, self._context.config
+        costs = context.costmaps.get_global_costmap() if costmap is None else costmap
+        goals = list(self.goals[self.n_passed_goals :])
+        if self._allow_nearest_pose:
+            nearest_pose = find_nearest_reachable_pose(
+                costs, state.pose, goals[-1], config.start_search_radius, allow_unknown=context.traversal.allow_unknown
+            )
+            goals[-1] = nearest_pose or goals[-1]
+        self._last_plan_time = state.time
+        path = plan_through_poses(context.planner, costs, state.pose, goals, config.start_search_radius)
+        self.goal = _pose_to_tuple(goals[-1])
+        return path
+
+    def _consider_replanning(self, state: NavigationState, follow_task: FollowPathTask) -> None:
+        """Replan when an obstacle blocks the path, or periodically to find a better one."""
+        config = self._context.config
+        has_obstacle = is_path_blocked(state.local_costmap, follow_task.upcoming_poses(config.collision_check_distance))
+        age = state.time - self._last_plan_time
+        if age < config.replan_period * (0.25 if has_obstacle else 1.0):
+            return
+        costs = self._context.costmaps.get_global_costmap()
+        remaining_poses = follow_task.upcoming_poses(math.inf)
+        has_obstacle = has_obstacle or is_path_blocked(costs, remaining_poses)
+        try:
+            path = self._plan(state, costs)
+        except NavigationError:
+            if not has_obstacle:
+                return  # the old way is as good as it was
+            self._blocked_since = state.time if self._blocked_since is None else self._blocked_since
+            if state.time - self._blocked_since >= config.no_command_timeout:
+                raise
+            return
+        self._blocked_since = None
+        if has_obstacle or path_cost(costs, path.poses) < config.replan_improvement_ratio * path_cost(
+            costs, remaining_poses
+        ):
+            follow_task.set_path(path)
+            self.replans += 1
+
+    # -- recovery ------------------------------------------------------------------------------------------------------
+    def _continue_recovery(self, state: NavigationState, task: NavigationTask) -> PlanarTwist | None:
+        try:
+            twist = task.compute_command(state)
+        except NavigationError:  # a step that fails makes way for planning, and that for the next step
+            twist = None
+        if twist is None:
+            self._recovery = None
+        return twist
+
+    def _start_next_recovery(self, state: NavigationState, error: NavigationError) -> PlanarTwist:
+        """Start the next recovery step, or give up.
+
+        Raises:
+            NavigationError: all were tried, or none would help.
+        """
+        self._follow_task, self._approach_task, self._blocked_since = None, None, None
+        if self._is_unrecoverable(error):
+            raise error
+        if (
+            self._last_recovery_position is not None
+            and math.dist(self._last_recovery_position, (state.pose.x, state.pose.y)) > _RECOVERY_RESET_DISTANCE
+        ):
+            self._n_attempted_steps = 0
+        recovery = self._context.config.recovery
+        order = recovery.order
+        if isinstance(error, StartOccupiedError):
+            order = ("back_up", *order)
+        if self._n_attempted_steps >= len(order) * recovery.max_rounds or self.recoveries >= _MAX_RECOVERIES:
+            raise self._with_explanation(state, error)
+        name = order[self._n_attempted_steps % len(order)]
+        self._n_attempted_steps += 1
+        self.recoveries += 1
+        self._last_recovery_position = (state.pose.x, state.pose.y)
+        self._execute_recovery_step(name, state)
+        return ZERO_TWIST
+
+    def _with_explanation(self, state: NavigationState, error: NavigationError) -> NavigationError:
+        """Return the error with the blocking obstacles, the layers that marked them, and the gap width that the robot
+        requires."""
+        costmaps, radius = self._context.costmaps, self._context.mobile_base.footprint.inscribed_radius
+        allow_unknown = self._context.traversal.allow_unknown
+        goal = SE2(*self.goal)
+        if isinstance(error, NoPathError):
+            return no_path_error(costmaps.global_costmap, state.pose, goal, radius, allow_unknown=allow_unknown)
+        if isinstance(error, GoalOccupiedError | StartOccupiedError):
+            return type(error)(
+                str(explain_no_path(costmaps.global_costmap, state.pose, goal, radius, allow_unknown=allow_unknown))
+            )
+        return error
+
+    def _is_unrecoverable(self, error: NavigationError) -> bool:
+        """Return whether clearing the costmaps cannot help."""
+        if isinstance(error, GoalOutsideMapError | GoalUnknownError):
+            return True
+        costmaps, radius = self._context.costmaps, self._context.mobile_base.footprint.inscribed_radius
+        return isinstance(error, GoalOccupiedError) and costmaps.static_cost(SE2(*self.goal), radius) == LETHAL
+
+    def _execute_recovery_step(self, name: str, state: NavigationState) -> None:
+        recovery, circumscribed_radius = (
+            self._context.config.recovery,
+            self._context.mobile_base.footprint.circumscribed_radius,
+        )
+        areas = {
+            "conservative_reset": (recovery.reset_distance, False),
+            "clear_around_robot": (circumscribed_radius, True),
+            "aggressive_reset": (circumscribed_radius, False),
+            "clear_all": (math.inf, True),
+        }
+        if name in areas:
+            half_side, inside = areas[name]
+            self._context.costmaps.clear_area(state.T_odom_base, state.T_map_odom, half_side, inside=inside)
+            return
+        self._recovery = (name, self._make_recovery_task(name))
+
+    def _make_recovery_task(self, name: str) -> NavigationTask:
+        recovery, mobile_base = self._context.config.recovery, self._context.mobile_base
+        if name == "spin":
+            return SpinTask(
+                mobile_base, recovery.spin_angle, recovery.time_allowance, 0.5 * mobile_base.limits.max_angular_speed
+            )
+        if name == "wait":
+            return WaitTask(recovery.wait_duration)
+        if name == "escape":
+            return EscapeTask(mobile_base, recovery.back_up_speed, recovery.time_allowance)
+        can_reverse = mobile_base.limits.max_backward_speed > 0.0
+        distance = -recovery.back_up_distance if can_reverse else recovery.back_up_distance
+        return DriveOnHeadingTask(mobile_base, distance, recovery.back_up_speed, recovery.time_allowance)
+
+    # -- state ---------------------------------------------------------------------------------------------------------
+    def save_state(self) -> dict[str, Any]:
+        """See ``Task``; the surroundings and the controller are saved by whoever owns them."""
+        follow_task, recovery = self._follow_task, self._recovery
+        return super().save_state() | {
+            "following": None if follow_task is None else follow_task.save_state(),
+            "last": None if self._approach_task is None else self._approach_task.save_state(),
+            "recovery": None if recovery is None else (recovery[0], recovery[1].save_state()),
+        }
+
+    def load_state(self, saved: dict[str, Any]) -> None:
+        """See ``Task``."""
+        super().load_state(saved)
+        if saved["following"] is not None:
+            self._follow_task = self._make_follow_task(Path(saved["following"]["_poses"]))
+            self._follow_task.load_state(saved["following"])
+        if saved["last"] is not None:
+            self._approach_task = self._make_approach_task()
+            self._approach_task.load_state(saved["last"])
+        if saved["recovery"] is not None:
+            name, state = saved["recovery"]
+            task = self._make_recovery_task(name)
+            task.load_state(state)
+            self._recovery = (name, task)
+
+
+def _pose_to_tuple(pose: SE2) -> tuple[float, float, float]:
+    return pose.x, pose.y, pose.theta

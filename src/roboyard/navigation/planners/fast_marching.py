@@ -1,0 +1,318 @@
+"""Fast marching: the arrival times of a wave from the goal, and paths down their gradient.
+
+The eikonal equation |∇T| = w on the grid is solved with Godunov's upwind scheme over the four neighbors (Sethian 1996);
+its gradient leads along shortest paths of any direction.  navfn solves the same equation with a fitted parabola.  Cells
+wait in a ring of buckets (as in Yatziv, Bartesaghi, Sapiro 2006); a cell is updated again when a neighbor's time falls,
+until no time changes by more than ``_CONVERGENCE_TOLERANCE``.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from roboyard.compute import kernel
+from roboyard.geometry import SE2
+from roboyard.grids import OccupancyGrid
+from roboyard.navigation.costmap import Costmap, InflationLayer, LayeredCostmap, StaticLayer
+from roboyard.navigation.errors import NavigationError, NoPathError
+from roboyard.navigation.path import Path
+from roboyard.navigation.planners.cost_grid import (
+    BLOCK_MASK,
+    NO_BLOCK,
+    TraversalGrid,
+    example_grid,
+    line_cost,
+    make_bucket_queue,
+    open_block,
+    polyline_cost,
+    pop_all,
+    pull_string,
+    release_block,
+)
+from roboyard.navigation.planners.planner import (
+    TraversalCosts,
+    path_from_grid,
+    resample_polyline,
+    to_grid,
+    validate_start_and_goal,
+)
+
+_ONE = np.uint64(1)
+_HALF, _TWO = np.float32(0.5), np.float32(2.0)
+_CONVERGENCE_TOLERANCE = np.float32(1e-3)
+"""Smaller changes of a time are not passed on [cells]."""
+_MIN_GAIN = np.float32(0.2)
+"""A neighbor is looked at again when its time is later by more than this part of its weight: what it could win
+otherwise is less than 2 % of a step.  navfn takes 0.71, and its times then err by 3 %."""
+_BUCKETS_PER_COST = np.float32(2.0)
+"""Buckets per cell's cost."""
+_MANHATTAN_RATIO = np.float32(1.4143)
+"""A cell's bucket says what a way along rows and columns costs, which is at most √2 times its time."""
+
+
+@kernel(examples=lambda: [(example_grid(), np.zeros(25, dtype=np.float32), 0, -1)])
+def propagate_wave(grid: TraversalGrid, arrival_times: NDArray[np.float32], source: int, target: int) -> int:
+    """Times from ``source``, until the target's is known.
+
+    Cells are looked at in the order in which a wave along rows and columns would come by, so that where weights do not
+    change both neighbors a time depends on are known by then, and each cell is looked at once.  (In the order of the
+    times themselves, one of the two often comes too late, and the processor cannot guess which: half as fast.)  What
+    has to be mended follows one bucket behind, and so overtakes the wave.
+
+    Args:
+        grid: What cells cost.
+        arrival_times: (rows * columns,) in cells, filled with infinity.
+        source: Flat index.
+        target: Flat index, or -1 for all cells.
+
+    Returns:
+        Number of cells looked at.
+    """
+    flat, weights = grid.cells.ravel(), grid.weights
+    stride = np.uint64(grid.cells.shape[1])
+    queue = make_bucket_queue(flat.size, _BUCKETS_PER_COST * weights.max() + 2.0)  # each cell waits in one bucket only
+    blocks, ends, _ = queue
+    ring = len(ends)
+    mask = np.int64(ring - 1)
+    bucket_leads = np.empty(len(weights), dtype=np.int64)
+    for k in range(len(weights)):
+        bucket_leads[k] = np.int64(_BUCKETS_PER_COST * weights[k] + _HALF)
+    is_queued = np.zeros(flat.size, dtype=np.uint8)
+    start = np.uint64(source)
+    arrival_times[start] = 0.0
+    end = open_block(queue, 0) - 1
+    for v in (start - _ONE, start + _ONE, start - stride, start + stride):
+        if weights[flat[v]] > 0.0:
+            end += 1
+            blocks[end] = v
+            is_queued[v] = 1
+    ends[0] = end
+    n_updated = 0
+    level = np.int64(0)
+    empty = 0
+    while empty < ring:
+        if ends[level & mask] == NO_BLOCK:
+            empty += 1
+            level += 1
+            if target >= 0 and level > _MANHATTAN_RATIO * _BUCKETS_PER_COST * arrival_times[target] + ring:
+                break
+            continue
+        empty = 0
+        end = pop_all(queue, level & mask)
+        while end != NO_BLOCK:
+            block = end - (end & BLOCK_MASK)
+            n_updated += end - block
+            for i in range(block + 1, end + 1):
+                u = np.uint64(blocks[np.uint64(i)])
+                is_queued[u] = 0
+                w = weights[flat[u]]
+                north, south, east, west = u + stride, u - stride, u + _ONE, u - _ONE
+                tn, ts, te, tw = arrival_times[north], arrival_times[south], arrival_times[east], arrival_times[west]
+                a, b = min(tn, ts), min(te, tw)
+                gap = abs(a - b)
+                time = _HALF * (a + b + math.sqrt(_TWO * w * w - gap * gap)) if gap < w else min(a, b) + w
+                if time > arrival_times[u] - _CONVERGENCE_TOLERANCE:
+                    continue
+                arrival_times[u] = time
+                for v, t in ((north, tn), (south, ts), (east, te), (west, tw)):
+                    if t <= time or is_queued[v] != 0:
+                        continue
+                    ww = weights[flat[v]]
+                    if (ww > 0.0) & (t > time + _MIN_GAIN * ww):
+                        lead = 1 if t < np.inf else bucket_leads[flat[v]]
+                        q = np.uint64((level + lead) & mask)
+                        slot = ends[q] + 1
+                        if slot & BLOCK_MASK == 0:
+                            slot = open_block(queue, q)
+                        blocks[np.uint64(slot)] = v
+                        ends[q] = slot
+                        is_queued[v] = 1
+            end = int(blocks[block])
+            release_block(queue, block)
+        level += 1
+    return n_updated
+
+
+@kernel(examples=lambda: [(example_grid(), np.zeros((5, 5), np.float32), 2.5, 2.5, 10, 0.5)])
+def descend_gradient(
+    grid: TraversalGrid, arrival_times: NDArray[np.float32], row: float, column: float, max_points: int, step: float
+) -> NDArray[np.float64]:
+    """The way down the gradient of the times, to where they end.
+
+    Args:
+        grid: As for ``march``.
+        arrival_times: (rows, columns) as ``march`` leaves them.
+        row: Where to begin, in cells; the middle of cell (0, 0) is (0, 0).
+        column: The same along x.
+        max_points: Points at most.
+        step: Between points [cells].
+
+    Returns:
+        (n, 2) rows and columns; its last point lies in the source's cell unless ``max_points`` were not enough.
+    """
+    points = np.empty((max_points, 2))
+    points[0] = row, column
+    count = 1
+    is_recentered = False
+    while count < max_points:
+        r, c = math.floor(row + 0.5), math.floor(column + 0.5)
+        current_time = arrival_times[r, c]
+        if current_time == 0.0:
+            break
+        gradient_row, gradient_column = _upwind_gradient(arrival_times, r, c)
+        magnitude = math.hypot(gradient_row, gradient_column)
+        candidate_row, candidate_column = row, column
+        if magnitude > 0.0:
+            candidate_row, candidate_column = (
+                row - step * gradient_row / magnitude,
+                column - step * gradient_column / magnitude,
+            )
+        is_free = (
+            magnitude > 0.0
+            and not is_recentered
+            and line_cost(grid, row, column, candidate_row, candidate_column) < np.inf
+        )
+        next_r, next_c = math.floor(candidate_row + 0.5), math.floor(candidate_column + 0.5)
+        # only ever to earlier cells, or the way could go round and round
+        if is_free and ((next_r == r and next_c == c) or arrival_times[next_r, next_c] < current_time):
+            row, column = candidate_row, candidate_column
+        elif not is_recentered and (row != r or column != c):
+            # beside an obstacle the gradient may point into it: to the middle of the cell instead,
+            row, column = float(r), float(c)
+            is_recentered = True
+        else:
+            # and from there to that of the lowest neighbor
+            is_recentered = False
+            min_row, min_column, min_time = r, c, current_time
+            for dr in range(-1, 2):
+                for dc in range(-1, 2):
+                    time = arrival_times[r + dr, c + dc]
+                    is_passable = arrival_times[r + dr, c] < np.inf and arrival_times[r, c + dc] < np.inf
+                    if time < min_time and is_passable:
+                        min_row, min_column, min_time = r + dr, c + dc, time
+            row, column = float(min_row), float(min_column)
+        points[count] = row, column
+        count += 1
+    return points[:count]
+
+
+def trace_descent(
+    grid: TraversalGrid, arrival_times: NDArray[np.float32], row: float, column: float
+) -> NDArray[np.float64]:
+    """The whole way (n, 2) that ``descend`` finds, points half a cell from each other."""
+    max_points = 256
+    while True:
+        points = descend_gradient(grid, arrival_times, row, column, max_points, 0.5)
+        if len(points) < max_points:
+            return points
+        max_points *= 4
+
+
+@kernel
+def _upwind_gradient(arrival_times: NDArray[np.float32], row: int, column: int) -> tuple[float, float]:
+    """Gradient of the times in a cell, upwind: from the earlier neighbor of each direction, if there is one."""
+    current_time = arrival_times[row, column]
+    north, south, east, west = (
+        arrival_times[row + 1, column],
+        arrival_times[row - 1, column],
+        arrival_times[row, column + 1],
+        arrival_times[row, column - 1],
+    )
+    along_r = along_c = 0.0
+    if min(north, south) < current_time:
+        along_r = current_time - south if south <= north else north - current_time
+    if min(east, west) < current_time:
+        along_c = current_time - west if west <= east else east - current_time
+    return along_r, along_c
+
+
+@dataclass(frozen=True, slots=True)
+class FastMarchingPlanner:
+    """Way down the potential that a wave from the goal leaves behind, as navfn finds it, in any direction.
+
+    Attributes:
+        traversal: What a metre costs.
+        pull_string: Pull the way taut: it bends at obstacles only, or where costs change.  Without, it is as smooth
+            as the
+            potential.
+        spacing: Between the poses of a taut way, in cells.
+    """
+
+    traversal: TraversalCosts = field(default_factory=TraversalCosts)
+    pull_string: bool = True
+    spacing: float = 1.0
+
+    def plan(self, costmap: Costmap, start: SE2, goal: SE2) -> Path:
+        """See ``GlobalPlanner``."""
+        first, last = validate_start_and_goal(costmap, self.traversal, start, goal)
+        grid, arrival_times = self._propagate(costmap, last, first)
+        if not np.isfinite(arrival_times[first[0] + 1, first[1] + 1]):
+            raise NoPathError(
+                "no collision-free path from start to goal", valid="a goal on the robot's side of the obstacles"
+            )
+        grid_start, grid_goal = to_grid(costmap, start) + 1.0, to_grid(costmap, goal) + 1.0
+        points = np.concatenate([trace_descent(grid, arrival_times, grid_start[0], grid_start[1]), grid_goal[None]])
+        if self.pull_string:
+            points = pull_string(grid, points, 20)
+        cost = polyline_cost(grid, points, 0)
+        if self.pull_string:
+            points = resample_polyline(points, self.spacing)
+        return path_from_grid(costmap, points - 1.0, start, goal, cost)
+
+    def potential(self, costmap: Costmap, goal: SE2) -> NDArray[np.float32]:
+        """What the way to the goal costs from every cell, in metres of free ground; infinite where none leads there.
+
+        Returns:
+            (rows, columns), from the middles of cells to that of the goal's.
+
+        Raises:
+            NavigationError: the goal lies where the robot cannot be.
+        """
+        last, _ = validate_start_and_goal(costmap, self.traversal, goal, goal)
+        return self._propagate(costmap, last, None)[1][1:-1, 1:-1] * np.float32(costmap.geometry.resolution)
+
+    def _propagate(
+        self, costmap: Costmap, source: tuple[int, int], target: tuple[int, int] | None
+    ) -> tuple[TraversalGrid, NDArray[np.float32]]:
+        """The ground, and the times (rows + 2, columns + 2) on it [cells]."""
+        grid = self.traversal.make_grid(costmap.cells)
+        arrival_times = np.full(grid.cells.size, np.inf, dtype=np.float32)
+        propagate_wave(grid, arrival_times, grid.flat_index(source), -1 if target is None else grid.flat_index(target))
+        return grid, arrival_times.reshape(grid.cells.shape)
+
+
+PlanarPose = tuple[float, float, float]
+
+
+def travel_cost_function(grid: OccupancyGrid, radius: float) -> Callable[[PlanarPose, PlanarPose], float]:
+    """A function of two places, x, y [m] and yaw [rad], that says how long a way between them costs [m of free ground].
+
+    It is infinite where there is none: through less room than a circle of that radius [m] needs, or over what is not
+    known.  One wave is kept for each place that was asked for as the second of the two.
+    """
+    static, inflation = StaticLayer(), InflationLayer(radius, radius + grid.geometry.resolution)
+    static.set_map(grid)
+    layers = LayeredCostmap(grid.geometry, [static, inflation], track_unknown_space=True)
+    layers.update()
+    costmap = layers.snapshot()
+    planner = FastMarchingPlanner()
+    potentials: dict[PlanarPose, NDArray[np.float32] | None] = {}
+
+    def travel_cost(a: PlanarPose, b: PlanarPose) -> float:
+        if b not in potentials:
+            try:
+                potentials[b] = planner.potential(costmap, SE2(*b))
+            except NavigationError:
+                potentials[b] = None
+        potential = potentials[b]
+        cell = grid.geometry.cells_of_points(np.array(a[:2]))
+        if potential is None or not grid.geometry.contains(cell):
+            return float("inf")
+        return float(potential[cell[0], cell[1]])
+
+    return travel_cost

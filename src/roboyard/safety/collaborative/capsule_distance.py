@@ -1,0 +1,247 @@
+"""Distances and approach speeds between robot capsules and person capsules."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from roboyard.compute import kernel
+from roboyard.geometry.arrays import Array
+from roboyard.kinematics import Chain, ChainArrays
+from roboyard.kinematics.chain_kernels import compute_frame_twists, compute_frames, example_chain_arrays
+from roboyard.safety.collaborative.capsules import LinkCapsules, PersonCapsules
+
+_MIN_SQUARED_LENGTH = 1e-24
+"""Squared length below which a line is a point [m²]: points of it are as near as each other, to 1e-12 m."""
+_MIN_SQUARED_SINE = 1e-24
+"""Squared sine of an angle between lines below which points of one are as near as each other, to 1e-12 of a length."""
+
+
+class CapsuleDistances(NamedTuple):
+    """Of n capsules of a robot in k states against b of people; speeds along the shortest line between them.
+
+    Attributes:
+        distance: (k, n, b) distance between the surfaces; negative where they overlap [m].
+        robot_approach_speed: (k, n, b) how fast the robot's part moves towards the person's, at its faster end [m/s].
+        person_approach_speed: (k, n, b) how fast the person's part moves towards the robot's, likewise [m/s].
+        max_speed: (k, n) how fast the robot's parts are at their faster ends [m/s].
+    """
+
+    distance: Array
+    robot_approach_speed: Array
+    person_approach_speed: Array
+    max_speed: Array
+
+
+def compute_capsule_distances(
+    chain: Chain, capsules: LinkCapsules, q: Array, velocity: Array, people: PersonCapsules
+) -> CapsuleDistances:
+    """Compute distances and approach speeds of all pairs.
+
+    Args:
+        chain: The robot's joints.
+        capsules: What rides on them.
+        q: (k, dof) positions of its joints.
+        velocity: (k, dof) their speeds.
+        people: Capsules of people.
+
+    Raises:
+        InputError: as `Chain.positions`.
+    """
+    positions, rates = np.atleast_2d(chain.as_positions(q)), np.atleast_2d(chain.as_positions(velocity))
+    k, n, b = len(positions), len(capsules.radii), len(people.radii)
+    distances = CapsuleDistances(np.empty((k, n, b)), np.empty((k, n, b)), np.empty((k, n, b)), np.empty((k, n)))
+    robot = (capsules.frame_indices, capsules.ends, capsules.radii)
+    compute_capsule_distances_kernel(
+        chain.arrays, positions, rates, *robot, people.ends, people.radii, people.velocities, *distances
+    )
+    return distances
+
+
+@kernel(inline="always", examples=lambda: [(np.zeros((2, 3)), np.ones((2, 3)), np.zeros(2))])
+def closest_segment_parameters(a: Array, b: Array, out: Array) -> None:
+    """Where on two segments (2, 3) the points are that are nearest to each other: shares of their lengths.
+
+    C. Ericson, Real-Time Collision Detection, 2005, 5.1.9, with cross products where differences of products would be
+    inaccurate for nearly parallel lines.
+    """
+    aa, bb, ab, ar, br = 0.0, 0.0, 0.0, 0.0, 0.0
+    for i in range(3):
+        u, v, r = a[1, i] - a[0, i], b[1, i] - b[0, i], a[0, i] - b[0, i]
+        aa += u * u
+        bb += v * v
+        ab += u * v
+        ar += u * r
+        br += v * r
+    s, t = 0.0, 0.0
+    if aa <= _MIN_SQUARED_LENGTH and bb <= _MIN_SQUARED_LENGTH:
+        pass
+    elif aa <= _MIN_SQUARED_LENGTH:
+        t = min(max(br / bb, 0.0), 1.0)
+    elif bb <= _MIN_SQUARED_LENGTH:
+        s = min(max(-ar / aa, 0.0), 1.0)
+    else:
+        squared_cross, projection = 0.0, 0.0
+        for i in range(3):
+            j, k = (i + 1) % 3, (i + 2) % 3
+            uj, uk, vj, vk = a[1, j] - a[0, j], a[1, k] - a[0, k], b[1, j] - b[0, j], b[1, k] - b[0, k]
+            cross = uj * vk - uk * vj
+            squared_cross += cross * cross
+            projection += cross * (vj * (a[0, k] - b[0, k]) - vk * (a[0, j] - b[0, j]))
+        if squared_cross > _MIN_SQUARED_SINE * aa * bb:
+            s = min(max(projection / squared_cross, 0.0), 1.0)
+        t = (ab * s + br) / bb
+        if t < 0.0:
+            t = 0.0
+            s = min(max(-ar / aa, 0.0), 1.0)
+        elif t > 1.0:
+            t = 1.0
+            s = min(max((ab - ar) / aa, 0.0), 1.0)
+    out[0], out[1] = s, t
+
+
+@kernel(
+    inline="always",
+    examples=lambda: [(np.eye(4), np.zeros(6), np.zeros((2, 3)), np.zeros((2, 3)), np.zeros((2, 3)))],
+)
+def move_capsule(T: Array, twist: Array, ends: Array, segment: Array, velocities: Array) -> float:
+    """Where the ends of a capsule are in the base and how they move, by its frame's pose and twist.
+
+    Args:
+        T: (4, 4) pose of the frame.
+        twist: (6,) how it moves.
+        ends: (2, 3) in the frame [m].
+        segment: (2, 3) is filled: in the base.
+        velocities: (2, 3) is filled: velocities [m/s].
+
+    Returns:
+        The speed of the faster end [m/s].
+    """
+    max_speed = 0.0
+    for e in range(2):
+        total = 0.0
+        for x in range(3):
+            segment[e, x] = T[x, 3] + T[x, 0] * ends[e, 0] + T[x, 1] * ends[e, 1] + T[x, 2] * ends[e, 2]
+        rx, ry, rz = segment[e, 0] - T[0, 3], segment[e, 1] - T[1, 3], segment[e, 2] - T[2, 3]
+        velocities[e, 0] = twist[0] + twist[4] * rz - twist[5] * ry
+        velocities[e, 1] = twist[1] + twist[5] * rx - twist[3] * rz
+        velocities[e, 2] = twist[2] + twist[3] * ry - twist[4] * rx
+        for x in range(3):
+            total += velocities[e, x] ** 2
+        max_speed = max(max_speed, math.sqrt(total))
+    return max_speed
+
+
+@kernel(
+    inline="always",
+    examples=lambda: [
+        (
+            np.zeros((2, 3)), np.zeros((2, 3)), 0.0, 0.1, np.ones((2, 3)), np.zeros((2, 3)), 0.1, np.zeros(2),
+            np.zeros(3),
+        )
+    ],
+)  # fmt: skip
+def capsule_distance(
+    segment: Array,
+    segment_velocities: Array,
+    speed: float,
+    radius: float,
+    other_segment: Array,
+    other_velocities: Array,
+    other_radius: float,
+    parameters: Array,
+    normal: Array,
+) -> tuple[float, float, float]:
+    """How near two capsules are, and how fast each moves towards the other: see `Nearness`.
+
+    The directed speed of a rigid part along a line is greatest at one of its ends.  Where the middle lines cross there
+    is no such line: then each part counts with its whole speed.
+
+    Args:
+        segment: (2, 3) ends of the robot's [m].
+        segment_velocities: (2, 3) how they move [m/s].
+        speed: Of the faster one [m/s].
+        radius: Of the robot's [m].
+        other_segment: (2, 3) ends of the person's [m].
+        other_velocities: (2, 3) how those move [m/s].
+        other_radius: Of the person's [m].
+        parameters: (2,) to work with.
+        normal: (3,) to work with.
+    """
+    closest_segment_parameters(segment, other_segment, parameters)
+    length = 0.0
+    for x in range(3):
+        point = segment[0, x] + parameters[0] * (segment[1, x] - segment[0, x])
+        other_point = other_segment[0, x] + parameters[1] * (other_segment[1, x] - other_segment[0, x])
+        normal[x] = other_point - point
+        length += normal[x] ** 2
+    length = math.sqrt(length)
+    robot_approach_speed, person_approach_speed = -math.inf, -math.inf
+    for e in range(2):
+        robot_projection, person_projection, squared_speed = 0.0, 0.0, 0.0
+        for x in range(3):
+            robot_projection += normal[x] * segment_velocities[e, x]
+            person_projection -= normal[x] * other_velocities[e, x]
+            squared_speed += other_velocities[e, x] ** 2
+        if length > 1e-6:
+            robot_approach_speed, person_approach_speed = (
+                max(robot_approach_speed, robot_projection / length),
+                max(person_approach_speed, person_projection / length),
+            )
+        else:
+            robot_approach_speed, person_approach_speed = speed, max(person_approach_speed, math.sqrt(squared_speed))
+    return length - radius - other_radius, robot_approach_speed, person_approach_speed
+
+
+def _distance_examples() -> Iterable[tuple[Any, ...]]:
+    one, several = np.zeros((1, 1)), np.zeros((1, 1, 1))
+    ends = np.zeros((1, 2, 3))
+    yield (
+        example_chain_arrays(), one, one, np.zeros(1, np.int64), ends, np.zeros(1), ends, np.zeros(1), ends,
+        several, several.copy(), several.copy(), one.copy(),
+    )  # fmt: skip
+
+
+@kernel(examples=_distance_examples)
+def compute_capsule_distances_kernel(
+    chain: ChainArrays,
+    q: Array,
+    rates: Array,
+    frame_indices: NDArray[np.int64],
+    ends: Array,
+    radii: Array,
+    body_ends: Array,
+    body_radii: Array,
+    body_velocities: Array,
+    distance: Array,
+    robot_approach_speed: Array,
+    person_approach_speed: Array,
+    max_speed: Array,
+) -> None:
+    """See `Nearness` and `nearness`, whose arrays are filled."""
+    m = chain.rotation_per_unit.shape[0]
+    frames, twists = np.empty((m + 1, 4, 4)), np.empty((m + 1, 6))
+    segment, segment_velocities, parameters, normal = np.empty((2, 3)), np.empty((2, 3)), np.empty(2), np.empty(3)
+    for k in range(q.shape[0]):
+        compute_frames(chain, q[k], frames)
+        compute_frame_twists(chain, frames, rates[k], twists)
+        for i in range(frame_indices.shape[0]):
+            max_speed[k, i] = move_capsule(
+                frames[frame_indices[i]], twists[frame_indices[i]], ends[i], segment, segment_velocities
+            )
+            for j in range(body_radii.shape[0]):
+                distance[k, i, j], robot_approach_speed[k, i, j], person_approach_speed[k, i, j] = capsule_distance(
+                    segment,
+                    segment_velocities,
+                    max_speed[k, i],
+                    radii[i],
+                    body_ends[j],
+                    body_velocities[j],
+                    body_radii[j],
+                    parameters,
+                    normal,
+                )

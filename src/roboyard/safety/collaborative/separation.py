@@ -1,0 +1,631 @@
+"""Speed and separation monitoring: the protective separation distance, and the speed scaling that keeps it.
+
+The protective separation distance of ISO/TS 15066:2016, 5.5.4 and ISO 10218-2:2025,
+
+    Sp = Sh + Sr + Ss + C + Zd + Zr,
+
+holds for each part of the robot and of the body, along the line between them: how far the person moves until the robot
+has stopped, how far the robot moves until it brakes and while it brakes, the intrusion distance before a body is
+detected, and the uncertainties of both positions. The formulas take arrays that broadcast against each other; the
+compiled kernels at the end evaluate all pairs of capsules along a planned motion. They skip pairs whose bounding
+spheres are so far apart that they cannot lower the speed scaling that was found already.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from roboyard.compute import kernel
+from roboyard.config import Config, parameter
+from roboyard.geometry.arrays import Array, Flags
+from roboyard.kinematics import Chain, ChainArrays
+from roboyard.kinematics.chain_kernels import compute_frame_twists, compute_frames, example_chain_arrays
+from roboyard.safety.collaborative.capsule_distance import CapsuleDistances, capsule_distance, move_capsule
+from roboyard.safety.collaborative.capsules import LinkCapsules, PersonCapsules
+
+STANDSTILL_SPEED = 0.02
+"""What moves slower counts as standing [m/s]."""
+MIN_MONITORED_SPEED = 0.5 * STANDSTILL_SPEED
+"""What is allowed to move beside somebody is slower than this: joints that brake overshoot a little [m/s]."""
+
+
+class SeparationParameters(Config):
+    """Parameters of the protective separation distance, besides the speeds."""
+
+    reaction_time: float = parameter(
+        0.1,
+        unit="s",
+        low=0.0,
+        high=5.0,
+        doc="Time from a person's arrival at a place until the robot begins to brake: sensor and controller.",
+    )
+    intrusion_distance: float = parameter(
+        0.0,
+        unit="m",
+        low=0.0,
+        high=2.0,
+        doc="Distance C by which a hand may reach past what is detected; 0 where all parts of the body are.",
+    )
+    person_uncertainty: float = parameter(
+        0.03, unit="m", low=0.0, high=2.0, doc="Uncertainty Zd of the person's position."
+    )
+    robot_uncertainty: float = parameter(
+        0.01, unit="m", low=0.0, high=1.0, doc="Uncertainty Zr of the robot's position."
+    )
+    person_speed: float = parameter(
+        1.6,
+        unit="m/s",
+        low=0.0,
+        high=10.0,
+        doc="Speed towards the robot that ISO 13855 assumes of people; 0: as measured.",
+    )
+    person_acceleration: float = parameter(
+        8.0, unit="m/s²", low=0.0, high=100.0, doc="Acceleration that a measured person may have had since."
+    )
+
+    @property
+    def constant_distance(self) -> float:
+        """C + Zd + Zr [m]."""
+        return self.intrusion_distance + self.person_uncertainty + self.robot_uncertainty
+
+    def person_approach_speed(self, measured: ArrayLike, elapsed: ArrayLike = 0.0) -> Array:
+        """Return the speed at which a person is assumed to approach.
+
+        Args:
+            measured: Directed speeds, negative away from the robot [m/s].
+            elapsed: For so long after they were measured [s].
+        """
+        if self.person_speed > 0.0:
+            return np.full_like(np.asarray(measured, dtype=np.float64), self.person_speed)
+        speeds: Array = np.maximum(np.asarray(measured) + self.person_acceleration * np.asarray(elapsed), 0.0)
+        return speeds
+
+
+def stopping_time(velocity: ArrayLike, deceleration: ArrayLike) -> Array:
+    """How long joints (…, n) take to stop, each with its own deceleration (n,), the slowest of them [s]."""
+    times: Array = (np.abs(np.asarray(velocity)) / np.asarray(deceleration)).max(axis=-1)
+    return times
+
+
+def protective_distance(
+    parameters: SeparationParameters,
+    person_speed: ArrayLike,
+    robot_speed: ArrayLike,
+    stop_time: ArrayLike,
+    speed_scaling: ArrayLike = 1.0,
+) -> Array:
+    """Sp [m].
+
+    Args:
+        parameters: See there.
+        person_speed: Directed speed of the person's part, 0 or more [m/s].
+        robot_speed: Directed speed of the robot's part at full pace; what leads away counts as 0 [m/s].
+        stop_time: How long the robot takes to stop from full pace [s].
+        speed_scaling: What share of its speed it has; the time to stop goes with it.
+    """
+    s, vh, vr = np.asarray(speed_scaling), np.asarray(person_speed), np.maximum(np.asarray(robot_speed), 0.0)
+    braking = s * np.asarray(stop_time)
+    Sh = vh * (parameters.reaction_time + braking)
+    Sr = s * vr * parameters.reaction_time
+    Ss = 0.5 * s * vr * braking
+    distance: Array = Sh + Sr + Ss + parameters.constant_distance
+    return distance
+
+
+def max_speed_scaling(
+    parameters: SeparationParameters,
+    distance: ArrayLike,
+    person_speed: ArrayLike,
+    robot_speed: ArrayLike,
+    stop_time: ArrayLike,
+) -> Array:
+    """The largest pace from 0 to 1 at which ``distance`` [m] is at least `protective_distance`; 0 where there is
+    none."""
+    vh, vr, T = np.asarray(person_speed), np.maximum(np.asarray(robot_speed), 0.0), np.asarray(stop_time)
+    available_distance = np.asarray(distance) - vh * parameters.reaction_time - parameters.constant_distance
+    a, b = 0.5 * vr * T, vh * T + vr * parameters.reaction_time
+    usable_distance = np.maximum(available_distance, 0.0)
+    denominator = b + np.sqrt(b * b + 4.0 * a * usable_distance)
+    shape = np.broadcast(usable_distance, denominator).shape
+    default_scaling = np.where(np.broadcast_to(a, shape) > 1e-12, 0.0, 1.0)
+    scaling = np.divide(2.0 * usable_distance, denominator, out=default_scaling, where=denominator > 1e-12)
+    result: Array = np.where(available_distance >= 0.0, np.minimum(scaling, 1.0), 0.0)
+    return result
+
+
+def speed_scaling_for_braking(scalings: Array, path_times: Array, stop_time: float, delay: float) -> tuple[float, int]:
+    """The pace that is allowed now where further on only others are.
+
+    Braking takes ``stop_time`` seconds from full pace, and begins ``delay`` seconds from now.
+
+    Args:
+        scalings: (k,) allowed at places ahead, the first of which is here.
+        path_times: (k,) how far ahead on the trajectory they are, as time at full pace [s].
+        stop_time: See above [s].
+        delay: See above [s].
+
+    Returns:
+        The pace, and the place that it is for.
+    """
+    if stop_time <= 1e-6:
+        limiting_index = int(np.argmin(scalings))
+        return float(scalings[limiting_index]), limiting_index
+    relative_delay = delay / stop_time
+    allowed = np.maximum(
+        scalings, np.sqrt(relative_delay**2 + scalings**2 + 2.0 * path_times / stop_time) - relative_delay
+    )
+    limiting_index = int(np.argmin(allowed))
+    return float(min(allowed[limiting_index], 1.0)), limiting_index
+
+
+def person_travel(parameters: SeparationParameters, measured: ArrayLike, elapsed: float) -> Array:
+    """Return how far a person may have moved towards the robot since the measurement [m]."""
+    speeds = np.asarray(measured, dtype=np.float64)
+    distance: Array = np.maximum(parameters.person_approach_speed(speeds, elapsed), np.maximum(speeds, 0.0)) * elapsed
+    return distance
+
+
+class SeparationStatus(NamedTuple):
+    """What a moment comes to, of n parts of a robot and b of people.
+
+    Attributes:
+        protective_distance: (n, b) distance that should be kept [m].
+        is_approaching: (n, b) whether the robot's part moves towards the person's, faster than what counts as standing.
+        min_distance: (b,) gap between each part of people and the nearest of the robot [m].
+        nearest_pair: Parts with the least gap: the robot's, and the person's.
+        is_violated: Whether a part of the robot that moves is nearer than it should be.
+    """
+
+    protective_distance: Array
+    is_approaching: NDArray[np.bool_]
+    min_distance: Array
+    nearest_pair: tuple[int, int]
+    is_violated: bool
+
+
+def evaluate_separation(
+    distances: CapsuleDistances, parameters: SeparationParameters, stop_time: float
+) -> SeparationStatus:
+    """Of one state: `protective_distance` at the present speeds, and who is nearer.
+
+    Args:
+        distances: Of k = 1 state.
+        parameters: Of the distance.
+        stop_time: How long the robot takes to stop [s].
+    """
+    n, b = distances.distance.shape[1:]
+    protective_distance, is_approaching, min_distance = np.empty((n, b)), np.empty((n, b), np.bool_), np.empty(b)
+    i, j, is_violated = evaluate_separation_kernel(
+        distances.distance[0],
+        distances.robot_approach_speed[0],
+        distances.person_approach_speed[0],
+        distances.max_speed[0],
+        parameters.reaction_time,
+        parameters.constant_distance,
+        parameters.person_speed,
+        stop_time,
+        protective_distance,
+        is_approaching,
+        min_distance,
+    )
+    return SeparationStatus(protective_distance, is_approaching, min_distance, (i, j), is_violated)
+
+
+def _separation_examples() -> Iterable[tuple[Any, ...]]:
+    one = np.zeros((1, 1))
+    yield one, one, one, np.zeros(1), 0.1, 0.04, 1.6, 0.2, one.copy(), np.zeros((1, 1), np.bool_), np.zeros(1)
+
+
+@kernel(examples=_separation_examples)
+def evaluate_separation_kernel(
+    distance: Array,
+    robot_approach_speed: Array,
+    person_approach_speed: Array,
+    max_speed: Array,
+    reaction_time: float,
+    constant_distance: float,
+    person_speed: float,
+    stop_time: float,
+    protective_distance: Array,
+    is_approaching: NDArray[np.bool_],
+    min_distance: Array,
+) -> tuple[int, int, bool]:
+    """See `closeness`."""
+    robot_index, person_index, nearest_distance, is_violated = 0, 0, np.inf, False
+    min_distance[:] = np.inf
+    for i in range(distance.shape[0]):
+        for j in range(distance.shape[1]):
+            person = person_speed if person_speed > 0.0 else max(person_approach_speed[i, j], 0.0)
+            robot = max(robot_approach_speed[i, j], 0.0)
+            required_distance = (
+                person * (reaction_time + stop_time)
+                + robot * reaction_time
+                + 0.5 * robot * stop_time
+                + constant_distance
+            )
+            protective_distance[i, j] = required_distance
+            is_approaching[i, j] = robot_approach_speed[i, j] > STANDSTILL_SPEED
+            is_violated = is_violated or (max_speed[i] > STANDSTILL_SPEED and distance[i, j] < required_distance)
+            min_distance[j] = min(min_distance[j], distance[i, j])
+            if distance[i, j] < nearest_distance:
+                robot_index, person_index, nearest_distance = i, j, distance[i, j]
+    return robot_index, person_index, is_violated
+
+
+class PersonMotionModel(NamedTuple):
+    """Assumptions about people's motion (speeds in m/s, distances in m).
+
+    Attributes:
+        reaction_time: Time from a person's arrival at a place until the robot begins to brake [s].
+        constant_distance: C + Zd + Zr.
+        assumed_speed: At which people are supposed to come; 0: as they were measured.
+        acceleration: By which they may have become faster since [m/s²].
+        observation_age: They were seen [s].
+        margin: Kept in addition.
+    """
+
+    reaction_time: float
+    constant_distance: float
+    assumed_speed: float
+    acceleration: float
+    observation_age: float
+    margin: float
+
+    @classmethod
+    def from_parameters(
+        cls, parameters: SeparationParameters, observation_age: float = 0.0, margin: float = 0.0
+    ) -> PersonMotionModel:
+        """By the rules."""
+        return cls(
+            parameters.reaction_time,
+            parameters.constant_distance,
+            parameters.person_speed,
+            parameters.person_acceleration,
+            observation_age,
+            margin,
+        )
+
+
+class PartSelection(NamedTuple):
+    """Which parts of people count, b of them, and how.
+
+    Attributes:
+        is_counted: (b,) whether they do.
+        allows_contact: (b,) whether they may be touched, at most as fast as ``max_contact_speed`` says.
+        swing_margin: (b,) how far each may swing ahead of who walks [m].
+        max_contact_speed: (n, b) how fast it and each part of the robot may meet [m/s].
+    """
+
+    is_counted: Flags
+    allows_contact: Flags
+    swing_margin: Array
+    max_contact_speed: Array
+
+
+class SpeedScalings(NamedTuple):
+    """Of k states.
+
+    Attributes:
+        scaling: (k,) the pace that the strictest pair allows, from 0 to 1.
+        pair: (k, 2) its parts: the robot's and the person's; 0, 0 where every pair allows full pace.
+        distance: (k,) between them [m]; infinite there.
+    """
+
+    scaling: Array
+    pair: NDArray[np.int64]
+    distance: Array
+
+
+def compute_speed_scalings(
+    chain: Chain,
+    capsules: LinkCapsules,
+    q: Array,
+    velocity: Array,
+    stop_times: Array,
+    people: PersonCapsules,
+    motion_model: PersonMotionModel,
+    selection: PartSelection,
+) -> SpeedScalings:
+    """The largest pace at each of k states that keeps the protective distance of every pair, or touches gently.
+
+    Args:
+        chain: The robot's joints.
+        capsules: What rides on them.
+        q: (k, dof) positions of its joints.
+        velocity: (k, dof) their speeds at full pace.
+        stop_times: (k,) how long it takes to stop from them [s].
+        people: Capsules of people.
+        motion_model: How they are reckoned with.
+        selection: Which of them.
+    """
+    k = len(q)
+    scalings = SpeedScalings(np.ones(k), np.zeros((k, 2), np.int64), np.full(k, np.inf))
+    compute_speed_scalings_kernel(
+        chain.arrays, np.ascontiguousarray(q), np.ascontiguousarray(velocity), stop_times,
+        capsules.frame_indices, capsules.ends, capsules.radii, people.ends, people.radii, people.velocities,
+        *motion_model, *selection, *scalings,
+    )  # fmt: skip
+    return scalings
+
+
+def find_critical_pair(
+    chain: Chain,
+    capsules: LinkCapsules,
+    q: Array,
+    velocity: Array,
+    stop_time: float,
+    people: PersonCapsules,
+    motion_model: PersonMotionModel,
+) -> tuple[int, int, float, float]:
+    """The pair of parts that has least to spare: robot's, person's, their gap, and what it should be [m].
+
+    Args:
+        chain: The robot's joints.
+        capsules: What rides on them.
+        q: (dof,) joint positions.
+        velocity: (dof,) joint velocities.
+        stop_time: How long it takes to stop [s].
+        people: Capsules of people, at least one.
+        motion_model: How they are reckoned with.
+    """
+    i, j, distance, required_distance = find_critical_pair_kernel(
+        chain.arrays, q, velocity, stop_time, capsules.frame_indices, capsules.ends, capsules.radii,
+        people.ends, people.radii, people.velocities, *motion_model,
+    )  # fmt: skip
+    return int(i), int(j), distance, required_distance
+
+
+@kernel(
+    no_refcount=True,
+    forceinline=True,
+    examples=lambda: [(np.zeros((1, 2, 3)), np.zeros(1), np.zeros((1, 2, 3)), np.zeros((1, 5)))],
+)
+def compute_bounding_spheres(ends: Array, radii: Array, velocities: Array, out: Array) -> None:
+    """(b, 5) of each part: its middle, how far it reaches from there [m], and the speed of its faster end [m/s]."""
+    for j in range(radii.shape[0]):
+        squared_length, squared_speed, other_squared_speed = 0.0, 0.0, 0.0
+        for x in range(3):
+            out[j, x] = 0.5 * (ends[j, 0, x] + ends[j, 1, x])
+            squared_length += (ends[j, 1, x] - ends[j, 0, x]) ** 2
+            squared_speed += velocities[j, 0, x] ** 2
+            other_squared_speed += velocities[j, 1, x] ** 2
+        out[j, 3] = 0.5 * math.sqrt(squared_length) + radii[j]
+        out[j, 4] = math.sqrt(max(squared_speed, other_squared_speed))
+
+
+@kernel(inline="always", examples=lambda: [(np.zeros((2, 3)), 0.1, np.zeros((1, 5)), 0, 1.0)])
+def is_farther_than(segment: Array, sphere_radius: float, spheres: Array, j: int, distance: float) -> bool:
+    """Whether a capsule on a line (2, 3), whose ball reaches so far, and ball ``j`` are at least ``distance`` apart."""
+    squared_distance = 0.0
+    for x in range(3):
+        squared_distance += (0.5 * (segment[0, x] + segment[1, x]) - spheres[j, x]) ** 2
+    min_center_distance = sphere_radius + spheres[j, 3] + distance
+    return bool(min_center_distance <= 0.0 or squared_distance >= min_center_distance * min_center_distance)
+
+
+@kernel(inline="always", examples=lambda: [(1.0, 1.0, 0.5)])
+def assumed_approach_speed(measured: float, speed: float, speed_gain: float) -> float:
+    """Return the approach speed of a person: the assumed one, or the measured one plus ``speed_gain``, but not below
+    0."""
+    return speed if speed > 0.0 else max(measured + speed_gain, 0.0)
+
+
+@kernel(inline="always", examples=lambda: [(1.0, 1.6, 1.0, 0.5, 0.1)])
+def speed_scaling_for_gap(
+    available_distance: float, person_speed: float, robot_speed: float, stop_time: float, reaction_time: float
+) -> float:
+    """`separation_pace` of a gap less all that does not depend on the pace; ``robot_speed`` is 0 or more."""
+    if available_distance < 0.0:
+        return 0.0
+    a, b = 0.5 * robot_speed * stop_time, person_speed * stop_time + robot_speed * reaction_time
+    denominator = b + math.sqrt(b * b + 4.0 * a * available_distance)
+    if denominator > 1e-12:
+        return min(2.0 * available_distance / denominator, 1.0)
+    return 0.0 if a > 1e-12 else 1.0
+
+
+def _scaling_examples() -> Iterable[tuple[Any, ...]]:
+    one, ends, yes = np.zeros((1, 1)), np.zeros((1, 2, 3)), np.ones(1, np.bool_)
+    yield (
+        example_chain_arrays(), one, one, np.zeros(1), np.zeros(1, np.int64), ends, np.zeros(1), ends, np.zeros(1),
+        ends, 0.1, 0.0, 1.6, 8.0, 0.1, 0.0, yes, yes, np.zeros(1), one.copy(), np.ones(1), np.zeros((1, 2), np.int64),
+        np.zeros(1),
+    )  # fmt: skip
+
+
+@kernel(examples=_scaling_examples)
+def compute_speed_scalings_kernel(
+    chain: ChainArrays,
+    q: Array,
+    rates: Array,
+    stop_times: Array,
+    frame_indices: NDArray[np.int64],
+    ends: Array,
+    radii: Array,
+    body_ends: Array,
+    body_radii: Array,
+    body_velocities: Array,
+    reaction_time: float,
+    constant_distance: float,
+    person_speed: float,
+    acceleration: float,
+    observation_age: float,
+    margin: float,
+    is_counted: Flags,
+    allows_contact: Flags,
+    swing_margin: Array,
+    max_contact_speed: Array,
+    scalings: Array,
+    pair: NDArray[np.int64],
+    distances: Array,
+) -> None:
+    """See `paces_on`, whose arrays are filled."""
+    m = chain.rotation_per_unit.shape[0]
+    frames, twists = np.empty((m + 1, 4, 4)), np.empty((m + 1, 6))
+    segment, segment_velocities, parameters, normal = np.empty((2, 3)), np.empty((2, 3)), np.empty(2), np.empty(3)
+    speed_gain, spheres = acceleration * observation_age, np.empty((body_radii.shape[0], 5))
+    compute_bounding_spheres(body_ends, body_radii, body_velocities, spheres)
+    # of each part how fast it may come, and how far it may have come and must stay in any case
+    max_approach_speeds, reserved_distances = np.empty(body_radii.shape[0]), np.empty(body_radii.shape[0])
+    for j in range(body_radii.shape[0]):
+        max_approach_speeds[j] = assumed_approach_speed(spheres[j, 4], person_speed, speed_gain)
+        reserved_distances[j] = (
+            swing_margin[j] + margin + constant_distance + max(max_approach_speeds[j], spheres[j, 4]) * observation_age
+        )
+    sphere_radii = np.empty(frame_indices.shape[0])
+    for i in range(frame_indices.shape[0]):
+        squared_length = 0.0
+        for x in range(3):
+            squared_length += (ends[i, 1, x] - ends[i, 0, x]) ** 2
+        sphere_radii[i] = 0.5 * math.sqrt(squared_length) + radii[i]
+    for k in range(q.shape[0]):
+        compute_frames(chain, q[k], frames)
+        compute_frame_twists(chain, frames, rates[k], twists)
+        stop_time = stop_times[k]
+        for i in range(frame_indices.shape[0]):
+            max_speed = move_capsule(
+                frames[frame_indices[i]], twists[frame_indices[i]], ends[i], segment, segment_velocities
+            )
+            if max_speed <= MIN_MONITORED_SPEED:
+                continue
+            for j in range(body_radii.shape[0]):
+                min_scaling = scalings[k]
+                if min_scaling <= 0.0:
+                    break
+                influence_distance = (
+                    reserved_distances[j]
+                    + max_approach_speeds[j] * (reaction_time + min_scaling * stop_time)
+                    + min_scaling * max_speed * (reaction_time + 0.5 * min_scaling * stop_time)
+                )
+                if not is_counted[j] or is_farther_than(segment, sphere_radii[i], spheres, j, influence_distance):
+                    continue
+                distance, robot_approach_speed, person_approach_speed = capsule_distance(
+                    segment,
+                    segment_velocities,
+                    max_speed,
+                    radii[i],
+                    body_ends[j],
+                    body_velocities[j],
+                    body_radii[j],
+                    parameters,
+                    normal,
+                )
+                assumed_speed = assumed_approach_speed(person_approach_speed, person_speed, speed_gain)
+                available_distance = (
+                    distance
+                    - max(assumed_speed, max(person_approach_speed, 0.0)) * observation_age
+                    - swing_margin[j]
+                    - margin
+                )
+                scaling = speed_scaling_for_gap(
+                    available_distance - assumed_speed * reaction_time - constant_distance,
+                    assumed_speed,
+                    max(robot_approach_speed, 0.0),
+                    stop_time,
+                    reaction_time,
+                )
+                if allows_contact[j] and scaling < 1.0:
+                    remaining_contact_speed = max(max_contact_speed[i, j] - max(person_approach_speed, 0.0), 0.0)
+                    scaling = max(
+                        scaling,
+                        min(remaining_contact_speed / robot_approach_speed, 1.0)
+                        if robot_approach_speed > 1e-9
+                        else 1.0,
+                    )
+                if scaling < min_scaling:
+                    scalings[k], distances[k], pair[k, 0], pair[k, 1] = scaling, distance, i, j
+
+
+def _critical_pair_examples() -> Iterable[tuple[Any, ...]]:
+    one, ends = np.zeros(1), np.zeros((1, 2, 3))
+    yield (
+        example_chain_arrays(), one, one, 0.0, np.zeros(1, np.int64), ends, one, ends, one, ends,
+        0.1, 0.0, 1.6, 8.0, 0.0, 0.0,
+    )  # fmt: skip
+
+
+@kernel(examples=_critical_pair_examples)
+def find_critical_pair_kernel(
+    chain: ChainArrays,
+    q: Array,
+    rates: Array,
+    stop_time: float,
+    frame_indices: NDArray[np.int64],
+    ends: Array,
+    radii: Array,
+    body_ends: Array,
+    body_radii: Array,
+    body_velocities: Array,
+    reaction_time: float,
+    constant_distance: float,
+    person_speed: float,
+    acceleration: float,
+    observation_age: float,
+    margin: float,
+) -> tuple[int, int, float, float]:
+    """See `least_spare`."""
+    m = chain.rotation_per_unit.shape[0]
+    frames, twists = np.empty((m + 1, 4, 4)), np.empty((m + 1, 6))
+    segment, segment_velocities, parameters, normal = np.empty((2, 3)), np.empty((2, 3)), np.empty(2), np.empty(3)
+    speed_gain, spheres = acceleration * observation_age, np.empty((body_radii.shape[0], 5))
+    compute_bounding_spheres(body_ends, body_radii, body_velocities, spheres)
+    compute_frames(chain, q, frames)
+    compute_frame_twists(chain, frames, rates, twists)
+    min_margin, robot_index, person_index, pair_distance, pair_protective_distance = np.inf, 0, 0, np.inf, 0.0
+    for i in range(frame_indices.shape[0]):
+        max_speed = move_capsule(
+            frames[frame_indices[i]], twists[frame_indices[i]], ends[i], segment, segment_velocities
+        )
+        squared_length = 0.0
+        for x in range(3):
+            squared_length += (segment[1, x] - segment[0, x]) ** 2
+        sphere_radius = 0.5 * math.sqrt(squared_length) + radii[i]
+        for j in range(body_radii.shape[0]):
+            max_person_distance = (
+                assumed_approach_speed(spheres[j, 4], person_speed, speed_gain) * (reaction_time + stop_time)
+                + constant_distance
+                + margin
+            )
+            if is_farther_than(
+                segment,
+                sphere_radius,
+                spheres,
+                j,
+                min_margin + max_person_distance + max_speed * (reaction_time + 0.5 * stop_time),
+            ):
+                continue
+            distance, robot_approach_speed, person_approach_speed = capsule_distance(
+                segment,
+                segment_velocities,
+                max_speed,
+                radii[i],
+                body_ends[j],
+                body_velocities[j],
+                body_radii[j],
+                parameters,
+                normal,
+            )
+            assumed_speed, robot_speed = (
+                assumed_approach_speed(person_approach_speed, person_speed, speed_gain),
+                max(robot_approach_speed, 0.0),
+            )
+            protective_distance = (
+                assumed_speed * (reaction_time + stop_time)
+                + robot_speed * (reaction_time + 0.5 * stop_time)
+                + constant_distance
+                + margin
+            )
+            if distance - protective_distance < min_margin:
+                min_margin, robot_index, person_index, pair_distance, pair_protective_distance = (
+                    distance - protective_distance,
+                    i,
+                    j,
+                    distance,
+                    protective_distance,
+                )
+    return robot_index, person_index, pair_distance, pair_protective_distance
