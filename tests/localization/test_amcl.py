@@ -19,6 +19,7 @@ from roboyard.localization.amcl import Amcl, AmclConfig, LaserModel, cluster_par
 from roboyard.localization.amcl.config import LASER_MODELS
 from roboyard.localization.amcl.laser_model import compute_visibility_scores, drop_short_beams, scan_consistency
 from roboyard.localization.amcl.particles import (
+    KldParameters,
     bin_keys,
     effective_sample_size,
     kld_sample_size,
@@ -96,7 +97,9 @@ def test_spread_particles_need_more_samples() -> None:
     rng = np.random.default_rng(0)
     even = np.full(3000, 1 / 3000)
     counts = [
-        required_particles(rng.normal(0, spread, (3000, 3)), even, 50, 3000, 0.05, 0.99, np.random.default_rng(0))
+        required_particles(
+            rng.normal(0, spread, (3000, 3)), even, KldParameters(50, 3000, 0.05, 0.99), np.random.default_rng(0)
+        )
         for spread in (0.01, 0.5, 2.0, 20.0)
     ]
     assert counts[0] < 200

@@ -21,6 +21,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -108,6 +109,24 @@ _MIN_RESIDUAL_STD = 1e-9
 """Least standard deviation of residuals, so that exact data can be weighted [m, rad]."""
 
 
+class DriveMoves(NamedTuple):
+    """Executed maneuvers with their wheel angles and their true motion.
+
+    Attributes:
+        left_angles: (n,) rotations of the left wheels [rad].
+        right_angles: (n,) rotations of the right wheels [rad].
+        distances: (n,) true distances of the axle's midpoint [m].
+        rotations: (n,) true rotations of the base [rad].
+        is_straight: (n,) whether the maneuver is a straight line.
+    """
+
+    left_angles: NDArray[np.float64]
+    right_angles: NDArray[np.float64]
+    distances: NDArray[np.float64]
+    rotations: NDArray[np.float64]
+    is_straight: NDArray[np.bool_]
+
+
 @dataclass(frozen=True, slots=True)
 class ParameterEstimate:
     """Estimated value of a parameter, with its uncertainty.
@@ -182,8 +201,8 @@ def fit_drive(
         raise InputError("a maneuver is not finite", valid="finite angles [rad] and distances [m]")
     if not 0.0 < confidence < 1.0:
         raise InputError(f"confidence {confidence}", valid="between 0 and 1")
-    phi_l, phi_r, D, theta = data
-    if np.abs(theta).max() < 0.1 or np.abs(D).max() < 1e-3:
+    moves = DriveMoves(*data, is_straight=np.abs(data[3]) < _MAX_STRAIGHT_ROTATION)
+    if np.abs(moves.rotations).max() < 0.1 or np.abs(moves.distances).max() < 1e-3:
         raise InputError(
             "the maneuvers contain no usable motion",
             valid="rotations of some radians and straights of some wheel revolutions",
@@ -195,14 +214,13 @@ def fit_drive(
             nominal.effective_track,
         ]
     )
-    is_straight = np.abs(theta) < _MAX_STRAIGHT_ROTATION
-    residual_kinds = np.concatenate([is_straight, 2 + is_straight])
+    residual_kinds = np.concatenate([moves.is_straight, 2 + moves.is_straight])
     residual_stds = np.ones(2 * size)
     for _ in range(_N_REWEIGHTINGS):
-        p = _fit_parameters(p, phi_l, phi_r, D, theta, residual_stds, is_straight)
-        residuals = _compute_residuals(p, phi_l, phi_r, D, theta)
+        p = _fit_parameters(p, moves, residual_stds)
+        residuals = _compute_residuals(p, moves)
         residual_stds = _compute_residual_stds(residuals, residual_kinds)
-    jacobian = _compute_jacobian(p, phi_l, phi_r, is_straight) / residual_stds[:, None]
+    jacobian = _compute_jacobian(p, moves) / residual_stds[:, None]
     covariance: NDArray[np.float64] = np.asarray(np.linalg.inv(jacobian.T @ jacobian), dtype=np.float64)
     # four standard deviations follow from few maneuvers each: the rarer kind determines their certainty
     degrees_of_freedom = max(int(np.unique(residual_kinds, return_counts=True)[1].min()) - 1, 1)
@@ -220,24 +238,27 @@ def _compute_residual_stds(residuals: NDArray[np.float64], residual_kinds: NDArr
     return stds
 
 
-def _compute_residuals(p: NDArray[np.float64], phi_l, phi_r, D, theta) -> NDArray[np.float64]:  # type: ignore[no-untyped-def]
+def _compute_residuals(p: NDArray[np.float64], moves: DriveMoves) -> NDArray[np.float64]:
+    """Return (2n,) measured minus predicted distances [m] and rotations [rad] for radii and track ``p`` (3,) [m]."""
+    phi_l, phi_r = moves.left_angles, moves.right_angles
     distances = 0.5 * (p[0] * phi_l + p[1] * phi_r)
     rotations = (p[1] * phi_r - p[0] * phi_l) / p[2]
-    return np.concatenate([D - distances, theta - rotations])
+    return np.concatenate([moves.distances - distances, moves.rotations - rotations])
 
 
-def _compute_jacobian(
-    p: NDArray[np.float64], phi_l: NDArray[np.float64], phi_r: NDArray[np.float64], is_straight: NDArray[np.bool_]
-) -> NDArray[np.float64]:
+def _compute_jacobian(p: NDArray[np.float64], moves: DriveMoves) -> NDArray[np.float64]:
     """Return (2n, 3) derivatives of distances and rotations by the unknowns; straight lines have none by the track."""
+    phi_l, phi_r = moves.left_angles, moves.right_angles
     zeros = np.zeros_like(phi_l)
     distance_rows = np.column_stack([0.5 * phi_l, 0.5 * phi_r, zeros])
-    track_derivatives = np.where(is_straight, 0.0, -(p[1] * phi_r - p[0] * phi_l) / p[2] ** 2)
+    track_derivatives = np.where(moves.is_straight, 0.0, -(p[1] * phi_r - p[0] * phi_l) / p[2] ** 2)
     rotation_rows = np.column_stack([-phi_l / p[2], phi_r / p[2], track_derivatives])
     return np.vstack([distance_rows, rotation_rows])
 
 
-def _fit_parameters(p, phi_l, phi_r, D, theta, residual_stds, is_straight) -> NDArray[np.float64]:  # type: ignore[no-untyped-def]
+def _fit_parameters(
+    p: NDArray[np.float64], moves: DriveMoves, residual_stds: NDArray[np.float64]
+) -> NDArray[np.float64]:
     """Fit the unknowns by Gauss-Newton steps, of which few are needed: only b enters nonlinearly.
 
     Raises:
@@ -245,13 +266,13 @@ def _fit_parameters(p, phi_l, phi_r, D, theta, residual_stds, is_straight) -> ND
     """
     weights = 1.0 / residual_stds
     for _ in range(_MAX_ITERATIONS):
-        jacobian = _compute_jacobian(p, phi_l, phi_r, is_straight) * weights[:, None]
+        jacobian = _compute_jacobian(p, moves) * weights[:, None]
         scale = np.linalg.norm(jacobian, axis=0)
         if scale.min() <= 0.0 or np.linalg.cond(jacobian / scale) > 1e6:
             raise InputError(
                 "the maneuvers do not determine radii and track", valid="straights and rotations in both directions"
             )
-        step, *_ = np.linalg.lstsq(jacobian, _compute_residuals(p, phi_l, phi_r, D, theta) * weights, rcond=None)
+        step, *_ = np.linalg.lstsq(jacobian, _compute_residuals(p, moves) * weights, rcond=None)
         # the track must stay positive: never more than halve it at once
         p = p + step * min(1.0, 0.5 * abs(p[2] / step[2]) if step[2] else 1.0)
         if np.abs(step).max() < 1e-14:

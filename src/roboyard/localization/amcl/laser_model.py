@@ -18,6 +18,9 @@ from roboyard.grids import OCCUPIED_THRESHOLD, LikelihoodField, OccupancyGrid, s
 from roboyard.localization.amcl.config import AmclConfig
 from roboyard.mapping import LaserScan
 
+UNLIMITED_RANGE = 100.0
+"""Largest range that is assumed of a laser that states none [m]."""
+
 
 @dataclass(frozen=True, slots=True)
 class ScanMeasurement:
@@ -53,6 +56,11 @@ class ScanMeasurement:
         mount, cos, sin = self.T_base_laser, np.cos(poses[:, 2]), np.sin(poses[:, 2])
         x, y = poses[:, 0] + cos * mount.x - sin * mount.y, poses[:, 1] + sin * mount.x + cos * mount.y
         return np.column_stack([x, y, poses[:, 2] + mount.theta])
+
+    @property
+    def finite_range_max(self) -> float:
+        """``range_max``, or `UNLIMITED_RANGE` for a laser that states none [m]."""
+        return self.range_max if math.isfinite(self.range_max) else UNLIMITED_RANGE
 
     def subsample(self, count: int) -> Array:
         """Return at most ``count`` of the points, evenly spaced over the beams."""
@@ -110,7 +118,7 @@ class LaserModel:
     def log_likelihood_field(self, range_max: float) -> NDArray[np.float32]:
         """Return the table of log p of a hit in each cell; beams longer than ``range_max`` [m] have no return."""
         c = self.config
-        random_density = c.z_rand / (range_max if math.isfinite(range_max) and range_max > 0.0 else 100.0)
+        random_density = c.z_rand / (range_max if math.isfinite(range_max) and range_max > 0.0 else UNLIMITED_RANGE)
         if random_density not in self._log_likelihood_fields:
             if len(self._log_likelihood_fields) >= 8:  # lasers whose limits change permanently must not fill the memory
                 self._log_likelihood_fields.clear()
@@ -163,7 +171,7 @@ class LaserModel:
         indices = spaced_indices(len(measurement.ranges), c.max_beams)
         if not len(indices):
             return np.zeros(len(particles)), 0
-        max_range = measurement.range_max if math.isfinite(measurement.range_max) else 100.0
+        max_range = measurement.finite_range_max
         measured, angles = np.minimum(measurement.ranges[indices], max_range), measurement.angles[indices]
         poses = measurement.laser_poses(particles)
         expected = np.minimum(simulate_scans(self.is_solid, self.grid.geometry, poses, angles, max_range), max_range)
@@ -200,7 +208,7 @@ def drop_short_beams(
     are kept.
     """
     laser_poses = measurement.laser_poses(np.array([[pose.x, pose.y, pose.theta]]))
-    max_range = measurement.range_max if math.isfinite(measurement.range_max) else 100.0
+    max_range = measurement.finite_range_max
     expected = simulate_scans(model.is_solid, model.grid.geometry, laser_poses, measurement.angles, max_range)[0]
     is_selected = ~(measurement.ranges < expected - min_shortfall) | (~np.isfinite(expected))
     return measurement.select(is_selected) if is_selected.mean() >= _MIN_REMAINING_FRACTION else measurement
@@ -220,7 +228,7 @@ def classify_beams(model: LaserModel, poses: Array, measurement: ScanMeasurement
     indices = spaced_indices(len(measurement.ranges), model.config.max_beams)
     if not len(indices) or not len(poses):
         return np.zeros(len(poses)), np.zeros(len(poses))
-    max_range = measurement.range_max if math.isfinite(measurement.range_max) else 100.0
+    max_range = measurement.finite_range_max
     measured, angles = np.minimum(measurement.ranges[indices], max_range), measurement.angles[indices]
     laser_poses = measurement.laser_poses(poses)
     expected = np.minimum(

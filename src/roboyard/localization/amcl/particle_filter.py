@@ -30,6 +30,7 @@ from roboyard.localization.amcl.laser_model import (
     scan_consistency,
 )
 from roboyard.localization.amcl.particles import (
+    KldParameters,
     cluster_particles,
     effective_sample_size,
     low_variance_indices,
@@ -270,9 +271,8 @@ class Amcl:
         is_degenerate = effective_sample_size(self.weights) < 0.5 * len(self.weights)
         if config.selective_resampling and not is_degenerate:
             return
-        count = required_particles(
-            self.particles, self.weights, config.min_particles, config.max_particles, config.pf_err, config.pf_z, rng
-        )
+        bounds = KldParameters(config.min_particles, config.max_particles, config.pf_err, config.pf_z)
+        count = required_particles(self.particles, self.weights, bounds, rng)
         self._set_particles(self.particles[low_variance_indices(self.weights, count, rng)])
 
     # -- state ---------------------------------------------------------------------------------------------------------

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -132,6 +133,22 @@ def bin_keys(bins: NDArray[np.int64]) -> NDArray[np.int64]:
     return np.asarray((x << 32) | (y << 7) | bins[:, 2], dtype=np.int64)
 
 
+class KldParameters(NamedTuple):
+    """Bounds of the number of particles by KLD sampling.
+
+    Attributes:
+        min_particles: Smallest number of particles.
+        max_particles: Largest number of particles.
+        error: Largest Kullback-Leibler distance between the true and the sampled distribution (``pf_err``).
+        z: Upper quantile of the standard normal distribution for the probability that the bound holds (``pf_z``).
+    """
+
+    min_particles: int
+    max_particles: int
+    error: float
+    z: float
+
+
 def kld_sample_size(n_occupied: int, error: float, z: float) -> int:
     """Return the number of samples that limits the Kullback-Leibler distance to the true distribution to ``error``.
 
@@ -149,16 +166,9 @@ def kld_sample_size(n_occupied: int, error: float, z: float) -> int:
     return math.ceil(degrees_of_freedom / (2.0 * error) * (1.0 - b + math.sqrt(b) * z) ** 3)
 
 
-def required_particles(
-    particles: Array,
-    weights: Array,
-    min_particles: int,
-    max_particles: int,
-    error: float,
-    z: float,
-    rng: np.random.Generator,
-) -> int:
+def required_particles(particles: Array, weights: Array, parameters: KldParameters, rng: np.random.Generator) -> int:
     """Return how many samples to draw from weighted particles, by KLD sampling as if they were drawn one by one."""
+    min_particles, max_particles, error, z = parameters
     sampled = np.searchsorted(np.cumsum(weights), rng.random(max_particles) * weights.sum(), side="right")
     sampled = np.minimum(sampled, len(particles) - 1)
     _, first_draws = np.unique(bin_keys(pose_bins(particles))[sampled], return_index=True)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +23,25 @@ from roboyard.localization.amcl.particles import ParticleCluster
 from roboyard.mapping import LaserScan
 
 
+class AlignmentParameters(NamedTuple):
+    """Parameters of `align_poses_kernel`; all lengths are in cells.
+
+    Attributes:
+        sigma: Standard deviation of the distance of one point to its surface.
+        initial_width: Width of the robust weight at the first iteration; surfaces attract points within about this
+            distance.
+        final_width: Smallest width, which later iterations reach.
+        inlier_distance: Largest distance of a point that counts as lying on a surface.
+        iterations: Number of Gauss-Newton steps.
+    """
+
+    sigma: float
+    initial_width: float
+    final_width: float
+    inlier_distance: float
+    iterations: int
+
+
 def _align_examples() -> Iterable[tuple[Any, ...]]:
     distances = np.zeros((2, 2), np.float32)
     distances.flags.writeable = False  # as those of a likelihood field are
@@ -32,11 +51,7 @@ def _align_examples() -> Iterable[tuple[Any, ...]]:
         np.zeros((1, 2)),
         distances,
         1.0,
-        1.0,
-        1.0,
-        1.0,
-        1.0,
-        1,
+        AlignmentParameters(1.0, 1.0, 1.0, 1.0, 1),
     )
 
 
@@ -47,18 +62,26 @@ def align_poses_kernel(
     points: NDArray[np.float64],
     distances: NDArray[np.float32],
     cells_per_meter: float,
-    sigma: float,
-    initial_width: float,
-    final_width: float,
-    inlier_distance: float,
-    iterations: int,
+    parameters: AlignmentParameters,
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
-    """Return poses (n, 3), their information (n, 3, 3), and fractions (n,) of points within ``inlier_distance``.
+    """Align poses to the surfaces of a map by Gauss-Newton steps over the distance field.
 
-    All lengths are in cells; ``cells_per_meter`` converts ``distances``.  Each point's distance is a residual of
-    deviation ``sigma``, weighted after Geman and McClure with a width that shrinks from ``initial_width`` to
-    ``final_width``. ``prior`` (n, 3, 3) is the information about the start poses.
+    The distance of each point to the nearest surface is a residual of standard deviation ``sigma``, weighted after
+    Geman and McClure with a width that shrinks from ``initial_width`` to ``final_width``.
+
+    Args:
+        start_poses: (n, 3) poses in the grid [cells], [rad].
+        prior: (n, 3, 3) information about the start poses.
+        points: (m, 2) points of the scan in the base's frame [cells].
+        distances: (rows, columns) distances to the nearest surface [m].
+        cells_per_meter: Converts ``distances`` to cells.
+        parameters: Widths and number of steps.
+
+    Returns:
+        Poses (n, 3), their information (n, 3, 3), and fractions (n,) of points within ``inlier_distance``.
     """
+    sigma, initial_width, final_width = parameters.sigma, parameters.initial_width, parameters.final_width
+    inlier_distance, iterations = parameters.inlier_distance, parameters.iterations
     rows, columns = distances.shape
     poses = start_poses.copy()
     information = np.zeros((len(start_poses), 3, 3))
@@ -172,14 +195,17 @@ def align_poses(
     grid_to_map = np.eye(3)  # converts a small step in the grid [cells] to the map [m]
     grid_to_map[:2, :2] = geometry.T_map_grid.matrix()[:2, :2] * resolution
     grid_prior = np.zeros((len(grid_poses), 3, 3)) if prior is None else grid_to_map.T @ prior @ grid_to_map
-    inlier_distance = max(0.1, 1.5 * resolution)
     grid_points = np.ascontiguousarray(points, dtype=np.float64) / resolution
-    final_width = max(0.1, 2.0 * resolution)
+    parameters = AlignmentParameters(
+        sigma=sigma / resolution,
+        initial_width=initial_width / resolution,
+        final_width=max(0.1, 2.0 * resolution) / resolution,
+        inlier_distance=max(0.1, 1.5 * resolution) / resolution,
+        iterations=iterations,
+    )
     aligned_in_grid, information, inlier_fractions = align_poses_kernel(
-        grid_poses, np.ascontiguousarray(grid_prior), grid_points, field.distances, 1.0 / resolution,
-        sigma / resolution, initial_width / resolution, final_width / resolution, inlier_distance / resolution,
-        iterations,
-    )  # fmt: skip
+        grid_poses, np.ascontiguousarray(grid_prior), grid_points, field.distances, 1.0 / resolution, parameters
+    )
     map_to_grid = np.linalg.inv(grid_to_map)
     aligned_in_map = aligned_in_grid.copy()
     aligned_in_map[:, :2] = geometry.T_map_grid @ (aligned_in_grid[:, :2] * resolution)
