@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from typing import Any
+from typing import Any, Protocol
 
 from roboyard.errors import RoboyardError
-from roboyard.geometry import SE3
+from roboyard.geometry import SE2, SE3
 
 
 class TransformError(RoboyardError):
@@ -183,3 +183,61 @@ class TransformBuffer:
             edge = self._edges[child] = _Edge(parent, static)
             edge.times = [t for t, _, _ in samples]
             edge.poses = [SE3(rotation, translation) for _, rotation, translation in samples]
+
+
+class TransformSender(Protocol):
+    """What `MapToOdomBroadcaster` needs of a node: `Node` has both."""
+
+    @property
+    def transforms(self) -> TransformBuffer:
+        """The buffer of all frames."""
+
+    def send_transform(
+        self, T_parent_child: SE2 | SE3, parent: str, child: str, *, static: bool = False, time_ns: int | None = None
+    ) -> None:
+        """Publish a transform on /tf."""
+
+
+class MapToOdomBroadcaster:
+    """Publishes the transform map → odom, by which localization corrects odometry (REP 105).
+
+    Args:
+        node: The node that publishes.
+        map_frame: Frame id of the map, including the prefix.
+        odom_frame: Frame id of the odometry.
+        base_frame: Frame id of the base; needed by ``send_pose``.
+    """
+
+    def __init__(self, node: TransformSender, map_frame: str, odom_frame: str, base_frame: str = "") -> None:
+        self._node = node
+        self._map_frame, self._odom_frame, self._base_frame = map_frame, odom_frame, base_frame
+
+    def send_correction(self, T_map_odom: SE2 | SE3, time_ns: int | None = None) -> None:
+        """Publish the correction of odometry.
+
+        Args:
+            T_map_odom: Pose of the odometry's frame in the map.
+            time_ns: Stamp [ns]: the time of the data plus a tolerance until which consumers may use it; None: now.
+        """
+        T = T_map_odom.to_se3() if isinstance(T_map_odom, SE2) else T_map_odom
+        self._node.send_transform(T, self._map_frame, self._odom_frame, time_ns=time_ns)
+
+    def send_pose(self, T_map_base: SE3, time_ns: int, stamp_ns: int) -> None:
+        """Publish the correction that follows from a pose of the base in the map.
+
+        Odometry of that time is taken; if it has not arrived yet, the newest one.
+
+        Args:
+            T_map_base: Pose of the base in the map.
+            time_ns: Time of the pose [ns].
+            stamp_ns: Stamp of the transform [ns].
+
+        Raises:
+            TransformError: There is no odometry.
+        """
+        transforms = self._node.transforms
+        try:
+            T_odom_base = transforms.lookup(self._odom_frame, self._base_frame, time_ns)
+        except TransformError:
+            T_odom_base = transforms.lookup(self._odom_frame, self._base_frame)
+        self.send_correction(T_map_base @ T_odom_base.inverse(), stamp_ns)

@@ -19,6 +19,12 @@ if TYPE_CHECKING:
     )
     from roboyard.localization.odometry_faults import FaultyEncoders, OdometryErrorModel, simulate_faulty_readings
     from roboyard.localization.wheel_odometry import (
+        AckermannJointCounts,
+        AckermannOdometry,
+        DifferentialOdometry,
+        DisplacementOdometry,
+        DriveOdometry,
+        MecanumOdometry,
         OdometryEstimate,
         OdometryNoise,
         PlanarOdometry,
@@ -28,8 +34,14 @@ if TYPE_CHECKING:
     )
 
 __all__ = [
+    "AckermannJointCounts",
+    "AckermannOdometry",
+    "DifferentialOdometry",
+    "DisplacementOdometry",
     "DriveFit",
+    "DriveOdometry",
     "FaultyEncoders",
+    "MecanumOdometry",
     "OdometryErrorModel",
     "OdometryEstimate",
     "OdometryNoise",
@@ -49,6 +61,7 @@ __getattr__, __dir__ = lazy_exports(__name__, {
     "drive_calibration": ("DriveFit", "ParameterEstimate", "SlipFactorFit", "compute_no_slip_rotations", "fit_drive",
         "fit_slip_factor"),
     "odometry_faults": ("FaultyEncoders", "OdometryErrorModel", "simulate_faulty_readings"),
-    "wheel_odometry": ("OdometryEstimate", "OdometryNoise", "PlanarOdometry", "WheelOdometry",
+    "wheel_odometry": ("AckermannJointCounts", "AckermannOdometry", "DifferentialOdometry", "DisplacementOdometry",
+        "DriveOdometry", "MecanumOdometry", "OdometryEstimate", "OdometryNoise", "PlanarOdometry", "WheelOdometry",
         "compute_arc_displacement", "compute_arc_jacobian"),
 })  # fmt: skip

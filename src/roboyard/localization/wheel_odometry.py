@@ -1,9 +1,13 @@
 """Wheel odometry: integrates the motion of the wheels to a pose with its covariance.
 
-`WheelOdometry` serves drives with a left and a right side, `PlanarOdometry` bases that move in any direction of the
-plane.  The integration is exact for a constant curvature between two readings: a distance d and a rotation θ move the
-base by d·(sin θ/θ, (1 - cos θ)/θ) and rotate it by θ (R. Siegwart, I. Nourbakhsh, D. Scaramuzza, Introduction to
-Autonomous Mobile Robots, 5.2.4, have the first-order form).  The covariance follows the exact Jacobians of the step.
+`DriveOdometry` is the contract: joint angles of a drive in, pose and twist with their covariances out.
+`DifferentialOdometry`, `MecanumOdometry` and `AckermannOdometry` fulfill it for the three drives, and an odometry node
+takes any of them.  Below them, `WheelOdometry` integrates the two sides of a differential drive, and `PlanarOdometry`
+the displacements of a base that moves in any direction of the plane.
+
+The integration is exact for a constant curvature between two readings: a distance d and a rotation θ move the base by
+d·(sin θ/θ, (1 - cos θ)/θ) and rotate it by θ (R. Siegwart, I. Nourbakhsh, D. Scaramuzza, Introduction to Autonomous
+Mobile Robots, 5.2.4, have the first-order form).  The covariance follows the exact Jacobians of the step.
 
 Two places hold the causes of drift: the hardware has the errors of the encoders (resolution, miscounts, low rate), and
 the drive's geometry has wrong radii, unequal radii and slip, which calibration corrects.
@@ -12,14 +16,23 @@ the drive's geometry has wrong radii, unequal radii and slip, which calibration 
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from dataclasses import astuple, dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from roboyard.config import Config, parameter
-from roboyard.control.wheel_kinematics import ZERO_TWIST, DifferentialDrive, PlanarTwist
+from roboyard.control.wheel_kinematics import (
+    ZERO_TWIST,
+    AckermannWheels,
+    AckermannWheelValues,
+    DifferentialDrive,
+    MecanumDrive,
+    PlanarTwist,
+    ackermann_twist,
+)
 from roboyard.geometry import SE2
 
 MIN_VELOCITY_VARIANCE = 1e-6
@@ -265,19 +278,20 @@ class PlanarOdometry:
 
     def __init__(self, noise: OdometryNoise | None = None) -> None:
         self.noise = noise or OdometryNoise()
+        self._time_ns: int | None = None
         self.reset()
 
-    def reset(self) -> None:
-        """Set the pose to the origin without uncertainty."""
-        self.T_odom_base = SE2.identity()
+    def reset(self, T_odom_base: SE2 | None = None) -> None:
+        """Set the pose to ``T_odom_base`` (by default the origin) without uncertainty."""
+        self.T_odom_base = SE2.identity() if T_odom_base is None else T_odom_base
         self._covariance = np.zeros((3, 3))
-        self._time_ns: int | None = None
 
     def update(self, time_ns: int, displacement: PlanarTwist) -> OdometryEstimate | None:
         """Update the pose with the displacement of the base frame [m, m, rad], in its axes, since the last call.
 
         Returns:
-            The new estimate; None for the first call, which only sets the start.
+            The new estimate; None for the first call, which only sets the start, and for a time that is not later than
+            the previous one.
         """
         last, self._time_ns = self._time_ns, time_ns
         if last is None or time_ns <= last:
@@ -323,3 +337,255 @@ def _propagate_covariance(
     G = np.array([[c, -s, -0.5 * dy], [s, c, 0.5 * dx], [0.0, 0.0, 1.0]])
     propagated: NDArray[np.float64] = F @ covariance @ F.T + G @ step_covariance @ G.T
     return propagated
+
+
+class DriveOdometry(ABC):
+    """Odometry of a drive from the angles of its joints: the contract of the odometry nodes.
+
+    A class of your own derives from it, implements ``update``, ``reset`` and the properties, and is returned by
+    ``make_odometry`` of a node that derives from ``DriveOdometryNode``.  ``check_drive_odometry`` in
+    ``roboyard.localization.conformance`` tests the contract:
+
+    - The first reading sets the start.  Every later reading gives an estimate at its own time, or is rejected and
+      counted: angles that are not finite, or a time that is not later than the previous one.
+    - Joint angles are continuous [rad], not wrapped.  Only their changes count.
+    - The covariance stays symmetric and positive semi-definite.  Its determinant does not fall while the base moves,
+      and it does not change at standstill.
+    - The same readings give the same bits, also after ``save_state`` and ``load_state`` in between.
+    - ``reset`` moves the pose and clears its covariance; the next reading continues from the last one.
+
+    Attributes:
+        noise: Growth of the uncertainty; may be replaced between two readings.
+        n_rejected: Number of rejected readings.
+    """
+
+    noise: OdometryNoise
+    n_rejected: int
+
+    @property
+    @abstractmethod
+    def T_odom_base(self) -> SE2:
+        """Pose of the base at the last reading."""
+
+    @abstractmethod
+    def update(self, time_ns: int, angles: NDArray[np.float64]) -> OdometryEstimate | None:
+        """Update the pose with the joint angles (n,) [rad] at a time [ns].
+
+        Returns:
+            The new estimate; None for the first reading and for rejected ones.
+        """
+
+    @abstractmethod
+    def reset(self, T_odom_base: SE2 | None = None) -> None:
+        """Set the pose to ``T_odom_base`` (by default the origin) without uncertainty."""
+
+    @abstractmethod
+    def save_state(self) -> dict[str, Any]:
+        """Return the state as plain data."""
+
+    @abstractmethod
+    def load_state(self, state: dict[str, Any]) -> None:
+        """Restore the state that ``save_state`` returned."""
+
+
+class DifferentialOdometry(DriveOdometry):
+    """Odometry of a differential or skid-steered drive; the angles of several wheels on a side are averaged.
+
+    Args:
+        drive: Geometry, slip factor and radius scales; may be replaced between two readings.
+        n_left: Number of left wheels, whose angles come first.
+        noise: Growth of the uncertainty.
+        max_wheel_speed: Two readings that would need faster wheels [rad/s] are rejected.
+    """
+
+    def __init__(
+        self,
+        drive: DifferentialDrive,
+        n_left: int = 1,
+        noise: OdometryNoise | None = None,
+        max_wheel_speed: float = math.inf,
+    ) -> None:
+        self._integrator = WheelOdometry(drive, noise, max_wheel_speed)
+        self._n_left = n_left
+
+    def configure(self, drive: DifferentialDrive, noise: OdometryNoise, max_wheel_speed: float) -> None:
+        """Set geometry, noise and largest wheel speed [rad/s]; the pose stays."""
+        self._integrator.drive, self._integrator.noise = drive, noise
+        self._integrator.max_wheel_speed = max_wheel_speed
+
+    @property
+    def noise(self) -> OdometryNoise:  # type: ignore[override]
+        """Growth of the uncertainty."""
+        return self._integrator.noise
+
+    @noise.setter
+    def noise(self, noise: OdometryNoise) -> None:
+        self._integrator.noise = noise
+
+    @property
+    def n_rejected(self) -> int:  # type: ignore[override]
+        """Number of rejected readings."""
+        return self._integrator.n_rejected
+
+    @property
+    def T_odom_base(self) -> SE2:
+        """Pose of the base at the last reading."""
+        return self._integrator.T_odom_base
+
+    def update(self, time_ns: int, angles: NDArray[np.float64]) -> OdometryEstimate | None:
+        """Update the pose with the angles (n,) [rad] of the left wheels, then of the right ones."""
+        values: list[float] = angles.tolist()
+        left, right = values[: self._n_left], values[self._n_left :]
+        return self._integrator.update(time_ns, sum(left) / len(left), sum(right) / len(right))
+
+    def reset(self, T_odom_base: SE2 | None = None) -> None:
+        """Set the pose to ``T_odom_base`` (by default the origin) without uncertainty."""
+        self._integrator.reset(T_odom_base)
+
+    def save_state(self) -> dict[str, Any]:
+        """Return the state as plain data."""
+        return self._integrator.save_state()
+
+    def load_state(self, state: dict[str, Any]) -> None:
+        """Restore the state that ``save_state`` returned."""
+        self._integrator.load_state(state)
+
+
+class DisplacementOdometry(DriveOdometry):
+    """Base of odometry whose readings give a displacement of the base: subclasses implement ``displacement``.
+
+    The displacement is integrated by the exponential map of SE(2), as of a constant twist between two readings.
+    """
+
+    def __init__(self, noise: OdometryNoise | None = None) -> None:
+        self._integrator = PlanarOdometry(noise)
+        self._last_reading: tuple[int, NDArray[np.float64]] | None = None
+        self.n_rejected = 0
+
+    @property
+    def noise(self) -> OdometryNoise:  # type: ignore[override]
+        """Growth of the uncertainty."""
+        return self._integrator.noise
+
+    @noise.setter
+    def noise(self, noise: OdometryNoise) -> None:
+        self._integrator.noise = noise
+
+    @property
+    def T_odom_base(self) -> SE2:
+        """Pose of the base at the last reading."""
+        return self._integrator.T_odom_base
+
+    @abstractmethod
+    def displacement(self, previous_angles: NDArray[np.float64], angles: NDArray[np.float64]) -> PlanarTwist:
+        """Return the displacement of the base frame [m, m, rad], in its own axes, between joint angles (n,) [rad]."""
+
+    def update(self, time_ns: int, angles: NDArray[np.float64]) -> OdometryEstimate | None:
+        """Update the pose with the joint angles (n,) [rad]."""
+        if not np.isfinite(angles).all():
+            self.n_rejected += 1
+            return None
+        last, self._last_reading = self._last_reading, (time_ns, np.array(angles, dtype=np.float64))
+        if last is not None and time_ns <= last[0]:
+            self.n_rejected += 1
+            return None
+        displacement = PlanarTwist() if last is None else self.displacement(last[1], self._last_reading[1])
+        return self._integrator.update(time_ns, displacement)
+
+    def reset(self, T_odom_base: SE2 | None = None) -> None:
+        """Set the pose to ``T_odom_base`` (by default the origin) without uncertainty."""
+        self._integrator.reset(T_odom_base)
+
+    def save_state(self) -> dict[str, Any]:
+        """Return the state as plain data."""
+        last = self._last_reading
+        return {
+            "integrator": self._integrator.save_state(),
+            "last_reading": None if last is None else (last[0], last[1].copy()),
+            "n_rejected": self.n_rejected,
+        }
+
+    def load_state(self, state: dict[str, Any]) -> None:
+        """Restore the state that ``save_state`` returned."""
+        self._integrator.load_state(state["integrator"])
+        last = state["last_reading"]
+        self._last_reading = None if last is None else (last[0], np.array(last[1]))
+        self.n_rejected = state["n_rejected"]
+
+
+class MecanumOdometry(DisplacementOdometry):
+    """Odometry of four mecanum wheels: front left, front right, rear left, rear right.
+
+    Args:
+        drive: Geometry; may be replaced between two readings.
+        noise: Growth of the uncertainty.
+    """
+
+    def __init__(self, drive: MecanumDrive, noise: OdometryNoise | None = None) -> None:
+        super().__init__(noise)
+        self.drive = drive
+
+    def displacement(self, previous_angles: NDArray[np.float64], angles: NDArray[np.float64]) -> PlanarTwist:
+        """Return the displacement by the angles (4,) of the wheels."""
+        return self.drive.body_twist(angles - previous_angles)
+
+
+class AckermannJointCounts(NamedTuple):
+    """Numbers of joints of each kind, in the order of the angles that `AckermannOdometry` takes.
+
+    Attributes:
+        left: Left wheels that do not steer.
+        right: Right wheels that do not steer.
+        left_steered: Left wheels that steer.
+        right_steered: Right wheels that steer.
+        left_steering: Steering joints on the left.
+        right_steering: Steering joints on the right.
+    """
+
+    left: int
+    right: int
+    left_steered: int = 0
+    right_steered: int = 0
+    left_steering: int = 1
+    right_steering: int = 1
+
+
+class AckermannOdometry(DisplacementOdometry):
+    """Odometry of a car: the distance by its wheels, the curvature by the mean steering angles of the step.
+
+    Args:
+        wheels: Geometry; may be replaced between two readings.
+        joint_counts: Numbers of joints, in the order of the angles; a side without steering joints takes those of the
+            other side.
+        axle_x: Position of the unsteered axle ahead of the base frame [m].
+        noise: Growth of the uncertainty.
+    """
+
+    def __init__(
+        self,
+        wheels: AckermannWheels,
+        joint_counts: AckermannJointCounts,
+        axle_x: float = 0.0,
+        noise: OdometryNoise | None = None,
+    ) -> None:
+        super().__init__(noise)
+        self.wheels, self.axle_x = wheels, axle_x
+        ends = np.cumsum(joint_counts).tolist()
+        groups = [slice(end - count, end) for count, end in zip(joint_counts, ends, strict=True)]
+        self._wheel_groups = groups[:4]
+        left, right = groups[4:]
+        self._steering_groups = (left if joint_counts.left_steering else right,
+                                 right if joint_counts.right_steering else left)  # fmt: skip
+
+    def displacement(self, previous_angles: NDArray[np.float64], angles: NDArray[np.float64]) -> PlanarTwist:
+        """Return the displacement by the angles of the wheels, and the mean steering angle of the step."""
+        mean_angles = 0.5 * (previous_angles + angles)
+        left, right = (float(mean_angles[group].mean()) for group in self._steering_groups)
+        curvature = self.wheels.curvature_from_steering(left, right)
+        rotations = angles - previous_angles
+        wheel_rotations = [
+            float(rotations[group].mean()) if group.stop > group.start else math.nan for group in self._wheel_groups
+        ]
+        return ackermann_twist(
+            self.wheels.travel(AckermannWheelValues(*wheel_rotations), curvature), curvature, self.axle_x
+        )

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from roboyard.bus import DroppedMessage, DropReason, MessageFilter, TransformError
 from roboyard.bus.ros_node import RosNode
 from roboyard.bus.throttle import Throttle
+from roboyard.bus.transforms import MapToOdomBroadcaster
 from roboyard.config import parameter
 from roboyard.config.ros_parameters import RosNodeConfig
 from roboyard.errors import ConfigError, InputError, RoboyardError
@@ -21,7 +22,8 @@ from roboyard.localization.amcl import Amcl, AmclConfig, AmclEstimate
 from roboyard.localization.amcl.particles import low_variance_indices
 from roboyard.mapping import LaserScan
 from roboyard.messages import msg, srv
-from roboyard.messages.convert import grid_origin, grid_to_array, make_header, pose_to_msg, pose_to_se2
+from roboyard.messages.convert import make_header, pose_to_msg, pose_to_se2
+from roboyard.messages.convert.grids import occupancy_grid_from_msg
 from roboyard.messages.convert.poses import PLANAR_COVARIANCE_INDICES
 from roboyard.messages.time import to_nanoseconds
 
@@ -159,6 +161,7 @@ class AmclNode(RosNode[AmclNodeConfig]):
         self._frames = tuple(
             map(self.frame, (self.config.global_frame_id, self.config.odom_frame_id, self.config.base_frame_id))
         )
+        self._map_to_odom = MapToOdomBroadcaster(self, *self._frames)
         self._cloud_throttle = Throttle(self.config.particle_cloud_rate)
         self._pose = self.publisher("amcl_pose", msg.PoseWithCovarianceStamped, latched=True)
         self._cloud = self.publisher("particle_cloud", msg.ParticleCloud, latched=True)
@@ -223,14 +226,14 @@ class AmclNode(RosNode[AmclNodeConfig]):
             self.report_health("error", "the map is of another frame", frame=frame, wanted=self._frames[0])
             return
         try:
-            cells, origin = np.array(grid_to_array(message)), grid_origin(message)
-            geometry = GridGeometry(float(message.info.resolution), (cells.shape[0], cells.shape[1]), origin)
-            self._filter.set_map(OccupancyGrid(cells, geometry))
+            grid = occupancy_grid_from_msg(message)
+            self._filter.set_map(grid)
         except RoboyardError as error:
             self.log.error(f"dropped a map: {error}", throttle=5.0)
             self.report_health("error", "the map cannot be used", reason=str(error))
             return
-        self._map = (cells, geometry.resolution, (origin.x, origin.y, origin.theta))
+        origin = grid.geometry.T_map_grid
+        self._map = (grid.cells, grid.geometry.resolution, (origin.x, origin.y, origin.theta))
         self._report_missing_input()
 
     def _on_initial_pose(self, message: Any) -> None:
@@ -328,9 +331,8 @@ class AmclNode(RosNode[AmclNodeConfig]):
 
     def _broadcast(self, time_ns: int) -> None:
         if self.config.tf_broadcast and self._T_map_odom is not None:
-            pose: SE3 = SE2(*self._T_map_odom).to_se3()
             stamp_ns = time_ns + round(self.config.transform_tolerance * 1e9)
-            self.send_transform(pose, self._frames[0], self._frames[1], time_ns=stamp_ns)
+            self._map_to_odom.send_correction(SE2(*self._T_map_odom), stamp_ns)
 
     def _report_missing_input(self) -> None:
         """Report in the node's health which input is missing."""

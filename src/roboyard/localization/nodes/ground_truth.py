@@ -12,7 +12,7 @@ import numpy as np
 
 from roboyard.bus import Node, resource
 from roboyard.bus.throttle import Throttle
-from roboyard.bus.transforms import TransformError
+from roboyard.bus.transforms import MapToOdomBroadcaster, TransformError
 from roboyard.config import Config, parameter
 from roboyard.geometry import SE2, SE3
 from roboyard.messages import msg
@@ -22,7 +22,7 @@ from roboyard.messages.time import to_nanoseconds
 
 
 class GroundTruthLocalizationNodeConfig(Config):
-    """Configuration of `TruthLocalizationNode`."""
+    """Configuration of `GroundTruthLocalizationNode`."""
 
     global_frame_id: str = parameter("map", doc="Frame of the map.")
     odom_frame_id: str = parameter("odom", doc="Frame of the odometry.")
@@ -57,6 +57,7 @@ class GroundTruthLocalizationNode(Node[GroundTruthLocalizationNodeConfig]):
         self._frames = tuple(
             map(self.frame, (self.config.global_frame_id, self.config.odom_frame_id, self.config.base_frame_id))
         )
+        self._map_to_odom = MapToOdomBroadcaster(self, *self._frames)
         self._T_map_world = SE2(self.config.map_x, self.config.map_y, self.config.map_yaw).inverse().to_se3()
         self._pose = self.publisher("amcl_pose", msg.PoseWithCovarianceStamped, latched=True)
         self._cloud = self.publisher("particle_cloud", msg.ParticleCloud, latched=True)
@@ -77,7 +78,7 @@ class GroundTruthLocalizationNode(Node[GroundTruthLocalizationNodeConfig]):
         time_ns = to_nanoseconds(truth.header.stamp)
         if not self._throttle.should_pass(time_ns):
             return
-        map_frame, odom, base = self._frames
+        map_frame = self._frames[0]
         T_map_base = self._T_map_world @ pose_to_se3(truth.pose.pose)
         planar_pose = SE2.from_se3(T_map_base)
         covariance = np.zeros(36)
@@ -87,24 +88,18 @@ class GroundTruthLocalizationNode(Node[GroundTruthLocalizationNodeConfig]):
         particle = msg.Particle(pose=pose_to_msg(planar_pose), weight=1.0)
         self._cloud.publish(msg.ParticleCloud(header=make_header(map_frame, time_ns), particles=[particle]))
         if self.config.tf_broadcast:
-            self._broadcast(T_map_base, odom, base, time_ns)
+            self._broadcast(T_map_base, time_ns)
 
-    def _broadcast(self, T_map_base: SE3, odom: str, base: str, time_ns: int) -> None:
+    def _broadcast(self, T_map_base: SE3, time_ns: int) -> None:
         try:
-            T_odom_base = self.transforms.lookup(odom, base, time_ns)
-        except TransformError:
-            try:  # odometry of this moment may come after the truth of it
-                T_odom_base = self.transforms.lookup(odom, base)
-            except TransformError as error:
-                self._n_missed_transforms += 1
-                self.log.warn(f"no map → odom: {error}", throttle=5.0)
-                return
-        stamp_ns = time_ns + round(self.config.transform_tolerance * 1e9)
-        self.send_transform(T_map_base @ T_odom_base.inverse(), self._frames[0], odom, time_ns=stamp_ns)
+            self._map_to_odom.send_pose(T_map_base, time_ns, time_ns + round(self.config.transform_tolerance * 1e9))
+        except TransformError as error:
+            self._n_missed_transforms += 1
+            self.log.warn(f"no map → odom: {error}", throttle=5.0)
 
 
 class GroundTruthOdometryNodeConfig(Config):
-    """Configuration of `TruthOdometryNode`."""
+    """Configuration of `GroundTruthOdometryNode`."""
 
     odom_frame: str = parameter("odom", doc="Frame in which the odometry starts.")
     base_frame: str = parameter("base_link", doc="Frame of the base.")

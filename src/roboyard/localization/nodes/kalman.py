@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from roboyard.bus.ros_node import RosNode
-from roboyard.bus.transforms import TransformBuffer, TransformError
+from roboyard.bus.transforms import MapToOdomBroadcaster, TransformBuffer, TransformError
 from roboyard.config import Config, parameter
 from roboyard.config.ros_parameters import RosNodeConfig
 from roboyard.errors import ConfigError, RoboyardError
@@ -333,6 +333,7 @@ class KalmanNode(RosNode[KalmanNodeConfig]):
         self._gyro_bias = StationaryGyroBias()
         names = (self.config.map_frame, self.config.odom_frame, self.config.base_link_frame, self.config.world_frame)
         self._map, self._odom, self._base, self._world = map(self.frame, names)
+        self._map_to_odom = MapToOdomBroadcaster(self, self._map, self._odom, self._base)
         if self.config.world_frame not in (self.config.map_frame, self.config.odom_frame):
             raise ConfigError(
                 f"world_frame = {self.config.world_frame!r}",
@@ -518,15 +519,11 @@ class KalmanNode(RosNode[KalmanNodeConfig]):
             self.send_transform(T_world_base, self._world, self._base, time_ns=stamp_ns)
             return
         try:
-            T_odom_base = self.transforms.lookup(self._odom, self._base, time_ns)
-        except TransformError:
-            try:
-                T_odom_base = self.transforms.lookup(self._odom, self._base)
-            except TransformError as error:
-                self._failures["map → odom"] = str(error)
-                return
+            self._map_to_odom.send_pose(T_world_base, time_ns, stamp_ns)
+        except TransformError as error:
+            self._failures["map → odom"] = str(error)
+            return
         self._failures.pop("map → odom", None)
-        self.send_transform(T_world_base @ T_odom_base.inverse(), self._map, self._odom, time_ns=stamp_ns)
 
     def _report_status(self, estimate: FusedEstimate | None) -> None:
         stale_sources = [

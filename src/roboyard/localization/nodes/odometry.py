@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from typing_extensions import TypeVar
 
 from roboyard.bus import resource
@@ -15,16 +15,17 @@ from roboyard.config import Config, parameter
 from roboyard.control.drive_config import AckermannDriveConfig, DifferentialDriveConfig, MecanumDriveConfig
 from roboyard.control.nodes.drive_parameters import DriveParameterNode
 from roboyard.control.nodes.velocity_controller import AckermannJointsConfig, MecanumJointsConfig, SideJointsConfig
-from roboyard.control.wheel_kinematics import (
-    AckermannWheels,
-    AckermannWheelValues,
-    DifferentialDrive,
-    MecanumDrive,
-    PlanarTwist,
-    ackermann_twist,
-)
+from roboyard.control.wheel_kinematics import AckermannWheels, DifferentialDrive, MecanumDrive
 from roboyard.errors import ConfigError
-from roboyard.localization.wheel_odometry import OdometryEstimate, OdometryNoise, PlanarOdometry, WheelOdometry
+from roboyard.localization.wheel_odometry import (
+    AckermannJointCounts,
+    AckermannOdometry,
+    DifferentialOdometry,
+    DriveOdometry,
+    MecanumOdometry,
+    OdometryEstimate,
+    OdometryNoise,
+)
 from roboyard.messages import msg, srv
 from roboyard.messages.convert.poses import planar_covariance_to_msg
 from roboyard.messages.time import time_to_msg, to_nanoseconds
@@ -40,96 +41,6 @@ class OdometryOutputConfig(Config):
         0.0, unit="Hz", low=0.0, high=1000.0, doc="Largest rate of odometry; 0: one message for each of joint_states."
     )
     noise: OdometryNoise = parameter(factory=OdometryNoise, flatten="", doc="Growth of the covariance.")
-
-
-class OdometryNodeConfig(OdometryOutputConfig, SideJointsConfig):
-    """Configuration of `OdometryNode`."""
-
-    drive: DifferentialDrive = parameter(factory=DifferentialDrive, flatten="", doc="Geometry of the drive.")
-    max_wheel_speed: float = parameter(
-        math.inf, unit="rad/s", low=1e-3, high=math.inf, runtime=True,
-        doc="Wheel speed above which a step is a miscount and is ignored.",
-    )  # fmt: skip
-
-
-class OdometryNode(DriveParameterNode[OdometryNodeConfig]):
-    """Integrates the wheels of a differential or skid-steered base.
-
-    in: joint_states   out: odom (nav_msgs/Odometry), /tf odom_frame → base_frame   service: ~reset (std_srvs/Trigger)
-
-    The drive's parameters are those of the drive node; angles of several wheels on a side are averaged.
-    """
-
-    drive_geometry: DifferentialDriveConfig | None = resource(DifferentialDriveConfig, optional=True)
-
-    state_fields = ("_n_rejected",)
-
-    def setup(self) -> None:
-        """Connect."""
-        self._joint_names: list[str] | None = None
-        self._left_indices: list[int] = []
-        self._right_indices: list[int] = []
-        self._throttle = Throttle(self.config.rate)
-        self._n_rejected = 0
-        self._frames = (self.frame(self.config.odom_frame), self.frame(self.config.base_frame))
-        self._odometry = WheelOdometry(self.config.drive, self.config.noise, self.config.max_wheel_speed)
-        self._publisher = self.publisher("odom", msg.Odometry)
-        self.subscribe("joint_states", msg.JointState, self._on_joints)
-        self.service("~reset", srv.Trigger, self._on_reset)
-
-    def on_config_change(self, old: OdometryNodeConfig, new: OdometryNodeConfig) -> None:
-        """Continue from the present pose with the new geometry."""
-        odometry = self._odometry
-        odometry.drive, odometry.noise, odometry.max_wheel_speed = new.drive, new.noise, new.max_wheel_speed
-
-    def save_state(self) -> dict[str, Any]:
-        """Return the state as plain data."""
-        return super().save_state() | {"odometry": self._odometry.save_state(), "throttle": self._throttle.save_state()}
-
-    def load_state(self, state: dict[str, Any]) -> None:
-        """Restore the state that ``save_state`` returned."""
-        super().load_state(state)
-        self._odometry.load_state(state["odometry"])
-        self._throttle.load_state(state["throttle"])
-
-    def _on_joints(self, state: Any) -> None:
-        if state.name != self._joint_names:
-            self._find_wheels(state.name)
-        if not self._left_indices or not self._right_indices:
-            return
-        time_ns = to_nanoseconds(state.header.stamp)
-        if not self._throttle.should_pass(time_ns):
-            return
-        angles = state.position.tolist()
-        left = sum([angles[i] for i in self._left_indices]) / len(self._left_indices)
-        right = sum([angles[i] for i in self._right_indices]) / len(self._right_indices)
-        estimate = self._odometry.update(time_ns, left, right)
-        if self._odometry.n_rejected != self._n_rejected:
-            self._n_rejected = self._odometry.n_rejected
-            self.log.warn("dropped wheel angles: not finite, out of order or implausible jump", throttle=5.0)
-            self.report_health("warn", "wheel angles dropped", count=self._n_rejected)
-        if estimate is not None:
-            self._publish(estimate)
-
-    def _find_wheels(self, names: list[str]) -> None:
-        """Look up the indices of the wheels in joint_states; messages that contain none of them are ignored."""
-        wheel_joints = (*self.config.left_joints, *self.config.right_joints)
-        present = [name for name in wheel_joints if name in names]
-        if present and len(present) < len(wheel_joints):
-            missing = next(name for name in wheel_joints if name not in names)
-            raise ConfigError(f"joint_states has no joint '{missing}'", location=self.full_name, valid=", ".join(names))
-        self._joint_names = list(names)
-        self._left_indices = [names.index(name) for name in self.config.left_joints] if present else []
-        self._right_indices = [names.index(name) for name in self.config.right_joints] if present else []
-
-    def _publish(self, estimate: OdometryEstimate) -> None:
-        self._publisher.publish(odometry_estimate_to_msg(estimate, *self._frames))
-        if self.config.publish_tf:
-            self.send_transform(estimate.T_odom_base.to_se3(), *self._frames, time_ns=estimate.time_ns)
-
-    def _on_reset(self, request: Any) -> Any:
-        self._odometry.reset()
-        return srv.Trigger.Response(success=True, message="odometry is at the origin")
 
 
 def odometry_estimate_to_msg(estimate: OdometryEstimate, odom_frame: str, base_frame: str) -> Any:
@@ -156,39 +67,45 @@ def odometry_estimate_to_msg(estimate: OdometryEstimate, odom_frame: str, base_f
 OutputConfigT = TypeVar("OutputConfigT", bound=OdometryOutputConfig, default=OdometryOutputConfig, covariant=True)
 
 
-class PlanarOdometryNode(DriveParameterNode[OutputConfigT]):
-    """Integrates the displacements that joint angles cause; subclasses implement ``set_geometry`` and ``displacement``.
+class DriveOdometryNode(DriveParameterNode[OutputConfigT], ABC):
+    """Base of the odometry nodes of all drives: publishes what a `DriveOdometry` estimates from joint angles.
 
     in: joint_states   out: odom (nav_msgs/Odometry), /tf odom_frame → base_frame   service: ~reset (std_srvs/Trigger)
+
+    A node of a new drive implements ``odometry_joints``, ``make_odometry`` and ``configure_odometry``.  The base looks
+    up the joints in joint_states, limits the rate, publishes, and reports rejected angles.
     """
 
-    state_fields = ("_angles",)
+    state_fields = ("_n_rejected",)
 
     def setup(self) -> None:
         """Connect."""
-        self._used_joints = self.set_geometry(self.config)
-        self._joint_names: list[str] = []
-        self._joint_indices: NDArray[np.int64] | None = None
-        self._angles: NDArray[np.float64] | None = None
+        self._used_joints = self.odometry_joints(self.config)
+        self._joint_names: list[str] | None = None
+        self._joint_indices: list[int] = []
         self._throttle = Throttle(self.config.rate)
-        self._odometry = PlanarOdometry(self.config.noise)
+        self._n_rejected = 0
         self._frames = (self.frame(self.config.odom_frame), self.frame(self.config.base_frame))
+        self._odometry = self.make_odometry(self.config)
         self._publisher = self.publisher("odom", msg.Odometry)
         self.subscribe("joint_states", msg.JointState, self._on_joints)
         self.service("~reset", srv.Trigger, self._on_reset)
 
+    @abstractmethod
+    def odometry_joints(self, config: Any) -> tuple[str, ...]:
+        """Return the names of the joints whose angles the odometry takes, in its order."""
+
+    @abstractmethod
+    def make_odometry(self, config: Any) -> DriveOdometry:
+        """Return the odometry of a configuration."""
+
+    @abstractmethod
+    def configure_odometry(self, odometry: Any, config: Any) -> None:
+        """Set geometry and noise of a configuration that was changed at run time; the pose must stay."""
+
     def on_config_change(self, old: OdometryOutputConfig, new: OdometryOutputConfig) -> None:
-        """Continue from the present pose with the new geometry."""
-        self.set_geometry(new)
-        self._odometry.noise = new.noise
-
-    def set_geometry(self, config: Any) -> tuple[str, ...]:
-        """Set the geometry of the drive; return the joints whose angles ``displacement`` takes."""
-        return ()
-
-    def displacement(self, previous_angles: NDArray[np.float64], angles: NDArray[np.float64]) -> PlanarTwist:
-        """Return the displacement of the base frame [m, m, rad], in its own axes, between joint angles (n,) [rad]."""
-        return PlanarTwist()
+        """Continue from the present pose with the new geometry and noise."""
+        self.configure_odometry(self._odometry, new)
 
     def save_state(self) -> dict[str, Any]:
         """Return the state as plain data."""
@@ -203,24 +120,22 @@ class PlanarOdometryNode(DriveParameterNode[OutputConfigT]):
     def _on_joints(self, state: Any) -> None:
         if state.name != self._joint_names:
             self._find_joints(list(state.name))
-        if self._joint_indices is None:
+        if not self._joint_indices:
             return
-        angles = np.asarray(state.position, dtype=np.float64)[self._joint_indices]
         time_ns = to_nanoseconds(state.header.stamp)
-        if not np.isfinite(angles).all():
-            self.log.warn("dropped joint angles that are not finite", throttle=5.0)
-            return
         if not self._throttle.should_pass(time_ns):
             return
-        previous_angles, self._angles = self._angles, angles
-        estimate = self._odometry.update(
-            time_ns, PlanarTwist() if previous_angles is None else self.displacement(previous_angles, angles)
-        )
+        angles = np.asarray(state.position, dtype=np.float64)[self._joint_indices]
+        estimate = self._odometry.update(time_ns, angles)
+        if self._odometry.n_rejected != self._n_rejected:
+            self._n_rejected = self._odometry.n_rejected
+            self.log.warn("dropped wheel angles: not finite, out of order or implausible jump", throttle=5.0)
+            self.report_health("warn", "wheel angles dropped", count=self._n_rejected)
         if estimate is None:
             return
         self._publisher.publish(odometry_estimate_to_msg(estimate, *self._frames))
         if self.config.publish_tf:
-            self.send_transform(estimate.T_odom_base.to_se3(), *self._frames, time_ns=time_ns)
+            self.send_transform(estimate.T_odom_base.to_se3(), *self._frames, time_ns=estimate.time_ns)
 
     def _find_joints(self, names: list[str]) -> None:
         """Look up the indices of the joints; messages that contain none of them are ignored."""
@@ -229,12 +144,44 @@ class PlanarOdometryNode(DriveParameterNode[OutputConfigT]):
             missing = next(joint for joint in self._used_joints if joint not in names)
             raise ConfigError(f"joint_states has no joint '{missing}'", location=self.full_name, valid=", ".join(names))
         self._joint_names = names
-        self._joint_indices = np.array([names.index(joint) for joint in self._used_joints]) if present else None
+        self._joint_indices = [names.index(joint) for joint in self._used_joints] if present else []
 
     def _on_reset(self, request: Any) -> Any:
         self._odometry.reset()
-        self._angles = None
         return srv.Trigger.Response(success=True, message="odometry is at the origin")
+
+
+class OdometryNodeConfig(OdometryOutputConfig, SideJointsConfig):
+    """Configuration of `OdometryNode`."""
+
+    drive: DifferentialDrive = parameter(factory=DifferentialDrive, flatten="", doc="Geometry of the drive.")
+    max_wheel_speed: float = parameter(
+        math.inf, unit="rad/s", low=1e-3, high=math.inf, runtime=True,
+        doc="Wheel speed above which a step is a miscount and is ignored.",
+    )  # fmt: skip
+
+
+class OdometryNode(DriveOdometryNode[OdometryNodeConfig]):
+    """Integrates the wheels of a differential or skid-steered base.
+
+    in: joint_states   out: odom (nav_msgs/Odometry), /tf odom_frame → base_frame   service: ~reset (std_srvs/Trigger)
+
+    The drive's parameters are those of the drive node; angles of several wheels on a side are averaged.
+    """
+
+    drive_geometry: DifferentialDriveConfig | None = resource(DifferentialDriveConfig, optional=True)
+
+    def odometry_joints(self, config: OdometryNodeConfig) -> tuple[str, ...]:
+        """Return the left, then the right wheels."""
+        return (*config.left_joints, *config.right_joints)
+
+    def make_odometry(self, config: OdometryNodeConfig) -> DriveOdometry:
+        """Return the odometry of the two sides."""
+        return DifferentialOdometry(config.drive, len(config.left_joints), config.noise, config.max_wheel_speed)
+
+    def configure_odometry(self, odometry: DifferentialOdometry, config: OdometryNodeConfig) -> None:
+        """Set geometry, noise and largest wheel speed."""
+        odometry.configure(config.drive, config.noise, config.max_wheel_speed)
 
 
 class MecanumOdometryNodeConfig(OdometryOutputConfig, MecanumJointsConfig):
@@ -243,7 +190,7 @@ class MecanumOdometryNodeConfig(OdometryOutputConfig, MecanumJointsConfig):
     drive: MecanumDrive = parameter(factory=MecanumDrive, flatten="", doc="Geometry of the drive.")
 
 
-class MecanumOdometryNode(PlanarOdometryNode[MecanumOdometryNodeConfig]):
+class MecanumOdometryNode(DriveOdometryNode[MecanumOdometryNodeConfig]):
     """Odometry of four mecanum wheels; the drive's parameters are those of the mecanum node.
 
     in: joint_states   out: odom (nav_msgs/Odometry), /tf odom_frame → base_frame   service: ~reset (std_srvs/Trigger)
@@ -251,14 +198,17 @@ class MecanumOdometryNode(PlanarOdometryNode[MecanumOdometryNodeConfig]):
 
     drive_geometry: MecanumDriveConfig | None = resource(MecanumDriveConfig, optional=True)
 
-    def set_geometry(self, config: MecanumOdometryNodeConfig) -> tuple[str, ...]:
-        """Set the geometry; return the four wheels."""
-        self._drive = config.drive
+    def odometry_joints(self, config: MecanumOdometryNodeConfig) -> tuple[str, ...]:
+        """Return the four wheels."""
         return config.joints
 
-    def displacement(self, previous_angles: NDArray[np.float64], angles: NDArray[np.float64]) -> PlanarTwist:
-        """Return the displacement by the angles of the wheels."""
-        return self._drive.body_twist(angles - previous_angles)
+    def make_odometry(self, config: MecanumOdometryNodeConfig) -> DriveOdometry:
+        """Return the odometry of the four wheels."""
+        return MecanumOdometry(config.drive, config.noise)
+
+    def configure_odometry(self, odometry: MecanumOdometry, config: MecanumOdometryNodeConfig) -> None:
+        """Set geometry and noise."""
+        odometry.drive, odometry.noise = config.drive, config.noise
 
 
 class AckermannOdometryNodeConfig(OdometryOutputConfig, AckermannJointsConfig):
@@ -270,8 +220,19 @@ class AckermannOdometryNodeConfig(OdometryOutputConfig, AckermannJointsConfig):
         doc="Position of the unsteered axle ahead of the base frame.",
     )  # fmt: skip
 
+    def joint_groups(self) -> tuple[tuple[str, ...], ...]:
+        """Return the joints of each kind, in the order of `AckermannJointCounts`."""
+        return (
+            self.left_joints,
+            self.right_joints,
+            self.left_steered_joints,
+            self.right_steered_joints,
+            self.left_steering_joints,
+            self.right_steering_joints,
+        )
 
-class AckermannOdometryNode(PlanarOdometryNode[AckermannOdometryNodeConfig]):
+
+class AckermannOdometryNode(DriveOdometryNode[AckermannOdometryNodeConfig]):
     """Odometry of a car: the distance by its wheels, the curvature by its steered wheels.
 
     in: joint_states   out: odom (nav_msgs/Odometry), /tf odom_frame → base_frame   service: ~reset (std_srvs/Trigger)
@@ -279,31 +240,15 @@ class AckermannOdometryNode(PlanarOdometryNode[AckermannOdometryNodeConfig]):
 
     drive_geometry: AckermannDriveConfig | None = resource(AckermannDriveConfig, optional=True)
 
-    def set_geometry(self, config: AckermannOdometryNodeConfig) -> tuple[str, ...]:
-        """Set the geometry; return wheels and steering joints."""
-        self._wheels, self._axle_x = config.wheels, config.axle_x
-        groups = (
-            config.left_joints,
-            config.right_joints,
-            config.left_steered_joints,
-            config.right_steered_joints,
-            config.left_steering_joints,
-            config.right_steering_joints,
-        )
-        joints = tuple(joint for group in groups for joint in group)
-        self._groups = [np.array([joints.index(joint) for joint in group], dtype=np.int64) for group in groups]
-        return joints
+    def odometry_joints(self, config: AckermannOdometryNodeConfig) -> tuple[str, ...]:
+        """Return wheels and steering joints."""
+        return tuple(joint for group in config.joint_groups() for joint in group)
 
-    def displacement(self, previous_angles: NDArray[np.float64], angles: NDArray[np.float64]) -> PlanarTwist:
-        """Return the displacement by the angles of the wheels, and the mean steering angle of the step."""
-        mean_angles = 0.5 * (previous_angles + angles)
-        left, right = (group if len(group) else self._groups[9 - k] for k, group in enumerate(self._groups[4:], 4))
-        curvature = self._wheels.curvature_from_steering(
-            float(mean_angles[left].mean()), float(mean_angles[right].mean())
-        )
-        wheel_rotations = [
-            float((angles - previous_angles)[group].mean()) if len(group) else math.nan for group in self._groups[:4]
-        ]
-        return ackermann_twist(
-            self._wheels.travel(AckermannWheelValues(*wheel_rotations), curvature), curvature, self._axle_x
-        )
+    def make_odometry(self, config: AckermannOdometryNodeConfig) -> DriveOdometry:
+        """Return the odometry of the car."""
+        counts = AckermannJointCounts(*map(len, config.joint_groups()))
+        return AckermannOdometry(config.wheels, counts, config.axle_x, config.noise)
+
+    def configure_odometry(self, odometry: AckermannOdometry, config: AckermannOdometryNodeConfig) -> None:
+        """Set geometry and noise."""
+        odometry.wheels, odometry.axle_x, odometry.noise = config.wheels, config.axle_x, config.noise

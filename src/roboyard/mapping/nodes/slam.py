@@ -13,6 +13,7 @@ from typing import Any, Final
 import numpy as np
 
 from roboyard.bus import DroppedMessage, DropReason, Future, MessageFilter, Node, TransformError
+from roboyard.bus.transforms import MapToOdomBroadcaster
 from roboyard.compute import expect_kernels
 from roboyard.config import Config, parameter
 from roboyard.errors import InputError, RoboyardError
@@ -83,6 +84,9 @@ class SlamNode(Node[SlamNodeConfig]):
         expect_kernels(branch_and_bound, fill_pyramid, count_through_surfaces)
         self._slam: Slam = make_slam(self.config.algorithm)
         self._T_map_odom: tuple[float, float, float] | None = None
+        self._map_to_odom = MapToOdomBroadcaster(
+            self, self.frame(self.config.map_frame), self.frame(self.config.odom_frame)
+        )
         self._queued_scans: list[LaserScan] = []  # for the worker
         self._last_ns = -1
         self._is_map_due = False
@@ -212,8 +216,7 @@ class SlamNode(Node[SlamNodeConfig]):
     def _publish_transform(self) -> None:
         self._process_waiting()
         if self._T_map_odom is not None:
-            pose = SE2(*self._T_map_odom).to_se3()
-            self.send_transform(pose, self.frame(self.config.map_frame), self.frame(self.config.odom_frame))
+            self._map_to_odom.send_correction(SE2(*self._T_map_odom))
 
     def _request_map(self) -> None:
         self._is_map_due = True
