@@ -201,7 +201,9 @@ def fit_drive(
         raise InputError("a maneuver is not finite", valid="finite angles [rad] and distances [m]")
     if not 0.0 < confidence < 1.0:
         raise InputError(f"confidence {confidence}", valid="between 0 and 1")
-    moves = DriveMoves(*data, is_straight=np.abs(data[3]) < _MAX_STRAIGHT_ROTATION)
+    left, right, true_distances, true_rotations = data
+    is_straight = np.abs(true_rotations) < _MAX_STRAIGHT_ROTATION
+    moves = DriveMoves(left, right, true_distances, true_rotations, is_straight)
     if np.abs(moves.rotations).max() < 0.1 or np.abs(moves.distances).max() < 1e-3:
         raise InputError(
             "the maneuvers contain no usable motion",

@@ -414,7 +414,7 @@ class DifferentialOdometry(DriveOdometry):
         self._integrator.max_wheel_speed = max_wheel_speed
 
     @property
-    def noise(self) -> OdometryNoise:  # type: ignore[override]
+    def noise(self) -> OdometryNoise:
         """Growth of the uncertainty."""
         return self._integrator.noise
 
@@ -463,7 +463,7 @@ class DisplacementOdometry(DriveOdometry):
         self.n_rejected = 0
 
     @property
-    def noise(self) -> OdometryNoise:  # type: ignore[override]
+    def noise(self) -> OdometryNoise:
         """Growth of the uncertainty."""
         return self._integrator.noise
 
