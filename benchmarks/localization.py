@@ -24,7 +24,15 @@ from roboyard.description import load_model, load_world
 from roboyard.geometry import SE2, SE3, wrap_angle
 from roboyard.grids import GridGeometry, LikelihoodField, OccupancyGrid, distance_transform
 from roboyard.localization import FaultyEncoders, OdometryErrorModel, WheelOdometry
-from roboyard.localization.amcl import Amcl, AmclConfig, FreeSpace, LaserModel, prepare_scan, search_poses
+from roboyard.localization.amcl import (
+    Amcl,
+    AmclConfig,
+    FreeSpace,
+    LaserModel,
+    make_laser_model,
+    prepare_scan,
+    search_poses,
+)
 from roboyard.localization.kalman import STATE_NAMES, FusionConfig, Measurement, SensorFusion, propagate_state
 from roboyard.mapping import LaserScan
 from roboyard.messages.convert import pose_to_se2
@@ -262,7 +270,7 @@ def carried_off(nightly: bool) -> dict[str, Any]:
     figures, details = [], []
     for world in WORLDS:
         place, found, times, alike, tried = Place(world), [], [], 0, 0
-        model, space = LaserModel(place.grid, AmclConfig()), FreeSpace(place.grid)
+        model, space = make_laser_model(place.grid, AmclConfig()), FreeSpace(place.grid)
         for seed in range(100 if nightly else 20):
             rng = np.random.default_rng(2000 + seed)
             before = place.way(place.pose(rng), 10.0, rng)

@@ -15,7 +15,15 @@ from tests.localization.simulated_scans import drive, make_room_map, scan_at
 from roboyard.errors import ConfigError, InputError
 from roboyard.geometry import SE2, wrap_angle
 from roboyard.grids import GridGeometry, OccupancyGrid
-from roboyard.localization.amcl import Amcl, AmclConfig, LaserModel, cluster_particles, prepare_scan, search_poses
+from roboyard.localization.amcl import (
+    Amcl,
+    AmclConfig,
+    cluster_particles,
+    make_laser_model,
+    make_motion_model,
+    prepare_scan,
+    search_poses,
+)
 from roboyard.localization.amcl.config import LASER_MODELS
 from roboyard.localization.amcl.laser_model import compute_visibility_scores, drop_short_beams, scan_consistency
 from roboyard.localization.amcl.particles import (
@@ -24,10 +32,8 @@ from roboyard.localization.amcl.particles import (
     effective_sample_size,
     kld_sample_size,
     low_variance_indices,
-    motion_model_density,
     pose_bins,
     required_particles,
-    sample_motion_model,
 )
 from roboyard.localization.amcl.pose_refinement import FreeSpace, align_poses
 
@@ -44,15 +50,15 @@ def pose_row(pose: SE2) -> np.ndarray:
 @pytest.mark.parametrize("model", ["diff", "diff-corrected", "omni", "omni-corrected"])
 @pytest.mark.parametrize("step", [SE2(0.3, 0.05, 0.2), SE2(0.2, -0.1, -0.3)])
 def test_motion_samples_follow_the_models_density(model: str, step: SE2) -> None:
-    """Histogram over cells in the plane of the way against the density summed over the turn."""
-    config = AmclConfig(robot_model_type=model)
-    samples = sample_motion_model(np.zeros((40_000, 3)), step, config, np.random.default_rng(1))
+    """A histogram of samples over cells of x, y and heading equals the sum of the density over each cell."""
+    motion_model = make_motion_model(AmclConfig(robot_model_type=model))
+    samples = motion_model.sample(np.zeros((40_000, 3)), step, np.random.default_rng(1))
     edges = [np.linspace(*np.quantile(samples[:, axis], [0.1, 0.9]), 4) for axis in range(3)]
     counts, _ = np.histogramdd(samples, bins=edges)
     centers = np.stack(np.meshgrid(*[np.linspace(e[0], e[-1], 37)[:-1] + (e[-1] - e[0]) / 72 for e in edges],
                                    indexing="ij"), axis=-1)  # fmt: skip
     volume = np.prod([(e[-1] - e[0]) / 36 for e in edges])
-    dense = motion_model_density(centers.reshape(-1, 3), step, config).reshape(36, 36, 36) * volume
+    dense = motion_model.density(centers.reshape(-1, 3), step).reshape(36, 36, 36) * volume
     expected = dense.reshape(3, 12, 3, 12, 3, 12).sum(axis=(1, 3, 5)) * len(samples)
     assert np.abs(counts - expected).max() < 6 * np.sqrt(expected.max())
 
@@ -61,15 +67,15 @@ def test_motion_without_noise_is_exact() -> None:
     no_noise = dict.fromkeys(("alpha1", "alpha2", "alpha3", "alpha4", "alpha5"), 0.0)
     start, step = SE2(1.0, 2.0, 0.5), SE2(0.3, 0.1, 0.4)
     for model in ("diff", "omni"):
-        end = sample_motion_model(
-            pose_row(start), step, AmclConfig(robot_model_type=model, **no_noise), np.random.default_rng(0)
-        )
+        motion_model = make_motion_model(AmclConfig(robot_model_type=model, **no_noise))
+        end = motion_model.sample(pose_row(start), step, np.random.default_rng(0))
         assert SE2(*end[0]).almost_equal(start @ step)
 
 
 def test_reversing_has_the_noise_of_driving_forward() -> None:
-    back = sample_motion_model(np.zeros((2000, 3)), SE2(-0.3, 0.0, 0.0), AmclConfig(), np.random.default_rng(0))
-    forward = sample_motion_model(np.zeros((2000, 3)), SE2(0.3, 0.0, 0.0), AmclConfig(), np.random.default_rng(0))
+    motion_model = make_motion_model(AmclConfig())
+    back = motion_model.sample(np.zeros((2000, 3)), SE2(-0.3, 0.0, 0.0), np.random.default_rng(0))
+    forward = motion_model.sample(np.zeros((2000, 3)), SE2(0.3, 0.0, 0.0), np.random.default_rng(0))
     assert back.std(axis=0) == pytest.approx(forward.std(axis=0), rel=0.15)
 
 
@@ -133,12 +139,12 @@ def test_clusters_are_separated_and_headings_wrap() -> None:
 
 
 # -- the map -----------------------------------------------------------------------------------------------------------
-@pytest.mark.parametrize("model", LASER_MODELS)
+@pytest.mark.parametrize("model", LASER_MODELS.names())
 @pytest.mark.parametrize("origin", [SE2(-1.0, -2.0, 0.0), SE2(4.0, 1.0, 2.1)])
 def test_scan_is_most_likely_at_its_true_pose(model: str, origin: SE2) -> None:
     grid = make_room_map(origin)
     pose = origin @ SE2(4.0, 3.5, 0.4)
-    laser_model = LaserModel(grid, AmclConfig(laser_model_type=model))
+    laser_model = make_laser_model(grid, AmclConfig(laser_model_type=model))
     rng = np.random.default_rng(0)
     around = pose_row(pose) + rng.uniform(-1, 1, (300, 3)) * [1.0, 1.0, 0.6]
     around = around[np.linalg.norm((around - pose_row(pose)) / [0.3, 0.3, 0.15], axis=1) > 1.0]
@@ -154,7 +160,7 @@ def test_alignment_recovers_the_true_pose(seed: int) -> None:
     rng = np.random.default_rng(seed)
     grid = make_room_map(SE2(*rng.uniform(-9, 9, 2), rng.uniform(-3, 3)))
     pose = grid.geometry.T_map_grid @ SE2(4.0 + rng.uniform(-0.3, 0.3), 3.5, rng.uniform(-3, 3))
-    laser_model = LaserModel(grid, AmclConfig())
+    laser_model = make_laser_model(grid, AmclConfig())
     points = prepare_scan(scan_at(grid, pose), laser_model.config).points
     start_poses = pose_row(pose) + rng.uniform(-1, 1, (1, 3)) * [0.15, 0.15, 0.08]
     aligned = align_poses(laser_model.field, start_poses, points)
@@ -167,7 +173,7 @@ def test_alignment_in_a_corridor_keeps_the_longitudinal_prior() -> None:
     cells = np.zeros((60, 400), np.int8)
     cells[:3], cells[-3:] = 100, 100
     grid = OccupancyGrid(cells, GridGeometry(0.05, cells.shape))
-    laser_model, pose = LaserModel(grid, AmclConfig()), SE2(10.0, 1.5, 0.1)
+    laser_model, pose = make_laser_model(grid, AmclConfig()), SE2(10.0, 1.5, 0.1)
     scan = scan_at(grid, pose)
     points = prepare_scan(scan, laser_model.config).points
     points = points[np.abs(points[:, 0]) < 3.0]
@@ -183,7 +189,7 @@ def test_alignment_in_a_corridor_keeps_the_longitudinal_prior() -> None:
 
 def test_beams_through_walls_lower_the_visibility_score() -> None:
     grid = make_room_map()
-    laser_model = LaserModel(grid, AmclConfig())
+    laser_model = make_laser_model(grid, AmclConfig())
     measurement = prepare_scan(scan_at(grid, START), laser_model.config)
     at_pose, at_wrong_pose = compute_visibility_scores(
         laser_model, np.concatenate([pose_row(START), pose_row(SE2(1.0, 0.5, 0.4))]), measurement
@@ -208,7 +214,7 @@ def test_scan_consistency_falls_for_beams_through_walls_not_short_ones() -> None
 
 def test_global_search_finds_the_pose_of_a_scan() -> None:
     grid = make_room_map()
-    laser_model, free_space = LaserModel(grid, AmclConfig()), FreeSpace(grid)
+    laser_model, free_space = make_laser_model(grid, AmclConfig()), FreeSpace(grid)
     for pose in (START, SE2(0.5, 2.5, -2.0), SE2(5.5, 0.0, 1.5)):
         found = search_poses(
             laser_model, free_space, prepare_scan(scan_at(grid, pose), laser_model.config), np.random.default_rng(0)
@@ -232,7 +238,7 @@ def run_amcl(seed: int = 0, steps: int = 80, jump: SE2 | None = None, is_global:
     return np.array(errors), tested, last
 
 
-@pytest.mark.parametrize("model", LASER_MODELS)
+@pytest.mark.parametrize("model", LASER_MODELS.names())
 def test_amcl_tracks_the_pose_while_driving(model: str) -> None:
     errors, _, last = run_amcl(laser_model_type=model)
     assert np.median(errors[10:]) < 0.03
@@ -263,7 +269,7 @@ def test_amcl_is_not_misled_by_people_around_the_robot() -> None:
 
 def test_beams_of_unmapped_obstacles_are_dropped() -> None:
     grid = make_room_map()
-    laser_model, scan = LaserModel(grid, AmclConfig()), scan_at(grid, START)
+    laser_model, scan = make_laser_model(grid, AmclConfig()), scan_at(grid, START)
     ranges = scan.ranges.copy()
     ranges[:30] = 0.3
     ranges[30:33] = np.inf

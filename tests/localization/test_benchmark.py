@@ -34,7 +34,7 @@ def test_benchmark_drives_keep_clearance_and_localize(benchmark: ModuleType) -> 
     poses = arena.way(arena.pose(rng), 10.0, rng)
     assert arena.clearance(np.array([[pose.x, pose.y] for pose in poses])).min() > 0.25
     assert sum(a.distance(b) for a, b in pairwise(poses)) > 2.0
-    model, space = benchmark.LaserModel(arena.grid, benchmark.AmclConfig()), benchmark.FreeSpace(arena.grid)
+    model, space = benchmark.make_laser_model(arena.grid, benchmark.AmclConfig()), benchmark.FreeSpace(arena.grid)
     assert not arena.ambiguous(poses[0], model, space)
     run = benchmark.drive(arena, poses, rng, anywhere=True)
     assert run.found is not None

@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+from typing import Any
+
 from roboyard.config import Config, parameter
+from roboyard.config.registry import Registry
+from roboyard.config.wording import did_you_mean
 from roboyard.errors import ConfigError
 
-MOTION_MODELS = {
-    "diff": ("differential", False),
-    "diff-corrected": ("differential", True),
-    "differential": ("differential", True),
-    "nav2_amcl::DifferentialMotionModel": ("differential", True),
-    "omni": ("omni", False),
-    "omni-corrected": ("omni", True),
-    "omnidirectional": ("omni", True),
-    "nav2_amcl::OmniMotionModel": ("omni", True),
+MOTION_MODELS: Registry[Any] = Registry("motion model", group="roboyard.amcl_motion_models")
+"""Classes that derive from ``MotionModel`` in ``roboyard.localization.amcl.motion_models``, by name."""
+MOTION_MODEL_ALIASES = {
+    "diff-corrected": "differential",
+    "nav2_amcl::DifferentialMotionModel": "differential",
+    "omni-corrected": "omnidirectional",
+    "nav2_amcl::OmniMotionModel": "omnidirectional",
 }
-"""Accepted names, each with the model and whether its noise is a variance (corrected) or a standard deviation."""
-
-LASER_MODELS = ("likelihood_field", "likelihood_field_prob", "beam")
+"""Names of ROS 1 and Nav2 for registered motion models."""
+LASER_MODELS: Registry[Any] = Registry("laser model", group="roboyard.amcl_laser_models")
+"""Classes that derive from ``LaserModel`` in ``roboyard.localization.amcl.laser_model``, by name."""
 
 
 class AmclConfig(Config):
@@ -44,9 +47,9 @@ class AmclConfig(Config):
     )
     robot_model_type: str = parameter(
         "differential",
-        choices=tuple(MOTION_MODELS),
         aliases=("odom_model_type",),
-        doc="Motion model; differential and omni with the names of Nav2 and ROS 1.",
+        doc="Motion model: differential or omnidirectional, also with the names of Nav2 and ROS 1; "
+        "or a registered one.",
     )
     min_particles: int = parameter(500, low=1, high=10_000_000, doc="Smallest number of particles.")
     max_particles: int = parameter(2000, low=1, high=10_000_000, doc="Largest number of particles.")
@@ -70,7 +73,9 @@ class AmclConfig(Config):
     selective_resampling: bool = parameter(
         True, doc="Resample only when the effective number of particles is below half."
     )
-    laser_model_type: str = parameter("likelihood_field_prob", choices=LASER_MODELS, doc="Sensor model.")
+    laser_model_type: str = parameter(
+        "likelihood_field_prob", doc="Sensor model: likelihood_field, likelihood_field_prob, beam, or a registered one."
+    )
     max_beams: int = parameter(60, low=1, high=100_000, aliases=("laser_max_beams",), doc="Beams used of each scan.")
     laser_min_range: float = parameter(
         -1.0, unit="m", doc="Shorter ranges are ignored; negative: the limit stated by the scan."
@@ -156,11 +161,25 @@ class AmclConfig(Config):
     )
 
     def validate(self) -> None:
-        """Check the number of particles and the weights of the sensor model."""
+        """Check the names of the models, the number of particles and the weights of the sensor model."""
+        if self.motion_model_name not in MOTION_MODELS:
+            names = {*MOTION_MODELS.names(), *MOTION_MODEL_ALIASES}
+            raise _unknown_model("robot_model_type", self.robot_model_type, names)
+        if self.laser_model_type not in LASER_MODELS:
+            raise _unknown_model("laser_model_type", self.laser_model_type, LASER_MODELS.names())
         if self.max_particles < self.min_particles:
             raise ConfigError(
                 f"max_particles = {self.max_particles} is below min_particles = {self.min_particles}",
                 location="amcl", valid="max_particles at least min_particles",
             )  # fmt: skip
         if self.z_hit + self.z_rand <= 0.0:
-            raise ConfigError("z_hit and z_rand are both 0", location="amcl", valid="shares that explain a beam")
+            raise ConfigError("z_hit and z_rand are both 0", location="amcl", valid="weights whose sum is above 0")
+
+    @property
+    def motion_model_name(self) -> str:
+        """Name of the motion model in `MOTION_MODELS`."""
+        return MOTION_MODEL_ALIASES.get(self.robot_model_type, self.robot_model_type)
+
+
+def _unknown_model(key: str, name: str, names: Collection[str]) -> ConfigError:
+    return ConfigError(f"{key} is '{name}'{did_you_mean(name, names)}", location="amcl", valid=", ".join(sorted(names)))

@@ -1,21 +1,24 @@
 """Measurement models of a laser scanner in a map: the three models of ROS's amcl, and the visibility of poses.
 
-Likelihoods are logarithms.  The visibility of a pose compares the measured ranges with those expected from the map:
+`LaserModel` is the contract; Probabilistic Robotics is S. Thrun, W. Burgard, D. Fox, MIT Press, 2005.  Likelihoods are
+logarithms.  The visibility of a pose compares the measured ranges with those expected from the map:
 beams that end on a surface support the pose, beams that pass through a wall contradict it.
 """
 
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from roboyard.errors import ConfigError
 from roboyard.geometry import SE2
 from roboyard.geometry.arrays import Array
 from roboyard.grids import OCCUPIED_THRESHOLD, LikelihoodField, OccupancyGrid, simulate_scans
-from roboyard.localization.amcl.config import AmclConfig
+from roboyard.localization.amcl.config import LASER_MODELS, AmclConfig
 from roboyard.mapping import LaserScan
 
 UNLIMITED_RANGE = 100.0
@@ -87,12 +90,20 @@ def prepare_scan(scan: LaserScan, config: AmclConfig) -> ScanMeasurement:
     return ScanMeasurement(scan.T_base_laser @ hit_points, ranges, angles, max_range, scan.T_base_laser)
 
 
-class LaserModel:
-    """Log-likelihoods of scans in a map.
+class LaserModel(ABC):
+    """Log-likelihoods of scans in a map: the contract of laser models (``nav2_amcl::Laser``).
+
+    A class of your own derives from it, implements ``log_weights``, and is registered under a name with an entry point
+    of the group ``roboyard.amcl_laser_models``; ``laser_model_type`` then accepts the name.  ``check_laser_model`` in
+    ``roboyard.localization.conformance`` tests the contract:
+
+    - Both results are finite, have one number for each particle, and depend only on its pose.
+    - A scan is more likely at its true pose than a meter away from it.
+    - Particles, scan and map stay unchanged; the same call gives the same bits.
 
     Args:
         grid: The map.
-        config: Sensor model and its weights.
+        config: Parameters of the sensor model.
 
     Attributes:
         field: Distances to the surfaces of the map.
@@ -108,12 +119,6 @@ class LaserModel:
         self.field = LikelihoodField.from_grid(grid, limit=config.laser_likelihood_max_dist)
         self.is_solid = np.ascontiguousarray(grid.cells >= OCCUPIED_THRESHOLD)
         self._log_likelihood_fields: dict[float, NDArray[np.float32]] = {}
-        c = config
-        # As in ROS's amcl: 1 + sum of cubes for likelihood_field.
-        self._cubed_likelihoods = self.field.score_table(
-            lambda d: (c.z_hit * np.exp(-(d**2) / (2.0 * c.sigma_hit**2)) + 0.01) ** 3
-        )
-        self._is_unexplained = self.field.score_table(lambda d: d > c.beam_skip_distance)
 
     def log_likelihood_field(self, range_max: float) -> NDArray[np.float32]:
         """Return the table of log p of a hit in each cell; beams longer than ``range_max`` [m] have no return."""
@@ -129,23 +134,67 @@ class LaserModel:
             )
         return self._log_likelihood_fields[random_density]
 
+    @abstractmethod
     def log_weights(self, particles: Array, measurement: ScanMeasurement) -> tuple[Array, Array]:
-        """Return the log-likelihood (n,) of each particle, and (n,) the mean of one beam.
+        """Return the log-likelihood (n,) of each particle (n, 3), and (n,) the mean of one beam.
 
         The second does not depend on the number of beams: averages of its exponential measure how well the map explains
         the scans.
         """
+
+
+def make_laser_model(grid: OccupancyGrid, config: AmclConfig) -> LaserModel:
+    """Return the laser model that ``laser_model_type`` names, for a map.
+
+    Raises:
+        InputError: The map has no occupied cell.
+        ConfigError: The registered object is no laser model.
+    """
+    model = LASER_MODELS[config.laser_model_type](grid, config)
+    if not isinstance(model, LaserModel):
+        raise ConfigError(
+            f"laser_model_type '{config.laser_model_type}' is no laser model",
+            location="amcl",
+            valid="a class that derives from LaserModel",
+        )
+    return model
+
+
+class LikelihoodFieldModel(LaserModel):
+    """Laser model "likelihood_field" of ROS's amcl: 1 + the sum of cubed likelihoods of the hits."""
+
+    def __init__(self, grid: OccupancyGrid, config: AmclConfig) -> None:
+        super().__init__(grid, config)
+        c = config
+        self._cubed_likelihoods = self.field.score_table(
+            lambda d: (c.z_hit * np.exp(-(d**2) / (2.0 * c.sigma_hit**2)) + 0.01) ** 3
+        )
+
+    def log_weights(self, particles: Array, measurement: ScanMeasurement) -> tuple[Array, Array]:
+        """Return the log-likelihood (n,) of each particle (n, 3), and (n,) the mean of one beam."""
+        points = measurement.subsample(self.config.max_beams)
+        if not len(points):
+            return np.zeros(len(particles)), np.zeros(len(particles))
+        sums = self.field.score_poses(self._cubed_likelihoods, particles, points).astype(np.float64)
+        return np.log1p(sums), np.log(np.maximum(sums / len(points), 1e-12)) / 3.0
+
+
+class LikelihoodFieldProbModel(LaserModel):
+    """Laser model "likelihood_field_prob" of ROS's amcl, with beam skipping (Probabilistic Robotics, table 6.3).
+
+    The sum of logarithms is multiplied by ``beam_independence``: errors of neighboring beams are correlated.
+    """
+
+    def __init__(self, grid: OccupancyGrid, config: AmclConfig) -> None:
+        super().__init__(grid, config)
+        self._is_unexplained = self.field.score_table(lambda d: d > config.beam_skip_distance)
+
+    def log_weights(self, particles: Array, measurement: ScanMeasurement) -> tuple[Array, Array]:
+        """Return the log-likelihood (n,) of each particle (n, 3), and (n,) the mean of one beam."""
         c = self.config
-        if c.laser_model_type == "beam":
-            total, count = self._beam_log_weights(particles, measurement)
-            return total, total / max(count, 1)
         points = measurement.subsample(c.max_beams)
         if not len(points):
-            zeros = np.zeros(len(particles))
-            return zeros, zeros
-        if c.laser_model_type == "likelihood_field":
-            sums = self.field.score_poses(self._cubed_likelihoods, particles, points).astype(np.float64)
-            return np.log1p(sums), np.log(np.maximum(sums / len(points), 1e-12)) / 3.0
+            return np.zeros(len(particles)), np.zeros(len(particles))
         points = self._skip_beams(particles, points) if c.do_beamskip else points
         sums = self.field.score_poses(self.log_likelihood_field(measurement.range_max), particles, points).astype(
             np.float64
@@ -165,8 +214,16 @@ class LaserModel:
             else points
         )
 
-    def _beam_log_weights(self, particles: Array, measurement: ScanMeasurement) -> tuple[Array, int]:
-        """Evaluate the beam model of Probabilistic Robotics, table 6.1, with sums of logarithms instead of cubes."""
+
+class BeamModel(LaserModel):
+    """Laser model "beam": Probabilistic Robotics, table 6.1, with sums of logarithms instead of cubes."""
+
+    def log_weights(self, particles: Array, measurement: ScanMeasurement) -> tuple[Array, Array]:
+        """Return the log-likelihood (n,) of each particle (n, 3), and (n,) the mean of one beam."""
+        total, count = self._sum_beams(particles, measurement)
+        return total, total / max(count, 1)
+
+    def _sum_beams(self, particles: Array, measurement: ScanMeasurement) -> tuple[Array, int]:
         c = self.config
         indices = spaced_indices(len(measurement.ranges), c.max_beams)
         if not len(indices):

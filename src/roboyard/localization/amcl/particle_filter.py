@@ -26,16 +26,17 @@ from roboyard.localization.amcl.laser_model import (
     classify_beams,
     compute_visibility_scores,
     drop_short_beams,
+    make_laser_model,
     prepare_scan,
     scan_consistency,
 )
+from roboyard.localization.amcl.motion_models import make_motion_model
 from roboyard.localization.amcl.particles import (
     KldParameters,
     cluster_particles,
     effective_sample_size,
     low_variance_indices,
     required_particles,
-    sample_motion_model,
 )
 from roboyard.localization.amcl.pose_refinement import (
     VISIBILITY_WEIGHT,
@@ -79,6 +80,7 @@ class Amcl:
     def __init__(self, config: AmclConfig | None = None, rng: np.random.Generator | None = None) -> None:
         expect_kernels(align_poses_kernel, cast_rays, sum_scores, squared_distance_transform, label_components)
         self.config = config or AmclConfig()
+        self._motion_model = make_motion_model(self.config)
         self._rng = rng or np.random.default_rng(0)
         self._laser_model: LaserModel | None = None
         self._free_space: FreeSpace | None = None
@@ -110,7 +112,7 @@ class Amcl:
         Raises:
             InputError: The map has no occupied cell.
         """
-        self._laser_model, self._free_space = LaserModel(grid, self.config), FreeSpace(grid)
+        self._laser_model, self._free_space = make_laser_model(grid, self.config), FreeSpace(grid)
 
     def set_initial_pose(self, pose: SE2, covariance: ArrayLike) -> None:
         """Set the initial pose ``T_map_base`` with its covariance (3, 3) of x, y [m²], heading [rad²].
@@ -169,9 +171,8 @@ class Amcl:
         if self._is_pose_unknown:
             self._initialize(search_poses(model, free_space, measurement, self._rng), free_space)
         elif self._last_odometry is not None:
-            self.particles = sample_motion_model(
-                self.particles, self._last_odometry.inverse() @ scan.odometry, self.config, self._rng
-            )
+            step = self._last_odometry.inverse() @ scan.odometry
+            self.particles = self._motion_model.sample(self.particles, step, self._rng)
         self._last_odometry = scan.odometry
         static_measurement = self._drop_dynamic_beams(model, measurement)
         self._weigh(model, static_measurement)

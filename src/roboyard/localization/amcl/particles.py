@@ -1,4 +1,4 @@
-"""Particles of Monte Carlo localization: motion models, resampling and clusters.
+"""Particles of Monte Carlo localization: their number, resampling and clusters.
 
 Probabilistic Robotics is S. Thrun, W. Burgard, D. Fox, Probabilistic Robotics, MIT Press, 2005.
 """
@@ -14,104 +14,6 @@ from numpy.typing import NDArray
 
 from roboyard.geometry import SE2, wrap_angle
 from roboyard.geometry.arrays import Array
-from roboyard.localization.amcl.config import MOTION_MODELS, AmclConfig
-
-_MIN_TRANSLATION = 0.01
-"""A shorter translation has no direction [m]; the whole rotation then counts as the second one."""
-
-
-def decompose_odometry(step: SE2) -> tuple[float, float, float]:
-    """Return first rotation [rad], translation [m] and second rotation [rad] of a step in the base's frame."""
-    translation = math.hypot(step.x, step.y)
-    first_rotation = 0.0 if translation < _MIN_TRANSLATION else math.atan2(step.y, step.x)
-    return first_rotation, translation, wrap_angle(step.theta - first_rotation)
-
-
-def motion_noise_std(step: SE2, config: AmclConfig) -> tuple[float, float, float]:
-    """Return the standard deviations of the three noises of a motion model.
-
-    Differential: first rotation [rad], translation [m], second rotation [rad] (Probabilistic Robotics, table 5.6); a
-    first rotation near 180° counts as driving backwards.  Omni: along the translation [m], across it [m], rotation
-    [rad], as in ROS's amcl.  Models that are not "corrected" take the variance for the standard deviation, as the first
-    amcl of ROS did.
-    """
-    model, is_corrected = MOTION_MODELS[config.robot_model_type]
-    a1, a2, a3, a4, a5 = config.alpha1, config.alpha2, config.alpha3, config.alpha4, config.alpha5
-    first_rotation, translation, second_rotation = decompose_odometry(step)
-    if model == "differential":
-        first_squared, second_squared = (
-            min(abs(rotation), abs(wrap_angle(rotation - math.pi))) ** 2
-            for rotation in (first_rotation, second_rotation)
-        )
-        variances = (
-            a1 * first_squared + a2 * translation**2,
-            a3 * translation**2 + a4 * (first_squared + second_squared),
-            a1 * second_squared + a2 * translation**2,
-        )
-    else:
-        rotation = step.theta**2
-        variances = (
-            a3 * translation**2 + a1 * rotation,
-            a1 * rotation + a5 * translation**2,
-            a4 * rotation + a2 * translation**2,
-        )
-    return tuple(map(math.sqrt, variances)) if is_corrected else variances  # type: ignore[return-value]
-
-
-def sample_motion_model(particles: Array, step: SE2, config: AmclConfig, rng: np.random.Generator) -> Array:
-    """Return particles (n, 3) after the base has moved by ``step`` in its own frame, each with its own noise."""
-    model, _ = MOTION_MODELS[config.robot_model_type]
-    noise = rng.standard_normal((len(particles), 3)) * motion_noise_std(step, config)
-    samples = particles.copy()
-    if model == "differential":
-        first_rotation, translation, second_rotation = decompose_odometry(step)
-        heading = particles[:, 2] + first_rotation + noise[:, 0]
-        distance = translation + noise[:, 1]
-        samples[:, 0] += distance * np.cos(heading)
-        samples[:, 1] += distance * np.sin(heading)
-        samples[:, 2] = heading + second_rotation + noise[:, 2]
-    else:
-        translation = math.hypot(step.x, step.y)
-        heading = particles[:, 2] + math.atan2(step.y, step.x)
-        along, across = translation + noise[:, 0], noise[:, 1]
-        samples[:, 0] += along * np.cos(heading) - across * np.sin(heading)
-        samples[:, 1] += along * np.sin(heading) + across * np.cos(heading)
-        samples[:, 2] += step.theta + noise[:, 2]
-    samples[:, 2] = wrap_angle(samples[:, 2])
-    return samples
-
-
-def motion_model_density(steps: Array, step: SE2, config: AmclConfig) -> Array:
-    """Return the density (n,) of true steps (n, 3), in the base's frame, if the odometry measured ``step``.
-
-    The density is transformed from the model's three coordinates to x, y, theta; the determinant of the differential
-    model is the translation.
-    """
-    model, _ = MOTION_MODELS[config.robot_model_type]
-    std = np.maximum(motion_noise_std(step, config), 1e-12)
-    if model == "differential":
-        first_rotation, translation, second_rotation = decompose_odometry(step)
-        densities, distances = np.zeros(len(steps)), np.hypot(steps[:, 0], steps[:, 1])
-        for sign in (1.0, -1.0):  # the translation may be negative: the first rotation is then the opposite one
-            rotations = np.arctan2(sign * steps[:, 1], sign * steps[:, 0])
-            errors = np.column_stack(
-                [
-                    wrap_angle(rotations - first_rotation),
-                    sign * distances - translation,
-                    wrap_angle(steps[:, 2] - rotations - second_rotation),
-                ]
-            )
-            densities += _normal_density(errors, std)
-        return np.asarray(densities / np.maximum(distances, 1e-12))
-    direction, translation = math.atan2(step.y, step.x), math.hypot(step.x, step.y)
-    c, s = math.cos(direction), math.sin(direction)
-    along, across = c * steps[:, 0] + s * steps[:, 1], c * steps[:, 1] - s * steps[:, 0]
-    return _normal_density(np.column_stack([along - translation, across, wrap_angle(steps[:, 2] - step.theta)]), std)
-
-
-def _normal_density(errors: Array, std: Array) -> Array:
-    return np.asarray(np.exp(-0.5 * ((errors / std) ** 2).sum(axis=1)) / np.prod(std * math.sqrt(math.tau)))
-
 
 BIN_XY, BIN_THETA = 0.5, math.radians(10.0)
 """Size of the bins in which particles are counted [m], [rad]; as in ROS's amcl."""
