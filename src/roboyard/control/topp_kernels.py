@@ -21,11 +21,12 @@ from roboyard.compute import kernel
 from roboyard.geometry.arrays import Array
 
 _BISECTION_STEPS = 45
-"""Of the interval of speeds."""
+"""Number of bisections of an interval of squared speeds."""
 
 
 class PathEffortConstraint(NamedTuple):
-    """What r joints need along a path whose acceleration is u: ``inertia u + swing x + drag sqrt(x) + hold``.
+    """Efforts of r joints along a path at acceleration u and squared speed x:
+    ``inertia u + centrifugal x + damping sqrt(x) + gravity``.
 
     Attributes:
         inertia: (n, 2, r) at both ends of each interval.
@@ -42,6 +43,20 @@ class PathEffortConstraint(NamedTuple):
     limit: Array
 
 
+class PathSegments(NamedTuple):
+    """A path of n intervals, in each of which the slopes of the joints change linearly.
+
+    Attributes:
+        start_tangent: (n, dof) slopes of the joints at the beginning of each interval.
+        end_tangent: (n, dof) slopes at its end.
+        curvature: (n, dof) change of the slopes for each unit of path, constant in an interval.
+    """
+
+    start_tangent: Array
+    end_tangent: Array
+    curvature: Array
+
+
 def unconstrained_efforts(n: int) -> PathEffortConstraint:
     """Return constraints of a path of n intervals whose efforts are unknown."""
     empty = np.zeros((n, 2, 0))
@@ -50,25 +65,25 @@ def unconstrained_efforts(n: int) -> PathEffortConstraint:
 
 def _examples() -> Iterable[tuple[Any, ...]]:
     one = np.ones((2, 1))
-    yield one, one, one, np.ones(2), np.ones(1), np.ones(1), np.zeros(3, np.bool_), unconstrained_efforts(2)
+    segments = PathSegments(one, one, one)
+    yield segments, np.ones(2), np.ones(1), np.ones(1), np.zeros(3, np.bool_), unconstrained_efforts(2)
 
 
 @kernel(inline="always")
 def _path_acceleration_range(
-    start_tangent: Array,
-    end_tangent: Array,
-    curvature: Array,
+    segments: PathSegments,
     i: int,
     step: float,
     squared_speed: float,
     acceleration: Array,
     efforts: PathEffortConstraint,
 ) -> tuple[float, float]:
-    """The accelerations along the path that keep all joints' limits at both ends of an interval, entered at
-    ``squared_speed``.
+    """Return the smallest and the largest acceleration along the path that keep all joints' limits at both ends of
+    interval ``i``, which is entered at ``squared_speed``.
 
-    None if the first is more than the second.
+    No acceleration keeps them if the first is more than the second.
     """
+    start_tangent, end_tangent, curvature = segments
     low, high = -math.inf, math.inf
     for k in range(acceleration.shape[0]):
         offset = curvature[i, k] * squared_speed
@@ -109,8 +124,9 @@ def _path_acceleration_range(
 
 
 @kernel
-def _velocity_limited_squared_speed(start_tangent: Array, end_tangent: Array, velocity: Array, i: int) -> float:
-    """The greatest square of speed that keeps the joints' velocities in an interval."""
+def _velocity_limited_squared_speed(segments: PathSegments, velocity: Array, i: int) -> float:
+    """Return the largest square of the speed that keeps the joints' velocity limits in interval ``i``."""
+    start_tangent, end_tangent, _ = segments
     squared_speed = math.inf
     for k in range(velocity.shape[0]):
         slope = max(abs(start_tangent[i, k]), abs(end_tangent[i, k]))
@@ -121,26 +137,24 @@ def _velocity_limited_squared_speed(start_tangent: Array, end_tangent: Array, ve
 
 @kernel(examples=_examples)
 def max_controllable_profile(
-    start_tangent: Array,
-    end_tangent: Array,
-    curvature: Array,
+    segments: PathSegments,
     step_lengths: Array,
     velocity: Array,
     acceleration: Array,
     is_stop: NDArray[np.bool_],
     efforts: PathEffortConstraint,
 ) -> Array:
-    """Squares of the speed from which the rest of a path can still be followed, and stopped on, within limits.
+    """Return the largest squared speeds from which the rest of a path can be followed, and stopped on, within limits.
+
+    This is the upper end of TOPP-RA's controllable sets.
 
     Args:
-        start_tangent: (n, dof) slopes of the joints at the beginning of each interval.
-        end_tangent: (n, dof) at its end.
-        curvature: (n, dof) change of the slopes for each unit of path, constant in an interval.
+        segments: The path.
         step_lengths: (n,) lengths of the intervals.
-        velocity: (dof,) limits; may be infinite.
-        acceleration: (dof,) limits; may be infinite.
+        velocity: (dof,) velocity limits of the joints; may be infinite.
+        acceleration: (dof,) acceleration limits; may be infinite.
         is_stop: (n + 1,) where the path must be at rest.
-        efforts: That the path takes, and their limits.
+        efforts: Efforts that the path takes, and their limits.
 
     Returns:
         (n + 1,).
@@ -148,22 +162,20 @@ def max_controllable_profile(
     n = step_lengths.shape[0]
     max_squared_speed = np.zeros(n + 1)
     if not is_stop[n]:
-        max_squared_speed[n] = _velocity_limited_squared_speed(start_tangent, end_tangent, velocity, n - 1)
+        max_squared_speed[n] = _velocity_limited_squared_speed(segments, velocity, n - 1)
     for i in range(n - 1, -1, -1):
         if is_stop[i]:
             continue
-        upper_bound = _velocity_limited_squared_speed(start_tangent, end_tangent, velocity, i)
+        upper_bound = _velocity_limited_squared_speed(segments, velocity, i)
         if i > 0:
-            upper_bound = min(upper_bound, _velocity_limited_squared_speed(start_tangent, end_tangent, velocity, i - 1))
-        next_max = min(
-            max_squared_speed[i + 1], _velocity_limited_squared_speed(start_tangent, end_tangent, velocity, i)
-        )
+            upper_bound = min(upper_bound, _velocity_limited_squared_speed(segments, velocity, i - 1))
+        next_max = min(max_squared_speed[i + 1], _velocity_limited_squared_speed(segments, velocity, i))
         step = step_lengths[i]
         low, high = 0.0, upper_bound
         for iteration in range(_BISECTION_STEPS):
             squared_speed = high if iteration == 0 else 0.5 * (low + high)
             min_acceleration, max_acceleration = _path_acceleration_range(
-                start_tangent, end_tangent, curvature, i, step, squared_speed, acceleration, efforts
+                segments, i, step, squared_speed, acceleration, efforts
             )
             min_acceleration, max_acceleration = (
                 max(min_acceleration, -0.5 * squared_speed / step),
@@ -181,42 +193,34 @@ def max_controllable_profile(
 
 @kernel(examples=_examples)
 def time_optimal_profile(
-    start_tangent: Array,
-    end_tangent: Array,
-    curvature: Array,
+    segments: PathSegments,
     step_lengths: Array,
     velocity: Array,
     acceleration: Array,
     is_stop: NDArray[np.bool_],
     efforts: PathEffortConstraint,
 ) -> Array:
-    """Squares of the speed along a path that is followed as fast as limits allow, from rest to rest.
+    """Return the squared speeds along a path that is followed as fast as the limits allow, from rest to rest.
 
     Args:
-        start_tangent: See `greatest_profile`.
-        end_tangent: See there.
-        curvature: See there.
-        step_lengths: See there.
-        velocity: See there.
-        acceleration: See there.
-        is_stop: See there; both ends are.
-        efforts: See there.
+        segments: The path.
+        step_lengths: (n,) lengths of the intervals.
+        velocity: (dof,) velocity limits of the joints; may be infinite.
+        acceleration: (dof,) acceleration limits; may be infinite.
+        is_stop: (n + 1,) where the path must be at rest; both ends are.
+        efforts: Efforts that the path takes, and their limits.
 
     Returns:
         (n + 1,).
     """
-    max_squared_speed = max_controllable_profile(
-        start_tangent, end_tangent, curvature, step_lengths, velocity, acceleration, is_stop, efforts
-    )
+    max_squared_speed = max_controllable_profile(segments, step_lengths, velocity, acceleration, is_stop, efforts)
     n = step_lengths.shape[0]
     squares = np.zeros(n + 1)
     for i in range(n):
         step, squared_speed = step_lengths[i], squares[i]
-        next_max = min(
-            max_squared_speed[i + 1], _velocity_limited_squared_speed(start_tangent, end_tangent, velocity, i)
-        )
+        next_max = min(max_squared_speed[i + 1], _velocity_limited_squared_speed(segments, velocity, i))
         min_acceleration, max_acceleration = _path_acceleration_range(
-            start_tangent, end_tangent, curvature, i, step, squared_speed, acceleration, efforts
+            segments, i, step, squared_speed, acceleration, efforts
         )
         max_acceleration = min(max_acceleration, 0.5 * (next_max - squared_speed) / step)
         min_acceleration = max(min_acceleration, -0.5 * squared_speed / step)
@@ -224,27 +228,23 @@ def time_optimal_profile(
     return squares
 
 
-@kernel(examples=lambda: [(*example[:4], example[5], 1.0, example[7]) for example in _examples()])
+@kernel(examples=lambda: [(*example[:2], example[3], 1.0, example[5]) for example in _examples()])
 def stopping_profile(
-    start_tangent: Array,
-    end_tangent: Array,
-    curvature: Array,
+    segments: PathSegments,
     step_lengths: Array,
     acceleration: Array,
     initial_squared_speed: float,
     efforts: PathEffortConstraint,
 ) -> tuple[Array, Array]:
-    """Squares of the speed when one stops on a path as soon as accelerations allow; arguments as `fastest_profile`.
+    """Return the squared speeds of a stop on a path as soon as the accelerations allow.
 
     Args:
-        start_tangent: See there.
-        end_tangent: See there.
-        curvature: See there.
-        step_lengths: See there.
-        acceleration: See there.
+        segments: The path.
+        step_lengths: (n,) lengths of the intervals.
+        acceleration: (dof,) acceleration limits of the joints; may be infinite.
         initial_squared_speed: Square of the speed at the beginning, no more than that at which the path can be
             followed.
-        efforts: See `fastest_profile`.
+        efforts: Efforts that the path takes, and their limits.
 
     Returns:
         (k + 1,) with k at most n, the last 0 unless the path ends before, and (k,) lengths of the intervals, of which
@@ -255,7 +255,7 @@ def stopping_profile(
     squared_speeds[0] = initial_squared_speed
     for i in range(step_lengths.shape[0]):
         min_acceleration, max_acceleration = _path_acceleration_range(
-            start_tangent, end_tangent, curvature, i, step_lengths[i], squared_speeds[i], acceleration, efforts
+            segments, i, step_lengths[i], squared_speeds[i], acceleration, efforts
         )
         u = min(min_acceleration, max_acceleration)
         next_squared_speed = squared_speeds[i] + 2.0 * step_lengths[i] * u
@@ -268,14 +268,12 @@ def stopping_profile(
 
 def _advance_examples() -> Iterable[tuple[Any, ...]]:
     one = np.ones((2, 1))
-    yield one, one, one, np.arange(3.0), np.ones(3), np.ones(1), 0.0, 1.0, 1.0, 0.1
+    yield PathSegments(one, one, one), np.arange(3.0), np.ones(3), np.ones(1), 0.0, 1.0, 1.0, 0.1
 
 
 @kernel(examples=_advance_examples)
 def advance_on_profile(
-    start_tangent: Array,
-    end_tangent: Array,
-    curvature: Array,
+    segments: PathSegments,
     positions: Array,
     max_squared_speed: Array,
     acceleration: Array,
@@ -288,20 +286,19 @@ def advance_on_profile(
     one as limits allow.
 
     Args:
-        start_tangent: See `greatest_profile`.
-        end_tangent: See there.
-        curvature: See there.
-        positions: (n + 1,) of the intervals' ends along the path.
-        max_squared_speed: (n + 1,) by `greatest_profile`.
-        acceleration: (dof,) limits; may be infinite.
+        segments: The path.
+        positions: (n + 1,) positions of the intervals' ends along the path.
+        max_squared_speed: (n + 1,) largest squared speeds there, see `max_controllable_profile`.
+        acceleration: (dof,) acceleration limits of the joints; may be infinite.
         position: Present position on the path.
         speed: Along the path; its square no more than ``max_squared_speed`` there.
         desired_speed: Speed along the path, 0 or more.
         dt: Time step.
 
     Returns:
-        Place, speed and acceleration along the path.
+        Position, speed and acceleration along the path.
     """
+    start_tangent, end_tangent, curvature = segments
     n, remaining_time, u = curvature.shape[0], dt, 0.0
     empty = np.zeros((1, 2, 0))
     efforts = PathEffortConstraint(empty, empty, empty, empty, empty)
@@ -317,7 +314,12 @@ def advance_on_profile(
         tangent[0] = start_tangent[i] + (position - positions[i]) * curvature[i]
         squared_speed = speed * speed
         min_acceleration, max_acceleration = _path_acceleration_range(
-            tangent, end_tangent[i : i + 1], curvature[i : i + 1], 0, step, squared_speed, acceleration, efforts
+            PathSegments(tangent, end_tangent[i : i + 1], curvature[i : i + 1]),
+            0,
+            step,
+            squared_speed,
+            acceleration,
+            efforts,
         )
         u = 0.5 * (desired_speed * desired_speed - squared_speed) / step
         if desired_speed < speed:  # at once, not by the interval's end: that may be far away for one who is slow

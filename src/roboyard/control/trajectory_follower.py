@@ -14,7 +14,12 @@ from typing import Any, Literal
 import numpy as np
 
 from roboyard.control.joint_limits import JointGroupLimits
-from roboyard.control.topp_kernels import advance_on_profile, max_controllable_profile, unconstrained_efforts
+from roboyard.control.topp_kernels import (
+    PathSegments,
+    advance_on_profile,
+    max_controllable_profile,
+    unconstrained_efforts,
+)
 from roboyard.control.trajectory import JointSample, Trajectory, TrajectoryPoint
 from roboyard.errors import InputError
 from roboyard.geometry.arrays import Array
@@ -78,11 +83,13 @@ class ScalableTrajectory:
         _check_samples(left, self._path_times[:-1], limits, joints)
         _check_samples(right, self._path_times[1:], limits, joints)
         step_lengths = np.diff(self._path_times)
-        unit_scaling = np.ones((len(step_lengths), 1))  # one more joint, whose speed is the pace
-        self._start_tangents = np.hstack([left.velocity, left.velocity, unit_scaling])
-        self._end_tangents = np.hstack([right.velocity, right.velocity, unit_scaling])
-        # The joints twice: with their accelerations at the beginning of an interval, and with those at its end.
-        self._curvatures = np.hstack([left.acceleration, right.acceleration, np.zeros_like(unit_scaling)])
+        unit_scaling = np.ones((len(step_lengths), 1))  # one more joint, whose speed is the speed scaling
+        # Each joint twice: with its acceleration at the beginning of an interval, and with that at its end.
+        self._segments = PathSegments(
+            np.hstack([left.velocity, left.velocity, unit_scaling]),
+            np.hstack([right.velocity, right.velocity, unit_scaling]),
+            np.hstack([left.acceleration, right.acceleration, np.zeros_like(unit_scaling)]),
+        )
         trajectory_acceleration = np.abs(np.vstack([left.acceleration, right.acceleration])).max(axis=0) * (
             1.0 + _TOLERANCE
         )
@@ -98,9 +105,7 @@ class ScalableTrajectory:
         is_stop = np.asarray(is_jump[:, limits.has_acceleration_limit].any(axis=1))
         velocity = np.array([*np.full(2 * len(joints), math.inf), 1.0])
         self._max_squared_speeds = max_controllable_profile(
-            self._start_tangents,
-            self._end_tangents,
-            self._curvatures,
+            self._segments,
             step_lengths,
             velocity,
             self._acceleration,
@@ -129,9 +134,7 @@ class ScalableTrajectory:
         """Place [s], pace and its rate [1/s] after ``dt`` seconds in which the pace goes to ``desired_scaling`` (0 to
         1)."""
         next_time, next_scaling, rate = advance_on_profile(
-            self._start_tangents,
-            self._end_tangents,
-            self._curvatures,
+            self._segments,
             self._path_times,
             self._max_squared_speeds,
             self._acceleration,
@@ -151,7 +154,7 @@ class ScalableTrajectory:
     def _advance_slightly(self, path_time: float, desired_scaling: float, dt: float) -> float:
         """A little farther: from a stop so short before a corner that both lie between two places."""
         i = int(np.searchsorted(self._path_times, path_time, side="right")) - 1
-        slope = np.maximum(np.abs(self._start_tangents[i]), np.abs(self._end_tangents[i]))
+        slope = np.maximum(np.abs(self._segments.start_tangent[i]), np.abs(self._segments.end_tangent[i]))
         max_scalings = np.divide(self._acceleration * dt, slope, out=np.full_like(slope, math.inf), where=slope > 0.0)
         return min(path_time + min(desired_scaling, float(max_scalings.min())) * dt, float(self._path_times[i + 1]))
 

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from roboyard.control.topp_kernels import (
     PathEffortConstraint,
+    PathSegments,
     stopping_profile,
     time_optimal_profile,
     unconstrained_efforts,
@@ -110,14 +111,14 @@ class Path:
         begins = steps * (np.arange(len(piece)) - np.repeat(np.cumsum(counts) - counts, counts))
         rests = np.zeros(len(piece) + 1, np.bool_)
         rests[np.cumsum([0, *counts])] = self.rests
-        first, last, bend, needed = self.intervals(piece, begins, steps, efforts)
-        x = time_optimal_profile(first, last, bend, steps, limits.velocity, limits.acceleration, rests, needed)
+        segments, needed = self.intervals(piece, begins, steps, efforts)
+        x = time_optimal_profile(segments, steps, limits.velocity, limits.acceleration, rests, needed)
         return Trajectory(self, limits, efforts, piece, begins, steps, x)
 
     def intervals(
         self, piece: NDArray[np.int64], begins: Array, steps: Array, efforts: EffortLimits | None
-    ) -> tuple[Array, Array, Array, PathEffortConstraint]:
-        """What `fastest_profile` takes of intervals: slopes at their begins and ends, bends (k, n), and efforts.
+    ) -> tuple[PathSegments, PathEffortConstraint]:
+        """Return what `time_optimal_profile` takes of k intervals: their segments and efforts.
 
         Args:
             piece: (k,) that each is of.
@@ -135,7 +136,7 @@ class Path:
         needed = unconstrained_efforts(len(piece))
         if efforts is not None and efforts.bind:
             needed = efforts.along(c[:, None, 0] + ends * (c[:, None, 1] + ends * c[:, None, 2]), slopes, bend)
-        return np.ascontiguousarray(slopes[:, 0]), np.ascontiguousarray(slopes[:, 1]), bend, needed
+        return PathSegments(np.ascontiguousarray(slopes[:, 0]), np.ascontiguousarray(slopes[:, 1]), bend), needed
 
 
 @dataclass(frozen=True, eq=False)
@@ -287,8 +288,8 @@ class Trajectory:
         steps[0] -= gone
         if steps[0] <= _TINY and len(steps) > 1:
             piece, begins, steps = piece[1:], begins[1:], steps[1:]
-        first, last, bend, needed = self.path.intervals(piece, begins, steps, self.efforts)
+        segments, needed = self.path.intervals(piece, begins, steps, self.efforts)
         speed = max(before + u * tau, 0.0)
-        x, left = stopping_profile(first, last, bend, steps, self.limits.acceleration, speed**2, needed)
+        x, left = stopping_profile(segments, steps, self.limits.acceleration, speed**2, needed)
         count = len(left)
         return Trajectory(self.path, self.limits, self.efforts, piece[:count], begins[:count], left, x)

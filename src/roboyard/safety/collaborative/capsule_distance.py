@@ -7,13 +7,17 @@ from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from roboyard.compute import kernel
 from roboyard.geometry.arrays import Array
 from roboyard.kinematics import Chain, ChainArrays
 from roboyard.kinematics.chain_kernels import compute_frame_twists, compute_frames, example_chain_arrays
-from roboyard.safety.collaborative.capsules import LinkCapsules, PersonCapsules
+from roboyard.safety.collaborative.capsules import (
+    LinkCapsuleArrays,
+    LinkCapsules,
+    PersonCapsuleArrays,
+    PersonCapsules,
+)
 
 _MIN_SQUARED_LENGTH = 1e-24
 """Squared length below which a line is a point [m²]: points of it are as near as each other, to 1e-12 m."""
@@ -55,10 +59,7 @@ def compute_capsule_distances(
     positions, rates = np.atleast_2d(chain.as_positions(q)), np.atleast_2d(chain.as_positions(velocity))
     k, n, b = len(positions), len(capsules.radii), len(people.radii)
     distances = CapsuleDistances(np.empty((k, n, b)), np.empty((k, n, b)), np.empty((k, n, b)), np.empty((k, n)))
-    robot = (capsules.frame_indices, capsules.ends, capsules.radii)
-    compute_capsule_distances_kernel(
-        chain.arrays, positions, rates, *robot, people.ends, people.radii, people.velocities, *distances
-    )
+    compute_capsule_distances_kernel(chain.arrays, positions, rates, capsules.arrays, people.arrays, distances)
     return distances
 
 
@@ -136,41 +137,47 @@ def move_capsule(T: Array, twist: Array, ends: Array, segment: Array, velocities
     return max_speed
 
 
+def example_link_capsules() -> LinkCapsuleArrays:
+    """Return one robot capsule as example argument of kernels."""
+    return LinkCapsuleArrays(np.zeros(1, np.int64), np.zeros((1, 2, 3)), np.zeros(1))
+
+
+def example_person_capsules() -> PersonCapsuleArrays:
+    """Return one person capsule as example argument of kernels."""
+    return PersonCapsuleArrays(np.zeros((1, 2, 3)), np.zeros(1), np.zeros((1, 2, 3)))
+
+
 @kernel(
     inline="always",
     examples=lambda: [
-        (
-            np.zeros((2, 3)), np.zeros((2, 3)), 0.0, 0.1, np.ones((2, 3)), np.zeros((2, 3)), 0.1, np.zeros(2),
-            np.zeros(3),
-        )
+        (np.zeros((2, 3)), np.zeros((2, 3)), 0.0, np.ones((2, 3)), np.zeros((2, 3)), np.zeros(2), np.zeros(3))
     ],
-)  # fmt: skip
-def capsule_distance(
+)
+def axis_distance(
     segment: Array,
     segment_velocities: Array,
     speed: float,
-    radius: float,
     other_segment: Array,
     other_velocities: Array,
-    other_radius: float,
     parameters: Array,
     normal: Array,
 ) -> tuple[float, float, float]:
-    """How near two capsules are, and how fast each moves towards the other: see `Nearness`.
+    """Return the distance between the axes of a robot capsule and a person capsule, and the approach speeds of both.
 
-    The directed speed of a rigid part along a line is greatest at one of its ends.  Where the middle lines cross there
-    is no such line: then each part counts with its whole speed.
+    The approach speed of a rigid part along a line is greatest at one of its ends. Where the axes cross there is no
+    such line: then each part counts with its whole speed.
 
     Args:
-        segment: (2, 3) ends of the robot's [m].
-        segment_velocities: (2, 3) how they move [m/s].
-        speed: Of the faster one [m/s].
-        radius: Of the robot's [m].
-        other_segment: (2, 3) ends of the person's [m].
-        other_velocities: (2, 3) how those move [m/s].
-        other_radius: Of the person's [m].
-        parameters: (2,) to work with.
-        normal: (3,) to work with.
+        segment: (2, 3) ends of the axis of the robot capsule [m].
+        segment_velocities: (2, 3) velocities of these ends [m/s].
+        speed: Speed of the faster end [m/s].
+        other_segment: (2, 3) ends of the axis of the person capsule [m].
+        other_velocities: (2, 3) velocities of these ends [m/s].
+        parameters: (2,) workspace.
+        normal: (3,) workspace.
+
+    Returns:
+        Distance between the axes [m], approach speed of the robot capsule, and that of the person capsule [m/s].
     """
     closest_segment_parameters(segment, other_segment, parameters)
     length = 0.0
@@ -194,54 +201,49 @@ def capsule_distance(
             )
         else:
             robot_approach_speed, person_approach_speed = speed, max(person_approach_speed, math.sqrt(squared_speed))
-    return length - radius - other_radius, robot_approach_speed, person_approach_speed
+    return length, robot_approach_speed, person_approach_speed
 
 
 def _distance_examples() -> Iterable[tuple[Any, ...]]:
     one, several = np.zeros((1, 1)), np.zeros((1, 1, 1))
-    ends = np.zeros((1, 2, 3))
-    yield (
-        example_chain_arrays(), one, one, np.zeros(1, np.int64), ends, np.zeros(1), ends, np.zeros(1), ends,
-        several, several.copy(), several.copy(), one.copy(),
-    )  # fmt: skip
+    distances = CapsuleDistances(several, several, several, one)
+    yield example_chain_arrays(), one, one, example_link_capsules(), example_person_capsules(), distances
 
 
 @kernel(examples=_distance_examples)
 def compute_capsule_distances_kernel(
     chain: ChainArrays,
     q: Array,
-    rates: Array,
-    frame_indices: NDArray[np.int64],
-    ends: Array,
-    radii: Array,
-    body_ends: Array,
-    body_radii: Array,
-    body_velocities: Array,
-    distance: Array,
-    robot_approach_speed: Array,
-    person_approach_speed: Array,
-    max_speed: Array,
+    velocity: Array,
+    capsules: LinkCapsuleArrays,
+    people: PersonCapsuleArrays,
+    out: CapsuleDistances,
 ) -> None:
-    """See `Nearness` and `nearness`, whose arrays are filled."""
+    """Compute the distances and approach speeds of all pairs of capsules.
+
+    Args:
+        chain: The robot's joints.
+        q: (k, dof) joint positions.
+        velocity: (k, dof) joint velocities.
+        capsules: Capsules on the robot's links.
+        people: Capsules of people.
+        out: Arrays of the result, which are filled.
+    """
     m = chain.rotation_per_unit.shape[0]
     frames, twists = np.empty((m + 1, 4, 4)), np.empty((m + 1, 6))
     segment, segment_velocities, parameters, normal = np.empty((2, 3)), np.empty((2, 3)), np.empty(2), np.empty(3)
+    frame_indices, ends, radii = capsules
+    person_ends, person_radii, person_velocities = people
+    distances, robot_approach_speed, person_approach_speed, max_speeds = out
     for k in range(q.shape[0]):
         compute_frames(chain, q[k], frames)
-        compute_frame_twists(chain, frames, rates[k], twists)
-        for i in range(frame_indices.shape[0]):
-            max_speed[k, i] = move_capsule(
-                frames[frame_indices[i]], twists[frame_indices[i]], ends[i], segment, segment_velocities
-            )
-            for j in range(body_radii.shape[0]):
-                distance[k, i, j], robot_approach_speed[k, i, j], person_approach_speed[k, i, j] = capsule_distance(
-                    segment,
-                    segment_velocities,
-                    max_speed[k, i],
-                    radii[i],
-                    body_ends[j],
-                    body_velocities[j],
-                    body_radii[j],
-                    parameters,
-                    normal,
+        compute_frame_twists(chain, frames, velocity[k], twists)
+        for i in range(radii.shape[0]):
+            frame = frame_indices[i]
+            max_speed = move_capsule(frames[frame], twists[frame], ends[i], segment, segment_velocities)
+            max_speeds[k, i] = max_speed
+            for j in range(person_radii.shape[0]):
+                distance, robot_approach_speed[k, i, j], person_approach_speed[k, i, j] = axis_distance(
+                    segment, segment_velocities, max_speed, person_ends[j], person_velocities[j], parameters, normal
                 )
+                distances[k, i, j] = distance - radii[i] - person_radii[j]

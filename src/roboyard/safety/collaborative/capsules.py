@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +25,34 @@ SWINGING_PARTS = ("shank", "foot")
 
 _TOLERANCE = 1e-9
 """Capsules that differ by less are one [m]."""
+
+
+class LinkCapsuleArrays(NamedTuple):
+    """Capsules that are fixed to the frames of a chain, n of them, as kernels take them.
+
+    Attributes:
+        frame_indices: (n,) number of the frame of each, see `Chain`.
+        ends: (n, 2, 3) ends of the axes in these frames [m].
+        radii: (n,) [m].
+    """
+
+    frame_indices: NDArray[np.int64]
+    ends: Array
+    radii: Array
+
+
+class PersonCapsuleArrays(NamedTuple):
+    """Capsules of people, b of them, as kernels take them.
+
+    Attributes:
+        ends: (b, 2, 3) ends of the axes in the base of the chain [m].
+        radii: (b,) [m].
+        velocities: (b, 2, 3) velocities of the ends [m/s].
+    """
+
+    ends: Array
+    radii: Array
+    velocities: Array
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,8 +103,13 @@ class LinkCapsules:
             np.array([radius for _, radius in capsules.values()], dtype=np.float64),
         )
 
+    @cached_property
+    def arrays(self) -> LinkCapsuleArrays:
+        """Return the capsules as arguments of kernels."""
+        return LinkCapsuleArrays(self.frame_indices, self.ends, self.radii)
+
     def without_fixed(self) -> LinkCapsules:
-        """Without those that stand with the base."""
+        """Return the capsules without those that are fixed to the base."""
         rows = np.flatnonzero(self.frame_indices > 0)
         return LinkCapsules(
             tuple(self.links[i] for i in rows), self.frame_indices[rows], self.ends[rows], self.radii[rows]
@@ -182,6 +216,11 @@ class PersonCapsules:
     ends: Array
     radii: Array
     velocities: Array
+
+    @cached_property
+    def arrays(self) -> PersonCapsuleArrays:
+        """Return the capsules as arguments of kernels."""
+        return PersonCapsuleArrays(self.ends, self.radii, self.velocities)
 
     @classmethod
     def concatenate(cls, items: Iterable[PersonCapsules]) -> PersonCapsules:

@@ -21,7 +21,6 @@ from roboyard.errors import ConfigError
 from roboyard.geometry.arrays import Array, Flags
 from roboyard.kinematics import Chain
 from roboyard.people.skeleton import segment_name
-from roboyard.safety.collaborative import separation as ssm
 from roboyard.safety.collaborative.capsule_distance import compute_capsule_distances
 from roboyard.safety.collaborative.capsules import SWINGING_PARTS, LinkCapsules, PersonCapsules
 from roboyard.safety.collaborative.contact_limits import max_contact_speeds
@@ -34,6 +33,8 @@ from roboyard.safety.collaborative.separation import (
     compute_speed_scalings_kernel,
     find_critical_pair,
     find_critical_pair_kernel,
+    speed_scaling_for_braking,
+    stopping_time,
 )
 
 N_LOOKAHEAD_SAMPLES = 10
@@ -254,17 +255,17 @@ class CollaborativeSafetyMonitor:
     # -- separation ----------------------------------------------------------------------------------------------------
     def _lookahead_times(self, motion: PlannedMotion) -> tuple[float, Array]:
         """How long the arm takes to stop from full pace on the way ahead, and the moments to look at."""
-        stop_time = float(ssm.stopping_time(motion.velocity, self._deceleration))
+        stop_time = float(stopping_time(motion.velocity, self._deceleration))
         if motion.predict is not None:
             speeds = motion.predict(_sample_times(self.config.lookahead_time))[1]
-            stop_time = max(stop_time, float(ssm.stopping_time(speeds, self._deceleration).max()))
+            stop_time = max(stop_time, float(stopping_time(speeds, self._deceleration).max()))
         return stop_time, _sample_times(
             min(self.config.lookahead_time, max(_MIN_LOOKAHEAD_TIME, self.config.reaction_delay + stop_time))
         )
 
     def _critical_pair(self, motion: PlannedMotion, people: PersonCapsules) -> SpeedScalingDecision:
         """The pair of parts that has least to spare now, at the speeds of now."""
-        stop_time = float(ssm.stopping_time(motion.velocity, self._deceleration))
+        stop_time = float(stopping_time(motion.velocity, self._deceleration))
         i, j, distance, protective_distance = find_critical_pair(
             self._chain,
             self._capsules,
@@ -304,13 +305,13 @@ class CollaborativeSafetyMonitor:
         else:
             q, velocity = motion.q[None] + np.outer(times, motion.velocity), np.tile(motion.velocity, (len(times), 1))
         scalings = compute_speed_scalings(
-            self._chain, self._capsules, q, velocity, ssm.stopping_time(velocity, self._deceleration), people,
+            self._chain, self._capsules, q, velocity, stopping_time(velocity, self._deceleration), people,
             PersonMotionModel.from_parameters(self.separation, age + self.config.reaction_delay, self.config.margin),
             PartSelection(is_counted, allows_contact, *self._part_limits(people.parts)),
         )  # fmt: skip
         interval_scalings = scalings.scaling.copy()  # between two moments what the stricter of them allows
         interval_scalings[:-1] = np.minimum(interval_scalings[:-1], scalings.scaling[1:])
-        scaling, sample_index = ssm.speed_scaling_for_braking(
+        scaling, sample_index = speed_scaling_for_braking(
             interval_scalings, times, stop_time, self.config.reaction_delay
         )
         if scaling >= 1.0:

@@ -25,8 +25,19 @@ from roboyard.config import Config, parameter
 from roboyard.geometry.arrays import Array, Flags
 from roboyard.kinematics import Chain, ChainArrays
 from roboyard.kinematics.chain_kernels import compute_frame_twists, compute_frames, example_chain_arrays
-from roboyard.safety.collaborative.capsule_distance import CapsuleDistances, capsule_distance, move_capsule
-from roboyard.safety.collaborative.capsules import LinkCapsules, PersonCapsules
+from roboyard.safety.collaborative.capsule_distance import (
+    CapsuleDistances,
+    axis_distance,
+    example_link_capsules,
+    example_person_capsules,
+    move_capsule,
+)
+from roboyard.safety.collaborative.capsules import (
+    LinkCapsuleArrays,
+    LinkCapsules,
+    PersonCapsuleArrays,
+    PersonCapsules,
+)
 
 STANDSTILL_SPEED = 0.02
 """What moves slower counts as standing [m/s]."""
@@ -188,75 +199,6 @@ class SeparationStatus(NamedTuple):
     is_violated: bool
 
 
-def evaluate_separation(
-    distances: CapsuleDistances, parameters: SeparationParameters, stop_time: float
-) -> SeparationStatus:
-    """Of one state: `protective_distance` at the present speeds, and who is nearer.
-
-    Args:
-        distances: Of k = 1 state.
-        parameters: Of the distance.
-        stop_time: How long the robot takes to stop [s].
-    """
-    n, b = distances.distance.shape[1:]
-    protective_distance, is_approaching, min_distance = np.empty((n, b)), np.empty((n, b), np.bool_), np.empty(b)
-    i, j, is_violated = evaluate_separation_kernel(
-        distances.distance[0],
-        distances.robot_approach_speed[0],
-        distances.person_approach_speed[0],
-        distances.max_speed[0],
-        parameters.reaction_time,
-        parameters.constant_distance,
-        parameters.person_speed,
-        stop_time,
-        protective_distance,
-        is_approaching,
-        min_distance,
-    )
-    return SeparationStatus(protective_distance, is_approaching, min_distance, (i, j), is_violated)
-
-
-def _separation_examples() -> Iterable[tuple[Any, ...]]:
-    one = np.zeros((1, 1))
-    yield one, one, one, np.zeros(1), 0.1, 0.04, 1.6, 0.2, one.copy(), np.zeros((1, 1), np.bool_), np.zeros(1)
-
-
-@kernel(examples=_separation_examples)
-def evaluate_separation_kernel(
-    distance: Array,
-    robot_approach_speed: Array,
-    person_approach_speed: Array,
-    max_speed: Array,
-    reaction_time: float,
-    constant_distance: float,
-    person_speed: float,
-    stop_time: float,
-    protective_distance: Array,
-    is_approaching: NDArray[np.bool_],
-    min_distance: Array,
-) -> tuple[int, int, bool]:
-    """See `closeness`."""
-    robot_index, person_index, nearest_distance, is_violated = 0, 0, np.inf, False
-    min_distance[:] = np.inf
-    for i in range(distance.shape[0]):
-        for j in range(distance.shape[1]):
-            person = person_speed if person_speed > 0.0 else max(person_approach_speed[i, j], 0.0)
-            robot = max(robot_approach_speed[i, j], 0.0)
-            required_distance = (
-                person * (reaction_time + stop_time)
-                + robot * reaction_time
-                + 0.5 * robot * stop_time
-                + constant_distance
-            )
-            protective_distance[i, j] = required_distance
-            is_approaching[i, j] = robot_approach_speed[i, j] > STANDSTILL_SPEED
-            is_violated = is_violated or (max_speed[i] > STANDSTILL_SPEED and distance[i, j] < required_distance)
-            min_distance[j] = min(min_distance[j], distance[i, j])
-            if distance[i, j] < nearest_distance:
-                robot_index, person_index, nearest_distance = i, j, distance[i, j]
-    return robot_index, person_index, is_violated
-
-
 class PersonMotionModel(NamedTuple):
     """Assumptions about people's motion (speeds in m/s, distances in m).
 
@@ -291,6 +233,86 @@ class PersonMotionModel(NamedTuple):
         )
 
 
+_EXAMPLE_MODEL = PersonMotionModel(0.1, 0.0, 1.6, 8.0, 0.1, 0.0)
+"""Example argument of kernels."""
+
+
+def evaluate_separation(
+    distances: CapsuleDistances, parameters: SeparationParameters, stop_time: float
+) -> SeparationStatus:
+    """Compare the distances of one state with `protective_distance` at the present speeds.
+
+    Args:
+        distances: Distances and speeds of k = 1 state.
+        parameters: Parameters of the protective distance.
+        stop_time: How long the robot takes to stop [s].
+    """
+    n, b = distances.distance.shape[1:]
+    protective_distance, is_approaching, min_distance = np.empty((n, b)), np.empty((n, b), np.bool_), np.empty(b)
+    i, j, is_violated = evaluate_separation_kernel(
+        distances,
+        PersonMotionModel.from_parameters(parameters),
+        stop_time,
+        protective_distance,
+        is_approaching,
+        min_distance,
+    )
+    return SeparationStatus(protective_distance, is_approaching, min_distance, (i, j), is_violated)
+
+
+def _separation_examples() -> Iterable[tuple[Any, ...]]:
+    several = np.zeros((1, 1, 1))
+    distances = CapsuleDistances(several, several, several, np.zeros((1, 1)))
+    yield distances, _EXAMPLE_MODEL, 0.2, np.zeros((1, 1)), np.zeros((1, 1), np.bool_), np.zeros(1)
+
+
+@kernel(examples=_separation_examples)
+def evaluate_separation_kernel(
+    distances: CapsuleDistances,
+    motion_model: PersonMotionModel,
+    stop_time: float,
+    protective_distance: Array,
+    is_approaching: NDArray[np.bool_],
+    min_distance: Array,
+) -> tuple[int, int, bool]:
+    """Compare the distances of the first state with the protective distances.
+
+    Args:
+        distances: Distances and speeds of n robot capsules and b person capsules.
+        motion_model: Assumptions about people's motion.
+        stop_time: How long the robot takes to stop [s].
+        protective_distance: (n, b) is filled: distance that should be kept [m].
+        is_approaching: (n, b) is filled: whether the robot capsule approaches faster than `STANDSTILL_SPEED`.
+        min_distance: (b,) is filled: distance of each person capsule from the nearest robot capsule [m].
+
+    Returns:
+        Indices of the robot capsule and the person capsule with the smallest distance, and whether a robot capsule that
+        moves is nearer than it should be.
+    """
+    reaction_time, person_speed = motion_model.reaction_time, motion_model.assumed_speed
+    robot_index, person_index, nearest_distance, is_violated = 0, 0, np.inf, False
+    min_distance[:] = np.inf
+    for i in range(distances.distance.shape[1]):
+        is_moving = distances.max_speed[0, i] > STANDSTILL_SPEED
+        for j in range(distances.distance.shape[2]):
+            distance, robot_approach_speed = distances.distance[0, i, j], distances.robot_approach_speed[0, i, j]
+            person = person_speed if person_speed > 0.0 else max(distances.person_approach_speed[0, i, j], 0.0)
+            robot = max(robot_approach_speed, 0.0)
+            required_distance = (
+                person * (reaction_time + stop_time)
+                + robot * reaction_time
+                + 0.5 * robot * stop_time
+                + motion_model.constant_distance
+            )
+            protective_distance[i, j] = required_distance
+            is_approaching[i, j] = robot_approach_speed > STANDSTILL_SPEED
+            is_violated = is_violated or (is_moving and distance < required_distance)
+            min_distance[j] = min(min_distance[j], distance)
+            if distance < nearest_distance:
+                robot_index, person_index, nearest_distance = i, j, distance
+    return robot_index, person_index, is_violated
+
+
 class PartSelection(NamedTuple):
     """Which parts of people count, b of them, and how.
 
@@ -305,6 +327,20 @@ class PartSelection(NamedTuple):
     allows_contact: Flags
     swing_margin: Array
     max_contact_speed: Array
+
+
+class JointMotionArrays(NamedTuple):
+    """A planned motion of a chain, sampled at k moments.
+
+    Attributes:
+        q: (k, dof) joint positions.
+        velocity: (k, dof) joint velocities at full speed.
+        stop_times: (k,) how long the robot takes to stop from these velocities [s].
+    """
+
+    q: Array
+    velocity: Array
+    stop_times: Array
 
 
 class SpeedScalings(NamedTuple):
@@ -344,12 +380,11 @@ def compute_speed_scalings(
         selection: Which of them.
     """
     k = len(q)
+    motion = JointMotionArrays(np.ascontiguousarray(q), np.ascontiguousarray(velocity), stop_times)
     scalings = SpeedScalings(np.ones(k), np.zeros((k, 2), np.int64), np.full(k, np.inf))
     compute_speed_scalings_kernel(
-        chain.arrays, np.ascontiguousarray(q), np.ascontiguousarray(velocity), stop_times,
-        capsules.frame_indices, capsules.ends, capsules.radii, people.ends, people.radii, people.velocities,
-        *motion_model, *selection, *scalings,
-    )  # fmt: skip
+        chain.arrays, motion, capsules.arrays, people.arrays, motion_model, selection, scalings
+    )
     return scalings
 
 
@@ -374,33 +409,33 @@ def find_critical_pair(
         motion_model: How they are reckoned with.
     """
     i, j, distance, required_distance = find_critical_pair_kernel(
-        chain.arrays, q, velocity, stop_time, capsules.frame_indices, capsules.ends, capsules.radii,
-        people.ends, people.radii, people.velocities, *motion_model,
-    )  # fmt: skip
+        chain.arrays, q, velocity, stop_time, capsules.arrays, people.arrays, motion_model
+    )
     return int(i), int(j), distance, required_distance
 
 
-@kernel(
-    no_refcount=True,
-    forceinline=True,
-    examples=lambda: [(np.zeros((1, 2, 3)), np.zeros(1), np.zeros((1, 2, 3)), np.zeros((1, 5)))],
-)
-def compute_bounding_spheres(ends: Array, radii: Array, velocities: Array, out: Array) -> None:
-    """(b, 5) of each part: its middle, how far it reaches from there [m], and the speed of its faster end [m/s]."""
-    for j in range(radii.shape[0]):
+@kernel(no_refcount=True, forceinline=True, examples=lambda: [(example_person_capsules(), np.zeros((1, 5)))])
+def compute_bounding_spheres(people: PersonCapsuleArrays, out: Array) -> None:
+    """Compute (b, 5) of each person capsule: center and radius of its bounding sphere [m], and the speed of its faster
+    end [m/s]."""
+    ends, velocities = people.ends, people.velocities
+    for j in range(people.radii.shape[0]):
         squared_length, squared_speed, other_squared_speed = 0.0, 0.0, 0.0
         for x in range(3):
             out[j, x] = 0.5 * (ends[j, 0, x] + ends[j, 1, x])
             squared_length += (ends[j, 1, x] - ends[j, 0, x]) ** 2
             squared_speed += velocities[j, 0, x] ** 2
             other_squared_speed += velocities[j, 1, x] ** 2
-        out[j, 3] = 0.5 * math.sqrt(squared_length) + radii[j]
+        out[j, 3] = 0.5 * math.sqrt(squared_length) + people.radii[j]
         out[j, 4] = math.sqrt(max(squared_speed, other_squared_speed))
 
 
 @kernel(inline="always", examples=lambda: [(np.zeros((2, 3)), 0.1, np.zeros((1, 5)), 0, 1.0)])
 def is_farther_than(segment: Array, sphere_radius: float, spheres: Array, j: int, distance: float) -> bool:
-    """Whether a capsule on a line (2, 3), whose ball reaches so far, and ball ``j`` are at least ``distance`` apart."""
+    """Return whether a capsule with an axis (2, 3) and the bounding sphere ``j`` are at least ``distance`` apart [m].
+
+    ``sphere_radius`` is that of the bounding sphere of the capsule [m].
+    """
     squared_distance = 0.0
     for x in range(3):
         squared_distance += (0.5 * (segment[0, x] + segment[1, x]) - spheres[j, x]) ** 2
@@ -419,7 +454,10 @@ def assumed_approach_speed(measured: float, speed: float, speed_gain: float) -> 
 def speed_scaling_for_gap(
     available_distance: float, person_speed: float, robot_speed: float, stop_time: float, reaction_time: float
 ) -> float:
-    """`separation_pace` of a gap less all that does not depend on the pace; ``robot_speed`` is 0 or more."""
+    """Return `max_speed_scaling` for a distance less all terms that do not depend on the speed scaling [m].
+
+    ``robot_speed`` is 0 or more [m/s].
+    """
     if available_distance < 0.0:
         return 0.0
     a, b = 0.5 * robot_speed * stop_time, person_speed * stop_time + robot_speed * reaction_time
@@ -430,70 +468,73 @@ def speed_scaling_for_gap(
 
 
 def _scaling_examples() -> Iterable[tuple[Any, ...]]:
-    one, ends, yes = np.zeros((1, 1)), np.zeros((1, 2, 3)), np.ones(1, np.bool_)
+    one, yes = np.zeros((1, 1)), np.ones(1, np.bool_)
     yield (
-        example_chain_arrays(), one, one, np.zeros(1), np.zeros(1, np.int64), ends, np.zeros(1), ends, np.zeros(1),
-        ends, 0.1, 0.0, 1.6, 8.0, 0.1, 0.0, yes, yes, np.zeros(1), one.copy(), np.ones(1), np.zeros((1, 2), np.int64),
-        np.zeros(1),
-    )  # fmt: skip
+        example_chain_arrays(),
+        JointMotionArrays(one, one, np.zeros(1)),
+        example_link_capsules(),
+        example_person_capsules(),
+        _EXAMPLE_MODEL,
+        PartSelection(yes, yes, np.zeros(1), one),
+        SpeedScalings(np.ones(1), np.zeros((1, 2), np.int64), np.zeros(1)),
+    )
 
 
 @kernel(examples=_scaling_examples)
 def compute_speed_scalings_kernel(
     chain: ChainArrays,
-    q: Array,
-    rates: Array,
-    stop_times: Array,
-    frame_indices: NDArray[np.int64],
-    ends: Array,
-    radii: Array,
-    body_ends: Array,
-    body_radii: Array,
-    body_velocities: Array,
-    reaction_time: float,
-    constant_distance: float,
-    person_speed: float,
-    acceleration: float,
-    observation_age: float,
-    margin: float,
-    is_counted: Flags,
-    allows_contact: Flags,
-    swing_margin: Array,
-    max_contact_speed: Array,
-    scalings: Array,
-    pair: NDArray[np.int64],
-    distances: Array,
+    motion: JointMotionArrays,
+    capsules: LinkCapsuleArrays,
+    people: PersonCapsuleArrays,
+    model: PersonMotionModel,
+    selection: PartSelection,
+    out: SpeedScalings,
 ) -> None:
-    """See `paces_on`, whose arrays are filled."""
-    m = chain.rotation_per_unit.shape[0]
+    """Compute the largest allowed speed scaling of each state, see `compute_speed_scalings`.
+
+    Args:
+        chain: The robot's joints.
+        motion: The states.
+        capsules: Capsules on the robot's links.
+        people: Capsules of people.
+        model: Assumptions about people's motion.
+        selection: Which parts of people count, and how.
+        out: Arrays of the result, which are filled; the scalings are 1 and the pairs 0 before.
+    """
+    q, velocity, stop_times = motion
+    frame_indices, ends, radii = capsules
+    person_ends, person_radii, person_velocities = people
+    reaction_time, constant_distance, person_speed, acceleration, observation_age, margin = model
+    is_counted, allows_contact, swing_margin, max_contact_speed = selection
+    scalings, pair, distances = out
+    n, b, m = radii.shape[0], person_radii.shape[0], chain.rotation_per_unit.shape[0]
     frames, twists = np.empty((m + 1, 4, 4)), np.empty((m + 1, 6))
     segment, segment_velocities, parameters, normal = np.empty((2, 3)), np.empty((2, 3)), np.empty(2), np.empty(3)
-    speed_gain, spheres = acceleration * observation_age, np.empty((body_radii.shape[0], 5))
-    compute_bounding_spheres(body_ends, body_radii, body_velocities, spheres)
-    # of each part how fast it may come, and how far it may have come and must stay in any case
-    max_approach_speeds, reserved_distances = np.empty(body_radii.shape[0]), np.empty(body_radii.shape[0])
-    for j in range(body_radii.shape[0]):
+    speed_gain, spheres = acceleration * observation_age, np.empty((b, 5))
+    compute_bounding_spheres(people, spheres)
+    # the largest approach speed of each person capsule, and the distance that it may have covered and must keep
+    max_approach_speeds, reserved_distances = np.empty(b), np.empty(b)
+    for j in range(b):
         max_approach_speeds[j] = assumed_approach_speed(spheres[j, 4], person_speed, speed_gain)
         reserved_distances[j] = (
             swing_margin[j] + margin + constant_distance + max(max_approach_speeds[j], spheres[j, 4]) * observation_age
         )
-    sphere_radii = np.empty(frame_indices.shape[0])
-    for i in range(frame_indices.shape[0]):
+    sphere_radii = np.empty(n)
+    for i in range(n):
         squared_length = 0.0
         for x in range(3):
             squared_length += (ends[i, 1, x] - ends[i, 0, x]) ** 2
         sphere_radii[i] = 0.5 * math.sqrt(squared_length) + radii[i]
     for k in range(q.shape[0]):
         compute_frames(chain, q[k], frames)
-        compute_frame_twists(chain, frames, rates[k], twists)
+        compute_frame_twists(chain, frames, velocity[k], twists)
         stop_time = stop_times[k]
-        for i in range(frame_indices.shape[0]):
-            max_speed = move_capsule(
-                frames[frame_indices[i]], twists[frame_indices[i]], ends[i], segment, segment_velocities
-            )
+        for i in range(n):
+            frame = frame_indices[i]
+            max_speed = move_capsule(frames[frame], twists[frame], ends[i], segment, segment_velocities)
             if max_speed <= MIN_MONITORED_SPEED:
                 continue
-            for j in range(body_radii.shape[0]):
+            for j in range(b):
                 min_scaling = scalings[k]
                 if min_scaling <= 0.0:
                     break
@@ -504,17 +545,10 @@ def compute_speed_scalings_kernel(
                 )
                 if not is_counted[j] or is_farther_than(segment, sphere_radii[i], spheres, j, influence_distance):
                     continue
-                distance, robot_approach_speed, person_approach_speed = capsule_distance(
-                    segment,
-                    segment_velocities,
-                    max_speed,
-                    radii[i],
-                    body_ends[j],
-                    body_velocities[j],
-                    body_radii[j],
-                    parameters,
-                    normal,
+                distance, robot_approach_speed, person_approach_speed = axis_distance(
+                    segment, segment_velocities, max_speed, person_ends[j], person_velocities[j], parameters, normal
                 )
+                distance = distance - radii[i] - person_radii[j]
                 assumed_speed = assumed_approach_speed(person_approach_speed, person_speed, speed_gain)
                 available_distance = (
                     distance
@@ -530,62 +564,71 @@ def compute_speed_scalings_kernel(
                     reaction_time,
                 )
                 if allows_contact[j] and scaling < 1.0:
-                    remaining_contact_speed = max(max_contact_speed[i, j] - max(person_approach_speed, 0.0), 0.0)
-                    scaling = max(
-                        scaling,
-                        min(remaining_contact_speed / robot_approach_speed, 1.0)
-                        if robot_approach_speed > 1e-9
-                        else 1.0,
+                    contact_speed = max(max_contact_speed[i, j] - max(person_approach_speed, 0.0), 0.0)
+                    contact_scaling = (
+                        min(contact_speed / robot_approach_speed, 1.0) if robot_approach_speed > 1e-9 else 1.0
                     )
+                    scaling = max(scaling, contact_scaling)
                 if scaling < min_scaling:
                     scalings[k], distances[k], pair[k, 0], pair[k, 1] = scaling, distance, i, j
 
 
 def _critical_pair_examples() -> Iterable[tuple[Any, ...]]:
-    one, ends = np.zeros(1), np.zeros((1, 2, 3))
+    one = np.zeros(1)
     yield (
-        example_chain_arrays(), one, one, 0.0, np.zeros(1, np.int64), ends, one, ends, one, ends,
-        0.1, 0.0, 1.6, 8.0, 0.0, 0.0,
-    )  # fmt: skip
+        example_chain_arrays(),
+        one,
+        one,
+        0.0,
+        example_link_capsules(),
+        example_person_capsules(),
+        _EXAMPLE_MODEL,
+    )
 
 
 @kernel(examples=_critical_pair_examples)
 def find_critical_pair_kernel(
     chain: ChainArrays,
     q: Array,
-    rates: Array,
+    velocity: Array,
     stop_time: float,
-    frame_indices: NDArray[np.int64],
-    ends: Array,
-    radii: Array,
-    body_ends: Array,
-    body_radii: Array,
-    body_velocities: Array,
-    reaction_time: float,
-    constant_distance: float,
-    person_speed: float,
-    acceleration: float,
-    observation_age: float,
-    margin: float,
+    capsules: LinkCapsuleArrays,
+    people: PersonCapsuleArrays,
+    model: PersonMotionModel,
 ) -> tuple[int, int, float, float]:
-    """See `least_spare`."""
+    """Find the pair of capsules whose distance exceeds its protective distance least, see `find_critical_pair`.
+
+    Args:
+        chain: The robot's joints.
+        q: (dof,) joint positions.
+        velocity: (dof,) joint velocities.
+        stop_time: How long the robot takes to stop [s].
+        capsules: Capsules on the robot's links.
+        people: Capsules of people.
+        model: Assumptions about people's motion.
+
+    Returns:
+        Indices of the robot capsule and the person capsule, their distance and their protective distance [m].
+    """
+    frame_indices, ends, radii = capsules
+    person_ends, person_radii, person_velocities = people
+    reaction_time, constant_distance, person_speed, acceleration, observation_age, margin = model
     m = chain.rotation_per_unit.shape[0]
     frames, twists = np.empty((m + 1, 4, 4)), np.empty((m + 1, 6))
     segment, segment_velocities, parameters, normal = np.empty((2, 3)), np.empty((2, 3)), np.empty(2), np.empty(3)
-    speed_gain, spheres = acceleration * observation_age, np.empty((body_radii.shape[0], 5))
-    compute_bounding_spheres(body_ends, body_radii, body_velocities, spheres)
+    speed_gain, spheres = acceleration * observation_age, np.empty((person_radii.shape[0], 5))
+    compute_bounding_spheres(people, spheres)
     compute_frames(chain, q, frames)
-    compute_frame_twists(chain, frames, rates, twists)
+    compute_frame_twists(chain, frames, velocity, twists)
     min_margin, robot_index, person_index, pair_distance, pair_protective_distance = np.inf, 0, 0, np.inf, 0.0
-    for i in range(frame_indices.shape[0]):
-        max_speed = move_capsule(
-            frames[frame_indices[i]], twists[frame_indices[i]], ends[i], segment, segment_velocities
-        )
+    for i in range(radii.shape[0]):
+        frame = frame_indices[i]
+        max_speed = move_capsule(frames[frame], twists[frame], ends[i], segment, segment_velocities)
         squared_length = 0.0
         for x in range(3):
             squared_length += (segment[1, x] - segment[0, x]) ** 2
         sphere_radius = 0.5 * math.sqrt(squared_length) + radii[i]
-        for j in range(body_radii.shape[0]):
+        for j in range(person_radii.shape[0]):
             max_person_distance = (
                 assumed_approach_speed(spheres[j, 4], person_speed, speed_gain) * (reaction_time + stop_time)
                 + constant_distance
@@ -599,33 +642,17 @@ def find_critical_pair_kernel(
                 min_margin + max_person_distance + max_speed * (reaction_time + 0.5 * stop_time),
             ):
                 continue
-            distance, robot_approach_speed, person_approach_speed = capsule_distance(
-                segment,
-                segment_velocities,
-                max_speed,
-                radii[i],
-                body_ends[j],
-                body_velocities[j],
-                body_radii[j],
-                parameters,
-                normal,
+            distance, robot_approach_speed, person_approach_speed = axis_distance(
+                segment, segment_velocities, max_speed, person_ends[j], person_velocities[j], parameters, normal
             )
-            assumed_speed, robot_speed = (
-                assumed_approach_speed(person_approach_speed, person_speed, speed_gain),
-                max(robot_approach_speed, 0.0),
-            )
+            distance = distance - radii[i] - person_radii[j]
             protective_distance = (
-                assumed_speed * (reaction_time + stop_time)
-                + robot_speed * (reaction_time + 0.5 * stop_time)
+                assumed_approach_speed(person_approach_speed, person_speed, speed_gain) * (reaction_time + stop_time)
+                + max(robot_approach_speed, 0.0) * (reaction_time + 0.5 * stop_time)
                 + constant_distance
                 + margin
             )
             if distance - protective_distance < min_margin:
-                min_margin, robot_index, person_index, pair_distance, pair_protective_distance = (
-                    distance - protective_distance,
-                    i,
-                    j,
-                    distance,
-                    protective_distance,
-                )
+                min_margin, robot_index, person_index = distance - protective_distance, i, j
+                pair_distance, pair_protective_distance = distance, protective_distance
     return robot_index, person_index, pair_distance, pair_protective_distance
