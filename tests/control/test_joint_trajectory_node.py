@@ -163,7 +163,7 @@ def test_trajectory_must_begin_at_the_true_positions(harness: BusHarness) -> Non
     arm.place("shoulder", 0.6)  # something has pushed it, and holds it
     assert not send(harness, trajectory((1.0, [0.5, 0.0]))).succeeded
     harness.run_for(0.1)
-    assert any("shoulder is at 0.6, told to be at 0.1" in line for line in harness.log_lines), harness.log_lines
+    assert any("shoulder is at 0.6, commanded to 0.1" in line for line in harness.log_lines), harness.log_lines
     node.set_parameter("start_tolerance", 0.0)
     goal = send(harness, trajectory((1.0, [0.5, 0.0])))
     harness.run_for(0.1)
@@ -245,7 +245,7 @@ def test_stop_of_joints_at_rest_succeeds(harness: BusHarness) -> None:
     response = harness.start_call("/jtc/stop", srv.Trigger)
     harness.run_for(0.2)
     assert response.result.success
-    assert "nothing moved" in response.result.message
+    assert "no motion" in response.result.message
     assert (group_history(arm) == [0.1, -0.1]).all()
 
 

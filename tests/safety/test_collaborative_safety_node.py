@@ -201,7 +201,7 @@ def test_invalid_bodies_are_dropped_and_stop_the_arm(guard: SafetyHarness) -> No
         guard.publish("/truth/anna/body", guard.make_body(8.0, radii=np.array([np.nan])))
         guard.move(0.04, None)
     assert guard.speed_scalings[-1] == 0.0
-    assert any("left out anna's body" in line and "finite" in line for line in guard.log_lines)
+    assert any("ignored the body of anna" in line and "finite" in line for line in guard.log_lines)
 
 
 def test_loaded_guard_node_keeps_its_stops(guard: SafetyHarness) -> None:
@@ -218,7 +218,7 @@ def test_loaded_guard_node_keeps_its_stops(guard: SafetyHarness) -> None:
     ("wrong", "error"),
     [
         ({"joints": ()}, "no joints"),
-        ({"people": ()}, "nobody to look for"),
+        ({"people": ()}, "no source of people"),
         ({"robot_pose": (1.0,)}, "3 or 6"),
         ({"mode": "brave"}, "one of: off, zones, ssm, pfl"),
         ({"separation": {"person_speed": -1.0}}, "person_speed"),

@@ -75,9 +75,9 @@ def test_node_passes_commands_and_overrides_with_reason(monitor: CollisionHarnes
     monitor.drive(1.0, ranges=BLOCKED)
     assert monitor.output[-1][1] < 0.02
     assert monitor.health[0] == "warn"
-    assert "nearer than 0.05 m" in monitor.health[1]
+    assert "closer than 0.05 m" in monitor.health[1]
     assert monitor.states[-1] in ((1, "footprint"), (3, "footprint"))
-    assert any("nearer than 0.05 m" in line for line in monitor.log_lines)
+    assert any("closer than 0.05 m" in line for line in monitor.log_lines)
     monitor.drive(1.0, -0.3, ranges=BLOCKED)
     assert monitor.output[-1][1] == -0.3, "backing out is always possible"
     assert monitor.states[-1] == (0, "")

@@ -1,4 +1,4 @@
-"""People from depth pictures: columns that hold what was seen, the robot and the floor left out, and in a run."""
+"""People from depth images: capsules around the measured points without the robot and the floor, and in a run."""
 
 from __future__ import annotations
 
@@ -154,13 +154,13 @@ def test_depth_tracker_drops_invalid_images(harness: BusHarness) -> None:
         harness.run_for(0.1)
         return node.health.text
 
-    assert "a picture is left out: frame" in send(make_depth_image())
+    assert "an image is ignored: frame" in send(make_depth_image())
     harness.set_transform(CAMERA_POSE, "base_link", "lens", static=True)
     assert "no joint states" in send(make_depth_image())
     harness.publish("/joint_states", msg.JointState(name=list(JOINTS), position=np.zeros(6), velocity=np.zeros(6)))
     assert "32FC1" in send(np.zeros((90, 120), np.uint8))
     assert "(90, 120)" in send(np.zeros((10, 10), np.float32))
-    assert "too little" in send(np.full((90, 120), np.nan, np.float32))
+    assert "too few" in send(np.full((90, 120), np.nan, np.float32))
     assert not output
     assert send(make_depth_image()) == send((1000.0 * make_depth_image()).astype(np.uint16)) == "0 people"
     assert len(output) == 2

@@ -41,11 +41,11 @@ def measure(seed: int, person_sensing: str = "ground_truth", safety: str = "ssm"
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("seed", "seen"),
+    ("seed", "observed"),
     [(0, "ground_truth"), (1, "ground_truth"), (2, "ground_truth"), (3, "ground_truth"), (0, "depth_camera")],
 )
-def test_separation_monitoring_prevents_violations(seed: int, seen: str) -> None:
-    found = measure(seed, seen)
+def test_separation_monitoring_prevents_violations(seed: int, observed: str) -> None:
+    found = measure(seed, observed)
     assert found["ssm_violation_s"] == 0.0
     assert found["limit_exceeded"] == 0
     assert found["protective_stops"] >= 2

@@ -114,7 +114,7 @@ def test_guiding_node_needs_switch_and_force(harness: BusHarness) -> None:
     assert len(output) == count
     run(0.5, is_enabled=True, pushing=True, value=np.nan)
     assert output.last.twist.linear.y == 0.0
-    assert any("left out a force" in line and "not finite" in line for line in harness.log_lines)
+    assert any("ignored a force" in line and "not finite" in line for line in harness.log_lines)
 
 
 class GuidingHand(ry.Node):

@@ -412,7 +412,7 @@ class CollisionMonitor:
         for _ in range(_BISECTION_STEPS):
             midpoint = 0.5 * (low + high)
             low, high = (midpoint, high) if is_free(midpoint) else (low, midpoint)
-        reason = f"{low:.2f} s from touching what zone {zone.name} sees"
+        reason = f"zone {zone.name} would reach an obstacle in {low:.2f} s"
         return _scale_command(command, low / zone.time_before_collision, MonitorAction.APPROACH, zone.name, reason)
 
     def _check_footprint(
@@ -447,7 +447,7 @@ class CollisionMonitor:
         action = MonitorAction.APPROACH if low else MonitorAction.STOP
         speed_scaling = low * _speed_ratio(slowed_command, command)
         return _scale_command(
-            command, speed_scaling, action, "footprint", f"something would be nearer than {margin:g} m"
+            command, speed_scaling, action, "footprint", f"an obstacle would be closer than {margin:g} m"
         )
 
 

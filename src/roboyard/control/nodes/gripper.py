@@ -142,7 +142,7 @@ class GripperNode(Node[GripperNodeConfig]):
     def _on_cancel(self, handle: GoalHandle) -> None:
         self._goal = None
         state = self._stop_joints()
-        outcome = "it goes on pressing" if state.is_pressing else "the joints stop"
+        outcome = "it keeps pressing" if state.is_pressing else "the joints stop"
         handle.set_canceled(self._result(state), f"cancelled; {outcome}")
 
     def _stop(self) -> None:
@@ -179,7 +179,7 @@ class GripperNode(Node[GripperNodeConfig]):
         state = self._read_state()
         if state.state != self._published_state:
             if state.state == "lost":
-                self.log.warn(f"lost what it held: the fingers are {state.opening:.4g} apart")
+                self.log.warn(f"lost the object: the fingers are {state.opening:.4g} apart")
             self._published_state = state.state
             self._state.publish(msg.String(data=state.state))
         if self._goal is None:

@@ -29,13 +29,13 @@ class JointCommandNodeConfig(Config):
 
 
 class JointCommandNode(Node[JointCommandNodeConfig]):
-    """Sets joints as topics say, within their limits.
+    """Writes set-points of joints from topics, within the joints' limits.
 
     in: one topic for each joint (std_msgs/Float64), ``JOINT/cmd`` unless ``topics`` names others;
     ~commands (std_msgs/Float64MultiArray) for all of them in the order of ``joints``   out: set-points to the hardware
 
-    A value that is not finite is dropped; one beyond the joint's limits is held to them, and said.  Joints that another
-    source moves are left to it, and that is said too (see `JointOwners`).
+    A value that is not finite is dropped; one beyond the joint's limits is clamped. Set-points of joints that another
+    source moves are dropped (see `JointClaims`). Both are logged.
     """
 
     hardware: Hardware = resource(Hardware)
@@ -43,7 +43,7 @@ class JointCommandNode(Node[JointCommandNodeConfig]):
     joint_claims: JointClaims = resource(JointClaims, make=JointClaims)
 
     def setup(self) -> None:
-        """Check the joints, put them where they begin, and listen."""
+        """Check the joints, write their initial set-points, and subscribe."""
         self._mode: CommandMode = self.config.mode  # type: ignore[assignment]
         check_command_mode(self.hardware, self.config.joints, self._mode, self.full_name)
         topics = self.config.topics or tuple(f"{joint}/cmd" for joint in self.config.joints)
@@ -67,7 +67,7 @@ class JointCommandNode(Node[JointCommandNodeConfig]):
         self.subscribe("~commands", msg.Float64MultiArray, self._on_commands)
 
     def close(self) -> None:
-        """Leave the joints to others."""
+        """Release the claims of the joints."""
         self.joint_claims.unregister(self.full_name)
 
     def _make_callback(self, index: int) -> Callable[[Any], None]:
@@ -91,12 +91,12 @@ class JointCommandNode(Node[JointCommandNodeConfig]):
             min(max(value, self._ranges[i][0]), self._ranges[i][1]) for i, value in zip(indices, values, strict=True)
         ]
         if clamped != values:
-            self.log.warn("held set-points to the joints' limits", throttle=5.0)
+            self.log.warn("clamped set-points to the joints' limits", throttle=5.0)
         joints = tuple(self.config.joints[i] for i in indices)
         try:
             self.joint_claims.claim(self.full_name, joints)
         except InputError as error:
             self.log.error(f"dropped set-points: {error}", throttle=5.0)
             return
-        self.joint_claims.finish_motion(self.full_name)  # it holds what it has set
+        self.joint_claims.finish_motion(self.full_name)  # it holds the set-points
         self.hardware.write(JointCommand(self._mode, joints, np.array(clamped)))

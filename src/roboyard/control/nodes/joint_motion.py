@@ -24,23 +24,24 @@ from roboyard.messages.time import time_to_msg
 
 
 def add_stop_services(node: Node, claims: JointClaims, joints: tuple[str, ...], stop: Callable[[], None]) -> None:
-    """Offer ``~stop`` (std_srvs/Trigger) and ``~pause`` (std_srvs/SetBool), which hold for whoever moves the joints.
+    """Add the services ``~stop`` (std_srvs/Trigger) and ``~pause`` (std_srvs/SetBool); they apply to every source that
+    moves the joints.
 
     Args:
-        node: That offers them, and moves joints itself.
-        claims: Who moves which.
-        joints: Which.
-        stop: Stops what the node itself is doing.
+        node: Node that gets the services, and moves joints itself.
+        claims: Claims of the robot's joints.
+        joints: Names of the joints.
+        stop: Stops the motion of the node itself.
     """
     claims.register(node.full_name, stop)
 
     def on_stop(request: Any) -> Any:
         sources = claims.stop(joints)
-        return srv.Trigger.Response(success=True, message=f"stops: {', '.join(sources) or 'nothing moved'}")
+        return srv.Trigger.Response(success=True, message=f"stopped: {', '.join(sources) or 'no motion'}")
 
     def on_pause(request: Any) -> Any:
         claims.set_paused(joints, bool(request.data))
-        return srv.SetBool.Response(success=True, message="paused" if request.data else "goes on")
+        return srv.SetBool.Response(success=True, message="paused" if request.data else "resumed")
 
     node.service("~stop", srv.Trigger, on_stop)
     node.service("~pause", srv.SetBool, on_pause)
@@ -53,7 +54,7 @@ _TARGET_PERIOD_NS = 100_000_000
 
 
 class JointMotionNodeConfig(Config):
-    """Configuration of `MovingNode`."""
+    """Configuration of `JointMotionNode`."""
 
     joints: tuple[str, ...] = parameter((), doc="Joints of the group, in the order of their numbers.")
     rate: float = parameter(100.0, unit="Hz", low=1.0, high=1000.0, doc="Rate of the control loop.")
@@ -70,18 +71,18 @@ class JointMotionNodeConfig(Config):
 
 
 class JointMotionNode(Node[JointMotionNodeConfig]):
-    """Moves joints of a group one by one, to positions or at velocities, never with a lurch (see `JointMoves`).
+    """Moves joints of a group one by one, to positions or at velocities, without jumps of the set-points.
+
+    The set-points are those of a `JointMotionGenerator`.
 
     services: ~stop (std_srvs/Trigger), ~pause (std_srvs/SetBool)
-    out: positions to the hardware; joint_targets (sensor_msgs/JointState, latched): target positions; measured
-        positions
-        while another source has claimed them, so that a client may add a step to the newest message
+    out: positions to the hardware; joint_targets (sensor_msgs/JointState, latched): target positions, or the measured
+        positions while another source has claimed the joints, so that a client may add a step to the newest message
 
-    Subclasses listen, and call ``move_to`` and ``move_at``.  The newest command of a joint counts; a velocity ends
-    when it is
-    older than ``timeout``.  Everything is refused while another source moves the joints (see `JointOwners`); then
-    joint_targets is published again, so that a client does not reckon with the refused command.  A joint at rest that
-    something moved farther than ``start_tolerance`` from its set-point starts from its measured position.
+    Subclasses subscribe, and call ``move_to`` and ``move_at``. The newest command of a joint counts; a velocity ends
+    when it is older than ``timeout``. Commands are rejected while another source moves the joints (see `JointClaims`);
+    then joint_targets is published again, so that a client does not rely on the rejected command. A joint at rest that
+    was moved farther than ``start_tolerance`` from its set-point starts from its measured position.
     """
 
     hardware: Hardware = resource(Hardware)
@@ -110,7 +111,7 @@ class JointMotionNode(Node[JointMotionNodeConfig]):
         self.timer(rate=self.config.rate, callback=self._update, immediate=True)
 
     def close(self) -> None:
-        """Leave the joints to others."""
+        """Release the claims of the joints."""
         self.joint_claims.unregister(self.full_name)
 
     def save_state(self) -> dict[str, Any]:
@@ -129,7 +130,9 @@ class JointMotionNode(Node[JointMotionNodeConfig]):
         self._published, self._published_ns = np.array(state["published"][0]), int(state["published"][1])
         self.joint_claims.set_paused(self.config.joints, state["paused"])
         if state["owns"]:
-            self.joint_claims.claim(self.full_name, self.config.joints)  # the next tick tells whether they rest
+            self.joint_claims.claim(
+                self.full_name, self.config.joints
+            )  # the next update shows whether they are at rest
 
     def move_to(self, positions: Sequence[tuple[int, float]]) -> None:
         """Move joints, by their places in the group, to positions. Raises InputError where another source has them."""
@@ -142,7 +145,7 @@ class JointMotionNode(Node[JointMotionNodeConfig]):
             target = self._motion.move_to(index, position)
             if target != position:
                 self.log.warn(
-                    f"{self.config.joints[index]} goes to its limit {target:.3f}, not to {position:.3f}", throttle=1.0
+                    f"{self.config.joints[index]} moves to its limit {target:.3f}, not to {position:.3f}", throttle=1.0
                 )
         self._publish_targets()
 
@@ -153,7 +156,7 @@ class JointMotionNode(Node[JointMotionNodeConfig]):
             self._motion.move_at(index, speed, self.now_ns + round(self.config.timeout * 1e9))
 
     def _claim_joints(self, indices: Sequence[int]) -> None:
-        """Take the joints; those of ``indices`` that stand somewhere else than their set-points start from there.
+        """Claim the joints; those of ``indices`` that are not at their set-points start from their measured positions.
 
         Raises:
             InputError: another source moves the joints; nothing changes.
@@ -182,7 +185,7 @@ class JointMotionNode(Node[JointMotionNodeConfig]):
 
     def _update(self) -> None:
         if not self.joint_claims.has_claim(self.full_name, self.config.joints):
-            self._motion.reset(self._measured_position())  # ready to go on from there
+            self._motion.reset(self._measured_position())  # ready to continue from there
             has_changed = float(np.abs(self._motion.targets - self._published).max()) > _TARGET_CHANGE
             if has_changed and self.now_ns - self._published_ns >= _TARGET_PERIOD_NS:
                 self._publish_targets()
@@ -195,11 +198,11 @@ class JointMotionNode(Node[JointMotionNodeConfig]):
 
 
 class IndexedJointMotionNode(JointMotionNode):
-    """Moves the joints of a group one by one, as messages of a number and a value say (see `MovingNode`).
+    """Moves the joints of a group one by one, by messages of a number and a value (see `JointMotionNode`).
 
     in: move_position, move_velocity (metralabs_msgs/IDAndFloat: number of the joint from 1 on; rad, rad/s)
 
-    What is not finite and a number that no joint has are refused.
+    A value that is not finite and an unknown number are rejected.
     """
 
     def setup(self) -> None:
@@ -212,13 +215,13 @@ class IndexedJointMotionNode(JointMotionNode):
         try:
             self.move_to([(self._index(message), float(message.value))])
         except InputError as error:
-            self.log.error(f"refused a position of {publisher}: {error}", throttle=1.0)
+            self.log.error(f"rejected a position of {publisher}: {error}", throttle=1.0)
 
     def _on_velocity(self, message: Any, publisher: str) -> None:
         try:
             self.move_at([(self._index(message), float(message.value))])
         except InputError as error:
-            self.log.error(f"refused a velocity of {publisher}: {error}", throttle=1.0)
+            self.log.error(f"rejected a velocity of {publisher}: {error}", throttle=1.0)
 
     def _index(self, message: Any) -> int:
         index = int(message.id) - 1
@@ -233,13 +236,13 @@ _PRISMATIC = "prismatic"
 
 
 class NamedJointMotionNode(JointMotionNode):
-    """Moves joints by lists of name, unit and value, as youbot_driver_ros_interface does (see `MovingNode`).
+    """Moves joints by lists of name, unit and value, as youbot_driver_ros_interface does (see `JointMotionNode`).
 
     in: position_command (brics_actuator/JointPositions; rad, m),
     velocity_command (brics_actuator/JointVelocities; "s^-1 rad", "s^-1 m")
 
-    A list names some of the joints; those with the value NaN are left as they are.  A list is refused as a whole where
-    a joint is not of the group or is named twice, a unit is another one, or a value is infinite.
+    A list names some of the joints; those with the value NaN are not changed. A list is rejected as a whole if a joint
+    is not in the group or is named twice, a unit is wrong, or a value is infinite.
     """
 
     def setup(self) -> None:
@@ -254,16 +257,16 @@ class NamedJointMotionNode(JointMotionNode):
         try:
             self.move_to(self._read(message.positions, self._units))
         except InputError as error:
-            self.log.error(f"refused positions of {publisher}: {error}", throttle=1.0)
+            self.log.error(f"rejected positions of {publisher}: {error}", throttle=1.0)
 
     def _on_velocities(self, message: Any, publisher: str) -> None:
         try:
             self.move_at(self._read(message.velocities, [f"s^-1 {unit}" for unit in self._units]))
         except InputError as error:
-            self.log.error(f"refused velocities of {publisher}: {error}", throttle=1.0)
+            self.log.error(f"rejected velocities of {publisher}: {error}", throttle=1.0)
 
     def _read(self, values: Sequence[Any], units: Sequence[str]) -> list[tuple[int, float]]:
-        """Places in the group, and values. Raises InputError."""
+        """Return indices in the group, and values. Raises InputError."""
         value_of_index: dict[int, float] = {}
         for entry in values:
             if entry.joint_uri not in self.config.joints:

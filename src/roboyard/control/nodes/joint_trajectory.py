@@ -33,11 +33,11 @@ from roboyard.messages.time import time_to_msg, to_nanoseconds
 
 
 class TrajectoryStatePublisher:
-    """Publishes ``~plan`` and ``~controller_state`` in the name of a node.
+    """Publishes ``~plan`` and ``~controller_state`` of a node.
 
     Args:
-        node: Whose they are.
-        joints: Those that it moves.
+        node: Node that publishes.
+        joints: Names of the joints that it moves.
     """
 
     def __init__(self, node: Node, joints: Sequence[str]) -> None:
@@ -46,7 +46,7 @@ class TrajectoryStatePublisher:
         self._state = node.publisher("~controller_state", msg.JointTrajectoryControllerState)
 
     def publish_plan(self, points: Sequence[TrajectoryPoint]) -> None:
-        """What is followed from now on; no points: nothing is."""
+        """Publish the trajectory that is followed from now on; no points: none."""
         self._plan.publish(
             msg.JointTrajectory(
                 header=self._header(),
@@ -60,7 +60,7 @@ class TrajectoryStatePublisher:
     def publish_state(
         self, follower: TrajectoryFollower | None, desired: JointSample, actual: NDArray[np.float64], scaling: float
     ) -> None:
-        """How far on the plan the last command was, what it was, and where the joints are."""
+        """Publish the path time of the last command, the command, and the measured positions."""
         path_time_ns = 0 if follower is None else round(follower.commanded_path_time * 1e9)
         self._state.publish(
             msg.JointTrajectoryControllerState(
@@ -79,7 +79,7 @@ class TrajectoryStatePublisher:
 
 _FEEDBACK_RATE = 20.0
 _RELEASE_TIME_FACTOR = 2.0
-"""How much slower than they could joints are told to be where something holds them."""
+"""Factor by which the set-points of blocked joints are slower than the joints' speed limits."""
 
 
 class JointTrajectoryNodeConfig(Config):
@@ -126,16 +126,16 @@ class JointTrajectoryNode(Node[JointTrajectoryNodeConfig]):
     action: ~follow_joint_trajectory (control_msgs/FollowJointTrajectory)
     services: ~stop (std_srvs/Trigger), ~pause (std_srvs/SetBool)
     out: set-points to the hardware: positions, or velocities where the joints take only those;
-        ~controller_state (control_msgs/JointTrajectoryControllerState), whose reference says how far on the plan it is;
-        ~plan (trajectory_msgs/JointTrajectory, latched): what it follows, empty when nothing
+        ~controller_state (control_msgs/JointTrajectoryControllerState) with the path time on the plan;
+        ~plan (trajectory_msgs/JointTrajectory, latched): the followed trajectory, empty without one
 
-    The way points are joined by cubic or quintic splines from where the joints are now.  What would leave the joints'
-    range or speed, also between points, is refused, and so is what begins where the joints are not.  Where
-    accelerations would be too large, it goes slower on the same path (see `Course`).  A newer trajectory takes over
-    from the present motion.  A cancelled, stopped or failed one slows down on its path, as a paused one does, and
-    then the joints are held; joints that something blocks then get their measured positions as set-points.  A topic's
-    trajectory has no tolerances but the node's own.  A trajectory is refused while another source moves the joints
-    (see `JointOwners`), and the joints are left alone after one has taken them.
+    The points are joined by cubic or quintic splines, from the present positions on. A trajectory is rejected if it
+    leaves the range or exceeds the speed of a joint, also between its points, or does not start where the joints are.
+    Where accelerations would be too large, the node moves slower on the same path (see `ScalableTrajectory`). A newer
+    trajectory takes over from the present motion. A cancelled, stopped or failed trajectory slows down on its path, as
+    a paused one does, and then the joints are held; blocked joints then get their measured positions as set-points. A
+    trajectory from the topic has the tolerances of the node. A trajectory is rejected while another source moves the
+    joints (see `JointClaims`), and the node writes no set-points after another source has claimed the joints.
     """
 
     hardware: Hardware = resource(Hardware)
@@ -192,7 +192,7 @@ class JointTrajectoryNode(Node[JointTrajectoryNodeConfig]):
             self.timer(rate=self.config.state_publish_rate, callback=self._publish_state, immediate=True)
 
     def close(self) -> None:
-        """Leave the joints to others."""
+        """Release the claims of the joints."""
         self.joint_claims.unregister(self.full_name)
 
     # -- state ---------------------------------------------------------------------------------------------------------
@@ -236,7 +236,7 @@ class JointTrajectoryNode(Node[JointTrajectoryNodeConfig]):
                 self.joint_claims.finish_motion(self.full_name)
 
     def _resume_goal(self, handle: GoalHandle) -> None:
-        """Be at a goal: a new one, or one that was under way when the state was saved."""
+        """Take a goal: a new one, or one that was active when the state was saved."""
         handle.on_cancel = self._on_cancel
         self._goal = handle
 
@@ -245,7 +245,7 @@ class JointTrajectoryNode(Node[JointTrajectoryNodeConfig]):
         try:
             self._start_trajectory(message, self._tolerances())
         except InputError as error:
-            self.log.error(f"trajectory refused: {error}", throttle=1.0)
+            self.log.error(f"trajectory rejected: {error}", throttle=1.0)
             return
         self._end_goal("preempted by a trajectory on the topic")
 
@@ -268,7 +268,7 @@ class JointTrajectoryNode(Node[JointTrajectoryNodeConfig]):
         """Follow a trajectory message from now on.
 
         Raises:
-            InputError: it makes no sense, leaves the joints' limits, or begins elsewhere; everything stays as it was.
+            InputError: the trajectory is invalid, exceeds the joints' limits, or starts elsewhere; nothing changes.
         """
         current, measured = self._current_command(), self._measured_position()
         received_points = read_trajectory(
@@ -276,12 +276,12 @@ class JointTrajectoryNode(Node[JointTrajectoryNodeConfig]):
         )
         due_ns = max(self._due_ns, self.now_ns)
         offset = (to_nanoseconds(message.header.stamp) or due_ns) - due_ns
-        Trajectory(received_points)  # whatever makes no sense is told first
+        Trajectory(received_points)  # raises if the points are invalid
         if received_points[-1].time + offset * 1e-9 < 0.0:
             raise TrajectoryError("the trajectory ends in the past", "OLD_HEADER_TIMESTAMP")
         if self.config.start_tolerance > 0.0:
             commanded = current.position if self._follower is None else measured + self._follower.error
-            check_start_state(commanded, measured, self.config.start_tolerance, self.config.joints, "told to be at")
+            check_start_state(commanded, measured, self.config.start_tolerance, self.config.joints, "commanded to")
             if received_points[0].time == 0.0 and offset >= 0:
                 first_position = received_points[0].position
                 check_start_state(
@@ -316,7 +316,7 @@ class JointTrajectoryNode(Node[JointTrajectoryNodeConfig]):
 
     def _on_scaling(self, message: Any) -> None:
         if not 0.0 <= message.data <= 1.0:  # nan is none
-            self.log.error(f"refused a speed scaling of {message.data:g}: from 0 to 1", throttle=1.0)
+            self.log.error(f"rejected a speed scaling of {message.data:g}: from 0 to 1", throttle=1.0)
             return
         self._scaling = float(message.data)
 
@@ -331,7 +331,7 @@ class JointTrajectoryNode(Node[JointTrajectoryNodeConfig]):
                 self._write(JointSample(self._hold_position, self._zero_velocity, self._zero_velocity))
             return
         is_stopping = self._stop_reason is not None or self.joint_claims.is_paused(self.config.joints)
-        actual = self._measured_position()  # before anything is written, after which efforts are others
+        actual = self._measured_position()  # before set-points are written, which changes the efforts
         self._write(follower.command(self._due_ns, 1.0 / self.config.rate, 0.0 if is_stopping else self._scaling))
         status = follower.check_tracking(self.now_ns, actual)
         if self._stop_reason is not None:
@@ -345,8 +345,8 @@ class JointTrajectoryNode(Node[JointTrajectoryNodeConfig]):
                 self._goal.succeed(self._type.Result())
             self._goal = None
         elif self._goal is None and status == "goal violated":
-            self._finish_trajectory(follower)  # nobody to tell: keep trying
-            self.log.warn("the joints have not come to the trajectory's end within its time")
+            self._finish_trajectory(follower)  # no action client: keep trying
+            self.log.warn("the joints did not reach the end of the trajectory in time")
         else:
             self._fail(follower, on_path=status == "path violated")
 
@@ -369,7 +369,7 @@ class JointTrajectoryNode(Node[JointTrajectoryNodeConfig]):
             self._stop_reason = self._stop_reason or ("stopped", 0)
 
     def _finish_stop(self, follower: TrajectoryFollower, reason: str, code: int) -> None:
-        """The joints stand after a cancel, a stop or a failure."""
+        """Finish after a cancel, a stop or a failure, when the joints are at rest."""
         self._finish_trajectory(follower)
         self._end_goal(reason, code)
         tolerances, codes = follower.tolerances, self._type.Result
@@ -441,7 +441,7 @@ class JointTrajectoryNode(Node[JointTrajectoryNodeConfig]):
         return position
 
     def _current_command(self) -> JointSample:
-        """Where a new trajectory begins: at what is commanded now, else at what the joints are at."""
+        """Return the start of a new trajectory: the present command, or the measured positions without one."""
         if self._follower is not None:
             return self._follower.commanded
         zero = self._zero_velocity

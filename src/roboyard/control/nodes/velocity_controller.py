@@ -72,16 +72,16 @@ class VelocityControllerNode(DriveCommandNode[VelocityControllerConfigT]):
         self._is_ready = True
         self.listen()
         self.timer(rate=self.config.rate, callback=self._update)
-        self.report_health("ok", "standing")
+        self.report_health("ok", "at standstill")
 
     def configure(self, config: Any) -> None:
-        """Take new parameters; raise ConfigError to refuse."""
+        """Apply new parameters; raise ConfigError to reject them."""
 
     def move(self, twist: PlanarTwist) -> None:
-        """Have the robot move so from now on."""
+        """Move the robot at this twist from now on."""
 
     def on_config_change(self, old: VelocityControllerConfig, new: VelocityControllerConfig) -> None:
-        """Rebuild kinematics and limits; refuses combinations that make no sense."""
+        """Rebuild kinematics and limits; raises ConfigError for inconsistent values."""
         self._configure(new)
 
     def on_twist(self, *velocities: float) -> None:
@@ -103,7 +103,7 @@ class VelocityControllerNode(DriveCommandNode[VelocityControllerConfigT]):
     def _update(self) -> None:
         if self.is_command_old(self.config.timeout):
             self._target = ZERO_TWIST
-            self.report_health("ok", "standing: no command")
+            self.report_health("ok", "at standstill: no command")
         self._state = self._limits.step(self._state, self._target, 1.0 / self.config.rate)
         self.move(twist_from_state(self._state))
 
@@ -116,7 +116,7 @@ class SideJointsConfig(Config):
 
 
 class DifferentialDriveNodeConfig(SideJointsConfig, VelocityControllerConfig):
-    """Configuration of `DriveNode`."""
+    """Configuration of `DifferentialDriveNode`."""
 
     wheels: DifferentialWheels = parameter(factory=DifferentialWheels, flatten="", doc="Geometry of the drive.")
     ramps: JerkLimitedRampConfig = parameter(factory=JerkLimitedRampConfig, flatten="", doc="Limits of the velocities.")
@@ -202,7 +202,7 @@ class AckermannJointsConfig(SteeringJointsConfig):
 
 
 class AckermannDriveNodeConfig(AckermannJointsConfig, SteeringRateConfig, VelocityControllerConfig):
-    """Configuration of `AckermannNode`."""
+    """Configuration of `AckermannDriveNode`."""
 
     ramps: PlanarRampConfig = parameter(factory=PlanarRampConfig, flatten="", doc="Limits of the velocities.")
     drive: AckermannDrive = parameter(factory=AckermannDrive, flatten="", doc="Geometry of the drive.")
@@ -213,8 +213,8 @@ class AckermannDriveNode(VelocityControllerNode[AckermannDriveNodeConfig]):
 
     in: cmd_vel_out (geometry_msgs/Twist, body frame)   out: steering positions and wheel speeds to the hardware
 
-    ``angular.z`` over ``linear.x`` is the curvature; standing, a wish to turn only steers.  Steering goes at most at
-    ``steering_rate``, and the wheels turn as the steering stands, not as it shall.
+    ``angular.z`` over ``linear.x`` is the curvature; at standstill a command to turn only steers. The steering angle
+    changes at most at ``steering_rate``, and the wheel speeds follow the present steering angle, not the commanded one.
     """
 
     drive_geometry: AckermannDriveConfig | None = resource(AckermannDriveConfig, optional=True)
@@ -243,7 +243,7 @@ class AckermannDriveNode(VelocityControllerNode[AckermannDriveNodeConfig]):
         self._rate_limit = config.steering_limits()
 
     def move(self, twist: PlanarTwist) -> None:
-        """Steer towards the curvature, and turn the wheels as it is now."""
+        """Steer towards the commanded curvature, and turn the wheels for the present one."""
         drive = self._drive
         # the middle wheel of a bicycle with the same curvature: its angle moves at the rate limit
         target_angle = math.atan(drive.wheelbase * drive.curvature(twist))

@@ -38,13 +38,14 @@ class ArbiterNodeConfig(Config):
 
 
 class ArbiterNode(Node[ArbiterNodeConfig]):
-    """Lets one source drive at a time, by priority and time-out of the publishing node.
+    """Passes on the velocity commands of one source at a time, by priority and time-out of the publishing node.
 
     in: cmd_vel (any number of publishers)   out: cmd_vel_out, ~owner (std_msgs/String, latched; "" without an owner)
-    service: ~stop (std_srvs/SetBool): true holds the robot until false
+    service: ~stop (std_srvs/SetBool): true stops the robot until false
 
-    When the owner falls silent, a waiting source inherits, or one zero command goes out.  A command that is not finite
-    is refused as if it had not been sent, and logged once per publisher.
+    When the commands of the active source time out, the live source of highest priority becomes active; without one the
+    node publishes one zero command. A command that is not finite is rejected as if it had not been sent, and logged
+    once per publisher.
     """
 
     def setup(self) -> None:
@@ -100,7 +101,7 @@ class ArbiterNode(Node[ArbiterNodeConfig]):
         if not is_finite_twist(command):
             self._reject(publisher)
         elif self._arbiter.config.find_source(publisher) is None:
-            self.log.warn(f"{publisher} may not drive: it is not among the sources", throttle=10.0)
+            self.log.warn(f"ignored a command of {publisher}: it is not among the sources", throttle=10.0)
         else:
             self._apply_decision(self._arbiter.submit(publisher, command, self.now_ns))
             if self._error_text:
@@ -108,7 +109,7 @@ class ArbiterNode(Node[ArbiterNodeConfig]):
                 self._report_state()
 
     def _reject(self, publisher: str) -> None:
-        self._error_text = text = f"refused a command of {publisher}: not finite"
+        self._error_text = text = f"rejected a command of {publisher}: not finite"
         self._report_state()
         if publisher not in self._rejected_publishers:
             self._rejected_publishers.append(publisher)
@@ -117,13 +118,13 @@ class ArbiterNode(Node[ArbiterNodeConfig]):
     def _on_stop(self, request: Any) -> Any:
         if request.data:
             decision = self._arbiter.lock("stop", _STOP_LOCK_LEVEL, self.now_ns)
-            if decision.output is None:  # nobody drove; whoever listens sees the stop all the same
+            if decision.output is None:  # no source was active; subscribers get the stop all the same
                 self._output.publish(msg.Twist())
         else:
             decision = self._arbiter.unlock("stop", self.now_ns)
         self._apply_decision(decision)
         self._report_state()
-        return srv.SetBool.Response(success=True, message="held" if request.data else "released")
+        return srv.SetBool.Response(success=True, message="stopped" if request.data else "released")
 
     def _on_deadline(self) -> None:
         self._deadline_event = None
@@ -143,19 +144,19 @@ class ArbiterNode(Node[ArbiterNodeConfig]):
     def _report_state(self) -> None:
         owner = self._arbiter.owner or ""
         if self._arbiter.locks:
-            self.report_health("warn", "held by ~stop", owner=owner)
+            self.report_health("warn", "stopped by ~stop", owner=owner)
         elif self._error_text:
             self.report_health("warn", self._error_text, owner=owner)
         else:
-            self.report_health("ok", f"{owner} drives" if owner else "nobody drives", owner=owner)
+            self.report_health("ok", f"active source: {owner}" if owner else "no active source", owner=owner)
 
     def _schedule_deadline(self) -> None:
-        """See to it that the arbiter is asked again at its deadline; one check is pending at a time."""
+        """Schedule a check at the deadline of the arbiter; one check is pending at a time."""
         deadline_ns = self._arbiter.deadline_ns
         if deadline_ns is None:
             return
         if self._deadline_event is not None:
-            if self._deadline_event.time_ns <= deadline_ns:  # fires early at worst, and then looks again
+            if self._deadline_event.time_ns <= deadline_ns:  # fires early at worst, and then checks again
                 return
             self._deadline_event.cancel()
         self._deadline_event = self.call_after(

@@ -1,4 +1,4 @@
-"""The bumper guard node: no command passes while something presses the bumper."""
+"""The bumper node: blocks velocity commands while the bumper has contact."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class BumperGuardNode(Node[BumperGuardNodeConfig]):
 
     in: cmd_vel_in, the bumpers' topics (gazebo_msgs/ContactsState), /tf base → bumper
     out: cmd_vel_out; ~state (std_msgs/String, latched: free, blocked, released)
-    service: ~release (std_srvs/Trigger): one slow move away from what it touches
+    service: ~release (std_srvs/Trigger): one slow motion away from the contacts
 
     A bumper that is silent for ``source_timeout`` blocks too, since its contacts are unknown.
     """
@@ -83,10 +83,10 @@ class BumperGuardNode(Node[BumperGuardNodeConfig]):
         }
         self._received_ns = dict(state["seen_ns"])
 
-    # -- what comes in -------------------------------------------------------------------------------------------------
+    # -- inputs --------------------------------------------------------------------------------------------------------
     def _on_command(self, message: Any, publisher: str) -> None:
         if not is_finite_twist(message):
-            self.log.error(f"refused a command of {publisher}: not finite", throttle=5.0)
+            self.log.error(f"rejected a command of {publisher}: not finite", throttle=5.0)
             return
         self._command, self._command_ns = planar_twist_from_msg(message), self.now_ns
 
@@ -99,7 +99,7 @@ class BumperGuardNode(Node[BumperGuardNodeConfig]):
                 else None
             )
         except TransformError as error:
-            self.log.error(f"a touch somewhere: {error}", throttle=5.0)
+            self.log.error(f"contact at an unknown position: {error}", throttle=5.0)
             T = None
         self._contacts[topic] = tuple(_contacts_from_msg(message, T))
         previous_state = self._guard.state
@@ -108,14 +108,14 @@ class BumperGuardNode(Node[BumperGuardNodeConfig]):
         )
         if self._guard.state is BumperState.BLOCKED and previous_state is not BumperState.BLOCKED:
             names = sorted({state.collision2_name for state in message.states})
-            self.log.warn(f"touched {', '.join(names)}: the drive is blocked", throttle=1.0)
+            self.log.warn(f"contact with {', '.join(names)}: the drive is blocked", throttle=1.0)
             self._output.publish(planar_twist_to_msg(ZERO_TWIST))
         if self._guard.state is not previous_state:
             self._publish_state()
 
     def _on_release(self, request: Any) -> Any:
         if not self._guard.release(self.now_ns):
-            return srv.Trigger.Response(success=False, message="nothing is blocked")
+            return srv.Trigger.Response(success=False, message="the drive is not blocked")
         self._publish_state()
         config = self.config.bumper
         return srv.Trigger.Response(
@@ -123,7 +123,7 @@ class BumperGuardNode(Node[BumperGuardNodeConfig]):
             message=f"one move away, at most {config.release_distance:g} m at {config.release_speed:g} m/s",
         )
 
-    # -- what goes out -------------------------------------------------------------------------------------------------
+    # -- outputs -------------------------------------------------------------------------------------------------------
     def _update(self) -> None:
         if self._command_ns < 0:
             self._publish_state()
@@ -145,12 +145,12 @@ class BumperGuardNode(Node[BumperGuardNodeConfig]):
     def _publish_state(self) -> None:
         silent, state = self._silent_topics(), self._guard.state
         if silent:
-            self.report_health("error", f"blocks: {', '.join(silent)} silent")
+            self.report_health("error", f"blocked: {', '.join(silent)} silent")
         elif state is BumperState.FREE:
-            self.report_health("ok", "nothing touches")
+            self.report_health("ok", "no contact")
         else:
             bearings = ", ".join(_bearing_text(contact) for contact in self._guard.contacts)
-            self.report_health("warn", f"{state.value}: touched {bearings}")
+            self.report_health("warn", f"{state.value}: contact {bearings}")
         text = "blocked" if silent else state.value
         if text != self._published_state:
             self._published_state = text
@@ -158,7 +158,7 @@ class BumperGuardNode(Node[BumperGuardNodeConfig]):
 
 
 def _contacts_from_msg(message: Any, T_base_sensor: SE3 | None) -> list[BumperContact]:
-    """Of a gazebo_msgs/ContactsState; touches without a place, and those at an unknown one, count as ahead."""
+    """Return the contacts of a gazebo_msgs/ContactsState; those at an unknown position count as ahead."""
     contacts = []
     for state in message.states:
         for position, normal in zip(state.contact_positions, state.contact_normals, strict=True):
@@ -168,7 +168,7 @@ def _contacts_from_msg(message: Any, T_base_sensor: SE3 | None) -> list[BumperCo
             p = T_base_sensor @ (position.x, position.y, position.z)
             n = T_base_sensor.rotation_matrix() @ (normal.x, normal.y, normal.z)
             length = math.hypot(n[0], n[1])
-            if length > 0.2:  # what it stands on presses from below
+            if length > 0.2:  # contacts with the ground press from below
                 contacts.append(BumperContact(float(p[0]), float(p[1]), float(n[0] / length), float(n[1] / length)))
     return contacts
 

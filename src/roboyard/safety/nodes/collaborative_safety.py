@@ -43,58 +43,62 @@ _MIN_SCALING_CHANGE = 1e-3
 
 
 class CollaborativeSafetyNodeConfig(Config):
-    """Configuration of `PersonGuardNode`."""
+    """Configuration of `CollaborativeSafetyNode`."""
 
     monitor: CollaborativeSafetyConfig = parameter(
-        factory=CollaborativeSafetyConfig, flatten="", doc="Zones, distances and restart of the guard."
+        factory=CollaborativeSafetyConfig, flatten="", doc="Zones, distances and restart of the monitor."
     )
     separation: SeparationParameters = parameter(
-        factory=SeparationParameters, doc="Rules of the protective separation distance."
+        factory=SeparationParameters, doc="Parameters of the protective separation distance."
     )
 
     mode: str = parameter(
         "ssm",
         choices=tuple(mode.value for mode in CollaborativeMode),
         runtime=True,
-        doc="Mode of collaboration of ISO/TS 15066.",
+        doc="Mode of collaborative operation (ISO/TS 15066).",
     )
-    people: tuple[str, ...] = parameter((), doc="People whose true bodies the guard sees.")
-    tracked_topic: str = parameter("", doc="Topic of the people that sensors see; empty: none.")
+    people: tuple[str, ...] = parameter((), doc="Simulated people whose true bodies are used, by name.")
+    tracked_topic: str = parameter("", doc="Topic of people that sensors track; empty: none.")
     joints: tuple[str, ...] = parameter((), doc="Joints of the arm.")
-    base: str = parameter("base_link", doc="Link on which the arm stands.")
+    base: str = parameter("base_link", doc="Link at the base of the arm.")
     tip: str = parameter("tool0", doc="Link at the end of the arm.")
     robot_pose: tuple[float, ...] = parameter((), doc="Pose x y z roll pitch yaw of the robot in the world.")
     controller_node: str = parameter("arm", doc="Node that moves the joints along trajectories.")
-    servo_node: str = parameter("servo", doc="Node that drives the joints by hand.")
-    guiding_node: str = parameter("hand_guiding", doc="Node of the hand guiding.")
+    servo_node: str = parameter("servo", doc="Servo node, which moves the joints by teleoperation or hand guiding.")
+    guiding_node: str = parameter("hand_guiding", doc="Hand guiding node.")
     payload: float = parameter(0.0, unit="kg", low=0.0, high=1e3, doc="Mass that the arm carries.")
     braking_fraction: float = parameter(
-        0.8, low=0.01, high=1.0, doc="Share of the joints' accelerations that a stop reaches."
+        0.8, low=0.01, high=1.0, doc="Fraction of the joints' acceleration limits that a stop reaches."
     )
     latency: float = parameter(0.0, unit="s", low=0.0, high=5.0, doc="Latency of the measured people.")
-    rate: float = parameter(25.0, unit="Hz", low=1.0, high=1000.0, doc="Rate of the judgements.")
+    rate: float = parameter(25.0, unit="Hz", low=1.0, high=1000.0, doc="Rate at which the speed scaling is computed.")
     source_timeout: float = parameter(
-        0.5, unit="s", low=0.01, high=60.0, runtime=True, doc="Silence of a source after which the arm stops."
+        0.5,
+        unit="s",
+        low=0.01,
+        high=60.0,
+        runtime=True,
+        doc="Time without a message of a source after which the arm stops.",
     )
-    handover_limit: float = parameter(20.0, unit="s", low=0.0, high=1e4, doc="Longest hand-over.")
+    handover_limit: float = parameter(20.0, unit="s", low=0.0, high=1e4, doc="Longest duration of a handover.")
 
 
 class CollaborativeSafetyNode(Node[CollaborativeSafetyNodeConfig]):
-    """Slows an arm down, and stops it, by how near people are and how fast both move.
+    """Slows down and stops an arm by the distances of people and by the speeds of both.
 
-    in: joint_states (sensor_msgs/JointState); of who moves the arm ``controller``/controller_state and
-        ``controller``/plan, with which it looks ahead, or ``servo``/wanted (control_msgs/JointJog); of each of
-        ``people`` the truth /truth/<name>/body (roboyard_msgs/PersonBody), seen ``latency`` later; or ``tracked_topic``
+    in: joint_states (sensor_msgs/JointState); the planned motion: ``controller_node``/controller_state and
+        ``controller_node``/plan, or ``servo_node``/wanted (control_msgs/JointJog); people: for each of ``people`` the
+        truth /truth/<name>/body (roboyard_msgs/PersonBody), used ``latency`` later, or ``tracked_topic``
         (roboyard_msgs/TrackedPeople) of sensors; handover (std_msgs/Bool): whether a person takes or gives an object by
-        intention; ``hand_guiding``/enable (std_msgs/Bool): the enabling switch of hand guiding, published
-        periodically
-    out: ``controller``/speed_scaling (std_msgs/Float64), ``servo``/allowed (std_msgs/Float64) as often as it judges
-        while something is wanted, ~state (roboyard_msgs/CollaborativeSafetyState, latched), /diagnostics
+        intention; ``guiding_node``/enable (std_msgs/Bool): the enabling switch of hand guiding, published periodically
+    out: ``controller_node``/speed_scaling (std_msgs/Float64); ``servo_node``/allowed (std_msgs/Float64) in every cycle
+        while the servo node moves the arm; ~state (roboyard_msgs/CollaborativeSafetyState, latched); /diagnostics
 
-    Modes, see `CollaborativeMode`: off, zones, ssm, pfl; they may be changed while it runs.  During a hand-over
-    contact limits hold
-    instead of the separation, and while somebody guides it for them alone.  A new plan, and a new want, are judged at
-    once.  What is silent for ``source_timeout`` stops the arm.
+    The modes are those of `CollaborativeMode`: off, zones, ssm, pfl; ``mode`` may be changed while the node runs.
+    During a handover the contact limits apply instead of the separation distance; during hand guiding they apply to the
+    guiding person alone. The node computes the speed scaling again as soon as a new plan or a new servo motion begins.
+    A source without messages for ``source_timeout`` stops the arm.
     """
 
     description: Model = resource(Model)
@@ -174,15 +178,18 @@ class CollaborativeSafetyNode(Node[CollaborativeSafetyNodeConfig]):
         self.timer(rate=self.config.rate, callback=self._update)
 
     def on_config_change(self, old: CollaborativeSafetyNodeConfig, new: CollaborativeSafetyNodeConfig) -> None:
-        """Apply another mode at once; raises ConfigError where the guard has no source of people."""
+        """Apply another mode at once; raises ConfigError if the mode needs a source of people and there is none."""
         if new.mode != old.mode:
             self._check_people_source(CollaborativeMode(new.mode))
             self._monitor.mode = CollaborativeMode(new.mode)
 
     def _check_people_source(self, mode: CollaborativeMode) -> None:
         if mode is not CollaborativeMode.OFF and not (self.config.people or self.config.tracked_topic):
-            location = f"{self.full_name}, mode {mode.value}"
-            raise ConfigError("nobody to look for", location=location, valid="'people' or 'tracked_topic', or mode off")
+            raise ConfigError(
+                f"no source of people for mode {mode.value}",
+                location=self.full_name,
+                valid="parameter 'people' or 'tracked_topic', or mode off",
+            )
 
     def save_state(self) -> dict[str, Any]:
         """Return the state as plain data."""
@@ -210,7 +217,7 @@ class CollaborativeSafetyNode(Node[CollaborativeSafetyNodeConfig]):
         for source, samples in state["seen"].items():
             self._observations[source] = deque((ns, PersonCapsules(*capsules)) for ns, capsules in samples)
 
-    # -- what comes in -------------------------------------------------------------------------------------------------
+    # -- inputs --------------------------------------------------------------------------------------------------------
     def _on_joints(self, message: Any) -> None:
         if message.name != self._message_joints:
             self._message_joints = list(message.name)
@@ -240,7 +247,7 @@ class CollaborativeSafetyNode(Node[CollaborativeSafetyNodeConfig]):
                     read_trajectory(message, self.config.joints, np.zeros(len(self.config.joints)), False)
                 )
             except InputError as error:
-                self.log.error(f"a plan that makes no sense: {error}", throttle=5.0)
+                self.log.error(f"invalid plan: {error}", throttle=5.0)
 
     def _on_controller(self, message: Any) -> None:
         time = message.reference.time_from_start
@@ -270,10 +277,10 @@ class CollaborativeSafetyNode(Node[CollaborativeSafetyNodeConfig]):
         try:
             parts, ends, radii = person_capsules_from_msg(message)
         except InputError as error:
-            self.log.error(f"left out {name}'s body: {error}", throttle=5.0)
+            self.log.error(f"ignored the body of {name}: {error}", throttle=5.0)
             return
         time_ns = to_nanoseconds(message.header.stamp)
-        if self._is_from_future(f"{name}'s body", time_ns):
+        if self._is_from_future(f"the body of {name}", time_ns):
             return
         self._add_body(name, time_ns, (name,) * len(parts), parts, ends, radii)
 
@@ -293,7 +300,7 @@ class CollaborativeSafetyNode(Node[CollaborativeSafetyNodeConfig]):
                     PersonCapsules((body.name,) * len(parts), parts, segments, radii + added_radius, end_velocities)
                 )
         except InputError as error:
-            self.log.error(f"left out tracked people: {error}", throttle=5.0)
+            self.log.error(f"ignored tracked people: {error}", throttle=5.0)
             return
         self._add_observation(self.config.tracked_topic, time_ns, PersonCapsules.concatenate(people))
 
@@ -301,13 +308,13 @@ class CollaborativeSafetyNode(Node[CollaborativeSafetyNodeConfig]):
         """Whether a measurement is stamped in the future; it would be used as the newest one for too long."""
         is_future = is_in_future(time_ns, self.now_ns)
         if is_future:
-            self.log.error(f"left out {source}: stamped in the future", throttle=5.0)
+            self.log.error(f"ignored {source}: stamped in the future", throttle=5.0)
         return is_future
 
     def _add_body(
         self, source: str, time_ns: int, people: Sequence[str], parts: tuple[str, ...], ends: Array, radii: Array
     ) -> None:
-        """Keep a body with how fast the ends of its parts have become."""
+        """Store a body with the velocities of its capsules' ends since the previous one."""
         segments = transform_ends(ends, self._T_base_world)
         velocities = np.zeros_like(segments)
         if self._observations[source]:
@@ -322,7 +329,7 @@ class CollaborativeSafetyNode(Node[CollaborativeSafetyNodeConfig]):
         while len(observations) > 1 and observations[1][0] <= self.now_ns - round(self.config.latency * 1e9):
             observations.popleft()
 
-    # -- what goes out -------------------------------------------------------------------------------------------------
+    # -- outputs -------------------------------------------------------------------------------------------------------
     def _update(self) -> None:
         self._evaluate()
 
@@ -380,7 +387,9 @@ class CollaborativeSafetyNode(Node[CollaborativeSafetyNodeConfig]):
         if self._is_servo_active():
             self._servo_scaling_publisher.publish(msg.Float64(data=decision.speed_scaling))
         level, text = (
-            ("ok", "full pace") if decision.speed_scaling >= 1.0 else ("warn", f"pace {decision.speed_scaling:.2f}")
+            ("ok", "full speed")
+            if decision.speed_scaling >= 1.0
+            else ("warn", f"speed scaling {decision.speed_scaling:.2f}")
         )
         if decision.is_stopped:
             level, text = "warn", "protective stop"

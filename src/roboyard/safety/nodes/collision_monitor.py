@@ -1,4 +1,4 @@
-"""The collision monitor node: the last word on every command before the drive."""
+"""The collision monitor node: checks every velocity command just before the drive."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ from roboyard.safety.collision_monitor import (
 from roboyard.safety.obstacle_memory import ObstacleMemory, SensorView
 
 _ARC_SPACING = 0.05
-"""Between the points that stand for the arc of an echo [m]."""
+"""Distance between the points that represent the arc of an echo [m]."""
 
 
 def view_from_scan(scan: Any, T_odom_base: SE2, T_base_sensor: SE3) -> SensorView:
-    """Of a sensor_msgs/LaserScan.
+    """Return the view of a sensor_msgs/LaserScan.
 
     Raises:
-        InputError: none of its beams measured anything, or its angles make no sense.
+        InputError: no beam measured anything, or the angles are invalid.
     """
     ranges = np.asarray(scan.ranges, dtype=np.float64)
     with np.errstate(invalid="ignore"):
@@ -62,10 +62,10 @@ def view_from_scan(scan: Any, T_odom_base: SE2, T_base_sensor: SE3) -> SensorVie
 def view_from_cloud(
     cloud: Any, T_odom_base: SE2, T_base_sensor: SE3, min_height: float, max_height: float
 ) -> SensorView:
-    """Of a sensor_msgs/PointCloud2: its points between two heights over the base's ground [m].
+    """Return the view of a sensor_msgs/PointCloud2: its points between two heights above the base [m].
 
     Raises:
-        MessageError: no such cloud.
+        MessageError: the cloud cannot be read.
     """
     points = T_base_sensor @ cloud_points(cloud)
     points_in_range = points[(points[:, 2] >= min_height) & (points[:, 2] <= max_height)]
@@ -75,10 +75,10 @@ def view_from_cloud(
 
 
 def view_from_range(message: Any, T_odom_base: SE2, T_base_sensor: SE3) -> SensorView:
-    """Of a sensor_msgs/Range: points on the arc where something is.
+    """Return the view of a sensor_msgs/Range: points on the arc at the measured distance.
 
     Raises:
-        InputError: it is no measurement.
+        InputError: the message contains no measurement.
     """
     distance, half_angle = float(message.range), 0.5 * float(message.field_of_view)
     if distance == -math.inf:
@@ -95,7 +95,7 @@ def view_from_range(message: Any, T_odom_base: SE2, T_base_sensor: SE3) -> Senso
 
 ViewReader = Callable[[Any, SE2, SE3], SensorView]
 _SENSORS_ZONE: Final = "sensors"
-"""Name of the zone in states that say that a sensor is silent."""
+"""Name of the zone in states in which a sensor is silent."""
 
 
 class ZoneConfig(Config):
@@ -105,22 +105,30 @@ class ZoneConfig(Config):
     """
 
     action: Literal["stop", "slowdown", "limit", "approach"] = parameter(
-        doc="Stop; slow down to a share of the speed; limit the speed; keep a time to collision."
+        doc="Stop; scale the speed; limit the speed; keep a time to collision."
     )
     points: tuple[tuple[float, float], ...] = parameter((), doc="Corners (x, y) in base_frame [m].")
     radius: float | None = parameter(None, unit="m", low=1e-3, high=1e3, doc="Radius of a circle, instead of points.")
     min_points: int = parameter(4, low=1, doc="Number of measured points that count as an obstacle.")
-    slowdown_ratio: float = parameter(0.5, low=0.0, high=1.0, doc="Share of the speed that slowdown leaves.")
-    linear_limit: float = parameter(0.5, unit="m/s", low=0.0, high=1e3, doc="Largest speed of limit.")
-    angular_limit: float = parameter(0.5, unit="rad/s", low=0.0, high=1e3, doc="Largest angular speed of limit.")
+    slowdown_ratio: float = parameter(0.5, low=0.0, high=1.0, doc="Factor on the speed, for slowdown.")
+    linear_limit: float = parameter(0.5, unit="m/s", low=0.0, high=1e3, doc="Largest speed, for limit.")
+    angular_limit: float = parameter(0.5, unit="rad/s", low=0.0, high=1e3, doc="Largest angular speed, for limit.")
     time_before_collision: float = parameter(
-        2.0, unit="s", low=0.0, high=1e3, doc="Time to collision that approach keeps."
+        2.0, unit="s", low=0.0, high=1e3, doc="Smallest time to collision, for approach."
     )
     linear_speeds: tuple[float, float] = parameter(
-        (-math.inf, math.inf), unit="m/s", low=-math.inf, high=math.inf, doc="Forward speeds for which the zone holds."
+        (-math.inf, math.inf),
+        unit="m/s",
+        low=-math.inf,
+        high=math.inf,
+        doc="Range of forward speeds for which the zone is active.",
     )
     angular_speeds: tuple[float, float] = parameter(
-        (-math.inf, math.inf), unit="rad/s", low=-math.inf, high=math.inf, doc="Angular speeds for which it holds."
+        (-math.inf, math.inf),
+        unit="rad/s",
+        low=-math.inf,
+        high=math.inf,
+        doc="Range of angular speeds for which the zone is active.",
     )
 
     def validate(self) -> None:
@@ -150,7 +158,7 @@ class CollisionMonitorNodeConfig(Config):
     cloud_topics: tuple[str, ...] = parameter((), doc="Topics of sensor_msgs/PointCloud2.")
     range_topics: tuple[str, ...] = parameter((), doc="Topics of sensor_msgs/Range.")
     source_timeout: float = parameter(
-        0.5, unit="s", low=0.01, high=60.0, doc="Silence of a sensor after which the robot stops."
+        0.5, unit="s", low=0.01, high=60.0, doc="Time without a message of a sensor after which the robot stops."
     )
     command_timeout: float = parameter(
         0.5, unit="s", low=0.01, high=60.0, doc="Age at which a command is no longer used.", runtime=True
@@ -170,19 +178,19 @@ class CollisionMonitorNodeConfig(Config):
         1.5, unit="m", doc="Height above base_frame of the highest point of clouds that counts."
     )
     memory: float = parameter(
-        10.0, unit="s", low=0.0, high=3600.0, doc="Time for which points are remembered that no sensor looks at."
+        10.0, unit="s", low=0.0, high=3600.0, doc="Time for which points outside all fields of view are remembered."
     )
 
 
 class CollisionMonitorNode(Node[CollisionMonitorNodeConfig]):
-    """Lets no command bring the robot so near to something that it could not stop before, whoever sent it.
+    """Slows down or stops commands after which the robot could not stop before an obstacle, from any publisher.
 
     in: cmd_vel_in, odom, the sensors' topics, /tf odom → base and base → sensors
     out: cmd_vel_out; collision_monitor_state (nav2_msgs/CollisionMonitorState, latched, at every change)
 
-    It judges the newest command at ``rate`` until that is older than ``command_timeout``.  When it overrules one it
-    says why in the log, on /diagnostics and with its state.  A sensor that is silent for ``source_timeout``, or whose
-    messages cannot be used (stale, no transform, no measurement), stops the robot.
+    The node checks the newest command at ``rate`` until it is older than ``command_timeout``. When it changes a command
+    it reports the reason in the log, on /diagnostics and in its state. A sensor without messages for
+    ``source_timeout``, or whose messages cannot be used (stale, no transform, no measurement), stops the robot.
     """
 
     footprint: FootprintPolygon = resource(tuple)
@@ -224,7 +232,7 @@ class CollisionMonitorNode(Node[CollisionMonitorNodeConfig]):
             self,
             self._add_view,
             target_frames=self._frames,
-            queue_size=1,  # only what a sensor saw last counts
+            queue_size=1,  # only the newest view of a sensor counts
             timeout=self.config.source_timeout,
             on_drop=self._on_drop,
         )
@@ -258,14 +266,14 @@ class CollisionMonitorNode(Node[CollisionMonitorNodeConfig]):
         self._obstacles.load_state(state["seen"])
         self._command, self._twist = PlanarTwist(*state["command"]), PlanarTwist(*state["twist"])
 
-    # -- what comes in -------------------------------------------------------------------------------------------------
+    # -- inputs --------------------------------------------------------------------------------------------------------
     def _on_command(self, message: Any, publisher: str) -> None:
         if not is_finite_twist(message):
-            self.log.error(f"refused a command of {publisher}: not finite", throttle=5.0)
+            self.log.error(f"rejected a command of {publisher}: not finite", throttle=5.0)
             return
         self._command, self._command_ns = planar_twist_from_msg(message), self.now_ns
         if not any(self._command):
-            self._update()  # nothing is to wait for
+            self._update()  # a stop is passed on without delay
 
     def _on_odometry(self, message: Any) -> None:
         if is_finite_twist(message.twist.twist):
@@ -290,7 +298,7 @@ class CollisionMonitorNode(Node[CollisionMonitorNodeConfig]):
             self._sensor_errors[dropped.topic] = dropped.transform_error
 
     def _add_view(self, message: Any, topic: str) -> None:
-        """Use what a sensor saw; the transforms of its moment are known."""
+        """Store the view of a sensor; the transforms at its time are known."""
         if not self._is_timely(topic, message):
             return
         time_ns, (odom, base) = to_nanoseconds(message.header.stamp), self._frames
@@ -305,9 +313,9 @@ class CollisionMonitorNode(Node[CollisionMonitorNodeConfig]):
 
     def _reject_message(self, topic: str, reason: str) -> None:
         self._sensor_errors[topic] = reason
-        self.log.warn(f"left out a message of {topic}: {reason}", throttle=5.0)
+        self.log.warn(f"ignored a message of {topic}: {reason}", throttle=5.0)
 
-    # -- what goes out -------------------------------------------------------------------------------------------------
+    # -- outputs -------------------------------------------------------------------------------------------------------
     def _update(self) -> None:
         self._views.process()
         if self._command_ns < 0:
@@ -330,7 +338,7 @@ class CollisionMonitorNode(Node[CollisionMonitorNodeConfig]):
         return self._monitor.check(command, self._twist, self._obstacles.points(SE2.from_se3(T_odom_base)))
 
     def _check_sensors(self, decision: MonitorDecision) -> MonitorDecision:
-        """A stop, if a sensor is silent."""
+        """Return a stop if a sensor is silent, else the given decision."""
         silent = self._obstacles.silent_sensors(self.now_ns, self._start_ns)
         if not silent:
             return decision
@@ -344,7 +352,7 @@ class CollisionMonitorNode(Node[CollisionMonitorNodeConfig]):
     def _publish_decision(self, decision: MonitorDecision) -> None:
         level, text = "ok", "commands pass"
         if decision.zone == _SENSORS_ZONE:
-            level, text = "error", f"stops: {decision.reason}"
+            level, text = "error", f"stop: {decision.reason}"
         elif decision.action is not MonitorAction.DO_NOTHING:
             level, text = (
                 "warn",

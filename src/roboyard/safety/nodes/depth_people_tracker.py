@@ -1,4 +1,4 @@
-"""The depth people tracker's node: depth images of a fixed camera in, tracked people as capsules out."""
+"""The depth people tracker node: depth images of a fixed camera in, tracked people as capsules out."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from roboyard.safety.collaborative.people_tracker import PersonTrackingConfig
 from roboyard.safety.nodes.people_tracker import tracked_person_to_msg
 
 _N_JOINT_STATES: Final = 64
-"""Joint states that are kept: pictures come late."""
+"""Number of joint states that are kept, since images arrive late."""
 
 
 class DepthPeopleTrackerNodeConfig(Config):
@@ -37,7 +37,7 @@ class DepthPeopleTrackerNodeConfig(Config):
 
     camera: str = parameter("depth", doc="Namespace of the topics image and camera_info.")
     joints: tuple[str, ...] = parameter((), doc="Joints of the arm.")
-    base_frame: str = parameter("base_link", doc="Link on which the arm stands.")
+    base_frame: str = parameter("base_link", doc="Link at the base of the arm.")
     tip: str = parameter("tool0", doc="Link at the end of the arm.")
     robot_pose: tuple[float, ...] = parameter((), doc="Pose x y z roll pitch yaw of that frame in the world.")
     uncertainty: float = parameter(0.05, unit="m", low=0.0, high=2.0, doc="Uncertainty of the measured positions.")
@@ -47,12 +47,12 @@ class DepthPeopleTrackerNode(Node[DepthPeopleTrackerNodeConfig]):
     """Publishes the people in the view of a fixed depth camera.
 
     in: depth/image (sensor_msgs/Image, 32FC1 or 16UC1), depth/camera_info beside it, joint_states, /tf base → camera
-    out: tracked_people (roboyard_msgs/TrackedPeople), at every picture: each person as upright capsules of what was
-        seen of them, stamped with the picture's moment
+    out: tracked_people (roboyard_msgs/TrackedPeople), at every image: each person as upright capsules around the
+        measured points, stamped with the time of the image
 
-    What stands in the first moments is background, see `TrackingConfig`; the robot's own shape at the picture's moment
-    is left out.  A picture without transform, without joint states of its moment, or of which too little was measured
-    is left out: subscribers then receive no message, as from a silent sensor.
+    Everything measured during ``background_learning_time`` is background, see `PersonTrackingConfig`; points on the
+    robot at the time of the image are ignored. An image without transform, without joint states at its time, or with
+    too few measured pixels is ignored: subscribers then receive no message, as from a silent sensor.
     """
 
     description: Model = resource(Model)
@@ -98,7 +98,7 @@ class DepthPeopleTrackerNode(Node[DepthPeopleTrackerNodeConfig]):
         if len(rows) == len(self.config.joints) and np.isfinite(q := np.array(message.position)[rows]).all():
             time_ns = to_nanoseconds(message.header.stamp)
             if is_in_future(time_ns, self.now_ns):
-                self.log.warn("left out joint states that are stamped in the future", throttle=5.0)
+                self.log.warn("ignored joint states that are stamped in the future", throttle=5.0)
                 return
             self._joint_positions.append((time_ns, q.tolist()))
 
@@ -107,7 +107,7 @@ class DepthPeopleTrackerNode(Node[DepthPeopleTrackerNodeConfig]):
             try:
                 self._rays = camera_model_from_msg(message).ray_slopes()
             except MessageError as error:
-                self.report_health("error", f"pictures are left out: {error}")
+                self.report_health("error", f"images are ignored: {error}")
 
     def _on_image(self, message: Any) -> None:
         if self._rays is None:
@@ -119,17 +119,17 @@ class DepthPeopleTrackerNode(Node[DepthPeopleTrackerNodeConfig]):
                 raise MessageError(f"depth of shape {depth.shape}", valid=f"{self._rays.shape[:2]}, as its camera_info")
             T_base_camera = self.transforms.lookup(self.frame(self.config.base_frame), message.header.frame_id, time_ns)
         except (MessageError, TransformError) as error:
-            self.report_health("error", f"a picture is left out: {error}")
+            self.report_health("error", f"an image is ignored: {error}")
             return
         if not self._joint_positions or time_ns < self._joint_positions[0][0]:
-            self.report_health("warn", "a picture is left out: no joint states of its moment")
+            self.report_health("warn", "an image is ignored: no joint states at its time")
             return
         detections = self._detector.update(
             DepthFrame(time_ns * 1e-9, depth, self._rays, self._T_world_base @ T_base_camera),
             *self._robot_capsules(time_ns),
         )
         if detections is None:
-            self.report_health("error", "a picture is left out: too little of it was measured")
+            self.report_health("error", "an image is ignored: too few of its pixels were measured")
             return
         self.report_health("ok", f"{len(detections)} people")
         people = [tracked_person_to_msg(person.capsules, person.track, time_ns) for person in detections]
@@ -138,7 +138,7 @@ class DepthPeopleTrackerNode(Node[DepthPeopleTrackerNodeConfig]):
         )
 
     def _robot_capsules(self, time_ns: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """The robot's capsules at a moment, in the world: ends (n, 2, 3) and radii (n,)."""
+        """Return the robot's capsules at a time, in the world: ends (n, 2, 3) and radii (n,) [m]."""
         times, rows = (
             np.array([ns for ns, _ in self._joint_positions], dtype=np.float64),
             np.array([q for _, q in self._joint_positions]),
@@ -150,9 +150,9 @@ class DepthPeopleTrackerNode(Node[DepthPeopleTrackerNodeConfig]):
 
 
 def _depth_in_meters(image: NDArray[Any]) -> NDArray[np.float32]:
-    """Depth [m] of a picture in metres, or in millimetres where zero is unknown. Raises MessageError."""
+    """Return the depth [m] of an image in meters, or in millimeters where zero is unknown. Raises MessageError."""
     if image.dtype == np.float32 and image.ndim == 2:
         return image
     if image.dtype == np.uint16 and image.ndim == 2:
         return np.where(image == 0, np.float32(np.nan), image * np.float32(1e-3))
-    raise MessageError(f"a picture of {image.dtype} {image.shape} for depth", valid="32FC1 or 16UC1")
+    raise MessageError(f"a depth image of {image.dtype} {image.shape}", valid="32FC1 or 16UC1")

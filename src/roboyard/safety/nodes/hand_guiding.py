@@ -79,12 +79,12 @@ class HandGuidingNode(Node[HandGuidingNodeConfig]):
     def _on_wrench(self, topic: str, message: Any) -> None:
         force = vector_to_array(message.wrench.force)
         if not np.isfinite(force).all():
-            self.log.error(f"left out a force of {topic}: not finite", throttle=5.0)
+            self.log.error(f"ignored a force of {topic}: not finite", throttle=5.0)
             return
         try:
             T = self.transforms.lookup(self.frame(self.config.base_frame), message.header.frame_id)
         except TransformError as error:
-            self.log.warn(f"left out a force of {topic}: {error}", throttle=5.0)
+            self.log.warn(f"ignored a force of {topic}: {error}", throttle=5.0)
             return
         self._forces[topic] = (T.rotation_matrix() @ force).tolist()
         self._received_ns[topic] = self.now_ns
@@ -101,7 +101,7 @@ class HandGuidingNode(Node[HandGuidingNodeConfig]):
         except InputError as error:  # too large a sum to be a number
             self.log.error(str(error), throttle=5.0)
             return
-        self.report_health("ok", "guided" if is_enabled else "not held")
+        self.report_health("ok", "guided" if is_enabled else "enabling switch released")
         if is_enabled or was_moving:
             self._output.publish(
                 msg.TwistStamped(

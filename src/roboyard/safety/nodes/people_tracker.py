@@ -1,4 +1,4 @@
-"""The people tracker's node: scans at the height of legs in, people as upright capsules out."""
+"""The people tracker node: laser scans at the height of legs in, people as upright capsules out."""
 
 from __future__ import annotations
 
@@ -48,11 +48,11 @@ class PeopleTrackerNode(Node[PeopleTrackerNodeConfig]):
 
     in: scan (sensor_msgs/LaserScan), /tf base → its sensor
     out: tracked_people (roboyard_msgs/TrackedPeople), at every scan: each person an upright capsule about where the
-        legs were seen, wide enough for the trunk; arms that reach are not seen: give the safety node an
-        ``intrusion_distance``
+        legs were measured, wide enough for the trunk; arms that reach are not measured: set ``intrusion_distance`` of
+        the collaborative safety node
 
-    What stands in the first moments is background, see `TrackingConfig`.  A scan without transform, or with angles
-    that make no sense, is left out: subscribers then receive no message, as from a silent sensor.
+    Everything measured during ``background_learning_time`` is background, see `PersonTrackingConfig`. A scan without
+    transform or with invalid angles is ignored: subscribers then receive no message, as from a silent sensor.
     """
 
     def setup(self) -> None:
@@ -83,16 +83,16 @@ class PeopleTrackerNode(Node[PeopleTrackerNodeConfig]):
     def _on_scan(self, message: Any) -> None:
         time_ns = to_nanoseconds(message.header.stamp)
         if is_in_future(time_ns, self.now_ns):
-            self.log.warn("left out a scan that is stamped in the future", throttle=5.0)
+            self.log.warn("ignored a scan that is stamped in the future", throttle=5.0)
             return
         angles, ranges = scan_angles(message), np.asarray(message.ranges, dtype=np.float64)
         if not np.isfinite(angles).all():
-            self.log.warn("left out a scan whose angles make no sense", throttle=5.0)
+            self.log.warn("ignored a scan with invalid angles", throttle=5.0)
             return
         try:
             T = self.transforms.lookup(self.frame(self.config.base_frame), message.header.frame_id, time_ns)
         except TransformError as error:
-            self.log.warn(f"left out a scan: {error}", throttle=5.0)
+            self.log.warn(f"ignored a scan: {error}", throttle=5.0)
             return
         valid = (ranges >= message.range_min) & (ranges <= message.range_max)
         is_foreground = self._background.foreground(time_ns * 1e-9, np.where(valid, ranges, np.inf))
@@ -113,7 +113,7 @@ class PeopleTrackerNode(Node[PeopleTrackerNodeConfig]):
         )
 
     def _person_message(self, track: PersonTrack, time_ns: int) -> Any:
-        """A person as one capsule from the floor up, whose head is as high as most people's."""
+        """Return the message of a person: one capsule from the floor up to ``height``."""
         capsules = UprightCapsules.single(
             track.position, self.config.height, max(self.config.trunk_diameter, track.radius)
         )
@@ -121,7 +121,7 @@ class PeopleTrackerNode(Node[PeopleTrackerNodeConfig]):
 
 
 def tracked_person_to_msg(capsules: UprightCapsules, track: PersonTrack, time_ns: int) -> Any:
-    """A roboyard_msgs/PersonBody in the world: each capsule counts as a chest, since its body part is unknown."""
+    """Return a roboyard_msgs/PersonBody in the world: each capsule counts as a chest, since its part is unknown."""
     centers, lengths = capsules.axis_centers_and_lengths()
     count, (u, v) = len(centers), track.velocity
     upright = msg.Quaternion(0.0, 0.0, 0.0, 1.0)

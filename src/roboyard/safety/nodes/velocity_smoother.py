@@ -39,7 +39,7 @@ class VelocitySmootherNodeConfig(Config):
         (), high=0.0, doc="Largest decelerations, negative; empty: those of the drive."
     )
     deadband_velocity: tuple[float, ...] = parameter(
-        (0.0, 0.0, 0.0), low=0.0, doc="Velocities below which an axis stands."
+        (0.0, 0.0, 0.0), low=0.0, doc="Velocities below which the command of an axis counts as zero."
     )
     velocity_timeout: float = parameter(
         1.0, unit="s", low=0.01, high=60.0, doc="Age from which a command counts as standstill."
@@ -71,7 +71,7 @@ class VelocitySmootherNode(Node[VelocitySmootherNodeConfig]):
         if self.config.feedback == "CLOSED_LOOP":
             self.subscribe("odom", msg.Odometry, self._on_odometry)
         self.timer(rate=self.config.smoothing_frequency, callback=self._update)
-        self.report_health("ok", "standing")
+        self.report_health("ok", "at standstill")
 
     def save_state(self) -> dict[str, Any]:
         """Return the state as plain data."""
@@ -105,8 +105,8 @@ class VelocitySmootherNode(Node[VelocitySmootherNodeConfig]):
 
     def _on_command(self, message: Any, publisher: str) -> None:
         if not is_finite_twist(message):
-            self.log.error(f"refused a command of {publisher}: not finite", throttle=5.0)
-            self.report_health("warn", f"refused a command of {publisher}: not finite")
+            self.log.error(f"rejected a command of {publisher}: not finite", throttle=5.0)
+            self.report_health("warn", f"rejected a command of {publisher}: not finite")
             return
         self._smoother.set_command(planar_twist_from_msg(message), self.now_ns)
         self._is_sending = True
@@ -123,14 +123,14 @@ class VelocitySmootherNode(Node[VelocitySmootherNodeConfig]):
         timed_out = self._smoother.is_timed_out(self.now_ns)
         self._is_sending = twist != ZERO_TWIST or not timed_out
         self.report_health("ok", "braking: no command" if timed_out and self._is_sending else
-                           "driving" if self._is_sending else "standing")  # fmt: skip
+                           "driving" if self._is_sending else "at standstill")  # fmt: skip
 
 
 def _default_limits(limits: DriveLimits | None) -> dict[str, tuple[float, ...]]:
-    """Return by parameter what is not given: what the drive can do, or Nav2's defaults where that is unknown.
+    """Return the defaults of the parameters that are not given: the drive's limits, or Nav2's defaults without them.
 
-    Where the drive's limits do not say otherwise, it goes backward and sideways as fast as forward, and brakes as it
-    accelerates.
+    If the drive's limits do not state otherwise, the speeds backward and sideways are the speed forward, and the
+    deceleration is the acceleration.
     """
     limits = limits or DriveLimits()
     v, w = limits.speed or 0.5, limits.angular_speed or 2.5
