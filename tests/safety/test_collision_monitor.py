@@ -138,7 +138,7 @@ def test_monitor_stops_at_the_margin_with_reason() -> None:
     assert 0.045 < 1.25 - x - 0.25 < 0.06
     assert v < 0.01
     assert (decision.zone, decision.speed_scaling < 0.01) == ("footprint", True)
-    assert "nearer than 0.05 m" in decision.reason
+    assert "closer than 0.05 m" in decision.reason
 
 
 def _hits_with(gap: float, speed: float, command: float) -> float:
