@@ -34,6 +34,7 @@ from roboyard.mapping.evaluation.trajectory_error import (
 )
 from roboyard.mapping.map_files import save_map
 from roboyard.mapping.pose_graph import PoseGraph, write_g2o
+from roboyard.mapping.slam import find_slam_algorithm
 from roboyard.mapping.trajectory import PoseTrajectory, write_tum
 
 T = TypeVar("T")
@@ -231,9 +232,6 @@ def _compute_if_comparable(compute: Callable[[], T]) -> T | None:
         return None
 
 
-_ALGORITHM_NAMES: Final = {"graph": "graph SLAM", "rbpf": "a particle filter"}
-
-
 def write_mapping_report(
     result: MappingResult, folder: Path, version: str = ""
 ) -> tuple[dict[str, Any], dict[str, Path]]:
@@ -274,7 +272,7 @@ def render_page(result: MappingResult, errors: MappingErrors, metrics: dict[str,
     scan_summary = f"{metrics['scans']:,} scans over {_format_time(result.duration)}"
     return template.render(
         name=result.name,
-        algorithm=_ALGORITHM_NAMES.get(result.algorithm, result.algorithm),
+        algorithm=find_slam_algorithm(result.algorithm).title,
         scans=scan_summary,
         lasers=", ".join(result.lasers),
         interrupted=f"{metrics['scans']:,} of {result.n_scans:,} scans" if result.is_interrupted else "",

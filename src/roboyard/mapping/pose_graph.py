@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -79,13 +79,50 @@ class PoseGraphOptimizerConfig:
     outlier_threshold: float = 12.0
 
 
-class PoseGraphOptimizer:
-    """Solves a pose graph that grows; edges are handed over once.
+class GraphOptimizer(Protocol):
+    """Optimizer of a pose graph that grows: the part of graph SLAM that a class of your own can replace.
 
-    The pose of the first node is fixed.
+    The pose of node 0 is fixed. Nodes are numbered from 0 in the order of their poses.
+    """
+
+    def add(
+        self,
+        first: int,
+        second: int,
+        measurement: SE2,
+        information: NDArray[np.float64],
+        is_loop: bool,
+        is_long_range: bool = False,
+    ) -> int:
+        """Add an edge; return its number, with which ``remove`` takes it out.
+
+        Args:
+            first: Node i.
+            second: Node j.
+            measurement: ``T_i_j``.
+            information: (3, 3) inverse covariance of the measurement, in the frame of i.
+            is_loop: Whether the edge is a loop closure, which may be false.
+            is_long_range: Whether the loop closure was found by a search of a window, so that its error may be large.
+        """
+        ...
+
+    def remove(self, edge: int) -> None:
+        """Remove an edge; the numbers of the other edges do not change."""
+        ...
+
+    def solve(self, poses: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the poses (n, 3) that minimize the errors of all edges, starting from poses (n, 3) [m, rad]."""
+        ...
+
+
+class PoseGraphOptimizer:
+    """Optimizer of a pose graph by gtsam's Levenberg-Marquardt method; it implements `GraphOptimizer`.
+
+    Loop closures have a robust kernel: Cauchy's, whose influence vanishes for large errors, or, if their range is long,
+    Huber's, whose influence stays constant.
 
     Args:
-        config: How.
+        config: Parameters.
     """
 
     def __init__(self, config: PoseGraphOptimizerConfig | None = None) -> None:
@@ -93,7 +130,7 @@ class PoseGraphOptimizer:
 
     @cached_property
     def _gtsam(self) -> Any:
-        """The library, imported at the first edge: many nodes that map are made and never run."""
+        """Return the library, imported at the first edge, since many mapping nodes are created and never run."""
         import gtsam
 
         return gtsam
@@ -111,17 +148,7 @@ class PoseGraphOptimizer:
         is_loop: bool,
         is_long_range: bool = False,
     ) -> int:
-        """Add an edge; returns its number.
-
-        Args:
-            first: Node i.
-            second: Node j.
-            measurement: ``T_i_j``.
-            information: (3, 3) inverse covariance in the frame of i.
-            is_loop: Whether a robust kernel holds it: Cauchy's, which lets go of what is far off.
-            is_long_range: Whether the kernel is Huber's instead, whose influence never vanishes: for loops with large
-                errors.
-        """
+        """Add an edge; see `GraphOptimizer.add`."""
         gtsam = self._gtsam
         rotation = np.eye(3)
         rotation[:2, :2] = measurement.matrix()[:2, :2]
@@ -136,11 +163,11 @@ class PoseGraphOptimizer:
         return int(self._factors.size()) - 1
 
     def remove(self, edge: int) -> None:
-        """Take an edge out; the numbers of the others stay."""
+        """Remove an edge; the numbers of the other edges do not change."""
         self._factors.remove(edge)
 
     def solve(self, poses: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Poses (n, 3) that agree best with the edges, from poses (n, 3) to begin with."""
+        """Return the optimized poses (n, 3); see `GraphOptimizer.solve`."""
         gtsam = self._gtsam
         values = gtsam.Values()
         for key, (x, y, theta) in enumerate(poses.tolist()):
@@ -218,21 +245,22 @@ class PoseGraphEdge:
 
 
 class PoseGraphBuilder:
-    """Nodes and edges.
+    """Pose graph that grows, with the optimizer of its poses.
 
     Args:
-        config: How it is solved.
+        config: Parameters of the optimization.
+        optimizer: Optimizer; None: `PoseGraphOptimizer`.
     """
 
-    def __init__(self, config: PoseGraphOptimizerConfig | None = None) -> None:
+    def __init__(self, config: PoseGraphOptimizerConfig | None = None, optimizer: GraphOptimizer | None = None) -> None:
         self.config = config or PoseGraphOptimizerConfig()
         self.nodes: list[PoseGraphNode] = []
         self.edges: dict[int, PoseGraphEdge] = {}
-        self.solve_count = 0  # how often
-        self._optimizer = PoseGraphOptimizer(self.config)
+        self.solve_count = 0  # number of optimizations so far
+        self._optimizer: GraphOptimizer = optimizer or PoseGraphOptimizer(self.config)
 
     def add(self, edge: PoseGraphEdge) -> int:
-        """Add an edge; returns its number."""
+        """Add an edge; return its number."""
         number = self._optimizer.add(
             edge.first, edge.second, edge.measurement, edge.information, edge.is_loop, edge.is_long_range
         )

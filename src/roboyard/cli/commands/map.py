@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 import typer
 
@@ -13,8 +13,10 @@ from roboyard.cli.options import OUT, JsonOption
 def map_(
     log: Annotated[Path, typer.Argument(metavar="LOG", help="CARMEN log, MCAP file, ROS bag, or run folder.")],
     algorithm: Annotated[
-        Literal["graph", "rbpf"],
-        typer.Option(help="Pose graph SLAM, or a Rao-Blackwellized particle filter.", case_sensitive=False),
+        str,
+        typer.Option(
+            metavar="NAME", help="SLAM algorithm: graph (pose graph), rbpf (particle filter), or one of a package."
+        ),
     ] = "graph",
     relations: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Verified relations between poses (Kümmerle et al.).")
@@ -49,11 +51,13 @@ def map_(
     from roboyard.cli.terminal import print_result
     from roboyard.mapping import read_relations
     from roboyard.mapping.mapping_report import check_relation_times, write_mapping_report
-    from roboyard.mapping.nodes.map_recording import compile_kernels, make_slam, map_log, read_truth, save_slam_map
+    from roboyard.mapping.nodes.map_recording import compile_kernels, map_log, read_truth, save_slam_map
     from roboyard.mapping.nodes.scan_log import ScanLogTopics, read_log
+    from roboyard.mapping.slam import find_slam_algorithm, make_slam
     from roboyard.scenarios.run_control import RunControl, handle_interrupts
     from roboyard.scenarios.run_folder import create_numbered_folder, prepare_folder
 
+    find_slam_algorithm(algorithm)  # an unknown name is reported before the log is read
     checked_relations = None if relations is None else read_relations(relations)
     log_topics = ScanLogTopics(tuple(name.strip() for name in scan_topics.split(",") if name.strip()), odometry)
     with _MappingDisplay(log.name, quiet=json) as progress:

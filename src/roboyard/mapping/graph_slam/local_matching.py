@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -274,12 +275,40 @@ class ScanPlacement:
     is_typical_fit: bool = True
 
 
+class ScanMatcher(Protocol):
+    """Scan matcher of graph SLAM: the part of the pipeline that a class of your own can replace."""
+
+    def match(
+        self,
+        scan: PreprocessedScan,
+        surfels: SurfelMap,
+        submap_key: tuple[int, int],
+        last_pose: SE2,
+        hypotheses: list[MotionHypothesis],
+    ) -> ScanPlacement:
+        """Find the pose of a scan in a submap.
+
+        Args:
+            scan: The scan.
+            surfels: Surfaces of the submap, in the frame of its anchor.
+            submap_key: Number and version of the submap; equal keys mean equal surfaces, for caches.
+            last_pose: ``T_anchor_base`` of the previous scan.
+            hypotheses: Predicted motions since the previous scan, the most credible first; at least one.
+
+        Returns:
+            The pose, and how certain it is.
+        """
+        ...
+
+
 class LocalMatcher:
-    """Places scans in a submap.
+    """Scan matcher that refines the predicted pose, and searches where the refined pose is implausible.
+
+    It implements `ScanMatcher`.
 
     Args:
-        config: When to search.
-        refinement_config: How matches are refined.
+        config: Conditions of a search.
+        refinement_config: Parameters of the point-to-line refinement.
     """
 
     def __init__(
@@ -300,15 +329,7 @@ class LocalMatcher:
         last_pose: SE2,
         hypotheses: list[MotionHypothesis],
     ) -> ScanPlacement:
-        """Place a scan.
-
-        Args:
-            scan: The scan.
-            surfels: Surfaces of the submap.
-            submap_key: Changes with the surfaces: number and version of the submap.
-            last_pose: ``T_anchor_base`` of the scan before.
-            hypotheses: What may have happened since, the most credible first.
-        """
+        """Find the pose of a scan in a submap; see `ScanMatcher.match`."""
         config = self.config
         likeliest = hypotheses[0]
         if len(scan.points) < config.min_points:

@@ -16,7 +16,7 @@ from roboyard.mapping.graph_slam.local_matching import (
     MotionPredictor,
     MotionPredictorConfig,
 )
-from roboyard.mapping.graph_slam.loop_closure import LoopClosureConfig, LoopDetector, RelocalizationConfig, relocalize
+from roboyard.mapping.graph_slam.loop_closure import LoopClosureConfig, LoopDetector, RelocalizationConfig
 from roboyard.mapping.graph_slam.map_file import PoseGraphMap, load_pose_graph_map
 from roboyard.mapping.pose_graph import PoseGraph, PoseGraphBuilder
 from roboyard.mapping.scan import LaserScan, ScanPreprocessor, ScanPreprocessorConfig
@@ -80,6 +80,7 @@ class GraphLocalizer:
             LoopClosureConfig(max_cached_pyramids=len(self._pose_graph_map.submaps) + 1),
             self.config.refinement,
             half_size,
+            self.config.relocalization,
         )
         self._preprocessor = ScanPreprocessor(self.config.preprocessing)
         self._preprocessor.load_state(self._pose_graph_map.no_return_counts)
@@ -102,15 +103,8 @@ class GraphLocalizer:
         preprocessed = self._preprocessor.process(scan, self._motion_predictor.twist)
         hypotheses = self._motion_predictor.predict(scan.time_ns, scan.odometry)
         if self._pose is None or self._n_lost_scans >= self.config.max_lost_scans:
-            loop_closure = relocalize(
-                self._loop_detector,
-                self._graph,
-                self._pose_graph_map.submaps,
-                range(len(self._pose_graph_map.submaps)),
-                preprocessed,
-                -1,
-                self.config.relocalization,
-            )
+            submaps = self._pose_graph_map.submaps
+            loop_closure = self._loop_detector.relocalize(self._graph, submaps, range(len(submaps)), preprocessed, -1)
             if loop_closure is not None:
                 self._pose = (
                     self._graph.nodes[self._pose_graph_map.submaps[loop_closure.submap].anchor].pose @ loop_closure.pose

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import OrderedDict, deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -175,6 +176,31 @@ class LoopClosureConfig:
 
 
 @dataclass(frozen=True, slots=True)
+class RelocalizationConfig:
+    """Conditions on a global match.
+
+    Attributes:
+        min_fit: Share of points that must lie on surfaces.
+        min_overlap: Share of points that must be near one.
+        max_through_wall_fraction: Largest share of beams through walls.
+        min_score: Fit that a search must find before refinement.
+        min_margin: By how much the best must fit better than the best elsewhere.
+        rival_distance: From this distance on another place is another [m].
+        max_refinements: Places that are refined, at most.
+        submaps_per_search: Submaps searched at a time while mapping.
+    """
+
+    min_fit: float = 0.62
+    min_overlap: float = 0.75
+    max_through_wall_fraction: float = 0.06
+    min_score: float = 0.55
+    min_margin: float = 0.06
+    rival_distance: float = 0.7
+    max_refinements: int = 12
+    submaps_per_search: int = 8
+
+
+@dataclass(frozen=True, slots=True)
 class LoopClosure:
     """A scan found in a submap: ``T_anchor_base`` with its inverse covariance in the anchor's frame."""
 
@@ -185,17 +211,80 @@ class LoopClosure:
     is_window_search: bool
 
 
-class LoopDetector:
-    """Finds loops.
+class LoopClosureDetector(Protocol):
+    """Detector of loop closures of graph SLAM: the part of the pipeline that a class of your own can replace.
 
-    Args:
-        config: How.
-        refinement_config: How matches are refined.
-        half_size: Half the side of a submap [m].
+    Every method gets the graph and all submaps; ``finished`` and ``searched`` are numbers of submaps that no longer
+    change. A class that changes only one of these decisions derives from `LoopDetector`.
     """
 
-    def __init__(self, config: LoopClosureConfig, refinement_config: RefinementConfig, half_size: float) -> None:
+    def detect(
+        self, graph: PoseGraphBuilder, submaps: list[Submap], finished: list[int], number: int
+    ) -> list[LoopClosure]:
+        """Return the loop closures between a new node and finished submaps, and older ones that these confirm.
+
+        Graph SLAM calls this once for each node, in order.
+        """
+        ...
+
+    def match_near(
+        self,
+        graph: PoseGraphBuilder,
+        submaps: list[Submap],
+        finished: list[int],
+        scan: PreprocessedScan,
+        pose: SE2,
+        number: int,
+    ) -> LoopClosure | None:
+        """Find a scan within a metre of a given pose (``T_map_base``); ``number`` is that of its node."""
+        ...
+
+    def relocalize(
+        self,
+        graph: PoseGraphBuilder,
+        submaps: list[Submap],
+        searched: Sequence[int],
+        scan: PreprocessedScan,
+        number: int,
+    ) -> LoopClosure | None:
+        """Find a scan in submaps without a prior pose; ``number`` is that of its node, -1 for none."""
+        ...
+
+    def confirm(self, graph: PoseGraphBuilder, submaps: list[Submap], loop: LoopClosure) -> list[LoopClosure]:
+        """Return a loop closure with older ones that agree with it, or nothing while too few agree."""
+        ...
+
+    def refine(self, submaps: list[Submap], k: int, node: PoseGraphNode, start: SE2) -> ScanMatch | None:
+        """Match a node with submap ``k`` near ``start`` (``T_anchor_base``); None: no match is credible."""
+        ...
+
+    def invalidate(self, numbers: list[int]) -> None:
+        """Forget what was derived from submaps that still change."""
+        ...
+
+
+class LoopDetector:
+    """Detector of loop closures by scan matching; it implements `LoopClosureDetector`.
+
+    A new node is refined in the submaps around its pose, or searched in one of them in a window as large as the drift
+    may be. The number of searches for each node is bounded.
+
+    Args:
+        config: Limits of the search, and conditions on loop closures.
+        refinement_config: Parameters of the point-to-line refinement.
+        half_size: Half the side of a submap [m].
+        relocalization: Conditions on a match without a prior pose.
+    """
+
+    def __init__(
+        self,
+        config: LoopClosureConfig,
+        refinement_config: RefinementConfig,
+        half_size: float,
+        relocalization: RelocalizationConfig | None = None,
+    ) -> None:
         self.config = config
+        self.relocalization = relocalization or RelocalizationConfig()
         self.refinement_config = refinement_config
         self._surfel_map = SurfelMap(half_size)
         self._loaded_submap = -1
@@ -352,6 +441,65 @@ class LoopDetector:
                 best = match.fit, LoopClosure(k, number, match.pose, match.information, True)
         return None if best is None else best[1]
 
+    def relocalize(
+        self,
+        graph: PoseGraphBuilder,
+        submaps: list[Submap],
+        searched: Sequence[int],
+        scan: PreprocessedScan,
+        number: int,
+    ) -> LoopClosure | None:
+        """Find a scan in submaps at all positions and headings, without a prior pose.
+
+        Args:
+            graph: Graph of the submaps.
+            submaps: All submaps.
+            searched: Numbers of the submaps that are searched.
+            scan: The scan.
+            number: Number of the scan's node, for the result; -1 for none.
+
+        Returns:
+            The loop closure, or None if no pose fits well or several distant poses do.
+        """
+        config = self.relocalization
+        if len(scan.points) < 20:
+            return None
+        points = scan.points[:: max(1, len(scan.points) // 100)]
+        coarse_matches = []
+        for k in searched:
+            submap = submaps[k]
+            center = SE2(submap.center[0], submap.center[1], 0.0)
+            window = SearchWindow(submap.radius, np.pi, 1.5 * search_angle_step(scan))
+            coarse_match = match_correlative(
+                self.likelihood_pyramid(submaps, k), points, center, window, config.min_score
+            )
+            if coarse_match is not None:
+                coarse_matches.append((-coarse_match.score, k, coarse_match.pose))
+        coarse_matches.sort(key=lambda item: item[:2])
+        candidates: list[tuple[float, SE2, LoopClosure]] = []
+        probe = PoseGraphNode(0, SE2(), scan, 0.0)
+        for _, k, pose in coarse_matches[: config.max_refinements]:
+            match = self.refine(submaps, k, probe, pose)
+            if match is None or match.overlap < config.min_overlap:
+                continue
+            score = match.fit - fraction_through_surfaces(self.load_surfels(submaps, k), scan, match.pose)
+            pose_in_map = graph.nodes[submaps[k].anchor].pose @ match.pose
+            candidates.append((score, pose_in_map, LoopClosure(k, number, match.pose, match.information, True)))
+        if not candidates:
+            return None
+        score, pose_in_map, loop = max(candidates, key=lambda item: item[0])
+        surfels = self.load_surfels(submaps, loop.submap)
+        if (
+            score < config.min_fit
+            or fraction_through_surfaces(surfels, scan, loop.pose) > config.max_through_wall_fraction
+        ):
+            return None
+        for other_score, other_pose, _ in candidates:
+            distance, angle = pose_difference(pose_in_map, other_pose)
+            if (distance > config.rival_distance or angle > 0.3) and other_score > score - config.min_margin:
+                return None
+        return loop
+
     def _match_direct(self, graph: PoseGraphBuilder, submaps: list[Submap], k: int, number: int) -> LoopClosure | None:
         node = graph.nodes[number]
         start = graph.nodes[submaps[k].anchor].pose.inverse() @ node.pose
@@ -443,87 +591,3 @@ class LoopDetector:
 def _min_position_information(information: NDArray[np.float64]) -> float:
     """Return the smallest eigenvalue of the position information of a match [1/m²]."""
     return float(np.linalg.eigvalsh(information[:2, :2])[0])
-
-
-@dataclass(frozen=True, slots=True)
-class RelocalizationConfig:
-    """Conditions on a global match.
-
-    Attributes:
-        min_fit: Share of points that must lie on surfaces.
-        min_overlap: Share of points that must be near one.
-        max_through_wall_fraction: Largest share of beams through walls.
-        min_score: Fit that a search must find before refinement.
-        min_margin: By how much the best must fit better than the best elsewhere.
-        rival_distance: From this distance on another place is another [m].
-        max_refinements: Places that are refined, at most.
-        submaps_per_search: Submaps searched at a time while mapping.
-    """
-
-    min_fit: float = 0.62
-    min_overlap: float = 0.75
-    max_through_wall_fraction: float = 0.06
-    min_score: float = 0.55
-    min_margin: float = 0.06
-    rival_distance: float = 0.7
-    max_refinements: int = 12
-    submaps_per_search: int = 8
-
-
-def relocalize(
-    detector: LoopDetector,
-    graph: PoseGraphBuilder,
-    submaps: list[Submap],
-    searched_submaps: Sequence[int],
-    scan: PreprocessedScan,
-    node_index: int,
-    config: RelocalizationConfig,
-) -> LoopClosure | None:
-    """Relocalize: search a scan in submaps at all positions and headings, without a prior pose.
-
-    Args:
-        detector: Holds the submaps' tables.
-        graph: The graph they belong to.
-        submaps: All submaps.
-        searched_submaps: Numbers of those to be searched.
-        scan: The scan.
-        node_index: Of the scan's node, for the answer.
-        config: What is credible.
-
-    Returns:
-        The loop closure, or None if no pose fits well or several poses do.
-    """
-    if len(scan.points) < 20:
-        return None
-    points = scan.points[:: max(1, len(scan.points) // 100)]
-    coarse_matches = []
-    for k in searched_submaps:
-        submap = submaps[k]
-        center = SE2(submap.center[0], submap.center[1], 0.0)
-        window = SearchWindow(submap.radius, np.pi, 1.5 * search_angle_step(scan))
-        coarse_match = match_correlative(
-            detector.likelihood_pyramid(submaps, k), points, center, window, config.min_score
-        )
-        if coarse_match is not None:
-            coarse_matches.append((-coarse_match.score, k, coarse_match.pose))
-    coarse_matches.sort(key=lambda item: item[:2])
-    candidates: list[tuple[float, SE2, LoopClosure]] = []
-    probe = PoseGraphNode(0, SE2(), scan, 0.0)
-    for _, k, pose in coarse_matches[: config.max_refinements]:
-        match = detector.refine(submaps, k, probe, pose)
-        if match is None or match.overlap < config.min_overlap:
-            continue
-        score = match.fit - fraction_through_surfaces(detector.load_surfels(submaps, k), scan, match.pose)
-        pose_in_map = graph.nodes[submaps[k].anchor].pose @ match.pose
-        candidates.append((score, pose_in_map, LoopClosure(k, node_index, match.pose, match.information, True)))
-    if not candidates:
-        return None
-    score, pose_in_map, loop = max(candidates, key=lambda item: item[0])
-    surfels = detector.load_surfels(submaps, loop.submap)
-    if score < config.min_fit or fraction_through_surfaces(surfels, scan, loop.pose) > config.max_through_wall_fraction:
-        return None
-    for other_score, other_pose, _ in candidates:
-        distance, angle = pose_difference(pose_in_map, other_pose)
-        if (distance > config.rival_distance or angle > 0.3) and other_score > score - config.min_margin:
-            return None
-    return loop

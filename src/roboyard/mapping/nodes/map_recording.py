@@ -5,63 +5,25 @@ from __future__ import annotations
 import resource
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Final
 
 import numpy as np
 
 from roboyard.compute.wall_clock import perf_ns
-from roboyard.errors import InputError, MessageError
+from roboyard.errors import MessageError
 from roboyard.geometry import SE2
 from roboyard.mapping.evaluation.trajectory_error import Relations
 from roboyard.mapping.mapping_report import MappingResult
 from roboyard.mapping.nodes.recorded_frames import PoseSamples
 from roboyard.mapping.nodes.scan_log import ODOMETRY_TYPE, TRUTH_PREFIX, ScanLog
-from roboyard.mapping.slam import Slam
+from roboyard.mapping.slam import SavesSlamMap, Slam, make_slam
 from roboyard.mapping.trajectory import PoseTrajectory
 from roboyard.messages import to_nanoseconds
 from roboyard.messages.convert import pose_to_se2
 from roboyard.record import open_recording
 
-ALGORITHMS: Final = ("graph", "rbpf")
-
-
-def make_slam(algorithm: str, *, resume_from: Path | None = None, localize_in: Path | None = None) -> Slam:
-    """An algorithm by its name, with its usual settings.
-
-    Args:
-        algorithm: Its name.
-        resume_from: File of a pose graph map to extend; only for graph SLAM.
-        localize_in: File of a pose graph map that does not change; the robot only localizes in it.
-
-    Raises:
-        InputError: The algorithm is unknown or cannot use a map, or a file is no pose graph map.
-    """
-    if (resume_from or localize_in) and algorithm != "graph":
-        raise InputError(f"the algorithm {algorithm} has no pose graph maps", valid="graph")
-    if resume_from and localize_in:
-        raise InputError("--resume and --localize exclude each other", valid="one of the two")
-    if localize_in:
-        from roboyard.mapping.graph_slam.localization import LocalizationOnlySlam
-        from roboyard.mapping.graph_slam.map_file import load_pose_graph_map
-
-        return LocalizationOnlySlam(load_pose_graph_map(localize_in))
-    if resume_from:
-        from roboyard.mapping.graph_slam.graph_slam import GraphSlam
-
-        return GraphSlam.resume_from(resume_from)
-    if algorithm == "graph":
-        from roboyard.mapping.graph_slam.graph_slam import GraphSlam
-
-        return GraphSlam()
-    if algorithm == "rbpf":
-        from roboyard.mapping.rbpf.rbpf import RbpfSlam
-
-        return RbpfSlam()
-    raise InputError(f"no algorithm '{algorithm}'", valid=", ".join(ALGORITHMS))
-
 
 def compile_kernels(algorithm: str, log: ScanLog) -> None:
-    """Have the kernels compiled, so that what scans cost is measured without it."""
+    """Compile the kernels of an algorithm on the first scans, so that measured processing times do not include it."""
     slam = make_slam(algorithm)
     for scan in log.scans[:3]:
         slam.process(scan)
@@ -78,17 +40,17 @@ def map_log(
     progress: Callable[[int, SE2], None] | None = None,
     stop: Callable[[], bool] | None = None,
 ) -> MappingResult:
-    """Give all scans of a log to a SLAM algorithm.
+    """Process all scans of a log by a SLAM algorithm; return the map, the trajectory, the graph and their cost.
 
     Args:
         log: The scans.
-        slam: The algorithm.
-        algorithm: Its name.
-        resolution: Side of the map's cells [m].
-        relations: Checked by hand, to compare with.
-        truth: Where the robot was, to compare with.
-        progress: Called after each scan with the number done and the pose.
-        stop: Asked before each scan whether to end with what there is.
+        slam: The algorithm, as `roboyard.mapping.slam.make_slam` creates it.
+        algorithm: Name of the algorithm, for the result.
+        resolution: Side of a map cell [m].
+        relations: Relative poses that were verified by hand, which the result is compared with.
+        truth: True trajectory, which the result is compared with.
+        progress: Function that is called after each scan with the number of processed scans and the current pose.
+        stop: Function that is asked before each scan; True ends the mapping with the map so far.
     """
     costs: list[int] = []
     for scan in log:
@@ -102,7 +64,6 @@ def map_log(
     start = perf_ns()
     slam.finish()
     finish_time = (perf_ns() - start) * 1e-9
-    slam_warnings: Any = getattr(slam, "warnings", ())
     return MappingResult(
         name=log.path.parent.resolve().name if log.path.name == "recording.mcap" else log.path.name,
         algorithm=algorithm,
@@ -114,7 +75,7 @@ def map_log(
         finish_time=finish_time,
         n_scans=len(log),
         lasers=log.lasers,
-        warnings=(*log.warnings, *slam_warnings),
+        warnings=(*log.warnings, *slam.warnings),
         truth=truth,
         relations=relations,
         peak_memory_mb=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024.0,
@@ -122,14 +83,12 @@ def map_log(
 
 
 def save_slam_map(slam: Slam, folder: Path) -> dict[str, Path]:
-    """Write the pose graph map of graph SLAM; return the file by name, or nothing for other algorithms.
+    """Write the map of an algorithm that saves maps; return the file by name, or nothing for other algorithms.
 
     Raises:
-        InputError: it cannot be written.
+        InputError: The file cannot be written.
     """
-    from roboyard.mapping.graph_slam.graph_slam import GraphSlam
-
-    return {"pose_graph": slam.save_map(folder / "pose_graph.npz")} if isinstance(slam, GraphSlam) else {}
+    return {"pose_graph": slam.save_map(folder / "pose_graph.npz")} if isinstance(slam, SavesSlamMap) else {}
 
 
 def read_truth(log: ScanLog) -> PoseTrajectory | None:
@@ -137,7 +96,7 @@ def read_truth(log: ScanLog) -> PoseTrajectory | None:
     several robots.
 
     Raises:
-        RecordingError: the recording cannot be read.
+        RecordingError: The recording cannot be read.
     """
     with open_recording(log.path) as recording:
         names = [

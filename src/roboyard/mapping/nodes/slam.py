@@ -19,15 +19,13 @@ from roboyard.config import Config, parameter
 from roboyard.errors import InputError, RoboyardError
 from roboyard.geometry import SE2
 from roboyard.grids import OccupancyGrid
-from roboyard.mapping.graph_slam.graph_slam import GraphSlam
 from roboyard.mapping.map_files import save_map
-from roboyard.mapping.nodes.map_recording import ALGORITHMS, make_slam
 from roboyard.mapping.nodes.recorded_frames import LaserMount, ScanDefects, make_scan_converter
 from roboyard.mapping.pose_graph import PoseGraph, write_g2o
 from roboyard.mapping.scan import LaserScan
 from roboyard.mapping.scan_matching.correlative import branch_and_bound, fill_pyramid
 from roboyard.mapping.scan_matching.surfel_map import count_through_surfaces
-from roboyard.mapping.slam import Slam
+from roboyard.mapping.slam import SavesSlamMap, SavesSlamState, Slam, make_slam
 from roboyard.mapping.trajectory import PoseTrajectory
 from roboyard.messages import msg, srv, to_nanoseconds
 from roboyard.messages.convert import MarkerStyle, make_header, points_marker, pose_stamped_to_msg
@@ -40,7 +38,7 @@ _QUEUE_SIZE: Final = 200
 
 @dataclass(frozen=True, slots=True)
 class _SlamResult:
-    """What a finished piece of work gives."""
+    """Result of a job of the worker: the pose of the last scan, or map, graph and trajectory."""
 
     pose: SE2 | None = None
     odometry: SE2 | None = None
@@ -52,7 +50,7 @@ class _SlamResult:
 class SlamNodeConfig(Config):
     """Configuration of `SlamNode`."""
 
-    algorithm: str = parameter("graph", choices=ALGORITHMS, doc="Algorithm: a pose graph or particles.")
+    algorithm: str = parameter("graph", doc="Registered SLAM algorithm: graph, rbpf, or one of an installed package.")
     scan_topics: tuple[str, ...] = parameter(("scan",), doc="Topics of the scans of all lasers.")
     map_frame: str = parameter("map", doc="Frame of the map.")
     odom_frame: str = parameter("odom", doc="Frame of the odometry.")
@@ -65,11 +63,11 @@ class SlamNodeConfig(Config):
 
 
 class SlamNode(Node[SlamNodeConfig]):
-    """Maps while the robot drives.
+    """SLAM while the robot drives, with the interface of slam_toolbox.
 
     in: the scans of one or more lasers, /tf odom_frame → base_frame and base_frame → lasers
     out: map (nav_msgs/OccupancyGrid) and map_metadata, latched, every ``map_period``; /tf map_frame → odom_frame;
-        graph (visualization_msgs/MarkerArray) and path (nav_msgs/Path: the way as it is believed now), latched
+        graph (visualization_msgs/MarkerArray) and path (nav_msgs/Path: the current estimate of the trajectory), latched
     services: dynamic_map, ~/map (nav_msgs/GetMap), ~/save_map (slam_toolbox/SaveMap), ~/serialize_map
         (slam_toolbox/SerializePoseGraph)
 
@@ -80,7 +78,7 @@ class SlamNode(Node[SlamNodeConfig]):
     state_fields = ("_T_map_odom", "_queued_scans", "_last_ns", "_is_map_due", "_mounts")
 
     def setup(self) -> None:
-        """Connect."""
+        """Create the algorithm, publishers, subscriptions, services and timers."""
         expect_kernels(branch_and_bound, fill_pyramid, count_through_surfaces)
         self._slam: Slam = make_slam(self.config.algorithm)
         self._T_map_odom: tuple[float, float, float] | None = None
@@ -91,8 +89,8 @@ class SlamNode(Node[SlamNodeConfig]):
         self._last_ns = -1
         self._is_map_due = False
         self._mounts: dict[str, tuple[float, float, float, bool]] = {}
-        self._scan_history: list[LaserScan] = []  # all scans, of an algorithm that cannot say what it knows
-        self._pending_writes: list[Callable[[], None]] = []  # what waits for the worker
+        self._scan_history: list[LaserScan] = []  # all processed scans, if the algorithm saves no state
+        self._pending_writes: list[Callable[[], None]] = []  # writes of files that wait until the worker is idle
         self._is_worker_busy = False
         self._grid: OccupancyGrid | None = None
         self._graph: PoseGraph | None = None
@@ -134,7 +132,7 @@ class SlamNode(Node[SlamNodeConfig]):
         self._queue_scan(message, topic, SE2.from_se3(T_odom_base))
 
     def _on_drop(self, dropped: DroppedMessage) -> None:
-        """Take a scan without odometry if that did not come in time; report the others."""
+        """Process a scan without odometry if its odometry did not arrive in time; report other dropped scans."""
         if dropped.reason is DropReason.NO_TRANSFORM_FOUND:
             self._queue_scan(dropped.message, dropped.topic, None)
             return
@@ -143,9 +141,9 @@ class SlamNode(Node[SlamNodeConfig]):
         self.report_health("warn", f"a scan of {topic} is left out: {dropped.text}")
 
     def _queue_scan(self, message: Any, topic: str, odometry: SE2 | None) -> None:
-        """Make a scan ready for the worker."""
+        """Convert a scan, with its mounting and odometry, and queue it for the worker."""
         scan, mount = self._scan_converters[topic](message), self._laser_mount(topic, message.header.frame_id)
-        # lasers that measure at one moment follow each other by a nanosecond; what comes late is left out
+        # scans of two lasers with equal stamps follow each other by a nanosecond; later arrivals are dropped
         time_ns = to_nanoseconds(message.header.stamp)
         time_ns += 1 if time_ns == self._last_ns else 0
         if scan is None or mount is None or time_ns <= self._last_ns:
@@ -177,7 +175,7 @@ class SlamNode(Node[SlamNodeConfig]):
         return LaserMount(SE2(x, y, theta), upside_down)
 
     def _process_waiting(self) -> None:
-        """Pair scans with odometry, and give the worker what there is to do."""
+        """Find the odometry of waiting scans, and start the worker if there is a map to make or a scan to process."""
         self._scans.process()
         if self._is_worker_busy:
             return
@@ -186,7 +184,7 @@ class SlamNode(Node[SlamNodeConfig]):
             self._start_work(self.config.map_latency, _make_snapshot, self._slam, self.config.resolution)
         elif self._queued_scans:
             queued_scans, self._queued_scans = tuple(self._queued_scans), []
-            if not _has_saved_state(self._slam):
+            if not isinstance(self._slam, SavesSlamState):
                 self._scan_history += queued_scans
             self._start_work(self.config.latency, _process_scans, self._slam, queued_scans)
 
@@ -212,7 +210,7 @@ class SlamNode(Node[SlamNodeConfig]):
             self._publish(result.grid, result.graph, result.trajectory)
         self._process_waiting()
 
-    # -- what it tells -----------------------------------------------------------------------------------------------
+    # -- publications -----------------------------------------------------------------------------------------------
     def _publish_transform(self) -> None:
         self._process_waiting()
         if self._T_map_odom is not None:
@@ -265,7 +263,7 @@ class SlamNode(Node[SlamNodeConfig]):
                 return
             response_future.set_result(response(result=response.RESULT_SUCCESS))
 
-        if self._is_worker_busy:  # the worker has the algorithm: when it is done
+        if self._is_worker_busy:  # the worker uses the algorithm
             self._pending_writes.append(write)
         else:
             write()
@@ -277,18 +275,20 @@ class SlamNode(Node[SlamNodeConfig]):
             raise InputError("there is no graph yet")
         path = path.with_suffix("") if path.suffix in (".g2o", ".npz", ".posegraph") else path
         write_g2o(path.with_name(f"{path.name}.g2o"), self._slam.graph())
-        if isinstance(self._slam, GraphSlam):
+        if isinstance(self._slam, SavesSlamMap):
             self._slam.save_map(path.with_name(f"{path.name}.npz"))
 
     # -- state -------------------------------------------------------------------------------------------------------
     def save_state(self) -> dict[str, Any]:
-        """State as plain data, with all that the algorithm knows, or else with all scans that it was given.
+        """Return the state as plain data: that of the algorithm, or, if it saves none, all scans that it processed.
 
         Raises:
-            RunError: work is under way.
+            RunError: The worker is busy.
         """
-        slam: Any = self._slam
-        algorithm_state = {"slam": slam.save_state()} if _has_saved_state(slam) else {"given": list(self._scan_history)}
+        slam = self._slam
+        algorithm_state: dict[str, Any] = {"given": list(self._scan_history)}
+        if isinstance(slam, SavesSlamState):
+            algorithm_state = {"slam": slam.save_state()}
         return (
             super().save_state()
             | algorithm_state
@@ -298,26 +298,18 @@ class SlamNode(Node[SlamNodeConfig]):
     def load_state(self, state: dict[str, Any]) -> None:
         """Restore what `save_state` returned."""
         super().load_state(state)
-        slam: Any = self._slam
-        if "slam" in state:
-            slam.load_state(state["slam"])
-        else:  # what it makes of scans depends on nothing else
+        if isinstance(self._slam, SavesSlamState):
+            self._slam.load_state(state["slam"])
+        else:  # the algorithm is deterministic: equal scans give an equal state
             self._scan_history = list(state["given"])
             for scan in self._scan_history:
-                slam.process(scan)
+                self._slam.process(scan)
         self._grid, self._graph = state["made"]
         self._scans.load_state(state["scans"])
 
 
-def _has_saved_state(slam: Slam) -> bool:
-    """Whether an algorithm can say all that it knows as plain data."""
-    from roboyard.mapping.rbpf.rbpf import RbpfSlam
-
-    return isinstance(slam, RbpfSlam)
-
-
 def _process_scans(slam: Slam, scans: tuple[LaserScan, ...]) -> _SlamResult:
-    """Give scans to the algorithm; the place of the last."""
+    """Process scans by the algorithm; return the pose and the odometry of the last."""
     result = _SlamResult()
     for scan in scans:
         result = _SlamResult(slam.process(scan), scan.odometry)
@@ -325,12 +317,16 @@ def _process_scans(slam: Slam, scans: tuple[LaserScan, ...]) -> _SlamResult:
 
 
 def _make_snapshot(slam: Slam, resolution: float) -> _SlamResult:
-    """What the algorithm believes now."""
+    """Return the current map, pose graph and trajectory of the algorithm."""
     return _SlamResult(grid=slam.occupancy(resolution), graph=slam.graph(), trajectory=slam.trajectory())
 
 
 def _path_from_name(name: str) -> Path:
-    """A file's name as a service was asked for."""
+    """Return the path of the file that a service request names.
+
+    Raises:
+        InputError: The name is empty or holds a zero byte.
+    """
     if not name or "\0" in name:
         raise InputError("the file has no name", valid="a path")
     return Path(name)
@@ -341,7 +337,7 @@ _LINE_WIDTH: Final = 0.03
 
 
 def trajectory_to_msg(trajectory: PoseTrajectory, frame: str, time_ns: int) -> Any:
-    """nav_msgs/Path; each pose has its own time."""
+    """Convert a trajectory to nav_msgs/Path; each pose has its own time stamp."""
     rows = zip(trajectory.times_ns.tolist(), trajectory.poses.tolist(), strict=True)
     return msg.Path(
         make_header(frame, time_ns),
@@ -350,7 +346,7 @@ def trajectory_to_msg(trajectory: PoseTrajectory, frame: str, time_ns: int) -> A
 
 
 def graph_to_msg(graph: PoseGraph, frame: str, time_ns: int) -> Any:
-    """visualization_msgs/MarkerArray: the nodes as balls, edges between neighbours and loops as lines."""
+    """Convert a pose graph to visualization_msgs/MarkerArray: spheres for nodes, lines for edges and loop closures."""
     positions = graph.poses[:, :2]
     ends = positions[graph.edges].reshape(-1, 2, 2) if len(graph.edges) else np.zeros((0, 2, 2))
     markers = [

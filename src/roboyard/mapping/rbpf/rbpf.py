@@ -12,7 +12,7 @@ from __future__ import annotations
 import copy
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,6 +30,7 @@ from roboyard.mapping.rbpf.particle_maps import (
     search_lattice,
 )
 from roboyard.mapping.scan import LaserScan
+from roboyard.mapping.slam import SlamAlgorithm
 from roboyard.mapping.trajectory import PoseTrajectory
 
 _STATE_FIELDS = (
@@ -45,34 +46,34 @@ _STATE_FIELDS = (
     "last_score",
 )
 _WIDE_SEARCH = (1.0, 0.6)
-"""How far off a better match is looked for where that at hand is poor [m, rad]."""
+"""Window in which a better match is searched if that near the prediction is poor [m, rad]."""
 _SCORE_DROP = 0.3
-"""A scan whose mean log-likelihood is so much less than the last one's was not taken at the same place."""
+"""Drop of the mean log-likelihood since the last scan above which the robot must have moved."""
 _MAX_SQUARED_DISTANCE = 9.0
-"""Squared distance, in standard deviations, from which on odometry is not believed further."""
+"""Squared Mahalanobis distance of match and odometry above which the influence of odometry is limited."""
 
 
 @dataclass(frozen=True, slots=True)
 class RbpfConfig:
-    """How the filter works.
+    """Parameters of the particle filter; the names of gmapping's parameters are in brackets.
 
     Attributes:
-        particles: How many ways are kept.
-        seed: Of the random draws.
-        resolution: Side of the maps' cells [m].
-        max_range: Longer readings are left out [m].
-        max_beams: Most beams matched of a scan.
-        sigma: Standard deviation of a beam's end from the wall [m].
-        min_translation: A scan is matched when the robot has moved so far since the last [m],
-        min_rotation: or turned so far [rad],
-        max_interval: or so much time has passed [s].
-        poor_score: Mean log-likelihood of a beam below which a match is looked for farther off.
-        proposal_beams: Number of independent beams that a scan counts for in the proposal,
-        weight_beams: and in the weights.
-        translation_noise: Standard deviation of odometry's way per way [1], besides 1 cm.
-        rotation_noise: Standard deviation of odometry's turn per turn [1], besides 0.01 rad and ``drift_rotation``.
-        drift_rotation: Standard deviation of odometry's turn per way [rad/m].
-        resample_threshold: Particles are chosen anew when fewer than this share of them carry the weight.
+        particles: Number of particles ("particles").
+        seed: Seed of the random draws.
+        resolution: Side of a map cell [m] ("delta").
+        max_range: Readings of at least this range are dropped [m] ("maxUrange").
+        max_beams: Largest number of beams that are matched of a scan; gmapping uses each ``lskip + 1``-th.
+        sigma: Standard deviation of the end of a beam from a surface [m] ("sigma").
+        min_translation: Distance since the last match after which a scan is matched [m] ("linearUpdate").
+        min_rotation: Rotation since the last match after which a scan is matched [rad] ("angularUpdate").
+        max_interval: Time since the last match after which a scan is matched [s] ("temporalUpdate").
+        poor_score: Mean log-likelihood of a beam below which a match is searched in a larger window.
+        proposal_beams: Number of independent beams that a scan counts for in the proposal.
+        weight_beams: Number of independent beams that a scan counts for in the weights ("ogain" divides it).
+        translation_noise: Standard deviation of odometry's translation per distance [1], besides 1 cm ("srr").
+        rotation_noise: Standard deviation of odometry's rotation per rotation [1], besides 0.01 rad ("stt").
+        drift_rotation: Standard deviation of odometry's rotation per distance [rad/m] ("str").
+        resample_threshold: Fraction of particles; fewer effective particles are resampled ("resampleThreshold").
     """
 
     particles: int = 30
@@ -96,18 +97,21 @@ class RbpfConfig:
         if self.particles < 1 or self.max_beams < 1:
             raise InputError(f"{self.particles} particles and {self.max_beams} beams", valid="at least one of each")
         if not (self.resolution > 0.0 and self.sigma > 0.0 and self.max_range > 0.0):
-            raise InputError("resolution, sigma and reach of the particles' maps", valid="metres, more than 0")
+            raise InputError("resolution, sigma or max_range is not positive", valid="metres, more than 0")
 
 
 class RbpfSlam:
-    """SLAM by particles; see the module.
+    """SLAM by a Rao-Blackwellized particle filter; it implements `roboyard.mapping.Slam`.
+
+    ``process`` is the filter: project the scan, predict all particles by odometry, match each particle's map and draw
+    the particle from its proposal, resample, insert the scan into the maps.
 
     Args:
-        config: How it works.
+        config: Parameters.
 
     Attributes:
         n_matched_scans: Number of scans that were matched.
-        n_resamplings: How often particles were chosen anew.
+        n_resamplings: Number of resamplings.
     """
 
     def __init__(self, config: RbpfConfig | None = None) -> None:
@@ -125,60 +129,62 @@ class RbpfSlam:
         self._last_match_ns = 0
         self._last_score = 0.0  # of the last scan matched
         self._last_match_pose: NDArray[np.float64] = np.zeros(3)
+        self._n_dropped_scans = 0
         self.n_matched_scans = 0
         self.n_resamplings = 0
 
     def process(self, scan: LaserScan) -> SE2:
-        """Take the next scan; see ``Slam``.
-
-        Raises:
-            InputError: it is not later than the one before.
-        """
+        """Process the next scan by the steps of the filter; see ``Slam.process``."""
         if self._times_ns and scan.time_ns <= self._times_ns[-1]:
-            raise InputError(f"a scan at {scan.time_ns} ns after one at {self._times_ns[-1]} ns", valid="later scans")
-        points = self._scan_points(scan)
+            self._n_dropped_scans += 1
+            return self._current_pose()
+        points = self._project(scan)
         is_match_due = self._predict(scan)
-        self._times_ns.append(scan.time_ns)
-        if len(points):
-            if not self.n_matched_scans:
-                self._register(scan, points)
-                self._maps.resample(np.zeros(len(self._poses), dtype=np.int64))
-                self._note_match(scan)
-            elif is_match_due or self._contradicts_odometry(points):
-                self._match(points)
-                self._resample()
-                self._register(scan, points)
-                self._note_match(scan)
-        self._trajectories.add(self._poses)
+        if len(points) and not self.n_matched_scans:
+            self._start_maps(scan, points)
+        elif len(points) and (is_match_due or self._contradicts_odometry(points)):
+            self._match(points)
+            self._resample()
+            self._insert(scan, points)
+        self._record_poses(scan)
+        return self._current_pose()
+
+    def _current_pose(self) -> SE2:
         return SE2(*self._poses[self.best_particle])
 
     @property
     def best_particle(self) -> int:
-        """Number of the particle with the largest weight."""
+        """Return the number of the particle with the largest weight."""
         return int(np.argmax(self._weights))
 
     @property
     def n_effective(self) -> float:
-        """How many particles carry the weight."""
+        """Return the effective number of particles, ``1 / sum(w²)`` for normalized weights w (Liu 1996)."""
         weights = _normalized_weights(self._weights)
         return float(1.0 / np.sum(weights**2))
 
     @property
     def n_tiles(self) -> int:
-        """Number of tiles in all maps together."""
+        """Return the number of tiles in all maps together; a tile that maps share counts once."""
         return self._maps.n_used_tiles
 
     def finish(self) -> None:
-        """Nothing is put off."""
+        """Do nothing: the filter defers no work."""
+
+    @property
+    def warnings(self) -> list[str]:
+        """Return one sentence for each kind of irregularity in the scans so far."""
+        n = self._n_dropped_scans
+        return [f"{n} scans dropped: time stamp not later than that of the scan before"] if n else []
 
     def trajectory(self) -> PoseTrajectory:
-        """The way of the best particle."""
+        """Return the trajectory of the best particle."""
         return PoseTrajectory(
             np.array(self._times_ns, dtype=np.int64), self._trajectories.trajectory(self.best_particle)
         )
 
     def graph(self) -> PoseGraph:
-        """The way of the best particle as a chain; what is known of its edges is odometry's noise."""
+        """Return the trajectory of the best particle as a chain; the covariance of its edges is that of odometry."""
         trajectory = self.trajectory()
         n = len(trajectory)
         edges = np.column_stack([np.arange(n - 1), np.arange(1, n)]) if n > 1 else np.zeros((0, 2), dtype=np.int64)
@@ -191,18 +197,22 @@ class RbpfSlam:
         )
 
     def occupancy(self, resolution: float) -> OccupancyGrid:
-        """The map of the best particle."""
+        """Return the occupancy map of the best particle."""
         return self._maps.occupancy(self.best_particle, resolution)
 
-    # -- parts of a step ---------------------------------------------------------------------------------------------
-    def _scan_points(self, scan: LaserScan) -> NDArray[np.float64]:
-        """Where beams hit (n, 2), in the base's frame [m]."""
+    # -- steps of the filter -------------------------------------------------------------------------------------------
+    def _project(self, scan: LaserScan) -> NDArray[np.float64]:
+        """Return the ends (n, 2) of all beams that hit something, in the base's frame [m]."""
         is_hit = scan.hit_mask & (scan.ranges < self.config.max_range)
         ranges, angles = scan.ranges[is_hit].astype(np.float64), scan.angles[is_hit]
         return scan.T_base_laser @ np.column_stack([ranges * np.cos(angles), ranges * np.sin(angles)])
 
     def _predict(self, scan: LaserScan) -> bool:
-        """Move all particles by odometry, or on as before without it; gives whether the scan is to be matched."""
+        """Move all particles by odometry, or without it by the last velocity, since the proposal starts there.
+
+        Returns:
+            Whether the scan has to be matched: after a distance, a rotation or a time since the last match.
+        """
         if not self._times_ns:
             self._odometry, self._last_match_ns = scan.odometry, scan.time_ns
             return True
@@ -230,7 +240,7 @@ class RbpfSlam:
         )
 
     def _noise(self, distance: float, rotation: float) -> NDArray[np.float64]:
-        """Variances (3,) of odometry over a way [m] and turn [rad]."""
+        """Return the variances (3,) of odometry over a distance [m] and a rotation [rad]."""
         config = self.config
         translation_variance = (0.01 + config.translation_noise * distance) ** 2
         return np.array(
@@ -242,7 +252,10 @@ class RbpfSlam:
         )
 
     def _match(self, points: NDArray[np.float64]) -> None:
-        """Draw each particle from its proposal and weigh it."""
+        """Match the scan with each particle's map, draw the particle from its proposal, and weight it.
+
+        A proposal that uses the scan needs fewer particles than one that uses odometry alone.
+        """
         config, maps = self.config, self._maps
         search_points = self._subsample(points)
         noise = self._noise(self._distance, self._rotation)
@@ -280,11 +293,14 @@ class RbpfSlam:
         )
 
     def _contradicts_odometry(self, points: NDArray[np.float64]) -> bool:
-        """Whether the scan says that the robot moved although odometry does not."""
+        """Return whether the scan indicates a motion that odometry does not."""
         return self._best_score(self._subsample(points)) < self._last_score - _SCORE_DROP
 
     def _search_wider(self, search_points: NDArray[np.float64]) -> NDArray[np.float64] | None:
-        """A better place farther off (3,), as seen from the best particle; None where its match at hand is not poor."""
+        """Return the offset (3,) of a better match in a larger window, in the frame of the best particle [m, rad].
+
+        None: the match near the prediction is not poor.
+        """
         config, maps, k = self.config, self._maps, self.best_particle
         predicted = self._poses[k].copy()
         arguments = (maps.tiles, maps.tile_index[k], maps.tile_origin, search_points)
@@ -295,7 +311,7 @@ class RbpfSlam:
         return np.asarray(relative(predicted, np.array(coarse)))
 
     def _resample(self) -> None:
-        """Choose particles anew where few carry the weight: systematic resampling."""
+        """Resample systematically if few particles carry the weight; more often would lose correct hypotheses."""
         count = self.config.particles
         if self.n_effective >= self.config.resample_threshold * count:
             return
@@ -309,19 +325,30 @@ class RbpfSlam:
         self._trajectories.resample(ancestors)
         self.n_resamplings += 1
 
-    def _register(self, scan: LaserScan, points: NDArray[np.float64]) -> None:
-        """Write a scan into every map; into the first only as long as they are all the same."""
+    def _start_maps(self, scan: LaserScan, points: NDArray[np.float64]) -> None:
+        """Insert the first scan into one map that all particles share, since their poses agree."""
+        self._insert_into(1, scan, points)
+        self._maps.resample(np.zeros(len(self._poses), dtype=np.int64))
+        self._note_match(scan)
+
+    def _insert(self, scan: LaserScan, points: NDArray[np.float64]) -> None:
+        """Insert a scan into every particle's map at the particle's pose, which makes the maps differ."""
+        self._insert_into(len(self._poses), scan, points)
+        self._note_match(scan)
+
+    def _insert_into(self, n_maps: int, scan: LaserScan, points: NDArray[np.float64]) -> None:
         laser = np.array([scan.T_base_laser.x, scan.T_base_laser.y])
         points_and_laser = np.vstack([points, laser])
         points_by_particle = [SE2(*pose) @ points_and_laser for pose in self._poses]
         stacked = np.concatenate(points_by_particle)
         self._maps.allocate(stacked.min(axis=0), stacked.max(axis=0))
         is_hit = np.ones(len(points), dtype=np.bool_)
-        for k, particle_points in enumerate(points_by_particle if self.n_matched_scans else points_by_particle[:1]):
+        for k, particle_points in enumerate(points_by_particle[:n_maps]):
             origins = np.broadcast_to(particle_points[-1], (len(points), 2)).copy()
             self._maps.write(k, origins, np.ascontiguousarray(particle_points[:-1]), is_hit)
 
     def _note_match(self, scan: LaserScan) -> None:
+        """Estimate the velocity from the last two matches, and reset the distances since the last match."""
         match_pose = self._poses[self.best_particle].copy()
         dt = (scan.time_ns - self._last_match_ns) * 1e-9
         if self.n_matched_scans and dt > 0.0:
@@ -330,22 +357,27 @@ class RbpfSlam:
         self._distance = self._rotation = 0.0
         self.n_matched_scans += 1
 
+    def _record_poses(self, scan: LaserScan) -> None:
+        """Record the poses of all particles, since the best particle of the end decides on the whole trajectory."""
+        self._times_ns.append(scan.time_ns)
+        self._trajectories.add(self._poses)
+
     # -- state -------------------------------------------------------------------------------------------------------
     def save_state(self) -> dict[str, Any]:
-        """State as plain data: numbers, lists and arrays."""
+        """Return the complete state as plain data: numbers, lists and arrays."""
         fields = {name: copy.deepcopy(getattr(self, f"_{name}")) for name in _STATE_FIELDS}
         return fields | {
-            "counts": [self.n_matched_scans, self.n_resamplings],
+            "counts": [self.n_matched_scans, self.n_resamplings, self._n_dropped_scans],
             "random": copy.deepcopy(self._random.bit_generator.state),
             "maps": self._maps.save_state(),
             "paths": self._trajectories.save_state(),
         }
 
     def load_state(self, saved: dict[str, Any]) -> None:
-        """Restore what `save_state` returned, with the same configuration."""
+        """Restore what `save_state` returned, in a filter with the same configuration."""
         for name in _STATE_FIELDS:
             setattr(self, f"_{name}", copy.deepcopy(saved[name]))
-        self.n_matched_scans, self.n_resamplings = saved["counts"]
+        self.n_matched_scans, self.n_resamplings, self._n_dropped_scans = saved["counts"]
         self._random.bit_generator.state = copy.deepcopy(saved["random"])
         self._maps.load_state(saved["maps"])
         self._trajectories.load_state(saved["paths"])
@@ -363,11 +395,17 @@ def _sample_proposal(
     noise: NDArray[np.float64],
     standard_normal: NDArray[np.float64],
 ) -> tuple[NDArray[np.float64], float]:
-    """A pose drawn from match and odometry together, and the squared distance of the two, at most ``_CONTRADICTED``.
+    """Draw a pose from the product of two normal distributions: that of the match and that of odometry.
 
-    Both are normal distributions: about ``best`` with the information ``match_information`` (3, 3), and about
-        ``predicted`` with
-    variances ``noise`` (3,).
+    Args:
+        best: (3,) mean of the match [m, rad].
+        match_information: (3, 3) information of the match.
+        predicted: (3,) mean of odometry [m, rad].
+        noise: (3,) variances of odometry.
+        standard_normal: (3,) numbers from the standard normal distribution.
+
+    Returns:
+        The pose (3,), and the squared Mahalanobis distance of the two means, at most ``_MAX_SQUARED_DISTANCE``.
     """
     values, axes = np.linalg.eigh(match_information)
     information = (axes * np.maximum(values, 1e-3)) @ axes.T
@@ -387,10 +425,10 @@ _MERGE_INTERVAL = 64
 
 
 class ParticleTrajectories:
-    """Poses of all particles over time, and who descends from whom.
+    """Poses of all particles over time, and the ancestor of each particle in each step.
 
     Args:
-        particles: How many.
+        particles: Number of particles.
     """
 
     def __init__(self, particles: int) -> None:
@@ -405,11 +443,11 @@ class ParticleTrajectories:
 
     @property
     def n_branched_steps(self) -> int:
-        """Number of steps in which particles differ."""
+        """Return the number of steps in which particles differ."""
         return len(self._steps)
 
     def add(self, poses: NDArray[np.float64]) -> None:
-        """Append a step: poses (particles, 3)."""
+        """Append the poses (particles, 3) of a step [m, rad]."""
         self._steps.append(poses.copy())
         self._parents.append(self._next)
         self._next = np.arange(self._particles)
@@ -417,11 +455,11 @@ class ParticleTrajectories:
             self._merge_trunk()
 
     def resample(self, ancestors: NDArray[np.int64]) -> None:
-        """Particle k continues from particle ``ancestors[k]`` (particles,)."""
+        """Let particle k continue the trajectory of particle ``ancestors[k]`` (particles,)."""
         self._next = self._next[ancestors]
 
     def trajectory(self, particle: int) -> NDArray[np.float64]:
-        """The whole way of one particle (n, 3)."""
+        """Return all poses (n, 3) of one particle [m, rad]."""
         poses, slot = [], int(self._next[particle])
         for step, parents in zip(reversed(self._steps), reversed(self._parents), strict=True):
             poses.append(step[slot])
@@ -430,7 +468,7 @@ class ParticleTrajectories:
         return np.array(rows, dtype=np.float64).reshape(-1, 3)
 
     def save_state(self) -> dict[str, Any]:
-        """State as plain data."""
+        """Return the complete state as plain data."""
         shape = (-1, self._particles)
         return {
             "trunk": np.array(self._trunk).reshape(-1, 3),
@@ -454,7 +492,7 @@ class ParticleTrajectories:
             alive = np.unique(self._parents[index][alive])
 
     def _append_trunk(self, last: int, slot: int) -> None:
-        """Steps up to ``last`` are those of the particle at ``slot`` there."""
+        """Move steps up to ``last`` to the trunk: the poses of the ancestors of the particle ``slot``."""
         poses = []
         for index in range(last, -1, -1):
             poses.append(self._steps[index][slot])
@@ -465,3 +503,6 @@ class ParticleTrajectories:
             self._parents[0] = np.zeros(self._particles, dtype=np.int64)
         else:
             self._next = np.zeros(self._particles, dtype=np.int64)
+
+
+ALGORITHM: Final = SlamAlgorithm(title="a particle filter", create=RbpfSlam)
