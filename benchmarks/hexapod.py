@@ -18,7 +18,7 @@ from roboyard.bringup.robot_loader import load_robot
 from roboyard.scenarios import BatchOptions, run_batch_and_report
 from roboyard.scenarios.execution import reduced_garbage_collection
 from roboyard.scenarios.run import Run
-from roboyard.walking.gaits import gait_of
+from roboyard.walking.gaits import make_gait
 from roboyard.walking.stepping import Stepper, Steps
 from roboyard.walking.walker import Walker
 
@@ -97,7 +97,7 @@ def run(nightly: bool = False, runs: int | None = None) -> dict[str, Any]:
     lauron = walked("lauron", "", 0.4, 0.05, 0.5 * seconds)
     drift = [math.degrees(one["heading_error"]) / one["distance"] for one in (thesis, fast, lauron)]
     legs = load_legged_robot("akrobat", arguments={"profile": "fast"})
-    most = Stepper(legs, gait_of("tripod", legs), Steps(lift=0.025)).executable((9.0, 0.0, 0.0))[0][0]
+    most = Stepper(legs, make_gait("tripod", legs), Steps(lift=0.025)).executable((9.0, 0.0, 0.0))[0][0]
     low, low_speed = drawn("akrobat-rough-terrain", seeds)
     changes = ("terrain.height_range=0.14", "robots.akrobat.parameters.gait.lift=0.1")
     high, high_speed = drawn("akrobat-rough-terrain", seeds, *changes)

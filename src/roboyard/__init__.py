@@ -13,7 +13,28 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
-    from roboyard import messages
+    from roboyard import (
+        behavior,
+        bus,
+        compute,
+        control,
+        description,
+        geometry,
+        grids,
+        hardware,
+        kinematics,
+        localization,
+        manipulation,
+        mapping,
+        messages,
+        navigation,
+        record,
+        safety,
+        scenarios,
+        simulation,
+        vision,
+        walking,
+    )
     from roboyard.bus import Bus, Node, resource
     from roboyard.config import Config, parameter
     from roboyard.description import load_model, load_world
@@ -41,12 +62,15 @@ _NAMES = {
     "Simulation": "simulation",
 }
 _ROOMS = (
-    "bus", "compute", "control", "description", "geometry", "hardware", "kinematics", "localization", "manipulation",
-    "messages", "record", "safety", "scenarios", "simulation",
+    "behavior", "bus", "compute", "control", "description", "geometry", "grids", "hardware", "kinematics",
+    "localization", "manipulation", "mapping", "messages", "navigation", "record", "safety", "scenarios",
+    "simulation", "vision", "walking",
 )  # fmt: skip
 
-__all__ = ["SE2", "SE3", "Bus", "Config", "Node", "RoboyardError", "Run", "Simulation", "action", "load_model",
-           "load_world", "messages", "msg", "parameter", "resource", "srv"]  # fmt: skip
+__all__ = ["SE2", "SE3", "Bus", "Config", "Node", "RoboyardError", "Run", "Simulation", "action", "behavior", "bus",
+           "compute", "control", "description", "geometry", "grids", "hardware", "kinematics", "load_model",
+           "load_world", "localization", "manipulation", "mapping", "messages", "msg", "navigation", "parameter",
+           "record", "resource", "safety", "scenarios", "simulation", "srv", "vision", "walking"]  # fmt: skip
 
 
 def __getattr__(name: str) -> Any:

@@ -15,7 +15,7 @@ from roboyard.geometry import SE2
 from roboyard.grids.floor_plan import TopDownMap
 from roboyard.gym import ArmReach, FreePlaces, Hexapod, RoverNavigation
 from roboyard.scenarios.world.free_space import top_down_map
-from roboyard.walking.gaits import gait_of
+from roboyard.walking.gaits import make_gait
 from roboyard.walking.stepping import Stepper, Steps
 
 
@@ -152,7 +152,7 @@ def walk(env: Hexapod, twist: tuple[float, float, float], steps: int) -> tuple[f
     """Mean reward of a tripod gait, open loop, and how it ends."""
     _, info = env.reset(seed=0, options={"twist": twist})
     legs = env.robot.legs
-    stepper = Stepper(legs, gait_of("tripod", legs), Steps(lift=0.015))
+    stepper = Stepper(legs, make_gait("tripod", legs), Steps(lift=0.015))
     near, total = legs.stance, 0.0
     for _ in range(steps):
         stepper.advance(env.period, np.array(twist), None, (0.0, 0.0))

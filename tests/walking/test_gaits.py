@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from tests.walking.hexapods import HEXAPODS, walker_of
 
 from roboyard.errors import InputError, UnknownNameError
-from roboyard.walking.gaits import GAITS, arch, cycle_feet, eased, fastest_foot, gait_of, moved, pace_of, swung
+from roboyard.walking.gaits import GAITS, arch, cycle_feet, eased, fastest_foot, make_gait, moved, pace_of, swung
 from roboyard.walking.stability import stability_margin, support_polygon
 
 part = st.floats(-1.0, 1.0)
@@ -18,7 +18,7 @@ twists = st.tuples(part, part, part).filter(lambda t: max(map(abs, t)) > 0.05)
 
 @pytest.mark.parametrize(("name", "duty", "down"), [("wave", 5 / 6, 5), ("ripple", 0.75, 4), ("tripod", 0.5, 3)])
 def test_gait_feet_are_down_for_their_duty(name: str, duty: float, down: int) -> None:
-    gait = gait_of(name, walker_of("akrobat"))
+    gait = make_gait(name, walker_of("akrobat"))
     assert gait.duty == pytest.approx(duty)
     assert gait.fewest_down() == down
     air = np.array([gait.lifted(phase) for phase in np.linspace(0.0, 1.0, 1200, endpoint=False)])
@@ -26,20 +26,20 @@ def test_gait_feet_are_down_for_their_duty(name: str, duty: float, down: int) ->
 
 
 def test_tripod_gait_has_the_tripods_of_the_thesis() -> None:
-    phases = gait_of("tripod", walker_of("akrobat")).phases
+    phases = make_gait("tripod", walker_of("akrobat")).phases
     first = {number + 1 for number, phase in enumerate(phases) if phase == phases[0]}
     assert first == {1, 4, 5}
 
 
 def test_wave_gait_goes_from_rear_to_front_side_by_side() -> None:
     walker = walker_of("akrobat")
-    order = np.argsort(gait_of("wave", walker).phases)
+    order = np.argsort(make_gait("wave", walker).phases)
     assert [walker.legs[i].name for i in order] == ["lr", "lm", "lf", "rr", "rm", "rf"]
 
 
 def test_ripple_gait_changes_sides_and_overlaps_by_a_third() -> None:
     walker = walker_of("akrobat")
-    gait = gait_of("ripple", walker)
+    gait = make_gait("ripple", walker)
     order = np.argsort(gait.phases)
     sides = [walker.legs[i].name[0] for i in order]
     assert all(a != b for a, b in zip(sides, sides[1:] + sides[:1], strict=True))
@@ -48,10 +48,10 @@ def test_ripple_gait_changes_sides_and_overlaps_by_a_third() -> None:
 
 def test_gait_of_an_unknown_name_or_bad_duty_is_refused() -> None:
     with pytest.raises(UnknownNameError, match="tripod"):
-        gait_of("tripot", walker_of("akrobat"))
-    assert gait_of("tripod", walker_of("akrobat"), 0.6).duty == 0.6
+        make_gait("tripot", walker_of("akrobat"))
+    assert make_gait("tripod", walker_of("akrobat"), 0.6).duty == 0.6
     with pytest.raises(InputError, match="duty"):
-        gait_of("tripod", walker_of("akrobat"), 1.5)
+        make_gait("tripod", walker_of("akrobat"), 1.5)
 
 
 @settings(max_examples=40)
@@ -72,7 +72,7 @@ def test_cycle_feet_of_mirrored_twists_are_mirrored(twist: tuple[float, float, f
     walker = walker_of("akrobat")
     names = [leg.name for leg in walker.legs]
     other = [names.index({"l": "r", "r": "l"}[name[0]] + name[1]) for name in names]
-    gait = gait_of("tripod", walker)
+    gait = make_gait("tripod", walker)
     mirror = np.array([1.0, -1.0, 1.0])
     here = cycle_feet(walker, gait, twist, 0.06, 0.02)
     there = cycle_feet(walker, gait, np.array(twist) * np.array([1.0, -1.0, -1.0]), 0.06, 0.02)
@@ -99,7 +99,7 @@ def test_swings_start_and_end_with_the_motion_of_the_ground() -> None:
 @pytest.mark.parametrize("name", GAITS)
 def test_pace_keeps_joint_limits_and_speeds(robot: str, name: str) -> None:
     walker = walker_of(robot)
-    gait = gait_of(name, walker)
+    gait = make_gait(name, walker)
     for twist in ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0), (0.6, -0.4, 1.0)):
         pace = pace_of(walker, gait, twist, 0.08, 0.02)
         down, up = cycle_feet(walker, gait, twist, pace.stride, 0.02)
@@ -113,7 +113,7 @@ def test_pace_keeps_joint_limits_and_speeds(robot: str, name: str) -> None:
 def test_pace_with_a_lift_out_of_reach_is_refused() -> None:
     walker = walker_of("akrobat")
     with pytest.raises(InputError, match="lift"):
-        pace_of(walker, gait_of("tripod", walker), (1.0, 0.0, 0.0), 0.08, 0.5)
+        pace_of(walker, make_gait("tripod", walker), (1.0, 0.0, 0.0), 0.08, 0.5)
     assert fastest_foot(walker, (0.1, 0.0, 0.0)) == pytest.approx(0.1)
 
 

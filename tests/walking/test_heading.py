@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.walking.hexapods import walker_of
 
-from roboyard.walking.gaits import gait_of
+from roboyard.walking.gaits import make_gait
 from roboyard.walking.heading import HeadingHold
 from roboyard.walking.odometry import levelled
 from roboyard.walking.stepping import Stepper, Steps
@@ -44,7 +44,7 @@ def test_heading_hold_without_heading_or_twist_adds_nothing() -> None:
 
 def test_tilted_body_returns_upright_over_its_feet() -> None:
     walker = walker_of("akrobat")
-    stepper = Stepper(walker, gait_of("tripod", walker), Steps(upright=1.0))
+    stepper = Stepper(walker, make_gait("tripod", walker), Steps(upright=1.0))
     roll, pitch = 0.01, -0.008  # so little that no foot has to step
     turn = levelled(np.eye(3), roll, pitch)  # rows: the body's axes, as level ground sees them
     stepper.feet[:] = walker.stance_feet @ turn.T

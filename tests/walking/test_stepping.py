@@ -7,7 +7,7 @@ import pytest
 from tests.walking.hexapods import walker_of
 
 from roboyard.errors import InputError
-from roboyard.walking.gaits import GAITS, gait_of, moved
+from roboyard.walking.gaits import GAITS, make_gait, moved
 from roboyard.walking.loads import foot_loads, load_torques
 from roboyard.walking.odometry import LeggedOdometry
 from roboyard.walking.standing import lying_down, rising
@@ -19,7 +19,7 @@ STEPS = Steps(stride=0.08, lift=0.015)
 
 def stepper_of(gait: str, steps: Steps = STEPS) -> Stepper:
     walker = walker_of("akrobat")
-    return Stepper(walker, gait_of(gait, walker), steps)
+    return Stepper(walker, make_gait(gait, walker), steps)
 
 
 def advance(stepper: Stepper, twist: tuple[float, float, float], count: int) -> float:
@@ -52,7 +52,7 @@ def test_gaits_are_stable_at_random_twists(gait: str, seed: int) -> None:
 def test_changes_of_gait_and_twist_keep_stability(seed: int) -> None:
     rng, stepper = np.random.default_rng(seed), stepper_of("tripod")
     for gait in rng.choice(tuple(GAITS), 5).tolist():
-        stepper.change(gait_of(gait, stepper.walker))
+        stepper.change(make_gait(gait, stepper.walker))
         vx, vy, w = rng.uniform(-0.3, 0.3, 3).tolist()
         advance(stepper, (vx, vy, w), int(rng.integers(20, 90)))
 

@@ -1,4 +1,10 @@
-"""Behaviour trees: BehaviorTree.CPP's files, run event for event as BehaviorTree.CPP 4.10 runs them."""
+"""Behavior trees: files of BehaviorTree.CPP, executed event for event as BehaviorTree.CPP 4.10 executes them.
+
+The names that most users need: `load_tree`, `read_tree`, `Tree`, `Status`, `Blackboard`, `Factory`, `Action`,
+`StatefulAction`, `Condition`, `input_port`.
+
+    status = ry.behavior.load_tree("mission.xml").tick_once()
+"""
 
 from typing import TYPE_CHECKING
 
@@ -16,14 +22,21 @@ if TYPE_CHECKING:
     from roboyard.behavior.tree import Tree, load_tree, load_trees, read_tree
     from roboyard.behavior.types import PortType, converter
 
-__all__ = [
-    "Action",
+# The names that most users need come first.
+__all__ = [  # noqa: RUF022
+    "load_tree",
+    "read_tree",
+    "Tree",
+    "Status",
     "Blackboard",
+    "Factory",
+    "Action",
+    "StatefulAction",
     "Condition",
+    "input_port",
     "Control",
     "Decorator",
     "ExecutionError",
-    "Factory",
     "GeneratorAction",
     "Kind",
     "Port",
@@ -31,19 +44,13 @@ __all__ = [
     "PortType",
     "ScriptError",
     "StandIn",
-    "StatefulAction",
-    "Status",
-    "Tree",
     "TreeError",
     "TreeNode",
     "TreeNodeError",
     "converter",
     "inout_port",
-    "input_port",
-    "load_tree",
     "load_trees",
     "output_port",
-    "read_tree",
 ]
 
 __getattr__, __dir__ = lazy_exports(__name__, {

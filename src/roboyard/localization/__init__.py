@@ -1,4 +1,9 @@
-"""Localization: wheel odometry and its calibration, sensor fusion, and localization in a map.
+"""Localization: localization in a map, sensor fusion with Kalman filters, wheel odometry and its calibration.
+
+The names that most users need: `localize`, `Amcl`, `AmclConfig`, `SensorFusion`, `FusionConfig`, `Measurement`,
+`WheelOdometry`, `fit_drive`, `fit_slip_factor`, `LocalizationResult`.
+
+    result = ry.localization.localize("robot.bag", "map.yaml")
 
 Adaptive Monte Carlo localization is in ``roboyard.localization.amcl``, the Kalman filters are in
 ``roboyard.localization.kalman``, and the nodes that connect both to topics are in ``roboyard.localization.nodes``.
@@ -9,6 +14,7 @@ from typing import TYPE_CHECKING
 from roboyard.config.lazy import lazy_exports
 
 if TYPE_CHECKING:
+    from roboyard.localization.amcl import Amcl, AmclConfig
     from roboyard.localization.drive_calibration import (
         DriveFit,
         ParameterEstimate,
@@ -17,6 +23,8 @@ if TYPE_CHECKING:
         fit_drive,
         fit_slip_factor,
     )
+    from roboyard.localization.kalman import FusionConfig, Measurement, SensorFusion
+    from roboyard.localization.log_localization import LocalizationResult, localize
     from roboyard.localization.odometry_faults import FaultyEncoders, OdometryErrorModel, simulate_faulty_readings
     from roboyard.localization.wheel_odometry import (
         AckermannJointCounts,
@@ -33,7 +41,18 @@ if TYPE_CHECKING:
         compute_arc_jacobian,
     )
 
-__all__ = [
+# The names that most users need come first.
+__all__ = [  # noqa: RUF022
+    "localize",
+    "Amcl",
+    "AmclConfig",
+    "SensorFusion",
+    "FusionConfig",
+    "Measurement",
+    "WheelOdometry",
+    "fit_drive",
+    "fit_slip_factor",
+    "LocalizationResult",
     "AckermannJointCounts",
     "AckermannOdometry",
     "DifferentialOdometry",
@@ -48,18 +67,18 @@ __all__ = [
     "ParameterEstimate",
     "PlanarOdometry",
     "SlipFactorFit",
-    "WheelOdometry",
     "compute_arc_displacement",
     "compute_arc_jacobian",
     "compute_no_slip_rotations",
-    "fit_drive",
-    "fit_slip_factor",
     "simulate_faulty_readings",
 ]
 
 __getattr__, __dir__ = lazy_exports(__name__, {
+    "amcl": ("Amcl", "AmclConfig"),
     "drive_calibration": ("DriveFit", "ParameterEstimate", "SlipFactorFit", "compute_no_slip_rotations", "fit_drive",
         "fit_slip_factor"),
+    "kalman": ("FusionConfig", "Measurement", "SensorFusion"),
+    "log_localization": ("LocalizationResult", "localize"),
     "odometry_faults": ("FaultyEncoders", "OdometryErrorModel", "simulate_faulty_readings"),
     "wheel_odometry": ("AckermannJointCounts", "AckermannOdometry", "DifferentialOdometry", "DisplacementOdometry",
         "DriveOdometry", "MecanumOdometry", "OdometryEstimate", "OdometryNoise", "PlanarOdometry", "WheelOdometry",

@@ -1,6 +1,12 @@
-"""Mapping: SLAM with laser scans, elevation maps, octree maps, map files, and errors against ground truth.
+"""Mapping: SLAM with laser scans, occupancy map files, elevation maps, octree maps, and errors against ground truth.
 
-Everything here works on arrays and whole logs; `roboyard.mapping.nodes` connects it to topics and recordings.
+The names that most users need: `slam`, `read_log`, `load_map`, `save_map`, `LaserScan`, `PoseTrajectory`,
+`absolute_error`, `relative_error`, `GraphSlam`, `GraphLocalizer`.
+
+    result = ry.mapping.slam("robot.bag")
+    result.save("maps/office")
+
+The modules work on arrays and whole logs; `roboyard.mapping.nodes` connects them to topics and recordings.
 """
 
 from typing import TYPE_CHECKING
@@ -25,39 +31,47 @@ if TYPE_CHECKING:
     from roboyard.mapping.graph_slam.localization import GraphLocalizer, GraphLocalizerConfig
     from roboyard.mapping.graph_slam.map_file import PoseGraphMap, load_pose_graph_map, save_pose_graph_map
     from roboyard.mapping.map_files import MapInfo, MapMode, load_map, read_map_info, save_map
+    from roboyard.mapping.mapping_report import MappingResult
+    from roboyard.mapping.nodes.map_recording import slam
+    from roboyard.mapping.nodes.scan_log import ScanLog, read_log
     from roboyard.mapping.pose_graph import PoseGraph, read_g2o, write_g2o
     from roboyard.mapping.scan import LaserScan
     from roboyard.mapping.slam import Slam
     from roboyard.mapping.trajectory import PoseTrajectory, read_tum, write_tum
 
-__all__ = [
+# The names that most users need come first.
+__all__ = [  # noqa: RUF022
+    "slam",
+    "read_log",
+    "load_map",
+    "save_map",
+    "LaserScan",
+    "PoseTrajectory",
+    "absolute_error",
+    "relative_error",
+    "GraphSlam",
+    "GraphLocalizer",
     "AbsoluteError",
     "ErrorStatistics",
-    "GraphLocalizer",
     "GraphLocalizerConfig",
-    "GraphSlam",
     "GraphSlamConfig",
-    "LaserScan",
     "MapInfo",
     "MapMode",
+    "MappingResult",
     "PoseGraph",
     "PoseGraphMap",
-    "PoseTrajectory",
     "RelationErrors",
     "Relations",
     "RelativeError",
+    "ScanLog",
     "Slam",
-    "absolute_error",
     "align",
-    "load_map",
     "load_pose_graph_map",
     "read_g2o",
     "read_map_info",
     "read_relations",
     "read_tum",
     "relation_errors",
-    "relative_error",
-    "save_map",
     "save_pose_graph_map",
     "write_g2o",
     "write_relations",
@@ -65,23 +79,16 @@ __all__ = [
 ]
 
 __getattr__, __dir__ = lazy_exports(__name__, {
-    "evaluation.trajectory_error": (
-        "AbsoluteError",
-        "ErrorStatistics",
-        "RelationErrors",
-        "Relations",
-        "RelativeError",
-        "absolute_error",
-        "align",
-        "read_relations",
-        "relation_errors",
-        "relative_error",
-        "write_relations",
-    ),
+    "evaluation.trajectory_error": ("AbsoluteError", "ErrorStatistics", "RelationErrors", "Relations",
+        "RelativeError", "absolute_error", "align", "read_relations", "relation_errors", "relative_error",
+        "write_relations"),
     "graph_slam.graph_slam": ("GraphSlam", "GraphSlamConfig"),
     "graph_slam.localization": ("GraphLocalizer", "GraphLocalizerConfig"),
     "graph_slam.map_file": ("PoseGraphMap", "load_pose_graph_map", "save_pose_graph_map"),
     "map_files": ("MapInfo", "MapMode", "load_map", "read_map_info", "save_map"),
+    "mapping_report": ("MappingResult",),
+    "nodes.map_recording": ("slam",),
+    "nodes.scan_log": ("ScanLog", "read_log"),
     "pose_graph": ("PoseGraph", "read_g2o", "write_g2o"),
     "scan": ("LaserScan",),
     "slam": ("Slam",),

@@ -34,17 +34,18 @@ from roboyard.mapping.evaluation.trajectory_error import (
 )
 from roboyard.mapping.map_files import save_map
 from roboyard.mapping.pose_graph import PoseGraph, write_g2o
-from roboyard.mapping.slam import find_slam_algorithm
+from roboyard.mapping.slam import SavesSlamMap, find_slam_algorithm
 from roboyard.mapping.trajectory import PoseTrajectory, write_tum
 
 T = TypeVar("T")
 
-MAP_FILE, TRAJECTORY_FILE, GRAPH_FILE, METRICS_FILE, REPORT_FILE = (
+MAP_FILE, TRAJECTORY_FILE, GRAPH_FILE, METRICS_FILE, REPORT_FILE, POSE_GRAPH_FILE = (
     "map.yaml",
     "trajectory.tum",
     "graph.g2o",
     "metrics.json",
     "report.html",
+    "pose_graph.npz",
 )
 _MAX_EXTRAPOLATION_NS: Final = 50_000_000
 
@@ -68,6 +69,7 @@ class MappingResult:
         truth: Where the robot was, of simulated logs; None for others.
         relations: Checked by hand; None where there are none.
         peak_memory_mb: Most memory the process had [MB].
+        slam_map: The algorithm, which writes the map that it can resume from; None if it cannot.
     """
 
     name: str
@@ -84,6 +86,26 @@ class MappingResult:
     truth: PoseTrajectory | None = None
     relations: Relations | None = None
     peak_memory_mb: float = 0.0
+    slam_map: SavesSlamMap | None = None
+
+    def save(self, folder: Path | str) -> dict[str, Path]:
+        """Write the map, the trajectory, the pose graph, the metrics and the report into a folder.
+
+        Args:
+            folder: Folder to write to; it is created if it does not exist.
+
+        Returns:
+            Paths of the files by name: map, trajectory, graph, metrics, report, and pose_graph of graph SLAM.
+
+        Raises:
+            InputError: A file cannot be written.
+        """
+        folder = Path(folder)
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise InputError(f"cannot be made: {error.strerror or error}", location=str(folder)) from error
+        return write_mapping_report(self, folder)[1]
 
     @property
     def is_interrupted(self) -> bool:
@@ -199,6 +221,8 @@ def write_map_files(result: MappingResult, folder: Path) -> dict[str, Path]:
     write_g2o(paths["graph"], result.graph)
     if result.grid.cells.size:
         paths["map"] = save_map(folder / MAP_FILE, result.grid)
+    if result.slam_map is not None:
+        paths["pose_graph"] = result.slam_map.save_map(folder / POSE_GRAPH_FILE)
     return paths
 
 

@@ -1,8 +1,12 @@
-"""Navigation: costmaps, global planners and local controllers, which work on arrays without a bus.
+"""Navigation: path planning on maps, costmaps, global planners and local controllers.
 
-A planner that finds no path and a controller that finds no safe command raise a `NavigationError`, whose ``cause``
-names
-the reason.
+The names that most users need: `plan`, `PLANNERS`, `CONTROLLERS`, `Footprint`, `Path`, `LayeredCostmap`, `Costmap`,
+`explain_no_path`, `check_planner`, `check_controller`.
+
+    path = ry.navigation.plan("map.yaml", start=(1.0, 1.0, 0.0), goal=(5.0, 1.0, 0.0))
+
+The modules work on arrays without a bus.  A planner that finds no path and a controller that finds no safe command
+raise a `NavigationError`, whose ``cause`` names the reason.
 """
 
 from typing import TYPE_CHECKING
@@ -43,6 +47,7 @@ if TYPE_CHECKING:
     )
     from roboyard.navigation.errors import NavigationError
     from roboyard.navigation.footprint import Footprint
+    from roboyard.navigation.map_planning import plan
     from roboyard.navigation.navigator.waypoints import (
         MissedWaypoint,
         Waypoint,
@@ -60,17 +65,24 @@ if TYPE_CHECKING:
     )
     from roboyard.navigation.plugins import CONTROLLERS, PLANNERS
 
-__all__ = [
-    "CONTROLLERS",
+# The names that most users need come first.
+__all__ = [  # noqa: RUF022
+    "plan",
     "PLANNERS",
+    "CONTROLLERS",
+    "Footprint",
+    "Path",
+    "LayeredCostmap",
+    "Costmap",
+    "explain_no_path",
+    "check_planner",
+    "check_controller",
     "BarrierKind",
     "Controller",
-    "Costmap",
     "DenoiseLayer",
     "DwaConfig",
     "DwaController",
     "FastMarchingPlanner",
-    "Footprint",
     "GlobalPlanner",
     "GoalTolerance",
     "GridSearchPlanner",
@@ -78,7 +90,6 @@ __all__ = [
     "InflationLayer",
     "KeepoutLayer",
     "Layer",
-    "LayeredCostmap",
     "MissedWaypoint",
     "MotionLimits",
     "MppiConfig",
@@ -87,7 +98,6 @@ __all__ = [
     "Observation",
     "ObservationFilterConfig",
     "ObstacleLayer",
-    "Path",
     "PathFailure",
     "RangeLayer",
     "RangeModelConfig",
@@ -102,9 +112,6 @@ __all__ = [
     "VoxelLayer",
     "Waypoint",
     "WaypointSequence",
-    "check_controller",
-    "check_planner",
-    "explain_no_path",
     "waypoints_from_polyline",
 ]
 
@@ -112,14 +119,15 @@ __getattr__, __dir__ = lazy_exports(__name__, {
     "conformance": ("check_controller", "check_planner"),
     "controllers": ("Controller", "DwaConfig", "DwaController", "GoalTolerance", "MotionLimits", "MppiConfig",
         "MppiController", "RegulatedPurePursuitConfig", "RegulatedPurePursuitController", "SpeedLimit"),
-    "costmap": ("Costmap", "DenoiseLayer", "InflationLayer", "KeepoutLayer", "Layer", "LayeredCostmap",
-        "Observation", "ObservationFilterConfig", "ObstacleLayer", "RangeLayer", "RangeModelConfig",
-        "RangeReading", "SpeedFilter", "StaticLayer", "VoxelConfig", "VoxelLayer"),
+    "costmap": ("Costmap", "DenoiseLayer", "InflationLayer", "KeepoutLayer", "Layer", "LayeredCostmap", "Observation",
+        "ObservationFilterConfig", "ObstacleLayer", "RangeLayer", "RangeModelConfig", "RangeReading", "SpeedFilter",
+        "StaticLayer", "VoxelConfig", "VoxelLayer"),
     "errors": ("NavigationError",),
     "footprint": ("Footprint",),
+    "map_planning": ("plan",),
     "navigator.waypoints": ("MissedWaypoint", "Waypoint", "WaypointSequence", "waypoints_from_polyline"),
     "path": ("BarrierKind", "Path", "PathFailure"),
-    "planners": ("FastMarchingPlanner", "GlobalPlanner", "GridSearchPlanner", "HybridAStarPlanner",
-        "TraversalCosts", "explain_no_path"),
+    "planners": ("FastMarchingPlanner", "GlobalPlanner", "GridSearchPlanner", "HybridAStarPlanner", "TraversalCosts",
+        "explain_no_path"),
     "plugins": ("CONTROLLERS", "PLANNERS"),
 })  # fmt: skip

@@ -1,4 +1,9 @@
-"""Camera perception: detection of marked discs and fiducials, intrinsic and hand-eye calibration.
+"""Camera perception: detection of fiducials and marked discs, intrinsic and hand-eye calibration.
+
+The names that most users need: `detect_fiducials`, `render_marker`, `calibrate_camera`, `CalibrationBoard`,
+`load_camera_info`, `calibrate_hand_eye`, `detect_discs`, `DiscConfig`, `locate_discs`, `track_discs`.
+
+    markers = ry.vision.detect_fiducials(image, "apriltag_36h11")
 
 These modules take arrays.  The nodes in ``roboyard.vision.nodes`` connect them to topics.
 """
@@ -32,14 +37,23 @@ if TYPE_CHECKING:
         detect_discs_hough,
         detect_discs_thesis,
     )
-    from roboyard.vision.fiducials import Fiducial, detect_fiducials
+    from roboyard.vision.fiducials import Fiducial, detect_fiducials, fiducial_families, render_marker
 
-__all__ = [
+# The names that most users need come first.
+__all__ = [  # noqa: RUF022
+    "detect_fiducials",
+    "render_marker",
+    "calibrate_camera",
     "CalibrationBoard",
+    "load_camera_info",
+    "calibrate_hand_eye",
+    "detect_discs",
+    "DiscConfig",
+    "locate_discs",
+    "track_discs",
     "CameraCalibration",
     "ConsensusDetection",
     "Disc",
-    "DiscConfig",
     "DiscPair",
     "DiscTrack",
     "Fiducial",
@@ -48,29 +62,25 @@ __all__ = [
     "LocatedDisc",
     "ThesisCamera",
     "ThesisDisc",
-    "calibrate_camera",
-    "calibrate_hand_eye",
-    "detect_discs",
     "detect_discs_hough",
     "detect_discs_thesis",
-    "detect_fiducials",
     "draw_discs",
+    "fiducial_families",
     "find_consensus",
     "find_disc_pairs",
-    "load_camera_info",
     "locate_disc",
-    "locate_discs",
     "project_center",
-    "track_discs",
 ]
 
 __getattr__, __dir__ = lazy_exports(__name__, {
-    "calibration.camera_calibration": ("CalibrationBoard", "CameraCalibration", "calibrate_camera", "load_camera_info"),
+    "calibration.camera_calibration": ("CalibrationBoard", "CameraCalibration", "calibrate_camera",
+        "load_camera_info"),
     "calibration.hand_eye": ("HandEyeCalibration", "HandEyeError", "calibrate_hand_eye"),
     "discs.annotation": ("draw_discs",),
     "discs.disc_detector": ("Disc", "DiscConfig", "detect_discs"),
-    "discs.disc_pose": ("DiscPair", "LocatedDisc", "find_disc_pairs", "locate_disc", "locate_discs", "project_center"),
+    "discs.disc_pose": ("DiscPair", "LocatedDisc", "find_disc_pairs", "locate_disc", "locate_discs",
+        "project_center"),
     "discs.disc_tracking": ("ConsensusDetection", "DiscTrack", "find_consensus", "track_discs"),
     "discs.reference_detectors": ("ThesisCamera", "ThesisDisc", "detect_discs_hough", "detect_discs_thesis"),
-    "fiducials": ("Fiducial", "detect_fiducials"),
+    "fiducials": ("Fiducial", "detect_fiducials", "fiducial_families", "render_marker"),
 })  # fmt: skip

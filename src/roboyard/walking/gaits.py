@@ -89,7 +89,7 @@ GAITS: Final[dict[str, tuple[Callable[[int, int, int], float], Callable[[int], f
 """By name, for a robot's sides and rows: the phase of a leg, and the least duty."""
 
 
-def gait_of(name: str, walker: Walker, duty: float = 0.0) -> Gait:
+def make_gait(name: str, walker: Walker, duty: float = 0.0) -> Gait:
     """A gait for a robot with as many legs on either side.
 
     Args:

@@ -51,7 +51,7 @@ def map_(
     from roboyard.cli.terminal import print_result
     from roboyard.mapping import read_relations
     from roboyard.mapping.mapping_report import check_relation_times, write_mapping_report
-    from roboyard.mapping.nodes.map_recording import compile_kernels, map_log, read_truth, save_slam_map
+    from roboyard.mapping.nodes.map_recording import compile_kernels, map_log, read_truth
     from roboyard.mapping.nodes.scan_log import ScanLogTopics, read_log
     from roboyard.mapping.slam import find_slam_algorithm, make_slam
     from roboyard.scenarios.run_control import RunControl, handle_interrupts
@@ -78,7 +78,6 @@ def map_(
                 )  # fmt: skip
                 progress.show_phase("writing")
                 found, paths = write_mapping_report(mapped, folder.path, __version__)
-                paths |= save_slam_map(slam, folder.path)
         except BaseException:
             folder.discard()
             raise

@@ -2,24 +2,66 @@
 
 from __future__ import annotations
 
+import math
 import resource
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import numpy as np
 
 from roboyard.compute.wall_clock import perf_ns
-from roboyard.errors import MessageError
+from roboyard.errors import InputError, MessageError
 from roboyard.geometry import SE2
 from roboyard.mapping.evaluation.trajectory_error import Relations
 from roboyard.mapping.mapping_report import MappingResult
 from roboyard.mapping.nodes.recorded_frames import PoseSamples
-from roboyard.mapping.nodes.scan_log import ODOMETRY_TYPE, TRUTH_PREFIX, ScanLog
+from roboyard.mapping.nodes.scan_log import ODOMETRY_TYPE, TRUTH_PREFIX, ScanLog, read_log
+from roboyard.mapping.scan import LaserScan
 from roboyard.mapping.slam import SavesSlamMap, Slam, make_slam
 from roboyard.mapping.trajectory import PoseTrajectory
 from roboyard.messages import to_nanoseconds
 from roboyard.messages.convert import pose_to_se2
 from roboyard.record import open_recording
+
+
+def slam(
+    log: Path | str | ScanLog | Iterable[LaserScan],
+    *,
+    algorithm: str = "graph",
+    resolution: float = 0.05,
+    relations: Relations | None = None,
+    progress: Callable[[int, SE2], None] | None = None,
+) -> MappingResult:
+    """Build a map from a log of laser scans.
+
+    Args:
+        log: File or folder of a recording (CARMEN log, MCAP file, ROS 1 or ROS 2 bag, folder of a run), a log that
+            `read_log` has read, or scans in the order of their times.
+        algorithm: Name of the algorithm: ``graph`` for graph SLAM, ``rbpf`` for a Rao-Blackwellized particle filter.
+        resolution: Side of the map's cells [m].
+        relations: Verified relations between poses, which the result is compared with.
+        progress: Called after each scan with the number of scans done and ``T_map_base``.
+
+    Returns:
+        The map ``grid``, the ``trajectory``, the pose ``graph``, and the true trajectory if the log holds it; ``save``
+        writes them.
+
+    Raises:
+        RecordingError: The log cannot be read or holds no scan that can be used.
+        InputError: There is no such algorithm, the resolution is not positive, or the scans are not in order.
+    """
+    if not (math.isfinite(resolution) and resolution > 0.0):
+        raise InputError(f"resolution {resolution}", location="slam", valid="more than 0 m")
+    algorithm_instance = make_slam(algorithm)
+    if isinstance(log, (str, Path)):
+        log = read_log(log)
+    elif not isinstance(log, ScanLog):
+        log = ScanLog.from_scans(log)
+    truth = read_truth(log) if log.is_recorded else None
+    return map_log(
+        log, algorithm_instance, algorithm=algorithm, resolution=resolution, relations=relations, truth=truth,
+        progress=progress,
+    )  # fmt: skip
 
 
 def compile_kernels(algorithm: str, log: ScanLog) -> None:
@@ -79,16 +121,8 @@ def map_log(
         truth=truth,
         relations=relations,
         peak_memory_mb=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024.0,
+        slam_map=slam if isinstance(slam, SavesSlamMap) else None,
     )
-
-
-def save_slam_map(slam: Slam, folder: Path) -> dict[str, Path]:
-    """Write the map of an algorithm that saves maps; return the file by name, or nothing for other algorithms.
-
-    Raises:
-        InputError: The file cannot be written.
-    """
-    return {"pose_graph": slam.save_map(folder / "pose_graph.npz")} if isinstance(slam, SavesSlamMap) else {}
 
 
 def read_truth(log: ScanLog) -> PoseTrajectory | None:

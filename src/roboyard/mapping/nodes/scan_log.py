@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from roboyard.errors import RecordingError
+from roboyard.errors import InputError, RecordingError
 from roboyard.geometry import SE2
 from roboyard.mapping.nodes.recorded_frames import (
     LaserMounts,
@@ -27,6 +28,8 @@ from roboyard.record import Recording, open_recording
 
 MAX_BEAMS: Final = 400_000_000
 """Of all scans of a log together: 1.6 GB; ten hours of ten scans a second with a thousand beams each."""
+NOT_RECORDED: Final = "memory"
+"""Format of a log whose scans are in no file."""
 _MAX_BACKWARD_FRACTION: Final = 0.01
 Progress = Callable[[int, int], None]
 
@@ -37,7 +40,7 @@ class ScanLog:
 
     Attributes:
         path: Of the recording.
-        format: Of the recording: "mcap", "rosbag1", "rosbag2" or "carmen".
+        format: Of the recording: "mcap", "rosbag1", "rosbag2" or "carmen"; "memory" if the scans are in no file.
         scans: In strictly ascending order of time, those of all lasers together.
         lasers: Their topics.
         odometry: The whole odometry, ``T_odom_base``; without poses where there is none.
@@ -52,6 +55,40 @@ class ScanLog:
     odometry: PoseTrajectory
     odometry_source: str
     warnings: tuple[str, ...]
+
+    @classmethod
+    def from_scans(cls, scans: Iterable[LaserScan], name: str = "scans") -> ScanLog:
+        """Return a log of scans that are in no file.
+
+        Args:
+            scans: Scans in strictly ascending order of time, those of all lasers together.
+            name: Name of the log.
+
+        Raises:
+            InputError: There is no scan, an element is no scan, or the times do not ascend.
+        """
+        if not isinstance(scans, Iterable):
+            raise InputError(f"a {type(scans).__name__}", location=name, valid="a recording, a ScanLog, or scans")
+        scans = tuple(scans)
+        for index, scan in enumerate(scans):
+            if not isinstance(scan, LaserScan):
+                raise InputError(f"element {index} is a {type(scan).__name__}", location=name, valid="LaserScan")
+        if not scans:
+            raise InputError("there is no scan", location=name, valid="one LaserScan or more")
+        if any(later.time_ns <= scan.time_ns for scan, later in pairwise(scans)):
+            raise InputError("the times of the scans do not ascend", location=name, valid="strictly ascending time_ns")
+        known = [(scan.time_ns, scan.odometry) for scan in scans if scan.odometry is not None]
+        odometry = PoseTrajectory(
+            np.array([time_ns for time_ns, _ in known], dtype=np.int64),
+            np.array([(pose.x, pose.y, pose.theta) for _, pose in known], dtype=np.float64).reshape(-1, 3),
+        )
+        lasers = tuple(sorted({scan.laser_name for scan in scans}))
+        return cls(Path(name), NOT_RECORDED, scans, lasers, odometry, "scans" if known else NO_ODOMETRY, ())
+
+    @property
+    def is_recorded(self) -> bool:
+        """Whether the log was read from a file."""
+        return self.format != NOT_RECORDED
 
     def __len__(self) -> int:
         return len(self.scans)

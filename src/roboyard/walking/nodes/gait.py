@@ -22,7 +22,7 @@ from roboyard.geometry.constants import GRAVITY
 from roboyard.hardware.interface import Hardware, JointCommand, check_command_mode
 from roboyard.messages import msg, srv
 from roboyard.walking.gait_kernels import held_by, tips_at
-from roboyard.walking.gaits import GAITS, Gait, gait_of
+from roboyard.walking.gaits import GAITS, Gait, make_gait
 from roboyard.walking.heading import HeadingHold
 from roboyard.walking.leg_kernels import all_finite, nearest_solutions, place_feet
 from roboyard.walking.loads import LOADING, told_joints
@@ -181,7 +181,7 @@ class GaitNode(Node[GaitNodeConfig]):
             self._stepper.change(*self._gait_and_steps(new))
 
     def _gait_and_steps(self, config: GaitNodeConfig) -> tuple[Gait, Steps]:
-        gait = gait_of(config.gait, self.legs, config.duty)
+        gait = make_gait(config.gait, self.legs, config.duty)
         Stepper(self.legs, gait, config.steps).executable((1.0, 0.0, 0.0))
         return gait, config.steps
 

@@ -13,12 +13,15 @@ from threading import Event
 from typing import Final, NamedTuple, cast
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from roboyard.compute import CompiledFunction, expect_kernels
 from roboyard.compute.pools import ThreadPool
 from roboyard.compute.ray_cluster import RayPool
 from roboyard.config.wording import did_you_mean
 from roboyard.errors import InputError, UnknownNameError
+from roboyard.grids.height_map import HeightMap
+from roboyard.grids.terrain import Terrain
 from roboyard.walking.errors import NoPlan
 from roboyard.walking.steps import branching, repairing, tree_search
 from roboyard.walking.steps.branching import branch
@@ -29,10 +32,12 @@ from roboyard.walking.steps.explain import barrier
 from roboyard.walking.steps.genetic import breed
 from roboyard.walking.steps.greedy import PLANS as TRIED
 from roboyard.walking.steps.greedy import climb
+from roboyard.walking.steps.ground import Ground
 from roboyard.walking.steps.herd import EVENTS, PlanningContext
 from roboyard.walking.steps.plan import Effort, StepPlan, effort_of, plan_of
-from roboyard.walking.steps.problem import Problem
+from roboyard.walking.steps.problem import Problem, as_position
 from roboyard.walking.steps.repairing import STANCES, repair
+from roboyard.walking.steps.rig import Rig
 from roboyard.walking.steps.rig_kernels import Limbs
 from roboyard.walking.steps.sampling import sample
 from roboyard.walking.steps.search import EVENTS_TRIED, Search, make_search
@@ -142,6 +147,50 @@ def plan_steps(
     if best is None:
         raise _nothing(problem, effort)
     return StepPlan(best.heading, best.feet, best.track, best.swings, best.cost, best.tipping, effort)
+
+
+def plan_steps_on_terrain(
+    rig: Rig,
+    terrain: Terrain | HeightMap,
+    start: ArrayLike,
+    goal: ArrayLike,
+    planner: str = "splitting",
+    *,
+    heading: float = 0.0,
+    max_events: int = PART,
+    seed: int = 0,
+    workers: int = 1,
+) -> StepPlan:
+    """Plan the steps of a legged robot over uneven ground (free gait).
+
+    Args:
+        rig: Model of the robot for the planner, as `load_free_gait_model` returns it.
+        terrain: Generated terrain, or a height map.
+        start: (2,) position of the body [m].
+        goal: (2,) position of the body at the end [m].
+        planner: Name of the search, one of `PLANNERS`.
+        heading: Heading of the body, which it keeps [rad].
+        max_events: Maximum number of events that the search tries.
+        seed: Seed of all random numbers.
+        workers: Number of threads; they do not change the plan.
+
+    Raises:
+        InputError: The start or the goal is outside of the ground, in an obstacle, or not reachable by the feet; or an
+            argument cannot be used.
+        UnknownNameError: There is no such planner.
+        NoPlan: The search found no plan; the error names the cells that block the goal, if there are some.
+    """
+    first, last = as_position(start, "start"), as_position(goal, "goal")
+    if not np.isfinite(heading):
+        raise InputError(f"heading {heading}", valid="a finite angle in rad")
+    if isinstance(terrain, HeightMap):
+        ground = Ground.of_map(terrain, rig, heading=heading, start=first)
+    elif isinstance(terrain, Terrain):
+        ground = Ground.of_terrain(terrain, rig, [first, last], heading=heading)
+    else:
+        raise InputError(f"a {type(terrain).__name__} is no terrain", valid="Terrain or HeightMap")
+    problem = Problem.of(rig, ground, first, last)
+    return plan_steps(problem, planner, budget=max_events, seed=seed, workers=workers)
 
 
 class _Part(NamedTuple):

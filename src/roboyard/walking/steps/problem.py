@@ -100,7 +100,7 @@ class Problem:
             BadGoal: outside, in a wall, or farther than plans are made for.
             InputError: what is given is no two finite numbers.
         """
-        first, last = _two(start, "start"), _two(goal, "goal")
+        first, last = as_position(start, "start"), as_position(goal, "goal")
         for place, error, what in ((first, BadStart, "start"), (last, BadGoal, "goal")):
             _check_body(ground, place, error, what)
             _check_stance(rig, ground, place, error, what)
@@ -146,8 +146,12 @@ class Problem:
         return Limbs(rig.legs, rig.knee, rig.rates, rig.ahead, rig.share)
 
 
-def _two(values: ArrayLike, what: str) -> Array:
-    given = np.asarray(values, dtype=np.float64)
+def as_position(values: ArrayLike, what: str) -> Array:
+    """Return a position (2,) in the plane [m]; ``what`` names it in the InputError for other values."""
+    try:
+        given = np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise InputError(f"{values!r}", location=what, valid="two finite numbers [m]") from None
     if given.shape != (2,) or not np.isfinite(given).all():
         raise InputError(f"{given.tolist()}", location=what, valid="two finite numbers [m]")
     return given
