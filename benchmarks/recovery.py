@@ -19,9 +19,9 @@ from roboyard.control import ZERO_TWIST, PlanarTwist
 from roboyard.geometry import SE2
 from roboyard.grids import GridGeometry, OccupancyGrid, cast_rays
 from roboyard.navigation import Footprint, MotionLimits, NavigationError, Observation
+from roboyard.navigation.costmap import CostmapConfig
 from roboyard.navigation.navigator import (
     RECOVERY_POLICIES,
-    CostmapConfig,
     MobileBase,
     NavigateTask,
     NavigationCostmaps,

@@ -12,7 +12,7 @@ from roboyard.control import PlanarTwist
 from roboyard.geometry import SE2
 from roboyard.grids import GridGeometry
 from roboyard.navigation import Costmap, Footprint, InflationLayer, LayeredCostmap, MotionLimits, NavigationError, Path
-from roboyard.navigation.costmap import LETHAL
+from roboyard.navigation.costmap import LETHAL, Layer
 from roboyard.navigation.costmap.layered_costmap import CellBounds
 from roboyard.navigation.footprint import is_footprint_in_collision
 
@@ -25,22 +25,17 @@ OMNI = MotionLimits(max_forward_speed=0.5, max_backward_speed=0.5, max_lateral_s
 def inflated_costmap(obstacles: NDArray[np.bool_], radius: float = 0.5, cost_scaling_factor: float = 4.0) -> Costmap:
     """A map of 5 cm cells whose corner lies at the origin."""
 
-    class WallLayer:
-        name = "walls"
-
+    class WallLayer(Layer):
         def match_size(self, geometry, shift): ...
-        def pop_changed_bounds(self):
+        def update_bounds(self):
             return CellBounds.full(obstacles.shape)
-
-        def influence_cells(self):
-            return 0
 
         def update_costs(self, cells, bounds):
             cells[bounds.slices][obstacles[bounds.slices]] = LETHAL
 
     layers = LayeredCostmap(
         GridGeometry(0.05, obstacles.shape),
-        [WallLayer(), InflationLayer(BODY.inscribed_radius, radius, cost_scaling_factor)],
+        [WallLayer("walls"), InflationLayer(BODY.inscribed_radius, radius, cost_scaling_factor)],
     )
     layers.update()
     return layers.snapshot()

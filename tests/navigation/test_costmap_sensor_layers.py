@@ -288,7 +288,7 @@ def test_cells_under_the_robot_are_cleared(make) -> None:
     if not hasattr(layer, "clear_polygon"):
         pytest.skip("knows only what it was given")
     layer.match_size(FRAME, None)
-    layer.pop_changed_bounds()
+    layer.update_bounds()
     outline = SE2(0.3, -0.2, 0.5) @ np.array([[0.3, 0.2], [-0.3, 0.2], [-0.3, -0.2], [0.3, -0.2]])
     layer.clear_polygon(outline)
     local_centers = SE2(0.3, -0.2, 0.5).inverse() @ FRAME.cell_centers(np.argwhere(np.ones(FRAME.shape)))
@@ -297,9 +297,9 @@ def test_cells_under_the_robot_are_cleared(make) -> None:
     under = (np.abs(local_centers) <= np.array([0.3, 0.2]) - cell_extent).all(axis=1).reshape(FRAME.shape)
     assert under.sum() >= 10
     assert ((_cells(layer) == FREE) == under).all()
-    assert not layer.pop_changed_bounds().is_empty
+    assert not layer.update_bounds().is_empty
     layer.clear_polygon(outline + 100.0)
-    assert layer.pop_changed_bounds().is_empty
+    assert layer.update_bounds().is_empty
     with pytest.raises(InputError, match="polygon"):
         layer.clear_polygon([[0.0, math.nan], [1.0, 0.0], [0.0, 1.0]])
 

@@ -12,7 +12,8 @@ from roboyard.grids import GridGeometry, OccupancyGrid
 from roboyard.messages import msg
 from roboyard.messages.convert import cloud_to_msg, grid_to_array
 from roboyard.navigation import Footprint, Observation
-from roboyard.navigation.navigator import CostmapConfig, NavigationCostmaps
+from roboyard.navigation.costmap import CostmapConfig
+from roboyard.navigation.navigator import NavigationCostmaps
 from roboyard.navigation.nodes import NavigatorNode
 
 LASER = {"type": "obstacles", "sources": [{"topic": "scan"}]}
@@ -130,7 +131,7 @@ def test_local_costmap_contains_keepout_zones() -> None:
     costmaps = NavigationCostmaps(CostmapConfig(), Footprint(CORNERS))
     forbidden = np.zeros((80, 120), dtype=np.int8)
     forbidden[:, 60:64] = 100
-    costmaps.set_keepout_mask(OccupancyGrid(forbidden, GridGeometry(CELL, forbidden.shape)))
+    costmaps.set_grid("keepout_mask", OccupancyGrid(forbidden, GridGeometry(CELL, forbidden.shape)))
     for T_map_odom in (SE2(), SE2(0.4, -0.3, 0.2)):
         T_odom_base = T_map_odom.inverse() @ SE2(2.5, 2.0, 0.0)
         costmaps.update(T_odom_base, T_map_odom)
@@ -191,7 +192,7 @@ def test_saved_sensor_layers_continue_bit_for_bit() -> None:
         ({"layers": {"static": LASER}}, "another name"),
         ({"layers": {"obstacles": LASER, "depth": DEPTH}}, "in no costmap"),
         ({"layers": {"obstacles": {"type": "obstacles", "sources": []}}}, "no sensor source"),
-        ({"layers": {"obstacles": {"type": "lasers", "sources": [{"topic": "scan"}]}}}, "obstacles, voxels, ranges"),
+        ({"layers": {"obstacles": {"type": "lasers", "sources": [{"topic": "scan"}]}}}, "obstacles, ranges, static"),
         ({"layers": {"obstacles": LASER | {"sources": [{"topic": "a", "data_type": "image"}]}}}, "scan, cloud"),
         ({"layers": {"obstacles": LASER | {"observation_filter": {"min_height": 3.0}}}}, "ascending"),
         ({"layers": {"obstacles": DEPTH | {"voxels": {"levels": 40}}}}, "levels"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -67,6 +68,17 @@ class GridGeometry:
         rows_columns = np.asarray(cells)
         return np.asarray(((rows_columns >= 0) & (rows_columns < np.asarray(self.shape))).all(axis=-1))
 
+    def to_state(self) -> tuple[float, tuple[int, int], tuple[float, float, float]]:
+        """Return the geometry as plain data: resolution [m], shape, and x [m], y [m] and angle [rad] of the corner."""
+        corner = self.T_map_grid
+        return self.resolution, self.shape, (corner.x, corner.y, corner.theta)
+
+    @classmethod
+    def from_state(cls, saved: tuple[Any, ...]) -> GridGeometry:
+        """Return the geometry of which `to_state` returned the data."""
+        resolution, (rows, columns), corner = saved
+        return cls(resolution, (int(rows), int(columns)), SE2(*corner))
+
 
 UNKNOWN, FREE, OCCUPIED = -1, 0, 100
 """Cell values as in nav_msgs/OccupancyGrid."""
@@ -105,3 +117,12 @@ class OccupancyGrid:
         cells = np.array(cells, dtype=np.int8)
         cells.flags.writeable = False
         object.__setattr__(self, "cells", cells)
+
+    def to_state(self) -> tuple[Any, ...]:
+        """Return the cells, and the geometry as `GridGeometry.to_state` does, as plain data."""
+        return (self.cells, *self.geometry.to_state())
+
+    @classmethod
+    def from_state(cls, saved: tuple[Any, ...]) -> OccupancyGrid:
+        """Return the grid of which `to_state` returned the data."""
+        return cls(saved[0], GridGeometry.from_state(saved[1:]))

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from roboyard.compute import kernel
 from roboyard.errors import ConfigError
 from roboyard.geometry import polygons
-from roboyard.navigation.costmap import INSCRIBED, LETHAL
+from roboyard.navigation.costmap.layered_costmap import INSCRIBED, LETHAL
 
 
 @dataclass(frozen=True)

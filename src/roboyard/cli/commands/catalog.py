@@ -7,7 +7,7 @@ import inspect
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args, get_origin, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -165,9 +165,9 @@ def list_entries_of(kind: RegistryKind) -> list[Entry]:
 
             return list(_registry_entries(CONTROLLERS))
         case RegistryKind.LAYERS:
-            from roboyard.navigation.navigator.config import LayerConfig
+            from roboyard.navigation.costmap import COSTMAP_LAYERS
 
-            return list(_typed_entries(LayerConfig))
+            return list(_registry_entries(COSTMAP_LAYERS))
         case RegistryKind.FAULTS:
             from roboyard.scenarios.faults.schema import FAULTS
 
@@ -232,14 +232,6 @@ def _registry_entries(registry: Registry[Any]) -> Iterator[Entry]:
         docstring = read_docstring(points[name].module, points[name].attr)
         summary = _first_line(registry[name].__doc__ if docstring is None else docstring)
         yield {"name": name, "summary": summary, "class": points[name].value}
-
-
-def _typed_entries(union: Any) -> Iterator[Entry]:
-    """Give the types that the key ``type`` of a configuration may name, from a union of classes."""
-    for cls in get_args(union):
-        hint = get_type_hints(cls)["type"]
-        for name in get_args(hint) if get_origin(hint) is Literal else ():
-            yield _entry(str(name), cls)
 
 
 def _sensor_entries() -> list[Entry]:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol, runtime_checkable
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -15,19 +16,19 @@ from roboyard.grids import GridGeometry
 
 FREE, INSCRIBED, LETHAL, UNKNOWN = 0, 253, 254, 255
 """Values of cells, as in Nav2: between 0 and 253 the robot's center may be there at that cost; from 253 on the robot
-touches an obstacle whichever way it looks; 254 is the obstacle itself; 255 nobody has seen."""
+touches an obstacle at any heading; 254 is the obstacle itself; 255 is unknown."""
 
 
 @dataclass(frozen=True, slots=True)
 class Costmap:
-    """What it costs the robot's center to be at a place.
+    """Cost of each position of the robot's center.
 
     Attributes:
-        cells: (rows, columns) uint8, see ``FREE`` to ``UNKNOWN``.
-        geometry: Where the cells lie.
+        cells: (rows, columns) uint8, `FREE` to `UNKNOWN`.
+        geometry: Geometry of the cells.
 
     Raises:
-        InputError: cells of another shape than the frame's, or of another type.
+        InputError: The cells have another shape than the geometry, or another type.
     """
 
     cells: NDArray[np.uint8]
@@ -51,12 +52,12 @@ class CellBounds(NamedTuple):
 
     @classmethod
     def full(cls, shape: tuple[int, int]) -> CellBounds:
-        """All cells."""
+        """Return bounds that hold all cells."""
         return cls(0, 0, shape[0], shape[1])
 
     @classmethod
     def around(cls, cells: ArrayLike) -> CellBounds:
-        """The smallest that holds cells (n, 2), each row and column; empty for none."""
+        """Return the smallest bounds that hold cells (n, 2), each row and column; empty for none."""
         rows_columns = np.asarray(cells)
         if not len(rows_columns):
             return EMPTY_BOUNDS
@@ -65,11 +66,11 @@ class CellBounds(NamedTuple):
 
     @property
     def is_empty(self) -> bool:
-        """Whether no cell belongs to it."""
+        """Whether the bounds hold no cell."""
         return self.top >= self.bottom or self.left >= self.right
 
     def union(self, other: CellBounds) -> CellBounds:
-        """The smallest that holds both."""
+        """Return the smallest bounds that hold both."""
         if self.is_empty or other.is_empty:
             return other if self.is_empty else self
         return CellBounds(
@@ -78,7 +79,7 @@ class CellBounds(NamedTuple):
         )  # fmt: skip
 
     def expanded(self, margin: int, shape: tuple[int, int]) -> CellBounds:
-        """So many cells more on each side, within a grid of that shape."""
+        """Return bounds with a margin of cells on each side, within a grid of that shape."""
         if self.is_empty:
             return self
         return CellBounds(
@@ -88,47 +89,94 @@ class CellBounds(NamedTuple):
 
     @property
     def slices(self) -> tuple[slice, slice]:
-        """To index an array with."""
+        """Slices of rows and columns that index an array."""
         return slice(self.top, self.bottom), slice(self.left, self.right)
 
 
 EMPTY_BOUNDS = CellBounds(0, 0, 0, 0)
 
 
-class Layer(Protocol):
-    """A source of traversal costs (nav2_costmap_2d::Layer)."""
+class Layer(ABC):
+    """A source of traversal costs in a `LayeredCostmap` (nav2_costmap_2d::Layer).
 
-    name: str
+    A costmap calls `match_size` when its cells lie elsewhere, and in each update `update_bounds` of all layers, the
+    lowest
+    first, and then `update_costs` of all layers with the bounds that all of them need. `check_layer` tests these
+    promises:
 
+    - A layer writes only within the bounds that `update_costs` is given, and deterministically.
+    - The bounds that `update_bounds` returns, extended by `influence_cells` where layers below changed, hold every cell
+      whose cost changed.
+    - It raises costs, and writes known costs over unknown cells. Only a layer whose ``lowers_costs`` is true may
+    lower the
+      costs of the layers below. It writes `UNKNOWN` over no known cell.
+    - When a rolling costmap moves by whole cells, what the layer wrote into the cells that stay in view stays equal.
+    - After `clear` a layer with ``is_clearable`` writes what it wrote before its first observation.
+    - A layer that was made the same way, and loaded the state of another, writes the same costs.
+
+    Args:
+        name: Name of the layer in its costmap.
+
+    Attributes:
+        name: Name of the layer in its costmap.
+        is_clearable: Whether `clear` removes what the layer observed (nav2_costmap_2d::Layer::isClearable).
+        lowers_costs: Whether the layer may lower costs of the layers below.
+    """
+
+    is_clearable: ClassVar[bool] = False
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.lowers_costs = False
+
+    @abstractmethod
     def match_size(self, geometry: GridGeometry, shift: tuple[int, int] | None) -> None:
-        """The map's cells lie elsewhere now.
+        """Adapt to another place of the costmap's cells (nav2_costmap_2d::Layer::matchSize).
 
         Args:
-            geometry: Where.
-            shift: By how many rows and columns the same cells lie further, or None for other cells altogether.
+            geometry: Where the cells lie from now on.
+            shift: Rows and columns by which the same grid moved; None: the grid is another one.
         """
-        ...
 
-    def pop_changed_bounds(self) -> CellBounds:
-        """Which cells this layer would set differently than when last asked."""
-        ...
+    @abstractmethod
+    def update_bounds(self) -> CellBounds:
+        """Return the cells that this layer would write otherwise than when it was asked last.
+
+        Nav2's updateBounds extends a rectangle in metres by the same; the second of two calls without a change between
+        them returns empty bounds.
+        """
 
     def influence_cells(self) -> int:
-        """How many cells beyond a change of the layers below this layer's own values change."""
-        ...
+        """Return how many cells beyond a change of the layers below this layer's own costs change."""
+        return 0
 
+    @abstractmethod
     def update_costs(self, cells: NDArray[np.uint8], bounds: CellBounds) -> None:
-        """Write the layer's costs into the costmap's cells (rows, columns), within the bounds only."""
-        ...
+        """Write the costs of this layer into the costmap (nav2_costmap_2d::Layer::updateCosts).
 
+        Args:
+            cells: (rows, columns) of the costmap, with what the layers below wrote.
+            bounds: Cells that may be written.
+        """
 
-@runtime_checkable
-class SensorLayer(Protocol):
-    """A layer that stores which sensor marked each cell."""
+    def clear(self, bounds: CellBounds | None = None) -> None:  # noqa: B027 - most layers observe nothing
+        """Forget what was observed, everywhere or within bounds (nav2_costmap_2d::Layer::reset and clearArea)."""
 
     def marking_sensors(self, cells: NDArray[np.int64]) -> Sequence[str]:
-        """Name of the sensor that marked each of the cells (n, 2), rows and columns; empty where it is not known."""
-        ...
+        """Return the name of the sensor that marked each of the cells (n, 2); empty where it is unknown."""
+        return [""] * len(cells)
+
+    def save_state(self) -> dict[str, Any]:
+        """Return what the layer observed, as plain data; grids that it was given belong to whoever gave them."""
+        return {}
+
+    def load_state(self, saved: dict[str, Any], geometry: GridGeometry) -> None:  # noqa: B027 - most have no state
+        """Restore the state that `save_state` returned.
+
+        Args:
+            saved: State of a layer that was made the same way.
+            geometry: Where the costmap's cells lay when it was saved.
+        """
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,8 +184,8 @@ class CellSource:
     """The layer and the sensor that gave a cell its cost.
 
     Attributes:
-        layer: Its name; empty for cells that no layer knows.
-        sensor: Name of the sensor, where the layer remembers it.
+        layer: Name of the layer; empty for cells that no layer knows.
+        sensor: Name of the sensor, if the layer stores it.
     """
 
     layer: str
@@ -150,15 +198,15 @@ class CellSource:
 
 
 class LayeredCostmap:
-    """The map and its layers, the lowest first.
+    """Costmap that is composed of layers, the lowest first (nav2_costmap_2d::LayeredCostmap).
 
     Args:
-        geometry: Where the cells lie.
-        layers: Each written over those before it, as it sees fit.
+        geometry: Geometry of the cells.
+        layers: Layers; each writes over what the layers before it wrote.
         track_unknown_space: Whether cells that no layer knows count as unknown; else as free.
 
     Raises:
-        InputError: two layers of one name.
+        InputError: Two layers have the same name.
     """
 
     def __init__(self, geometry: GridGeometry, layers: Sequence[Layer], *, track_unknown_space: bool = False) -> None:
@@ -175,12 +223,12 @@ class LayeredCostmap:
 
     @property
     def geometry(self) -> GridGeometry:
-        """Where the cells lie now."""
+        """Present geometry of the cells."""
         return self._geometry
 
     @property
     def layers(self) -> tuple[Layer, ...]:
-        """The lowest first."""
+        """The layers, the lowest first."""
         return self._layers
 
     def resize(self, geometry: GridGeometry) -> None:
@@ -192,7 +240,7 @@ class LayeredCostmap:
             layer.match_size(geometry, None)
 
     def center_on(self, pose: SE2) -> None:
-        """Shift the map by whole cells, so that the pose lies in its middle; what is kept in view is kept in mind."""
+        """Shift the costmap by whole cells, so that the pose lies in its middle; layers keep what stays in view."""
         row, column = (int(i) for i in self._geometry.cells_of_points(pose.xy))
         rows, columns = self._geometry.shape
         shift = (row - rows // 2, column - columns // 2)
@@ -210,26 +258,26 @@ class LayeredCostmap:
         """Compute the cells that changed.
 
         Returns:
-            Which cells may differ from before.
+            Bounds of the cells that may differ from before.
         """
         shape = self._geometry.shape
         bounds, self._pending_bounds = self._pending_bounds, EMPTY_BOUNDS
         for layer in self._layers:
-            bounds = bounds.union(layer.pop_changed_bounds()).expanded(layer.influence_cells(), shape)
+            bounds = bounds.union(layer.update_bounds()).expanded(layer.influence_cells(), shape)
         if bounds.is_empty:
             return bounds
-        # layers that spread costs see what lies that far outside of the bounds, as it was put together before
+        # layers that spread costs use the cells outside of the bounds as the last update left them
         self._cells[bounds.slices] = self._background
         for layer in self._layers:
             layer.update_costs(self._cells, bounds)
         return bounds
 
     def snapshot(self) -> Costmap:
-        """A copy of the costmap as of the last update."""
+        """Return a copy of the costmap as of the last update."""
         return Costmap(self._cells.copy(), self._geometry)
 
     def find_cell_sources(self, cells: NDArray[np.int64]) -> tuple[CellSource, ...]:
-        """Who gave cells (n, 2), rows and columns, their costs: each once, in the cells' order."""
+        """Return the sources of the costs of cells (n, 2), rows and columns: each once, in the order of the cells."""
         bounds = CellBounds.around(cells)
         if bounds.is_empty:
             return ()
@@ -240,17 +288,13 @@ class LayeredCostmap:
             before = recomputed[rows, columns]
             layer.update_costs(recomputed, bounds)
             was_written = recomputed[rows, columns] != before
-            sensors = (
-                layer.marking_sensors(np.asarray(cells)[was_written])
-                if isinstance(layer, SensorLayer)
-                else [""] * was_written.sum()
-            )
+            sensors = layer.marking_sensors(np.asarray(cells)[was_written])
             sources[was_written] = [CellSource(layer.name, sensor) for sensor in sensors]
         return tuple(dict.fromkeys(sources))
 
 
 def shift_cells(cells: NDArray[Any], shift: tuple[int, int], background: float | np.generic) -> NDArray[Any]:
-    """The cells as a map that has moved by so many rows and columns sees them."""
+    """Return the cells (rows, columns) of a grid that moved by a number of rows and columns over the same space."""
     result = np.full_like(cells, background)
     rows, columns = cells.shape
     down, right = shift
@@ -263,7 +307,7 @@ def shift_cells(cells: NDArray[Any], shift: tuple[int, int], background: float |
 def transfer_cells(
     cells: NDArray[Any], before: GridGeometry, after: GridGeometry, background: float | np.generic
 ) -> NDArray[Any]:
-    """The cells of one grid as another sees them, where the two lie cell on cell; else the background everywhere."""
+    """Return the cells of another grid over the same space if the two coincide cell by cell; else the background."""
     result = np.full(after.shape, background, dtype=cells.dtype)
     offset = (before.T_map_grid.inverse() @ after.T_map_grid.xy) / before.resolution
     is_rotated = abs(before.T_map_grid.theta - after.T_map_grid.theta) > 1e-9

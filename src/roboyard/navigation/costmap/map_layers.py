@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from roboyard.compute import expect_kernels, kernel
+from roboyard.config import check, parameter
 from roboyard.errors import ConfigError
 from roboyard.geometry import SE2
 from roboyard.grids import OCCUPIED_THRESHOLD, GridGeometry, OccupancyGrid
+from roboyard.navigation.costmap.layer_types import LayerConfig, LayerContext
 from roboyard.navigation.costmap.layered_costmap import (
     EMPTY_BOUNDS,
     FREE,
@@ -18,18 +21,20 @@ from roboyard.navigation.costmap.layered_costmap import (
     LETHAL,
     UNKNOWN,
     CellBounds,
+    Layer,
     shift_cells,
 )
 
 
 class ResampledGrid:
-    """What of another grid lies under each cell of a map that may roll over it: the dearest known value.
+    """Highest known value of another grid that lies under each cell of a costmap, which may roll over that grid.
 
-    As the map rolls, only what comes into view is looked up.  It is as if all had been: places are counted from where
-    the map was laid out, so that no rounding adds up.
+    When the costmap rolls, only the cells that come into view are resampled.  The result is the same as if all cells
+    had
+    been: positions are counted from where the costmap was at first, so that no rounding errors add up.
 
     Args:
-        background: Value where nothing known lies under a cell.
+        background: Value of cells under which nothing is known.
     """
 
     def __init__(self, background: int) -> None:
@@ -41,17 +46,17 @@ class ResampledGrid:
         self.cells = np.zeros((0, 0), dtype=np.uint8)
 
     def set_grid(self, values: NDArray[np.uint8], geometry: GridGeometry) -> None:
-        """Look at another grid from now on.
+        """Replace the grid that is resampled.
 
         Args:
-            values: (rows, columns); 255 where it knows nothing.
-            geometry: Where they lie.
+            values: (rows, columns); 255 where nothing is known.
+            geometry: Geometry of the grid.
         """
         self._values, self._source_geometry = np.ascontiguousarray(values), geometry
         self._resample(CellBounds.full(self.cells.shape))
 
     def match_size(self, target_geometry: GridGeometry, shift: tuple[int, int] | None) -> None:
-        """The map's cells lie elsewhere now, see ``Layer.fit``."""
+        """Adapt to another place of the costmap's cells, as `Layer.match_size` does."""
         rows, columns = target_geometry.shape
         full = CellBounds.full(target_geometry.shape)
         if shift is None:
@@ -82,31 +87,31 @@ def resample_max(
     bounds: CellBounds,
     shift: tuple[int, int],
 ) -> None:
-    """Write into each cell of one grid the dearest known value of another grid that lies under it.
+    """Write into each cell of a target grid the highest known value of a source grid that lies under it.
 
     Args:
-        values: (rows, columns) of the other grid; 255 where it knows nothing.
-        source_geometry: Where they lie.
-        cells: (rows, columns), written within the bounds; what nothing known lies under stays.
-        target_geometry: Where those lay before they were moved.
-        bounds: Which of them.
-        shift: By how many rows and columns.
+        values: (rows, columns) of the source grid; 255 where nothing is known.
+        source_geometry: Geometry of the source grid.
+        cells: (rows, columns) of the target grid; cells over unknown space keep their values.
+        target_geometry: Geometry of the target grid before it moved.
+        bounds: Cells of the target grid that are written.
+        shift: Rows and columns by which the target grid moved.
     """
-    # The looks of all cells form a lattice.  It is so fine that each cell of the other grid holds one of them, however
-    # that grid is turned, and even where looks lie on its lines and rounding sends them to either side.
+    # The sample points of all cells form a lattice.  It is so fine that each cell of the source grid holds one of them,
+    # however that grid is rotated, and even where points lie on its lines and rounding moves them to either side.
     angle = target_geometry.T_map_grid.theta - source_geometry.T_map_grid.theta
     width = math.sqrt(2.0) if abs(math.sin(2.0 * angle)) > 1e-6 else 1.0
     samples_per_side = math.floor(target_geometry.resolution / source_geometry.resolution * width * 1.00001) + 1
     scale = target_geometry.resolution / source_geometry.resolution
     corner = (source_geometry.T_map_grid.inverse() @ target_geometry.T_map_grid.xy) / source_geometry.resolution
     steps = np.array([[math.cos(angle), -math.sin(angle)], [math.sin(angle), math.cos(angle)]]) * scale
-    resample_max_kernel(values, corner, steps, samples_per_side, cells, np.array(bounds), np.array(shift))
+    resample_max_kernel(values, corner, steps, samples_per_side, cells, bounds, shift)
 
 
 @kernel(
     examples=lambda: [
         (np.zeros((3, 3), dtype=np.uint8), np.zeros(2), np.eye(2), 2, np.zeros((5, 5), dtype=np.uint8),
-         np.zeros(4, dtype=np.int64), np.zeros(2, dtype=np.int64)),
+         CellBounds(0, 0, 5, 5), (0, 0)),
     ]
 )  # fmt: skip
 def resample_max_kernel(
@@ -115,23 +120,23 @@ def resample_max_kernel(
     steps: NDArray[np.float64],
     samples_per_side: int,
     cells: NDArray[np.uint8],
-    bounds: NDArray[np.int64],
-    shift: NDArray[np.int64],
+    bounds: CellBounds,
+    shift: tuple[int, int],
 ) -> None:
-    """Look up cells of one grid in another.
+    """Resample a source grid at a lattice of points in each cell of a target grid.
 
     Args:
-        values: (rows, columns) of the other.
-        corner: (2,) x and y of the one's corner in the other [the other's cells].
-        steps: (2, 2) by which x and y of the other grow along the one's columns (first column) and rows.
-        samples_per_side: Along each side of a cell.
-        cells: (rows, columns) of the one, written.
-        bounds: Top, left, bottom, right of what is written.
+        values: (rows, columns) of the source grid.
+        corner: (2,) x and y of the target grid's corner in the source grid [source cells].
+        steps: (2, 2) growth of x and y of the source grid along the target's columns (first column) and rows.
+        samples_per_side: Number of sample points along each side of a target cell.
+        cells: (rows, columns) of the target grid, written.
+        bounds: Cells that are written.
         shift: Rows and columns from the corner to cell (0, 0).
     """
     rows, columns = values.shape
-    for r in range(bounds[0], bounds[2]):
-        for c in range(bounds[1], bounds[3]):
+    for r in range(bounds.top, bounds.bottom):
+        for c in range(bounds.left, bounds.right):
             best = -1
             for i in range(samples_per_side):
                 down = (r + shift[0]) + (i + 0.5) / samples_per_side
@@ -148,19 +153,56 @@ def resample_max_kernel(
                 cells[r, c] = best
 
 
-class StaticLayer:
-    """Costs of an occupancy map.
+class GridLayer(Layer):
+    """Layer over an occupancy grid, whose cells may be smaller or larger than the costmap's, or rotated against them.
 
-    Its cells may be smaller, larger or turned against the costmap's: a cell of the costmap takes the dearest of what
-    lies under it, so that no wall gets lost.
+    A cell of the costmap takes the highest cost that lies under it, so that no wall is lost.  A subclass gives the
+    cost of
+    each occupancy.
 
     Args:
-        lethal_threshold: From which occupancy on a cell is an obstacle, 1 to 100.
-        trinary: Whether what lies between is free; else it costs in proportion.
-        name: Of the layer.
+        name: Name of the layer.
+        costs: (256,) cost of each value of the grid's cells as uint8: 0 to 100, and 255 for unknown.
+        background: Cost of cells beyond the grid.
+    """
+
+    def __init__(self, name: str, costs: NDArray[np.uint8], background: int = UNKNOWN) -> None:
+        super().__init__(name)
+        self._costs = costs
+        self._resampled = ResampledGrid(background)
+        self._changed_bounds = EMPTY_BOUNDS
+
+    def set_grid(self, grid: OccupancyGrid) -> None:
+        """Replace the grid; its geometry is in the frame of the costmap."""
+        self._resampled.set_grid(self._costs[grid.cells.view(np.uint8)], grid.geometry)
+        self._changed_bounds = CellBounds.full(self._resampled.cells.shape)
+
+    def match_size(self, geometry: GridGeometry, shift: tuple[int, int] | None) -> None:
+        """Resample the grid where it comes into view."""
+        self._resampled.match_size(geometry, shift)
+        self._changed_bounds = CellBounds.full(geometry.shape)
+
+    def update_bounds(self) -> CellBounds:
+        """Return all cells after a new grid or a move."""
+        changed, self._changed_bounds = self._changed_bounds, EMPTY_BOUNDS
+        return changed
+
+    def update_costs(self, cells: NDArray[np.uint8], bounds: CellBounds) -> None:
+        """Write the known costs where they are higher, or where the layers below know nothing."""
+        costs, master = self._resampled.cells[bounds.slices], cells[bounds.slices]
+        np.copyto(master, costs, where=(costs != UNKNOWN) & ((costs > master) | (master == UNKNOWN)))
+
+
+class StaticLayer(GridLayer):
+    """Costs of a map (nav2_costmap_2d::StaticLayer).
+
+    Args:
+        lethal_threshold: Occupancy from which a cell is an obstacle, 1 to 100.
+        trinary: Whether cells below the threshold are free; else their cost is proportional to the occupancy.
+        name: Name of the layer.
 
     Raises:
-        ConfigError: ``lethal_threshold`` out of range.
+        ConfigError: ``lethal_threshold`` is out of range.
     """
 
     def __init__(
@@ -168,96 +210,101 @@ class StaticLayer:
     ) -> None:
         if not 1 <= lethal_threshold <= 100:
             raise ConfigError(f"lethal_threshold = {lethal_threshold}", location=name, valid="1 to 100")
-        self.name = name
-        self._lethal_threshold, self._trinary = lethal_threshold, trinary
-        self._resampled_map = ResampledGrid(UNKNOWN)
-        self._changed_bounds = EMPTY_BOUNDS
+        costs = np.zeros(256, dtype=np.uint8)
+        fraction = np.arange(lethal_threshold) / lethal_threshold
+        costs[:lethal_threshold] = FREE if trinary else np.round(fraction * (INSCRIBED - 1))
+        costs[lethal_threshold:101] = LETHAL
+        costs[255] = UNKNOWN
+        super().__init__(name, costs)
 
     def set_map(self, grid: OccupancyGrid) -> None:
-        """Go by another map from now on."""
-        self._resampled_map.set_grid(self._to_costs(grid), grid.geometry)
-        self._changed_bounds = CellBounds.full(self._resampled_map.cells.shape)
-
-    def match_size(self, geometry: GridGeometry, shift: tuple[int, int] | None) -> None:
-        """See ``Layer``."""
-        self._resampled_map.match_size(geometry, shift)
-        self._changed_bounds = CellBounds.full(geometry.shape)
-
-    def _to_costs(self, grid: OccupancyGrid) -> NDArray[np.uint8]:
-        table = np.zeros(256, dtype=np.uint8)
-        fraction = np.arange(self._lethal_threshold) / self._lethal_threshold
-        table[: self._lethal_threshold] = FREE if self._trinary else np.round(fraction * (INSCRIBED - 1))
-        table[self._lethal_threshold : 101] = LETHAL
-        table[255] = UNKNOWN
-        return np.asarray(table[grid.cells.view(np.uint8)])
-
-    def pop_changed_bounds(self) -> CellBounds:
-        """See ``Layer``."""
-        changed, self._changed_bounds = self._changed_bounds, EMPTY_BOUNDS
-        return changed
-
-    def influence_cells(self) -> int:
-        """See ``Layer``."""
-        return 0
-
-    def update_costs(self, cells: NDArray[np.uint8], bounds: CellBounds) -> None:
-        """See ``Layer``."""
-        map_costs, master = self._resampled_map.cells[bounds.slices], cells[bounds.slices]
-        np.copyto(master, map_costs, where=(map_costs != UNKNOWN) & ((map_costs > master) | (master == UNKNOWN)))
+        """Replace the map."""
+        self.set_grid(grid)
 
 
-class KeepoutLayer:
-    """Forbids what a mask marks: its cells of 100 are obstacles, those between cost in proportion.
+class KeepoutLayer(GridLayer):
+    """Forbidden zones of a mask: cells of 100 are obstacles, the others cost in proportion (Nav2's keepout filter).
 
     Args:
-        name: Of the layer.
+        name: Name of the layer.
     """
 
     def __init__(self, *, name: str = "keepout") -> None:
-        self.name = name
-        self._resampled_mask = ResampledGrid(FREE)
-        self._changed_bounds = EMPTY_BOUNDS
+        costs = np.zeros(256, dtype=np.uint8)
+        costs[:100] = np.round(np.arange(100) / 100 * (INSCRIBED - 1))
+        costs[100] = LETHAL
+        costs[255] = UNKNOWN
+        super().__init__(name, costs, FREE)
 
     def set_mask(self, mask: OccupancyGrid) -> None:
-        """Go by another mask from now on."""
-        table = np.zeros(256, dtype=np.uint8)
-        table[:100] = np.round(np.arange(100) / 100 * (INSCRIBED - 1))
-        table[100] = LETHAL
-        table[255] = UNKNOWN
-        self._resampled_mask.set_grid(table[mask.cells.view(np.uint8)], mask.geometry)
-        self._changed_bounds = CellBounds.full(self._resampled_mask.cells.shape)
-
-    def match_size(self, geometry: GridGeometry, shift: tuple[int, int] | None) -> None:
-        """See ``Layer``."""
-        self._resampled_mask.match_size(geometry, shift)
-        self._changed_bounds = CellBounds.full(geometry.shape)
-
-    def pop_changed_bounds(self) -> CellBounds:
-        """See ``Layer``."""
-        changed, self._changed_bounds = self._changed_bounds, EMPTY_BOUNDS
-        return changed
-
-    def influence_cells(self) -> int:
-        """See ``Layer``."""
-        return 0
+        """Replace the mask."""
+        self.set_grid(mask)
 
     def update_costs(self, cells: NDArray[np.uint8], bounds: CellBounds) -> None:
-        """See ``Layer``."""
-        mask_costs, master = self._resampled_mask.cells[bounds.slices], cells[bounds.slices]
-        np.copyto(master, mask_costs, where=(mask_costs > master) | ((master == UNKNOWN) & (mask_costs != FREE)))
+        """Write the mask's costs where they are higher; a cell of 0 leaves unknown space unknown."""
+        costs, master = self._resampled.cells[bounds.slices], cells[bounds.slices]
+        np.copyto(master, costs, where=(costs > master) | ((master == UNKNOWN) & (costs != FREE)))
+
+
+@dataclass(frozen=True, kw_only=True)
+class GridLayerConfig(LayerConfig):
+    """Configuration that all layers over an occupancy grid share."""
+
+    topic: str = parameter(doc="Topic of the grid (nav_msgs/OccupancyGrid).")
+
+
+@dataclass(frozen=True, kw_only=True)
+class StaticLayerConfig(GridLayerConfig):
+    """Costs of a map. A layer of this type named `static` exists without a declaration."""
+
+    topic: str = parameter("", doc="Topic of the map (nav_msgs/OccupancyGrid); empty: the navigator's map_topic.")
+    lethal_threshold: int = parameter(
+        OCCUPIED_THRESHOLD, low=1, high=100, doc="Occupancy from which a cell is an obstacle [%]."
+    )
+    trinary: bool = parameter(True, doc="Cells below the threshold are free; false: their cost is proportional.")
+
+    def make_layer(self, context: LayerContext) -> StaticLayer:
+        """Return a static layer."""
+        return StaticLayer(lethal_threshold=self.lethal_threshold, trinary=self.trinary, name=context.name)
+
+
+@dataclass(frozen=True, kw_only=True)
+class KeepoutLayerConfig(GridLayerConfig):
+    """Zones that a mask forbids. A layer of this type named `keepout` exists without a declaration."""
+
+    topic: str = parameter("keepout_mask", doc="Topic of the mask (nav_msgs/OccupancyGrid).")
+
+    def make_layer(self, context: LayerContext) -> KeepoutLayer:
+        """Return a keepout layer."""
+        return KeepoutLayer(name=context.name)
+
+
+@dataclass(frozen=True)
+class SpeedFilterConfig:
+    """Conversion of the values of a speed mask into speeds, as in Nav2's speed filter: base + multiplier · value."""
+
+    base: float = parameter(0.0, low=-1e4, high=1e4, doc="Constant term of the conversion.")
+    multiplier: float = parameter(1.0, low=-1e4, high=1e4, doc="Factor of the conversion.")
+    percent: bool = parameter(True, doc="Speeds in percent of the largest speed; false: in m/s.")
+
+    def __post_init__(self) -> None:
+        check(self, "speed_filter")
 
 
 class SpeedFilter:
-    """How fast to go where, by a mask: base + multiplier · value, in per cent of the highest speed or in m/s.
+    """Speed limits by a mask: base + multiplier · value, in percent of the largest speed or in m/s (Nav2's speed
+    filter).
+
+    It writes no costs; the navigator applies the limit to its commands.
 
     Args:
         mask: Values from 1 to 100; 0 and unknown do not limit.
-        base: Of the conversion.
-        multiplier: Of the conversion.
-        percent: Whether the result is per cent; else m/s.
+        base: Constant term of the conversion.
+        multiplier: Factor of the conversion.
+        percent: Whether the result is in percent; else in m/s.
 
     Raises:
-        ConfigError: a conversion that is not finite, or gives one of the mask's values no speed above 0.
+        ConfigError: The conversion is not finite, or one of the mask's values gives no speed above 0.
     """
 
     def __init__(
@@ -278,7 +325,7 @@ class SpeedFilter:
         self._mask, self._base, self._multiplier, self._percent = mask, base, multiplier, percent
 
     def speed_limit_at(self, pose: SE2, max_speed: float) -> float:
-        """The speed allowed at a pose [m/s], at most ``max_speed``."""
+        """Return the speed limit at a pose [m/s], at most ``max_speed``."""
         cell = self._mask.geometry.cells_of_points(pose.xy)
         if not self._mask.geometry.contains(cell):
             return max_speed

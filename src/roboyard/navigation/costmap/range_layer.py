@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,25 +15,27 @@ from roboyard.config import check, parameter
 from roboyard.errors import ConfigError, InputError
 from roboyard.geometry import SE2
 from roboyard.grids import GridGeometry
+from roboyard.navigation.costmap.layer_types import LayerContext
 from roboyard.navigation.costmap.layered_costmap import FREE, LETHAL, UNKNOWN, CellBounds
-from roboyard.navigation.costmap.obstacle_layer import SensorLayerBase
+from roboyard.navigation.costmap.sensor_layer import RangeSourceConfig, SensorLayer, SensorLayerConfig
 
 
 @dataclass(frozen=True, slots=True)
 class RangeReading:
-    """One echo.
+    """One measurement of a range sensor.
 
     Attributes:
-        pose: Of the sensor in the map; it looks along x.
-        range: Measured [m]; infinite: nothing within reach, minus infinite: something nearer than ``range_min``,
-            NaN: no measurement (REP 117).
+        pose: Pose of the sensor in the frame of the costmap; the sensor measures along x.
+        range: Measured distance [m]; infinite: no return, minus infinite: an obstacle nearer than ``range_min``, NaN:
+            no
+            measurement (REP 117).
         field_of_view: Full angle of the cone [rad].
-        range_min: Shortest distance it measures [m].
-        range_max: Longest [m].
+        range_min: Shortest distance that the sensor measures [m].
+        range_max: Longest distance that the sensor measures [m].
         sensor: Name of the sensor, for explanations of obstacles.
 
     Raises:
-        InputError: a cone that cannot be.
+        InputError: The angle or the limits are impossible.
     """
 
     pose: SE2
@@ -44,7 +46,7 @@ class RangeReading:
     sensor: str = ""
 
     def transformed(self, T: SE2) -> RangeReading:
-        """The same in another frame on the same ground."""
+        """Return the reading in another frame; ``T`` is the pose of the present frame in it."""
         return replace(self, pose=T @ self.pose)
 
     def __post_init__(self) -> None:
@@ -56,20 +58,22 @@ class RangeReading:
 
 @dataclass(frozen=True)
 class RangeModelConfig:
-    """How echoes become costs, as in Nav2's range sensor layer.
+    """Sensor model of a range layer, as in Nav2's range sensor layer.
 
     Raises:
-        ConfigError: a number out of range.
+        ConfigError: A number is out of range, or the thresholds do not ascend.
     """
 
     phi: float = parameter(
-        1.2, unit="m", low=0.01, high=1000.0, doc="where an echo is worth half of what it is near by"
+        1.2, unit="m", low=0.01, high=1000.0, doc="Distance at which a return has half the weight of a near one."
     )
-    mark_threshold: float = parameter(0.8, low=0.5, high=1.0, doc="from which probability on a cell is an obstacle")
-    clear_threshold: float = parameter(0.2, low=0.0, high=0.5, doc="below which it is free")
-    clear_on_max: bool = parameter(False, doc="whether silence frees the whole cone; many surfaces send no echo back")
+    mark_threshold: float = parameter(0.8, low=0.5, high=1.0, doc="Probability above which a cell is an obstacle.")
+    clear_threshold: float = parameter(0.2, low=0.0, high=0.5, doc="Probability below which a cell is free.")
+    clear_on_max: bool = parameter(
+        False, doc="Clear the whole cone if there is no return; many surfaces return no sound."
+    )
     max_probability: float = parameter(
-        0.98, low=0.5, high=1.0, doc="no echoes make a cell surer, so that it can change its mind"
+        0.98, low=0.5, high=1.0, doc="Largest probability of a cell, so that later measurements can change it."
     )
 
     def __post_init__(self) -> None:
@@ -89,16 +93,18 @@ class RangeModelConfig:
             )
 
 
-class RangeLayer(SensorLayerBase):
-    """What echoes say, by Bayes' rule: the cone is free up to the distance, and occupied somewhere on its arc.
+class RangeLayer(SensorLayer):
+    """Obstacles from range sensors by Bayes' rule: the cone is free up to the distance, and occupied on its arc.
+
+    The sensor model is that of nav2_costmap_2d::RangeSensorLayer.
 
     Args:
-        config: How echoes become costs.
+        config: Sensor model.
         overwrite: Whether free cells of this layer free those of the layers below; else the higher cost wins.
-        name: Of the layer.
+        name: Name of the layer.
     """
 
-    state_arrays: ClassVar[dict[str, np.generic]] = {**SensorLayerBase.state_arrays, "_probability": np.float64(0.5)}
+    state_arrays: ClassVar[dict[str, np.generic]] = {**SensorLayer.state_arrays, "_probability": np.float64(0.5)}
 
     def __init__(
         self, config: RangeModelConfig = RangeModelConfig(), *, overwrite: bool = False, name: str = "ranges"
@@ -109,10 +115,10 @@ class RangeLayer(SensorLayerBase):
         self._probability = np.zeros((0, 0), dtype=np.float64)
 
     def add_observations(self, readings: Sequence[RangeReading]) -> int:
-        """Take echoes, one after another.
+        """Add readings, one after another.
 
         Returns:
-            How many said something; the others were no measurements, or out of the sensor's own range.
+            Number of readings that were used; the others were no measurements, or out of the sensor's own range.
         """
         config, resolution = self._config, self._geometry.resolution
         n_used = 0
@@ -126,17 +132,12 @@ class RangeLayer(SensorLayerBase):
             n_used += 1
             measured_range = reading.range_max if no_return else measured
             T_grid_sensor = self._geometry.T_map_grid.inverse() @ reading.pose
-            sensor = np.array([T_grid_sensor.x, T_grid_sensor.y, T_grid_sensor.theta])
-            bounds = cone_bounds(
-                sensor,
-                measured_range + _arc_half_thickness(measured_range, resolution),
-                0.5 * reading.field_of_view,
-                self._geometry,
-            )
-            update_cone(
-                self._probability, np.array(bounds), resolution, sensor, measured_range, 0.5 * reading.field_of_view,
-                _arc_half_thickness(measured_range, resolution), config.phi, config.max_probability, no_return,
-            )  # fmt: skip
+            cone = SensorCone(T_grid_sensor.x, T_grid_sensor.y, T_grid_sensor.theta, 0.5 * reading.field_of_view)
+            thickness = _arc_half_thickness(measured_range, resolution)
+            bounds = cone_bounds(cone, measured_range + thickness, self._geometry)
+            measurement = RangeMeasurement(measured_range, thickness, no_return)
+            model = RangeSensorModel(config.phi, config.max_probability)
+            update_cone(self._probability, bounds, resolution, cone, measurement, model)
             self._update_cells(bounds, self._sensor_index(reading.sensor))
         return n_used
 
@@ -154,23 +155,59 @@ class RangeLayer(SensorLayerBase):
         self._changed_bounds = self._changed_bounds.union(bounds)
 
 
+@dataclass(frozen=True, kw_only=True)
+class RangeLayerConfig(SensorLayerConfig):
+    """Probabilities of obstacles within cones, from sonars and other range sensors."""
+
+    sources: tuple[RangeSourceConfig, ...] = parameter(doc="Sensors of the layer.")
+    range_model: RangeModelConfig = parameter(RangeModelConfig(), doc="Sensor model.")
+
+    def make_layer(self, context: LayerContext) -> RangeLayer:
+        """Return a range layer."""
+        return RangeLayer(self.range_model, overwrite=self.overwrite, name=context.name)
+
+
+class SensorCone(NamedTuple):
+    """Cone of a range sensor in the grid: position [m], heading and half its angle [rad]."""
+
+    x: float
+    y: float
+    heading: float
+    half_angle: float
+
+
+class RangeMeasurement(NamedTuple):
+    """Measured distance, or the length of the cone without a return, and half the thickness of the arc [m]."""
+
+    distance: float
+    arc_half_thickness: float
+    no_return: bool
+
+
+class RangeSensorModel(NamedTuple):
+    """Parameters ``phi`` [m] and ``max_probability`` of `RangeModelConfig`."""
+
+    phi: float
+    max_probability: float
+
+
 def _arc_half_thickness(distance: float, resolution: float) -> float:
-    """Half the thickness of the arc on which something is [m]: Nav2's, but no arc is thinner than a cell."""
+    """Return half the thickness of the arc that holds the obstacle [m]: Nav2's, but no arc is thinner than a cell."""
     return resolution * max(distance, 1.0)
 
 
-def cone_bounds(sensor: NDArray[np.float64], max_range: float, half_angle: float, geometry: GridGeometry) -> CellBounds:
-    """The cells that a cone may touch.
+def cone_bounds(cone: SensorCone, max_range: float, geometry: GridGeometry) -> CellBounds:
+    """Return the cells that a cone may touch.
 
     Args:
-        sensor: (3,) x, y [m] and heading [rad] in the grid.
-        max_range: Of the cone [m].
-        half_angle: Of its angle [rad].
-        geometry: Of the grid.
+        cone: Cone in the grid.
+        max_range: Length of the cone [m].
+        geometry: Geometry of the grid.
     """
-    angles = sensor[2] + half_angle * np.linspace(-1.0, 1.0, 9)
-    outer_radius = max_range / math.cos(half_angle / 8.0)  # chords outside of the arc
-    corners = np.vstack([sensor[:2], sensor[:2] + outer_radius * np.column_stack([np.cos(angles), np.sin(angles)])])
+    angles = cone.heading + cone.half_angle * np.linspace(-1.0, 1.0, 9)
+    outer_radius = max_range / math.cos(cone.half_angle / 8.0)  # chords outside of the arc
+    apex = np.array([cone.x, cone.y])
+    corners = np.vstack([apex, apex + outer_radius * np.column_stack([np.cos(angles), np.sin(angles)])])
     low = np.floor(corners.min(axis=0) / geometry.resolution).astype(int) - 1
     high = np.floor(corners.max(axis=0) / geometry.resolution).astype(int) + 2
     rows, columns = geometry.shape
@@ -180,42 +217,37 @@ def cone_bounds(sensor: NDArray[np.float64], max_range: float, half_angle: float
 
 @kernel(
     examples=lambda: [
-        (np.zeros((5, 5)), np.zeros(4, dtype=np.int64), 0.1, np.zeros(3), 1.0, 0.2, 0.1, 1.2, 0.98, False),
+        (np.zeros((5, 5)), CellBounds(0, 0, 5, 5), 0.1, SensorCone(0.0, 0.0, 0.0, 0.2),
+         RangeMeasurement(1.0, 0.1, False), RangeSensorModel(1.2, 0.98)),
     ]
-)
+)  # fmt: skip
 def update_cone(
     probability: NDArray[np.float64],
-    bounds: NDArray[np.int64],
+    bounds: CellBounds,
     resolution: float,
-    sensor: NDArray[np.float64],
-    distance: float,
-    half_angle: float,
-    arc_half_thickness: float,
-    phi: float,
-    max_probability: float,
-    no_return: bool,
+    cone: SensorCone,
+    measurement: RangeMeasurement,
+    model: RangeSensorModel,
 ) -> None:
-    """Update cells by one echo (the model of Nav2's range sensor layer).
+    """Update the probabilities of cells by one measurement (the model of Nav2's range sensor layer).
 
     Args:
-        probability: (rows, columns) that something is there, written.
-        bounds: Top, left, bottom, right of what is looked at.
-        resolution: Side of a cell [m].
-        sensor: (3,) x, y [m] and heading [rad] in the grid.
-        distance: Measured range [m], or the range of the cone without a return.
-        half_angle: Of the cone's angle [rad].
-        arc_half_thickness: Half the thickness of the arc [m].
-        phi: See ``RangeConfig``.
-        max_probability: See ``RangeConfig``.
-        no_return: Whether there was no return.
+        probability: (rows, columns) probability of an obstacle, written.
+        bounds: Cells that the cone may touch.
+        resolution: Edge of a cell [m].
+        cone: Cone in the grid.
+        measurement: Distance, and thickness of the arc.
+        model: Parameters of the sensor model.
     """
-    for r in range(bounds[0], bounds[2]):
-        for c in range(bounds[1], bounds[3]):
-            dx, dy = (c + 0.5) * resolution - sensor[0], (r + 0.5) * resolution - sensor[1]
+    half_angle, distance, arc_half_thickness = cone.half_angle, measurement.distance, measurement.arc_half_thickness
+    phi, max_probability = model.phi, model.max_probability
+    for r in range(bounds.top, bounds.bottom):
+        for c in range(bounds.left, bounds.right):
+            dx, dy = (c + 0.5) * resolution - cone.x, (r + 0.5) * resolution - cone.y
             cell_distance = math.hypot(dx, dy)
             if cell_distance > distance + arc_half_thickness:
                 continue
-            axis_angle = abs((math.atan2(dy, dx) - sensor[2] + math.pi) % (2.0 * math.pi) - math.pi)
+            axis_angle = abs((math.atan2(dy, dx) - cone.heading + math.pi) % (2.0 * math.pi) - math.pi)
             # a cell that the axis runs through lies on the axis, however narrow the cone
             axis_angle = max(
                 axis_angle - (math.atan2(0.5 * resolution, cell_distance) if cell_distance > 0.0 else math.pi), 0.0
@@ -227,7 +259,7 @@ def update_cone(
                 * 0.5
                 * (1.0 - math.tanh(2.0 * (cell_distance - phi)))
             )
-            if no_return:
+            if measurement.no_return:
                 occupied = 1.0 - max_probability
             elif cell_distance < distance - 2.0 * arc_half_thickness:
                 occupied = 0.5 * (1.0 - weight)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -29,6 +30,7 @@ from roboyard.messages.convert import (
 from roboyard.messages.time import duration_to_msg
 from roboyard.navigation.controllers import MotionLimits
 from roboyard.navigation.controllers.controller import SpeedLimit, strictest_limit
+from roboyard.navigation.costmap import GridLayerConfig, SensorLayerConfig
 from roboyard.navigation.errors import InvalidGoalError, NavigationError, PoseUnknownError, SensorTimeoutError
 from roboyard.navigation.footprint import Footprint
 from roboyard.navigation.navigator import (
@@ -192,10 +194,13 @@ class NavigatorNode(Node[NavigatorNodeConfig]):
                 for source in layer.sources
             ]
             for name, layer in navigation.costmap.enabled_layers.items()
+            if isinstance(layer, SensorLayerConfig)
         }
         if self.config.map_topic:
             self.subscribe(self.config.map_topic, msg.OccupancyGrid, self._on_map)
-        self.subscribe("keepout_mask", msg.OccupancyGrid, self._on_keepout)
+        grid_layers = [layer for layer in navigation.costmap.layers.values() if isinstance(layer, GridLayerConfig)]
+        for topic in dict.fromkeys(("keepout_mask", *(layer.topic for layer in grid_layers if layer.topic))):
+            self.subscribe(topic, msg.OccupancyGrid, partial(self._on_grid, topic))
         self.subscribe("speed_mask", msg.OccupancyGrid, self._on_speed_mask)
         self._speed_limit = (0.0, False)
         self.subscribe("speed_limit", msg.SpeedLimit, self._on_speed_limit)
@@ -221,10 +226,11 @@ class NavigatorNode(Node[NavigatorNodeConfig]):
         if grid is not None:
             self._costmaps.set_map(grid)
 
-    def _on_keepout(self, message: Any) -> None:
-        grid = self._read_grid(message, "keepout mask")
+    def _on_grid(self, topic: str, message: Any) -> None:
+        """Give the grid of a topic, such as the keepout mask, to the layers over it."""
+        grid = self._read_grid(message, topic.replace("_", " "))
         if grid is not None:
-            self._costmaps.set_keepout_mask(grid)
+            self._costmaps.set_grid(topic, grid)
 
     def _on_speed_mask(self, message: Any) -> None:
         grid = self._read_grid(message, "speed mask")

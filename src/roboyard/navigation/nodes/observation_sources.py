@@ -20,8 +20,7 @@ from roboyard.grids.voxel_filter import average_by_voxel
 from roboyard.messages import msg
 from roboyard.messages.convert import cloud_points, scan_angles
 from roboyard.messages.time import to_nanoseconds
-from roboyard.navigation.costmap import Observation, RangeReading
-from roboyard.navigation.navigator import PointSourceConfig, RangeSourceConfig
+from roboyard.navigation.costmap import Observation, PointSourceConfig, RangeReading, RangeSourceConfig
 
 ItemT = TypeVar("ItemT")
 
