@@ -8,7 +8,7 @@ from tests.navigation.task_simulation import BASE
 from roboyard.control import ZERO_TWIST, PlanarTwist
 from roboyard.errors import InputError, UnknownNameError
 from roboyard.navigation.conformance import check_controller
-from roboyard.navigation.controllers import GoalTolerance, RegulatedPurePursuitConfig, RegulatedPurePursuitController
+from roboyard.navigation.controllers import GoalTolerance, RegulatedPurePursuitController
 from roboyard.navigation.navigator import PluginConfig
 from roboyard.navigation.plugins import CONTROLLERS, make_controller
 
@@ -84,7 +84,7 @@ class BrokenController(RegulatedPurePursuitController):
 )  # fmt: skip
 def test_controller_check_finds_each_violation(violation: str, message: str) -> None:
     def make(footprint, limits, period, tolerance, settings):
-        controller = BrokenController(footprint, limits, RegulatedPurePursuitConfig(period=period), tolerance)
+        controller = BrokenController(footprint, limits, None, tolerance, period=period)
         controller.violation = violation
         return controller
 
@@ -94,12 +94,12 @@ def test_controller_check_finds_each_violation(violation: str, message: str) -> 
 
 PACKAGE = """
 from roboyard.control import PlanarTwist
-from roboyard.navigation.controllers import RegulatedPurePursuitConfig, RegulatedPurePursuitController
+from roboyard.navigation.controllers import RegulatedPurePursuitController
 
 class Slowly(RegulatedPurePursuitController):
     def __init__(self, footprint, limits, period, tolerance, ratio):
-        super().__init__(footprint, limits.with_max_speed(ratio * limits.max_forward_speed),
-        RegulatedPurePursuitConfig(period=period), tolerance)
+        super().__init__(footprint, limits.with_max_speed(ratio * limits.max_forward_speed), None, tolerance,
+        period=period)
 
 def slowly(footprint, limits, period, tolerance, settings):
     return Slowly(footprint, limits, period, tolerance, settings.get("ratio", 0.6))

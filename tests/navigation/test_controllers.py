@@ -326,7 +326,8 @@ def test_controller_compensates_latency():
     "make",
     [
         lambda: MppiConfig(batch_size=0),
-        lambda: MppiConfig(model_dt=math.nan),
+        lambda: MppiConfig(time_steps=3),
+        lambda: MppiCriticWeights(deadband_velocities=(0.0, 0.1)),
         lambda: MppiConfig(noise_correlation=1.0),
         lambda: DwaConfig(n_samples=(0, 1, 1)),
         lambda: DwaConfig(horizon=-1.0),

@@ -49,6 +49,26 @@ class Path:
         return float(np.linalg.norm(np.diff(self.poses[:, :2], axis=0), axis=1).sum())
 
 
+def resample_polyline(points: NDArray[np.float64], spacing: float) -> NDArray[np.float64]:
+    """Insert points into a polyline so that no segment is longer than ``spacing``; the given points stay as they are.
+
+    Args:
+        points: (n, k) points; the first two columns are positions.  Inserted points take their other columns, such as a
+            heading, from the given point before them.
+        spacing: Largest length of a segment, in the unit of the positions; segments may exceed it by 1e-9 of it.
+
+    Returns:
+        (m, k) points, equally spaced on each of the given segments.
+    """
+    steps = np.diff(points[:, :2], axis=0)
+    counts = np.maximum(np.ceil(np.hypot(*steps.T) / spacing - 1e-9).astype(np.int64), 1)
+    segments = np.repeat(np.arange(len(counts)), counts)
+    fractions = np.concatenate([np.arange(count) / count for count in counts]) if len(counts) else np.zeros(0)
+    resampled = points[:-1][segments]
+    resampled[:, :2] += fractions[:, None] * steps[segments]
+    return np.concatenate([resampled, points[-1:]])
+
+
 class BarrierKind(Enum):
     """Kind of barrier between the robot and its goal."""
 

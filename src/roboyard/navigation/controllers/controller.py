@@ -13,6 +13,9 @@ from roboyard.geometry import SE2, wrap_angle
 from roboyard.navigation.costmap import Costmap
 from roboyard.navigation.path import Path
 
+DEFAULT_CONTROL_PERIOD = 0.05
+"""Time between two commands of a controller, unless its user states another [s]."""
+
 
 @dataclass(frozen=True, slots=True)
 class MotionLimits:

@@ -10,7 +10,7 @@ Positions in the kernels are in the frame of the costmap window: metres from the
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,8 +18,7 @@ from numpy.typing import NDArray
 from roboyard.compute import expect_kernels, kernel
 from roboyard.config import Config, parameter
 from roboyard.control import ZERO_TWIST, PlanarTwist
-from roboyard.errors import ConfigError
-from roboyard.navigation.controllers.controller import GoalTolerance, MotionLimits
+from roboyard.navigation.controllers.controller import DEFAULT_CONTROL_PERIOD, GoalTolerance, MotionLimits
 from roboyard.navigation.controllers.costmap_window import (
     IN_COLLISION,
     CostmapWindow,
@@ -40,7 +39,13 @@ from roboyard.navigation.planners.cost_grid import TraversalGrid
 def velocity_grid(
     first: NDArray[np.float64], last: NDArray[np.float64], counts: NDArray[np.int64]
 ) -> NDArray[np.float64]:
-    """(n, 3) all combinations of evenly spaced numbers from ``first`` to ``last``, and of zero where it is between."""
+    """Return a grid (n, 3) of velocities between ``first`` (3,) and ``last`` (3,), zero included where it lies between.
+
+    Args:
+        first: Smallest vx, vy and wz.
+        last: Largest vx, vy and wz.
+        counts: (3,) number of samples of each.
+    """
     axes = np.empty((3, counts.max() + 1))
     sizes = np.zeros(3, dtype=np.int64)
     for axis in range(3):
@@ -62,50 +67,104 @@ def velocity_grid(
     return combined
 
 
-@kernel(
-    examples=lambda: [
-        (np.zeros((2, 3)), np.zeros(3), np.zeros(3), 1.7, 0.025, 0.1, example_window_arrays(), np.zeros((7, 7)),
-         np.zeros((7, 7)), np.ones(6), 0.3, np.zeros(2))
+class VelocitySimulation(NamedTuple):
+    """How the motion of a sampled velocity is simulated.
+
+    Attributes:
+        horizon: Duration of the simulation [s].
+        max_acceleration: Largest change of vx and of vy [m/s²]; infinite: the sample is reached at once.
+        max_angular_acceleration: Largest change of wz [rad/s²]; infinite with ``max_acceleration``.
+        linear_granularity: Distance between two collision checks [m].
+        angular_granularity: Rotation between two collision checks [rad].
+    """
+
+    horizon: float
+    max_acceleration: float
+    max_angular_acceleration: float
+    linear_granularity: float
+    angular_granularity: float
+
+
+class DistanceFields(NamedTuple):
+    """Distances from each cell around obstacles, (rows + 2, columns + 2) each [cells].
+
+    Attributes:
+        path: Distance to the path.
+        goal: Distance to the end of the local path.
+    """
+
+    path: NDArray[np.float64]
+    goal: NDArray[np.float64]
+
+
+class DwaWeights(NamedTuple):
+    """Weights of the terms that rate a simulated motion.
+
+    Attributes:
+        path: Distance of its end from the path [1/m].
+        goal: Distance of its end from the end of the local path [1/m].
+        forward_path: Distance of a point ahead of its end from the path [1/m].
+        forward_goal: Distance of that point from the end of the local path [1/m].
+        obstacle: Highest cost on its way, as a ratio to the cost of a collision.
+        rotation: Angular speed [s/rad].
+        forward_point_distance: Distance of the point ahead, negative behind [m].
+    """
+
+    path: float
+    goal: float
+    forward_path: float
+    forward_goal: float
+    obstacle: float
+    rotation: float
+    forward_point_distance: float
+
+
+def _example_scoring() -> list[tuple[object, ...]]:
+    return [
+        (
+            np.zeros((2, 3)),
+            np.zeros(3),
+            VelocitySimulation(1.7, 1.0, 1.0, 0.025, 0.1),
+            example_window_arrays(),
+            DistanceFields(np.zeros((7, 7)), np.zeros((7, 7))),
+            DwaWeights(1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 0.3),
+        )
     ]
-)  # fmt: skip
+
+
+@kernel(examples=_example_scoring)
 def score_velocities(
     samples: NDArray[np.float64],
     twist: NDArray[np.float64],
-    acceleration: NDArray[np.float64],
-    horizon: float,
-    linear_granularity: float,
-    angular_granularity: float,
+    simulation: VelocitySimulation,
     window: CostmapWindowArrays,
-    path_field: NDArray[np.float64],
-    goal_field: NDArray[np.float64],
-    weights: NDArray[np.float64],
-    forward_point_distance: float,
-    costs: NDArray[np.float64],
-) -> None:
-    """Simulate each sample and write what it costs, infinite where it touches an obstacle.
+    fields: DistanceFields,
+    weights: DwaWeights,
+) -> NDArray[np.float64]:
+    """Simulate the motion of each sampled velocity, and return its cost.
 
     Args:
-        samples: (n, 3) velocities vx, vy, wz.
-        twist: vx, vy, wz now.
-        acceleration: (3,) with which the base goes from ``twist`` to the sample during the rollout [1/s²]; infinite:
-            at once.
-        horizon: Of the simulation [s].
-        linear_granularity: Between looks at obstacles [m].
-        angular_granularity: The same for turning [rad].
-        window: What lies about the robot.
-        path_field: (rows + 2, columns + 2) distance from each cell to the path [cells].
-        goal_field: The same to the path's end.
-        weights: Of the distance of the end to the path and to the goal [1/m], of the same for the nose, of the highest
-            cost met, as a share, and of turning [1/rad].
-        forward_point_distance: How far the nose lies ahead of the base's origin [m].
-        costs: (n,) result.
+        samples: (n, 3) velocities vx, vy [m/s] and wz [rad/s].
+        twist: (3,) velocity of the robot.
+        simulation: Duration, accelerations and resolution of the simulation.
+        window: Costmap around the robot.
+        fields: Distances to the path and to its end.
+        weights: Weights of the terms.
+
+    Returns:
+        Costs (n,), infinite for motions that collide.
     """
+    path_field, goal_field = fields
+    horizon, max_acceleration, max_angular_acceleration = simulation[:3]
+    linear_granularity, angular_granularity = simulation.linear_granularity, simulation.angular_granularity
+    forward_point_distance = weights.forward_point_distance
+    costs = np.empty(len(samples))
     cells, scale = window.cells, 1.0 / window.resolution
     rows, columns = cells.shape
     for k in range(len(samples)):
         vx, vy, wz = samples[k]
         speed, angular_speed = math.hypot(vx, vy), abs(wz)
-        if acceleration[0] < np.inf:  # on the way from the one velocity to the other, neither is exceeded
+        if max_acceleration < np.inf:  # between the two velocities, the robot exceeds neither of them
             speed, angular_speed = max(speed, math.hypot(twist[0], twist[1])), max(angular_speed, abs(twist[2]))
         count = max(
             math.ceil(max(speed * horizon / linear_granularity, angular_speed * horizon / angular_granularity)), 1
@@ -116,9 +175,9 @@ def score_velocities(
         max_cost = 0
         is_colliding = False
         for _ in range(count):
-            u = _step_toward(u, vx, acceleration[0] * dt)
-            v = _step_toward(v, vy, acceleration[1] * dt)
-            w = _step_toward(w, wz, acceleration[2] * dt)
+            u = _step_toward(u, vx, max_acceleration * dt)
+            v = _step_toward(v, vy, max_acceleration * dt)
+            w = _step_toward(w, wz, max_angular_acceleration * dt)
             mean_heading = theta + 0.5 * w * dt
             c, s = math.cos(mean_heading), math.sin(mean_heading)
             x += (c * u - s * v) * dt
@@ -136,12 +195,13 @@ def score_velocities(
             continue
         c, s = math.cos(theta), math.sin(theta)
         nx, ny = x + c * forward_point_distance, y + s * forward_point_distance
-        total = weights[0] * _interpolate_field(path_field, x * scale, y * scale) / scale
-        total += weights[1] * _interpolate_field(goal_field, x * scale, y * scale) / scale
-        total += weights[2] * _interpolate_field(path_field, nx * scale, ny * scale) / scale
-        total += weights[3] * _interpolate_field(goal_field, nx * scale, ny * scale) / scale
-        total += weights[4] * max_cost / INSCRIBED + weights[5] * abs(wz)
+        total = weights.path * _interpolate_field(path_field, x * scale, y * scale) / scale
+        total += weights.goal * _interpolate_field(goal_field, x * scale, y * scale) / scale
+        total += weights.forward_path * _interpolate_field(path_field, nx * scale, ny * scale) / scale
+        total += weights.forward_goal * _interpolate_field(goal_field, nx * scale, ny * scale) / scale
+        total += weights.obstacle * max_cost / INSCRIBED + weights.rotation * abs(wz)
         costs[k] = total
+    return costs
 
 
 @kernel
@@ -151,7 +211,7 @@ def _step_toward(value: float, target: float, change: float) -> float:
 
 @kernel
 def _interpolate_field(field: NDArray[np.float64], x: float, y: float) -> float:
-    """Of a padded field, between the four middles about a point; of the nearest cell where one of them is unknown."""
+    """Interpolate a padded field between the four cells around a point; take the nearest cell if one is infinite."""
     rows, columns = field.shape
     fx, fy = min(max(x + 0.5, 0.0), columns - 1.001), min(max(y + 0.5, 0.0), rows - 1.001)
     c, r = np.int64(fx), np.int64(fy)
@@ -161,62 +221,62 @@ def _interpolate_field(field: NDArray[np.float64], x: float, y: float) -> float:
     if value < np.inf:
         return float(value)
     nearest = field[np.int64(fy + 0.5), np.int64(fx + 0.5)]
-    # nobody gets there: dearer than anything that can be reached, and finite, so that sums stay comparable
+    # a point that cannot be reached costs more than any other, and yet a finite number, so that sums stay comparable
     return float(nearest) if nearest < np.inf else float(rows * columns)
 
 
 class DwaConfig(Config):
-    """Samples and weights, with the names' meaning of dwa_local_planner."""
+    """Samples and weights; the names follow dwa_local_planner."""
 
     n_samples: tuple[int, int, int] = parameter(
         (20, 1, 20), low=1, high=1000, doc="Numbers of samples of vx, vy and wz."
     )
     horizon: float = parameter(1.7, unit="s", low=1e-3, high=1e3, doc="Duration of the simulation.")
-    period: float = parameter(0.05, unit="s", low=1e-3, high=1e3, doc="Time between commands.")
-    rollout: bool = parameter(False, doc="Trajectory Rollout instead of the dynamic window.")
-    linear_granularity: float = parameter(
-        0.05, unit="m", low=1e-3, high=1e3, doc="Distance between checks of obstacles."
+    rollout: bool = parameter(
+        False,
+        doc="Sample the velocities reached within the horizon (Trajectory Rollout), not within one period.",
     )
-    angular_granularity: float = parameter(0.1, unit="rad", low=1e-3, high=1e3, doc="Turn between checks of obstacles.")
+    linear_granularity: float = parameter(0.05, unit="m", low=1e-3, high=1e3, doc="Distance between collision checks.")
+    angular_granularity: float = parameter(
+        0.1, unit="rad", low=1e-3, high=1e3, doc="Rotation between collision checks."
+    )
     path_distance_weight: float = parameter(
-        32.0, unit="1/m", doc="Weight of the distance between the end and the path."
+        32.0, unit="1/m", doc="Weight of the distance between the end of the motion and the path."
     )
     goal_distance_weight: float = parameter(
-        24.0, unit="1/m", doc="Weight of the distance between the end and the local goal."
+        24.0, unit="1/m", doc="Weight of the distance between the end of the motion and the local goal."
     )
     forward_point_weight: float = parameter(
         0.5, doc="Weight of the same distances for a point ahead of the robot, which turns it along the path."
     )
     forward_point_distance: float = parameter(0.325, unit="m", doc="Distance of that point ahead of the robot.")
-    obstacle_weight: float = parameter(8.0, doc="Weight of the highest cost met, as a share of an obstacle's.")
-    rotation_weight: float = parameter(0.0, unit="s/rad", doc="Weight of the turning rate.")
-    min_speed: float = parameter(0.1, unit="m/s", doc="Smallest speed of a sample that counts.")
-    min_angular_speed: float = parameter(0.1, unit="rad/s", doc="Smallest turning rate of a sample that counts.")
+    obstacle_weight: float = parameter(8.0, doc="Weight of the highest cost met, as a ratio to an obstacle's.")
+    rotation_weight: float = parameter(0.0, unit="s/rad", doc="Weight of the angular speed.")
+    min_speed: float = parameter(0.1, unit="m/s", doc="Speed below which a sample that does not turn is discarded.")
+    min_angular_speed: float = parameter(
+        0.1, unit="rad/s", doc="Angular speed below which a sample that does not drive is discarded."
+    )
     lookahead_distance: float = parameter(
         2.0,
         unit="m",
         low=1e-3,
         high=1e3,
-        doc="Distance along the path to the local goal; farther where the simulation leads farther.",
+        doc="Distance along the path to the local goal; farther if the simulation leads farther.",
     )
-
-    def validate(self) -> None:
-        """Check the number of samples."""
-        if len(self.n_samples) != 3:
-            raise ConfigError(f"n_samples = {self.n_samples}", location="DwaConfig", valid="three numbers")
 
 
 class DwaController(PathFollower):
-    """The controller; see the module.
+    """Dynamic Window Approach, or Trajectory Rollout if the configuration says so.
 
     Args:
-        footprint: Of the robot.
-        limits: Of its base.
+        footprint: Footprint of the robot.
+        limits: Motion limits of its base.
         config: Samples and weights.
-        tolerance: At the goal.
+        tolerance: Tolerance of the goal.
+        period: Time between two commands [s].
     """
 
-    _MAX_BLOCKED_CYCLES = 10  # so often in a row it may find no way on before it has come on along the path
+    _MAX_BLOCKED_CYCLES = 10  # cycles without a free motion until the controller gives up
 
     def __init__(
         self,
@@ -224,6 +284,8 @@ class DwaController(PathFollower):
         limits: MotionLimits,
         config: DwaConfig | None = None,
         tolerance: GoalTolerance | None = None,
+        *,
+        period: float = DEFAULT_CONTROL_PERIOD,
     ) -> None:
         config, tolerance = config or DwaConfig(), tolerance or GoalTolerance()
         expect_kernels(score_velocities, velocity_grid)
@@ -231,23 +293,21 @@ class DwaController(PathFollower):
             max(limits.max_forward_speed, limits.max_backward_speed, limits.max_lateral_speed) * config.horizon
             + config.forward_point_distance
         )
-        super().__init__(
-            footprint, limits, config.period, max(config.lookahead_distance, self._max_distance), tolerance
-        )
+        super().__init__(footprint, limits, period, max(config.lookahead_distance, self._max_distance), tolerance)
         self._config = config
         self._blocked_index, self._blocked_cycles = 0, 0
 
     def set_path(self, path: Path) -> None:
-        """See ``Controller``."""
+        """Set the path to follow."""
         super().set_path(path)
         self._blocked_index, self._blocked_cycles = 0, 0
 
     def save_state(self) -> dict[str, Any]:
-        """See ``Controller``."""
+        """Return the state of the path follower and the count of blocked cycles."""
         return super().save_state() | {"blocked_index": self._blocked_index, "blocked_cycles": self._blocked_cycles}
 
     def load_state(self, saved: dict[str, Any]) -> None:
-        """See ``Controller``."""
+        """Restore what `save_state` returned."""
         super().load_state(saved)
         self._blocked_index, self._blocked_cycles = saved["blocked_index"], saved["blocked_cycles"]
 
@@ -256,59 +316,55 @@ class DwaController(PathFollower):
     ) -> PlanarTwist:
         config = self._config
         path, remaining = _next_part(segment.poses[:, :2], self._window_radius)
-        # to the path's end and no farther: what stands beyond it must not keep the robot from it
+        # the simulation ends at the end of the path, so that an obstacle beyond it does not keep the robot from it
         remaining = max(remaining, self._CUSP_TOLERANCE)
         limits = limits.with_max_speed(max(math.sqrt(limits.max_acceleration * remaining), config.min_speed))
         horizon = min(config.horizon, remaining / max(math.hypot(twist.vx, twist.vy), config.min_speed))
         samples = self._sample_velocities(twist, limits)
-        costs = np.empty(len(samples))
-        ramp = np.array([limits.max_acceleration, limits.max_acceleration, limits.max_angular_acceleration])
-        # at the goal the nose would arrive first, and hold the robot back
+        # near the goal the point ahead would lie beyond it, and hold the robot back
         forward_point_weight = config.forward_point_weight if remaining > 2.0 * config.forward_point_distance else 0.0
-        weights = np.array(
-            [
-                config.path_distance_weight,
-                config.goal_distance_weight,
-                config.path_distance_weight * forward_point_weight,
-                config.goal_distance_weight * forward_point_weight,
-                config.obstacle_weight,
-                config.rotation_weight,
-            ]
+        weights = DwaWeights(
+            config.path_distance_weight,
+            config.goal_distance_weight,
+            config.path_distance_weight * forward_point_weight,
+            config.goal_distance_weight * forward_point_weight,
+            config.obstacle_weight,
+            config.rotation_weight,
+            -config.forward_point_distance if segment.backward else config.forward_point_distance,
         )
-        score_velocities(
-            samples,
-            np.array(twist, dtype=np.float64),
-            ramp if config.rollout else np.full(3, np.inf),
+        simulation = VelocitySimulation(
             horizon,
+            limits.max_acceleration if config.rollout else math.inf,
+            limits.max_angular_acceleration if config.rollout else math.inf,
             config.linear_granularity,
             config.angular_granularity,
-            window.arrays,
-            *_distance_fields(window, path, self._max_distance),
-            weights,
-            -config.forward_point_distance if segment.backward else config.forward_point_distance,
-            costs,
         )
+        fields = _distance_fields(window, path, self._max_distance)
+        costs = score_velocities(samples, np.array(twist, dtype=np.float64), simulation, window.arrays, fields, weights)
         costs[self._is_nearly_standing(samples, limits)] = np.inf
         braking = PlanarTwist(limits.max_acceleration, limits.max_acceleration, limits.max_angular_acceleration)
         for k in np.argsort(costs, kind="stable"):
             command = PlanarTwist(*(float(value) for value in samples[k]))
             if not math.isfinite(costs[k]):
                 break
-            if window.can_stop_safely(command, braking, config.period):  # looks closer than the simulation
+            if window.can_stop_safely(command, braking, self._period):  # a finer check than that of the simulation
                 return command
         if self._path_index > self._blocked_index:
             self._blocked_index, self._blocked_cycles = self._path_index, 0
         self._blocked_cycles += 1
         is_moving = math.hypot(twist.vx, twist.vy) > 0.02 or abs(twist.wz) > 0.05
         if is_moving and self._blocked_cycles <= self._MAX_BLOCKED_CYCLES:
-            return ZERO_TWIST  # slower ones lead less far, and from a stand it can turn either way
+            return ZERO_TWIST  # a standing robot can turn either way
         self._blocked_cycles = 0
         raise NoSafeCommandError(
-            "every velocity the base could take leads into an obstacle", valid="stop, then recover"
+            "every velocity that the base can reach leads to a collision", valid="stop, then recover"
         )
 
     def _is_nearly_standing(self, samples: NDArray[np.float64], limits: MotionLimits) -> NDArray[np.bool_]:
-        """(n,) who hardly moves: standing still is cheap where obstacles are near, and leads nowhere."""
+        """Return for each sample (n,) whether the robot hardly moves with it.
+
+        Such samples would cost least near obstacles, and the robot would stand still.
+        """
         config = self._config
         is_slow = np.hypot(samples[:, 0], samples[:, 1]) < min(config.min_speed, 0.5 * limits.max_forward_speed)
         return np.asarray(
@@ -316,9 +372,9 @@ class DwaController(PathFollower):
         )
 
     def _sample_velocities(self, twist: PlanarTwist, limits: MotionLimits) -> NDArray[np.float64]:
-        """(n, 3) velocities that the base can reach, zero among them where it can."""
+        """Return velocities (n, 3) that the base can reach, zero among them if it can stop."""
         config = self._config
-        span = config.horizon if config.rollout else config.period
+        span = config.horizon if config.rollout else self._period
         ramp = (limits.max_acceleration, limits.max_acceleration, limits.max_angular_acceleration)
         lows = (-limits.max_backward_speed, -limits.max_lateral_speed, -limits.max_angular_speed)
         highs = (limits.max_forward_speed, limits.max_lateral_speed, limits.max_angular_speed)
@@ -331,17 +387,15 @@ class DwaController(PathFollower):
 
 
 def _next_part(path: NDArray[np.float64], length: float) -> tuple[NDArray[np.float64], float]:
-    """The path's next part of length ``length``, however it winds, and the length of all that is left of it."""
+    """Return the first part of the path, ``length`` [m] long, and the length of the whole path [m]."""
     arc_lengths = np.concatenate([[0.0], np.cumsum(np.hypot(*np.diff(path, axis=0).T))])
     return path[: int(np.searchsorted(arc_lengths, length, side="right"))], float(arc_lengths[-1])
 
 
-def _distance_fields(
-    window: CostmapWindow, path: NDArray[np.float64], max_distance: float
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Distances (rows + 2, columns + 2) to the path and to its last free place, round obstacles [cells].
+def _distance_fields(window: CostmapWindow, path: NDArray[np.float64], max_distance: float) -> DistanceFields:
+    """Compute the distances to the path and to its last free point, around obstacles [cells].
 
-    As far as the robot can get by ``max_distance`` [m]; infinite beyond.
+    They are infinite where the robot, which moves at most ``max_distance`` [m], cannot get.
     """
     arrays, scale = window.arrays, 1.0 / window.arrays.resolution
     is_free = arrays.proximity != IN_COLLISION
@@ -355,11 +409,11 @@ def _distance_fields(
     row, column = math.floor(arrays.start_pose[1] * scale), math.floor(arrays.start_pose[0] * scale)
     is_on_map = 0 <= row < is_free.shape[0] and 0 <= column < is_free.shape[1]
     start = grid.flat_index((row, column)) if is_on_map else -1
-    # steps to eight neighbors lead farther than the straight way, by a share and by the cells at its ends
+    # a path over eight neighbors is longer than a straight line: by a ratio, and by the cells at its ends
     cost_margin = math.hypot(1.0, math.sqrt(2.0) - 1.0) * max_distance * scale + 4.0
     fields = []
     for sources in (np.unique(path_indices), free_path_indices[-1:] if len(free_path_indices) else path_indices[-1:]):
         costs = np.full(grid.cells.size, np.inf)
         grid_search.search_grid(grid, costs, sources, start, cost_margin, False)
         fields.append(costs.reshape(grid.cells.shape))
-    return fields[0], fields[1]
+    return DistanceFields(fields[0], fields[1])

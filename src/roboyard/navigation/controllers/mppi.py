@@ -18,9 +18,18 @@ from roboyard.compute import expect_kernels
 from roboyard.config import Config, parameter
 from roboyard.control import PlanarTwist
 from roboyard.errors import ConfigError
-from roboyard.navigation.controllers.controller import GoalTolerance, MotionLimits
+from roboyard.navigation.controllers.controller import DEFAULT_CONTROL_PERIOD, GoalTolerance, MotionLimits
 from roboyard.navigation.controllers.costmap_window import IN_COLLISION, CostmapWindow
 from roboyard.navigation.controllers.mppi_kernels import (
+    BaseState,
+    ControlNoise,
+    MotionModel,
+    MotionWeights,
+    ObstacleWeights,
+    PathWeights,
+    ReferencePath,
+    RolloutPoses,
+    VelocitySequences,
     add_motion_costs,
     add_obstacle_costs,
     add_path_costs,
@@ -31,21 +40,26 @@ from roboyard.navigation.controllers.path_follower import PathFollower, PathSegm
 from roboyard.navigation.errors import NoSafeCommandError
 from roboyard.navigation.footprint import Footprint
 
+_HORIZON = 2.8
+"""Duration of the rollouts unless ``time_steps`` is given [s]."""
+
 
 class MppiCriticWeights(Config):
-    """Weights.  The base's limits are no critic: every variant is driven within them."""
+    """Weights of the critics.  The limits of the base need no critic, since rollouts never exceed them."""
 
-    collision: float = parameter(1e6, doc="Cost of touching an obstacle.")
+    collision: float = parameter(1e6, doc="Cost of a collision.")
     cost: float = parameter(
         4.0,
         unit="1/m",
-        doc="Cost of a distance where costs are highest; less than `path_follow`, or the robot stands still.",
+        doc="Cost of a distance on the most costly free cell; less than `path_follow`, or the robot stands still.",
     )
     speed_near_obstacles: float = parameter(
-        0.0, unit="1/m²", doc="Cost of speed there: of a distance driven within 2 dt, in proportion to its length."
+        0.0,
+        unit="1/m²",
+        doc="Cost of speed there: of a distance driven within two steps, in proportion to its length.",
     )
     path_align: float = parameter(8.0, unit="1/m", doc="Cost of the mean distance from the path.")
-    path_follow: float = parameter(6.0, unit="1/m", doc="Cost of the length of the path that is left at the end.")
+    path_follow: float = parameter(6.0, unit="1/m", doc="Cost of the length of the path that remains at the end.")
     path_angle: float = parameter(
         1.0, unit="1/rad", doc="Cost of a heading off the path's at the end; not for bases that move sideways."
     )
@@ -54,7 +68,7 @@ class MppiCriticWeights(Config):
     prefer_forward: float = parameter(
         5.0, unit="1/m", doc="Cost of driving backward where the path is driven forward, and the reverse."
     )
-    twirling: float = parameter(0.2, unit="1/rad", doc="Cost of turning.")
+    twirling: float = parameter(0.2, unit="1/rad", doc="Cost of rotation.")
     velocity_deadband: float = parameter(
         35.0, doc="Cost of velocities within the dead bands, by their distance to the ends [1/m, 1/rad]."
     )
@@ -66,39 +80,31 @@ class MppiCriticWeights(Config):
         0.4, unit="m", doc="Distance to the goal within which its heading counts."
     )
 
-    def validate(self) -> None:
-        """Check the number of dead bands."""
-        if len(self.deadband_velocities) != 3:
-            raise ConfigError(
-                f"deadband_velocities = {self.deadband_velocities}", location="MppiCriticWeights", valid="three numbers"
-            )
-
 
 class MppiConfig(Config):
     """Size and sharpness of the search."""
 
-    batch_size: int = parameter(2000, low=32, high=100_000, doc="Number of variants.")
-    time_steps: int = parameter(56, low=4, high=1000, doc="Number of steps of a variant.")
-    model_dt: float = parameter(
-        0.05, unit="s", low=1e-6, high=1e3, doc="Duration of a step, and time between commands."
+    batch_size: int = parameter(2000, low=32, high=100_000, doc="Number of rollouts.")
+    time_steps: int | None = parameter(
+        None,
+        low=4,
+        high=1000,
+        doc=f"Number of steps of a rollout, one control period each; none: as many as fill {_HORIZON:g} s.",
     )
     vx_std_ratio: float = parameter(
-        0.35, low=1e-6, high=1e3, doc="Standard deviation of the variation of vx, as a share of the highest speed."
+        0.35, low=1e-6, high=1e3, doc="Ratio of the standard deviation of the variation of vx to the highest speed."
     )
     vy_std_ratio: float = parameter(
-        0.35,
-        low=1e-6,
-        high=1e3,
-        doc="Standard deviation of the variation of vy, likewise; only for bases that move sideways.",
+        0.35, low=1e-6, high=1e3, doc="The same ratio of vy to the highest lateral speed, for bases that move sideways."
     )
-    wz_std_ratio: float = parameter(0.4, low=1e-6, high=1e3, doc="Standard deviation of the variation of wz, likewise.")
+    wz_std_ratio: float = parameter(0.4, low=1e-6, high=1e3, doc="The same ratio of wz to the highest angular speed.")
     noise_correlation: float = parameter(
         0.85, low=0.0, high=1.0, doc="Correlation of the variations of successive steps, below 1."
     )
     temperature: float = parameter(
-        0.3, low=1e-6, high=1e6, doc="Temperature of the weights: the smaller, the more the best variant counts."
+        0.3, low=1e-6, high=1e6, doc="Temperature of the weights: the smaller, the more the best rollout counts."
     )
-    critics: MppiCriticWeights = parameter(factory=MppiCriticWeights, doc="Costs of the variants.")
+    critics: MppiCriticWeights = parameter(factory=MppiCriticWeights, doc="Costs of the rollouts.")
     seed: int = parameter(0, doc="Seed of the variations.")
 
     def validate(self) -> None:
@@ -107,20 +113,21 @@ class MppiConfig(Config):
             raise ConfigError("noise_correlation = 1", location="MppiConfig", valid="0 to less than 1")
 
 
-_LOOKAHEAD_DISTANCES = (0.3, 0.5, 0.8, 1.2)  # how far ahead the pursued points lie [m]
-_PURSUED_SPEED_RATIOS = (1.0, 0.7, 0.4, 0.2)  # of the highest
-_OBSTACLE_STRIDE = 2  # looks at obstacles
-_PATH_STRIDE = 4  # looks at the path
+_LOOKAHEAD_DISTANCES = (0.3, 0.5, 0.8, 1.2)  # of the rollouts of pure pursuit [m]
+_PURSUED_SPEED_RATIOS = (1.0, 0.7, 0.4, 0.2)  # their speeds, as ratios to the highest
+_OBSTACLE_STRIDE = 2  # steps between two collision checks
+_PATH_STRIDE = 4  # steps between two comparisons with the path
 
 
 class MppiController(PathFollower):
-    """The controller; see the module.
+    """Model predictive path integral controller.
 
     Args:
-        footprint: Of the robot.
-        limits: Of its base.
-        config: Of the search.
-        tolerance: At the goal.
+        footprint: Footprint of the robot.
+        limits: Motion limits of its base.
+        config: Size of the search and weights of the critics.
+        tolerance: Tolerance of the goal.
+        period: Time between two commands, and duration of a step of the rollouts [s].
     """
 
     def __init__(
@@ -129,15 +136,19 @@ class MppiController(PathFollower):
         limits: MotionLimits,
         config: MppiConfig | None = None,
         tolerance: GoalTolerance | None = None,
+        *,
+        period: float = DEFAULT_CONTROL_PERIOD,
     ) -> None:
         config, tolerance = config or MppiConfig(), tolerance or GoalTolerance()
         expect_kernels(
             add_motion_costs, add_obstacle_costs, add_path_costs, write_pure_pursuit_controls, integrate_rollouts
         )
+        self._n_steps = config.time_steps or max(round(_HORIZON / period), 4)
         speed = max(limits.max_forward_speed, limits.max_backward_speed, limits.max_lateral_speed)
-        super().__init__(footprint, limits, config.model_dt, speed * config.time_steps * config.model_dt, tolerance)
+        super().__init__(footprint, limits, period, speed * self._n_steps * period, tolerance)
         self._config = config
         self._is_holonomic = limits.max_lateral_speed > 0.0
+        self._used_axes = (0, 1, 2) if self._is_holonomic else (0, 2)
         self._standard_deviations = np.array(
             [
                 config.vx_std_ratio * limits.max_forward_speed,
@@ -146,19 +157,20 @@ class MppiController(PathFollower):
             ],
             dtype=np.float32,
         )
+        self._deadband_velocities = np.array(config.critics.deadband_velocities)
         self._generator = np.random.default_rng(config.seed)
-        self._control_sequence = np.zeros((3, config.time_steps), dtype=np.float32)
-        shape = (config.batch_size, config.time_steps)
-        self._controls = np.zeros((3, *shape), dtype=np.float32)
-        self._rollout_poses = np.zeros((3, *shape), dtype=np.float32)
+        self._control_sequence = np.zeros((3, self._n_steps), dtype=np.float32)
+        shape = (3, config.batch_size, self._n_steps)
+        self._velocities = VelocitySequences(*np.zeros(shape, dtype=np.float32))
+        self._poses = RolloutPoses(*np.zeros(shape, dtype=np.float32))
 
     def save_state(self) -> dict[str, Any]:
-        """See ``Controller``."""
+        """Return the state of the path follower, the control sequence and the random generator."""
         random = copy.deepcopy(self._generator.bit_generator.state)
         return super().save_state() | {"control_sequence": self._control_sequence.copy(), "random": random}
 
     def load_state(self, saved: dict[str, Any]) -> None:
-        """See ``Controller``."""
+        """Restore what `save_state` returned."""
         super().load_state(saved)
         self._control_sequence[:] = saved["control_sequence"]
         self._generator.bit_generator.state = copy.deepcopy(saved["random"])
@@ -166,174 +178,115 @@ class MppiController(PathFollower):
     def _compute_target_velocity(
         self, window: CostmapWindow, segment: PathSegment, twist: PlanarTwist, limits: MotionLimits
     ) -> PlanarTwist:
-        config = self._config
-        pose, current_twist = window.arrays.start_pose, np.array(twist, dtype=np.float64)
-        bounds = np.array(
-            [
-                limits.max_forward_speed,
-                limits.max_backward_speed,
-                limits.max_lateral_speed,
-                limits.max_angular_speed,
-                limits.max_acceleration,
-                limits.max_angular_acceleration,
-            ]
+        state = BaseState(window.arrays.start_pose, np.array(twist, dtype=np.float64))
+        model = MotionModel(
+            limits.max_forward_speed,
+            limits.max_backward_speed,
+            limits.max_lateral_speed,
+            limits.max_angular_speed,
+            limits.max_acceleration,
+            limits.max_angular_acceleration,
+            self._period,
         )
-        path, arc_lengths, remaining = _reachable_part(segment.poses, self._window_radius)
-        first_random = self._sample_controls(segment, path, pose, current_twist, bounds)
-        vx, vy, wz = self._controls
-        xs, ys, yaws = self._rollout_poses
-        integrate_rollouts(
-            vx,
-            vy,
-            wz,
-            self._control_sequence,
-            first_random,
-            self._standard_deviations,
-            config.noise_correlation,
-            pose,
-            current_twist,
-            bounds,
-            config.model_dt,
-            xs,
-            ys,
-            yaws,
+        reference, remaining = _reachable_part(segment.poses, self._window_radius, window)
+        first_random = self._sample_velocities(segment, reference, state, model)
+        noise = ControlNoise(
+            self._control_sequence, self._standard_deviations, self._config.noise_correlation, first_random
         )
-        costs = np.zeros(config.batch_size)
-        if not self._score_rollouts(window, segment, path, arc_lengths, remaining, costs):
+        integrate_rollouts(self._velocities, noise, state, model, self._poses)
+        costs = np.zeros(self._config.batch_size)
+        if not self._score_rollouts(window, segment, reference, remaining, costs):
             self._control_sequence[:] = 0.0
-            raise NoSafeCommandError("every way the base could go touches an obstacle", valid="stop, then recover")
-        self._update_control_sequence(window, costs, pose, current_twist, bounds)
+            raise NoSafeCommandError("every motion of the base collides with an obstacle", valid="stop, then recover")
+        self._update_control_sequence(window, costs, state, model)
         command = PlanarTwist(*(float(value) for value in self._control_sequence[:, 0]))
         self._control_sequence[:, :-1] = self._control_sequence[:, 1:]
         return command
 
-    def _sample_controls(
-        self,
-        segment: PathSegment,
-        path: NDArray[np.float64],
-        pose: NDArray[np.float64],
-        current_twist: NDArray[np.float64],
-        bounds: NDArray[np.float64],
+    def _sample_velocities(
+        self, segment: PathSegment, reference: ReferencePath, state: BaseState, model: MotionModel
     ) -> int:
-        """Fill the batch: the plan itself, standing still, pursuits, and random numbers from the row returned on."""
-        for axis in (0, 1, 2) if self._is_holonomic else (0, 2):
-            self._generator.standard_normal(out=self._controls[axis], dtype=np.float32)
-        self._controls[:, 0] = self._control_sequence
-        self._controls[:, 1] = 0.0
-        max_speed = bounds[1] if segment.backward else bounds[0]
-        pure_pursuit_samples = np.array(
+        """Fill the batch, and return the index of the first rollout that varies the control sequence.
+
+        The rollouts before it are the control sequence itself, a standing robot, and pure pursuit.
+        """
+        for axis in self._used_axes:
+            self._generator.standard_normal(out=self._velocities[axis], dtype=np.float32)
+        for axis, sequence in enumerate(self._velocities):
+            sequence[0] = self._control_sequence[axis]
+            sequence[1] = 0.0
+        max_speed = model.max_backward_speed if segment.backward else model.max_forward_speed
+        samples = np.array(
             [(lookahead, ratio * max_speed) for lookahead in _LOOKAHEAD_DISTANCES for ratio in _PURSUED_SPEED_RATIOS]
         )
-        vx, vy, wz = self._controls
-        write_pure_pursuit_controls(
-            vx,
-            vy,
-            wz,
-            pure_pursuit_samples,
-            segment.backward,
-            2,
-            path,
-            pose,
-            current_twist,
-            bounds,
-            self._config.model_dt,
-        )
-        return 2 + len(pure_pursuit_samples)
+        write_pure_pursuit_controls(self._velocities, samples, segment.backward, 2, reference.poses, state, model)
+        return 2 + len(samples)
 
     def _score_rollouts(
         self,
         window: CostmapWindow,
         segment: PathSegment,
-        path: NDArray[np.float64],
-        arc_lengths: NDArray[np.float64],
+        reference: ReferencePath,
         remaining: float,
         costs: NDArray[np.float64],
     ) -> int:
-        """Add what the variants cost; how many of them touch nothing."""
-        config, critics = self._config, self._config.critics
-        vx, vy, wz = self._controls
-        xs, ys, yaws = self._rollout_poses
-        n_free = add_obstacle_costs(
-            xs,
-            ys,
-            yaws,
-            window.arrays,
-            _OBSTACLE_STRIDE,
-            np.array([critics.collision, critics.cost, critics.speed_near_obstacles]),
-            costs,
+        """Add the costs of the rollouts, and return the number of those without a collision."""
+        critics = self._config.critics
+        obstacle_weights = ObstacleWeights(critics.collision, critics.cost, critics.speed_near_obstacles)
+        n_free = add_obstacle_costs(self._poses, window.arrays, _OBSTACLE_STRIDE, obstacle_weights, costs)
+        is_near_goal = remaining < critics.goal_activation_distance
+        has_path_angle = remaining > critics.goal_activation_distance and not self._is_holonomic
+        path_weights = PathWeights(
+            critics.path_align,
+            critics.path_follow,
+            critics.path_angle if has_path_angle else 0.0,
+            critics.goal if is_near_goal else 0.0,
+            critics.goal_angle if remaining < critics.goal_angle_activation_distance else 0.0,
         )
-        weights = np.array(
-            [
-                critics.path_align,
-                critics.path_follow,
-                critics.path_angle if remaining > critics.goal_activation_distance and not self._is_holonomic else 0.0,
-                critics.goal if remaining < critics.goal_activation_distance else 0.0,
-                critics.goal_angle if remaining < critics.goal_angle_activation_distance else 0.0,
-            ]
-        )
-        add_path_costs(xs, ys, yaws, path, arc_lengths, _blocked_points(path, window), _PATH_STRIDE, weights, costs)
+        add_path_costs(self._poses, reference, _PATH_STRIDE, path_weights, costs)
         direction_weight = -critics.prefer_forward if segment.backward else critics.prefer_forward
-        motion_weights = np.array([direction_weight, critics.twirling, critics.velocity_deadband])
+        motion_weights = MotionWeights(direction_weight, critics.twirling, critics.velocity_deadband)
         add_motion_costs(
-            vx,
-            vy,
-            wz,
-            self._is_holonomic,
-            motion_weights,
-            np.array(critics.deadband_velocities),
-            config.model_dt,
-            costs,
+            self._velocities, self._is_holonomic, motion_weights, self._deadband_velocities, self._period, costs
         )
         return int(n_free)
 
     def _update_control_sequence(
-        self,
-        window: CostmapWindow,
-        costs: NDArray[np.float64],
-        pose: NDArray[np.float64],
-        current_twist: NDArray[np.float64],
-        bounds: NDArray[np.float64],
+        self, window: CostmapWindow, costs: NDArray[np.float64], state: BaseState, model: MotionModel
     ) -> None:
-        """The weighted mean becomes the plan, or the best variant where the mean of good ways is none."""
+        """Set the control sequence to the weighted mean, or to the best rollout if the mean collides.
+
+        The mean of two rollouts that pass an obstacle on either side leads into it.
+        """
         weights = np.exp((costs.min() - costs) / self._config.temperature)
         weights = (weights / weights.sum()).astype(np.float32)
-        mean = np.zeros((3, 1, self._config.time_steps), dtype=np.float32)
-        for axis in (0, 1, 2) if self._is_holonomic else (0, 2):
-            mean[axis, 0] = weights @ self._controls[axis]
-        vx, vy, wz = mean
-        xs, ys, yaws = np.empty_like(mean)
-        integrate_rollouts(
-            vx,
-            vy,
-            wz,
-            self._control_sequence,
-            1,
-            self._standard_deviations,
-            0.0,
-            pose,
-            current_twist,
-            bounds,
-            self._config.model_dt,
-            xs,
-            ys,
-            yaws,
-        )
-        mean_cost = np.zeros(1)
-        is_free = add_obstacle_costs(xs, ys, yaws, window.arrays, 1, np.zeros(3), mean_cost)
-        self._control_sequence[:] = mean[:, 0] if is_free else self._controls[:, int(np.argmin(costs))]
+        mean = np.zeros((3, 1, self._n_steps), dtype=np.float32)
+        for axis in self._used_axes:
+            mean[axis, 0] = weights @ self._velocities[axis]
+        poses = RolloutPoses(*np.empty_like(mean))
+        noise = ControlNoise(self._control_sequence, self._standard_deviations, 0.0, 1)
+        integrate_rollouts(VelocitySequences(*mean), noise, state, model, poses)
+        is_free = add_obstacle_costs(poses, window.arrays, 1, ObstacleWeights(0.0, 0.0, 0.0), np.zeros(1))
+        if is_free:
+            self._control_sequence[:] = mean[:, 0]
+        else:
+            best = int(np.argmin(costs))
+            for axis, sequence in enumerate(self._velocities):
+                self._control_sequence[axis] = sequence[best]
 
 
 def _reachable_part(
-    poses: NDArray[np.float64], max_distance: float
-) -> tuple[NDArray[np.float64], NDArray[np.float64], float]:
-    """The path as far as variants can come, the length up to each of its points, and that of the whole path."""
+    poses: NDArray[np.float64], max_distance: float, window: CostmapWindow
+) -> tuple[ReferencePath, float]:
+    """Return the path as far as rollouts reach, and the length of the whole path [m]."""
     arc_lengths = np.concatenate([[0.0], np.cumsum(np.hypot(*np.diff(poses[:, :2], axis=0).T))])
     count = int(np.searchsorted(arc_lengths, max_distance + 1.0)) + 1
-    return np.ascontiguousarray(poses[:count]), arc_lengths[:count], float(arc_lengths[-1])
+    reachable = np.ascontiguousarray(poses[:count])
+    return ReferencePath(reachable, arc_lengths[:count], _blocked_points(reachable, window)), float(arc_lengths[-1])
 
 
 def _blocked_points(path: NDArray[np.float64], window: CostmapWindow) -> NDArray[np.uint8]:
-    """(n,) whether the robot's center cannot be at a point of the path."""
+    """Return for each point (n,) of the path whether the center of the robot cannot be there."""
     cells = np.floor(path[:, 1::-1] / window.arrays.resolution).astype(np.int64)
     is_inside = ((cells >= 0) & (cells < np.array(window.arrays.cells.shape))).all(axis=1)
     blocked = np.zeros(len(path), dtype=np.uint8)

@@ -6,6 +6,7 @@ Positions are in the frame of the costmap window: metres from the corner of its 
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,11 +17,169 @@ from roboyard.navigation.controllers.costmap_window import CostmapWindowArrays, 
 from roboyard.navigation.costmap import INSCRIBED, LETHAL
 
 Float32Array = NDArray[np.float32]
-_SEARCH_POINTS = 10  # how many points of the path ahead of the nearest one may be nearer at the next look
+_SEARCH_POINTS = 10  # how many points of the path ahead of the nearest one are compared with it in each search
+
+
+class VelocitySequences(NamedTuple):
+    """Velocities of each rollout in the base frame, (batch, steps) each.
+
+    Attributes:
+        vx: Velocity forward [m/s].
+        vy: Velocity to the left [m/s]; only holonomic bases use it.
+        wz: Angular velocity to the left [rad/s].
+    """
+
+    vx: Float32Array
+    vy: Float32Array
+    wz: Float32Array
+
+
+class RolloutPoses(NamedTuple):
+    """Poses of the base after each step of each rollout, (batch, steps) each, in the frame of the costmap window.
+
+    Attributes:
+        xs: Positions along x [m].
+        ys: Positions along y [m].
+        yaws: Headings, not wrapped [rad].
+    """
+
+    xs: Float32Array
+    ys: Float32Array
+    yaws: Float32Array
+
+
+class BaseState(NamedTuple):
+    """Pose and velocity of the base at the start of all rollouts.
+
+    Attributes:
+        pose: (3,) x, y [m] and heading [rad] in the frame of the costmap window.
+        twist: (3,) vx, vy [m/s] and wz [rad/s].
+    """
+
+    pose: NDArray[np.float64]
+    twist: NDArray[np.float64]
+
+
+class MotionModel(NamedTuple):
+    """Limits that hold for every step of a rollout, and its duration.
+
+    Attributes:
+        max_forward_speed: Largest speed forward [m/s].
+        max_backward_speed: Largest speed backward, as a positive number [m/s].
+        max_lateral_speed: Largest speed to either side [m/s]; 0: the base is not holonomic.
+        max_angular_speed: Largest angular speed [rad/s].
+        max_acceleration: Largest change of vx and of vy [m/s²].
+        max_angular_acceleration: Largest change of wz [rad/s²].
+        dt: Duration of a step [s].
+    """
+
+    max_forward_speed: float
+    max_backward_speed: float
+    max_lateral_speed: float
+    max_angular_speed: float
+    max_acceleration: float
+    max_angular_acceleration: float
+    dt: float
+
+
+class ControlNoise(NamedTuple):
+    """How rollouts vary the last control sequence.
+
+    Attributes:
+        control_sequence: (3, steps) velocities vx, vy, wz that are varied.
+        standard_deviations: (3,) standard deviations of the variation of vx, vy and wz.
+        correlation: Correlation of a step's variation with that of the step before.
+        first_random: Index of the first rollout that is varied; the ones before it hold velocities already.
+    """
+
+    control_sequence: Float32Array
+    standard_deviations: Float32Array
+    correlation: float
+    first_random: int
+
+
+class ReferencePath(NamedTuple):
+    """The part of the path that rollouts can reach.
+
+    Attributes:
+        poses: (n, 3) x, y [m] and heading [rad] in the frame of the costmap window; the first is next to the base.
+        arc_lengths: (n,) length of the path up to each pose [m].
+        is_blocked: (n,) 1 where the center of the base cannot be.
+    """
+
+    poses: NDArray[np.float64]
+    arc_lengths: NDArray[np.float64]
+    is_blocked: NDArray[np.uint8]
+
+
+class ObstacleWeights(NamedTuple):
+    """Weights of the critics of obstacles.
+
+    Attributes:
+        collision: Cost of a collision.
+        cost: Cost of a distance on the most costly free cell [1/m].
+        speed: Cost of speed there [1/m²].
+    """
+
+    collision: float
+    cost: float
+    speed: float
+
+
+class PathWeights(NamedTuple):
+    """Weights of the critics of the path.
+
+    Attributes:
+        align: Cost of the mean distance from the path [1/m].
+        follow: Cost of the length of the path that remains at the end [1/m].
+        angle: Cost of a heading at the end that does not point along the path [1/rad].
+        goal: Cost of the mean distance from the end of the path [1/m].
+        goal_angle: Cost of the heading error with respect to the end of the path [1/rad].
+    """
+
+    align: float
+    follow: float
+    angle: float
+    goal: float
+    goal_angle: float
+
+
+class MotionWeights(NamedTuple):
+    """Weights of the critics of the velocities.
+
+    Attributes:
+        direction: Cost of a distance driven backward; of one driven forward if the weight is negative [1/m].
+        twirling: Cost of rotation [1/rad].
+        deadband: Cost of velocities within the dead bands, per shortfall and time [1/m, 1/rad].
+    """
+
+    direction: float
+    twirling: float
+    deadband: float
 
 
 def _example_batch() -> Float32Array:
     return np.zeros((2, 4), dtype=np.float32)
+
+
+def _example_velocities() -> VelocitySequences:
+    return VelocitySequences(_example_batch(), _example_batch(), _example_batch())
+
+
+def _example_poses() -> RolloutPoses:
+    return RolloutPoses(_example_batch(), _example_batch(), _example_batch())
+
+
+def _example_state() -> BaseState:
+    return BaseState(np.zeros(3), np.zeros(3))
+
+
+def _example_model() -> MotionModel:
+    return MotionModel(1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 0.05)
+
+
+def _example_noise() -> ControlNoise:
+    return ControlNoise(np.zeros((3, 4), dtype=np.float32), np.ones(3, dtype=np.float32), 0.5, 0)
 
 
 @kernel
@@ -29,66 +188,35 @@ def _clamped(value: np.float32, low: np.float32, high: np.float32) -> np.float32
 
 
 @kernel(
-    examples=lambda: [
-        (
-            _example_batch(),
-            _example_batch(),
-            _example_batch(),
-            np.zeros((3, 4), dtype=np.float32),
-            0,
-            np.ones(3, dtype=np.float32),
-            0.5,
-            np.zeros(3),
-            np.zeros(3),
-            np.ones(6),
-            0.05,
-            _example_batch(),
-            _example_batch(),
-            _example_batch(),
-        )
-    ]
+    examples=lambda: [(_example_velocities(), _example_noise(), _example_state(), _example_model(), _example_poses())]
 )
 def integrate_rollouts(
-    vx: Float32Array,
-    vy: Float32Array,
-    wz: Float32Array,
-    control_sequence: Float32Array,
-    first_random: int,
-    standard_deviations: Float32Array,
-    noise_correlation: float,
-    pose: NDArray[np.float64],
-    twist: NDArray[np.float64],
-    limits: NDArray[np.float64],
-    dt: float,
-    xs: Float32Array,
-    ys: Float32Array,
-    yaws: Float32Array,
+    velocities: VelocitySequences, noise: ControlNoise, state: BaseState, model: MotionModel, poses: RolloutPoses
 ) -> None:
-    """Drive variants of a plan.
+    """Integrate the velocities of all rollouts within the limits of the base.
 
     Args:
-        vx: (batch, steps) normal numbers; afterwards what the base, within its limits, would really drive.  ``vy`` is
-            used by bases that can go sideways only.
-        vy: The same to the left.
-        wz: The same turning.
-        control_sequence: (3, steps) commands to vary.
-        first_random: Rows before this one are commands already, and are driven as they are.
-        standard_deviations: (3,) standard deviations of the variation.
-        noise_correlation: Correlation of a step's variation with that of the step before.
-        pose: x, y, theta now.
-        twist: vx, vy, wz now.
-        limits: Forward, backward, sideways, turn, acceleration, turn acceleration.
-        dt: Of a step [s].
-        xs: (batch, steps) result: where the base is after each step.
-        ys: The same.
-        yaws: The same, not wrapped.
+        velocities: Standard normal numbers of the varied rollouts, and velocities of the others; the function replaces
+            them by the velocities that the base reaches.
+        noise: The variation.
+        state: Pose and velocity at the start.
+        model: Limits and duration of a step.
+        poses: Result: the poses after each step.
     """
+    vx, vy, wz = velocities
+    xs, ys, yaws = poses
+    pose, twist = state
+    control_sequence, standard_deviations = noise.control_sequence, noise.standard_deviations
+    first_random, noise_correlation, dt = noise.first_random, noise.correlation, model.dt
     batch, steps = vx.shape
-    max_change, max_angular_change = np.float32(limits[4] * dt), np.float32(limits[5] * dt)
-    max_forward, min_forward = np.float32(limits[0]), np.float32(-limits[1])
-    max_lateral, max_angular = np.float32(limits[2]), np.float32(limits[3])
+    max_change, max_angular_change = (
+        np.float32(model.max_acceleration * dt),
+        np.float32(model.max_angular_acceleration * dt),
+    )
+    max_forward, min_forward = np.float32(model.max_forward_speed), np.float32(-model.max_backward_speed)
+    max_lateral, max_angular = np.float32(model.max_lateral_speed), np.float32(model.max_angular_speed)
     step, half = np.float32(dt), np.float32(0.5)
-    is_holonomic = limits[2] > 0.0
+    is_holonomic = model.max_lateral_speed > 0.0
     correlation, innovation = (
         np.float32(noise_correlation),
         np.float32(math.sqrt(1.0 - noise_correlation * noise_correlation)),
@@ -117,7 +245,7 @@ def integrate_rollouts(
                 else:
                     target_u = vy[k, t]
                 target_u = _clamped(target_u, -max_lateral, max_lateral)
-                # limits hold in any direction: no base is faster when it drives askew
+                # the speed limit holds in every direction: a base is no faster when it drives diagonally
                 excess = math.hypot(_clamped(target_v, min_forward, max_forward), target_u) / max(
                     max_forward, max_lateral
                 )
@@ -141,54 +269,38 @@ def integrate_rollouts(
 
 @kernel(
     examples=lambda: [
-        (
-            _example_batch(),
-            _example_batch(),
-            _example_batch(),
-            np.zeros((2, 2)),
-            False,
-            1,
-            np.zeros((3, 3)),
-            np.zeros(3),
-            np.zeros(3),
-            np.ones(6),
-            0.05,
-        )
+        (_example_velocities(), np.zeros((2, 2)), False, 1, np.zeros((3, 3)), _example_state(), _example_model())
     ]
 )
 def write_pure_pursuit_controls(
-    vx: Float32Array,
-    vy: Float32Array,
-    wz: Float32Array,
-    pure_pursuit_samples: NDArray[np.float64],
+    velocities: VelocitySequences,
+    samples: NDArray[np.float64],
     backward: bool,
     first_row: int,
     path: NDArray[np.float64],
-    pose: NDArray[np.float64],
-    twist: NDArray[np.float64],
-    limits: NDArray[np.float64],
-    dt: float,
+    state: BaseState,
+    model: MotionModel,
 ) -> None:
-    """Write commands of pure pursuit into some rows: good guesses, wherever the last plan has gone.
+    """Write the velocities of pure pursuit into some rollouts, so that they follow the path from any state.
 
     Args:
-        vx: (batch, steps) written, as are the next two.
-        vy: See above.
-        wz: See above.
-        pure_pursuit_samples: (n, 2) how far the point to follow lies ahead [m], and the speed [m/s].
-        backward: Whether to drive backward.
-        first_row: Row of the first of them.
-        path: (m, 3).
-        pose: x, y, theta now.
-        twist: vx, vy, wz now.
-        limits: As in ``roll_out``.
-        dt: Of a step [s].
+        velocities: The rollouts; the function writes one for each sample.
+        samples: (n, 2) lookahead distance [m] and speed [m/s].
+        backward: Whether the base drives backward.
+        first_row: Index of the rollout of the first sample.
+        path: (m, 3) poses of the path in the frame of the costmap window.
+        state: Pose and velocity at the start.
+        model: Limits and duration of a step.
     """
+    vx, vy, wz = velocities
+    pose, twist = state
+    dt = model.dt
+    max_change, max_angular_change = model.max_acceleration * dt, model.max_angular_acceleration * dt
     steps = vx.shape[1]
     direction = -1.0 if backward else 1.0
     last = len(path) - 1
-    for k in range(len(pure_pursuit_samples)):
-        lookahead, speed = pure_pursuit_samples[k]
+    for k in range(len(samples)):
+        lookahead, speed = samples[k]
         x, y, yaw = pose
         v, u, w = twist[0], twist[1], twist[2]
         i = 0
@@ -201,8 +313,8 @@ def write_pure_pursuit_controls(
             square = max(px * px + py * py, 1e-6)
             bearing = math.atan2(py * direction, px * direction)
             target_u = 0.0
-            if limits[2] > 0.0:  # it goes where the point lies, and need not look there
-                target_speed = min(speed, math.sqrt(limits[4] * math.sqrt(square))) if i == last else speed
+            if model.max_lateral_speed > 0.0:  # a holonomic base drives to the point without rotating
+                target_speed = min(speed, math.sqrt(model.max_acceleration * math.sqrt(square))) if i == last else speed
                 target_v, target_u, target_w = (
                     target_speed * px / math.sqrt(square),
                     target_speed * py / math.sqrt(square),
@@ -212,14 +324,23 @@ def write_pure_pursuit_controls(
                 target_v, target_w = 0.0, 3.0 * bearing
             else:
                 curvature = 2.0 * py / square
-                # so that it can turn as the circle wants, and stop at the path's end
-                target_v = direction * min(speed, limits[3] / max(abs(curvature), 1e-6))
+                # the base must be able to follow the circle, and to stop at the end of the path
+                target_v = direction * min(speed, model.max_angular_speed / max(abs(curvature), 1e-6))
                 if i == last:
-                    target_v = direction * min(abs(target_v), math.sqrt(limits[4] * math.sqrt(square)))
+                    target_v = direction * min(abs(target_v), math.sqrt(model.max_acceleration * math.sqrt(square)))
                 target_w = target_v * curvature
-            v = min(max(min(max(target_v, -limits[1]), limits[0]), v - limits[4] * dt), v + limits[4] * dt)
-            w = min(max(min(max(target_w, -limits[3]), limits[3]), w - limits[5] * dt), w + limits[5] * dt)
-            u = min(max(min(max(target_u, -limits[2]), limits[2]), u - limits[4] * dt), u + limits[4] * dt)
+            v = min(
+                max(min(max(target_v, -model.max_backward_speed), model.max_forward_speed), v - max_change),
+                v + max_change,
+            )
+            w = min(
+                max(min(max(target_w, -model.max_angular_speed), model.max_angular_speed), w - max_angular_change),
+                w + max_angular_change,
+            )
+            u = min(
+                max(min(max(target_u, -model.max_lateral_speed), model.max_lateral_speed), u - max_change),
+                u + max_change,
+            )
             vx[first_row + k, t], vy[first_row + k, t], wz[first_row + k, t] = v, u, w
             mean_heading = yaw + 0.5 * w * dt
             x += (v * math.cos(mean_heading) - u * math.sin(mean_heading)) * dt
@@ -227,36 +348,30 @@ def write_pure_pursuit_controls(
             yaw += w * dt
 
 
-@kernel(
-    examples=lambda: [
-        (_example_batch(), _example_batch(), _example_batch(), example_window_arrays(), 2, np.ones(3), np.zeros(2))
-    ]
-)  # fmt: skip
+@kernel(examples=lambda: [(_example_poses(), example_window_arrays(), 2, ObstacleWeights(1.0, 1.0, 1.0), np.zeros(2))])
 def add_obstacle_costs(
-    xs: Float32Array,
-    ys: Float32Array,
-    yaws: Float32Array,
+    poses: RolloutPoses,
     window: CostmapWindowArrays,
     stride: int,
-    weights: NDArray[np.float64],
+    weights: ObstacleWeights,
     costs: NDArray[np.float64],
 ) -> int:
-    """Add what each rollout pays for obstacles.
+    """Add the costs of obstacles to those of each rollout.
 
-    Costs of places are paid by the metre, as planners pay them: who stands still pays nothing, and gains nothing.
+    Costs of cells count per distance, as for planners, so that a base that stands still among obstacles neither pays
+    nor gains.
 
     Args:
-        xs: (batch, steps), as are ``ys`` and ``yaws``.
-        ys: See above.
-        yaws: See above.
-        window: What lies about the robot.
-        stride: Every how many steps to look.
-        weights: Of collision, of a metre at the highest cost [1/m], and of speed there [1/m].
-        costs: (batch,) that are added to.
+        poses: Poses of the rollouts.
+        window: Costmap around the robot.
+        stride: Number of steps between two checks.
+        weights: Weights of the critics.
+        costs: (batch,) costs of the rollouts; the function adds to them.
 
     Returns:
-        Number of rollouts that touch nothing.
+        Number of rollouts without a collision.
     """
+    xs, ys, yaws = poses
     batch, steps = xs.shape
     cells, scale = window.cells, 1.0 / window.resolution
     rows, columns = cells.shape
@@ -267,9 +382,9 @@ def add_obstacle_costs(
         px, py = window.start_pose[0], window.start_pose[1]
         for t in range(stride - 1, steps, stride):
             if is_in_collision(window, xs[k, t], ys[k, t], yaws[k, t], True):
-                # the sooner it touches, the worse: then the best of bad rollouts is the one that brakes
+                # earlier collisions cost more, so that the best of all colliding rollouts is the one that brakes
                 is_colliding = True
-                costs[k] += weights[0] * (1.0 + (steps - t) / steps)
+                costs[k] += weights.collision * (1.0 + (steps - t) / steps)
                 break
             length = math.hypot(xs[k, t] - px, ys[k, t] - py)
             px, py = xs[k, t], ys[k, t]
@@ -278,7 +393,7 @@ def add_obstacle_costs(
                 cost = cells[int(y), int(x)]
                 if 0 < cost <= LETHAL:
                     fraction = min(cost / INSCRIBED, 1.0)
-                    total += fraction * length * (weights[1] + weights[2] * fraction * length)
+                    total += fraction * length * (weights.cost + weights.speed * fraction * length)
         if not is_colliding:
             n_free += 1
             costs[k] += total
@@ -288,47 +403,31 @@ def add_obstacle_costs(
 @kernel(
     examples=lambda: [
         (
-            _example_batch(),
-            _example_batch(),
-            _example_batch(),
-            np.zeros((3, 3)),
-            np.zeros(3),
-            np.zeros(3, dtype=np.uint8),
+            _example_poses(),
+            ReferencePath(np.zeros((3, 3)), np.zeros(3), np.zeros(3, dtype=np.uint8)),
             4,
-            np.zeros(5),
+            PathWeights(1.0, 1.0, 1.0, 1.0, 1.0),
             np.zeros(2),
         )
     ]
 )
 def add_path_costs(
-    xs: Float32Array,
-    ys: Float32Array,
-    yaws: Float32Array,
-    path: NDArray[np.float64],
-    arc_lengths: NDArray[np.float64],
-    is_blocked: NDArray[np.uint8],
-    stride: int,
-    weights: NDArray[np.float64],
-    costs: NDArray[np.float64],
+    poses: RolloutPoses, reference: ReferencePath, stride: int, weights: PathWeights, costs: NDArray[np.float64]
 ) -> None:
-    """Add what each rollout pays for being off the path, and for what of it is left at its end.
+    """Add the costs of the distance from the path, and of the rest of the path, to those of each rollout.
 
-    The place along the path only grows, and by steps of a few points, so that a path that comes near itself is not cut
-    short.
+    The index of the nearest point of the path only grows, and by a few points at once, so that a rollout cannot skip a
+    part of a path that comes close to itself.
 
     Args:
-        xs: (batch, steps), as are ``ys`` and ``yaws``.
-        ys: See above.
-        yaws: See above.
-        path: (n, 3) from where the base is on.
-        arc_lengths: (n,) length of the path up to each point [m].
-        is_blocked: (n,) whether an obstacle lies on the point; such need not be kept to.
-        stride: Every how many steps to look.
-        weights: Of the mean distance to the path [1/m], of the length that is left [1/m], of looking away from the path
-            at the end [1/rad], of the mean distance to the path's end [1/m], of the difference to its heading there
-            [1/rad]; the latter two in proportion to how near it is.
-        costs: (batch,) that are added to.
+        poses: Poses of the rollouts.
+        reference: The path.
+        stride: Number of steps between two comparisons with the path.
+        weights: Weights of the critics.
+        costs: (batch,) costs of the rollouts; the function adds to them.
     """
+    xs, ys, yaws = poses
+    path, arc_lengths, is_blocked = reference
     batch, steps = xs.shape
     last = len(path) - 1
     gx, gy, heading = path[last, 0], path[last, 1], path[last, 2]
@@ -353,49 +452,41 @@ def add_path_costs(
             n_checked += 1
         x, y, yaw = xs[k, steps - 1], ys[k, steps - 1], yaws[k, steps - 1]
         if n_free:
-            costs[k] += weights[0] * total / n_free
-        costs[k] += weights[1] * (arc_lengths[last] - arc_lengths[i])
+            costs[k] += weights.align * total / n_free
+        costs[k] += weights.follow * (arc_lengths[last] - arc_lengths[i])
         target_index = min(i + _SEARCH_POINTS, last)
-        if weights[2] > 0.0 and target_index > i:
+        if weights.angle > 0.0 and target_index > i:
             target_heading = math.atan2(path[target_index, 1] - y, path[target_index, 0] - x)
-            costs[k] += weights[2] * abs(wrap_angle(target_heading - yaw))
-        if weights[3] > 0.0 and n_checked:
-            costs[k] += weights[3] * to_goal / n_checked
-        if weights[4] > 0.0:
-            costs[k] += weights[4] * abs(wrap_angle(heading - yaw))
+            costs[k] += weights.angle * abs(wrap_angle(target_heading - yaw))
+        if weights.goal > 0.0 and n_checked:
+            costs[k] += weights.goal * to_goal / n_checked
+        if weights.goal_angle > 0.0:
+            costs[k] += weights.goal_angle * abs(wrap_angle(heading - yaw))
 
 
-@kernel(
-    examples=lambda: [
-        (_example_batch(), _example_batch(), _example_batch(), False, np.zeros(3), np.zeros(3), 0.05, np.zeros(2))
-    ]
-)
+@kernel(examples=lambda: [(_example_velocities(), False, MotionWeights(1.0, 1.0, 1.0), np.zeros(3), 0.05, np.zeros(2))])
 def add_motion_costs(
-    vx: Float32Array,
-    vy: Float32Array,
-    wz: Float32Array,
+    velocities: VelocitySequences,
     is_holonomic: bool,
-    weights: NDArray[np.float64],
+    weights: MotionWeights,
     deadband_velocities: NDArray[np.float64],
     dt: float,
     costs: NDArray[np.float64],
 ) -> None:
-    """Add what each rollout pays for how it drives.
+    """Add the costs of the velocities to those of each rollout.
 
     Args:
-        vx: (batch, steps), as are the next two.
-        vy: See above.
-        wz: See above.
+        velocities: Velocities of the rollouts.
         is_holonomic: Whether ``vy`` is used.
-        weights: Of driving backward [1/m] (negative: of driving forward), of turning [1/rad], and of velocities within
-            the dead bands, by how much they fall short of them [1/m, 1/rad].
-        deadband_velocities: (3,) of vx, vy, wz: the base does not answer to less.
-        dt: Of a step [s].
-        costs: (batch,) that are added to.
+        weights: Weights of the critics.
+        deadband_velocities: (3,) smallest vx, vy and wz that the base follows.
+        dt: Duration of a step [s].
+        costs: (batch,) costs of the rollouts; the function adds to them.
     """
+    vx, vy, wz = velocities
     batch, steps = vx.shape
     zero = np.float32(0.0)
-    sign = np.float32(-1.0 if weights[0] > 0.0 else 1.0)
+    sign = np.float32(-1.0 if weights.direction > 0.0 else 1.0)
     has_deadband = deadband_velocities.max() > 0.0
     deadband_v, deadband_u, deadband_w = (
         np.float32(deadband_velocities[0]),
@@ -407,11 +498,11 @@ def add_motion_costs(
         for t in range(steps):
             wrong_direction += max(sign * vx[k, t], zero)
             rotation += abs(wz[k, t])
-        costs[k] += (abs(weights[0]) * wrong_direction + weights[1] * rotation) * dt
+        costs[k] += (abs(weights.direction) * wrong_direction + weights.twirling * rotation) * dt
         if has_deadband:
             shortfall = zero
             for t in range(steps):
                 shortfall += max(deadband_v - abs(vx[k, t]), zero) + max(deadband_w - abs(wz[k, t]), zero)
                 if is_holonomic:
                     shortfall += max(deadband_u - abs(vy[k, t]), zero)
-            costs[k] += weights[2] * shortfall * dt
+            costs[k] += weights.deadband * shortfall * dt

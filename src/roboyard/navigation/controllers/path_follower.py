@@ -25,7 +25,7 @@ from roboyard.navigation.controllers.costmap_window import (
 from roboyard.navigation.costmap import Costmap
 from roboyard.navigation.errors import NavigationError, NoSafeCommandError
 from roboyard.navigation.footprint import Footprint
-from roboyard.navigation.path import Path
+from roboyard.navigation.path import Path, resample_polyline
 
 _SPEED_FRACTIONS = (
     1.0,
@@ -88,7 +88,7 @@ class PathFollower(ABC):
         """See ``Controller``."""
         if len(path) == 0:
             raise InputError("a path without poses", valid="at least the goal")
-        path = self._path = Path(_resample(path.poses, self._POSE_SPACING), path.cost, path.clearance)
+        path = self._path = Path(resample_polyline(path.poses, self._POSE_SPACING), path.cost, path.clearance)
         self._arc_lengths = np.concatenate([[0.0], np.cumsum(np.hypot(*np.diff(path.poses[:, :2], axis=0).T))])
         self._segment_ends = _find_segment_ends(path.poses)
         self._path_index = 0
@@ -235,17 +235,6 @@ class PathFollower(ABC):
                     break  # it stands already, and cannot go
                 return command
         raise NoSafeCommandError("whatever the base does next, it touches an obstacle", valid="stop, then recover")
-
-
-def _resample(poses: NDArray[np.float64], spacing: float) -> NDArray[np.float64]:
-    """The same line with poses no farther than ``spacing`` from each other; those between look as the one before."""
-    lengths = np.hypot(*np.diff(poses[:, :2], axis=0).T)
-    counts = np.maximum(np.ceil(lengths / spacing - 1e-9).astype(np.int64), 1)
-    first = np.repeat(np.arange(len(counts)), counts)
-    fractions = np.concatenate([np.arange(count) / count for count in counts]) if len(counts) else np.zeros(0)
-    interpolated = poses[:-1][first]
-    interpolated[:, :2] += fractions[:, None] * np.diff(poses[:, :2], axis=0)[first]
-    return np.concatenate([interpolated, poses[-1:]])
 
 
 def _find_segment_ends(poses: NDArray[np.float64]) -> list[tuple[int, bool]]:

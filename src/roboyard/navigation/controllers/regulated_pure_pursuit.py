@@ -17,7 +17,7 @@ from roboyard.config import Config, parameter
 from roboyard.control import PlanarTwist
 from roboyard.errors import ConfigError
 from roboyard.geometry import wrap_angle
-from roboyard.navigation.controllers.controller import GoalTolerance, MotionLimits
+from roboyard.navigation.controllers.controller import DEFAULT_CONTROL_PERIOD, GoalTolerance, MotionLimits
 from roboyard.navigation.controllers.costmap_window import (
     CostmapWindow,
     CostmapWindowArrays,
@@ -31,41 +31,42 @@ from roboyard.navigation.footprint import Footprint
 
 
 class RegulatedPurePursuitConfig(Config):
-    """How far to look, and what slows the robot."""
+    """Lookahead distance and regulation of the speed; the names follow nav2_regulated_pure_pursuit_controller."""
 
-    period: float = parameter(0.05, unit="s", low=1e-3, high=1e3, doc="Time between commands.")
     lookahead_time: float = parameter(
         0.8,
         unit="s",
         low=0.0,
         high=60.0,
-        doc="Time in which the robot drives to the point that it pursues, within the next two distances.",
+        doc="Time in which the robot would drive to the lookahead point, which gives its distance.",
     )
     min_lookahead_distance: float = parameter(
-        0.25, unit="m", low=1e-3, high=1e3, doc="Smallest distance of that point."
+        0.25, unit="m", low=1e-3, high=1e3, doc="Smallest distance of the lookahead point."
     )
-    max_lookahead_distance: float = parameter(1.2, unit="m", low=1e-3, high=1e3, doc="Largest distance of that point.")
+    max_lookahead_distance: float = parameter(
+        1.2, unit="m", low=1e-3, high=1e3, doc="Largest distance of the lookahead point."
+    )
     rotate_to_heading_min_angle: float = parameter(
         0.785,
         unit="rad",
         low=1e-3,
         high=1e3,
-        doc="Angle from which the robot turns on the spot towards that point first.",
+        doc="Bearing of the lookahead point from which the robot rotates in place towards it first.",
     )
     max_lateral_acceleration: float = parameter(
         1.0, unit="m/s²", low=1e-3, high=1e3, doc="Largest centripetal acceleration."
     )
     min_cost_speed_ratio: float = parameter(
-        0.4, low=0.0, high=1.0, doc="Share of the speed that is left where the costs are highest."
+        0.4, low=0.0, high=1.0, doc="Ratio of the speed that remains on the most costly free cells."
     )
     min_speed: float = parameter(
-        0.1, unit="m/s", low=1e-3, high=1e3, doc="Speed below which neither bends nor costs slow the robot down."
+        0.1, unit="m/s", low=1e-3, high=1e3, doc="Speed to which curves and costs reduce the speed at most."
     )
     deceleration_ratio: float = parameter(
         0.5,
         low=1e-3,
         high=1e3,
-        doc="Share of the base's deceleration that is planned with, before the goal and before obstacles.",
+        doc="Ratio of the base's acceleration with which the robot brakes before the goal and before obstacles.",
     )
 
     def validate(self) -> None:
@@ -79,13 +80,14 @@ class RegulatedPurePursuitConfig(Config):
 
 
 class RegulatedPurePursuitController(PathFollower):
-    """The controller; see the module.  It follows the path as it is: what stands on it is waited for, not passed.
+    """Regulated pure pursuit.  The robot keeps to the path, and stops before an obstacle that stands on it.
 
     Args:
-        footprint: Of the robot.
-        limits: Of its base.
-        config: How far to look, and what slows it.
-        tolerance: At the goal.
+        footprint: Footprint of the robot.
+        limits: Motion limits of its base.
+        config: Lookahead distance and regulation of the speed.
+        tolerance: Tolerance of the goal.
+        period: Time between two commands [s].
     """
 
     def __init__(
@@ -94,21 +96,23 @@ class RegulatedPurePursuitController(PathFollower):
         limits: MotionLimits,
         config: RegulatedPurePursuitConfig | None = None,
         tolerance: GoalTolerance | None = None,
+        *,
+        period: float = DEFAULT_CONTROL_PERIOD,
     ) -> None:
         config, tolerance = config or RegulatedPurePursuitConfig(), tolerance or GoalTolerance()
         expect_kernels(free_arc_length)
         braking_distance = limits.max_forward_speed**2 / (2.0 * config.deceleration_ratio * limits.max_acceleration)
         window_radius = config.max_lookahead_distance + braking_distance
-        super().__init__(footprint, limits, config.period, window_radius, tolerance)
+        super().__init__(footprint, limits, period, window_radius, tolerance)
         self._config = config
         self._is_rotating = False
 
     def save_state(self) -> dict[str, Any]:
-        """See ``Controller``."""
+        """Return the state of the path follower, and whether the robot rotates in place."""
         return super().save_state() | {"is_rotating": self._is_rotating}
 
     def load_state(self, saved: dict[str, Any]) -> None:
-        """See ``Controller``."""
+        """Restore what `save_state` returned."""
         super().load_state(saved)
         self._is_rotating = saved["is_rotating"]
 
@@ -132,7 +136,7 @@ class RegulatedPurePursuitController(PathFollower):
                 return PlanarTwist(0.0, 0.0, self._rotation_speed(bearing))
             curvature = 2.0 * y / max(x * x + y * y, 1e-9)
             free_distance = self._free_distance(window, direction, curvature, math.hypot(x, y))
-            # where the circle cuts a corner, a nearer point keeps closer to the path
+            # if the circle collides at a corner, the circle through a nearer point keeps closer to the path
             if free_distance == math.inf or lookahead <= config.min_lookahead_distance:
                 break
             lookahead = max(0.7 * lookahead, config.min_lookahead_distance)
@@ -150,13 +154,13 @@ class RegulatedPurePursuitController(PathFollower):
         return PlanarTwist(direction * speed, 0.0, direction * speed * curvature)
 
     def _must_rotate_to_heading(self, bearing: float, twist: PlanarTwist) -> bool:
-        """Whether to turn on the spot first; once begun, until it nearly looks along the path."""
+        """Return whether to rotate in place first; once begun, the robot does so until it nearly points to the path."""
         limit = self._config.rotate_to_heading_min_angle * (0.25 if self._is_rotating else 1.0)
         self._is_rotating = abs(bearing) > limit
         return self._is_rotating
 
     def _stopping_speed(self, distance: float) -> float:
-        """From which the base can stop within a way [m]."""
+        """Return the speed from which the base can stop within a distance [m]."""
         deceleration, period = self._config.deceleration_ratio * self._base_limits.max_acceleration, self._period
         return max(
             math.sqrt((0.5 * deceleration * period) ** 2 + 2.0 * deceleration * distance) - 0.5 * deceleration * period,
@@ -164,11 +168,11 @@ class RegulatedPurePursuitController(PathFollower):
         )
 
     def _cost_speed_ratio(self, window: CostmapWindow) -> float:
-        """Share of the speed that the cost at the robot leaves."""
+        """Return the ratio to which the cost at the robot reduces its speed."""
         return 1.0 - (1.0 - self._config.min_cost_speed_ratio) * min(window.center_cost(), INSCRIBED) / INSCRIBED
 
     def _free_distance(self, window: CostmapWindow, direction: float, curvature: float, chord: float) -> float:
-        """How far the robot comes along a circle before it touches something [m]; infinite if it gets to its end."""
+        """Return the free distance along a circle up to the lookahead point [m]; infinite if all of it is free."""
         half = min(abs(curvature) * chord / 2.0, 1.0)
         arc = chord if half < 1e-6 else 2.0 * math.asin(half) / abs(curvature)
         return float(free_arc_length(window.arrays, direction, curvature, arc))
@@ -177,7 +181,7 @@ class RegulatedPurePursuitController(PathFollower):
 def _lookahead_point(
     points: NDArray[np.float64], arc_lengths: NDArray[np.float64], lookahead: float
 ) -> tuple[float, float]:
-    """Where the path leaves the circle of radius ``lookahead`` about the robot, or its end."""
+    """Return the point where the path leaves the circle of radius ``lookahead`` around the robot, or its end."""
     distances = np.hypot(points[:, 0], points[:, 1])
     outside = np.flatnonzero(distances >= lookahead)
     if not len(outside):
@@ -195,13 +199,13 @@ def _lookahead_point(
 
 @kernel(examples=lambda: [(example_window_arrays(), 1.0, 0.0, 1.0)])
 def free_arc_length(window: CostmapWindowArrays, direction: float, curvature: float, length: float) -> float:
-    """How far along a circle the robot touches nothing [m]; infinite if it gets to the end of ``length``.
+    """Return the distance along a circle that the robot drives without a collision [m]; infinite if none occurs.
 
     Args:
-        window: What lies about it.
+        window: Costmap around the robot.
         direction: 1 forward, -1 backward.
         curvature: Curvature [1/m].
-        length: How far to look [m].
+        length: Length of the arc that is checked [m].
     """
     count = max(math.ceil(length / window.resolution), 1)
     step = length / count

@@ -20,7 +20,7 @@ from roboyard.geometry import SE2
 from roboyard.grids import OccupancyGrid
 from roboyard.navigation.costmap import Costmap, InflationLayer, LayeredCostmap, StaticLayer
 from roboyard.navigation.errors import NavigationError, NoPathError
-from roboyard.navigation.path import Path
+from roboyard.navigation.path import Path, resample_polyline
 from roboyard.navigation.planners.cost_grid import (
     BLOCK_MASK,
     NO_BLOCK,
@@ -37,7 +37,6 @@ from roboyard.navigation.planners.cost_grid import (
 from roboyard.navigation.planners.planner import (
     TraversalCosts,
     path_from_grid,
-    resample_polyline,
     to_grid,
     validate_start_and_goal,
 )

@@ -5,6 +5,8 @@ from __future__ import annotations
 import heapq
 import math
 from dataclasses import dataclass, field
+from enum import IntEnum
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +20,7 @@ from roboyard.navigation.costmap import LETHAL, Costmap
 from roboyard.navigation.errors import GoalOccupiedError, NoPathError, SearchBudgetExceededError, StartOccupiedError
 from roboyard.navigation.footprint import Footprint
 from roboyard.navigation.path import Path
-from roboyard.navigation.planners.cost_grid import TraversalGrid, example_grid
+from roboyard.navigation.planners.cost_grid import example_grid
 from roboyard.navigation.planners.fast_marching import propagate_wave
 from roboyard.navigation.planners.planner import (
     TraversalCosts,
@@ -27,29 +29,71 @@ from roboyard.navigation.planners.planner import (
     validate_start_and_goal,
 )
 from roboyard.navigation.planners.reeds_shepp import (
-    DIFFERENTIAL,
-    FORWARD_ONLY,
-    REVERSIBLE,
+    CollisionMap,
+    DriveType,
     analytic_expansion,
     mean_motion_weight,
     write_motion_pose,
 )
 
-FOUND, NOT_FOUND, BUDGET_EXCEEDED = 0, 1, 2
 _EMPTY_SLOT = np.int64(-1)
 _HASH_FACTOR = np.uint64(0x9E3779B97F4A7C15)
 _CHECK_SPACING = 0.9
 _NEAR_RADII = 12.0
-"""The way in the open is only worked out this near to the goal, in turning radii: farther off, it tells little."""
+"""Distance to the goal within which the heuristic computes the path in free space [turning radii]; farther away it
+hardly differs from the distance around obstacles."""
 _HEURISTIC_WEIGHT = 1.2
-"""What is left counts so many times: a way costs at most that much more than the best, and is found by far sooner."""
+"""Factor of the heuristic: a path costs at most so many times the optimum, and the search expands far fewer poses."""
 _MAX_EXPANSION_MOTIONS = 5
-"""Motions of a way that needs no search, at most."""
+"""Largest number of motions of an analytic expansion."""
+
+
+class SearchStatus(IntEnum):
+    """Outcome of a search."""
+
+    FOUND = 0
+    NOT_FOUND = 1
+    """No sequence of motions leads to the goal."""
+    BUDGET_EXCEEDED = 2
+    """The search expanded as many poses as it was allowed to."""
+
+
+class VehicleModel(NamedTuple):
+    """Motions of the vehicle, as the search expands them.
+
+    Attributes:
+        drive_type: Motions that the base can execute.
+        radius: Minimum turning radius [cells]; of a base that rotates in place, the distance that counts as a rotation
+            by one radian.
+        heading_stride: Number of headings by which a motion turns.
+        n_headings: Number of headings into which the search divides the circle.
+    """
+
+    drive_type: DriveType
+    radius: float
+    heading_stride: int
+    n_headings: int
+
+
+class PenaltyFactors(NamedTuple):
+    """Penalties of motions, as the search adds them.
+
+    Attributes:
+        reverse: Factor of the cost of a motion backward.
+        rotation: Factor of the cost of a motion on an arc.
+        direction_change: Cost of a change between forward and backward [cells].
+        steering_change: Cost of a change of the curvature [cells].
+    """
+
+    reverse: float
+    rotation: float
+    direction_change: float
+    steering_change: float
 
 
 @kernel
 def _find_slot(keys: NDArray[np.int64], key: int) -> int:
-    """Where a key is, or would be, in an open table whose size is a power of two."""
+    """Return the slot of a key in an open hash table whose size is a power of two, or the slot where it belongs."""
     mask = np.uint64(len(keys) - 1)
     slot = ((np.uint64(key) * _HASH_FACTOR) >> np.uint64(20)) & mask
     while keys[slot] != _EMPTY_SLOT and keys[slot] != key:
@@ -61,7 +105,7 @@ def _find_slot(keys: NDArray[np.int64], key: int) -> int:
 def _grow_table(
     keys: NDArray[np.int64], node_indices: NDArray[np.int64]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """The same table, four times as large."""
+    """Return a copy of the hash table with four times as many slots."""
     larger = np.full(4 * len(keys), _EMPTY_SLOT)
     larger_indices = np.empty(len(larger), dtype=np.int64)
     for k in range(len(keys)):
@@ -76,12 +120,12 @@ def _estimate_remaining_cost(
     pose: NDArray[np.float64],
     goals: NDArray[np.float64],
     arrival_times: NDArray[np.float32],
-    drive_type: int,
-    radius: float,
+    vehicle: VehicleModel,
     lengths: NDArray[np.float64],
     angles: NDArray[np.float64],
 ) -> float:
-    """What is left at least: round the obstacles without regard to turning, or turning without regard to them."""
+    """Return a lower bound of the remaining cost: around obstacles in any direction, or by motions in free space."""
+    drive_type, radius = vehicle.drive_type, vehicle.radius
     obstacle_cost = float(arrival_times[int(pose[1]) + 1, int(pose[0]) + 1])
     if math.hypot(goals[0, 0] - pose[0], goals[0, 1] - pose[1]) > _NEAR_RADII * radius or len(goals) > 1:
         return obstacle_cost
@@ -89,69 +133,57 @@ def _estimate_remaining_cost(
 
 
 def _example_search() -> list[tuple[object, ...]]:
-    return [
-        (np.zeros((3, 3), np.uint8), example_grid(), np.zeros((5, 5), np.float32), np.zeros((4, 2)), 0,
-         np.zeros(3), np.zeros((1, 3)), 1, 2.0, 3, 72, np.ones(4), 10)
-    ]  # fmt: skip
+    collision_map = CollisionMap(np.zeros((3, 3), np.uint8), example_grid(), np.zeros((4, 2)), 0)
+    vehicle, penalties = VehicleModel(DriveType.REVERSIBLE, 2.0, 3, 72), PenaltyFactors(1.0, 1.0, 1.0, 1.0)
+    times = np.zeros((5, 5), np.float32)
+    return [(collision_map, times, np.zeros(3), np.zeros((1, 3)), vehicle, penalties, 10)]
 
 
 @kernel(examples=_example_search)
 def search_motions(
-    cells: NDArray[np.uint8],
-    grid: TraversalGrid,
+    collision_map: CollisionMap,
     arrival_times: NDArray[np.float32],
-    footprint_border: NDArray[np.float64],
-    possible_cost: int,
     start: NDArray[np.float64],
     goals: NDArray[np.float64],
-    drive_type: int,
-    radius: float,
-    heading_stride: int,
-    n_headings: int,
-    penalties: NDArray[np.float64],
+    vehicle: VehicleModel,
+    penalties: PenaltyFactors,
     max_expansions: int,
-) -> tuple[int, NDArray[np.float64], int]:
-    """The cheapest motions from the start to one of the goals.
+) -> tuple[SearchStatus, NDArray[np.float64], int]:
+    """Find the cheapest sequence of motions from the start to one of the goals (Hybrid A*).
 
-    From each pose the base drives so far that its heading changes by ``heading_stride`` of ``n_headings`` directions
-    at full
-    lock, or as far straight on; it is remembered with one cell and one direction for all poses within.  From time to
-    time, the oftener the nearer the goal, the way that needs no search is tried.
+    From each pose the search expands motions that change the heading by ``heading_stride`` headings, and straight ones
+    of the same length.  All poses within one cell and one heading count as one node.  From time to time, more often the
+    nearer the goal, it tries the shortest path in free space (analytic expansion).
 
     Args:
-        cells: See ``weight_along``.
-        grid: See there.
-        arrival_times: (rows + 2, columns + 2) what the goal costs from each cell, in any direction [cells].
-        footprint_border: See there.
-        possible_cost: See there.
+        collision_map: Costmap and footprint.
+        arrival_times: (rows + 2, columns + 2) cost of the way to the goal from each cell, in any direction [cells].
         start: (3,) pose.
-        goals: (n, 3) poses, any of which will do; all at one place.
-        drive_type: See ``direct``.
-        radius: See there.
-        heading_stride: Directions that a motion turns by.
-        n_headings: Into so many directions the circle is parted.
-        penalties: (4,) a metre backwards costs so many times one forwards; one in a turn so many times a straight one;
-            each change between forwards and backwards so many cells; each other turn than before so many.
-        max_expansions: Poses at most to look on from.
+        goals: (n, 3) poses at one position, any of which may be reached.
+        vehicle: Motions of the vehicle.
+        penalties: Penalties of motions.
+        max_expansions: Largest number of poses that the search expands.
 
     Returns:
-        ``FOUND``, ``NOT_FOUND`` or ``SPENT``; the motions (n, 2), each length [cells] and turn [rad]; and how many
-        poses were looked on from.
+        Outcome; motions (n, 2), each a length [cells] and a rotation [rad]; and the number of expanded poses.
     """
+    cells, grid = collision_map.cells, collision_map.grid
+    footprint_border = collision_map.footprint_border
+    drive_type, radius, heading_stride, n_headings = vehicle
     columns = cells.shape[1]
     heading_step = 2.0 * math.pi / n_headings
     motion_angle = heading_stride * heading_step
-    motion_length = motion_angle * radius if drive_type != DIFFERENTIAL else 2.0
+    motion_length = motion_angle * radius if drive_type != DriveType.DIFFERENTIAL else 2.0
     footprint_radius = 0.0
     for k in range(len(footprint_border)):
         footprint_radius = max(footprint_radius, math.hypot(footprint_border[k, 0], footprint_border[k, 1]))
-    # motions: straight, left, right; the same backwards; turns on the spot
+    # motions: straight, left and right forward; the same backward; rotations in place
     lengths, angles = np.zeros(8), np.zeros(8)
-    n_motions = 3 if drive_type == FORWARD_ONLY else 6
+    n_motions = 3 if drive_type == DriveType.FORWARD_ONLY else 6
     for k in range(6):
         lengths[k] = motion_length if k < 3 else -motion_length
         angles[k] = (0.0, motion_angle, -motion_angle)[k % 3] * (1.0 if k < 3 else -1.0)
-    if drive_type == DIFFERENTIAL:
+    if drive_type == DriveType.DIFFERENTIAL:
         angles[1] = angles[4] = heading_step * heading_stride
         angles[2] = angles[5] = -heading_step * heading_stride
         lengths[6] = lengths[7] = 0.0
@@ -174,7 +206,7 @@ def search_motions(
     queue: list[tuple[float, int]] = [(0.0, 0)]
     best_cost, best_end = np.inf, -1
     n_expanded, next_expansion = 0, 0
-    status = NOT_FOUND
+    status = SearchStatus.NOT_FOUND
     while len(queue) > 0:
         estimate, u = heapq.heappop(queue)
         if best_cost <= estimate:
@@ -182,7 +214,7 @@ def search_motions(
         if is_closed[u]:
             continue
         if n_expanded >= max_expansions:
-            status = BUDGET_EXCEEDED
+            status = SearchStatus.BUDGET_EXCEEDED
             break
         is_closed[u] = True
         n_expanded += 1
@@ -200,17 +232,7 @@ def search_motions(
                     length, angle = expansion_lengths[k], expansion_angles[k]
                     if length == 0.0 and angle == 0.0:
                         continue
-                    weight = mean_motion_weight(
-                        cells,
-                        grid,
-                        footprint_border,
-                        possible_cost,
-                        pose,
-                        length,
-                        angle,
-                        _CHECK_SPACING,
-                        footprint_radius,
-                    )
+                    weight = mean_motion_weight(collision_map, pose, length, angle, _CHECK_SPACING, footprint_radius)
                     cost += _penalized_cost(length, angle, weight, radius, last_length, last_angle, penalties)
                     if cost >= best_cost:
                         break
@@ -242,15 +264,7 @@ def search_motions(
             if v >= 0 and min_cost >= costs[v]:
                 continue
             weight = mean_motion_weight(
-                cells,
-                grid,
-                footprint_border,
-                possible_cost,
-                poses[u],
-                lengths[k],
-                angles[k],
-                _CHECK_SPACING,
-                footprint_radius,
+                collision_map, poses[u], lengths[k], angles[k], _CHECK_SPACING, footprint_radius
             )
             cost = costs[u] + _penalized_cost(lengths[k], angles[k], weight, radius, last_length, last_angle, penalties)
             if not cost < np.inf or (v >= 0 and cost >= costs[v]):
@@ -263,7 +277,7 @@ def search_motions(
             poses[v] = pose
             costs[v], parents[v], motions_to[v] = cost, u, k
             remaining = _estimate_remaining_cost(
-                pose, goals, arrival_times, drive_type, radius, expansion_lengths, expansion_angles
+                pose, goals, arrival_times, vehicle, expansion_lengths, expansion_angles
             )
             heapq.heappush(queue, (float(cost + _HEURISTIC_WEIGHT * remaining), int(v)))
     if best_end < 0:
@@ -282,27 +296,27 @@ def search_motions(
         if best_lengths[k] != 0.0 or best_angles[k] != 0.0:
             motions[steps, 0], motions[steps, 1] = best_lengths[k], best_angles[k]
             steps += 1
-    return FOUND, motions[:steps], n_expanded
+    return SearchStatus.FOUND, motions[:steps], n_expanded
 
 
 @kernel
 def _penalized_cost(
     length: float, angle: float, weight: float, radius: float, last_length: float, last_angle: float,
-    penalties: NDArray[np.float64],
+    penalties: PenaltyFactors,
 ) -> float:  # fmt: skip
-    """What a motion costs after another one [cells]; arguments as of ``search``."""
+    """Return the cost of a motion after another one [cells]."""
     distance = abs(length) if length != 0.0 else radius * abs(angle)
     cost = distance * weight
     if length < 0.0:
-        cost *= penalties[0]
+        cost *= penalties.reverse
     if angle != 0.0:
-        cost *= penalties[1]
+        cost *= penalties.rotation
     if length * last_length < 0.0:
-        cost += penalties[2]
+        cost += penalties.direction_change
     curvature = angle / length if length != 0.0 else np.sign(angle)
     last_curvature = last_angle / last_length if last_length != 0.0 else np.sign(last_angle)
     if abs(curvature - last_curvature) > 1e-9:
-        cost += penalties[3]
+        cost += penalties.steering_change
     return cost
 
 
@@ -384,40 +398,42 @@ class HybridAStarPlanner:
                 "no collision-free path from start to goal", valid="a goal on the robot's side of the obstacles"
             )
         radius = (self.turning_radius or max(self.footprint.inscribed_radius, resolution)) / resolution
-        drive_type = DIFFERENTIAL if not self.turning_radius else REVERSIBLE if self.allow_reverse else FORWARD_ONLY
-        penalties = self.penalties
+        drive_type, penalties = self._drive_type, self.penalties
+        collision_map = CollisionMap(
+            costmap.cells, grid, self._padded_footprint(resolution), self._possibly_inscribed_cost(costmap)
+        )
+        vehicle = VehicleModel(drive_type, radius, self._heading_stride(radius), self.n_headings)
+        penalty_factors = PenaltyFactors(
+            penalties.reverse,
+            penalties.rotation,
+            penalties.direction_change / resolution,
+            penalties.steering_change / resolution,
+        )
         status, motions, _ = search_motions(
-            costmap.cells,
-            grid,
+            collision_map,
             arrival_times,
-            self._padded_footprint(resolution),
-            self._possibly_inscribed_cost(costmap),
             _to_grid_pose(costmap, start),
             self._goal_poses(_to_grid_pose(costmap, goal)),
-            drive_type,
-            radius,
-            self._heading_stride(radius),
-            self.n_headings,
-            np.array(
-                [
-                    penalties.reverse,
-                    penalties.rotation,
-                    penalties.direction_change / resolution,
-                    penalties.steering_change / resolution,
-                ]
-            ),
+            vehicle,
+            penalty_factors,
             self.max_expansions,
         )
-        if status == BUDGET_EXCEEDED:
+        if status == SearchStatus.BUDGET_EXCEEDED:
             raise SearchBudgetExceededError(
                 f"no path was found from {self.max_expansions} poses", valid="more expansions, or a nearer goal"
             )
-        if status != FOUND:
+        if status != SearchStatus.FOUND:
             raise NoPathError(
                 "a path exists from start to goal, but none that this robot can drive",
                 valid="a goal with more room about it, or another heading",
             )
         return self._make_path(costmap, motions, start, goal)
+
+    @property
+    def _drive_type(self) -> DriveType:
+        if not self.turning_radius:
+            return DriveType.DIFFERENTIAL
+        return DriveType.REVERSIBLE if self.allow_reverse else DriveType.FORWARD_ONLY
 
     def _goal_poses(self, goal: NDArray[np.float64]) -> NDArray[np.float64]:
         """Poses (n, 3) to end at, that of the goal first."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 from typing import Protocol
 
@@ -153,15 +152,6 @@ def polygon_clearance(costmap: Costmap, polygon: NDArray[np.float64]) -> float:
         return 0.0
     obstacles = np.argwhere(costmap.cells[low[0] : high[0] + 1, low[1] : high[1] + 1] == LETHAL) + low
     return float(polygons.distance(polygon, costmap.geometry.cell_centers(obstacles)).min(initial=math.inf))
-
-
-def resample_polyline(points: NDArray[np.float64], spacing: float) -> NDArray[np.float64]:
-    """The same line (n, 2) with points no farther than ``spacing`` from each other, its corners kept."""
-    pieces = [points[:1]]
-    for first, last in itertools.pairwise(points):
-        count = max(math.ceil(float(np.hypot(*(last - first))) / spacing), 1)
-        pieces.append(first + (last - first) * (np.arange(1, count + 1) / count)[:, None])
-    return np.concatenate(pieces)
 
 
 _BLOCK = 8

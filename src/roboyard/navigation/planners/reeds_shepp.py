@@ -1,8 +1,7 @@
 """Kernels: shortest paths of a car in free space, and the cost of a motion.
 
 Forward only after Dubins (1957); forward and backward after Reeds and Shepp (1990), whose words are numbered as in
-their
-table 8 and derived from a few by time reversal, reflection and reversed driving.
+their table 8 and derived from a few by time reversal, reflection and reversed driving.
 
 A motion is a length (negative backward) and the angle by which the robot rotates on it: an arc, a straight line, or a
 rotation in place.  Poses are x, y in cells from the grid's corner and headings in the grid's frame.
@@ -11,6 +10,8 @@ rotation in place.  Poses are x, y in cells from the grid's corner and headings 
 from __future__ import annotations
 
 import math
+from enum import IntEnum
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,7 +28,7 @@ _QUARTER = 0.5 * math.pi
 
 @kernel
 def _wrap_positive(angle: float) -> float:
-    """Into [0, 2π), what rounding left of a full circle as 0."""
+    """Wrap an angle into [0, 2π); a full circle but for rounding becomes 0."""
     wrapped = angle - 2.0 * math.pi * math.floor(angle / (2.0 * math.pi))
     return 0.0 if wrapped > 2.0 * math.pi - _ZERO or wrapped < 0.0 else wrapped
 
@@ -44,7 +45,7 @@ def _tau_omega(u: float, v: float, xi: float, eta: float, phi: float) -> tuple[f
 
 @kernel
 def _evaluate_word(word: int, x: float, y: float, phi: float) -> tuple[bool, float, float, float]:
-    """Whether one of Reeds and Shepp's eight formulas holds, and its t, u, v."""
+    """Return whether one of Reeds and Shepp's eight formulas has a solution, and its t, u, v."""
     same_x, same_y = x - math.sin(phi), y - 1.0 + math.cos(phi)  # circles on the same side
     other_x, other_y = x + math.sin(phi), y - 1.0 - math.cos(phi)
     rho, theta = math.hypot(same_x, same_y), math.atan2(same_y, same_x)
@@ -102,7 +103,7 @@ def _evaluate_word(word: int, x: float, y: float, phi: float) -> tuple[bool, flo
 def _write_segments(
     word: int, t: float, u: float, v: float, sides: NDArray[np.int64], lengths: NDArray[np.float64]
 ) -> int:
-    """What a word's numbers mean: sides (1 left, 0 straight, -1 right) and signed lengths; how many."""
+    """Write the sides (1 left, 0 straight, -1 right) and signed lengths of a word, and return their number."""
     if word <= 2:
         sides[0], sides[1], sides[2] = 1, (-1 if word == 2 else 0), (-1 if word == 1 else 1)
         lengths[0], lengths[1], lengths[2] = t, u, v
@@ -122,17 +123,17 @@ def _write_segments(
 
 @kernel(examples=lambda: [(1.0, 1.0, 0.5, np.zeros(5, dtype=np.int64), np.zeros(5))])
 def reeds_shepp(x: float, y: float, phi: float, sides: NDArray[np.int64], lengths: NDArray[np.float64]) -> float:
-    """The shortest way from the origin, looking along x, to a pose, forwards and backwards.
+    """Find the shortest path of a car from the origin, with heading 0, to a pose; it drives forward and backward.
 
     Args:
-        x: Of the pose, in turning radii.
-        y: The same across.
-        phi: Its heading [rad].
+        x: Position of the pose along x [turning radii].
+        y: Position of the pose along y [turning radii].
+        phi: Heading of the pose [rad].
         sides: (5,) result: 1 left, 0 straight, -1 right.
-        lengths: (5,) result in turning radii, negative backwards; 0 beyond the last segment.
+        lengths: (5,) result: lengths of the segments, negative backward, 0 beyond the last segment [turning radii].
 
     Returns:
-        Its length in turning radii.
+        Length of the path [turning radii].
     """
     best = math.inf
     word_sides = np.zeros(5, dtype=np.int64)
@@ -165,11 +166,11 @@ def reeds_shepp(x: float, y: float, phi: float, sides: NDArray[np.int64], length
 
 @kernel(examples=lambda: [(1.0, 1.0, 0.5, np.zeros(5, dtype=np.int64), np.zeros(5))])
 def dubins(x: float, y: float, phi: float, sides: NDArray[np.int64], lengths: NDArray[np.float64]) -> float:
-    """The same forwards only; see ``reeds_shepp``."""
+    """Find the shortest path of a car that only drives forward; arguments and result are those of `reeds_shepp`."""
     best = math.inf
     for word in range(6):
         a, b = (1 if word in (0, 2, 4) else -1), (1 if word in (0, 3, 4) else -1)
-        # centres of the circles at the beginning and the end
+        # centers of the circles at the start and the end
         cx, cy = x - b * math.sin(phi), y + b * math.cos(phi) - a
         center_distance, center_bearing = math.hypot(cx, cy), math.atan2(cy, cx)
         second_side = 0
@@ -201,7 +202,7 @@ def dubins(x: float, y: float, phi: float, sides: NDArray[np.int64], lengths: ND
 
 @kernel(examples=lambda: [(np.zeros(3), 1.0, 0.5)])
 def arc_end(pose: NDArray[np.float64], length: float, curvature: float) -> tuple[float, float, float]:
-    """Where an arc of so much length (negative backwards) leads from a pose x, y, theta."""
+    """Return the pose x, y, theta at the end of an arc; a negative length is driven backward."""
     theta = pose[2]
     angle = length * curvature
     if abs(angle) < 1e-12:
@@ -212,57 +213,76 @@ def arc_end(pose: NDArray[np.float64], length: float, curvature: float) -> tuple
     return x, y, theta + angle
 
 
-FORWARD_ONLY, REVERSIBLE, DIFFERENTIAL = 0, 1, 2
-"""What a base can do: a car that drives forwards, one that also reverses, and one that turns on the spot."""
+class DriveType(IntEnum):
+    """Motions that a base can execute."""
+
+    FORWARD_ONLY = 0
+    """A car that only drives forward."""
+    REVERSIBLE = 1
+    """A car that drives forward and backward."""
+    DIFFERENTIAL = 2
+    """A base that drives straight and rotates in place."""
+
+
+class CollisionMap(NamedTuple):
+    """Costmap and footprint, as the search checks motions.
+
+    Attributes:
+        cells: (rows, columns) costs of the costmap.
+        grid: Traversal costs of those cells, with a border.
+        footprint_border: (n, 2) points on the outline of the robot [cells].
+        possible_cost: Smallest cost of a center whose outline may touch an obstacle.
+    """
+
+    cells: NDArray[np.uint8]
+    grid: TraversalGrid
+    footprint_border: NDArray[np.float64]
+    possible_cost: int
+
+
+@kernel
+def motion_pose(pose: NDArray[np.float64], length: float, angle: float, fraction: float) -> tuple[float, float, float]:
+    """Return the pose x, y, theta after a fraction of a motion."""
+    if length == 0.0:
+        return pose[0], pose[1], pose[2] + fraction * angle
+    return arc_end(pose, fraction * length, angle / length)
 
 
 @kernel
 def write_motion_pose(
     pose: NDArray[np.float64], length: float, angle: float, fraction: float, out: NDArray[np.float64]
 ) -> None:
-    """Where a share of a motion leads."""
-    if length == 0.0:
-        out[0], out[1], out[2] = pose[0], pose[1], pose[2] + fraction * angle
-    else:
-        out[0], out[1], out[2] = arc_end(pose, fraction * length, angle / length)
+    """Write the pose after a fraction of a motion into ``out`` (3,)."""
+    out[0], out[1], out[2] = motion_pose(pose, length, angle, fraction)
 
 
-@kernel
+@kernel(no_refcount=True)
 def mean_motion_weight(
-    cells: NDArray[np.uint8],
-    grid: TraversalGrid,
-    footprint_border: NDArray[np.float64],
-    possible_cost: int,
+    collision_map: CollisionMap,
     pose: NDArray[np.float64],
     length: float,
     angle: float,
     spacing: float,
     footprint_radius: float,
 ) -> float:
-    """Mean weight of a motion, or infinite where the robot touches something on it.
+    """Return the mean traversal cost of a motion per cell, infinite if the robot collides on it.
 
     Args:
-        cells: (rows, columns) of the costmap.
-        grid: What those cells cost, with a rim.
-        footprint_border: (n, 2) points of the outline [cells], see ``fitted_cost``.
-        possible_cost: See there.
-        pose: (3,) where the motion begins; that pose itself is not looked at.
-        length: Of the motion [cells].
-        angle: On it [rad].
-        spacing: No point of the robot moves farther from one looked at pose to the next [cells].
+        collision_map: Costmap and footprint.
+        pose: (3,) pose at the start of the motion, which is not checked itself.
+        length: Length of the motion [cells].
+        angle: Rotation on the motion [rad].
+        spacing: Largest distance that a point of the robot moves between two checks [cells].
         footprint_radius: Distance of the robot's farthest point from its center [cells].
     """
+    cells, grid, footprint_border, possible_cost = collision_map
     count = max(math.ceil((abs(length) + footprint_radius * abs(angle)) / spacing), 1)
-    checked_pose = np.empty(3)
     total = 0.0
     for k in range(1, count + 1):
-        write_motion_pose(pose, length, angle, k / count, checked_pose)
-        if (
-            footprint_cost(cells, footprint_border, possible_cost, checked_pose[0], checked_pose[1], checked_pose[2])
-            == LETHAL
-        ):
+        x, y, theta = motion_pose(pose, length, angle, k / count)
+        if footprint_cost(cells, footprint_border, possible_cost, x, y, theta) == LETHAL:
             return np.inf
-        weight = grid.weights[grid.cells[int(checked_pose[1]) + 1, int(checked_pose[0]) + 1]]
+        weight = grid.weights[grid.cells[int(y) + 1, int(x) + 1]]
         if weight == 0.0:
             return np.inf
         total += weight
@@ -271,30 +291,31 @@ def mean_motion_weight(
 
 @kernel
 def analytic_expansion(
-    drive_type: int,
+    drive_type: DriveType,
     radius: float,
     start: NDArray[np.float64],
     goal: NDArray[np.float64],
     lengths: NDArray[np.float64],
     angles: NDArray[np.float64],
 ) -> float:
-    """The shortest motions from pose to pose in free space (analytic expansion).
+    """Find the shortest motions from pose to pose in free space (analytic expansion).
 
     Args:
-        drive_type: ``FORWARDS``, ``BOTH_WAYS`` or ``ON_THE_SPOT``.
-        radius: Of the tightest circle [cells]; on the spot, what a radian of turning counts as.
+        drive_type: Motions that the base can execute.
+        radius: Minimum turning radius [cells]; of a base that rotates in place, the distance that counts as a rotation
+            by one radian.
         start: (3,) pose.
         goal: (3,) pose.
-        lengths: (5,) result [cells], negative backwards.
-        angles: (5,) result [rad].
+        lengths: (5,) result: lengths of the motions, negative backward [cells].
+        angles: (5,) result: rotations of the motions [rad].
 
     Returns:
-        The whole length, turns on the spot included [cells].
+        Length of the path, rotations in place included [cells].
     """
     dx, dy = goal[0] - start[0], goal[1] - start[1]
     lengths[:] = 0.0
     angles[:] = 0.0
-    if drive_type == DIFFERENTIAL:
+    if drive_type == DriveType.DIFFERENTIAL:
         distance = math.hypot(dx, dy)
         bearing = math.atan2(dy, dx) if distance > 1e-9 else goal[2]
         angles[0] = wrap_angle(bearing - start[2])
@@ -305,7 +326,10 @@ def analytic_expansion(
     x, y = (c * dx + s * dy) / radius, (-s * dx + c * dy) / radius
     sides = np.zeros(5, dtype=np.int64)
     phi = wrap_angle(goal[2] - start[2])
-    total = dubins(x, y, phi, sides, lengths) if drive_type == FORWARD_ONLY else reeds_shepp(x, y, phi, sides, lengths)
+    if drive_type == DriveType.FORWARD_ONLY:
+        total = dubins(x, y, phi, sides, lengths)
+    else:
+        total = reeds_shepp(x, y, phi, sides, lengths)
     for k in range(5):
         angles[k] = sides[k] * lengths[k]
         lengths[k] *= radius

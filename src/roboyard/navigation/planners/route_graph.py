@@ -24,7 +24,7 @@ from roboyard.errors import ConfigError, InputError, UnknownNameError
 from roboyard.geometry import SE2
 from roboyard.navigation.costmap import INSCRIBED, LETHAL, Costmap
 from roboyard.navigation.errors import NoPathError
-from roboyard.navigation.path import Path
+from roboyard.navigation.path import Path, resample_polyline
 from roboyard.navigation.planners.fast_marching import FastMarchingPlanner
 from roboyard.navigation.planners.planner import TraversalCosts, evaluate_path
 
@@ -496,16 +496,9 @@ def _blocked_edges(costmap: Costmap, route: Route) -> set[int]:
 
 
 def _resample_poses(poses: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Poses (n, 3) along the same lines, near to each other, each looking ahead."""
+    """Insert poses between those (n, 3) of a polyline, and let each point to the next one."""
     if len(poses) < 2:
         return poses
     steps = np.diff(poses[:, :2], axis=0)
-    lengths = np.hypot(steps[:, 0], steps[:, 1])
     headings = np.arctan2(steps[:, 1], steps[:, 0])
-    pieces = []
-    for pose, step, length, heading in zip(poses, steps, lengths, headings, strict=False):
-        count = max(int(np.ceil(length / _POSE_SPACING)), 1)
-        fractions = np.arange(count)[:, None] / count
-        pieces.append(np.column_stack([pose[:2] + fractions * step, np.full(count, heading)]))
-    last = np.array([[*poses[-1, :2], headings[-1]]])
-    return np.concatenate([*pieces, last])
+    return resample_polyline(np.column_stack([poses[:, :2], [*headings, headings[-1]]]), _POSE_SPACING)

@@ -12,9 +12,9 @@ from roboyard.compute import kernel
 from roboyard.errors import ConfigError
 from roboyard.geometry import SE2
 from roboyard.navigation.costmap import Costmap
-from roboyard.navigation.path import Path
+from roboyard.navigation.path import Path, resample_polyline
 from roboyard.navigation.planners.cost_grid import TraversalGrid, example_grid, line_cost
-from roboyard.navigation.planners.planner import GlobalPlanner, TraversalCosts, evaluate_path, resample_polyline
+from roboyard.navigation.planners.planner import GlobalPlanner, TraversalCosts, evaluate_path
 
 _MIN_IMPROVEMENT = 1.0 - 1e-6
 _TIGHT_CURVE_PENALTY = 20.0
