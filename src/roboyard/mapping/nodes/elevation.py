@@ -139,7 +139,7 @@ class ElevationNode(Node[ElevationNodeConfig]):
         return np.diag(np.maximum(np.nan_to_num(growth), 0.0))
 
     def _on_inserted(self, future: Future) -> None:
-        insertion: CloudInsertion = future.result
+        insertion: CloudInsertion | str = future.result
         if isinstance(insertion, str):
             self.report_health("error", f"a cloud is left out: {insertion}")
         else:
