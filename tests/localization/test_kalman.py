@@ -17,6 +17,7 @@ from roboyard.localization.kalman import (
     ControlConfig,
     Ekf,
     FusionConfig,
+    ImuSourceConfig,
     Measurement,
     MeasurementSource,
     SensorFusion,
@@ -288,7 +289,7 @@ def test_commands_accelerate_within_limits() -> None:
 
 # -- sources -----------------------------------------------------------------------------------------------------------
 def source(*names: str, **more: object) -> MeasurementSource:
-    return MeasurementSource(SourceConfig("odom0", tuple(flags(*names).tolist()), **more))
+    return MeasurementSource("odom0", ImuSourceConfig(used=tuple(flags(*names).tolist()), **more))
 
 
 def test_differential_poses_are_velocities() -> None:
@@ -359,9 +360,9 @@ def test_gyroscope_bias_is_estimated_at_rest() -> None:
 @pytest.mark.parametrize(
     ("make", "text"),
     [
-        (lambda: SourceConfig("odom0", (True,) * 14), "14 entries"),
-        (lambda: SourceConfig("odom0", (True,) * 15, True, True), "both"),
-        (lambda: SourceConfig("odom0", (True,) * 15, pose_rejection_threshold=0.0), "threshold"),
+        (lambda: MeasurementSource("odom0", SourceConfig(used=(True,) * 14)), "14 entries"),
+        (lambda: source(*STATE_NAMES, differential=True, relative=True), "both"),
+        (lambda: source(*STATE_NAMES, pose_rejection_threshold=0.0), "threshold"),
         (lambda: FusionConfig(process_noise_covariance=(1.0,) * 14), "14 numbers"),
         (lambda: FusionConfig(process_noise_covariance=(-1.0,) * 15), "no covariance"),
         (lambda: FusionConfig(initial_state=(1.0,)), "initial_state"),

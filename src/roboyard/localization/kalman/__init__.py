@@ -5,29 +5,42 @@ from typing import TYPE_CHECKING
 from roboyard.config.lazy import lazy_exports
 
 if TYPE_CHECKING:
-    from roboyard.localization.kalman.config import ControlConfig, FusionConfig
-    from roboyard.localization.kalman.filters import Ekf, KalmanFilter, Ukf
+    from roboyard.localization.kalman.config import (
+        ControlConfig,
+        FusionConfig,
+        ImuSourceConfig,
+        OdometrySourceConfig,
+        PoseSourceConfig,
+        SourceConfig,
+        TwistSourceConfig,
+    )
+    from roboyard.localization.kalman.filters import STATE_ESTIMATORS, Ekf, KalmanFilter, StateEstimator, Ukf
     from roboyard.localization.kalman.fusion import FusedEstimate, Measurement, SensorFusion
     from roboyard.localization.kalman.measurement_sources import (
         MeasurementSource,
-        SourceConfig,
         StationaryGyroBias,
         twist_at_base,
     )
     from roboyard.localization.kalman.process_model import STATE_NAMES, process_jacobian, propagate_state
 
 __all__ = [
+    "STATE_ESTIMATORS",
     "STATE_NAMES",
     "ControlConfig",
     "Ekf",
     "FusedEstimate",
     "FusionConfig",
+    "ImuSourceConfig",
     "KalmanFilter",
     "Measurement",
     "MeasurementSource",
+    "OdometrySourceConfig",
+    "PoseSourceConfig",
     "SensorFusion",
     "SourceConfig",
+    "StateEstimator",
     "StationaryGyroBias",
+    "TwistSourceConfig",
     "Ukf",
     "process_jacobian",
     "propagate_state",
@@ -35,9 +48,10 @@ __all__ = [
 ]
 
 __getattr__, __dir__ = lazy_exports(__name__, {
-    "config": ("ControlConfig", "FusionConfig"),
-    "filters": ("Ekf", "KalmanFilter", "Ukf"),
+    "config": ("ControlConfig", "FusionConfig", "ImuSourceConfig", "OdometrySourceConfig", "PoseSourceConfig",
+        "SourceConfig", "TwistSourceConfig"),
+    "filters": ("STATE_ESTIMATORS", "Ekf", "KalmanFilter", "StateEstimator", "Ukf"),
     "fusion": ("FusedEstimate", "Measurement", "SensorFusion"),
-    "measurement_sources": ("MeasurementSource", "SourceConfig", "StationaryGyroBias", "twist_at_base"),
+    "measurement_sources": ("MeasurementSource", "StationaryGyroBias", "twist_at_base"),
     "process_model": ("STATE_NAMES", "process_jacobian", "propagate_state"),
 })  # fmt: skip

@@ -1,6 +1,8 @@
-"""Configuration of the sensor fusion, under the names of robot_localization."""
+"""Configuration of the sensor fusion and of its sources, under the names of robot_localization."""
 
 from __future__ import annotations
+
+import math
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,6 +33,125 @@ def covariance_from_values(values: tuple[float, ...], name: str) -> NDArray[np.f
     if not np.isfinite(array).all() or (np.diag(array) < 0.0).any():
         raise ConfigError(f"{name} is no covariance", location="Kalman filter", valid="finite, variances not negative")
     return 0.5 * (array + array.T)
+
+
+class SourceConfig(Config):
+    """Settings that sources of every kind have; a source without a topic does not exist.
+
+    Settings that a kind does not have are read as those of a source that needs none.
+    """
+
+    topic: str = parameter("", key="", doc="Topic; empty: no such source.")
+    used: tuple[bool, ...] = parameter(
+        (False,) * STATE_SIZE, key="_config",
+        doc="States taken from it: x y z, roll pitch yaw, their velocities, the linear accelerations.",
+    )  # fmt: skip
+    queue_size: int = parameter(10, low=0, high=100_000, key="_queue_size", doc="Without effect: no message is lost.")
+    nodelay: bool = parameter(False, key="_nodelay", doc="Without effect.")
+
+    @property
+    def differential(self) -> bool:
+        """Whether changes between its poses are used as velocities."""
+        return False
+
+    @property
+    def relative(self) -> bool:
+        """Whether its poses count from the first one."""
+        return False
+
+    @property
+    def pose_rejection_threshold(self) -> float:
+        """Largest Mahalanobis distance of a pose."""
+        return math.inf
+
+    @property
+    def twist_rejection_threshold(self) -> float:
+        """Largest Mahalanobis distance of a velocity."""
+        return math.inf
+
+    @property
+    def linear_acceleration_rejection_threshold(self) -> float:
+        """Largest Mahalanobis distance of an acceleration."""
+        return math.inf
+
+    @property
+    def remove_gravitational_acceleration(self) -> bool:
+        """Whether its accelerations contain gravity."""
+        return False
+
+    @property
+    def bias_at_rest(self) -> bool:
+        """Whether the gyroscope's bias is estimated while odometry reports standstill."""
+        return False
+
+    def check(self, name: str) -> None:
+        """Check the number of flags, the use of poses and the thresholds of the source ``name``, such as odom0.
+
+        Raises:
+            ConfigError: There are not 15 flags, both differential and relative poses, or a threshold that is not
+                positive.
+        """
+        if len(self.used) != STATE_SIZE:
+            raise ConfigError(
+                f"{name}_config has {len(self.used)} entries",
+                location="Kalman filter",
+                valid="15: x y z, roll pitch yaw, vx vy vz, vroll vpitch vyaw, ax ay az",
+            )
+        if self.differential and self.relative:
+            raise ConfigError(f"{name} is both differential and relative", location="Kalman filter", valid="one")
+        for part in ("pose", "twist", "linear_acceleration"):
+            if not getattr(self, f"{part}_rejection_threshold") > 0.0:
+                raise ConfigError(
+                    f"{name}_{part}_rejection_threshold is 0", location="Kalman filter", valid="more than 0"
+                )
+
+
+class TwistSourceConfig(SourceConfig):
+    """Settings of a source of geometry_msgs/TwistWithCovarianceStamped."""
+
+    twist_rejection_threshold: float = parameter(
+        math.inf, low=0.0, high=math.inf, key="_rejection_threshold", doc="Largest Mahalanobis distance of a velocity."
+    )
+
+
+class _PoseInputConfig(SourceConfig):
+    differential: bool = parameter(False, key="_differential", doc="Use changes between its poses as velocities.")
+    relative: bool = parameter(False, key="_relative", doc="Poses count from its first one.")
+
+
+class PoseSourceConfig(_PoseInputConfig):
+    """Settings of a source of geometry_msgs/PoseWithCovarianceStamped."""
+
+    pose_rejection_threshold: float = parameter(
+        math.inf, low=0.0, high=math.inf, key="_rejection_threshold", doc="Largest Mahalanobis distance of a pose."
+    )
+
+
+class OdometrySourceConfig(_PoseInputConfig):
+    """Settings of a source of nav_msgs/Odometry."""
+
+    pose_rejection_threshold: float = parameter(
+        math.inf, low=0.0, high=math.inf, key="_pose_rejection_threshold", doc="Largest Mahalanobis distance of a pose."
+    )
+    twist_rejection_threshold: float = parameter(
+        math.inf, low=0.0, high=math.inf, key="_twist_rejection_threshold",
+        doc="Largest Mahalanobis distance of a velocity.",
+    )  # fmt: skip
+
+
+class ImuSourceConfig(OdometrySourceConfig):
+    """Settings of a source of sensor_msgs/Imu."""
+
+    linear_acceleration_rejection_threshold: float = parameter(
+        math.inf, low=0.0, high=math.inf, key="_linear_acceleration_rejection_threshold",
+        doc="Largest Mahalanobis distance of an acceleration.",
+    )  # fmt: skip
+    remove_gravitational_acceleration: bool = parameter(
+        False, key="_remove_gravitational_acceleration", doc="Its accelerations contain gravity."
+    )
+    bias_at_rest: bool = parameter(
+        False, key="_bias_at_rest", doc="Estimate the gyroscope's bias while odometry reports standstill."
+    )
 
 
 class ControlConfig(Config):

@@ -1,4 +1,4 @@
-"""Extended and unscented Kalman filters over the fifteen states.
+"""State estimators over the fifteen states: the contract, and the extended and the unscented Kalman filter.
 
 Prediction and correction are compiled, since they run with every measurement.
 """
@@ -14,9 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from roboyard.compute import expect_kernels, kernel
+from roboyard.config.registry import Registry
 from roboyard.errors import RunError
 from roboyard.geometry.arrays import Array
 from roboyard.geometry.planar_kernels import wrap_angle
+from roboyard.localization.kalman.config import FusionConfig
 from roboyard.localization.kalman.process_model import STATE_SIZE, is_finite, propagate_state, wrap_angles
 
 
@@ -206,22 +208,80 @@ def invert_spd(matrix: NDArray[np.float64]) -> NDArray[np.float64]:
 _MIN_VARIANCE = 1e-9
 
 
-class KalmanFilter(ABC):
-    """State and covariance, with the two steps of a Kalman filter.
+class StateEstimator(ABC):
+    """Estimates the fifteen states and their covariance: the contract of filters (robot_localization's FilterBase).
+
+    A class of your own derives from it, implements ``predict`` and ``correct``, and is registered under a name with an
+    entry point of the group ``roboyard.state_estimators``; `SensorFusion` and the fusion nodes then take it by this
+    name.  ``check_state_estimator`` in ``roboyard.localization.conformance`` tests the contract:
+
+    - The covariance stays symmetric and positive semi-definite.  It grows by predictions with process noise, and a
+      correction does not make it larger.
+    - On a linear system the estimate is that of the Kalman filter.
+    - A correction with no used state, or beyond the threshold, is rejected and changes nothing.
+    - Angles stay in [-pi, pi], and innovations of angles wrap around.
+    - The same calls give the same bits, also after ``save_state`` and ``load_state`` in between.
 
     Args:
         state: (15,) initial state.
         covariance: (15, 15) of the initial state.
+        config: Configuration of the fusion, with the parameters of the filter; None: the defaults.
 
     Attributes:
         state: (15,), see ``STATE_NAMES``.
         covariance: (15, 15).
     """
 
-    def __init__(self, state: Array, covariance: Array) -> None:
-        expect_kernels(correct_state)
+    def __init__(self, state: Array, covariance: Array, config: FusionConfig | None = None) -> None:
+        self.config = config or FusionConfig()
         self.state: Array = np.array(state, dtype=np.float64)
         self.covariance: Array = np.array(covariance, dtype=np.float64)
+
+    @abstractmethod
+    def predict(self, dt: float, noise: Array, control_acceleration: Array | None = None) -> None:
+        """Predict the state and its covariance.
+
+        Args:
+            dt: Time [s].
+            noise: (15, 15) process noise per second.
+            control_acceleration: (6,) accelerations by a command [m/s², rad/s²], NaN where there is none.
+
+        Raises:
+            RunError: The result is not finite.
+        """
+
+    @abstractmethod
+    def correct(self, values: Array, used: NDArray[np.bool_], noise: Array, threshold: float = math.inf) -> bool:
+        """Correct the state with measured states.
+
+        Args:
+            values: (15,) measured values; those in ``used`` count.
+            used: (15,) which states were measured.
+            noise: (15, 15) covariance of the values; variances are at least 1e-9.
+            threshold: Largest Mahalanobis distance of the innovation; beyond it the measurement is rejected.
+
+        Returns:
+            Whether the measurement was accepted.
+
+        Raises:
+            RunError: The result is not finite.
+        """
+
+    def save_state(self) -> dict[str, Any]:
+        """Return the state as plain data."""
+        return {"state": self.state.copy(), "covariance": self.covariance.copy()}
+
+    def load_state(self, state: dict[str, Any]) -> None:
+        """Restore the state that ``save_state`` returned."""
+        self.state, self.covariance = np.array(state["state"]), np.array(state["covariance"])
+
+
+class KalmanFilter(StateEstimator):
+    """Base of the extended and the unscented Kalman filter, which differ only in the prediction of the covariance."""
+
+    def __init__(self, state: Array, covariance: Array, config: FusionConfig | None = None) -> None:
+        super().__init__(state, covariance, config)
+        expect_kernels(correct_state)
 
     def predict(self, dt: float, noise: Array, control_acceleration: Array | None = None) -> None:
         """Predict the state and its covariance.
@@ -263,23 +323,15 @@ class KalmanFilter(ABC):
             raise RunError("the filter's state is no longer finite", location="Kalman filter", valid="smaller noise")
 
     @abstractmethod
-    def _predict(self, dt: float, noise: Array) -> None: ...
-
-    # -- state ---------------------------------------------------------------------------------------------------------
-    def save_state(self) -> dict[str, Any]:
-        """Return the state as plain data."""
-        return {"state": self.state.copy(), "covariance": self.covariance.copy()}
-
-    def load_state(self, state: dict[str, Any]) -> None:
-        """Restore the state that ``save_state`` returned."""
-        self.state, self.covariance = np.array(state["state"]), np.array(state["covariance"])
+    def _predict(self, dt: float, noise: Array) -> None:
+        """Propagate state and covariance over ``dt`` [s], with process noise (15, 15) per second."""
 
 
 class Ekf(KalmanFilter):
     """Extended Kalman filter: propagates the covariance with the derivative of the model."""
 
-    def __init__(self, state: Array, covariance: Array) -> None:
-        super().__init__(state, covariance)
+    def __init__(self, state: Array, covariance: Array, config: FusionConfig | None = None) -> None:
+        super().__init__(state, covariance, config)
         expect_kernels(predict_ekf)
 
     def _predict(self, dt: float, noise: Array) -> None:
@@ -292,15 +344,12 @@ class Ukf(KalmanFilter):
     Args:
         state: (15,) initial state.
         covariance: (15, 15) of the initial state.
-        alpha: Spread of the sigma points.
-        kappa: Secondary scaling of the sigma points.
-        beta: Prior knowledge of the distribution; 2 for a normal one.
+        config: Configuration with ``alpha``, ``kappa`` and ``beta``, which place and weigh the sigma points.
     """
 
-    def __init__(
-        self, state: Array, covariance: Array, *, alpha: float = 1e-3, kappa: float = 0.0, beta: float = 2.0
-    ) -> None:
-        super().__init__(state, covariance)
+    def __init__(self, state: Array, covariance: Array, config: FusionConfig | None = None) -> None:
+        super().__init__(state, covariance, config)
+        alpha, kappa, beta = self.config.alpha, self.config.kappa, self.config.beta
         scale = alpha**2 * (STATE_SIZE + kappa)
         self._sigma_point_scale = math.sqrt(scale)
         self._mean_weights = np.full(2 * STATE_SIZE + 1, 0.5 / scale)
@@ -321,6 +370,15 @@ class Ukf(KalmanFilter):
         deviations -= mean
         covariance = (deviations * self._covariance_weights[:, None]).T @ deviations + noise * dt
         self.covariance = np.ascontiguousarray(0.5 * (covariance + covariance.T))
+
+
+STATE_ESTIMATORS: Registry[type[StateEstimator]] = Registry(
+    "state estimator",
+    group="roboyard.state_estimators",
+    base=lambda: StateEstimator,
+    built_in={"ekf": Ekf, "ukf": Ukf},
+)
+"""State estimators by the name that `SensorFusion` and the fusion nodes take."""
 
 
 def _cholesky_psd(covariance: Array) -> Array:

@@ -6,14 +6,14 @@ import bisect
 import math
 from collections import deque
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from roboyard.geometry.arrays import Array
 from roboyard.localization.kalman.config import FusionConfig, covariance_from_values
-from roboyard.localization.kalman.filters import Ekf, KalmanFilter, Ukf
+from roboyard.localization.kalman.filters import STATE_ESTIMATORS, StateEstimator
 from roboyard.localization.kalman.process_model import OUT_OF_PLANE_INDICES, STATE_SIZE, TWIST
 
 _PLANE_VARIANCE = 1e-6
@@ -69,9 +69,6 @@ class _AppliedMeasurement:
     snapshot: _Snapshot
 
 
-FilterType = Literal["ekf", "ukf"]
-
-
 class SensorFusion:
     """Kalman filter with its clock, a queue of measurements, and a history for lagged data.
 
@@ -79,7 +76,7 @@ class SensorFusion:
 
     Args:
         config: Configuration.
-        filter_type: Extended or unscented Kalman filter.
+        filter_type: Name of the filter in `STATE_ESTIMATORS`: ekf, ukf, or a registered one.
 
     Attributes:
         counts: By source how many measurements were "taken" (accepted), "gated" (rejected by their distance) and
@@ -87,9 +84,9 @@ class SensorFusion:
             time.
     """
 
-    def __init__(self, config: FusionConfig | None = None, filter_type: FilterType = "ekf") -> None:
+    def __init__(self, config: FusionConfig | None = None, filter_type: str = "ekf") -> None:
         self.config = config or FusionConfig()
-        self._filter_type = filter_type
+        self._estimator_class = STATE_ESTIMATORS[filter_type]
         self._process_noise = covariance_from_values(self.config.process_noise_covariance, "process_noise_covariance")
         self.counts: dict[str, dict[str, int]] = {}
         self.reset()
@@ -102,13 +99,9 @@ class SensorFusion:
         self._applied: deque[_AppliedMeasurement] = deque()
         self._control: tuple[int, Array] | None = None
 
-    def _new_filter(self) -> KalmanFilter:
-        c = self.config
-        state = np.array(c.initial_state)
-        covariance = covariance_from_values(c.initial_estimate_covariance, "initial_estimate_covariance")
-        return Ekf(state, covariance) if self._filter_type == "ekf" else Ukf(
-            state, covariance, alpha=c.alpha, kappa=c.kappa, beta=c.beta
-        )  # fmt: skip
+    def _new_filter(self) -> StateEstimator:
+        covariance = covariance_from_values(self.config.initial_estimate_covariance, "initial_estimate_covariance")
+        return self._estimator_class(np.array(self.config.initial_state), covariance, self.config)
 
     # -- what comes in -------------------------------------------------------------------------------------------------
     def add(self, measurement: Measurement) -> None:

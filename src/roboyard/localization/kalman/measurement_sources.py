@@ -6,17 +6,16 @@
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from roboyard.errors import ConfigError, InputError
+from roboyard.errors import InputError
 from roboyard.geometry import SE3
 from roboyard.geometry.arrays import Array
 from roboyard.geometry.constants import STANDARD_GRAVITY
+from roboyard.localization.kalman.config import SourceConfig
 from roboyard.localization.kalman.fusion import Measurement
 from roboyard.localization.kalman.process_model import ACCELERATION, POSE, STATE_SIZE, TWIST, rotation_matrices
 
@@ -24,67 +23,25 @@ DEFAULT_VARIANCES = np.array([1e-2] * 3 + [1e-3] * 3 + [1e-2] * 3 + [1e-4] * 3 +
 """Default variances for messages whose covariance is zero, which means unknown."""
 
 
-@dataclass(frozen=True, slots=True)
-class SourceConfig:
-    """Configuration of one source, with the settings of robot_localization.
-
-    Attributes:
-        name: Such as odom0 or imu0.
-        used: (15,) which states are taken from the source, in the order of ``STATE_NAMES``.
-        differential: Use the change between its poses, as velocities, instead of the poses.
-        relative: Count its poses from the first one.
-        pose_rejection_threshold: Largest Mahalanobis distance of a pose.
-        twist_rejection_threshold: Largest Mahalanobis distance of a velocity.
-        linear_acceleration_rejection_threshold: Largest Mahalanobis distance of an acceleration.
-        remove_gravitational_acceleration: Whether its accelerations contain gravity.
-        bias_at_rest: Whether the gyroscope's bias is estimated while the base is stationary (an addition of this
-            package).
-        gravity: Gravity [m/s²].
-
-    Raises:
-        ConfigError: Not 15 flags, both differential and relative, or a threshold that is not positive.
-    """
-
-    name: str
-    used: tuple[bool, ...]
-    differential: bool = False
-    relative: bool = False
-    pose_rejection_threshold: float = math.inf
-    twist_rejection_threshold: float = math.inf
-    linear_acceleration_rejection_threshold: float = math.inf
-    remove_gravitational_acceleration: bool = False
-    bias_at_rest: bool = False
-    gravity: float = STANDARD_GRAVITY
-
-    def __post_init__(self) -> None:
-        if len(self.used) != STATE_SIZE:
-            raise ConfigError(
-                f"{self.name}_config has {len(self.used)} entries",
-                location="Kalman filter",
-                valid="15: x y z, roll pitch yaw, vx vy vz, vroll vpitch vyaw, ax ay az",
-            )
-        if self.differential and self.relative:
-            raise ConfigError(f"{self.name} is both differential and relative", location="Kalman filter", valid="one")
-        for name in ("pose", "twist", "linear_acceleration"):
-            if not getattr(self, f"{name}_rejection_threshold") > 0.0:
-                raise ConfigError(
-                    f"{self.name}_{name}_rejection_threshold", location="Kalman filter", valid="more than 0"
-                )
-
-
 class MeasurementSource:
     """Converts the messages of one source to measurements, and keeps what it needs of earlier messages.
 
     Args:
-        config: Configuration of the source.
+        name: Name of the source, such as odom0 or imu0.
+        config: Settings of the source.
+        gravity: Gravity in the accelerations of an IMU [m/s²].
+
+    Raises:
+        ConfigError: The settings contradict each other.
 
     Attributes:
         n_rejected: Number of unusable messages: stamps that do not increase, numbers that are not finite.
         uses_default_covariance: Whether a message without covariance was given default variances.
     """
 
-    def __init__(self, config: SourceConfig) -> None:
-        self.config = config
+    def __init__(self, name: str, config: SourceConfig, gravity: float = STANDARD_GRAVITY) -> None:
+        config.check(name)
+        self.name, self.config, self.gravity = name, config, gravity
         self._used = np.array(config.used, dtype=np.bool_)
         self.n_rejected = 0
         self.uses_default_covariance = False
@@ -134,9 +91,7 @@ class MeasurementSource:
             return None
         if self.config.remove_gravitational_acceleration:
             roll, pitch = np.array(attitude[0]), np.array(attitude[1])
-            values = values - rotation_matrices(roll, pitch, np.array(0.0)).T @ np.array(
-                [0.0, 0.0, self.config.gravity]
-            )
+            values = values - rotation_matrices(roll, pitch, np.array(0.0)).T @ np.array([0.0, 0.0, self.gravity])
         threshold = self.config.linear_acceleration_rejection_threshold
         return self._make_measurement(time_ns, ACCELERATION, values, covariance, threshold)
 
@@ -184,7 +139,7 @@ class MeasurementSource:
             self.n_rejected += 1
             return None
         names = {POSE.start: "pose", TWIST.start: "twist", ACCELERATION.start: "acceleration"}
-        name = f"{self.config.name} {kind or names[part.start]}"
+        name = f"{self.name} {kind or names[part.start]}"
         return Measurement(time_ns, name, state_values, is_measured, state_covariance, threshold)
 
     # -- state ---------------------------------------------------------------------------------------------------------

@@ -7,15 +7,22 @@ from roboyard.config.lazy import lazy_exports
 if TYPE_CHECKING:
     from roboyard.localization.nodes.amcl import AmclNode
     from roboyard.localization.nodes.ground_truth import GroundTruthLocalizationNode, GroundTruthOdometryNode
-    from roboyard.localization.nodes.kalman import EkfNode, UkfNode
-    from roboyard.localization.nodes.odometry import AckermannOdometryNode, MecanumOdometryNode, OdometryNode
+    from roboyard.localization.nodes.kalman import EkfNode, KalmanNode, UkfNode
+    from roboyard.localization.nodes.odometry import (
+        AckermannOdometryNode,
+        DriveOdometryNode,
+        MecanumOdometryNode,
+        OdometryNode,
+    )
 
 __all__ = [
     "AckermannOdometryNode",
     "AmclNode",
+    "DriveOdometryNode",
     "EkfNode",
     "GroundTruthLocalizationNode",
     "GroundTruthOdometryNode",
+    "KalmanNode",
     "MecanumOdometryNode",
     "OdometryNode",
     "UkfNode",
@@ -24,6 +31,6 @@ __all__ = [
 __getattr__, __dir__ = lazy_exports(__name__, {
     "amcl": ("AmclNode",),
     "ground_truth": ("GroundTruthLocalizationNode", "GroundTruthOdometryNode"),
-    "kalman": ("EkfNode", "UkfNode"),
-    "odometry": ("AckermannOdometryNode", "MecanumOdometryNode", "OdometryNode"),
+    "kalman": ("EkfNode", "KalmanNode", "UkfNode"),
+    "odometry": ("AckermannOdometryNode", "DriveOdometryNode", "MecanumOdometryNode", "OdometryNode"),
 })  # fmt: skip

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
-from dataclasses import fields, replace
+from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
 
 from roboyard.bus.ros_node import RosNode
 from roboyard.bus.transforms import MapToOdomBroadcaster, TransformBuffer, TransformError
-from roboyard.config import Config, parameter
+from roboyard.config import parameter
 from roboyard.config.ros_parameters import RosNodeConfig
 from roboyard.errors import ConfigError, RoboyardError
 from roboyard.geometry import SE3
@@ -27,7 +26,12 @@ from roboyard.localization.kalman import (
     StationaryGyroBias,
     twist_at_base,
 )
-from roboyard.localization.kalman.fusion import FilterType
+from roboyard.localization.kalman.config import (
+    ImuSourceConfig,
+    OdometrySourceConfig,
+    PoseSourceConfig,
+    TwistSourceConfig,
+)
 from roboyard.messages import msg, srv
 from roboyard.messages.convert import (
     make_header,
@@ -169,71 +173,6 @@ _STALE_AFTER = 2.0
 """Time without messages after which a source is reported [s]."""
 
 
-class InputSourceConfig(Config):
-    """Parameters of all kinds of sources; a source without a topic does not exist."""
-
-    topic: str = parameter("", key="", doc="Topic; empty: no such source.")
-    used: tuple[bool, ...] = parameter(
-        (False,) * 15, key="_config",
-        doc="States taken from it: x y z, roll pitch yaw, their velocities, the linear accelerations.",
-    )  # fmt: skip
-    queue_size: int = parameter(10, low=0, high=100_000, key="_queue_size", doc="Without effect: no message is lost.")
-    nodelay: bool = parameter(False, key="_nodelay", doc="Without effect.")
-
-    def make_source_config(self, name: str, gravity: float) -> SourceConfig:
-        """Return the filter's configuration of the source; other kinds' settings keep their defaults."""
-        field_names = {field.name for field in fields(self)} & {field.name for field in fields(SourceConfig)}
-        return SourceConfig(name, gravity=gravity, **{key: getattr(self, key) for key in field_names})
-
-
-class TwistSourceConfig(InputSourceConfig):
-    """Parameters of a source of geometry_msgs/TwistWithCovarianceStamped."""
-
-    twist_rejection_threshold: float = parameter(
-        math.inf, low=0.0, high=math.inf, key="_rejection_threshold", doc="Largest Mahalanobis distance of a velocity."
-    )
-
-
-class _PoseInputConfig(InputSourceConfig):
-    differential: bool = parameter(False, key="_differential", doc="Use changes between its poses as velocities.")
-    relative: bool = parameter(False, key="_relative", doc="Poses count from its first one.")
-
-
-class PoseSourceConfig(_PoseInputConfig):
-    """Parameters of a source of geometry_msgs/PoseWithCovarianceStamped."""
-
-    pose_rejection_threshold: float = parameter(
-        math.inf, low=0.0, high=math.inf, key="_rejection_threshold", doc="Largest Mahalanobis distance of a pose."
-    )
-
-
-class OdometrySourceConfig(_PoseInputConfig):
-    """Parameters of a source of nav_msgs/Odometry."""
-
-    pose_rejection_threshold: float = parameter(
-        math.inf, low=0.0, high=math.inf, key="_pose_rejection_threshold", doc="Largest Mahalanobis distance of a pose."
-    )
-    twist_rejection_threshold: float = parameter(
-        math.inf, low=0.0, high=math.inf, key="_twist_rejection_threshold",
-        doc="Largest Mahalanobis distance of a velocity.",
-    )  # fmt: skip
-
-
-class ImuSourceConfig(OdometrySourceConfig):
-    """Parameters of a source of sensor_msgs/Imu."""
-
-    linear_acceleration_rejection_threshold: float = parameter(
-        math.inf, low=0.0, high=math.inf, key="_linear_acceleration_rejection_threshold",
-        doc="Largest Mahalanobis distance of an acceleration.",
-    )  # fmt: skip
-    remove_gravitational_acceleration: bool = parameter(
-        False, key="_remove_gravitational_acceleration", doc="Its accelerations contain gravity."
-    )
-    bias_at_rest: bool = parameter(
-        False, key="_bias_at_rest", doc="Estimate the gyroscope's bias while odometry reports standstill."
-    )
-
-
 class KalmanNodeConfig(RosNodeConfig):
     """Configuration of the fusion nodes, under the names of robot_localization."""
 
@@ -307,14 +246,14 @@ class KalmanNodeConfig(RosNodeConfig):
     imu2: ImuSourceConfig = parameter(factory=ImuSourceConfig, flatten="imu2", doc="Source 2 of sensor_msgs/Imu.")
     imu3: ImuSourceConfig = parameter(factory=ImuSourceConfig, flatten="imu3", doc="Source 3 of sensor_msgs/Imu.")
 
-    def sources(self) -> dict[str, InputSourceConfig]:
+    def sources(self) -> dict[str, SourceConfig]:
         """Return the sources that have a topic, by name."""
         names = [f"{kind}{number}" for kind in SOURCE_TYPES for number in range(4)]
         return {name: source for name in names if (source := getattr(self, name)).topic}
 
 
 class KalmanNode(RosNode[KalmanNodeConfig]):
-    """Fuses sources with the Kalman filter that ``filter_type`` names.
+    """Fuses sources with the filter that ``filter_type`` names; a node of another registered filter only sets it.
 
     in: the topics of odom0 … imu3, set_pose (geometry_msgs/PoseWithCovarianceStamped), cmd_vel with use_control
     out: odometry/filtered (nav_msgs/Odometry), odom_combined (geometry_msgs/PoseWithCovarianceStamped),
@@ -323,7 +262,7 @@ class KalmanNode(RosNode[KalmanNodeConfig]):
     The parameters have the names of robot_localization.
     """
 
-    filter_type: FilterType = "ekf"
+    filter_type: str = "ekf"
     state_fields = ("_last_received", "_published_ns", "_failures")
 
     def setup(self) -> None:
@@ -350,7 +289,10 @@ class KalmanNode(RosNode[KalmanNodeConfig]):
         self._combined = self.publisher("odom_combined", msg.PoseWithCovarianceStamped)
         if self.config.publish_acceleration:
             self._accel = self.publisher("accel/filtered", msg.AccelWithCovarianceStamped)
-        self._sources = {config.name: MeasurementSource(config) for config in self._source_configs()}
+        gravity = self.config.gravitational_acceleration
+        self._sources = {
+            name: MeasurementSource(name, config, gravity) for name, config in self._source_configs().items()
+        }
         if not self._sources:
             raise ConfigError(
                 "there is no source", location=self.full_name, valid="odom0: topic, odom0_config: 15 flags, …"
@@ -389,11 +331,12 @@ class KalmanNode(RosNode[KalmanNodeConfig]):
         control = config.control if self.config.use_control else replace(config.control, control_mask=(False,) * 6)
         return replace(config, control=control, history_length=max(config.history_length, 1e-3))
 
-    def _source_configs(self) -> list[SourceConfig]:
-        configs = []
-        for name, source in self.config.sources().items():
+    def _source_configs(self) -> dict[str, SourceConfig]:
+        """Return the configurations of the sources by name, without states that their kind does not measure."""
+        configs = {}
+        for name, config in self.config.sources().items():
+            config.check(name)
             kind = name.rstrip("0123456789")
-            config = source.make_source_config(name, self.config.gravitational_acceleration)
             used = np.array(config.used, dtype=np.bool_)
             is_measured = np.zeros(15, dtype=np.bool_)
             is_measured[_MEASURED_STATES[kind]] = True
@@ -401,7 +344,7 @@ class KalmanNode(RosNode[KalmanNodeConfig]):
                 is_measured[6:9] = False
             if (used & ~is_measured).any():
                 self.log.warn(f"{name}_config names states that a source of kind {kind} does not measure: ignored")
-            configs.append(replace(config, used=tuple((used & is_measured).tolist())))
+            configs[name] = replace(config, used=tuple((used & is_measured).tolist()))
         return configs
 
     def _subscribe_source(self, name: str) -> None:
@@ -433,7 +376,9 @@ class KalmanNode(RosNode[KalmanNodeConfig]):
     def _reset_filter(self) -> None:
         self._fusion.reset()
         self._published_ns = -1
-        self._sources = {name: MeasurementSource(source.config) for name, source in self._sources.items()}
+        self._sources = {
+            name: MeasurementSource(name, source.config, source.gravity) for name, source in self._sources.items()
+        }
 
     def _on_set_pose(self, message: Any) -> None:
         frame = message.header.frame_id
@@ -558,7 +503,7 @@ class EkfNode(KalmanNode):
     in: odom0 … imu3, set_pose   out: odometry/filtered, odom_combined, /tf odom → base   service: ~reset
     """
 
-    filter_type: FilterType = "ekf"
+    filter_type: str = "ekf"
 
 
 class UkfNode(KalmanNode):
@@ -567,4 +512,4 @@ class UkfNode(KalmanNode):
     in: odom0 … imu3, set_pose   out: odometry/filtered, odom_combined, /tf odom → base   service: ~reset
     """
 
-    filter_type: FilterType = "ukf"
+    filter_type: str = "ukf"
