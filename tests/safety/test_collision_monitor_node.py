@@ -176,7 +176,7 @@ def test_zones_are_read_from_parameters() -> None:
         ({"footprint": ((0, 0), (1, 1), (1, 0), (0, 1))}, "crosses itself"),
         ({"scan_topics": ()}, "no sensor"),
         ({"zones": ("near",)}, "zones: is a list"),
-        ({"zones": {"near": {"action": "halt"}}}, "stop, slowdown"),
+        ({"zones": {"near": {"action": "halt"}}}, "slowdown, stop"),
         ({"zones": {"near": {"action": "stop", "size": 3}}}, "unknown key 'size'"),
         ({"zones": {"near": {"action": "stop", "radius": "wide"}}}, "wide"),
         ({"zones": {"near": {"action": "stop", "radius": 1, "points": [[0, 0], [1, 0], [0, 1]]}}}, "one of them"),

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
         MonitorAction,
         MonitorDecision,
         SafetyZone,
+        ZoneAction,
     )
     from roboyard.safety.velocity_smoother import SmootherConfig, VelocitySmoother
 
@@ -38,6 +39,7 @@ __all__ = [
     "SafetyZone",
     "SmootherConfig",
     "VelocitySmoother",
+    "ZoneAction",
 ]
 
 __getattr__, __dir__ = lazy_exports(
@@ -52,6 +54,7 @@ __getattr__, __dir__ = lazy_exports(
             "MonitorAction",
             "MonitorDecision",
             "SafetyZone",
+            "ZoneAction",
         ),
         "velocity_smoother": ("SmootherConfig", "VelocitySmoother"),
     },

@@ -3,19 +3,26 @@
 The zones are those of Nav2's collision monitor. In addition each command is checked together with the path on which the
 base brakes after it, and a command that moves away from all obstacles always passes, so that a robot can leave every
 place that it has reached.
+
+What a zone does is a `ZoneAction`: stop, slowdown, limit and approach, as in Nav2. Installed packages add actions with
+the entry point group ``roboyard.zone_actions``; `SafetyZone` also takes an action of the user's own.
 """
 
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import Enum
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from roboyard.compute import expect_kernels, kernel
 from roboyard.config import Config, parameter
+from roboyard.config.registry import Registry
 from roboyard.control import PlanarTwist
 from roboyard.errors import ConfigError
 from roboyard.geometry import polygons
@@ -28,27 +35,27 @@ _UNLIMITED_ACCELERATIONS = np.full(4, 1e9)
 
 
 class BrakingConfig(Config):
-    """What the base does with a command, as far as one may rely on it."""
+    """Bounds on how the base follows a command."""
 
     acceleration: float = parameter(
-        1.5, unit="m/s²", low=1e-3, high=1e3, doc="Largest acceleration of the drive; the larger, the more careful."
+        1.5, unit="m/s²", low=1e-3, high=1e3, doc="Largest acceleration of the drive; larger values are safer."
     )
     deceleration: float = parameter(
         1.5,
         unit="m/s²",
         low=1e-3,
         high=1e3,
-        doc="Deceleration that braking surely reaches; the smaller, the more careful.",
+        doc="Deceleration that braking reaches in any case; smaller values are safer.",
     )
     angular_acceleration: float = parameter(
         4.0, unit="rad/s²", low=1e-3, high=1e3, doc="Largest angular acceleration of the drive."
     )
     angular_deceleration: float = parameter(
-        3.0, unit="rad/s²", low=1e-3, high=1e3, doc="Angular deceleration that braking surely reaches."
+        3.0, unit="rad/s²", low=1e-3, high=1e3, doc="Angular deceleration that braking reaches in any case."
     )
     latency: float = parameter(
         0.12, unit="s", low=0.0, high=10.0,
-        doc="Time from what the sensors see to the base's reaction, the monitor's own period included.",
+        doc="Time from a measurement to the reaction of the base, including the period of the monitor.",
     )  # fmt: skip
 
     def stopping_distance(self, speed: float) -> float:
@@ -66,19 +73,19 @@ class BrakingConfig(Config):
         command: PlanarTwist,
         max_distance: float,
     ) -> NDArray[np.float64]:
-        """Least distance of each point on the way to a standstill (m,) [m].
+        """Return the smallest distance between each point and the base on its path to a standstill (m,) [m].
 
-        Of points that the base would run into: minus the speed with which it would [m/s].  Of points inside the outline
-        from the beginning: minus the largest distance to the border [m].
+        For points that the base would hit the result is minus the speed of the impact [m/s]; for points inside the
+        footprint from the start, minus the largest distance to its boundary [m].
 
-        For the latency the base goes on from its twist towards the command, then it brakes.
+        During the latency the base continues from its twist towards the command, then it brakes.
 
         Args:
-            corners: (n, 2) of the base's outline [m].
-            points: (m, 2) about it [m], as seen from where it is now.
+            corners: (n, 2) corners of the footprint [m].
+            points: (m, 2) points around it, in the present base frame [m].
             twist: The base's present twist.
             command: The commanded twist.
-            max_distance: Larger distances do not matter and are this [m].
+            max_distance: Result for points that stay farther away [m].
         """
         limits = np.array(
             [self.acceleration, self.deceleration, self.angular_acceleration, self.angular_deceleration],
@@ -95,11 +102,11 @@ def constant_twist_clearances(
     """Return the smallest distance of each point during a motion at a constant twist (m,) [m].
 
     Args:
-        corners: (n, 2) of the base's outline [m].
-        points: (m, 2) about it [m], as seen from where it is now.
-        twist: Of the base.
-        duration: Of the motion [s]; the base stands before and after it.
-        max_distance: Larger distances do not matter and are this [m].
+        corners: (n, 2) corners of the footprint [m].
+        points: (m, 2) points around it, in the present base frame [m].
+        twist: Twist of the base.
+        duration: Duration of the motion [s]; the base is at rest before and after it.
+        max_distance: Result for points that stay farther away [m].
     """
     distances = np.full(len(points), max_distance)
     compute_clearances(
@@ -122,16 +129,16 @@ def compute_clearances(
     step: float,
     distances: NDArray[np.float64],
 ) -> None:
-    """See ``BrakingConfig.clearances``.
+    """Compute the smallest distances during a motion, see `BrakingConfig.clearances`.
 
     Args:
-        corners: (n, 2) of the outline, anticlockwise [m].
-        points: (m, 2) about it [m].
+        corners: (n, 2) corners of the footprint, counter-clockwise [m].
+        points: (m, 2) points around it [m].
         twists: (6,) vx, vy, wz of the base, then of the command.
-        limits: (4,) acceleration and deceleration along the ground, the same of turning.
-        latency: [s].
-        step: [s].
-        distances: (m,) result [m]; holds at first what larger distances are to be.
+        limits: (4,) acceleration, deceleration, angular acceleration, angular deceleration.
+        latency: Time before the base brakes [s].
+        step: Time step [s].
+        distances: (m,) is lowered to the result; contains the results for distant points before [m].
     """
     radius = 0.0
     for k in range(len(corners)):
@@ -151,7 +158,7 @@ def compute_clearances(
             if time == 0.0:
                 starts_outside[k] = distance >= 0.0
             elif distance < 0.0 and starts_outside[k]:
-                # how deep it would be says nothing any more: it may come out at the other side
+                # a penetration depth means nothing here: the base may leave at the other side
                 has_collided[k] = True
                 distance = -math.hypot(v[0], v[1]) - radius * abs(v[2])
             distances[k] = min(distances[k], distance)
@@ -175,8 +182,8 @@ def compute_clearances(
 
 @kernel(examples=lambda: [(0.0, 1.0, 0.1, 1.0, 2.0)])
 def ramp_speed(speed: float, target: float, dt: float, acceleration: float, deceleration: float) -> float:
-    """A speed ``dt`` later on its way to a goal; it grows by at most ``acceleration`` and shrinks by ``deceleration``
-    a second."""
+    """Return a speed ``dt`` later on its ramp to a target; it grows with at most ``acceleration`` and shrinks with at
+    most ``deceleration``."""
     if speed * target < 0.0:
         time_to_zero = abs(speed) / deceleration
         if time_to_zero >= dt:
@@ -187,7 +194,7 @@ def ramp_speed(speed: float, target: float, dt: float, acceleration: float, dece
 
 
 class MonitorAction(Enum):
-    """What a zone makes of a command; the values are those of nav2_msgs/CollisionMonitorState."""
+    """How a command was changed; the values are those of nav2_msgs/CollisionMonitorState."""
 
     DO_NOTHING = 0
     STOP = 1
@@ -197,10 +204,10 @@ class MonitorAction(Enum):
 
 
 def validate_polygon(corners: ArrayLike, location: str) -> NDArray[np.float64]:
-    """Corners (n, 2) [m] of a polygon that is one, anticlockwise.
+    """Return the corners (n, 2) of a polygon in counter-clockwise order [m].
 
     Raises:
-        ConfigError: fewer than three corners, not finite, crossing itself, or without area.
+        ConfigError: there are fewer than three corners, or the polygon is not finite, crosses itself or has no area.
     """
     array = np.asarray(corners, dtype=np.float64)
     if array.ndim != 2 or array.shape[1:] != (2,) or len(array) < 3 or not np.isfinite(array).all():
@@ -208,34 +215,34 @@ def validate_polygon(corners: ArrayLike, location: str) -> NDArray[np.float64]:
             f"a polygon of shape {array.shape}", location=location, valid="(n, 2), finite, at least 3 corners"
         )
     if not polygons.is_simple(array):
-        raise ConfigError("its outline crosses itself", location=location, valid="corners in order, each once")
+        raise ConfigError("the polygon crosses itself", location=location, valid="corners in order, each once")
     if abs(polygons.signed_area(array)) < 1e-6:
-        raise ConfigError("its outline holds no area", location=location, valid="corners that span an area")
+        raise ConfigError("the polygon has no area", location=location, valid="corners that span an area")
     return np.ascontiguousarray(polygons.make_counter_clockwise(array))
 
 
 @dataclass(frozen=True)
 class SafetyZone:
-    """A part of the plane about the robot, as one of Nav2's collision monitor's polygons or circles.
+    """An area around the robot, as a polygon or circle of Nav2's collision monitor.
 
     Attributes:
-        name: For messages.
-        action: Stop; slow down to a share of the speed; limit the speed; approach: keep a time from touching.
-        corners: (n, 2) in the base's frame [m]; for a circle ``polygons.regular_polygon(radius)``.
-        min_points: So many points of the sensors make something.
-        slowdown_ratio: Of ``SLOWDOWN``: what is left of the speed.
-        linear_limit: Of ``LIMIT`` [m/s].
-        angular_limit: Of ``LIMIT`` [rad/s].
-        time_before_collision: Of ``APPROACH``: from touching, at the present speed [s].
-        linear_speeds: The zone holds for forward speeds within these [m/s].
-        angular_speeds: And for turning rates within these [rad/s].
+        name: Name of the zone, for messages.
+        action: Action for obstacles in the zone; a `MonitorAction` stands for the action of its name.
+        corners: (n, 2) in the base frame [m]; for a circle ``polygons.regular_polygon(radius)``.
+        min_points: Number of measured points in the zone that count as an obstacle.
+        slowdown_ratio: Factor on the speed, for slowdown.
+        linear_limit: Largest speed, for limit [m/s].
+        angular_limit: Largest angular speed, for limit [rad/s].
+        time_before_collision: Smallest time to collision at a constant speed, for approach [s].
+        linear_speeds: Range of forward speeds for which the zone is active [m/s].
+        angular_speeds: Range of angular speeds for which the zone is active [rad/s].
 
     Raises:
-        ConfigError: a number out of range, or a polygon that is none.
+        ConfigError: a number out of range, no action, or corners that are no polygon.
     """
 
     name: str
-    action: MonitorAction
+    action: MonitorAction | ZoneAction
     corners: NDArray[np.float64]
     min_points: int = 4
     slowdown_ratio: float = 0.5
@@ -249,7 +256,7 @@ class SafetyZone:
         location = f"zone {self.name}"
         object.__setattr__(self, "corners", validate_polygon(self.corners, location))
         if self.action is MonitorAction.DO_NOTHING:
-            raise ConfigError("an action of none", location=location, valid="stop, slowdown, limit, approach")
+            raise ConfigError("no action", location=location, valid=", ".join(ZONE_ACTIONS.names()))
         if self.min_points < 1:
             raise ConfigError(f"min_points = {self.min_points}", location=location, valid="at least 1")
         if not 0.0 <= self.slowdown_ratio <= 1.0:
@@ -262,37 +269,153 @@ class SafetyZone:
             if not low < high:
                 raise ConfigError(f"{key} from {low} to {high}", location=location, valid="ascending")
 
+    @property
+    def zone_action(self) -> ZoneAction:
+        """Action of the zone."""
+        if isinstance(self.action, MonitorAction):
+            return ZONE_ACTIONS[self.action.name.lower()]()
+        return self.action
+
     def is_active(self, vx: float, wz: float) -> bool:
-        """Whether it is to be looked at, at such a command."""
+        """Return whether the zone is active for a command with a forward speed [m/s] and an angular speed [rad/s]."""
         return (
             self.linear_speeds[0] <= vx <= self.linear_speeds[1]
             and self.angular_speeds[0] <= wz <= self.angular_speeds[1]
         )
 
     def points_inside(self, points: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Those of the points (n, 2) that are in it; none if they are too few to be something."""
+        """Return the points (n, 2) that are in the zone [m]; none if they are fewer than ``min_points``."""
         inside = points[polygons.contains(self.corners, points)]
         return inside if len(inside) >= self.min_points else inside[:0]
 
 
 _BISECTION_STEPS = 8
-"""Of the share of a command that passes: to 0.4 %."""
+"""Number of bisections of the factor on a command: to 0.4 %."""
 _DISTANCE_TOLERANCE = 1e-9
-"""Distances this near to each other are one [m]."""
+"""Distances that differ by less are equal [m]."""
+
+
+class ZoneAction(ABC):
+    """What a zone does with a command while there are obstacles.
+
+    Subclasses fill in `scale_command`. The monitor takes the smallest scaling of all zones and of the footprint, so an
+    action only states what its own zone allows.
+
+    Attributes:
+        reported_action: Action that the state of the monitor reports.
+        uses_points_inside: Whether the action only gets obstacles inside the zone, and no commands that move the robot
+            away from all of them; otherwise it gets all obstacles and commands.
+    """
+
+    reported_action: ClassVar[MonitorAction] = MonitorAction.LIMIT
+    uses_points_inside: ClassVar[bool] = True
+
+    @abstractmethod
+    def scale_command(self, zone: SafetyZone, command: PlanarTwist, points: NDArray[np.float64]) -> tuple[float, str]:
+        """Return the allowed scaling of a command, and its reason.
+
+        The scaling must not grow when obstacles are added.
+
+        Args:
+            zone: Zone of the action.
+            command: The command.
+            points: (n, 2) obstacles in the present base frame, at least one [m].
+
+        Returns:
+            Scaling from 0 to 1; 1 lets the command pass. A reason is needed for a scaling below 1 only.
+        """
+
+
+class StopAction(ZoneAction):
+    """Stops the robot while an obstacle is in the zone."""
+
+    reported_action = MonitorAction.STOP
+
+    def scale_command(self, zone: SafetyZone, command: PlanarTwist, points: NDArray[np.float64]) -> tuple[float, str]:
+        """Return 0."""
+        return 0.0, _points_text(zone, points)
+
+
+class SlowdownAction(ZoneAction):
+    """Scales the speed by ``slowdown_ratio`` while an obstacle is in the zone."""
+
+    reported_action = MonitorAction.SLOWDOWN
+
+    def scale_command(self, zone: SafetyZone, command: PlanarTwist, points: NDArray[np.float64]) -> tuple[float, str]:
+        """Return the ratio of the zone."""
+        return zone.slowdown_ratio, _points_text(zone, points)
+
+
+class LimitAction(ZoneAction):
+    """Limits the speed to ``linear_limit`` and ``angular_limit`` while an obstacle is in the zone."""
+
+    reported_action = MonitorAction.LIMIT
+
+    def scale_command(self, zone: SafetyZone, command: PlanarTwist, points: NDArray[np.float64]) -> tuple[float, str]:
+        """Return the scaling at which neither limit is exceeded."""
+        scaling = min(
+            1.0,
+            zone.linear_limit / max(math.hypot(command.vx, command.vy), 1e-9),
+            zone.angular_limit / max(abs(command.wz), 1e-9),
+        )
+        return scaling, _points_text(zone, points)
+
+
+class ApproachAction(ZoneAction):
+    """Scales the speed so that the zone reaches no obstacle before ``time_before_collision``."""
+
+    reported_action = MonitorAction.APPROACH
+    uses_points_inside = False
+
+    def scale_command(self, zone: SafetyZone, command: PlanarTwist, points: NDArray[np.float64]) -> tuple[float, str]:
+        """Return the largest scaling at which the polygon of the zone comes no nearer to a point within its time."""
+        present_distances = constant_twist_clearances(
+            zone.corners, points, PlanarTwist(), zone.time_before_collision, 1e-6
+        )
+
+        def is_free(seconds: float) -> bool:
+            scaled_command = PlanarTwist(*(speed * seconds / zone.time_before_collision for speed in command))
+            return bool(
+                (
+                    constant_twist_clearances(zone.corners, points, scaled_command, zone.time_before_collision, 1e-6)
+                    >= present_distances - _DISTANCE_TOLERANCE
+                ).all()
+            )
+
+        if len(points) < zone.min_points or zone.time_before_collision == 0.0 or is_free(zone.time_before_collision):
+            return 1.0, ""
+        low, high = 0.0, zone.time_before_collision
+        for _ in range(_BISECTION_STEPS):
+            midpoint = 0.5 * (low + high)
+            low, high = (midpoint, high) if is_free(midpoint) else (low, midpoint)
+        return low / zone.time_before_collision, f"zone {zone.name} would reach an obstacle in {low:.2f} s"
+
+
+def _points_text(zone: SafetyZone, points: NDArray[np.float64]) -> str:
+    return f"{len(points)} points in zone {zone.name}"
+
+
+ZONE_ACTIONS: Registry[Callable[[], ZoneAction]] = Registry(
+    "zone action",
+    group="roboyard.zone_actions",
+    base=lambda: ZoneAction,
+    built_in={"stop": StopAction, "slowdown": SlowdownAction, "limit": LimitAction, "approach": ApproachAction},
+)
+"""Actions of zones by name."""
 
 
 @dataclass(frozen=True)
 class CollisionMonitorConfig:
-    """What the robot is, and how careful to be.
+    """Configuration of `CollisionMonitor`.
 
     Attributes:
-        footprint: (n, 2) its outline in the base's frame [m].
-        margin: What stays between it and everything else [m].
-        braking: How it stops.
-        zones: Further rules, all of which hold.
+        footprint: (n, 2) corners of the robot's footprint in the base frame [m].
+        margin: Smallest distance between the footprint and all obstacles [m].
+        braking: How the base accelerates and brakes.
+        zones: Zones, all of which apply.
 
     Raises:
-        ConfigError: a number out of range, an outline that is none, or two zones of one name.
+        ConfigError: a number out of range, a footprint that is no polygon, or two zones of one name.
     """
 
     footprint: NDArray[np.float64]
@@ -311,14 +434,14 @@ class CollisionMonitorConfig:
 
 @dataclass(frozen=True, slots=True)
 class MonitorDecision:
-    """What becomes of a command.
+    """Result of the check of a command.
 
     Attributes:
-        twist: What the base may do.
-        action: What was done to the command.
-        zone: Because of which zone; ``footprint``: because the robot itself would come too near.
-        speed_scaling: Of the command's speed that is left.
-        reason: In words; empty if it passed.
+        twist: Twist that the base may follow.
+        action: How the command was changed.
+        zone: Name of the zone that changed it; ``footprint``: the robot itself would come too near.
+        speed_scaling: Factor on the command's speed, 0 to 1.
+        reason: Reason in words; empty if the command passed.
     """
 
     twist: PlanarTwist
@@ -332,7 +455,7 @@ class CollisionMonitor:
     """Checks commands against the obstacles that the sensors measure.
 
     Args:
-        config: What the robot is, and how careful to be.
+        config: Footprint, margin, braking and zones.
     """
 
     def __init__(self, config: CollisionMonitorConfig) -> None:
@@ -359,27 +482,16 @@ class CollisionMonitor:
     def _check_zone(
         self, zone: SafetyZone, command: PlanarTwist, twist: PlanarTwist, points: NDArray[np.float64]
     ) -> MonitorDecision:
-        if zone.action is MonitorAction.APPROACH:
-            return self._check_approach_zone(zone, command, points)
-        inside = zone.points_inside(points)
-        if not len(inside):
+        action = zone.zone_action
+        if action.uses_points_inside:
+            points = zone.points_inside(points)
+        if not len(points) or (action.uses_points_inside and self._moves_away(command, twist, points)):
             return MonitorDecision(command)
-        if self._moves_away(command, twist, inside):
-            return MonitorDecision(command)
-        if zone.action is MonitorAction.STOP:
-            scaling = 0.0
-        elif zone.action is MonitorAction.SLOWDOWN:
-            scaling = zone.slowdown_ratio
-        else:
-            scaling = min(
-                1.0,
-                zone.linear_limit / max(math.hypot(command.vx, command.vy), 1e-9),
-                zone.angular_limit / max(abs(command.wz), 1e-9),
-            )
-        return _scale_command(command, scaling, zone.action, zone.name, f"{len(inside)} points in zone {zone.name}")
+        scaling, reason = action.scale_command(zone, command, points)
+        return _scale_command(command, max(scaling, 0.0), action.reported_action, zone.name, reason)
 
     def _moves_away(self, command: PlanarTwist, twist: PlanarTwist, points: NDArray[np.float64]) -> bool:
-        """Whether, with the command, the outline comes no nearer to any of the points than braking takes it."""
+        """Return whether the footprint comes no nearer to any point with the command than by braking at once."""
         braking, footprint = self.config.braking, self.config.footprint
         braking_clearances = braking.clearances(footprint, points, twist, PlanarTwist(), math.inf)
         return bool(
@@ -389,39 +501,13 @@ class CollisionMonitor:
             ).all()
         )
 
-    def _check_approach_zone(
-        self, zone: SafetyZone, command: PlanarTwist, points: NDArray[np.float64]
-    ) -> MonitorDecision:
-        """Slow down so that the zone's outline touches the points no earlier than its time."""
-        present_distances = constant_twist_clearances(
-            zone.corners, points, PlanarTwist(), zone.time_before_collision, 1e-6
-        )
-
-        def is_free(seconds: float) -> bool:
-            scaled_command = PlanarTwist(*(speed * seconds / zone.time_before_collision for speed in command))
-            return bool(
-                (
-                    constant_twist_clearances(zone.corners, points, scaled_command, zone.time_before_collision, 1e-6)
-                    >= present_distances - _DISTANCE_TOLERANCE
-                ).all()
-            )
-
-        if len(points) < zone.min_points or zone.time_before_collision == 0.0 or is_free(zone.time_before_collision):
-            return MonitorDecision(command)
-        low, high = 0.0, zone.time_before_collision
-        for _ in range(_BISECTION_STEPS):
-            midpoint = 0.5 * (low + high)
-            low, high = (midpoint, high) if is_free(midpoint) else (low, midpoint)
-        reason = f"zone {zone.name} would reach an obstacle in {low:.2f} s"
-        return _scale_command(command, low / zone.time_before_collision, MonitorAction.APPROACH, zone.name, reason)
-
     def _check_footprint(
         self, slowed_command: PlanarTwist, command: PlanarTwist, twist: PlanarTwist, points: NDArray[np.float64]
     ) -> MonitorDecision:
-        """The largest share of a command after which the base can still stop at the margin.
+        """Return the largest scaling of a command after which the base can still stop at the margin.
 
-        To what braking at once takes it nearer than the margin, no command may take it nearer than that: so what leads
-        away passes, and no point that is too near already hides another one.
+        No command may bring the base nearer to a point within the margin than braking at once does. So a command that
+        moves away passes, and a point that is too near already does not hide another one.
         """
         braking, footprint, margin = self.config.braking, self.config.footprint, self.config.margin
         max_speed = max(math.hypot(twist.vx, twist.vy), math.hypot(slowed_command.vx, slowed_command.vy))

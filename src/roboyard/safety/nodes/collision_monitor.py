@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from functools import partial
-from typing import Any, Final, Literal
+from typing import Annotated, Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from roboyard.bus import DroppedMessage, DropReason, MessageFilter, Node, TransformError, resource
 from roboyard.config import Config, parameter
+from roboyard.config.parameter import RegisteredName
 from roboyard.control import ZERO_TWIST, PlanarTwist
 from roboyard.control.nodes.velocity_base import planar_twist_from_msg, planar_twist_to_msg
 from roboyard.description.extent import FootprintPolygon
@@ -22,6 +23,7 @@ from roboyard.messages.convert import is_finite_twist
 from roboyard.messages.convert.clouds import cloud_points
 from roboyard.messages.convert.scans import scan_angles, scan_points
 from roboyard.safety.collision_monitor import (
+    ZONE_ACTIONS,
     BrakingConfig,
     CollisionMonitor,
     CollisionMonitorConfig,
@@ -104,8 +106,8 @@ class ZoneConfig(Config):
     Without ``points`` and ``radius`` the zone is the footprint.
     """
 
-    action: Literal["stop", "slowdown", "limit", "approach"] = parameter(
-        doc="Stop; scale the speed; limit the speed; keep a time to collision."
+    action: Annotated[str, RegisteredName(ZONE_ACTIONS)] = parameter(
+        doc="Stop; scale the speed; limit the speed; keep a time to collision; or an action of a package."
     )
     points: tuple[tuple[float, float], ...] = parameter((), doc="Corners (x, y) in base_frame [m].")
     radius: float | None = parameter(None, unit="m", low=1e-3, high=1e3, doc="Radius of a circle, instead of points.")
@@ -146,7 +148,7 @@ class ZoneConfig(Config):
         if self.radius is not None:
             corners = polygons.regular_polygon(self.radius)
         return SafetyZone(
-            name, MonitorAction[self.action.upper()], corners, self.min_points, self.slowdown_ratio, self.linear_limit,
+            name, ZONE_ACTIONS[self.action](), corners, self.min_points, self.slowdown_ratio, self.linear_limit,
             self.angular_limit, self.time_before_collision, self.linear_speeds, self.angular_speeds,
         )  # fmt: skip
 
