@@ -285,7 +285,7 @@ def test_octree_clears_a_box_and_everything() -> None:
     assert octree.occupied(leaves.centers[others]).all()
     with pytest.raises(InputError, match="finite"):
         octree.clear_box([np.nan, 0, 0], [1, 1, 1])
-    octree.reset()
+    octree.clear()
     assert len(octree.leaves()) == 0
     assert octree.encode_full() == octree.encode_binary() == b""
 

@@ -11,13 +11,14 @@ from typing import Any, Final
 
 import numpy as np
 
-from roboyard.bus import Future, MessageFilter, Node, resource
+from roboyard.bus import Future, resource
 from roboyard.compute import expect_kernels
-from roboyard.config import Config, parameter
+from roboyard.config import parameter
 from roboyard.errors import InputError, RoboyardError
 from roboyard.geometry import SE3
 from roboyard.grids import OccupancyGrid
 from roboyard.grids.voxel_filter import average_by_voxel
+from roboyard.mapping.nodes.cloud_mapper import CloudMapperConfig, CloudMapperNode
 from roboyard.mapping.nodes.octree_messages import centers_to_msg, octree_to_msg
 from roboyard.mapping.octree import InsertionStatistics, OctreeLeaves, OctreeMap, OctreeMapConfig, read_octree
 from roboyard.mapping.octree.cloud_filters import (
@@ -30,26 +31,23 @@ from roboyard.mapping.octree.octomap_files import COLOR_TREE, PLAIN_TREE, write_
 from roboyard.mapping.octree.octree import leaf_order, parent_level, write_binary, write_full
 from roboyard.mapping.octree.octree_map import blend_colors, fill_squares, gather_voxels, project_to_plane
 from roboyard.mapping.octree.voxel_blocks import apply_marks, clip_beams, mark_rays, morton_decode, morton_encode
-from roboyard.messages import msg, srv, to_nanoseconds
+from roboyard.messages import msg, srv
 from roboyard.messages.convert import unpack_rgb
 from roboyard.messages.convert.clouds import cloud_from_msg
 from roboyard.messages.convert.grids import occupancy_grid_to_msg
 
-_TRANSFORM_TIMEOUT: Final = 0.3
-"""A cloud waits for its transforms until it is older than this [s]."""
-_QUEUE_SIZE: Final = 4
 _MAX_HEIGHT: Final = 1e6
-"""A height beyond all [m]."""
+"""Height that stands for no limit [m]."""
 
 
 @dataclass(frozen=True)
 class OctreeCloudJob:
-    """A cloud on its way to the worker.
+    """A cloud that the worker inserts.
 
     Attributes:
         message: sensor_msgs/PointCloud2.
-        T_map_sensor: Where it was taken from.
-        T_base_map: Where the map is, seen from the robot; None where ground is not looked for.
+        T_map_sensor: Pose of the sensor.
+        T_base_map: Transform from the map to the robot's base; None: the ground is not segmented.
     """
 
     message: Any
@@ -59,7 +57,7 @@ class OctreeCloudJob:
 
 @dataclass(frozen=True)
 class OctreeSnapshot:
-    """What the map knows after a piece of work, in the forms that are asked for."""
+    """The map after an insertion, in all forms that the node publishes, with the result of the insertion."""
 
     binary: bytes
     full: bytes
@@ -69,7 +67,7 @@ class OctreeSnapshot:
     error: str = ""
 
 
-class OctreeNodeConfig(Config):
+class OctreeNodeConfig(CloudMapperConfig):
     """Configuration of `OctreeNode`."""
 
     cloud_topic: str = parameter("cloud_in", doc="Topic of the clouds.")
@@ -77,9 +75,6 @@ class OctreeNodeConfig(Config):
     base_frame_id: str = parameter("base_link", doc="Frame of the robot, in which ground is searched for.")
     octree: OctreeMapConfig = parameter(factory=OctreeMapConfig, flatten="", doc="Voxels and evidence of the map.")
     use_colored_map: bool = parameter(True, doc="Keep the colors of clouds that have them.")
-    max_rate: float = parameter(2.0, unit="Hz", low=0.01, high=100.0, doc="Largest rate of processed clouds.")
-    publish_period: float = parameter(2.0, unit="s", low=0.0, high=1e6, doc="Smallest time between maps.")
-    latency: float = parameter(0.25, unit="s", low=1e-3, high=100.0, doc="Declared duration of processing a cloud.")
     point_cloud_min_z: float = parameter(
         -_MAX_HEIGHT,
         unit="m",
@@ -120,27 +115,25 @@ class OctreeNodeConfig(Config):
     save_path: str = parameter("", doc="File for the map at the end, .bt or .ot, in the run's folder.")
 
 
-class OctreeNode(Node[OctreeNodeConfig]):
-    """Maps space from the points of depth cameras and lidars.
+class OctreeNode(CloudMapperNode[OctreeNodeConfig]):
+    """Octree map of space from the clouds of depth cameras and lidars; the interface of octomap_server.
 
-    in: cloud_in (sensor_msgs/PointCloud2; another topic by the parameter cloud_topic), /tf from frame_id to the cloud
-        (and to base_frame_id, where ground is to be found)
-    out: octomap_binary, octomap_full (octomap_msgs/Octomap), projected_map (nav_msgs/OccupancyGrid of what stands
-        between occupancy_min_z and occupancy_max_z), all latched; octomap_point_cloud_centers (PointCloud2), while
-        it has subscribers
+    in: cloud_in (sensor_msgs/PointCloud2; another topic by the parameter cloud_topic), /tf from frame_id to the cloud,
+        and to base_frame_id if the ground is segmented
+    out: octomap_binary, octomap_full (octomap_msgs/Octomap), projected_map (nav_msgs/OccupancyGrid of the voxels
+        between occupancy_min_z and occupancy_max_z), all latched; octomap_point_cloud_centers (PointCloud2), while it
+        has subscribers
     services: octomap_binary, octomap_full (octomap_msgs/GetOctomap), ~/clear_bbx (octomap_msgs/BoundingBoxQuery),
         ~/reset (std_srvs/Empty)
 
-    Names are those of octomap_server.  A worker inserts the clouds, at most ``max_rate`` a second; a result is
-    available ``latency`` after its cloud. A cloud without a transform is dropped.
+    A worker inserts the clouds, at most ``max_rate`` a second; a result is available ``latency`` after its cloud. A
+    cloud without a transform is dropped.
     """
 
     run_folder: Path | None = resource(Path, optional=True)
 
-    state_fields = ("_last_cloud_ns", "_published_ns", "_stale")
-
     def setup(self) -> None:
-        """Connect; begin with the file, if there is one."""
+        """Create the map, from the file if there is one, the publishers, the subscription and the services."""
         expect_kernels(
             average_by_voxel,
             transform_and_crop_xyz,
@@ -164,9 +157,6 @@ class OctreeNode(Node[OctreeNodeConfig]):
         self._octree = OctreeMap(self._config)
         if self.config.octomap_path:
             self._octree.set_leaves(read_octree(self.config.octomap_path, self._config).leaves)
-        self._last_cloud_ns = self._published_ns = -(10**18)
-        self._stale = bool(self.config.octomap_path)
-        self._pending_changes: list[Callable[[], None]] = []  # what waits for the worker
         self._tree_publishers = {
             name: self.publisher(name, msg.octomap_msgs.Octomap, latched=True)
             for name in ("octomap_binary", "octomap_full")
@@ -174,20 +164,14 @@ class OctreeNode(Node[OctreeNodeConfig]):
         self._projected_map_publisher = self.publisher("projected_map", msg.OccupancyGrid, latched=True)
         self._centers_publisher = self.publisher("octomap_point_cloud_centers", msg.PointCloud2, latched=True)
         self._snapshot = make_snapshot(self._octree, *self._snapshot_options())
-        self.subscribe(self.config.cloud_topic, msg.PointCloud2, self._on_cloud)
+        self.start_mapping(
+            self._octree, self.config.cloud_topic, self._target_frames, is_changed=bool(self.config.octomap_path)
+        )
         for name in self._tree_publishers:
             self.service(name, srv.octomap_msgs.GetOctomap, self._make_get_callback(name))
         self.service("~/clear_bbx", srv.octomap_msgs.BoundingBoxQuery, self._on_clear)
         self.service("~/reset", srv.std_srvs.Empty, self._on_reset)
-        self._clouds = MessageFilter(
-            self,
-            self._insert,
-            target_frames=self._target_frames,
-            queue_size=_QUEUE_SIZE,
-            timeout=_TRANSFORM_TIMEOUT,
-            retry_period=0.1,
-        )
-        self._publish()
+        self.publish_if_due()
 
     def _check_parameters(self) -> None:
         file = Path(self.config.save_path)
@@ -203,59 +187,40 @@ class OctreeNode(Node[OctreeNodeConfig]):
             raise InputError("occupancy_min_z is not below occupancy_max_z", location=f"node {self.full_name}")
 
     # -- clouds --------------------------------------------------------------------------------------------------------
-    def _on_cloud(self, message: Any) -> None:
-        time_ns = to_nanoseconds(message.header.stamp)
-        # a period less a tenth: stamps jitter, and a camera's need not be a multiple of ours
-        is_due = time_ns - self._last_cloud_ns >= round(0.9e9 / self.config.max_rate)
-        if is_due and self._clouds.add(message, self.config.cloud_topic):
-            self._last_cloud_ns = time_ns
-
     def _target_frames(self) -> tuple[str, ...]:
-        """The frames that a cloud must be connected with: the map's, and the robot's where ground is to be found."""
+        """Return the frames to which a cloud needs transforms: the map's, and the base's if the ground is segmented."""
         frames = self.frame(self.config.frame_id), self.frame(self.config.base_frame_id)
         return frames if self.config.filter_ground_plane else frames[:1]
 
-    def _insert(self, message: Any, topic: str) -> None:
-        """Give a cloud to the worker; the others wait until the worker is done."""
-        self._clouds.pause()
-        time_ns, map_frame, *base = to_nanoseconds(message.header.stamp), *self._target_frames()
+    def prepare_insertion(self, message: Any, time_ns: int) -> tuple[Callable[..., Any], tuple[Any, ...]]:
+        """Return `insert_cloud` with the map and a job; see `CloudMapperNode.prepare_insertion`."""
+        map_frame, *base = self._target_frames()
         T_map_sensor = self.transforms.lookup(map_frame, message.header.frame_id, time_ns)
         T_base_map = self.transforms.lookup(base[0], map_frame, time_ns) if base else None
         job = OctreeCloudJob(message, T_map_sensor, T_base_map)
         height_limits = self.config.point_cloud_min_z, self.config.point_cloud_max_z
-        self.offload(
-            insert_cloud, self._octree, job, height_limits, self.config.ground_filter, *self._snapshot_options(),
-            latency=self.config.latency, on_done=self._on_inserted,
-        )  # fmt: skip
+        return insert_cloud, (self._octree, job, height_limits, self.config.ground_filter, *self._snapshot_options())
 
     def _snapshot_options(self) -> tuple[bool, tuple[float, float]]:
-        """Whether colours are wanted, and the heights of the projection."""
+        """Return whether the map has colors, and the lowest and highest voxel of the projection [m]."""
         return self._tree_type == COLOR_TREE, (self.config.occupancy_min_z, self.config.occupancy_max_z)
 
-    def _on_inserted(self, future: Future) -> None:
-        snapshot: OctreeSnapshot = future.result
+    def report_insertion(self, result: Any) -> bool:
+        """Keep the new snapshot, and report the size of the map, or what is wrong with the cloud."""
+        snapshot: OctreeSnapshot = result
         self._snapshot = snapshot
         if snapshot.error:
-            self.report_health("error", f"a cloud is left out: {snapshot.error}")
+            self.report_health("error", f"cloud dropped: {snapshot.error}")
         elif snapshot.insertion is not None:
             self.report_health(
                 "ok", f"{snapshot.leaves.n_nodes} nodes, {snapshot.leaves.volume(occupied=True):.2f} m³ occupied",
                 beams=snapshot.insertion.n_beams,
             )  # fmt: skip
-        self._stale = True
-        pending_changes, self._pending_changes = self._pending_changes, []
-        for change in pending_changes:
-            change()
-        self._publish()
-        self._clouds.resume()
+        return True
 
-    # -- what it tells -------------------------------------------------------------------------------------------------
-    def _publish(self, *, at_once: bool = False) -> None:
-        if not self._stale or not (
-            at_once or self.now_ns - self._published_ns >= round(self.config.publish_period * 1e9)
-        ):
-            return
-        self._stale, self._published_ns = False, self.now_ns
+    # -- publications ------------------------------------------------------------------------------------------------
+    def publish_map(self) -> None:
+        """Publish the trees, the projection, and the centers of voxels if somebody listens."""
         frame, snapshot = self.frame(self.config.frame_id), self._snapshot
         for name, publisher in self._tree_publishers.items():
             publisher.publish(self._make_tree_message(name))
@@ -285,23 +250,14 @@ class OctreeNode(Node[OctreeNodeConfig]):
         return self._change(lambda: self._octree.clear_box(*corners), response)
 
     def _on_reset(self, request: Any) -> Future:
-        return self._change(self._octree.reset, srv.std_srvs.Empty.Response)
+        return self._change(self._octree.clear, srv.std_srvs.Empty.Response)
 
-    def _change(self, change: Callable[[], Any], response: Any) -> Future:
-        """Change the map when the worker is through with it."""
-        response_future = Future("changed map")
-
+    def _change(self, change: Callable[[], Any], response: Callable[[], Any]) -> Future:
         def apply_change() -> None:
             change()
-            self._snapshot, self._stale = make_snapshot(self._octree, *self._snapshot_options()), True
-            self._publish(at_once=True)
-            response_future.set_result(response())
+            self._snapshot = make_snapshot(self._octree, *self._snapshot_options())
 
-        if self._clouds.is_paused:  # the worker has the map
-            self._pending_changes.append(apply_change)
-        else:
-            apply_change()
-        return response_future
+        return self.change_map(apply_change, response)
 
     # -- end and state -------------------------------------------------------------------------------------------------
     def close(self) -> None:
@@ -323,19 +279,9 @@ class OctreeNode(Node[OctreeNodeConfig]):
         except RoboyardError as error:
             self.log.error(f"the map was not saved: {error}")
 
-    def save_state(self) -> dict[str, Any]:
-        """State as plain data, the map with all its voxels.
-
-        Raises:
-            RunError: work is under way.
-        """
-        return super().save_state() | {"octree": self._octree.save_state(), "clouds": self._clouds.save_state()}
-
     def load_state(self, state: dict[str, Any]) -> None:
         """Restore what `save_state` returned."""
         super().load_state(state)
-        self._octree.load_state(state["octree"])
-        self._clouds.load_state(state["clouds"])
         self._snapshot = make_snapshot(self._octree, *self._snapshot_options())
 
 
@@ -347,14 +293,14 @@ def insert_cloud(
     color: bool,
     height_band: tuple[float, float],
 ) -> OctreeSnapshot:
-    """Take in a cloud; what the map knows then.
+    """Insert a cloud; return the map after it.
 
     Args:
-        octree: The map, changed.
+        octree: The map, which is changed.
         job: The cloud.
-        height_limits: Lowest and highest point that counts, in the map [m].
-        ground_filter: How ground is found, where it is looked for.
-        color: Whether the map has colours.
+        height_limits: Lowest and highest point that is inserted, in the map [m].
+        ground_filter: Parameters of the segmentation of the ground.
+        color: Whether the map has colors.
         height_band: Lowest and highest voxel of the projection [m].
     """
     try:
@@ -371,7 +317,7 @@ def insert_cloud(
 
 
 def make_snapshot(octree: OctreeMap, color: bool, height_band: tuple[float, float]) -> OctreeSnapshot:
-    """What a map knows; arguments as for `take_in`."""
+    """Return a map in all forms that the node publishes; arguments as for `insert_cloud`."""
     tree = octree.to_octree()
     leaves = octree.leaves(tree, color=color)
     return OctreeSnapshot(

@@ -248,8 +248,8 @@ class OctreeMap:
         blocks.values[block_indices[number], voxel] = self._log_odds_model[2]
         return len(number)
 
-    def reset(self) -> None:
-        """Forget everything."""
+    def clear(self) -> None:
+        """Forget everything, as OctoMap's ``clear``."""
         self._blocks = VoxelBlocks()
 
     # -- what is known -------------------------------------------------------------------------------------------------
