@@ -98,9 +98,9 @@ def test_change_waits_for_the_worker_and_is_published_at_once() -> None:
         harness.play(2)
         harness.run_for(0.01)
         answer = harness.node.on_clear(None)
-        assert not answer.done
+        assert not answer.done()
         harness.run_for(0.09)
-        assert answer.done
+        assert answer.done()
         assert harness.counts.data == [2, 0]
 
 
