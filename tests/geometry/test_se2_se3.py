@@ -239,3 +239,14 @@ def test_half_turn_wraps_to_plus_pi():
 def test_pose_products_with_other_types_are_input_errors(compute) -> None:
     with pytest.raises(InputError):
         compute()
+
+
+@given(POSE2)
+def test_pose_to_tuple_and_back_is_exact(pose: SE2) -> None:
+    assert SE2.from_tuple(pose.to_tuple()) == pose
+
+
+@pytest.mark.parametrize("values", [(), (1.0, 2.0), (1.0, 2.0, 3.0, 4.0), (1.0, math.nan, 0.0)])
+def test_tuple_that_is_no_pose_is_refused(values: tuple[float, ...]) -> None:
+    with pytest.raises(InputError):
+        SE2.from_tuple(values)

@@ -13,7 +13,15 @@ from roboyard.control import PlanarTwist
 from roboyard.errors import ConfigError
 from roboyard.geometry import SE2
 from roboyard.navigation import MotionLimits
-from roboyard.navigation.docking import Docking, DockingConfig, curvature, egocentric_polar, staging_pose
+from roboyard.navigation.docking import (
+    Docking,
+    DockingConfig,
+    DockingPhase,
+    GracefulControlLaw,
+    curvature,
+    egocentric_polar,
+    staging_pose,
+)
 
 PERIOD = 0.05
 LIMITS = MotionLimits(
@@ -38,7 +46,7 @@ class Base:
         self.pose = self.pose @ SE2.exp([self.v * PERIOD, 0.0, self.w * PERIOD])
 
 
-def run(docking: Docking, base: Base, noise: float = 0.0, seed: int = 0) -> list[tuple[str, SE2, PlanarTwist]]:
+def run(docking: Docking, base: Base, noise: float = 0.0, seed: int = 0) -> list[tuple[DockingPhase, SE2, PlanarTwist]]:
     """Dock until it is finished; returns phases, poses before the commands, and commands."""
     rng, rows = np.random.default_rng(seed), []
     for _ in range(5000):
@@ -61,7 +69,7 @@ def test_docking_succeeds_from_any_pose_before_the_dock(dock, along, across, hea
     start = dock @ SE2(-along if backward else along, across, heading)
     docking, base = Docking(dock, LIMITS, config, PERIOD), Base(start)
     rows = run(docking, base, noise=0.003, seed=seed)
-    assert docking.phase == "docked", docking.cause
+    assert docking.phase is DockingPhase.DOCKED, docking.cause
     for error in docking.errors(base.pose)[:2]:
         assert abs(error) <= config.tolerance + 0.01
     assert abs(docking.errors(base.pose)[2]) <= config.heading_tolerance + 0.01
@@ -83,9 +91,9 @@ def test_docking_from_staging_pose_approaches_monotonically(across, heading, bac
     docking = Docking(dock, LIMITS, config, PERIOD)
     start = staging_pose(dock, config) @ SE2(0.0, across, heading)
     rows = run(docking, Base(start, lag=0.0, slip=1.0))
-    assert docking.phase == "docked"
+    assert docking.phase is DockingPhase.DOCKED
     assert docking.retries == 0
-    errors = np.array([docking.errors(pose) for phase, pose, _ in rows if phase == "approach"])
+    errors = np.array([docking.errors(pose) for phase, pose, _ in rows if phase is DockingPhase.APPROACHING])
     assert (np.diff(errors[:, 0]) <= 1e-9).all()
     end = errors[errors[:, 0] < 0.3 * config.staging_distance]
     # beside the line and off its direction by less and less, but for what a period's step is
@@ -93,7 +101,7 @@ def test_docking_from_staging_pose_approaches_monotonically(across, heading, bac
     assert np.abs(end[:, 1]).max() < 0.02 + 0.1 * abs(across)
     assert np.abs(errors[-1, 1:]).max() < 0.03
     direction = -1.0 if backward else 1.0
-    assert all(twist.vx * direction >= 0.0 for phase, _, twist in rows if phase == "approach")
+    assert all(twist.vx * direction >= 0.0 for phase, _, twist in rows if phase is DockingPhase.APPROACHING)
 
 
 @given(st.floats(0.1, 5.0), st.floats(-3.0, 3.0), st.floats(-1.5, 1.5))
@@ -107,6 +115,42 @@ def test_docking_control_law_equals_the_paper_and_is_symmetric(r, theta, delta):
     # in the paper, V = (r² + θ²) / 2 falls along r' = -v cos δ, θ' = v sin δ / r on the manifold δ = atan(-k1 θ)
     manifold = math.atan(-theta)
     assert -r * math.cos(manifold) + theta * math.sin(manifold) / r < 0.0
+
+
+class PointingLaw:
+    """Steers straight at the target, whatever its heading: a control law of a user's own."""
+
+    def __init__(self, gain: float) -> None:
+        self.gain = gain
+        self.n_calls = 0
+
+    def heading_error(self, pose: SE2, target: SE2) -> float:
+        return egocentric_polar(pose, target)[2]
+
+    def curvature(self, pose: SE2, target: SE2) -> float:
+        self.n_calls += 1
+        return -self.gain * self.heading_error(pose, target)
+
+
+@pytest.mark.parametrize("backward", [False, True])
+def test_docking_with_a_control_law_of_its_own(backward):
+    config, dock = DockingConfig(backward=backward), SE2(1.0, 0.5, 0.3)
+    law = PointingLaw(gain=8.0)
+    docking = Docking(dock, LIMITS, config, PERIOD, control_law=law)
+    base = Base(staging_pose(dock, config) @ SE2(0.0, 0.01, 0.05), lag=0.0, slip=1.0)
+    rows = run(docking, base)
+    assert docking.phase is DockingPhase.DOCKED
+    assert law.n_calls > 10
+    ours = Docking(dock, LIMITS, config, PERIOD)
+    other_rows = run(ours, Base(rows[0][1], lag=0.0, slip=1.0))
+    assert [twist for _, _, twist in rows] != [twist for _, _, twist in other_rows]
+
+
+@given(st.floats(0.1, 5.0), st.floats(-3.0, 3.0), st.floats(-3.0, 3.0))
+def test_default_control_law_has_the_gains_of_the_configuration(r, theta, delta):
+    pose, target = SE2(0.0, 0.0, delta), SE2(r, 0.0, theta)
+    law = GracefulControlLaw(2.0, 4.0)
+    assert law.curvature(pose, target) == curvature(*egocentric_polar(pose, target), 2.0, 4.0)
 
 
 def test_blocked_docking_retries_and_then_fails():
@@ -125,9 +169,9 @@ def test_blocked_docking_retries_and_then_fails():
         if blocked:
             base.v = 0.0
     started_phases = [b for a, b in pairwise(phases) if a != b]
-    assert started_phases.count("back off") == 2
-    assert docking.phase == "failed"
-    assert docking.cause == "came no nearer"
+    assert started_phases.count(DockingPhase.BACKING_OFF) == 2
+    assert docking.phase is DockingPhase.FAILED
+    assert docking.cause == "no progress towards the dock"
     assert docking.retries == 2
 
 
@@ -135,14 +179,14 @@ def test_docking_ends_without_progress_and_at_its_time_limit():
     stuck = Docking(SE2(), LIMITS, DockingConfig(), PERIOD)
     for _ in range(1000):
         stuck.compute_command(SE2(-0.4, 0.0, 0.0))
-    assert (stuck.phase, stuck.cause) == ("failed", "cannot back off")
+    assert (stuck.phase, stuck.cause) == (DockingPhase.FAILED, "no progress while backing off")
     short = Docking(SE2(), LIMITS, DockingConfig(max_cycles=10), PERIOD)
     run(short, Base(SE2(-0.7, 0.0, 0.0)))
-    assert (short.phase, short.cause) == ("failed", "took too long")
+    assert (short.phase, short.cause) == (DockingPhase.FAILED, "the time limit is exceeded")
     turning = Docking(SE2(), LIMITS, DockingConfig(max_cycles=100), PERIOD)
     for _ in range(101):
         turning.compute_command(SE2(-0.7, 0.0, 2.0))
-    assert turning.phase == "failed"
+    assert turning.phase is DockingPhase.FAILED
 
 
 @pytest.mark.parametrize("backward", [False, True])
@@ -150,7 +194,7 @@ def test_undocking_leads_straight_to_the_staging_pose(backward):
     config, dock = DockingConfig(backward=backward), SE2(1.0, 1.0, -1.0)
     docking, base = Docking(dock, LIMITS, config, PERIOD, is_undocking=True), Base(dock @ SE2(0.0, 0.01, 0.02))
     run(docking, base)
-    assert docking.phase == "left"
+    assert docking.phase is DockingPhase.UNDOCKED
     assert base.pose.distance(docking.staging_pose) < 0.06
 
 

@@ -16,6 +16,7 @@ from roboyard.geometry import SE2
 from roboyard.grids import FREE, OCCUPIED, UNKNOWN, GridGeometry, OccupancyGrid
 from roboyard.navigation.evaluation.exploration import coverage_fraction, reachable_area
 from roboyard.navigation.exploration import (
+    ExplorationPhase,
     Explorer,
     FailedViewpoint,
     FrontierConfig,
@@ -113,7 +114,7 @@ def test_exploration_covers_reachable_floor_and_returns(seed, field_of_view):
     config = FrontierConfig(inscribed_radius=RADIUS, circumscribed_radius=0.3, field_of_view=field_of_view)
     explorer = Explorer(start, config)
     grid, _, track = explore(Sensor(solid, frame, 4.0, field_of_view), explorer, start, RADIUS)
-    assert explorer.phase == "done"
+    assert explorer.phase is ExplorationPhase.DONE
     assert track[-1].distance(start) < 1e-9
     assert coverage_fraction(grid, reachable_area(solid, frame, start.xy, RADIUS), frame) >= 0.99
     assert (grid.cells[solid] != FREE).all()
@@ -128,7 +129,7 @@ def test_exploration_of_large_rooms_ends_for_any_field_of_view(seed):
         start, FrontierConfig(inscribed_radius=RADIUS, circumscribed_radius=0.3, field_of_view=field_of_view)
     )
     grid, distance, track = explore(Sensor(solid, frame, 4.0, field_of_view), explorer, start, RADIUS)
-    assert explorer.phase == "done"
+    assert explorer.phase is ExplorationPhase.DONE
     assert track[-1].distance(start) < 1e-9
     assert not explorer.failures or explorer.progress.n_failures < 0.5 * explorer.n_goals
     floor = reachable_area(solid, frame, start.xy, RADIUS)
@@ -153,9 +154,40 @@ def test_exploration_repeats_and_continues_when_loaded():
     assert other.progress == explorer.progress
     assert other.progress.known_area == pytest.approx((np.abs(grid.cells - 32) < 33).sum() * 0.01, rel=0.05)
     other.stop()
-    assert (other.phase, other.goal) == ("return", start)
+    assert (other.phase, other.goal) == (ExplorationPhase.RETURNING, start)
     other.report_arrival()
-    assert (other.phase, other.is_finished) == ("done", True)
+    assert (other.phase, other.is_finished) == (ExplorationPhase.DONE, True)
+
+
+def select_nearest_viewpoint(viewpoints, goal, failures, config=None):
+    """Yamauchi's rule, a selector of a user's own: the nearest viewpoint that has not failed."""
+    radius = (config or ViewpointSelectionConfig()).same_place_radius
+    untried = [one for one in viewpoints if not any(failure.matches(one, radius) for failure in failures)]
+    return min(untried, key=lambda one: one.path_cost, default=None)
+
+
+@pytest.mark.parametrize("seed", [1, 3])
+def test_exploration_with_a_selector_of_its_own_covers_the_floor(seed):
+    solid, frame, start = _world(seed)
+    config = FrontierConfig(inscribed_radius=RADIUS, circumscribed_radius=0.3)
+    first_goals = []
+    for arguments in ({}, {"selector": select_nearest_viewpoint}):
+        explorer = Explorer(start, config, **arguments)
+        grid, _, _ = explore(Sensor(solid, frame, 4.0, 2.0 * math.pi), explorer, start, RADIUS)
+        assert explorer.phase is ExplorationPhase.DONE
+        assert coverage_fraction(grid, reachable_area(solid, frame, start.xy, RADIUS), frame) >= 0.99
+        frontier_map = find_frontiers(Sensor(solid, frame, 4.0).update(start), start, config)
+        first = Explorer(start, config, **arguments)
+        first_goals.append(first.set_frontiers(frontier_map))
+    nearest = min(frontier_map.viewpoints, key=lambda one: one.path_cost)
+    assert first_goals[1] == nearest.pose
+
+
+def test_selector_that_returns_none_ends_the_exploration():
+    solid, frame, start = _world(3)
+    explorer = Explorer(start, ALL_FRONTIERS, selector=lambda viewpoints, goal, failures, config=None: None)
+    assert explorer.update(Sensor(solid, frame).update(start), start) == start
+    assert explorer.phase is ExplorationPhase.RETURNING
 
 
 def test_unreachable_frontiers_come_last_and_are_dropped():
@@ -175,14 +207,14 @@ def test_unreachable_frontiers_come_last_and_are_dropped():
     frame = GridGeometry(0.1, solid.shape)
     grid = Sensor(solid, frame, 1.5).update(SE2(1.5, 1.5))
     rejected_goals = []
-    while explorer.update(grid, SE2(1.5, 1.5)) is not None and explorer.phase == "explore":
+    while explorer.update(grid, SE2(1.5, 1.5)) is not None and explorer.phase is ExplorationPhase.EXPLORING:
         rejected_goals.append(explorer.goal)
         explorer.report_failure()
     assert len(rejected_goals) >= 2
-    assert explorer.phase == "return"
+    assert explorer.phase is ExplorationPhase.RETURNING
     for _ in range(3):
         explorer.report_failure()
-    assert explorer.phase == "failed"
+    assert explorer.phase is ExplorationPhase.FAILED
 
 
 @given(st.floats(0.0, 10.0), st.floats(0.0, 10.0))

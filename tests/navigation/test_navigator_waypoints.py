@@ -12,6 +12,7 @@ from roboyard.errors import InputError
 from roboyard.geometry import SE2
 from roboyard.navigation import MotionLimits, SpeedLimit, Waypoint, WaypointSequence, waypoints_from_polyline
 from roboyard.navigation.controllers.controller import strictest_limit
+from roboyard.navigation.navigator.waypoints import WaypointState
 
 
 def _make_waypoints(count: int, wait_ns: int = 0, task: str = "") -> list[Waypoint]:
@@ -45,23 +46,23 @@ def test_waypoints_are_visited_in_order_and_failures_reported(count, loops, data
     assert [(miss.loop, miss.index) for miss in sequence.missed] == [
         visit for visit, failed in zip(visited, fails, strict=False) if failed
     ]
-    assert sequence.state == ("failed" if stop and any(fails) else "done")
+    assert sequence.state is (WaypointState.FAILED if stop and any(fails) else WaypointState.DONE)
 
 
 def test_pause_precedes_task_and_next_waypoint():
     sequence = WaypointSequence(_make_waypoints(2, wait_ns=500, task="look"), stop_on_failure=False)
     sequence.report_arrival(1000)
-    assert sequence.state == "wait"
+    assert sequence.state is WaypointState.WAITING
     sequence.update(1499)
-    assert sequence.state == "wait"
+    assert sequence.state is WaypointState.WAITING
     sequence.update(1500)
-    assert (sequence.state, sequence.waypoint.task) == ("task", "look")
+    assert (sequence.state, sequence.waypoint.task) == (WaypointState.EXECUTING_TASK, "look")
     sequence.report_task_done()
-    assert (sequence.state, sequence.index) == ("drive", 1)
+    assert (sequence.state, sequence.index) == (WaypointState.DRIVING, 1)
     sequence.report_arrival(2000)
     sequence.update(3000)
     sequence.report_failure("nothing to see")
-    assert sequence.state == "done"
+    assert sequence.state is WaypointState.DONE
     assert sequence.missed[0].cause == "nothing to see"
     for event in (
         lambda: sequence.report_arrival(0),

@@ -66,11 +66,11 @@ class MappingRobot(Node):
 class ExplorationHarness(BusHarness):
     """A bus with an explorer, and the robot that it sends about."""
 
-    def __init__(self, *, seed: int = 0, **parameters: Any) -> None:
+    def __init__(self, *, seed: int = 0, node_class: type[ExplorerNode] = ExplorerNode, **parameters: Any) -> None:
         super().__init__(seed=seed)
         self.robot = self.add(MappingRobot(), "robot")
         self.node = self.add(
-            ExplorerNode(radii_from_footprint=False, frontiers={"sensor_range": 4.0}, **parameters), "explorer"
+            node_class(radii_from_footprint=False, frontiers={"sensor_range": 4.0}, **parameters), "explorer"
         )
 
     @property
@@ -115,6 +115,26 @@ def test_explorer_covers_the_floor_and_returns() -> None:
         assert [marker.action for marker in markers[-1].markers[:2]] == [msg.Marker.DELETE] * 2
         assert harness.node.health is not None
         assert harness.node.health.level == "ok"
+
+
+class FarthestFirstExplorer(ExplorerNode):
+    """An explorer of a user's own: it drives to the farthest viewpoint first."""
+
+    @staticmethod
+    def select_viewpoint(viewpoints, goal, failures, config=None):
+        if goal is not None:
+            return next((one for one in viewpoints if one.pose == goal), None)
+        return max(viewpoints, key=lambda one: one.path_cost, default=None)
+
+
+def test_explorer_uses_the_selector_of_a_subclass() -> None:
+    first_goals = []
+    for node_class in (ExplorerNode, FarthestFirstExplorer):
+        with ExplorationHarness(node_class=node_class) as harness:
+            harness.run_for(4.0)
+            first_goals.append(harness.robot.goals[0])
+            start = harness.robot.start
+    assert first_goals[1].distance(start) > first_goals[0].distance(start)
 
 
 def test_explore_action_starts_reports_and_cancels() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, overload
 
@@ -101,6 +102,21 @@ class SE2:
     def from_se3(cls, pose: SE3) -> SE2:
         """Return the planar part of a pose: x, y and yaw."""
         return cls(pose.x, pose.y, pose.yaw)
+
+    @classmethod
+    def from_tuple(cls, values: Sequence[float]) -> SE2:
+        """Return the pose of x, y [m] and theta [rad]; the inverse of `to_tuple`.
+
+        Raises:
+            InputError: There are not three finite numbers.
+        """
+        if len(values) != 3:
+            raise InputError(f"a pose of {len(values)} numbers", valid="x, y [m], theta [rad]")
+        return cls(*values)
+
+    def to_tuple(self) -> tuple[float, float, float]:
+        """Return x, y [m] and theta [rad] as plain data, for saved states."""
+        return self.x, self.y, self.theta
 
     @classmethod
     def exp(cls, twist: ArrayLike) -> SE2:

@@ -1,5 +1,7 @@
-"""Exploration as a sequence of decisions: selection of the next viewpoint, end of the exploration, and return to the
-start.
+"""Frontier exploration as a sequence of decisions: the next viewpoint, the end of the exploration, and the return to
+the start.
+
+A `ViewpointSelector` chooses the next viewpoint; the default is `select_viewpoint`.
 """
 
 from __future__ import annotations
@@ -7,7 +9,8 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from enum import Enum
+from typing import Any, Protocol
 
 from roboyard.config import Config, parameter
 from roboyard.geometry import SE2, wrap_angle
@@ -19,18 +22,18 @@ _HEADING_TOLERANCE = math.pi / 4.0
 
 @dataclass(frozen=True, slots=True)
 class FailedViewpoint:
-    """A viewpoint that could not be reached, or showed nothing new.
+    """A viewpoint that could not be reached, or from which the sensors saw nothing new (explore_lite's blacklist).
 
     Attributes:
-        pose: ``T_map_base`` there.
-        was_reached: Whether the robot got there; then other headings are still worth a look.
+        pose: Pose ``T_map_base`` of the viewpoint.
+        was_reached: Whether the robot reached it; then viewpoints with other headings at this position still count.
     """
 
     pose: SE2
     was_reached: bool = False
 
     def matches(self, viewpoint: Viewpoint, radius: float) -> bool:
-        """Whether the view is of that place."""
+        """Return whether a viewpoint is the failed one, within ``radius`` [m]."""
         heading_change = abs(wrap_angle(viewpoint.pose.theta - self.pose.theta))
         return viewpoint.pose.distance(self.pose) < radius and not (
             self.was_reached and heading_change > _HEADING_TOLERANCE
@@ -38,25 +41,27 @@ class FailedViewpoint:
 
 
 class ViewpointSelectionConfig(Config):
-    """Utility of a viewpoint: gain^``gain_power`` · exp(-``way_decay`` · way), after González-Baños and Latombe
-    2002."""
+    """Utility of a viewpoint: gain^``gain_exponent`` · exp(-``distance_decay`` · path cost), after
+    H. González-Baños and J.-C. Latombe, "Navigation strategies for exploring indoor environments", IJRR 21 (2002)."""
 
     distance_decay: float = parameter(
-        1.0, unit="1/m", low=0.0, high=100.0, doc="Rate at which the worth falls with the cost of the path."
+        1.0, unit="1/m", low=0.0, high=100.0, doc="Rate at which the utility decreases with the path cost."
     )
-    gain_exponent: float = parameter(0.5, low=0.0, high=10.0, doc="Exponent of the gain; 0: only the path counts.")
+    gain_exponent: float = parameter(0.5, low=0.0, high=10.0, doc="Exponent of the gain; 0: only the path cost counts.")
     hysteresis: float = parameter(
-        0.5, low=0.0, high=100.0, doc="Share by which another view must be worth more than the present goal."
+        0.5, low=0.0, high=100.0, doc="Relative gain of utility at which another viewpoint replaces the present goal."
     )
     same_place_radius: float = parameter(
-        0.6, unit="m", low=0.0, high=100.0, doc="Distance within which views are the same place."
+        0.6, unit="m", low=0.0, high=100.0, doc="Distance within which two viewpoints are the same place."
     )
     max_attempts: int = parameter(
-        3, low=1, doc="Largest number of failures at a place; after the first one it is a last resort."
+        3,
+        low=1,
+        doc="Maximum number of failures at a place; after the first failure it is used only if no other is left.",
     )
 
     def utility(self, viewpoint: Viewpoint) -> float:
-        """Of a view."""
+        """Return the utility of a viewpoint."""
         return math.pow(max(viewpoint.gain, 1e-3), self.gain_exponent) * math.exp(
             -self.distance_decay * viewpoint.path_cost
         )
@@ -68,13 +73,13 @@ def select_viewpoint(
     failures: Sequence[FailedViewpoint],
     config: ViewpointSelectionConfig | None = None,
 ) -> Viewpoint | None:
-    """The view worth most; None when none is left.
+    """Return the viewpoint with the highest utility; None if none is left.
 
     Args:
-        viewpoints: To choose from; of equal ones the first is taken.
-        goal: Where the robot is going now, if anywhere.
-        failures: So far.
-        config: What counts.
+        viewpoints: Candidates; of equal ones the first is returned.
+        goal: Pose ``T_map_base`` of the present goal; None without one.
+        failures: Viewpoints that have failed so far.
+        config: Parameters of the utility.
     """
     config = config or ViewpointSelectionConfig()
     failure_counts = [
@@ -96,19 +101,46 @@ def select_viewpoint(
     return max(untried_viewpoints or remaining_viewpoints, key=utility, default=None)
 
 
-ExplorationPhase = Literal["explore", "return", "done", "failed"]
+class ViewpointSelector(Protocol):
+    """Function that selects the next viewpoint of an exploration, as `select_viewpoint` does.
+
+    `Explorer` calls it after each new map.  It must be deterministic and must not change its arguments.  Returning None
+    ends the exploration.
+    """
+
+    def __call__(
+        self,
+        viewpoints: Sequence[Viewpoint],
+        goal: SE2 | None,
+        failures: Sequence[FailedViewpoint],
+        config: ViewpointSelectionConfig | None = None,
+    ) -> Viewpoint | None:
+        """Return one of the viewpoints, or None; for the arguments see `select_viewpoint`."""
+        ...
+
+
+class ExplorationPhase(Enum):
+    """Phase of an exploration; the values stand in roboyard_msgs/ExplorationStatus."""
+
+    EXPLORING = "explore"
+    """The robot drives to viewpoints of frontiers."""
+    RETURNING = "return"
+    """No frontier is left, and the robot drives back to the start."""
+    DONE = "done"
+    FAILED = "failed"
+    """The robot could not return to the start."""
 
 
 @dataclass(frozen=True, slots=True)
 class ExplorationProgress:
-    """How far it has come.
+    """Progress of an exploration.
 
     Attributes:
-        phase: "explore", "return"; at the end "done", or "failed" if it did not get back.
-        known_area: Free ground that is known [m²].
-        n_frontiers: How many are left.
-        n_goals: How many places it set out for.
-        n_failures: How often it did not get there, or saw nothing new there.
+        phase: Present phase.
+        known_area: Area of the known free space [m²].
+        n_frontiers: Number of frontiers left.
+        n_goals: Number of goals so far.
+        n_failures: Number of goals that were not reached, or at which the sensors saw nothing new.
     """
 
     phase: ExplorationPhase
@@ -119,14 +151,22 @@ class ExplorationProgress:
 
 
 class Explorer:
-    """Decides where to drive; whoever drives says ``report_arrival`` or ``report_failure``, and ``update`` with each
-    new map.
+    """Decides where the robot drives.  Its user calls ``update`` with each new map, and ``report_arrival`` or
+    ``report_failure`` at the end of each drive.
 
     Args:
-        start: Where to return to, ``T_map_base``; None: not to return.
-        frontier_config: What counts as a frontier.
-        selection_config: What counts in choosing one.
-        max_goals: Places to set out for, at most.
+        start: Pose ``T_map_base`` to return to at the end; None: the robot stays where the exploration ends.
+        frontier_config: Parameters of the search for frontiers.
+        selection_config: Parameters of the selection of viewpoints.
+        max_goals: Maximum number of goals.
+        selector: Function that selects the next viewpoint.
+
+    Attributes:
+        phase: Present phase.
+        goal: Present goal ``T_map_base``; None without one.
+        last_frontiers: Frontiers of the last map.
+        n_goals: Number of goals so far.
+        failures: Viewpoints that have failed.
     """
 
     def __init__(
@@ -136,47 +176,48 @@ class Explorer:
         selection_config: ViewpointSelectionConfig | None = None,
         *,
         max_goals: int = 1000,
+        selector: ViewpointSelector = select_viewpoint,
     ) -> None:
         self.start = start
-        self.phase: ExplorationPhase = "explore"
+        self.phase = ExplorationPhase.EXPLORING
         self.goal: SE2 | None = None
         self.last_frontiers: FrontierMap | None = None
         self.n_goals = 0
         self.failures: list[FailedViewpoint] = []
         self.frontier_config = frontier_config or FrontierConfig()
         self._selection_config = selection_config or ViewpointSelectionConfig()
-        self._max_goals = max_goals
-        self._arrival_pose: SE2 | None = None  # where it arrived and has not had a map since
+        self._max_goals, self._selector = max_goals, selector
+        self._arrival_pose: SE2 | None = None  # pose of the last arrival, until the next map
         self._n_failed_returns = 0
 
     @property
     def is_finished(self) -> bool:
-        """Whether there is nothing left to do."""
-        return self.phase in ("done", "failed")
+        """Whether the exploration has ended."""
+        return self.phase in (ExplorationPhase.DONE, ExplorationPhase.FAILED)
 
     @property
     def progress(self) -> ExplorationProgress:
-        """How far it has come."""
+        """Progress so far."""
         frontier_map = self.last_frontiers
         count, known_area = (0, 0.0) if frontier_map is None else (len(frontier_map.cells), frontier_map.known_area)
         return ExplorationProgress(self.phase, known_area, count, self.n_goals, len(self.failures))
 
     def update(self, grid: OccupancyGrid, pose: SE2) -> SE2 | None:
-        """Where to drive with what is known now; None when it is over.
+        """Return the goal ``T_map_base`` for a new map; None at the end of the exploration.
 
         Args:
-            grid: The map, made after the robot last arrived somewhere.
-            pose: ``T_map_base`` now.
+            grid: Map that was made after the last arrival of the robot.
+            pose: Present pose ``T_map_base``.
         """
         return (
             self.set_frontiers(find_frontiers(grid, pose, self.frontier_config))
-            if self.phase == "explore"
+            if self.phase is ExplorationPhase.EXPLORING
             else self.goal
         )
 
     def set_frontiers(self, frontier_map: FrontierMap) -> SE2 | None:
         """Select the next goal from frontiers that the caller has found."""
-        if self.phase != "explore":
+        if self.phase is not ExplorationPhase.EXPLORING:
             return self.goal
         self.last_frontiers = frontier_map
         if self._arrival_pose is not None:
@@ -185,8 +226,8 @@ class Explorer:
                 visited_viewpoint.matches(viewpoint, self._selection_config.same_place_radius)
                 for viewpoint in frontier_map.viewpoints
             ):
-                self.failures.append(visited_viewpoint)  # what is still a frontier there shows nothing from there
-        viewpoint = select_viewpoint(frontier_map.viewpoints, self.goal, self.failures, self._selection_config)
+                self.failures.append(visited_viewpoint)  # the frontier is still there: this viewpoint shows nothing new
+        viewpoint = self._selector(frontier_map.viewpoints, self.goal, self.failures, self._selection_config)
         if viewpoint is None or self.n_goals >= self._max_goals:
             self._start_return()
         elif self.goal is None or viewpoint.pose.distance(self.goal) >= self._selection_config.same_place_radius:
@@ -195,46 +236,47 @@ class Explorer:
         return self.goal
 
     def report_arrival(self) -> None:
-        """The robot is at the goal."""
-        if self.phase == "explore":
+        """Process the arrival of the robot at the goal."""
+        if self.phase is ExplorationPhase.EXPLORING:
             self._arrival_pose, self.goal = self.goal, None
-        elif self.phase == "return":
-            self.phase, self.goal = "done", None
+        elif self.phase is ExplorationPhase.RETURNING:
+            self.phase, self.goal = ExplorationPhase.DONE, None
 
     def report_failure(self) -> None:
-        """The robot cannot get to the goal."""
+        """Process the failure of the drive to the goal."""
         if self.goal is None:
             return
-        if self.phase == "explore":
+        if self.phase is ExplorationPhase.EXPLORING:
             self.failures.append(FailedViewpoint(self.goal))
             self.goal = None
-        elif self.phase == "return":
+        elif self.phase is ExplorationPhase.RETURNING:
             self._n_failed_returns += 1
             if self._n_failed_returns >= self._selection_config.max_attempts:
-                self.phase, self.goal = "failed", None
+                self.phase, self.goal = ExplorationPhase.FAILED, None
 
     def stop(self) -> None:
-        """Explore no further, but return."""
-        if self.phase == "explore":
+        """End the exploration early; the robot returns to the start."""
+        if self.phase is ExplorationPhase.EXPLORING:
             self._start_return()
 
     def _start_return(self) -> None:
-        self.phase, self.goal = ("return", self.start) if self.start is not None else ("done", None)
+        if self.start is not None:
+            self.phase, self.goal = ExplorationPhase.RETURNING, self.start
+        else:
+            self.phase, self.goal = ExplorationPhase.DONE, None
 
     def save_state(self) -> dict[str, Any]:
-        """State as plain data; frontiers are looked for anew."""
-
-        def pose_to_tuple(pose: SE2 | None) -> tuple[float, float, float] | None:
-            return None if pose is None else (pose.x, pose.y, pose.theta)
-
+        """Return the state as plain data, without the frontiers, which the next map gives again."""
+        poses = (self.start, self.goal, self._arrival_pose)
         return {
-            "poses": [pose_to_tuple(pose) for pose in (self.start, self.goal, self._arrival_pose)],
-            "failures": [(pose_to_tuple(failure.pose), failure.was_reached) for failure in self.failures],
-            "counts": (self.phase, self.n_goals, self._n_failed_returns),
+            "poses": [None if pose is None else pose.to_tuple() for pose in poses],
+            "failures": [(failure.pose.to_tuple(), failure.was_reached) for failure in self.failures],
+            "counts": (self.phase.value, self.n_goals, self._n_failed_returns),
         }
 
     def load_state(self, saved: dict[str, Any]) -> None:
-        """Counterpart of ``save``."""
-        self.start, self.goal, self._arrival_pose = (SE2(*pose) if pose else None for pose in saved["poses"])
-        self.failures = [FailedViewpoint(SE2(*pose), was_reached) for pose, was_reached in saved["failures"]]
-        self.phase, self.n_goals, self._n_failed_returns = saved["counts"]
+        """Restore a state that `save_state` returned."""
+        self.start, self.goal, self._arrival_pose = (SE2.from_tuple(pose) if pose else None for pose in saved["poses"])
+        self.failures = [FailedViewpoint(SE2.from_tuple(pose), reached) for pose, reached in saved["failures"]]
+        phase, self.n_goals, self._n_failed_returns = saved["counts"]
+        self.phase = ExplorationPhase(phase)

@@ -1,8 +1,8 @@
-"""Frontiers between known free and unknown space (Yamauchi 1997), and viewpoints that show what lies behind them.
+"""Frontiers between known free and unknown space (B. Yamauchi, "A frontier-based approach for autonomous exploration",
+CIRA 1997), and viewpoints from which the sensors see behind them.
 
-A frontier counts only if the robot can come near enough.  If unknown ground remained that the robot could reach, a
-cell of
-it would border on known reachable ground; so when no frontier is left, all reachable ground is known.
+A frontier counts only if the robot can come near enough.  If unknown space that the robot can reach were left, one of
+its cells would be next to known reachable space; so without a frontier all reachable space is known.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from roboyard.navigation.planners import TraversalCosts, grid_search
 
 @kernel(examples=lambda: [(np.zeros((4, 4), dtype=np.bool_), 0, 0, 3, 2)])
 def has_line_of_sight(blocked: NDArray[np.bool_], row: int, column: int, to_row: int, to_column: int) -> bool:
-    """Whether the line between the middles of two cells meets no blocked cell; looked at every half cell."""
+    """Return whether the line between the centers of two cells, sampled every half cell, meets no blocked cell."""
     dr, dc = to_row - row, to_column - column
     steps = 2 * max(abs(dr), abs(dc))
     for k in range(1, steps):
@@ -48,15 +48,15 @@ def viewpoint_candidates(
     offsets: NDArray[np.int64],
     n_near_offsets: int,
 ) -> NDArray[np.int64]:
-    """For each cell of a border, the nearest cell to look from.
+    """Return for each cell of a frontier the nearest cell from which the robot can observe it.
 
     Args:
         frontier_cells: (n, 2) rows and columns.
-        path_costs: (rows, columns) of the way to each cell, infinite where none leads.
-        can_rotate: (rows, columns) where the robot can also turn.
+        path_costs: (rows, columns) costs of the path to each cell, infinite without a path.
+        can_rotate: (rows, columns) cells in which the robot can rotate in place.
         blocked: (rows, columns) cells that block the line of sight.
-        offsets: (m, 2) rows and columns, the nearest first, how far from the border to look for a roomy cell.
-        n_near_offsets: So many of them for cells that are not roomy.
+        offsets: (m, 2) rows and columns from a cell of the frontier to candidates, the nearest first.
+        n_near_offsets: Number of offsets at which cells count where the robot cannot rotate.
 
     Returns:
         (n, 2) rows and columns; -1 where there is none.
@@ -82,15 +82,15 @@ def viewpoint_candidates(
 def unknown_area_by_direction(
     cells: NDArray[np.int8], occupied_threshold: int, row: int, column: int, max_distance: float, n_directions: int
 ) -> NDArray[np.float64]:
-    """Unknown area in sight from the middle of a cell, if nothing stands in it, by direction.
+    """Return the unknown area that is visible from the center of a cell, by direction, if it is free.
 
     Args:
-        cells: (rows, columns) of an occupancy grid; what lies beyond it is unknown.
-        occupied_threshold: From which value on a cell cannot be seen through.
-        row: Of the cell to look from.
-        column: The same.
-        max_distance: How far to look [cells].
-        n_directions: How many, the first along the columns, counter-clockwise in the grid's frame.
+        cells: (rows, columns) of an occupancy grid; the space beyond it is unknown.
+        occupied_threshold: Occupancy from which a cell blocks the view.
+        row: Row of the cell.
+        column: Column of the cell.
+        max_distance: Range of the sensor [cells].
+        n_directions: Number of directions, the first along the columns, counter-clockwise in the frame of the grid.
 
     Returns:
         (directions,) [cells²].
@@ -111,46 +111,46 @@ def unknown_area_by_direction(
 
 _N_DIRECTIONS = 72
 _INFLATION_MARGIN = 0.3
-"""So far beyond where the robot can turn, ways near obstacles cost more [m]."""
+"""Distance beyond the circumscribed radius within which obstacles increase the path cost [m]."""
 _NEIGHBOR_OFFSETS = ((-1, 0), (1, 0), (0, -1), (0, 1))
 
 
 class FrontierConfig(Config):
-    """What counts as a frontier, and how the robot looks at it."""
+    """Parameters of the search for frontiers and their viewpoints."""
 
     inscribed_radius: float = parameter(
         0.2,
         unit="m",
         low=0.0,
         high=50.0,
-        doc="Radius of the circle within the robot's outline: where it fits, the robot can be.",
+        doc="Inscribed radius of the footprint: where this circle fits, the robot can be.",
     )
     circumscribed_radius: float = parameter(
         0.3,
         unit="m",
         low=0.0,
         high=50.0,
-        doc="Radius of the circle around the robot's outline: where it fits, the robot can turn.",
+        doc="Circumscribed radius of the footprint: where this circle fits, the robot can rotate in place.",
     )
     occupied_threshold: int = parameter(
         OCCUPIED_THRESHOLD, low=1, high=100, doc="Occupancy from which a cell is an obstacle."
     )
     min_frontier_length: float = parameter(
-        0.2, unit="m", low=0.0, high=100.0, doc="Length below which a frontier is noise."
+        0.2, unit="m", low=0.0, high=100.0, doc="Minimum length of a frontier (explore_lite: min_frontier_size)."
     )
     max_viewpoint_distance: float = parameter(
-        0.8, unit="m", low=0.0, high=100.0, doc="Largest distance from a frontier at which the robot looks beyond it."
+        0.8, unit="m", low=0.0, high=100.0, doc="Maximum distance of a viewpoint from its frontier."
     )
     sensor_range: float = parameter(4.0, unit="m", low=0.01, high=1000.0, doc="Range of the sensors.")
     field_of_view: float = parameter(
-        2.0 * math.pi, unit="rad", low=0.01, high=2.0 * math.pi + 1e-9, doc="Angle that the sensors see at once."
+        2.0 * math.pi, unit="rad", low=0.01, high=2.0 * math.pi + 1e-9, doc="Horizontal field of view of the sensors."
     )
     viewpoint_spacing: float = parameter(
         1.0, unit="m", low=0.01, high=1000.0, doc="Distance between viewpoints of one frontier."
     )
 
     def validate(self) -> None:
-        """Check the order of the radii."""
+        """Check that the circumscribed radius is not smaller than the inscribed one."""
         if self.circumscribed_radius < self.inscribed_radius:
             raise ConfigError(
                 f"circumscribed_radius = {self.circumscribed_radius}",
@@ -163,10 +163,10 @@ class Viewpoint:
     """A pose to observe a frontier from.
 
     Attributes:
-        pose: ``T_map_base`` there, looking where most is unknown.
-        path_cost: What the way there costs, in metres of free ground.
-        gain: Unknown area that may come into sight there [m²].
-        frontier: Number of the frontier it looks at.
+        pose: Pose ``T_map_base``, with the heading at which the most unknown area is visible.
+        path_cost: Cost of the path to it, in meters of free space.
+        gain: Unknown area that may become visible from it [m²].
+        frontier: Index of its frontier.
     """
 
     pose: SE2
@@ -177,13 +177,13 @@ class Viewpoint:
 
 @dataclass(frozen=True, slots=True)
 class FrontierMap:
-    """Frontiers within reach of the robot, with viewpoints.
+    """Frontiers that the robot can approach, with their viewpoints.
 
     Attributes:
-        cells: (n, 2) rows and columns of each: free cells with unknown ones beside them.
-        viewpoints: Where to look from; every frontier has at least one.
-        known_area: How much free ground is known [m²].
-        frame: Where the cells lie.
+        cells: (n, 2) rows and columns of each frontier: free cells with an unknown neighbor.
+        viewpoints: Viewpoints; every frontier has at least one.
+        known_area: Area of the known free space [m²].
+        frame: Geometry of the cells.
     """
 
     cells: tuple[NDArray[np.int64], ...]
@@ -193,7 +193,8 @@ class FrontierMap:
 
 
 def frontier_cells(grid: OccupancyGrid, occupied_threshold: int) -> NDArray[np.bool_]:
-    """(rows, columns) free cells with an unknown one on one of their four sides; beyond the map all is unknown."""
+    """Return the free cells (rows, columns) with an unknown cell on one of their four sides; all is unknown beyond the
+    map."""
     padded = np.pad(grid.cells, 1, constant_values=-1)
     rows, columns = grid.cells.shape
     has_unknown_neighbor = np.zeros((rows, columns), dtype=np.bool_)
@@ -203,7 +204,8 @@ def frontier_cells(grid: OccupancyGrid, occupied_threshold: int) -> NDArray[np.b
 
 
 def compute_path_costs(costmap: Costmap, start: SE2, start_search_radius: float) -> NDArray[np.float64]:
-    """Costs (rows, columns) of the cheapest ways over known ground, in metres of free ground; infinite without a way.
+    """Return the costs (rows, columns) of the cheapest paths through known space, in meters of free space; infinite
+    without a path.
 
     If the robot's pose is too near to an obstacle, the paths begin at all free cells within ``start_search_radius``
     [m].
@@ -229,12 +231,12 @@ def compute_path_costs(costmap: Costmap, start: SE2, start_search_radius: float)
 
 
 def find_frontiers(grid: OccupancyGrid, pose: SE2, config: FrontierConfig | None = None) -> FrontierMap:
-    """Frontiers and the places to look beyond them from.
+    """Find the frontiers of a map, and viewpoints from which the sensors see behind them.
 
     Args:
-        grid: What is known; what the robot stands on need not be.
-        pose: ``T_map_base`` now.
-        config: What counts.
+        grid: Map; the cells under the robot may be unknown.
+        pose: Present pose ``T_map_base``.
+        config: Parameters of the search.
     """
     config = config or FrontierConfig()
     frame, is_unknown = grid.geometry, grid.cells < 0
@@ -245,7 +247,9 @@ def find_frontiers(grid: OccupancyGrid, pose: SE2, config: FrontierConfig | None
     frontier_indices = np.argwhere(frontier_cells(grid, config.occupied_threshold))
     can_rotate = costmap.cells < inflation.cost_at(config.circumscribed_radius)
     known_costs = np.where(is_unknown, np.inf, costs)
-    viewpoint_costs = known_costs if np.isfinite(known_costs).any() else costs  # at first it may stand in the dark
+    viewpoint_costs = (
+        known_costs if np.isfinite(known_costs).any() else costs
+    )  # at first the cells around the robot may be unknown
     viewpoint_cells = viewpoint_candidates(
         frontier_indices,
         viewpoint_costs,
@@ -284,7 +288,7 @@ def find_frontiers(grid: OccupancyGrid, pose: SE2, config: FrontierConfig | None
 
 
 def _mark_robot_cells_free(grid: OccupancyGrid, pose: SE2, radius: float) -> OccupancyGrid:
-    """The map with what is unknown under the robot taken for free, since it stands there."""
+    """Return the map with the unknown cells under the robot marked as free."""
     cells, frame = grid.cells.copy(), grid.geometry
     robot_cell = frame.T_map_grid.inverse() @ pose.xy / frame.resolution - 0.5
     rows, columns = np.ogrid[: frame.shape[0], : frame.shape[1]]
@@ -294,7 +298,7 @@ def _mark_robot_cells_free(grid: OccupancyGrid, pose: SE2, radius: float) -> Occ
 
 
 def _exploration_costmap(grid: OccupancyGrid, inflation: InflationLayer, occupied_threshold: int) -> Costmap:
-    """The costmap that ways are looked for in: the map's obstacles and their surroundings."""
+    """Return the costmap for the path costs: the obstacles of the map, inflated."""
     static = StaticLayer(lethal_threshold=occupied_threshold)
     static.set_map(grid)
     layers = LayeredCostmap(grid.geometry, [static, inflation], track_unknown_space=True)
@@ -303,7 +307,7 @@ def _exploration_costmap(grid: OccupancyGrid, inflation: InflationLayer, occupie
 
 
 def _sorted_offsets(config: FrontierConfig, resolution: float) -> tuple[NDArray[np.int64], int]:
-    """Rows and columns about a cell, the nearest first, and how many of them lie under a robot beside it."""
+    """Return the offsets around a cell, the nearest first, and the number of those within the inscribed radius."""
     half_size = math.ceil(max(config.max_viewpoint_distance, config.inscribed_radius) / resolution) + 2
     grid = np.mgrid[-half_size : half_size + 1, -half_size : half_size + 1].reshape(2, -1).T
     distances = np.hypot(grid[:, 0], grid[:, 1])
@@ -315,7 +319,7 @@ def _sorted_offsets(config: FrontierConfig, resolution: float) -> tuple[NDArray[
 
 
 def _space_out(cells: NDArray[np.int64], costs: NDArray[np.float64], spacing: float) -> list[NDArray[np.int64]]:
-    """Some of the places, the cheapest to come to first, none nearer to another than the spacing [cells]."""
+    """Select cells in the order of their path costs, none closer to another than the spacing [cells]."""
     selected: list[NDArray[np.int64]] = []
     for cell in cells[np.argsort(costs[cells[:, 0], cells[:, 1]], kind="stable")]:
         if all(np.hypot(*(cell - other)) >= spacing for other in selected):
@@ -337,7 +341,7 @@ def _make_viewpoint(
         grid.cells, config.occupied_threshold, int(cell[0]), int(cell[1]), sensor_range_cells, _N_DIRECTIONS
     )
     heading, area = _best_heading(areas, config.field_of_view)
-    if area <= 0.0:  # nothing beyond is in sight: look at the frontier itself
+    if area <= 0.0:  # no unknown area is visible: head for the frontier
         row, column = frontier[np.argmin(np.hypot(*(frontier - cell).T))] - cell
         heading = math.atan2(row, column)
     x, y = frame.cell_centers(cell)
@@ -347,7 +351,7 @@ def _make_viewpoint(
 
 
 def _best_heading(areas: NDArray[np.float64], field_of_view: float) -> tuple[float, float]:
-    """The heading at which most comes into sight, the middle of such, and how much."""
+    """Return the heading at which the most unknown area is visible (of several, their middle), and the area."""
     count = len(areas)
     angles = 2.0 * math.pi / count * np.arange(count)
     width = min(max(round(field_of_view / (2.0 * math.pi) * count), 1), count)

@@ -1,6 +1,6 @@
-"""Sequences of waypoints, and the task that visits them.
+"""Sequences of waypoints, and the navigation task that visits them (Nav2: waypoint follower).
 
-A `WaypointSequence` moves nothing: its user calls ``report_arrival`` or ``report_failure``, and reads ``state``.
+A `WaypointSequence` is a state machine: its user calls ``report_arrival`` or ``report_failure``, and reads ``state``.
 """
 
 from __future__ import annotations
@@ -8,7 +8,8 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from enum import Enum
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -22,17 +23,28 @@ from roboyard.navigation.navigator.navigate import NavigateTask, NavigatorContex
 from roboyard.navigation.navigator.task import NavigationState
 from roboyard.navigation.path import Path
 
-WaypointState = Literal["drive", "wait", "task", "done", "failed"]
+
+class WaypointState(Enum):
+    """State of a sequence of waypoints; the values stand in roboyard_msgs/NavigationStatus."""
+
+    DRIVING = "drive"
+    """The robot drives to the waypoint."""
+    WAITING = "wait"
+    """The robot waits at the waypoint."""
+    EXECUTING_TASK = "task"
+    """The task at the waypoint is executed."""
+    DONE = "done"
+    FAILED = "failed"
 
 
 @dataclass(frozen=True, slots=True)
 class Waypoint:
-    """A place to visit.
+    """A pose to visit.
 
     Attributes:
-        pose: ``T_map_base`` there.
-        wait_ns: How long to stand there [ns].
-        task: What is to be done there after that, for who knows the name; "" for nothing.
+        pose: Pose ``T_map_base``.
+        wait_ns: Duration of the stop [ns].
+        task: Name of the task to execute after the stop; "": none.
 
     Raises:
         InputError: a negative wait.
@@ -52,9 +64,9 @@ class MissedWaypoint:
     """A waypoint that was not reached, or at which the task failed.
 
     Attributes:
-        index: Its place in the list.
-        loop: In which round, from 0.
-        cause: Why.
+        index: Index of the waypoint.
+        loop: Number of the loop, from 0.
+        cause: Cause of the failure.
     """
 
     index: int
@@ -63,19 +75,19 @@ class MissedWaypoint:
 
 
 class WaypointSequence:
-    """Visits waypoints in order, in one or several rounds.
+    """Visits waypoints in order, once or in several loops.
 
-    ``state`` says what is to be done with ``waypoint`` now: "drive" there, "wait", do its "task"; at the end it is
-    "done", or "failed" where a waypoint was missed and ``stop_on_failure`` holds.
+    ``state`` states what to do at ``waypoint`` now.  The sequence ends in `WaypointState.DONE`, or in
+    `WaypointState.FAILED` if a waypoint was missed and ``stop_on_failure`` is true.
 
     Args:
-        waypoints: In order.
-        loops: Rounds after the first.
-        first: Where the first round begins.
-        stop_on_failure: Whether to end at a missed waypoint; otherwise the sequence continues with the next.
+        waypoints: Waypoints in order.
+        loops: Number of loops after the first.
+        first: Index of the waypoint at which the first loop starts.
+        stop_on_failure: Whether the sequence ends at a missed waypoint; otherwise it continues with the next.
 
     Raises:
-        InputError: no waypoint, a negative number of loops, or a first that there is not.
+        InputError: There is no waypoint, the number of loops is negative, or there is no waypoint of index ``first``.
     """
 
     def __init__(
@@ -88,7 +100,7 @@ class WaypointSequence:
         if not 0 <= first < len(waypoints):
             raise InputError(f"begin at waypoint {first}", valid=f"0 to {len(waypoints) - 1}")
         self.waypoints = tuple(waypoints)
-        self.state: WaypointState = "drive"
+        self.state = WaypointState.DRIVING
         self.index, self.loop = first, 0
         self.missed: list[MissedWaypoint] = []
         self._loops, self._stop_on_failure = loops, stop_on_failure
@@ -102,80 +114,83 @@ class WaypointSequence:
     @property
     def is_finished(self) -> bool:
         """Whether the sequence has ended."""
-        return self.state in ("done", "failed")
+        return self.state in (WaypointState.DONE, WaypointState.FAILED)
 
     @property
     def n_remaining(self) -> int:
-        """Visits still to be made, with the present one."""
+        """Number of visits left, including the present one."""
         if self.is_finished:
             return 0
         count = len(self.waypoints)
         return count - self.index + (self._loops - self.loop) * count
 
     def report_arrival(self, time_ns: int) -> None:
-        """The robot is there."""
-        self._require_state("drive")
-        self.state, self._wait_end_ns = "wait", time_ns + self.waypoint.wait_ns
+        """Process the arrival of the robot at the waypoint."""
+        self._require_state(WaypointState.DRIVING)
+        self.state, self._wait_end_ns = WaypointState.WAITING, time_ns + self.waypoint.wait_ns
         self.update(time_ns)
 
     def update(self, time_ns: int) -> None:
-        """Update the time; ends a wait that is over."""
-        if self.state == "wait" and time_ns >= self._wait_end_ns:
+        """Process the time, at which a stop may end."""
+        if self.state is WaypointState.WAITING and time_ns >= self._wait_end_ns:
             if self.waypoint.task:
-                self.state = "task"
+                self.state = WaypointState.EXECUTING_TASK
             else:
                 self._advance()
 
     def report_task_done(self) -> None:
-        """The task at the waypoint is finished."""
-        self._require_state("task")
+        """Process the end of the task at the waypoint."""
+        self._require_state(WaypointState.EXECUTING_TASK)
         self._advance()
 
     def report_failure(self, cause: str) -> None:
-        """The drive to the waypoint, or its task, has failed."""
-        self._require_state("drive", "task")
+        """Process the failure of the drive to the waypoint or of its task."""
+        self._require_state(WaypointState.DRIVING, WaypointState.EXECUTING_TASK)
         self.missed.append(MissedWaypoint(self.index, self.loop, cause))
         if self._stop_on_failure:
-            self.state = "failed"
+            self.state = WaypointState.FAILED
         else:
             self._advance()
 
     def _advance(self) -> None:
         if self.index + 1 < len(self.waypoints):
-            self.index, self.state = self.index + 1, "drive"
+            self.index, self.state = self.index + 1, WaypointState.DRIVING
         elif self.loop < self._loops:
-            self.index, self.loop, self.state = 0, self.loop + 1, "drive"
+            self.index, self.loop, self.state = 0, self.loop + 1, WaypointState.DRIVING
         else:
-            self.state = "done"
+            self.state = WaypointState.DONE
 
     def _require_state(self, *states: WaypointState) -> None:
         if self.state not in states:
-            raise InputError(f"the sequence is at '{self.state}'", valid=" or ".join(states))
+            raise InputError(
+                f"the sequence is in state '{self.state.value}'", valid=" or ".join(state.value for state in states)
+            )
 
     def save_state(self) -> dict[str, Any]:
         """Return the progress as plain data, without the waypoints."""
         missed = [(miss.index, miss.loop, miss.cause) for miss in self.missed]
-        return {"at": (self.state, self.index, self.loop, self._wait_end_ns), "missed": missed}
+        return {"at": (self.state.value, self.index, self.loop, self._wait_end_ns), "missed": missed}
 
     def load_state(self, saved: dict[str, Any]) -> None:
-        """Counterpart of ``save``, for the same waypoints."""
-        self.state, self.index, self.loop, self._wait_end_ns = saved["at"]
+        """Restore a state that `save_state` returned, for the same waypoints."""
+        state, self.index, self.loop, self._wait_end_ns = saved["at"]
+        self.state = WaypointState(state)
         self.missed = [MissedWaypoint(*miss) for miss in saved["missed"]]
 
 
 def waypoints_from_polyline(points: ArrayLike, final_heading: float | None = None) -> tuple[Waypoint, ...]:
-    """Waypoints at the nodes of a route, each looking to the next.
+    """Return waypoints at the points of a polyline, each with the heading to the next.
 
     Args:
-        points: (n, 2) [m] in the map.
-        final_heading: At the last one [rad]; None: as it is come to.
+        points: (n, 2) points in the map [m].
+        final_heading: Heading at the last point [rad]; None: the heading of the last segment.
 
     Raises:
-        InputError: no points, or points of another shape.
+        InputError: There are no points, or they have another shape.
     """
     nodes = as_points(points, 2).reshape(-1, 2)
     if not len(nodes):
-        raise InputError("a route without nodes", valid="at least one")
+        raise InputError("a polyline without points", valid="at least one")
     steps = np.diff(nodes, axis=0)
     headings = [0.0]
     for dx, dy in steps.tolist():
@@ -185,11 +200,11 @@ def waypoints_from_polyline(points: ArrayLike, final_heading: float | None = Non
 
 
 class WaypointTask:
-    """Brings the robot to waypoints in order and stops at each for its wait.
+    """Navigation task that visits waypoints in order and stops at each for its wait.
 
     Args:
-        context: What it navigates with.
-        sequence: Of the waypoints; tasks at waypoints are skipped.
+        context: Planner, controller and costmaps of the navigator.
+        sequence: Sequence of the waypoints; their tasks are skipped.
     """
 
     def __init__(self, context: NavigatorContext, sequence: WaypointSequence) -> None:
@@ -198,27 +213,31 @@ class WaypointTask:
 
     @property
     def path(self) -> Path | None:
-        """The way to the present waypoint."""
+        """Path to the present waypoint; None before it is planned."""
         return None if self._navigate_task is None else self._navigate_task.path
 
     @property
     def activity(self) -> str:
-        """For people."""
-        activity = self.sequence.state if self._navigate_task is None else self._navigate_task.activity
+        """Present activity, for status messages."""
+        activity = self.sequence.state.value if self._navigate_task is None else self._navigate_task.activity
         return f"waypoint {self.sequence.index + 1}: {activity}"
 
     def compute_command(self, state: NavigationState) -> PlanarTwist | None:
-        """See ``Task``; raises WaypointMissed where one was missed and the sequence stops at that."""
+        """Return the next velocity command; None at the end.
+
+        Raises:
+            WaypointFailedError: A waypoint was missed, and the sequence ends at a missed waypoint.
+        """
         sequence, time_ns = self.sequence, round(state.time * 1e9)
         sequence.update(time_ns)
-        while sequence.state == "task":
+        while sequence.state is WaypointState.EXECUTING_TASK:
             sequence.report_task_done()
-        if sequence.state == "failed":
+        if sequence.state is WaypointState.FAILED:
             missed = sequence.missed[-1]
             raise WaypointFailedError(f"waypoint {missed.index + 1} was missed: {missed.cause}")
         if sequence.is_finished:
             return None
-        if sequence.state == "wait":
+        if sequence.state is WaypointState.WAITING:
             return ZERO_TWIST
         if self._navigate_task is None:
             self._navigate_task = NavigateTask(self._context, [sequence.waypoint.pose])
@@ -235,14 +254,14 @@ class WaypointTask:
         return twist
 
     def save_state(self) -> dict[str, Any]:
-        """See ``Task``."""
+        """Return the state as plain data."""
         return {
             "sequence": self.sequence.save_state(),
             "drive": None if self._navigate_task is None else self._navigate_task.save_state(),
         }
 
     def load_state(self, saved: dict[str, Any]) -> None:
-        """See ``Task``."""
+        """Restore a state that `save_state` returned."""
         self.sequence.load_state(saved["sequence"])
         if saved["drive"] is not None:
             self._navigate_task = NavigateTask(self._context, [self.sequence.waypoint.pose])

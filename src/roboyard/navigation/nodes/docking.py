@@ -1,9 +1,9 @@
-"""The docking node: actions to dock and undock."""
+"""The docking node, with the actions of Nav2's docking server: dock and undock."""
 
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import Any, Final
 
 from roboyard.bus import GoalFuture, GoalHandle, Node, TransformError, resource
 from roboyard.bus.actions import PREEMPTED
@@ -17,16 +17,24 @@ from roboyard.messages import action, msg
 from roboyard.messages.convert import pose_stamped_to_msg, pose_to_se2
 from roboyard.messages.time import duration_to_msg
 from roboyard.navigation.controllers import MotionLimits
-from roboyard.navigation.docking import Docking, DockingConfig, staging_pose
+from roboyard.navigation.docking import Docking, DockingConfig, DockingControlLaw, DockingPhase, staging_pose
 
 _STAGING, _CONTROLLING, _RETRY = 1, 3, 5
 _NOT_IN_DB, _NOT_VALID, _TO_STAGE, _TO_CONTROL = 901, 902, 903, 905
+_PHASE_TEXTS: Final = {
+    DockingPhase.ROTATING: "rotating towards the dock",
+    DockingPhase.APPROACHING: "approaching the dock",
+    DockingPhase.BACKING_OFF: "backing off to the staging pose",
+    DockingPhase.DOCKED: "docked",
+    DockingPhase.UNDOCKED: "undocked",
+    DockingPhase.FAILED: "docking failed",
+}
 
 
 class DockingNodeConfig(Config):
     """Configuration of `DockingNode`."""
 
-    docking: DockingConfig = parameter(factory=DockingConfig, doc="How the robot docks.")
+    docking: DockingConfig = parameter(factory=DockingConfig, doc="Configuration of docking.")
     docks: dict[str, tuple[float, float, float]] = parameter(
         factory=dict,
         unit=("m", "m", "rad"),
@@ -40,20 +48,25 @@ class DockingNodeConfig(Config):
 
 
 class DockingNode(Node[DockingNodeConfig]):
-    """Docks the robot at a pose, nose or tail first, and leaves the dock again.
+    """Docks the robot at a pose, forward or backward, and undocks it.
 
     in: detected_dock_pose (geometry_msgs/PoseStamped: measured pose of the dock), /tf map_frame → fixed_frame → base
     out: cmd_vel
     actions: dock_robot (nav2_msgs/DockRobot), undock_robot (nav2_msgs/UndockRobot)
-    client of: navigate_to_pose (nav2_msgs/NavigateToPose), for the way to the staging pose
+    client of: navigate_to_pose (nav2_msgs/NavigateToPose), for the drive to the staging pose
 
-    It drives blindly over the last metre: the collision monitor keeps the robot from what stands there.
+    The node does not avoid obstacles between the staging pose and the dock: the collision monitor stops the robot
+    before them.  A subclass that overrides `make_control_law` docks with a control law of its own.
     """
 
     drive_limits: DriveLimits | None = resource(DriveLimits, optional=True)
 
+    def make_control_law(self) -> DockingControlLaw | None:
+        """Return the control law of docking; None: the graceful control law with the configured gains."""
+        return None
+
     def setup(self) -> None:
-        """Connect."""
+        """Create publishers, subscribers, actions and the timer."""
         self._docks = {name: SE2(*pose) for name, pose in self.config.docks.items()}
         self._limits = drive_motion_limits(self.drive_limits)
         self._handle: GoalHandle | None = None
@@ -68,7 +81,7 @@ class DockingNode(Node[DockingNodeConfig]):
         self.action_server("undock_robot", action.UndockRobot, self._on_undock)
         self.subscribe("detected_dock_pose", msg.PoseStamped, self._on_detected)
         self.timer(rate=self.config.rate, callback=self._tick)
-        self.report_health("ok", "waits for a goal")
+        self.report_health("ok", "waiting for a goal")
 
     # -- goals ---------------------------------------------------------------------------------------------------------
     def _on_dock(self, handle: GoalHandle) -> None:
@@ -77,34 +90,34 @@ class DockingNode(Node[DockingNodeConfig]):
         try:
             if goal.use_dock_id and goal.dock_id not in self._docks:
                 dock_names = ", ".join(self._docks) or "none"
-                self._fail(_NOT_IN_DB, f"no dock '{goal.dock_id}' (there are: {dock_names})")
+                self._fail(_NOT_IN_DB, f"there is no dock '{goal.dock_id}' (docks: {dock_names})")
                 return
             frame = "" if goal.use_dock_id else goal.dock_pose.header.frame_id
             frame = frame or self.frame(self.config.map_frame)
             dock = self._docks[goal.dock_id] if goal.use_dock_id else pose_to_se2(goal.dock_pose.pose)
             dock_in_odom = self._lookup_pose(self.config.fixed_frame, frame) @ dock
         except (RoboyardError, TransformError) as error:
-            self._fail(_NOT_VALID, f"the dock's pose cannot be used: {error}")
+            self._fail(_NOT_VALID, f"the pose of the dock cannot be used: {error}")
             return
         self._dock_in_odom = None
         if goal.navigate_to_staging_pose:
             self._drive_to_staging_pose(dock, frame, float(goal.max_staging_time))
         else:
-            self._start_docking(Docking(dock_in_odom, self._limits, self.config.docking, 1.0 / self.config.rate))
+            self._start_docking(self._make_docking(dock_in_odom, self.config.docking))
 
     def _on_undock(self, handle: GoalHandle) -> None:
         self._accept_goal(handle)
         try:
             dock = self._dock_in_odom or self._lookup_pose(
                 self.config.fixed_frame, self.config.base_frame
-            )  # wherever it stands
+            )  # the present pose, if the node did not dock
         except TransformError as error:
-            self._fail(_TO_CONTROL, f"where the robot is is not known: {error}")
+            self._fail(_TO_CONTROL, f"the pose of the robot is unknown: {error}")
             return
         max_cycles = max(round(float(handle.goal.max_undocking_time) * self.config.rate), 1)
         self._dock_in_odom = None
         config = replace(self.config.docking, max_cycles=max_cycles)
-        self._start_docking(Docking(dock, self._limits, config, 1.0 / self.config.rate, is_undocking=True))
+        self._start_docking(self._make_docking(dock, config, is_undocking=True))
 
     def _accept_goal(self, handle: GoalHandle) -> None:
         previous_handle = self._handle
@@ -124,7 +137,7 @@ class DockingNode(Node[DockingNodeConfig]):
     # -- to the staging pose -------------------------------------------------------------------------------------------
     def _drive_to_staging_pose(self, dock: SE2, frame: str, max_duration: float) -> None:
         stamped = pose_stamped_to_msg(staging_pose(dock, self.config.docking), frame, self.now_ns)
-        self.report_health("ok", "goes to the staging pose")
+        self.report_health("ok", "driving to the staging pose")
         self._publish_feedback(_STAGING)
         staging_goal = self._staging_goal = self._navigator.send(action.NavigateToPose.Goal(pose=stamped))
         staging_goal.add_done_callback(lambda _: self._on_staging_finished(staging_goal, dock, frame))
@@ -137,19 +150,19 @@ class DockingNode(Node[DockingNodeConfig]):
         if not staging_goal.succeeded:
             self._fail(
                 _TO_STAGE,
-                f"did not get to the staging pose: {staging_goal.error_message or staging_goal.error or 'aborted'}",
+                f"the staging pose was not reached: {staging_goal.error_message or staging_goal.error or 'aborted'}",
             )
             return
         try:  # only now: on the way here odometry has drifted
             dock_in_odom = self._lookup_pose(self.config.fixed_frame, frame) @ dock
         except TransformError as error:
-            self._fail(_NOT_VALID, f"the dock's pose cannot be used: {error}")
+            self._fail(_NOT_VALID, f"the pose of the dock cannot be used: {error}")
             return
-        self._start_docking(Docking(dock_in_odom, self._limits, self.config.docking, 1.0 / self.config.rate))
+        self._start_docking(self._make_docking(dock_in_odom, self.config.docking))
 
     def _on_staging_timeout(self) -> None:
         self._cancel_staging_goal()
-        self._fail(_TO_STAGE, "did not get to the staging pose in time")
+        self._fail(_TO_STAGE, "the staging pose was not reached in time")
 
     def _cancel_staging_goal(self) -> None:
         staging_goal, self._staging_goal = self._staging_goal, None
@@ -160,20 +173,25 @@ class DockingNode(Node[DockingNodeConfig]):
             self._deadline = None
 
     # -- driving -------------------------------------------------------------------------------------------------------
+    def _make_docking(self, dock: SE2, config: DockingConfig, *, is_undocking: bool = False) -> Docking:
+        period = 1.0 / self.config.rate
+        law = self.make_control_law()
+        return Docking(dock, self._limits, config, period, is_undocking=is_undocking, control_law=law)
+
     def _start_docking(self, docking: Docking) -> None:
         self._docking = docking
-        self.report_health("ok", docking.phase)
+        self.report_health("ok", _PHASE_TEXTS[docking.phase])
 
     def _on_detected(self, message: Any) -> None:
         docking = self._docking
-        if docking is None or docking.phase in ("back off", "left"):
+        if docking is None or docking.phase in (DockingPhase.BACKING_OFF, DockingPhase.UNDOCKED):
             return
         try:
             docking.dock = self._lookup_pose(self.config.fixed_frame, message.header.frame_id) @ pose_to_se2(
                 message.pose
             )
         except (RoboyardError, TransformError) as error:
-            self.log.warn(f"left out where the dock is seen: {error}", throttle=5.0)
+            self.log.warn(f"a detected pose of the dock is ignored: {error}", throttle=5.0)
 
     def _tick(self) -> None:
         docking, handle = self._docking, self._handle
@@ -182,24 +200,24 @@ class DockingNode(Node[DockingNodeConfig]):
         try:
             pose = self._lookup_pose(self.config.fixed_frame, self.config.base_frame)
         except TransformError as error:
-            self._fail(_TO_CONTROL, f"where the robot is is not known: {error}")
+            self._fail(_TO_CONTROL, f"the pose of the robot is unknown: {error}")
             return
         previous_phase = docking.phase
         twist = docking.compute_command(pose)
         self._send(twist)
-        if docking.phase != previous_phase:
-            self.log.info(f"{previous_phase}, then {docking.phase}" + (f": {docking.cause}" if docking.cause else ""))
-            self.report_health("ok", docking.phase)
-        self._publish_feedback(_RETRY if docking.phase == "back off" else _CONTROLLING)
-        if docking.phase == "failed":
+        if docking.phase is not previous_phase:
+            self.log.info(_PHASE_TEXTS[docking.phase] + (f": {docking.cause}" if docking.cause else ""))
+            self.report_health("ok", _PHASE_TEXTS[docking.phase])
+        self._publish_feedback(_RETRY if docking.phase is DockingPhase.BACKING_OFF else _CONTROLLING)
+        if docking.phase is DockingPhase.FAILED:
             self._fail(_TO_CONTROL, docking.cause)
         elif docking.is_finished:
-            self._dock_in_odom = docking.dock if docking.phase == "docked" else None
+            self._dock_in_odom = docking.dock if docking.phase is DockingPhase.DOCKED else None
             self._stop()
             handle.succeed(self._result(handle, True, 0, docking.retries, ""))
-            self.report_health("ok", docking.phase)
+            self.report_health("ok", _PHASE_TEXTS[docking.phase])
 
-    # -- what it tells -------------------------------------------------------------------------------------------------
+    # -- feedback and results ------------------------------------------------------------------------------------------
     def _publish_feedback(self, state: int) -> None:
         handle = self._handle
         if handle is None or handle.goal.__class__ is not action.DockRobot.Goal:
@@ -222,7 +240,7 @@ class DockingNode(Node[DockingNodeConfig]):
         return action.UndockRobot.Result(success=success, error_code=code, error_msg=text)
 
     def _stop(self) -> None:
-        """Stand still, and forget what was under way."""
+        """Stop the robot and drop the present goal."""
         self._cancel_staging_goal()
         if self._docking is not None:
             self._send(ZERO_TWIST)
@@ -242,7 +260,7 @@ class DockingNode(Node[DockingNodeConfig]):
 
 
 def drive_motion_limits(drive_limits: DriveLimits | None) -> MotionLimits:
-    """Return what the drive can do; for a robot that does not say, careful values."""
+    """Return the limits of a drive; those that it does not state have the defaults of `MotionLimits`."""
     drive_limits, default = drive_limits or DriveLimits(), MotionLimits()
     return MotionLimits(
         max_forward_speed=drive_limits.speed or default.max_forward_speed,

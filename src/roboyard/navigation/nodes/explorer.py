@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from typing import Any, Final
 
@@ -14,26 +15,27 @@ from roboyard.config import Config, parameter
 from roboyard.description.extent import FootprintPolygon
 from roboyard.errors import RoboyardError, UnknownNameError
 from roboyard.geometry import SE2
-from roboyard.grids import GridGeometry, OccupancyGrid
 from roboyard.grids.regions import label_components
 from roboyard.messages import action, msg
 from roboyard.messages.convert import (
     MarkerStyle,
-    grid_origin,
-    grid_to_array,
     make_header,
     points_marker,
     pose_stamped_to_msg,
     pose_to_msg,
 )
+from roboyard.messages.convert.grids import occupancy_grid_from_msg
 from roboyard.navigation.errors import PoseUnknownError
 from roboyard.navigation.exploration import (
+    ExplorationPhase,
     ExplorationProgress,
     Explorer,
     FrontierConfig,
     FrontierMap,
     ViewpointSelectionConfig,
+    ViewpointSelector,
     find_frontiers,
+    select_viewpoint,
 )
 from roboyard.navigation.exploration.frontiers import unknown_area_by_direction, viewpoint_candidates
 from roboyard.navigation.footprint import Footprint
@@ -57,10 +59,10 @@ def status_to_msg(
     phase: str = "",
     cause: str = "",
 ) -> Any:
-    """roboyard_msgs/ExplorationStatus; ``phase`` instead of the progress's own."""
+    """Return the progress as roboyard_msgs/ExplorationStatus; ``phase`` replaces the phase of the progress."""
     return msg.ExplorationStatus(
         header=make_header(frame, time_ns),
-        phase=phase or progress.phase,
+        phase=phase or progress.phase.value,
         error_code=cause,
         start=pose_to_msg(start),
         radius=radius,
@@ -72,7 +74,7 @@ def status_to_msg(
 
 
 def frontiers_to_msg(frontier_map: FrontierMap, goal: SE2 | None, frame: str, time_ns: int) -> Any:
-    """visualization_msgs/MarkerArray: frontiers as dots, places to look from as balls, the goal as an arrow."""
+    """Return visualization_msgs/MarkerArray: frontiers as cubes, viewpoints as spheres, the goal as an arrow."""
     cells = np.concatenate(frontier_map.cells) if frontier_map.cells else np.zeros((0, 2))
     viewpoints = np.array([view.pose.xy for view in frontier_map.viewpoints]).reshape(-1, 2)
     cell_size = frontier_map.frame.resolution
@@ -101,47 +103,52 @@ def frontiers_to_msg(frontier_map: FrontierMap, goal: SE2 | None, frame: str, ti
 
 
 _MAX_MAP_WAIT_NS: Final = 10_000_000_000
-"""So long after arriving it waits for a new map; then the old one must do [ns]."""
+"""Maximum wait for a new map after an arrival; then the explorer uses the old one [ns]."""
 
 
 class ExplorerNodeConfig(Config):
     """Configuration of `ExplorerNode`."""
 
-    frontiers: FrontierConfig = parameter(factory=FrontierConfig, doc="Search for frontiers.")
+    frontiers: FrontierConfig = parameter(factory=FrontierConfig, doc="Parameters of the search for frontiers.")
     viewpoint_selection: ViewpointSelectionConfig = parameter(
-        factory=ViewpointSelectionConfig, doc="Choice among viewpoints."
+        factory=ViewpointSelectionConfig, doc="Parameters of the selection of viewpoints."
     )
-    autostart: bool = parameter(True, doc="Begin as soon as there is a map and a pose in it.")
-    return_to_start: bool = parameter(True, doc="Return to the start after an exploration that began by itself.")
-    radii_from_footprint: bool = parameter(True, doc="Derive the radii from the robot's outline where it is known.")
+    autostart: bool = parameter(
+        True, doc="Start as soon as a map and the pose in it are known (explore_lite starts so)."
+    )
+    return_to_start: bool = parameter(True, doc="Return to the start after an exploration that `autostart` started.")
+    radii_from_footprint: bool = parameter(
+        True, doc="Derive the radii from the footprint in the robot's file, if it states one."
+    )
     padding: float = parameter(
-        0.05, unit="m", low=0.0, high=10.0, doc="Addition to the outline where the robot drives."
+        0.05, unit="m", low=0.0, high=10.0, doc="Addition to the inscribed radius of the footprint."
     )
     rotation_padding: float = parameter(
-        0.15, unit="m", low=0.0, high=10.0, doc="Addition to the outline where the robot turns."
+        0.15, unit="m", low=0.0, high=10.0, doc="Addition to the circumscribed radius of the footprint."
     )
     map_frame: str = parameter("map", doc="Frame of the map.")
     base_frame: str = parameter("base_link", doc="Frame of the base.")
     action_name: str = parameter("navigate_to_pose", doc="Action of the navigator.")
     settle_time: float = parameter(
-        0.8, unit="s", low=0.0, high=60.0, runtime=True, doc="Time after which a map contains what the sensors saw."
+        0.8, unit="s", low=0.0, high=60.0, runtime=True, doc="Time from a measurement to the map that contains it."
     )
     planning_latency: float = parameter(
         0.1, unit="s", low=1e-3, high=60.0, doc="Declared duration of the search for frontiers."
     )
-    max_goals: int = parameter(1000, low=1, high=1_000_000, doc="Largest number of goals.")
+    max_goals: int = parameter(1000, low=1, high=1_000_000, doc="Maximum number of goals.")
 
 
 class ExplorerNode(Node[ExplorerNodeConfig]):
-    """Explores the unknown place that the robot stands in, and returns to where it set out.
+    """Explores an unknown environment and returns to the start.
 
-    in: map (nav_msgs/OccupancyGrid, anew while it grows), /tf map_frame → base_frame
+    in: map (nav_msgs/OccupancyGrid, published again as it grows), /tf map_frame → base_frame
     out: exploration (roboyard_msgs/ExplorationStatus, latched), frontiers (visualization_msgs/MarkerArray, latched)
     action: explore (roboyard_msgs/Explore): starts an exploration, with feedback; can be canceled
     client of: navigate_to_pose (nav2_msgs/NavigateToPose)
 
-    With each map it looks where to go next; a goal whose frontier has been seen from afar is replaced under way.
-    A goal of another client for the navigator ends the exploration.
+    With each map the explorer selects the next viewpoint; a goal whose frontier has been observed meanwhile is
+    replaced on the way.  A goal of another client for the navigator ends the exploration.  A subclass that overrides
+    `select_viewpoint` selects viewpoints by a rule of its own.
     """
 
     footprint: FootprintPolygon | None = resource(tuple, optional=True)
@@ -156,8 +163,10 @@ class ExplorerNode(Node[ExplorerNodeConfig]):
         "_waits_ns",
     )
 
+    select_viewpoint: ViewpointSelector = staticmethod(select_viewpoint)
+
     def setup(self) -> None:
-        """Connect."""
+        """Create publishers, subscribers, actions and the timer."""
         expect_kernels(label_components, viewpoint_candidates, unknown_area_by_direction, grid_search.search_grid)
         self._frontier_config = self.config.frontiers
         if self.config.radii_from_footprint and self.footprint is not None and len(self.footprint):
@@ -186,13 +195,13 @@ class ExplorerNode(Node[ExplorerNodeConfig]):
         self.action_server("explore", action.Explore, self._on_goal, on_goal_restored=self._accept_goal)
         self.subscribe("map", msg.OccupancyGrid, self._on_map)
         self.timer(1.0, self._tick)
-        self.report_health("ok", "waits for a map" if self._is_start_pending else "waits for a goal")
+        self.report_health("ok", "waiting for a map" if self._is_start_pending else "waiting for a goal")
 
-    # -- beginning and ending ------------------------------------------------------------------------------------------
+    # -- start and end -------------------------------------------------------------------------------------------------
     def _on_goal(self, handle: GoalHandle) -> None:
         if self._pose() is None:
             handle.reject(
-                f"where the robot is in '{self.frame(self.config.map_frame)}' is not known", PoseUnknownError.cause
+                f"the pose of the robot in '{self.frame(self.config.map_frame)}' is unknown", PoseUnknownError.cause
             )
             return
         handle.accept()
@@ -209,17 +218,21 @@ class ExplorerNode(Node[ExplorerNodeConfig]):
         if pose is None:
             return
         self._is_start_pending = False
-        self._start_pose = (pose.x, pose.y, pose.theta)
-        self._explorer = Explorer(
-            None if stay_at_end else pose,
+        self._start_pose = pose.to_tuple()
+        self._explorer = self._make_explorer(None if stay_at_end else pose)
+        self._min_map_time_ns = 0
+        self.log.info(f"exploration started at ({pose.x:.2f}, {pose.y:.2f})")
+        self._publish_status()
+        self._search_frontiers()
+
+    def _make_explorer(self, start: SE2 | None) -> Explorer:
+        return Explorer(
+            start,
             self._frontier_config,
             self.config.viewpoint_selection,
             max_goals=self.config.max_goals,
+            selector=self.select_viewpoint,
         )
-        self._min_map_time_ns = 0
-        self.log.info(f"explores, from ({pose.x:.2f}, {pose.y:.2f})")
-        self._publish_status()
-        self._search_frontiers()
 
     def _finish(self, phase: str = "", cause: str = "") -> None:
         """End the exploration, finished or canceled."""
@@ -227,11 +240,11 @@ class ExplorerNode(Node[ExplorerNodeConfig]):
         if explorer is None:
             return
         self._cancel_goal()
-        phase = phase or explorer.phase
+        phase = phase or explorer.phase.value
         cause = cause or ("" if phase == "done" else "not_back" if phase == "failed" else phase)
         status = self._status_message(explorer, phase, cause)
         self._status.publish(status)
-        text = f"{phase}: {status.known_area:.1f} m² of free ground known, {status.goals_sent} places set out for"
+        text = f"{phase}: {status.known_area:.1f} m² of free space known, {status.goals_sent} goals sent"
         self.report_health("ok" if phase == "done" else "warn", text, cause=cause)
         self.log.info(text)
         if handle is None or not handle.is_active:
@@ -244,12 +257,13 @@ class ExplorerNode(Node[ExplorerNodeConfig]):
         else:
             handle.abort(result, cause)
 
-    # -- looking -------------------------------------------------------------------------------------------------------
+    # -- frontiers -----------------------------------------------------------------------------------------------------
     def _on_map(self, message: Any) -> None:
         if message.header.frame_id not in (self.frame(self.config.map_frame), self.config.map_frame):
             frame = message.header.frame_id
             self.log.error(
-                f"left out a map of frame '{frame}': it explores '{self.frame(self.config.map_frame)}'", throttle=10.0
+                f"a map of frame '{frame}' is ignored: map_frame is '{self.frame(self.config.map_frame)}'",
+                throttle=10.0,
             )
             return
         self._map, self._map_ns = message, self.now_ns
@@ -259,7 +273,7 @@ class ExplorerNode(Node[ExplorerNodeConfig]):
         if self._is_start_pending and self._map is not None:
             self._start_exploration(stay_at_end=not self.config.return_to_start)
         elif self._explorer is not None and self._goal_future is None:
-            if self._explorer.phase == "explore" and self._explorer.goal is None:
+            if self._explorer.phase is ExplorationPhase.EXPLORING and self._explorer.goal is None:
                 self._search_frontiers()
             else:
                 self._send_goal()
@@ -267,16 +281,20 @@ class ExplorerNode(Node[ExplorerNodeConfig]):
     def _search_frontiers(self) -> None:
         """Search for frontiers in the last map, if it is newer than the last arrival."""
         explorer, pose = self._explorer, self._pose()
-        if explorer is None or explorer.phase != "explore" or self._is_searching or self._map is None or pose is None:
+        if (
+            explorer is None
+            or explorer.phase is not ExplorationPhase.EXPLORING
+            or self._is_searching
+            or self._map is None
+            or pose is None
+        ):
             return
         if self._map_ns < self._min_map_time_ns and self.now_ns < self._min_map_time_ns + _MAX_MAP_WAIT_NS:
             return
         try:
-            cells = np.array(grid_to_array(self._map))
-            resolution = round(float(self._map.info.resolution), 7)  # 32 bits in the message
-            grid = OccupancyGrid(cells, GridGeometry(resolution, cells.shape, grid_origin(self._map)))
+            grid = occupancy_grid_from_msg(self._map)
         except RoboyardError as error:
-            self.log.error(f"left out a map: {error}", throttle=10.0)
+            self.log.error(f"a map is ignored: {error}", throttle=10.0)
             return
         self._is_searching = True
         self.offload(
@@ -291,10 +309,10 @@ class ExplorerNode(Node[ExplorerNodeConfig]):
     def _on_frontiers(self, future: Future) -> None:
         self._is_searching = False
         explorer = self._explorer
-        if explorer is None or explorer.phase != "explore":
+        if explorer is None or explorer.phase is not ExplorationPhase.EXPLORING:
             return
         if self._min_map_time_ns > self._map_ns and self.now_ns < self._min_map_time_ns + _MAX_MAP_WAIT_NS:
-            return  # it arrived meanwhile: what was found does not know what is seen from there
+            return  # the robot arrived meanwhile: the searched map is older than that
         frontier_map: FrontierMap = future.result
         explorer.set_frontiers(frontier_map)
         self._markers.publish(
@@ -305,7 +323,7 @@ class ExplorerNode(Node[ExplorerNodeConfig]):
 
     # -- driving -------------------------------------------------------------------------------------------------------
     def _send_goal(self) -> None:
-        """See to it that the navigator drives where the explorer wants."""
+        """Send the goal of the explorer to the navigator, unless the navigator has it already."""
         explorer = self._explorer
         if explorer is None:
             return
@@ -313,12 +331,12 @@ class ExplorerNode(Node[ExplorerNodeConfig]):
             self._finish()
             return
         goal = explorer.goal
-        if goal is None or (self._goal_future is not None and self._goal_pose == (goal.x, goal.y, goal.theta)):
+        if goal is None or (self._goal_future is not None and self._goal_pose == goal.to_tuple()):
             return
         if not self._navigator.is_available():
-            self.report_health("warn", f"nobody offers {self._navigator.name}")
+            self.report_health("warn", f"no action server for {self._navigator.name}")
             return
-        self._goal_pose = (goal.x, goal.y, goal.theta)
+        self._goal_pose = goal.to_tuple()
         message = action.NavigateToPose.Goal(
             pose=pose_stamped_to_msg(goal, self.frame(self.config.map_frame), self.now_ns)
         )
@@ -329,7 +347,7 @@ class ExplorerNode(Node[ExplorerNodeConfig]):
         future.add_done_callback(lambda _: self._on_result(future))
 
     def _cancel_goal(self) -> None:
-        """Cancel what the navigator was asked for."""
+        """Cancel the present goal of the navigator."""
         goal_future, self._goal_future = self._goal_future, None
         if goal_future is not None and not goal_future.done():
             goal_future.cancel()
@@ -347,8 +365,8 @@ class ExplorerNode(Node[ExplorerNodeConfig]):
             self._finish("failed", "interrupted")
             return
         else:
-            self.log.info(f"did not get to ({self._goal_pose[0]:.2f}, {self._goal_pose[1]:.2f}): {future.error_message}"
-                          if self._goal_pose else future.error_message)  # fmt: skip
+            goal = self._goal_pose or (math.nan, math.nan, math.nan)
+            self.log.info(f"goal ({goal[0]:.2f}, {goal[1]:.2f}) was not reached: {future.error_message}")
             explorer.report_failure()
         self._min_map_time_ns = self.now_ns + round(self.config.settle_time * 1e9)
         if explorer.is_finished:
@@ -356,7 +374,7 @@ class ExplorerNode(Node[ExplorerNodeConfig]):
         else:
             self._publish_status()
 
-    # -- what it tells -------------------------------------------------------------------------------------------------
+    # -- status --------------------------------------------------------------------------------------------------------
     def _pose(self) -> SE2 | None:
         try:
             return SE2.from_se3(
@@ -389,15 +407,13 @@ class ExplorerNode(Node[ExplorerNodeConfig]):
 
     # -- state ---------------------------------------------------------------------------------------------------------
     def save_state(self) -> dict[str, Any]:
-        """State as plain data."""
+        """Return the state as plain data."""
         return super().save_state() | {"explorer": None if self._explorer is None else self._explorer.save_state()}
 
     def load_state(self, state: dict[str, Any]) -> None:
-        """Take back what ``save`` gave."""
+        """Restore a state that `save_state` returned."""
         saved = state["explorer"]
         if saved is not None:
-            self._explorer = Explorer(
-                None, self._frontier_config, self.config.viewpoint_selection, max_goals=self.config.max_goals
-            )
+            self._explorer = self._make_explorer(None)
             self._explorer.load_state(saved)
         super().load_state(state)
