@@ -1,4 +1,4 @@
-"""The benchmark's parts give the figures that it names."""
+"""Parts of the localization benchmark: consistency of the filters, and drives through a world."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ def test_benchmark_nees_lies_within_its_bounds(benchmark: ModuleType) -> None:
 
 
 def test_benchmark_drives_keep_clearance_and_localize(benchmark: ModuleType) -> None:
-    arena, rng = benchmark.Place("arena"), np.random.default_rng(0)
-    poses = arena.way(arena.pose(rng), 10.0, rng)
+    arena, rng = benchmark.LidarWorld("arena"), np.random.default_rng(0)
+    poses = arena.sample_drive(arena.sample_pose(rng), 10.0, rng)
     assert arena.clearance(np.array([[pose.x, pose.y] for pose in poses])).min() > 0.25
     assert sum(a.distance(b) for a, b in pairwise(poses)) > 2.0
-    model, space = benchmark.make_laser_model(arena.grid, benchmark.AmclConfig()), benchmark.FreeSpace(arena.grid)
-    assert not arena.ambiguous(poses[0], model, space)
-    run = benchmark.drive(arena, poses, rng, anywhere=True)
-    assert run.found is not None
-    assert np.median(run.errors) < 0.04
+    model, free_space = benchmark.make_laser_model(arena.grid, benchmark.AmclConfig()), benchmark.FreeSpace(arena.grid)
+    assert not arena.is_ambiguous(poses[0], model, free_space)
+    result = benchmark.localize_drive(arena, poses, rng, is_global=True)
+    assert result.localized_since is not None
+    assert np.median(result.errors) < 0.04
