@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from typing import Any
+from typing import Annotated, Any
 
-from roboyard.config import Config, parameter
+from roboyard.config import Config, RegisteredName, parameter
 from roboyard.config.registry import Registry
 from roboyard.config.wording import did_you_mean
 from roboyard.errors import ConfigError
@@ -46,10 +45,10 @@ class AmclConfig(Config):
         0.05, low=0.0, high=100.0, aliases=("odom_alpha5",), doc="Noise of the sideways motion per translation (omni)."
     )
     robot_model_type: str = parameter(
-        "differential",
+        "",
         aliases=("odom_model_type",),
-        doc="Motion model: differential or omnidirectional, also with the names of Nav2 and ROS 1; "
-        "or a registered one.",
+        doc="Motion model: differential or omnidirectional, with the names of Nav2 and ROS 1, or a registered one; "
+        "empty: that of the robot's drive, differential where it is unknown.",
     )
     min_particles: int = parameter(500, low=1, high=10_000_000, doc="Smallest number of particles.")
     max_particles: int = parameter(2000, low=1, high=10_000_000, doc="Largest number of particles.")
@@ -73,7 +72,7 @@ class AmclConfig(Config):
     selective_resampling: bool = parameter(
         True, doc="Resample only when the effective number of particles is below half."
     )
-    laser_model_type: str = parameter(
+    laser_model_type: Annotated[str, RegisteredName(LASER_MODELS)] = parameter(
         "likelihood_field_prob", doc="Sensor model: likelihood_field, likelihood_field_prob, beam, or a registered one."
     )
     max_beams: int = parameter(60, low=1, high=100_000, aliases=("laser_max_beams",), doc="Beams used of each scan.")
@@ -161,12 +160,14 @@ class AmclConfig(Config):
     )
 
     def validate(self) -> None:
-        """Check the names of the models, the number of particles and the weights of the sensor model."""
+        """Check the name of the motion model, the number of particles and the weights of the sensor model."""
         if self.motion_model_name not in MOTION_MODELS:
             names = {*MOTION_MODELS.names(), *MOTION_MODEL_ALIASES}
-            raise _unknown_model("robot_model_type", self.robot_model_type, names)
-        if self.laser_model_type not in LASER_MODELS:
-            raise _unknown_model("laser_model_type", self.laser_model_type, LASER_MODELS.names())
+            raise ConfigError(
+                f"robot_model_type is '{self.robot_model_type}'{did_you_mean(self.robot_model_type, names)}",
+                location="amcl",
+                valid=", ".join(sorted(names)),
+            )
         if self.max_particles < self.min_particles:
             raise ConfigError(
                 f"max_particles = {self.max_particles} is below min_particles = {self.min_particles}",
@@ -178,8 +179,6 @@ class AmclConfig(Config):
     @property
     def motion_model_name(self) -> str:
         """Name of the motion model in `MOTION_MODELS`."""
+        if not self.robot_model_type:
+            return "differential"
         return MOTION_MODEL_ALIASES.get(self.robot_model_type, self.robot_model_type)
-
-
-def _unknown_model(key: str, name: str, names: Collection[str]) -> ConfigError:
-    return ConfigError(f"{key} is '{name}'{did_you_mean(name, names)}", location="amcl", valid=", ".join(sorted(names)))

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from roboyard.config import Config, parameter
+from roboyard.control.drive_config import DriveLimits
 from roboyard.errors import ConfigError
 from roboyard.localization.kalman.process_model import STATE_SIZE
 
@@ -163,9 +165,13 @@ class ControlConfig(Config):
     timeout: float = parameter(
         0.2, unit="s", low=1e-3, high=100.0, key="control_timeout", doc="Age at which a command is no longer used."
     )
-    acceleration_limits: tuple[float, ...] = parameter((1.0,) * 6, low=0.0, doc="Largest accelerations [m/s², rad/s²].")
+    acceleration_limits: tuple[float, ...] = parameter(
+        (),
+        low=0.0,
+        doc="Largest accelerations [m/s², rad/s²]; empty: the drive's, 1 where it states none.",
+    )
     deceleration_limits: tuple[float, ...] = parameter(
-        (), low=0.0, doc="Largest decelerations [m/s², rad/s²]; empty: as the accelerations."
+        (), low=0.0, doc="Largest decelerations [m/s², rad/s²]; empty: those of the drive, else as the accelerations."
     )
     acceleration_gains: tuple[float, ...] = parameter(
         (1.0,) * 6, low=0.0, doc="Accelerations per difference between the commanded and the present velocity [1/s]."
@@ -176,7 +182,7 @@ class ControlConfig(Config):
 
     def validate(self) -> None:
         """Check the number of entries."""
-        for name, may_be_empty in (("control_mask", False), ("acceleration_limits", False),
+        for name, may_be_empty in (("control_mask", False), ("acceleration_limits", True),
                                    ("deceleration_limits", True), ("acceleration_gains", False),
                                    ("deceleration_gains", True)):  # fmt: skip
             values = getattr(self, name)
@@ -185,18 +191,41 @@ class ControlConfig(Config):
                     f"{name} has {len(values)} entries", location="control", valid="6: vx vy vz vroll vpitch vyaw"
                 )
 
+    def with_drive_limits(self, limits: DriveLimits | None) -> ControlConfig:
+        """Return the configuration with the limits of the robot's drive where it states none of its own."""
+        if limits is None or self.acceleration_limits:
+            return self
+        acceleration, angular_acceleration = limits.acceleration, limits.angular_acceleration
+        deceleration = acceleration if limits.deceleration is None else limits.deceleration
+        return replace(
+            self,
+            acceleration_limits=_planar_limits(acceleration, angular_acceleration),
+            deceleration_limits=self.deceleration_limits or _planar_limits(deceleration, angular_acceleration),
+        )
+
     def acceleration_toward(self, velocity: NDArray[np.float64], command: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return accelerations (6,) from the present to the commanded velocity (6,); NaN where none is commanded."""
+        accelerations = self.acceleration_limits or _DEFAULT_ACCELERATION_LIMITS
         result = np.full(6, np.nan)
         for k in np.flatnonzero(self.control_mask).tolist():
             current, desired = float(velocity[k]), float(command[k])
             is_accelerating = abs(desired) >= abs(current) and (desired * current >= 0.0 or current == 0.0)
-            limits = (
-                self.acceleration_limits if is_accelerating else self.deceleration_limits or self.acceleration_limits
-            )
+            limits = accelerations if is_accelerating else self.deceleration_limits or accelerations
             gains = self.acceleration_gains if is_accelerating else self.deceleration_gains or self.acceleration_gains
             result[k] = min(max(gains[k] * (desired - current), -limits[k]), limits[k])
         return result
+
+
+_DEFAULT_ACCELERATION_LIMITS = (1.0,) * 6
+"""Accelerations that are assumed of a drive whose limits are unknown [m/s², rad/s²]; those of robot_localization."""
+
+
+def _planar_limits(linear: float | None, angular: float | None) -> tuple[float, ...]:
+    """Return limits (6,) with those of a drive in the plane [m/s², rad/s²]; None: the default."""
+    x, y, z, roll, pitch, yaw = _DEFAULT_ACCELERATION_LIMITS
+    if linear is not None:
+        x = y = linear
+    return x, y, z, roll, pitch, yaw if angular is None else angular
 
 
 class FusionConfig(Config):

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from roboyard.bus import DroppedMessage, DropReason, MessageFilter, TransformError
+from roboyard.bus import DroppedMessage, DropReason, MessageFilter, TransformError, resource
 from roboyard.bus.ros_node import RosNode
 from roboyard.bus.throttle import Throttle
 from roboyard.bus.transforms import MapToOdomBroadcaster
 from roboyard.config import parameter
 from roboyard.config.ros_parameters import RosNodeConfig
+from roboyard.control.drive_config import DriveConfig, MecanumDriveConfig, PlanarBaseConfig
 from roboyard.errors import ConfigError, InputError, RoboyardError
 from roboyard.geometry import SE2, SE3
 from roboyard.grids import GridGeometry, OccupancyGrid
@@ -144,15 +146,18 @@ class AmclNode(RosNode[AmclNodeConfig]):
     out: amcl_pose (geometry_msgs/PoseWithCovarianceStamped), particle_cloud (nav2_msgs/ParticleCloud), /tf map → odom
     services: reinitialize_global_localization, request_nomotion_update (std_srvs/Empty), set_initial_pose (nav2_msgs)
 
-    The parameters have the names of Nav2's amcl.
+    The parameters have the names of Nav2's amcl.  A ``robot_model_type`` that they leave out is that of the robot's
+    drive.
     """
+
+    drive_geometry: DriveConfig | None = resource(DriveConfig, optional=True)
 
     state_fields = ("_map", "_last_ns", "_T_map_odom", "_dropped")
 
     def setup(self) -> None:
         """Connect."""
         super().setup()
-        self._filter = Amcl(self.config.filter, self.random)
+        self._filter = Amcl(self._filter_config(), self.random)
         self._map: tuple[NDArray[np.int8], float, tuple[float, float, float]] | None = None
         self._last_ns: dict[str, int] = {}
         self._T_map_odom: tuple[float, float, float] | None = None
@@ -208,6 +213,12 @@ class AmclNode(RosNode[AmclNodeConfig]):
         self._scans.load_state(state["scans"])
 
     # -- what comes in -------------------------------------------------------------------------------------------------
+    def _filter_config(self) -> AmclConfig:
+        config = self.config.filter
+        if config.robot_model_type or not isinstance(self.drive_geometry, MecanumDriveConfig | PlanarBaseConfig):
+            return config
+        return replace(config, robot_model_type="omnidirectional")
+
     def _scan_topics(self) -> tuple[str, ...]:
         topics = tuple(dict.fromkeys((self.config.scan_topic, *self.config.additional_scan_topics)))
         if "" in topics:

@@ -8,10 +8,12 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from roboyard.bus import resource
 from roboyard.bus.ros_node import RosNode
 from roboyard.bus.transforms import MapToOdomBroadcaster, TransformBuffer, TransformError
 from roboyard.config import parameter
 from roboyard.config.ros_parameters import RosNodeConfig
+from roboyard.control.drive_config import DriveLimits
 from roboyard.errors import ConfigError, RoboyardError
 from roboyard.geometry import SE3
 from roboyard.geometry.arrays import Array
@@ -259,8 +261,11 @@ class KalmanNode(RosNode[KalmanNodeConfig]):
     out: odometry/filtered (nav_msgs/Odometry), odom_combined (geometry_msgs/PoseWithCovarianceStamped),
          accel/filtered, /tf world → base or map → odom   service: ~reset (std_srvs/Empty)
 
-    The parameters have the names of robot_localization.
+    The parameters have the names of robot_localization.  Limits of commanded accelerations that they leave out are
+    those of the robot's drive.
     """
+
+    drive_limits: DriveLimits | None = resource(DriveLimits, optional=True)
 
     filter_type: str = "ekf"
     state_fields = ("_last_received", "_published_ns", "_failures")
@@ -328,7 +333,9 @@ class KalmanNode(RosNode[KalmanNodeConfig]):
     # -- configuration -------------------------------------------------------------------------------------------------
     def _filter_config(self) -> FusionConfig:
         config = self.config.filter
-        control = config.control if self.config.use_control else replace(config.control, control_mask=(False,) * 6)
+        control = config.control.with_drive_limits(self.drive_limits)
+        if not self.config.use_control:
+            control = replace(control, control_mask=(False,) * 6)
         return replace(config, control=control, history_length=max(config.history_length, 1e-3))
 
     def _source_configs(self) -> dict[str, SourceConfig]:

@@ -14,6 +14,7 @@ from roboyard.bus import DroppedMessage, DropReason, MessageFilter, Node, Transf
 from roboyard.config import Config, parameter
 from roboyard.config.parameter import RegisteredName
 from roboyard.control import ZERO_TWIST, PlanarTwist
+from roboyard.control.drive_config import DriveLimits
 from roboyard.control.nodes.velocity_base import planar_twist_from_msg, planar_twist_to_msg
 from roboyard.description.extent import FootprintPolygon
 from roboyard.errors import ConfigError, InputError, RoboyardError
@@ -184,6 +185,25 @@ class CollisionMonitorNodeConfig(Config):
     )
 
 
+def braking_parameters(limits: DriveLimits) -> dict[str, float]:
+    """Return the parameters of braking that follow from the limits of a robot's drive.
+
+    Accelerations are those of the drive.  Decelerations are those that `BrakingConfig` assumes, or those of the drive
+    where it brakes less.
+    """
+    deceleration = limits.acceleration if limits.deceleration is None else limits.deceleration
+    assumed = BrakingConfig()
+    parameters: dict[str, float] = {}
+    if limits.acceleration is not None:
+        parameters["acceleration"] = limits.acceleration
+    if deceleration is not None:
+        parameters["deceleration"] = min(assumed.deceleration, deceleration)
+    if limits.angular_acceleration is not None:
+        parameters["angular_acceleration"] = limits.angular_acceleration
+        parameters["angular_deceleration"] = min(assumed.angular_deceleration, limits.angular_acceleration)
+    return parameters
+
+
 class CollisionMonitorNode(Node[CollisionMonitorNodeConfig]):
     """Slows down or stops commands after which the robot could not stop before an obstacle, from any publisher.
 
@@ -196,8 +216,14 @@ class CollisionMonitorNode(Node[CollisionMonitorNodeConfig]):
     """
 
     footprint: FootprintPolygon = resource(tuple)
+    drive_limits: DriveLimits | None = resource(DriveLimits, optional=True)
 
     state_fields = ("_command_ns", "_start_ns", "_sensor_errors", "_published_state")
+
+    def __init__(self, **arguments: Any) -> None:
+        limits = arguments.get("drive_limits")
+        derived = braking_parameters(limits) if isinstance(limits, DriveLimits) else {}
+        super().__init__(**{**derived, **arguments})
 
     def setup(self) -> None:
         """Connect."""
