@@ -137,7 +137,7 @@ class CollaborativeSafetyMetrics(MetricCollector):
             "ssm_violation_s",
             "s",
             "Time in which a link of the arm was faster than 20 mm/s and nearer to a person than the protective "
-            "separation distance ([computed like the safety node](../rooms/safety.md#beside-people)); without "
+            "separation distance ([computed like the safety node](../explanation/speed-and-separation.md)); without "
             "hand-overs, without the person who guides the arm by hand, and without an arm that is commanded to stand"
             " still and pushed; no value, as of the other metrics of people, without people beside an arm.",
             "lower",
