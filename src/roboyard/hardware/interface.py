@@ -5,6 +5,7 @@ Simulated and real robots implement it.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal, Protocol, runtime_checkable
 
@@ -12,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from roboyard.description.model import CommandMode
-from roboyard.errors import ConfigError
+from roboyard.errors import ConfigError, UnknownNameError
 from roboyard.geometry.arrays import Vec3
 
 
@@ -106,6 +107,19 @@ class VelocityBase(Protocol):
     def release(self) -> None:
         """Release the base: no velocity is commanded."""
         ...
+
+
+def joint_indices(hardware: Hardware, joints: Sequence[str]) -> NDArray[np.int64]:
+    """Return the indices of joints (n,) in the arrays of a hardware's joint states.
+
+    Raises:
+        UnknownNameError: There is no such joint.
+    """
+    names = hardware.joint_names
+    unknown = next((joint for joint in joints if joint not in names), None)
+    if unknown is not None:
+        raise UnknownNameError(f"no joint '{unknown}'", valid=", ".join(names))
+    return np.array([names.index(joint) for joint in joints], dtype=np.int64)
 
 
 def check_command_mode(hardware: Hardware, joints: tuple[str, ...], mode: CommandMode, location: str) -> None:

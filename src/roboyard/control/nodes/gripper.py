@@ -8,19 +8,18 @@ from typing import Any
 
 import numpy as np
 
-from roboyard.bus import Node, resource
 from roboyard.bus.actions import GoalHandle
-from roboyard.config import Config, parameter
+from roboyard.config import parameter
 from roboyard.control.gripper import GraspConfig, GraspMonitor, GripperModel, GripperState
-from roboyard.control.joint_claims import JointClaims
+from roboyard.control.nodes.joint_group import JointGroupConfig, JointGroupNode
 from roboyard.description.joint_interfaces import joint_limit_range
-from roboyard.description.model import Axis, Model
-from roboyard.errors import ConfigError, InputError
-from roboyard.hardware.interface import Hardware, JointCommand, check_command_mode
+from roboyard.description.model import Axis
+from roboyard.errors import InputError
+from roboyard.hardware.interface import JointCommand
 from roboyard.messages import action, msg
 
 
-class GripperNodeConfig(Config):
+class GripperNodeConfig(JointGroupConfig):
     """Configuration of `GripperNode`."""
 
     joints: tuple[str, ...] = parameter((), doc="Joints that move the fingers.")
@@ -34,36 +33,29 @@ class GripperNodeConfig(Config):
     allow_stalling: bool = parameter(False, doc="Success of goals at which the fingers stall.", runtime=True)
 
 
-class GripperNode(Node[GripperNodeConfig]):
+class GripperNode(JointGroupNode[GripperNodeConfig]):
     """Opens and closes a gripper, as ROS's gripper action controller does, and reports what it holds.
 
     action: ~gripper_cmd (control_msgs/GripperCommand)   in: FINGER/contacts (gazebo_msgs/ContactsState)
     out: positions of the joints to the hardware; ~state (std_msgs/String, latched: stationary, moving, holding, lost);
-    FINGER/force (geometry_msgs/WrenchStamped): what presses on each of ``fingers``, in its sensor's frame
+    FINGER/force (geometry_msgs/WrenchStamped): sum of the contact forces on each of ``fingers``, in its sensor's frame
 
-    A goal is reached within ``goal_tolerance``.  Fingers slower than ``stall_velocity_threshold`` for
-    ``stall_timeout`` are stalled: then the goal is aborted, or succeeds where ``allow_stalling``, and they continue
-    pressing, each with ``max_effort`` [N]; 0, and more than the gripper can, mean all it can.  A newer goal takes over;
-    a cancelled one stops where the joints are, unless they press on something: that is not dropped.  A goal is refused
-    while another source moves the joints (see `JointOwners`).  From the start on the fingers are held at their
-    positions.
+    A goal is reached within ``goal_tolerance``. Fingers slower than ``stall_velocity_threshold`` for ``stall_timeout``
+    are stalled: then the goal is aborted, or succeeds with ``allow_stalling``, and they continue pressing, each with
+    ``max_effort`` [N]; 0, and more than the gripper has, mean its largest force. A newer goal takes over; a cancelled
+    one stops the joints, unless they press on an object, which is not dropped. A goal is rejected while another source
+    moves the joints (see `JointClaims`). From the start on the fingers are held at their positions.
 
-    Several joints go alike.  ``scale`` makes goals of the opening, 2 where two fingers move, ``zero`` is the opening
-    that is left with the joints at zero.  See `Grasp` for when something is held, and when it is lost.
+    All joints have the same position. ``opening_scale`` is the change of the opening per change of that position, 2 if
+    two fingers move, ``opening_offset`` the opening with the joints at zero. `GraspMonitor` defines when an object is
+    held or lost.
     """
-
-    hardware: Hardware = resource(Hardware)
-    description: Model = resource(Model)
-    joint_claims: JointClaims = resource(JointClaims, make=JointClaims)
 
     state_fields: tuple[str, ...] = ("_target", "_target_force", "_published_state")
 
     def setup(self) -> None:
         """Check the joints and listen."""
-        if not self.config.joints:
-            raise ConfigError("no joint", location=self.full_name, valid="parameter joints: names")
-        check_command_mode(self.hardware, self.config.joints, "position", self.full_name)
-        self._joint_indices = [self.hardware.joint_names.index(joint) for joint in self.config.joints]
+        self.set_up_joints("position")
         self._gripper = self._make_gripper_model()
         self._monitor = GraspMonitor(self._gripper, self.config.grasp)
         self._target_force, self._published_state = self._gripper.max_force, ""
@@ -77,19 +69,15 @@ class GripperNode(Node[GripperNodeConfig]):
             self.subscribe(f"{finger}/contacts", msg.ContactsState, partial(_publish_force, out))
         self.joint_claims.register(self.full_name, self._stop)
         self.joint_claims.claim_if_free(self.full_name, self.config.joints)
-        if self.joint_claims.has_claim(self.full_name, self.config.joints):
+        if self.has_claim():
             self._write()
         self.timer(rate=self.config.rate, callback=self._update, immediate=True)
-
-    def close(self) -> None:
-        """Leave the joints to others."""
-        self.joint_claims.unregister(self.full_name)
 
     def save_state(self) -> dict[str, Any]:
         """Return the state as plain data."""
         return super().save_state() | {
             "grasp": self._monitor.save_state(),
-            "owns": self.joint_claims.has_claim(self.full_name, self.config.joints),
+            **self.save_claims(),
         }
 
     def load_state(self, saved: dict[str, Any]) -> None:
@@ -97,9 +85,7 @@ class GripperNode(Node[GripperNodeConfig]):
         self._goal = None
         super().load_state(saved)  # which gives the goal back, if there is one
         self._monitor.load_state(saved["grasp"])
-        if saved["owns"] and self._goal is None:
-            self.joint_claims.claim(self.full_name, self.config.joints)
-            self.joint_claims.finish_motion(self.full_name)
+        self.load_claims(saved, is_moving=self._goal is not None)
 
     def _make_gripper_model(self) -> GripperModel:
         ranges = [joint_limit_range(self.description, joint, "position") for joint in self.config.joints]
@@ -119,11 +105,11 @@ class GripperNode(Node[GripperNodeConfig]):
     def _on_goal(self, handle: GoalHandle) -> None:
         opening, effort = float(handle.goal.command.position), float(handle.goal.command.max_effort)
         low, high = self._gripper.opening_range
-        if not low - 1e-9 <= opening <= high + 1e-9:  # nan is none
+        if not low - 1e-9 <= opening <= high + 1e-9:  # not true for nan
             handle.reject(f"position {opening:g} of {', '.join(self.config.joints)} is not within {low:g} … {high:g}")
             return
         if not 0.0 <= effort < math.inf:
-            handle.reject(f"max_effort {effort:g} is no force: 0 (all it can) or more, in newtons")
+            handle.reject(f"max_effort {effort:g} is no force: 0 (largest force) or more, in newtons")
             return
         try:
             self.joint_claims.claim(self.full_name, self.config.joints)
@@ -163,7 +149,7 @@ class GripperNode(Node[GripperNodeConfig]):
 
     def _measured_position(self) -> float:
         """Return the measured position of the joints, within their range."""
-        position = _mean(self.hardware.read().position[self._joint_indices])
+        position = _mean(self.measured_positions())
         return min(max(position, self._gripper.min_position), self._gripper.max_position)
 
     def _write(self) -> None:
@@ -218,7 +204,7 @@ def _mean(values: Any) -> float:
 
 
 def _publish_force(publisher: Any, message: Any) -> None:
-    """The sum of what presses on a finger."""
+    """Publish the sum of the contact forces on a finger."""
     total = np.zeros(3)
     for state in message.states:
         total += (state.total_wrench.force.x, state.total_wrench.force.y, state.total_wrench.force.z)

@@ -8,17 +8,16 @@ from typing import Any
 
 import numpy as np
 
-from roboyard.bus import Node, resource
-from roboyard.config import Config, parameter
-from roboyard.control.joint_claims import JointClaims
+from roboyard.config import parameter
+from roboyard.control.nodes.joint_group import JointGroupConfig, JointGroupNode
 from roboyard.description.joint_interfaces import joint_limit_range
-from roboyard.description.model import CommandMode, Model
+from roboyard.description.model import CommandMode
 from roboyard.errors import ConfigError, InputError
-from roboyard.hardware.interface import Hardware, JointCommand, check_command_mode
+from roboyard.hardware.interface import JointCommand
 from roboyard.messages import msg
 
 
-class JointCommandNodeConfig(Config):
+class JointCommandNodeConfig(JointGroupConfig):
     """Configuration of `JointCommandNode`."""
 
     joints: tuple[str, ...] = parameter((), doc="Joints.")
@@ -28,7 +27,7 @@ class JointCommandNodeConfig(Config):
     hold_position: bool = parameter(False, doc="Hold the joints from the start on where they are (position mode).")
 
 
-class JointCommandNode(Node[JointCommandNodeConfig]):
+class JointCommandNode(JointGroupNode[JointCommandNodeConfig]):
     """Writes set-points of joints from topics, within the joints' limits.
 
     in: one topic for each joint (std_msgs/Float64), ``JOINT/cmd`` unless ``topics`` names others;
@@ -38,14 +37,10 @@ class JointCommandNode(Node[JointCommandNodeConfig]):
     source moves are dropped (see `JointClaims`). Both are logged.
     """
 
-    hardware: Hardware = resource(Hardware)
-    description: Model = resource(Model)
-    joint_claims: JointClaims = resource(JointClaims, make=JointClaims)
-
     def setup(self) -> None:
         """Check the joints, write their initial set-points, and subscribe."""
         self._mode: CommandMode = self.config.mode  # type: ignore[assignment]
-        check_command_mode(self.hardware, self.config.joints, self._mode, self.full_name)
+        self.set_up_joints(self._mode)
         topics = self.config.topics or tuple(f"{joint}/cmd" for joint in self.config.joints)
         for name, values in (("topics", topics), ("initial", self.config.initial)):
             if values and len(values) != len(self.config.joints):
@@ -58,17 +53,10 @@ class JointCommandNode(Node[JointCommandNodeConfig]):
         if self.config.initial:
             self._write(list(range(len(self.config.joints))), list(self.config.initial))
         elif self.config.hold_position and self.config.mode == "position":
-            now, names = self.hardware.read().position, self.hardware.joint_names
-            self._write(
-                list(range(len(self.config.joints))), [float(now[names.index(joint)]) for joint in self.config.joints]
-            )
+            self._write(list(range(len(self.config.joints))), self.measured_positions().tolist())
         for index, topic in enumerate(topics):
             self.subscribe(topic, msg.Float64, self._make_callback(index))
         self.subscribe("~commands", msg.Float64MultiArray, self._on_commands)
-
-    def close(self) -> None:
-        """Release the claims of the joints."""
-        self.joint_claims.unregister(self.full_name)
 
     def _make_callback(self, index: int) -> Callable[[Any], None]:
         def on_value(message: Any) -> None:

@@ -1,51 +1,22 @@
-"""Nodes that move joints one by one, by number or by name; and the `~stop` and `~pause` services of all nodes that move
-joints.
-"""
+"""Nodes that move joints of a group one by one, by number or by name."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from roboyard.bus import Node, resource
-from roboyard.config import Config, parameter
-from roboyard.control.joint_claims import JointClaims
+from roboyard.bus import resource
+from roboyard.config import parameter
 from roboyard.control.joint_limits import JointAccelerationLimits, JointGroupLimits
 from roboyard.control.joint_motion import JointMotionGenerator
-from roboyard.description.model import Model
+from roboyard.control.nodes.joint_group import JointGroupConfig, JointGroupNode, add_stop_services
 from roboyard.errors import ConfigError, InputError
-from roboyard.hardware.interface import Hardware, JointCommand, check_command_mode
-from roboyard.messages import msg, srv
+from roboyard.hardware.interface import JointCommand
+from roboyard.messages import msg
 from roboyard.messages.time import time_to_msg
-
-
-def add_stop_services(node: Node, claims: JointClaims, joints: tuple[str, ...], stop: Callable[[], None]) -> None:
-    """Add the services ``~stop`` (std_srvs/Trigger) and ``~pause`` (std_srvs/SetBool); they apply to every source that
-    moves the joints.
-
-    Args:
-        node: Node that gets the services, and moves joints itself.
-        claims: Claims of the robot's joints.
-        joints: Names of the joints.
-        stop: Stops the motion of the node itself.
-    """
-    claims.register(node.full_name, stop)
-
-    def on_stop(request: Any) -> Any:
-        sources = claims.stop(joints)
-        return srv.Trigger.Response(success=True, message=f"stopped: {', '.join(sources) or 'no motion'}")
-
-    def on_pause(request: Any) -> Any:
-        claims.set_paused(joints, bool(request.data))
-        return srv.SetBool.Response(success=True, message="paused" if request.data else "resumed")
-
-    node.service("~stop", srv.Trigger, on_stop)
-    node.service("~pause", srv.SetBool, on_pause)
-
 
 _TARGET_CHANGE = 1e-3
 """Joints that another source moved by more than this are published as new targets [rad or m]."""
@@ -53,7 +24,7 @@ _TARGET_PERIOD_NS = 100_000_000
 """Shortest time between two such messages [ns]."""
 
 
-class JointMotionNodeConfig(Config):
+class JointMotionNodeConfig(JointGroupConfig):
     """Configuration of `JointMotionNode`."""
 
     joints: tuple[str, ...] = parameter((), doc="Joints of the group, in the order of their numbers.")
@@ -70,7 +41,7 @@ class JointMotionNodeConfig(Config):
     )
 
 
-class JointMotionNode(Node[JointMotionNodeConfig]):
+class JointMotionNode(JointGroupNode[JointMotionNodeConfig]):
     """Moves joints of a group one by one, to positions or at velocities, without jumps of the set-points.
 
     The set-points are those of a `JointMotionGenerator`.
@@ -85,21 +56,14 @@ class JointMotionNode(Node[JointMotionNodeConfig]):
     was moved farther than ``start_tolerance`` from its set-point starts from its measured position.
     """
 
-    hardware: Hardware = resource(Hardware)
-    description: Model = resource(Model)
-    joint_claims: JointClaims = resource(JointClaims, make=JointClaims)
     acceleration_limits: JointAccelerationLimits = resource(JointAccelerationLimits, make=JointAccelerationLimits)
 
     def setup(self) -> None:
         """Check the joints, hold them at their measured positions, and subscribe."""
-        if not self.config.joints:
-            raise ConfigError("no joints", location=self.full_name, valid="parameter joints: names of the group")
-        check_command_mode(self.hardware, self.config.joints, "position", self.full_name)
-        names = self.hardware.joint_names
-        self._joint_indices = np.array([names.index(joint) for joint in self.config.joints])
+        self.set_up_joints("position")
         self._limits = JointGroupLimits.from_model(self.description, self.config.joints, self.acceleration_limits)
         try:
-            self._motion = JointMotionGenerator(self._limits, self.config.joints, self._measured_position())
+            self._motion = JointMotionGenerator(self._limits, self.config.joints, self.measured_positions())
         except ConfigError as error:
             raise ConfigError(error.message, location=self.full_name, valid=error.valid) from None
         self._target_publisher = self.publisher("joint_targets", msg.JointState, latched=True)
@@ -110,17 +74,12 @@ class JointMotionNode(Node[JointMotionNodeConfig]):
         add_stop_services(self, self.joint_claims, self.config.joints, self._motion.stop)
         self.timer(rate=self.config.rate, callback=self._update, immediate=True)
 
-    def close(self) -> None:
-        """Release the claims of the joints."""
-        self.joint_claims.unregister(self.full_name)
-
     def save_state(self) -> dict[str, Any]:
         """Return the state as plain data."""
         return super().save_state() | {
             "moves": self._motion.save_state(),
             "published": (self._published.copy(), self._published_ns),
-            "owns": self.joint_claims.has_claim(self.full_name, self.config.joints),
-            "paused": self.joint_claims.is_paused(self.config.joints),
+            **self.save_claims(),
         }
 
     def load_state(self, state: dict[str, Any]) -> None:
@@ -128,11 +87,7 @@ class JointMotionNode(Node[JointMotionNodeConfig]):
         super().load_state(state)
         self._motion.load_state(state["moves"])
         self._published, self._published_ns = np.array(state["published"][0]), int(state["published"][1])
-        self.joint_claims.set_paused(self.config.joints, state["paused"])
-        if state["owns"]:
-            self.joint_claims.claim(
-                self.full_name, self.config.joints
-            )  # the next update shows whether they are at rest
+        self.load_claims(state, is_moving=True)  # the next update shows whether they are at rest
 
     def move_to(self, positions: Sequence[tuple[int, float]]) -> None:
         """Move joints, by their places in the group, to positions. Raises InputError where another source has them."""
@@ -162,16 +117,12 @@ class JointMotionNode(Node[JointMotionNodeConfig]):
             InputError: another source moves the joints; nothing changes.
         """
         self.joint_claims.claim(self.full_name, self.config.joints)
-        measured, set_points = self._measured_position(), self._motion.position
+        measured, set_points = self.measured_positions(), self._motion.position
         for index in indices:
             if abs(measured[index] - set_points[index]) > self.config.start_tolerance and self._motion.is_at_rest(
                 index
             ):
                 self._motion.reset_joint(index, float(measured[index]))
-
-    def _measured_position(self) -> NDArray[np.float64]:
-        position: NDArray[np.float64] = self.hardware.read().position[self._joint_indices]
-        return position
 
     def _publish_targets(self) -> None:
         self._published, self._published_ns = self._motion.targets, self.now_ns
@@ -184,8 +135,8 @@ class JointMotionNode(Node[JointMotionNodeConfig]):
         )
 
     def _update(self) -> None:
-        if not self.joint_claims.has_claim(self.full_name, self.config.joints):
-            self._motion.reset(self._measured_position())  # ready to continue from there
+        if not self.has_claim():
+            self._motion.reset(self.measured_positions())  # ready to continue from there
             has_changed = float(np.abs(self._motion.targets - self._published).max()) > _TARGET_CHANGE
             if has_changed and self.now_ns - self._published_ns >= _TARGET_PERIOD_NS:
                 self._publish_targets()

@@ -12,10 +12,9 @@ from numpy.typing import NDArray
 from roboyard.bus import Node, resource
 from roboyard.bus.actions import GoalHandle
 from roboyard.compute import expect_kernels
-from roboyard.config import Config, parameter
-from roboyard.control.joint_claims import JointClaims
+from roboyard.config import parameter
 from roboyard.control.joint_limits import JointAccelerationLimits, JointGroupLimits, check_start_state
-from roboyard.control.nodes.joint_motion import add_stop_services
+from roboyard.control.nodes.joint_group import JointGroupConfig, JointGroupNode, add_stop_services
 from roboyard.control.nodes.trajectory_messages import (
     TrajectoryError,
     read_tolerances,
@@ -25,9 +24,8 @@ from roboyard.control.nodes.trajectory_messages import (
 from roboyard.control.topp_kernels import advance_on_profile, max_controllable_profile
 from roboyard.control.trajectory import JointSample, Trajectory, TrajectoryPoint, sample_segment, sample_segments
 from roboyard.control.trajectory_follower import ScalableTrajectory, Tolerances, TrajectoryFollower, splice_trajectory
-from roboyard.description.model import Model
 from roboyard.errors import ConfigError, InputError
-from roboyard.hardware.interface import Hardware, JointCommand, check_command_mode
+from roboyard.hardware.interface import JointCommand
 from roboyard.messages import action, msg
 from roboyard.messages.time import time_to_msg, to_nanoseconds
 
@@ -82,7 +80,7 @@ _RELEASE_TIME_FACTOR = 2.0
 """Factor by which the set-points of blocked joints are slower than the joints' speed limits."""
 
 
-class JointTrajectoryNodeConfig(Config):
+class JointTrajectoryNodeConfig(JointGroupConfig):
     """Configuration of `JointTrajectoryNode`."""
 
     joints: tuple[str, ...] = parameter((), doc="Joints of the group.")
@@ -119,7 +117,7 @@ class JointTrajectoryNodeConfig(Config):
     )
 
 
-class JointTrajectoryNode(Node[JointTrajectoryNodeConfig]):
+class JointTrajectoryNode(JointGroupNode[JointTrajectoryNodeConfig]):
     """Moves a group of joints along trajectories, as ROS's joint trajectory controller does.
 
     in: ~joint_trajectory (trajectory_msgs/JointTrajectory), ~speed_scaling (std_msgs/Float64, 0 to 1)
@@ -138,30 +136,18 @@ class JointTrajectoryNode(Node[JointTrajectoryNodeConfig]):
     joints (see `JointClaims`), and the node writes no set-points after another source has claimed the joints.
     """
 
-    hardware: Hardware = resource(Hardware)
-    description: Model = resource(Model)
-    joint_claims: JointClaims = resource(JointClaims, make=JointClaims)
     acceleration_limits: JointAccelerationLimits = resource(JointAccelerationLimits, make=JointAccelerationLimits)
 
     def setup(self) -> None:
         """Check the joints, hold them, and listen."""
         expect_kernels(advance_on_profile, max_controllable_profile, sample_segment, sample_segments)
-        if not self.config.joints:
-            raise ConfigError("no joints", location=self.full_name, valid="parameter joints: names of the group")
-        check_command_mode(
-            self.hardware,
-            self.config.joints,
-            "position" if self.config.mode == "position" else "velocity",
-            self.full_name,
-        )
+        self.set_up_joints("position" if self.config.mode == "position" else "velocity")
         if self.config.initial and len(self.config.initial) != len(self.config.joints):
             raise ConfigError(
                 f"{len(self.config.initial)} initial positions",
                 location=self.full_name,
                 valid=f"{len(self.config.joints)}, or none",
             )
-        names = self.hardware.joint_names
-        self._joint_indices = np.array([names.index(joint) for joint in self.config.joints])
         self._limits = JointGroupLimits.from_model(self.description, self.config.joints, self.acceleration_limits)
         self._zero_velocity = np.zeros(len(self.config.joints))
         self._follower: TrajectoryFollower | None = None
@@ -175,7 +161,7 @@ class JointTrajectoryNode(Node[JointTrajectoryNodeConfig]):
         if self.config.initial or self.config.hold_position:
             self.joint_claims.claim_if_free(self.full_name, self.config.joints)
             self._hold_position = self._limits.clamp(
-                np.array(self.config.initial) if self.config.initial else self._measured_position()
+                np.array(self.config.initial) if self.config.initial else self.measured_positions()
             )
         self._type = action.FollowJointTrajectory
         self._server = self.action_server(
@@ -191,10 +177,6 @@ class JointTrajectoryNode(Node[JointTrajectoryNodeConfig]):
         if self.config.state_publish_rate > 0.0:
             self.timer(rate=self.config.state_publish_rate, callback=self._publish_state, immediate=True)
 
-    def close(self) -> None:
-        """Release the claims of the joints."""
-        self.joint_claims.unregister(self.full_name)
-
     # -- state ---------------------------------------------------------------------------------------------------------
     def save_state(self) -> dict[str, Any]:
         """State as plain data, with the trajectory being followed; its goal, if it is one's, is the server's."""
@@ -207,8 +189,7 @@ class JointTrajectoryNode(Node[JointTrajectoryNodeConfig]):
             "scaling": self._scaling,
             "told_ns": self._feedback_ns,
             "due_ns": self._due_ns,
-            "owns": self.joint_claims.has_claim(self.full_name, self.config.joints),
-            "paused": self.joint_claims.is_paused(self.config.joints),
+            **self.save_claims(),
         }
 
     def load_state(self, state: dict[str, Any]) -> None:
@@ -229,11 +210,7 @@ class JointTrajectoryNode(Node[JointTrajectoryNodeConfig]):
             )
             self._follower = self._make_follower(self._points, tolerances, 0.0)
             self._follower.load_state(state["follower"])
-        self.joint_claims.set_paused(self.config.joints, state["paused"])
-        if state["owns"]:
-            self.joint_claims.claim(self.full_name, self.config.joints)
-            if self._follower is None:
-                self.joint_claims.finish_motion(self.full_name)
+        self.load_claims(state, is_moving=self._follower is not None)
 
     def _resume_goal(self, handle: GoalHandle) -> None:
         """Take a goal: a new one, or one that was active when the state was saved."""
@@ -270,7 +247,7 @@ class JointTrajectoryNode(Node[JointTrajectoryNodeConfig]):
         Raises:
             InputError: the trajectory is invalid, exceeds the joints' limits, or starts elsewhere; nothing changes.
         """
-        current, measured = self._current_command(), self._measured_position()
+        current, measured = self._current_command(), self.measured_positions()
         received_points = read_trajectory(
             message, self.config.joints, current.position, self.config.allow_partial_joints_goal
         )
@@ -325,13 +302,13 @@ class JointTrajectoryNode(Node[JointTrajectoryNodeConfig]):
         self._due_ns = self.now_ns + round(self.config.command_lead_time * 1e9)
         follower = self._follower
         if follower is None:
-            if not self.joint_claims.has_claim(self.full_name, self.config.joints):
+            if not self.has_claim():
                 self._hold_position = None
             if self._hold_position is not None:
                 self._write(JointSample(self._hold_position, self._zero_velocity, self._zero_velocity))
             return
         is_stopping = self._stop_reason is not None or self.joint_claims.is_paused(self.config.joints)
-        actual = self._measured_position()  # before set-points are written, which changes the efforts
+        actual = self.measured_positions()  # before set-points are written, which changes the efforts
         self._write(follower.command(self._due_ns, 1.0 / self.config.rate, 0.0 if is_stopping else self._scaling))
         status = follower.check_tracking(self.now_ns, actual)
         if self._stop_reason is not None:
@@ -380,7 +357,7 @@ class JointTrajectoryNode(Node[JointTrajectoryNodeConfig]):
     def _release_setpoints(self, commanded: NDArray[np.float64], tolerance: NDArray[np.float64]) -> None:
         """Set the measured positions as set-points of blocked joints, so that they do not jump when they are
         released."""
-        actual = self._measured_position()
+        actual = self.measured_positions()
         goal = self._limits.clamp(np.where(np.abs(commanded - actual) > tolerance, actual, commanded))
         time = _RELEASE_TIME_FACTOR * float((np.abs(goal - commanded) / self._limits.speed).max())
         if time > 0.0:
@@ -432,28 +409,24 @@ class JointTrajectoryNode(Node[JointTrajectoryNodeConfig]):
     def _publish_state(self) -> None:
         if self._state_publisher is not None:
             self._state_publisher.publish_state(
-                self._follower, self._current_command(), self._measured_position(), self._scaling
+                self._follower, self._current_command(), self.measured_positions(), self._scaling
             )
 
     # -- joints --------------------------------------------------------------------------------------------------------
-    def _measured_position(self) -> NDArray[np.float64]:
-        position: NDArray[np.float64] = self.hardware.read().position[self._joint_indices]
-        return position
-
     def _current_command(self) -> JointSample:
         """Return the start of a new trajectory: the present command, or the measured positions without one."""
         if self._follower is not None:
             return self._follower.commanded
         zero = self._zero_velocity
-        hold_position = self._hold_position if self.joint_claims.has_claim(self.full_name, self.config.joints) else None
-        return JointSample(self._measured_position() if hold_position is None else hold_position, zero, zero)
+        hold_position = self._hold_position if self.has_claim() else None
+        return JointSample(self.measured_positions() if hold_position is None else hold_position, zero, zero)
 
     def _write(self, desired: JointSample) -> None:
         position = self._limits.clamp(desired.position)
         if self.config.mode == "position":
             self.hardware.write(JointCommand("position", self.config.joints, position))
             return
-        speed = desired.velocity + self.config.gain * (position - self._measured_position())
+        speed = desired.velocity + self.config.gain * (position - self.measured_positions())
         self.hardware.write(
             JointCommand("velocity", self.config.joints, np.clip(speed, -self._limits.speed, self._limits.speed))
         )

@@ -12,12 +12,12 @@ from roboyard.config import Config, parameter
 from roboyard.config.wording import did_you_mean
 from roboyard.control.joint_claims import JointClaims
 from roboyard.control.joint_limits import JointAccelerationLimits, JointGroupLimits
-from roboyard.control.nodes.joint_motion import add_stop_services
+from roboyard.control.nodes.joint_group import add_stop_services
 from roboyard.description import World
 from roboyard.description.model import Model
 from roboyard.errors import InputError, RoboyardError
 from roboyard.geometry.arrays import Array
-from roboyard.hardware.interface import Hardware, JointCommand, check_command_mode
+from roboyard.hardware.interface import Hardware, JointCommand, check_command_mode, joint_indices
 from roboyard.manipulation.collision.boxes_tree import _fill
 from roboyard.manipulation.collision.clearance import distances, free_piece
 from roboyard.manipulation.groups import Groups
@@ -109,8 +109,7 @@ class ServoNode(Node[ServoNodeConfig]):
         )
         self._joints = keeper.joints
         check_command_mode(self.hardware, self._joints, "position", self.full_name)
-        names = self.hardware.joint_names
-        self._where = np.array([names.index(joint) for joint in self._joints])
+        self._where = joint_indices(self.hardware, self._joints)
         bounds = JointGroupLimits.from_model(self.description, self._joints, self.acceleration_limits)
         most = self.config.speed * np.where(np.isfinite(bounds.speed), bounds.speed, 1.0)
         self._servoing = Servoing(keeper.scene.chain, most, bounds.acceleration, self._actual(), self.config.servoing)

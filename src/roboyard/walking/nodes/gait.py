@@ -19,7 +19,7 @@ from roboyard.description.model import Model
 from roboyard.errors import InputError, RoboyardError
 from roboyard.geometry import SE3
 from roboyard.geometry.constants import GRAVITY
-from roboyard.hardware.interface import Hardware, JointCommand, check_command_mode
+from roboyard.hardware.interface import Hardware, JointCommand, check_command_mode, joint_indices
 from roboyard.messages import msg, srv
 from roboyard.walking.gait_kernels import held_by, tips_at
 from roboyard.walking.gaits import GAITS, Gait, make_gait
@@ -133,9 +133,8 @@ class GaitNode(Node[GaitNodeConfig]):
         )
         joints = self.legs.joints
         check_command_mode(self.hardware, joints, "position", self.full_name)
-        names = self.hardware.joint_names
         self._names, self._all = [leg.name for leg in self.legs.legs], np.ones(len(self.legs.legs), bool)
-        self._where = np.array([names.index(joint) for joint in joints])
+        self._where = joint_indices(self.hardware, joints)
         gait, steps = self._gait_and_steps(self.config)
         self._stepper = Stepper(self.legs, gait, steps)
         self._odometry, self._hold = LeggedOdometry(), HeadingHold(self.config.heading)

@@ -22,7 +22,7 @@ from roboyard.geometry import SE3
 from roboyard.geometry.arrays import Array
 from roboyard.geometry.constants import GRAVITY
 from roboyard.grids.height_map import HeightMap
-from roboyard.hardware.interface import Hardware, JointCommand, check_command_mode
+from roboyard.hardware.interface import Hardware, JointCommand, check_command_mode, joint_indices
 from roboyard.messages import msg
 from roboyard.messages.convert.grid_maps import heights_from_msg
 from roboyard.walking.gait_kernels import held_by, tips_at
@@ -132,9 +132,8 @@ class StepsNode(Node[StepsNodeConfig]):
             raise ConfigError(f"goal {self.config.goal}", location=self.full_name, valid="[x, y] of the map [m]")
         joints, count = self.legs.joints, len(self.legs.legs)
         check_command_mode(self.hardware, joints, "position", self.full_name)
-        names = self.hardware.joint_names
         self._names = [leg.name for leg in self.legs.legs]
-        self._where = np.array([names.index(joint) for joint in joints])
+        self._where = joint_indices(self.hardware, joints)
         self._rig = Rig.of(self.legs, self.description)
         self._odometry = LeggedOdometry()
         self._turn: tuple[float, float, float] | None = None
