@@ -187,13 +187,13 @@ def test_scan_likelihood_peaks_at_the_true_pose() -> None:
     maps.allocate(np.array([-4.0, -1.0]), np.array([4.0, 2.0]))
     maps.write(0, np.zeros((400, 2)), wall, np.ones(400, bool))
     points = wall[::5].copy()
-    arguments = (maps.tiles, maps.tile_index[0], maps.tile_origin, points)
-    true_score = score_pose(*arguments, np.zeros(3), 0.05, 0.05, 1)
+    arguments = (maps.arrays(0), points)
+    true_score = score_pose(*arguments, np.zeros(3), 0.05, 1)
     for axis, off in ((1, 0.03), (1, -0.03), (2, 0.05), (2, -0.05)):
         pose = np.zeros(3)
         pose[axis] = off
-        assert score_pose(*arguments, pose, 0.05, 0.05, 1) < true_score
-    information = negative_score_hessian(*arguments, np.zeros(3), 0.05, 0.05, 1)
+        assert score_pose(*arguments, pose, 0.05, 1) < true_score
+    information = negative_score_hessian(*arguments, np.zeros(3), 0.05, 1)
     assert np.allclose(information, information.T)
     assert information[1, 1] > 10.0 * abs(information[0, 0])  # the wall says nothing about the way along it
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -163,10 +163,11 @@ class ScanPreprocessor:
         self._drop_no_return_arcs(scan, ranges, is_usable)
         base_twist = np.zeros(3) if twist is None else np.asarray(twist, dtype=np.float64)
         T_base_laser = scan.T_base_laser
-        points, normals = project_scan(
-            ranges, is_usable, scan.angle_min, scan.angle_increment, scan.time_increment, base_twist,
-            np.array([T_base_laser.x, T_base_laser.y, T_base_laser.theta]), config.normal_window, config.max_gap,
+        laser = LaserGeometry(
+            scan.angle_min, scan.angle_increment, scan.time_increment,
+            np.array([T_base_laser.x, T_base_laser.y, T_base_laser.theta]),
         )  # fmt: skip
+        points, normals = project_scan(ranges, is_usable, laser, base_twist, config.normal_window, config.max_gap)
         selected = first_point_per_cell(points, config.spacing)
         spacing = config.spacing
         while len(selected) > config.max_points:
@@ -216,38 +217,51 @@ def find_no_return_arc(
     return no_return_range
 
 
+class LaserGeometry(NamedTuple):
+    """Geometry and timing of a laser's beams.
+
+    Attributes:
+        angle_min: Direction of the first beam in the laser's frame [rad].
+        angle_increment: Difference of the directions of successive beams [rad].
+        time_increment: Time between successive beams [s].
+        pose: (3,) pose of the laser in the base's frame [m, rad].
+    """
+
+    angle_min: float
+    angle_increment: float
+    time_increment: float
+    pose: NDArray[np.float64]
+
+
 def _example_points() -> Iterable[tuple[Any, ...]]:
-    yield np.ones(4), np.ones(4, dtype=np.bool_), 0.0, 0.01, 0.0, np.zeros(3), np.zeros(3), 0.1, 0.1
+    laser = LaserGeometry(0.0, 0.01, 0.0, np.zeros(3))
+    yield np.ones(4), np.ones(4, dtype=np.bool_), laser, np.zeros(3), 0.1, 0.1
 
 
 @kernel(examples=_example_points)
 def project_scan(
     ranges: NDArray[np.float64],
     is_usable: NDArray[np.bool_],
-    angle_min: float,
-    angle_increment: float,
-    time_increment: float,
+    laser: LaserGeometry,
     twist: NDArray[np.float64],
-    laser_pose: NDArray[np.float64],
     normal_window: float,
     max_gap: float,
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Points and normals of the usable beams, in the base's frame at the first beam's time.
+    """Compute the points and normals of the usable beams, in the base's frame at the time of the first beam.
 
     Args:
-        ranges: (n,) [m].
-        is_usable: (n,).
-        angle_min: Direction of the first beam [rad].
-        angle_increment: From beam to beam [rad].
-        time_increment: From beam to beam [s].
-        twist: Motion of the base (vx, vy, omega) [m/s, rad/s].
-        laser_pose: Pose of the laser in the base's frame.
-        normal_window: Length of wall to either side that gives the direction [m].
-        max_gap: Gap between neighbours beyond which they hit different things [m].
+        ranges: (n,) ranges [m].
+        is_usable: (n,) whether a beam is used.
+        laser: Geometry and timing of the beams.
+        twist: Velocity of the base during the scan (vx, vy, omega) [m/s, rad/s].
+        normal_window: Length of surface to either side from which the normal is estimated [m].
+        max_gap: Gap between neighboring points above which they belong to different surfaces [m].
 
     Returns:
-        (m, 2) points [m] and (m, 2) normals.
+        Points (m, 2) [m] and normals (m, 2).
     """
+    angle_min, angle_increment, time_increment = laser.angle_min, laser.angle_increment, laser.time_increment
+    laser_pose = laser.pose
     n = len(ranges)
     count = 0
     for k in range(n):

@@ -14,6 +14,7 @@ from roboyard.errors import ConfigError, InputError
 from roboyard.geometry import SE3
 from roboyard.geometry.arrays import Array
 from roboyard.mapping.elevation.kernels import (
+    CellWindow,
     CloudCellStatistics,
     DepthNoiseModel,
     ElevationLayers,
@@ -217,7 +218,8 @@ class ElevationMap:
         config, sensor_position = self.config, np.array(T_map_sensor.translation, dtype=np.float64)
         noise = config.sensor_processor
         points_in_map = transform_points(cloud, np.ascontiguousarray(T_map_sensor.rotation_matrix()), sensor_position)
-        (x, y), shape, gate = self.min_corner, config.shape, config.mahalanobis_distance_threshold
+        shape, gate = config.shape, config.mahalanobis_distance_threshold
+        window = CellWindow(*self.min_corner, config.resolution)
         statistics = CloudCellStatistics(
             np.full(shape, -math.inf), np.zeros(shape), np.zeros(shape), np.full(shape, -math.inf), np.zeros(shape),
             np.full(shape, math.inf), np.full((*shape, 4), _EMPTY_BOUNDS),
@@ -227,24 +229,14 @@ class ElevationMap:
             noise.cutoff_min_depth, noise.cutoff_max_depth,
         )  # fmt: skip
         n_points = accumulate_cloud(
-            points_in_map,
-            sensor_position,
-            x,
-            y,
-            config.resolution,
-            math.cos(config.max_slope),
-            gate,
-            noise_model,
-            statistics,
+            points_in_map, sensor_position, window, math.cos(config.max_slope), gate, noise_model, statistics
         )
         if config.enable_visibility_cleanup:
             stride = _RAY_STRIDE if is_organized else 1
             lower_ceiling(
                 points_in_map,
                 sensor_position,
-                x,
-                y,
-                config.resolution,
+                window,
                 noise.cutoff_max_depth,
                 stride,
                 statistics.ceiling,

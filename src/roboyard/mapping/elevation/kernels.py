@@ -69,6 +69,14 @@ class DepthNoiseModel(NamedTuple):
     max_distance: float
 
 
+class CellWindow(NamedTuple):
+    """Window of cells: smallest x and y, and side of a cell [m]."""
+
+    min_x: float
+    min_y: float
+    cell_size: float
+
+
 def _example_layers() -> ElevationLayers:
     one = np.zeros((1, 1))
     return ElevationLayers(one, one, one, one, np.zeros((1, 1), np.int64), np.zeros((1, 1, 4)))
@@ -145,9 +153,7 @@ def extend_bounds(bounds: Array, u: float, v: float) -> None:
         (
             np.zeros((1, 1, 3)),
             np.zeros(3),
-            0.0,
-            0.0,
-            0.02,
+            CellWindow(0.0, 0.0, 0.02),
             0.6,
             2.5,
             DepthNoiseModel(0.0, 0.0, 0.0, 0.0, 0.2, 3.0),
@@ -158,9 +164,7 @@ def extend_bounds(bounds: Array, u: float, v: float) -> None:
 def accumulate_cloud(
     points: Array,
     sensor_position: Array,
-    min_x: float,
-    min_y: float,
-    cell_size: float,
+    window: CellWindow,
     min_normal_z: float,
     gate: float,
     noise_model: DepthNoiseModel,
@@ -173,14 +177,13 @@ def accumulate_cloud(
     Args:
         points: (h, w, 3) in the map [m]; neighbours in space are neighbours in it, or it is one row.
         sensor_position: (3,) where they were seen from [m].
-        min_x: Corner of the map [m].
-        min_y: Likewise [m].
-        cell_size: Edge of a cell [m].
+        window: Cells of the map.
         min_normal_z: Upward part of the normal of ground, at least.
         gate: Heights are alike within so many standard deviations.
         noise_model: Errors of points.
         statistics: Written; initially empty.
     """
+    min_x, min_y, cell_size = window.min_x, window.min_y, window.cell_size
     h, w = points.shape[0], points.shape[1]
     rows, columns = statistics.max_height.shape
     variances = np.full((h, w), -1.0)  # a point's variance, of ground; -1 of others
@@ -232,13 +235,11 @@ def accumulate_cloud(
     return count
 
 
-@kernel(examples=lambda: [(np.zeros((1, 1, 3)), np.zeros(3), 0.0, 0.0, 0.02, 3.0, 1, np.zeros((1, 1)))])
+@kernel(examples=lambda: [(np.zeros((1, 1, 3)), np.zeros(3), CellWindow(0.0, 0.0, 0.02), 3.0, 1, np.zeros((1, 1)))])
 def lower_ceiling(
     points: Array,
     sensor_position: Array,
-    min_x: float,
-    min_y: float,
-    cell_size: float,
+    window: CellWindow,
     max_distance: float,
     stride: int,
     ceiling: Array,
@@ -251,13 +252,12 @@ def lower_ceiling(
     Args:
         points: In the map [m].
         sensor_position: In the map [m].
-        min_x: Corner of the map [m].
-        min_y: Likewise [m].
-        cell_size: Edge of a cell [m].
+        window: Cells of the map.
         max_distance: Rays count up to this distance [m].
         stride: Every so many points of a row and of a column of an organised cloud.
         ceiling: To be lowered.
     """
+    min_x, min_y, cell_size = window.min_x, window.min_y, window.cell_size
     rows, columns = ceiling.shape
     for i in range(0, points.shape[0], stride):
         for j in range(0, points.shape[1], stride):

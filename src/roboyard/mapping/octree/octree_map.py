@@ -31,6 +31,7 @@ from roboyard.mapping.octree.voxel_blocks import (
     ORIGIN_KEY,
     VOXEL_OFFSETS,
     VOXELS_PER_BLOCK,
+    RayBatch,
     VoxelBlocks,
     apply_marks,
     clip_beams,
@@ -201,21 +202,9 @@ class OctreeMap:
         numbers = blocks.get_or_create(keys[:n_hits] // BLOCK_SIZE)
         blocks.marks[numbers, index_in_block(keys[:n_hits])] = HIT_MARK
         blocks.touched[numbers] = 1
-        n_done = 0
+        n_done, rays = 0, RayBatch(origin, ends, keys)
         while n_done < len(ends):
-            n_done, blocks.n_blocks = mark_rays(
-                origin,
-                ends,
-                keys,
-                n_done,
-                resolution,
-                blocks.table_origin,
-                blocks.table,
-                blocks.positions,
-                blocks.marks,
-                blocks.touched,
-                blocks.n_blocks,
-            )
+            n_done, blocks.n_blocks = mark_rays(rays, n_done, resolution, blocks.arrays(), blocks.n_blocks)
             if n_done < len(ends):
                 blocks.grow()
         return apply_marks(blocks.marks, blocks.touched, blocks.values, blocks.n_blocks, self._log_odds_model)

@@ -8,7 +8,8 @@ only for files and messages, see `roboyard.mapping.octree.octree`.
 from __future__ import annotations
 
 import math
-from typing import Any, Final
+from collections.abc import Iterable
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,8 +39,32 @@ VOXEL_OFFSETS: Final = np.column_stack(
 """(512, 3): place of each voxel in its block."""
 
 
+class RayBatch(NamedTuple):
+    """Beams from one sensor position.
+
+    Attributes:
+        origin: (3,) position of the sensor [m].
+        ends: (n, 3) ends of the beams [m].
+        end_keys: (n, 3) keys of the voxels that hold the ends.
+    """
+
+    origin: NDArray[np.float64]
+    ends: NDArray[np.float64]
+    end_keys: NDArray[np.int64]
+
+
+class BlockArrays(NamedTuple):
+    """Arrays of `VoxelBlocks` that the insertion of rays reads and writes; attributes as there."""
+
+    table_origin: NDArray[np.int64]
+    table: NDArray[np.int32]
+    positions: NDArray[np.int64]
+    marks: NDArray[np.uint8]
+    touched: NDArray[np.uint8]
+
+
 class VoxelBlocks:
-    """Voxels of a map.
+    """Voxels of a map in blocks of 8 × 8 × 8.
 
     Attributes:
         table_origin: (3,) block at the corner of the table.
@@ -47,9 +72,9 @@ class VoxelBlocks:
         positions: (capacity, 3) of the blocks.
         values: (capacity, 512) log-odds; NaN: unknown.
         colors: (capacity, 512, 3); white: no color, as in OctoMap.
-        marks: (capacity, 512) what the cloud at hand says: 1 free, 2 occupied.
+        marks: (capacity, 512) evidence of the cloud that is inserted: 1 free, 2 occupied.
         touched: (capacity,) whether a block has marks.
-        n_blocks: Blocks in use.
+        n_blocks: Number of blocks in use.
     """
 
     def __init__(self) -> None:
@@ -64,6 +89,10 @@ class VoxelBlocks:
         self.colors = np.full((capacity, VOXELS_PER_BLOCK, 3), 255, dtype=np.uint8)
         self.marks = np.zeros((capacity, VOXELS_PER_BLOCK), dtype=np.uint8)
         self.touched = np.zeros(capacity, dtype=np.uint8)
+
+    def arrays(self) -> BlockArrays:
+        """Return the arrays for the insertion of rays; they are not copied."""
+        return BlockArrays(self.table_origin, self.table, self.positions, self.marks, self.touched)
 
     def extend_table(self, min_key: NDArray[np.int64], max_key: NDArray[np.int64]) -> None:
         """See to it that the table reaches from one voxel to another (3,).
@@ -227,46 +256,33 @@ def clip_beams(
     return hit_indices[:count].copy(), ends[:n_free].copy()
 
 
-@kernel(
-    examples=lambda: [
-        (read_only(np.zeros(3)), np.zeros((1, 3)), np.zeros((1, 3), np.int64), 0, 0.1, np.zeros(3, np.int64),
-         np.zeros((1, 1, 1), np.int32), np.zeros((1, 3), np.int64), np.zeros((1, 512), np.uint8),
-         np.zeros(1, np.uint8), 0),
-    ]
-)  # fmt: skip
-def mark_rays(
-    origin: NDArray[np.float64],
-    ends: NDArray[np.float64],
-    end_keys: NDArray[np.int64],
-    first_ray: int,
-    resolution: float,
-    table_origin: NDArray[np.int64],
-    table: NDArray[np.int32],
-    positions: NDArray[np.int64],
-    marks: NDArray[np.uint8],
-    touched: NDArray[np.uint8],
-    n_blocks: int,
-) -> tuple[int, int]:
-    """Mark as free the voxels that beams pass, from the sensor's up to the one before their end's, as OctoMap does
-    (``OcTreeBaseImpl::computeRayKeys``, after Amanatides and Woo 1987).
+def _example_rays() -> Iterable[tuple[Any, ...]]:
+    rays = RayBatch(read_only(np.zeros(3)), np.zeros((1, 3)), np.zeros((1, 3), np.int64))
+    table, positions = np.zeros((1, 1, 1), np.int32), np.zeros((1, 3), np.int64)
+    blocks = BlockArrays(np.zeros(3, np.int64), table, positions, np.zeros((1, 512), np.uint8), np.zeros(1, np.uint8))
+    yield rays, 0, 0.1, blocks, 0
+
+
+@kernel(examples=_example_rays)
+def mark_rays(rays: RayBatch, first_ray: int, resolution: float, blocks: BlockArrays, n_blocks: int) -> tuple[int, int]:
+    """Mark as free the voxels that beams pass, from the sensor's voxel up to the one before their end.
+
+    The voxels are those of OctoMap's ``OcTreeBaseImpl::computeRayKeys``, after Amanatides and Woo 1987.
 
     Args:
-        origin: (3,) of the sensor [m].
-        ends: (n, 3) of the beams [m].
-        end_keys: (n, 3) voxels in which they end.
-        first_ray: Beam to begin with.
+        rays: The beams.
+        first_ray: Number of the first beam that is marked.
         resolution: Edge of a voxel [m].
-        table_origin: As `Blocks` has it, as all that follows; table, places, marks and touched are written.
-        table: Covers all beams.
-        positions: Of blocks.
-        marks: Of voxels.
-        touched: Blocks.
-        n_blocks: Blocks in use.
+        blocks: Arrays of the map; the table covers all beams; table, positions, marks and touched are written.
+        n_blocks: Number of blocks in use.
 
     Returns:
-        How many beams are done, and how many blocks there are now: fewer than there are beams when there is no room
-        for another block.
+        Number of the first beam that was not marked, since there was no space for another block, and the new number of
+        blocks.
     """
+    origin, ends, end_keys = rays.origin, rays.ends, rays.end_keys
+    table_origin, table, positions = blocks.table_origin, blocks.table, blocks.positions
+    marks, touched = blocks.marks, blocks.touched
     start_key, step = np.empty(3, np.int64), np.empty(3, np.int64)
     next_crossing, crossing_interval, direction = np.empty(3), np.empty(3), np.empty(3, np.float32)
     for k in range(first_ray, len(ends)):

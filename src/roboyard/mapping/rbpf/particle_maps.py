@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,18 +30,35 @@ _MAX_TILES: Final = 400_000
 """Of 16 KiB each: 6.5 GB, a room of 50 m for each of 400 particles that share nothing."""
 
 
+class ParticleMapArrays(NamedTuple):
+    """The map of one particle, as kernels need it.
+
+    Attributes:
+        tiles: Tiles of all particles, as in `TiledParticleMaps`.
+        tile_index: (rows, columns) number of the tile at each position; -1: none.
+        tile_origin: (2,) row and column of the first tile of ``tile_index`` in the plane [tiles].
+        resolution: Side of a cell [m].
+    """
+
+    tiles: NDArray[np.float32]
+    tile_index: NDArray[np.int32]
+    tile_origin: NDArray[np.int64]
+    resolution: float
+
+
 class TiledParticleMaps:
-    """Maps of several particles.
+    """Maps of all particles; maps share tiles until one of them is written.
 
     Args:
-        particles: How many.
+        particles: Number of particles.
         resolution: Side of a cell [m].
 
     Attributes:
-        tiles: (capacity, SIDE, SIDE, 4) float32 cells: hits, beams, mean place of the hits from the middle [cells].
-        reference_counts: (capacity,) how many maps show each tile; 0 for a free one.
-        tile_index: (particles, rows, columns) number of the tile at each place; -1 where nothing was seen.
-        tile_origin: (2,) row and column of the table's first tile in the plane, in tiles.
+        tiles: (capacity, TILE_SIZE, TILE_SIZE, 4) float32 cells: hits, visits, mean offset of the hits from the center
+            of the cell [cells].
+        reference_counts: (capacity,) number of maps that use each tile; 0: the tile is free.
+        tile_index: (particles, rows, columns) number of the tile at each position; -1: none.
+        tile_origin: (2,) row and column of the first tile of the index in the plane [tiles].
     """
 
     def __init__(self, particles: int, resolution: float) -> None:
@@ -51,13 +68,21 @@ class TiledParticleMaps:
         self.tile_index: NDArray[np.int32] = np.full((particles, 1, 1), -1, dtype=np.int32)
         self.tile_origin: NDArray[np.int64] = np.zeros(2, dtype=np.int64)
 
+    def arrays(self, particle: int) -> ParticleMapArrays:
+        """Return the arrays of one particle's map for kernels; they are not copied."""
+        return ParticleMapArrays(self.tiles, self.tile_index[particle], self.tile_origin, self.resolution)
+
     @property
     def n_used_tiles(self) -> int:
-        """Number of tiles that some map shows."""
+        """Return the number of tiles that at least one map uses."""
         return int(np.count_nonzero(self.reference_counts))
 
     def allocate(self, low: NDArray[np.float64], high: NDArray[np.float64]) -> None:
-        """Make room in all maps for what lies between two corners (2,) [m]."""
+        """Extend the index of all maps so that it covers the rectangle between two corners (2,) [m].
+
+        Raises:
+            RunError: The rectangle is too large.
+        """
         tile_length = TILE_SIZE * self.resolution
         first = np.floor(low[::-1] / tile_length).astype(np.int64)
         last = np.floor(high[::-1] / tile_length).astype(np.int64)
@@ -80,33 +105,36 @@ class TiledParticleMaps:
     def write(
         self, particle: int, origins: NDArray[np.float64], ends: NDArray[np.float64], is_hit: NDArray[np.bool_]
     ) -> None:
-        """Add beams to one map; ``cover`` has been called for them.
+        """Write beams into one map, after ``allocate`` for their rectangle.
 
         Args:
-            particle: Whose map.
-            origins: (n, 2) where beams begin [m].
-            ends: (n, 2) where they end [m].
-            is_hit: (n,) whether they hit something there.
+            particle: Number of the particle.
+            origins: (n, 2) starts of the beams [m].
+            ends: (n, 2) ends of the beams [m].
+            is_hit: (n,) whether a beam hit something at its end.
+
+        Raises:
+            RunError: All maps together need too many tiles.
         """
         beam = 0
         while True:
             free_tiles = np.flatnonzero(self.reference_counts == 0).astype(np.int32)
             beam = write_beams(
-                self.tiles, self.reference_counts, free_tiles, self.tile_index[particle], self.tile_origin,
-                origins / self.resolution, ends / self.resolution, is_hit, beam,
+                self.arrays(particle), self.reference_counts, free_tiles, origins / self.resolution,
+                ends / self.resolution, is_hit, beam,
             )  # fmt: skip
             if beam == len(ends):
                 return
             self._grow()
 
     def resample(self, ancestors: NDArray[np.int64]) -> None:
-        """Map k becomes a copy of map ``chosen[k]`` (particles,); nothing is copied until one of them is written."""
+        """Let map k be a copy of map ``ancestors[k]`` (particles,); a tile is copied when a map writes into it."""
         self.tile_index = np.ascontiguousarray(self.tile_index[ancestors])
         referenced = self.tile_index[self.tile_index >= 0]
         self.reference_counts = np.bincount(referenced, minlength=len(self.reference_counts)).astype(np.int32)
 
     def occupancy(self, particle: int, resolution: float) -> OccupancyGrid:
-        """One map as a grid: of cells that fall into one the likeliest occupied counts, and unknown least."""
+        """Return one map as an occupancy grid; a coarser cell gets the largest occupancy of its known cells."""
         tile_positions = np.argwhere(self.tile_index[particle] >= 0)
         if not len(tile_positions):
             return OccupancyGrid(np.full((0, 0), UNKNOWN, dtype=np.int8), GridGeometry(resolution, (0, 0)))
@@ -152,9 +180,10 @@ class TiledParticleMaps:
 
 
 def resample_grid(grid: OccupancyGrid, resolution: float) -> OccupancyGrid:
-    """A grid with cells of another side: each gets the largest value of the old cells whose middles lie in it.
+    """Resample a grid to another resolution [m].
 
-    Finer cells get the value of the old cell in which their middle lies.
+    A coarser cell gets the largest value of the old cells whose centers lie in it, a finer cell the value of the old
+    cell in which its center lies.
     """
     old_geometry = grid.geometry
     low = old_geometry.T_map_grid.xy
@@ -172,30 +201,43 @@ def resample_grid(grid: OccupancyGrid, resolution: float) -> OccupancyGrid:
     return OccupancyGrid(cells, geometry)
 
 
+def _example_map() -> ParticleMapArrays:
+    tiles, tile_index = np.zeros((1, TILE_SIZE, TILE_SIZE, 4), np.float32), np.zeros((1, 1), np.int32)
+    return ParticleMapArrays(tiles, tile_index, np.zeros(2, np.int64), 0.05)
+
+
 def _example_write() -> Iterable[tuple[Any, ...]]:
     yield (
-        np.zeros((2, TILE_SIZE, TILE_SIZE, 4), np.float32), np.zeros(2, np.int32), np.arange(2, dtype=np.int32),
-        np.full((1, 1), -1, np.int32), np.zeros(2, np.int64), np.zeros((1, 2)), np.ones((1, 2)),
+        _example_map(), np.zeros(2, np.int32), np.arange(2, dtype=np.int32), np.zeros((1, 2)), np.ones((1, 2)),
         np.ones(1, np.bool_), 0,
     )  # fmt: skip
 
 
 @kernel(error_model="numpy", examples=_example_write)
 def write_beams(
-    tiles: NDArray[np.float32],
+    particle_map: ParticleMapArrays,
     reference_counts: NDArray[np.int32],
     free_tiles: NDArray[np.int32],
-    tile_index: NDArray[np.int32],
-    tile_origin: NDArray[np.int64],
     origins: NDArray[np.float64],
     ends: NDArray[np.float64],
     is_hit: NDArray[np.bool_],
     first_beam: int,
 ) -> int:
-    """Add beams from number ``first_beam`` on to one map, in cells; gives the number of the first that found no tile.
+    """Write beams into one map; tiles that other maps use, too, are copied first.
 
-    Tiles that other maps show too are copied before they are written.  A beam is added whole or not at all.
+    Args:
+        particle_map: The map; written.
+        reference_counts: (capacity,) number of maps that use each tile; written.
+        free_tiles: (n,) numbers of free tiles.
+        origins: (n, 2) starts of the beams [cells].
+        ends: (n, 2) ends of the beams [cells].
+        is_hit: (n,) whether a beam hit something at its end.
+        first_beam: Number of the first beam that is written.
+
+    Returns:
+        Number of the first beam that was not written, since no tile was free; a beam is written whole or not at all.
     """
+    tiles, tile_index, tile_origin = particle_map.tiles, particle_map.tile_index, particle_map.tile_origin
     n_allocated = 0
     rows, columns = tile_index.shape
     for k in range(first_beam, len(ends)):
@@ -245,37 +287,32 @@ def write_beams(
 
 
 _MIN_LIKELIHOOD = 1e-3
-"""What is left of a beam's likelihood where nothing is near its end."""
+"""Likelihood of a beam without a surface near its end."""
 
 
-def _example_fit() -> Iterable[tuple[Any, ...]]:
-    tiles, tile_index = np.zeros((1, TILE_SIZE, TILE_SIZE, 4), np.float32), np.zeros((1, 1), np.int32)
-    yield tiles, tile_index, np.zeros(2, np.int64), np.zeros((3, 2)), np.zeros(3), 0.05, 0.06, 1
+def _example_score() -> Iterable[tuple[Any, ...]]:
+    yield _example_map(), np.zeros((3, 2)), np.zeros(3), 0.06, 1
 
 
-@kernel(error_model="numpy", examples=_example_fit)
+@kernel(error_model="numpy", examples=_example_score)
 def score_pose(
-    tiles: NDArray[np.float32],
-    tile_index: NDArray[np.int32],
-    tile_origin: NDArray[np.int64],
+    particle_map: ParticleMapArrays,
     points: NDArray[np.float64],
     pose: NDArray[np.float64],
-    resolution: float,
     sigma: float,
     cell_reach: int,
 ) -> float:
-    """Mean logarithm of the beams' likelihoods, between log(0.001) and 0.
+    """Return the mean logarithm of the beams' likelihoods, between log(0.001) and 0.
 
     Args:
-        tiles: As in ``TileMaps``.
-        tile_index: (rows, columns) of one map.
-        tile_origin: (2,) of the table.
-        points: (n, 2) where the beams ended, in the base's frame [m].
-        pose: (3,) of the base [m, rad].
-        resolution: Side of a cell [m].
-        sigma: Standard deviation of an end from the wall [m].
-        cell_reach: How many cells around an end are looked at.
+        particle_map: The map.
+        points: (n, 2) ends of the beams, in the base's frame [m].
+        pose: (3,) pose of the base [m, rad].
+        sigma: Standard deviation of an end from a surface [m].
+        cell_reach: Number of cells around an end, to each side, in which a surface is searched.
     """
+    tiles, tile_index, tile_origin = particle_map.tiles, particle_map.tile_index, particle_map.tile_origin
+    resolution = particle_map.resolution
     rows, columns = tile_index.shape
     c, s = math.cos(pose[2]) / resolution, math.sin(pose[2]) / resolution
     first_row, first_column = tile_origin[0] * TILE_SIZE, tile_origin[1] * TILE_SIZE
@@ -305,45 +342,43 @@ def score_pose(
     return total / max(len(points), 1)
 
 
+class ClimbSteps(NamedTuple):
+    """First steps of a hill climb along x and y [m] and in heading [rad], and the number of times they are halved."""
+
+    position: float
+    angle: float
+    n_halvings: int
+
+
 def _example_climb() -> Iterable[tuple[Any, ...]]:
-    tiles, tile_index = np.zeros((1, TILE_SIZE, TILE_SIZE, 4), np.float32), np.zeros((1, 1), np.int32)
-    yield tiles, tile_index, np.zeros(2, np.int64), np.zeros((3, 2)), np.zeros(3), 0.05, 0.06, 0.1, 0.05, 5
+    yield _example_map(), np.zeros((3, 2)), np.zeros(3), 0.06, ClimbSteps(0.1, 0.05, 5)
 
 
 @kernel(error_model="numpy", examples=_example_climb)
 def hill_climb(
-    tiles: NDArray[np.float32],
-    tile_index: NDArray[np.int32],
-    tile_origin: NDArray[np.int64],
+    particle_map: ParticleMapArrays,
     points: NDArray[np.float64],
     start: NDArray[np.float64],
-    resolution: float,
     sigma: float,
-    position_step: float,
-    angle_step: float,
-    halvings: int,
+    steps: ClimbSteps,
 ) -> tuple[float, float, float, float]:
-    """Climb from a pose to one where no step along an axis fits better, then with half the steps, and so on.
+    """Maximize the score by steps along single axes, then with half the steps, and so on.
 
     Args:
-        tiles: As for ``fit``, like table, corner, points, resolution and sigma.
-        tile_index: Likewise.
-        tile_origin: Likewise.
-        points: Likewise.
-        start: (3,) where to begin [m, rad].
-        resolution: Likewise.
-        sigma: Likewise.
-        position_step: First steps along x and y [m].
-        angle_step: First turns [rad].
-        halvings: How often steps are halved.
+        particle_map: The map.
+        points: (n, 2) ends of the beams, in the base's frame [m].
+        start: (3,) first pose [m, rad].
+        sigma: Standard deviation of an end from a surface [m].
+        steps: Steps.
 
     Returns:
-        x, y, theta, and the fit there.
+        x, y [m], theta [rad], and the score there.
     """
+    position_step, angle_step = steps.position, steps.angle
     best = start.copy()
-    score = score_pose(tiles, tile_index, tile_origin, points, best, resolution, sigma, 1)
+    score = score_pose(particle_map, points, best, sigma, 1)
     trial = best.copy()
-    for _ in range(halvings + 1):
+    for _ in range(steps.n_halvings + 1):
         for _ in range(30):
             has_improved = False
             for axis in range(3):
@@ -351,7 +386,7 @@ def hill_climb(
                 for sign in (-1.0, 1.0):
                     trial[:] = best
                     trial[axis] += sign * size
-                    trial_score = score_pose(tiles, tile_index, tile_origin, points, trial, resolution, sigma, 1)
+                    trial_score = score_pose(particle_map, points, trial, sigma, 1)
                     if trial_score > score:
                         score = trial_score
                         best[:] = trial
@@ -365,90 +400,81 @@ def hill_climb(
 
 
 def _example_search() -> Iterable[tuple[Any, ...]]:
-    tiles, tile_index = np.zeros((1, TILE_SIZE, TILE_SIZE, 4), np.float32), np.zeros((1, 1), np.int32)
-    yield tiles, tile_index, np.zeros(2, np.int64), np.zeros((3, 2)), np.zeros(3), 0.05, 0.5, 0.3
+    yield _example_map(), np.zeros((3, 2)), np.zeros(3), 0.5, 0.3
 
 
 @kernel(error_model="numpy", examples=_example_search)
 def search_lattice(
-    tiles: NDArray[np.float32],
-    tile_index: NDArray[np.int32],
-    tile_origin: NDArray[np.int64],
+    particle_map: ParticleMapArrays,
     points: NDArray[np.float64],
     center: NDArray[np.float64],
-    resolution: float,
     half_width: float,
     half_angle: float,
 ) -> tuple[float, float, float, float]:
-    """The best fit on a coarse lattice about a pose: every two cells, every 2 degrees.
+    """Find the best pose on a coarse lattice around a pose, with steps of two cells and two degrees.
 
     Args:
-        tiles: As for ``fit``, like table, corner, points and resolution.
-        tile_index: Likewise.
-        tile_origin: Likewise.
-        points: Likewise.
-        center: (3,) of the lattice [m, rad].
-        resolution: Likewise.
-        half_width: Of the lattice along x and y [m].
-        half_angle: Of the lattice in direction [rad].
+        particle_map: The map.
+        points: (n, 2) ends of the beams, in the base's frame [m].
+        center: (3,) center of the lattice [m, rad].
+        half_width: Half the width of the lattice along x and y [m].
+        half_angle: Half the range of headings [rad].
 
     Returns:
-        x, y, theta, and the fit there.
+        x, y [m], theta [rad], and the score there.
     """
+    resolution = particle_map.resolution
     position_step, angle_step = 2.0 * resolution, 0.035
     n, m = math.floor(half_width / position_step), math.floor(half_angle / angle_step)
     best = center.copy()
     trial = center.copy()
-    score = score_pose(tiles, tile_index, tile_origin, points, best, resolution, resolution, 1)
+    score = score_pose(particle_map, points, best, resolution, 1)
     for k in range(-m, m + 1):
         trial[2] = center[2] + k * angle_step
         for i in range(-n, n + 1):
             trial[0] = center[0] + i * position_step
             for j in range(-n, n + 1):
                 trial[1] = center[1] + j * position_step
-                trial_score = score_pose(tiles, tile_index, tile_origin, points, trial, resolution, resolution, 1)
+                trial_score = score_pose(particle_map, points, trial, resolution, 1)
                 if trial_score > score:
                     score = trial_score
                     best[:] = trial
     return best[0], best[1], best[2], score
 
 
-@kernel(error_model="numpy", examples=_example_fit)
+@kernel(error_model="numpy", examples=_example_score)
 def negative_score_hessian(
-    tiles: NDArray[np.float32],
-    tile_index: NDArray[np.int32],
-    tile_origin: NDArray[np.int64],
+    particle_map: ParticleMapArrays,
     points: NDArray[np.float64],
     pose: NDArray[np.float64],
-    resolution: float,
     sigma: float,
     cell_reach: int,
 ) -> NDArray[np.float64]:
-    """Second derivatives (3, 3) of the fit at a pose with the sign turned: how sharp the best pose is.
+    """Return the negative Hessian (3, 3) of the score at a pose: the information of a beam at the maximum.
 
-    Arguments as for ``fit``.
+    The arguments are those of `score_pose`.
     """
     steps = np.array([0.02, 0.02, 0.008])
-    value = score_pose(tiles, tile_index, tile_origin, points, pose, resolution, sigma, cell_reach)
+    value = score_pose(particle_map, points, pose, sigma, cell_reach)
     negative_hessian = np.zeros((3, 3))
     trial = pose.copy()
     forward, backward = np.zeros(3), np.zeros(3)
     for a in range(3):
         trial[:] = pose
         trial[a] += steps[a]
-        forward[a] = score_pose(tiles, tile_index, tile_origin, points, trial, resolution, sigma, cell_reach)
+        forward[a] = score_pose(particle_map, points, trial, sigma, cell_reach)
         trial[a] -= 2.0 * steps[a]
-        backward[a] = score_pose(tiles, tile_index, tile_origin, points, trial, resolution, sigma, cell_reach)
+        backward[a] = score_pose(particle_map, points, trial, sigma, cell_reach)
         negative_hessian[a, a] = -(forward[a] - 2.0 * value + backward[a]) / steps[a] ** 2
     for a in range(3):
         for b in range(a):
             trial[:] = pose
             trial[a] += steps[a]
             trial[b] += steps[b]
-            both = score_pose(tiles, tile_index, tile_origin, points, trial, resolution, sigma, cell_reach)
+            both = score_pose(particle_map, points, trial, sigma, cell_reach)
             trial[a] -= 2.0 * steps[a]
             trial[b] -= 2.0 * steps[b]
-            neither = score_pose(tiles, tile_index, tile_origin, points, trial, resolution, sigma, cell_reach)
+            neither = score_pose(particle_map, points, trial, sigma, cell_reach)
             mixed = both + neither + 2.0 * value - forward[a] - forward[b] - backward[a] - backward[b]
             negative_hessian[a, b] = negative_hessian[b, a] = -0.5 * mixed / (steps[a] * steps[b])
     return negative_hessian

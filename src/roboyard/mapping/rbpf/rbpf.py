@@ -23,6 +23,7 @@ from roboyard.geometry.se2_arrays import compose, relative
 from roboyard.grids import OccupancyGrid
 from roboyard.mapping.pose_graph import PoseGraph
 from roboyard.mapping.rbpf.particle_maps import (
+    ClimbSteps,
     TiledParticleMaps,
     hill_climb,
     negative_score_hessian,
@@ -47,6 +48,7 @@ _STATE_FIELDS = (
 )
 _WIDE_SEARCH = (1.0, 0.6)
 """Window in which a better match is searched if that near the prediction is poor [m, rad]."""
+_CLIMB_STEPS = ClimbSteps(position=0.05, angle=0.03, n_halvings=4)
 _SCORE_DROP = 0.3
 """Drop of the mean log-likelihood since the last scan above which the robot must have moved."""
 _MAX_SQUARED_DISTANCE = 9.0
@@ -263,15 +265,15 @@ class RbpfSlam:
         wide_offset = self._search_wider(search_points)
         for k in range(config.particles):
             predicted = self._poses[k].copy()
-            arguments = (maps.tiles, maps.tile_index[k], maps.tile_origin, search_points)
-            *matched, score = hill_climb(*arguments, predicted, maps.resolution, config.sigma, 0.05, 0.03, 4)
+            arrays = maps.arrays(k)
+            *matched, score = hill_climb(arrays, search_points, predicted, config.sigma, _CLIMB_STEPS)
             if wide_offset is not None:
                 start = compose(predicted, wide_offset)
-                *wide_matched, wide_score = hill_climb(*arguments, start, maps.resolution, config.sigma, 0.05, 0.03, 4)
+                *wide_matched, wide_score = hill_climb(arrays, search_points, start, config.sigma, _CLIMB_STEPS)
                 if wide_score > score + 0.1:
                     matched, score = wide_matched, wide_score
             best = np.array(matched)
-            match_information = negative_score_hessian(*arguments, best, maps.resolution, config.sigma, 1)
+            match_information = negative_score_hessian(arrays, search_points, best, config.sigma, 1)
             self._poses[k], squared_distance = _sample_proposal(
                 best, match_information * config.proposal_beams, predicted, noise, standard_normals[k]
             )
@@ -284,13 +286,8 @@ class RbpfSlam:
         return np.ascontiguousarray(points[:: max(1, math.ceil(len(points) / self.config.max_beams))])
 
     def _best_score(self, search_points: NDArray[np.float64]) -> float:
-        maps, k = self._maps, self.best_particle
-        tile_index, pose = maps.tile_index[k], self._poses[k]
-        return float(
-            score_pose(
-                maps.tiles, tile_index, maps.tile_origin, search_points, pose, maps.resolution, self.config.sigma, 1
-            )
-        )
+        k = self.best_particle
+        return float(score_pose(self._maps.arrays(k), search_points, self._poses[k], self.config.sigma, 1))
 
     def _contradicts_odometry(self, points: NDArray[np.float64]) -> bool:
         """Return whether the scan indicates a motion that odometry does not."""
@@ -303,11 +300,11 @@ class RbpfSlam:
         """
         config, maps, k = self.config, self._maps, self.best_particle
         predicted = self._poses[k].copy()
-        arguments = (maps.tiles, maps.tile_index[k], maps.tile_origin, search_points)
-        *_, score = hill_climb(*arguments, predicted, maps.resolution, config.sigma, 0.05, 0.03, 4)
+        arrays = maps.arrays(k)
+        *_, score = hill_climb(arrays, search_points, predicted, config.sigma, _CLIMB_STEPS)
         if score >= config.poor_score:
             return None
-        *coarse, _ = search_lattice(*arguments, predicted, maps.resolution, *_WIDE_SEARCH)
+        *coarse, _ = search_lattice(arrays, search_points, predicted, *_WIDE_SEARCH)
         return np.asarray(relative(predicted, np.array(coarse)))
 
     def _resample(self) -> None:

@@ -1,6 +1,6 @@
 """Correlative scan matching: the best pose in a search window, found exactly by branch and bound.
 
-A table holds for every cell how well a point in it fits. Coarser tables hold the maximum over blocks of cells, so one
+A table holds the likelihood of a point in each cell. Coarser tables hold the maximum over blocks of cells, so one
 look-up for each point bounds the score of a block of translations from above, and a block whose bound is below the best
 score so far is skipped (Olson 2009; Hess et al. 2016, section V). The result equals that of an exhaustive search.
 """
@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,21 +19,20 @@ from roboyard.compute import kernel
 from roboyard.geometry import SE2
 
 N_LEVELS = 6
-"""Tables of blocks of 1, 2, … 32 cells."""
+"""Number of levels: blocks of 1, 2, … 32 cells."""
 MAX_SCORE = 255
-"""Value of a table in the middle of a surface."""
+"""Value of a cell in the middle of a surface."""
 
 
-@dataclass(frozen=True, slots=True)
-class LikelihoodPyramid:
-    """How well points fit, at several sizes of cells.
+class LikelihoodPyramid(NamedTuple):
+    """Likelihood field at several resolutions ("precomputed grids" of Hess et al.).
 
     Attributes:
-        values: All levels one behind the other; level k holds for each block of 2^k cells the best of it and of its
-            successors along rows and columns.
-        shapes: (levels, 3) where each begins in ``values``, rows, columns.
+        values: All levels in sequence; an entry of level k holds the maximum of a block of 2^k cells and of its
+            successors along rows and columns, 0 to `MAX_SCORE`.
+        shapes: (levels, 3) start of each level in ``values``, number of rows, number of columns.
         origin: (2,) x, y of the corner of cell (0, 0) [m].
-        resolution: Side of a finest cell [m].
+        resolution: Side of a cell of level 0 [m].
     """
 
     values: NDArray[np.uint8]
@@ -43,7 +42,7 @@ class LikelihoodPyramid:
 
     @classmethod
     def from_points(cls, points: NDArray[np.float64], resolution: float = 0.1, sigma: float = 0.1) -> LikelihoodPyramid:
-        """Tables for surfaces through points (n, 2), with a fit that falls off like a Gauss curve of that width [m]."""
+        """Create the pyramid of surfaces through points (n, 2) [m]; likelihoods are Gaussian with ``sigma`` [m]."""
         margin = 3.0 * sigma
         if len(points):
             low, high = points.min(axis=0) - margin, points.max(axis=0) + margin
@@ -65,12 +64,12 @@ class LikelihoodPyramid:
 
 @dataclass(frozen=True, slots=True)
 class SearchWindow:
-    """What a search looks through.
+    """Window of poses that a search covers.
 
     Attributes:
         half_width: Half the side of the square of positions [m].
-        half_angle: Half the range of directions [rad]; pi for all.
-        angle_step: From direction to direction [rad].
+        half_angle: Half the range of headings [rad]; pi: all headings.
+        angle_step: Difference of successive headings [rad].
     """
 
     half_width: float
@@ -80,7 +79,7 @@ class SearchWindow:
 
 @dataclass(frozen=True, slots=True)
 class CorrelativeMatch:
-    """The best of a window: ``T_map_base`` and its mean fit, 0 to 1."""
+    """Best pose ``T_map_base`` of a window, with its mean likelihood, 0 to 1."""
 
     pose: SE2
     score: float
@@ -89,17 +88,17 @@ class CorrelativeMatch:
 def match_correlative(
     pyramid: LikelihoodPyramid, points: NDArray[np.float64], center: SE2, window: SearchWindow, min_score: float = 0.0
 ) -> CorrelativeMatch | None:
-    """The pose in a window at which a scan fits best.
+    """Find the pose in a window at which a scan fits best.
 
     Args:
-        pyramid: How well points fit.
-        points: (n, 2) of the scan, in the base's frame [m].
-        center: The window's middle.
-        window: Its size.
-        min_score: A fit not above this is none.
+        pyramid: Likelihood field of the map.
+        points: (n, 2) points of the scan, in the base's frame [m].
+        center: Center of the window.
+        window: Size of the window.
+        min_score: Mean likelihood that the best pose must exceed, 0 to 1.
 
     Returns:
-        The best pose, or None.
+        The best pose, or None if no pose exceeds ``min_score``.
     """
     if not len(points):
         return None
@@ -107,8 +106,8 @@ def match_correlative(
     angles = np.asarray(center.theta + window.angle_step * np.arange(-half_count, half_count + 1), dtype=np.float64)
     half_cells = math.ceil(window.half_width / pyramid.resolution - 1e-9)
     score, angle_index, row, column = branch_and_bound(
-        pyramid.values, pyramid.shapes, pyramid.origin, pyramid.resolution, np.ascontiguousarray(points),
-        np.array([center.x, center.y]), angles, half_cells, min_score * MAX_SCORE * len(points),
+        pyramid, np.ascontiguousarray(points), np.array([center.x, center.y]), angles, half_cells,
+        min_score * MAX_SCORE * len(points),
     )  # fmt: skip
     if angle_index < 0:
         return None
@@ -129,7 +128,7 @@ def fill_pyramid(
     sigma: float,
     points: NDArray[np.float64],
 ) -> None:
-    """Draw the fit around each point into level 0, and take the best of blocks upwards.
+    """Write the likelihood around each point into level 0, and the maxima of blocks into the levels above.
 
     Entry (r, c) of level k covers the cells [(r-1) b, (r+1) b - 1) along rows and likewise along columns, with b = 2^k:
     wherever in its block a window of b cells begins that lies below entry r, all of it is covered.
@@ -160,10 +159,8 @@ def fill_pyramid(
 
 
 def _example_search() -> Iterable[tuple[Any, ...]]:
-    yield (
-        np.zeros(64, dtype=np.uint8), np.zeros((N_LEVELS, 3), dtype=np.int64), np.zeros(2), 0.1, np.zeros((3, 2)),
-        np.zeros(2), np.zeros(3), 4, 0.0,
-    )  # fmt: skip
+    pyramid = LikelihoodPyramid(np.zeros(64, dtype=np.uint8), np.zeros((N_LEVELS, 3), dtype=np.int64), np.zeros(2), 0.1)
+    yield pyramid, np.zeros((3, 2)), np.zeros(2), np.zeros(3), 4, 0.0
 
 
 @kernel
@@ -187,18 +184,28 @@ def block_score(
 
 @kernel(examples=_example_search)
 def branch_and_bound(
-    values: NDArray[np.uint8],
-    shapes: NDArray[np.int64],
-    origin: NDArray[np.float64],
-    resolution: float,
+    pyramid: LikelihoodPyramid,
     points: NDArray[np.float64],
     center: NDArray[np.float64],
     angles: NDArray[np.float64],
     half: int,
     min_score: float,
 ) -> tuple[int, int, int, int]:
-    """The best translation by whole cells, from -half to half, and turn: score, index of the turn (-1: none above
-    ``min_score``), row and column of the translation."""
+    """Find the translation by whole cells and the rotation with the largest score, by branch and bound.
+
+    Args:
+        pyramid: Likelihood field.
+        points: (n, 2) points of the scan, in the base's frame [m].
+        center: (2,) center of the translations [m].
+        angles: (m,) rotations [rad].
+        half: Largest translation along each axis [cells].
+        min_score: A score that the result must exceed.
+
+    Returns:
+        The score, the index of the rotation (-1: no score exceeds ``min_score``), and row and column of the
+        translation [cells].
+    """
+    values, shapes, origin, resolution = pyramid.values, pyramid.shapes, pyramid.origin, pyramid.resolution
     top = 0
     while top < len(shapes) - 1 and (2 << top) <= half + 1:
         top += 1

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,23 +26,25 @@ from roboyard.mapping.scan_matching.surfel_map import (
     SUM_NY,
     SUM_X,
     SUM_Y,
+    SurfelArrays,
     SurfelMap,
 )
 
 STRAIGHTNESS = 0.75
-"""Squared mean normal from which a surface holds nothing along itself."""
+"""Squared length of the mean normal above which a surface counts as straight, and constrains nothing along itself."""
 
 
 @dataclass(frozen=True, slots=True)
 class RefinementConfig:
-    """How matching is refined.
+    """Parameters of the point-to-line refinement.
 
     Attributes:
-        max_iterations: Most Gauss-Newton steps.
-        initial_kernel_width: Width of the robust kernel at first [m].
-        final_kernel_width: And in the end [m].
+        max_iterations: Largest number of Gauss-Newton iterations.
+        initial_kernel_width: Width of the robust kernel in the first iteration [m].
+        final_kernel_width: Width of the robust kernel in the last iteration [m].
         sigma: Standard deviation of a point's distance from its surface [m].
-        max_effective_points: Points beyond so many add no more certainty: their errors are not independent.
+        max_effective_points: Number of points above which more points add no information, since their errors are not
+            independent.
     """
 
     max_iterations: int = 12
@@ -54,15 +56,15 @@ class RefinementConfig:
 
 @dataclass(frozen=True, slots=True)
 class ScanMatch:
-    """Where a scan fits.
+    """Result of matching a scan.
 
     Attributes:
         pose: ``T_map_base``.
         information: (3, 3) inverse covariance of x, y [m] and theta [rad] in the map's frame from the scan alone; close
             to singular where the surroundings leave a direction open, as a corridor does.
-        fit: 0 to 1: share of points that lie on surfaces.
-        overlap: 0 to 1: share of points near any surface.
-        data_cost: Half the squared errors over their variances, robustly; for comparing matches of one scan.
+        fit: Fraction of the points that lie on surfaces, weighted by the robust kernel; 0 to 1.
+        overlap: Fraction of the points with a surface nearby; 0 to 1.
+        data_cost: Half the sum of robust squared errors, in variances; it compares matches of one scan.
     """
 
     pose: SE2
@@ -76,33 +78,47 @@ def refine_pose(
     surfel_map: SurfelMap, scan: PreprocessedScan, start: SE2, config: RefinementConfig, *,
     prior: SE2 | None = None, prior_information: NDArray[np.float64] | None = None,
 ) -> ScanMatch:  # fmt: skip
-    """Fit a scan to surfaces, from a start that is some decimetres and degrees off.
+    """Refine the pose of a scan by point-to-line matching, from a start with errors of decimetres and degrees.
 
     Args:
-        surfel_map: The surfaces.
+        surfel_map: Surfaces of the map.
         scan: The scan.
-        start: Where to begin.
-        config: How.
-        prior: Where the scan is believed to be beforehand; ``start`` if None.
-        prior_information: (3, 3) inverse covariance of that belief in the map's frame; none if None.
+        start: Pose ``T_map_base`` with which the iterations start.
+        config: Parameters.
+        prior: Mean of the prior of the pose; None: ``start``.
+        prior_information: (3, 3) inverse covariance of the prior in the map's frame; None: no prior.
     """
     prior_pose = start if prior is None else prior
     information = np.zeros((3, 3)) if prior_information is None else prior_information
     pose = np.array([start.x, start.y, start.theta])
     scale = min(1.0, config.max_effective_points / max(len(scan.points), 1)) / config.sigma**2
+    pose_prior = PosePrior(np.array([prior_pose.x, prior_pose.y, prior_pose.theta]), np.ascontiguousarray(information))
+    schedule = KernelSchedule(config.max_iterations, config.initial_kernel_width, config.final_kernel_width)
     hessian, fit, overlap, cost = gauss_newton(
-        surfel_map.index, surfel_map._surfels, surfel_map.half_size, scan.points, scan.normals, pose,
-        np.array([prior_pose.x, prior_pose.y, prior_pose.theta]), np.ascontiguousarray(information), scale,
-        config.max_iterations, config.initial_kernel_width, config.final_kernel_width,
-    )  # fmt: skip
+        surfel_map.arrays(), scan.points, scan.normals, pose, pose_prior, scale, schedule
+    )
     return ScanMatch(SE2(pose[0], pose[1], pose[2]), hessian, fit, overlap, cost)
 
 
+class PosePrior(NamedTuple):
+    """Prior of a pose: its mean (3,) [m, rad] and its information (3, 3)."""
+
+    pose: NDArray[np.float64]
+    information: NDArray[np.float64]
+
+
+class KernelSchedule(NamedTuple):
+    """Number of Gauss-Newton iterations, and the width of the robust kernel in the first and in the last [m]."""
+
+    max_iterations: int
+    initial_width: float
+    final_width: float
+
+
 def _example_newton() -> Iterable[tuple[Any, ...]]:
-    yield (
-        np.full((2, 4, 4), -1, dtype=np.int32), np.zeros((8, N_FIELDS)), 0.2, np.zeros((3, 2)), np.zeros((3, 2)),
-        np.zeros(3), np.zeros(3), np.zeros((3, 3)), 1.0, 5, 0.2, 0.05,
-    )  # fmt: skip
+    surfels = SurfelArrays(np.full((2, 4, 4), -1, dtype=np.int32), np.zeros((8, N_FIELDS)), 0.2)
+    prior = PosePrior(np.zeros(3), np.zeros((3, 3)))
+    yield surfels, np.zeros((3, 2)), np.zeros((3, 2)), np.zeros(3), prior, 1.0, KernelSchedule(5, 0.2, 0.05)
 
 
 @kernel
@@ -110,7 +126,7 @@ def nearest_surfel(
     index: NDArray[np.int32], surfels: NDArray[np.float64], half_size: float, cell_reach: int,
     x: float, y: float, nx: float, ny: float,
 ) -> tuple[int, float]:  # fmt: skip
-    """The nearest cell that faces the same way, or -1, and the squared distance to its mean."""
+    """Return the nearest surfel with a similar normal, or -1, and the squared distance to its mean [m²]."""
     side = index.shape[1]
     column, row = math.floor((x + half_size) / CELL_SIZE), math.floor((y + half_size) / CELL_SIZE)
     nearest, min_distance = -1, (cell_reach + 0.5) ** 2 * CELL_SIZE * CELL_SIZE
@@ -134,25 +150,36 @@ def nearest_surfel(
 
 @kernel(examples=_example_newton)
 def gauss_newton(
-    index: NDArray[np.int32],
-    surfels: NDArray[np.float64],
-    half_size: float,
+    surfel_arrays: SurfelArrays,
     points: NDArray[np.float64],
     normals: NDArray[np.float64],
     pose: NDArray[np.float64],
-    prior: NDArray[np.float64],
-    prior_information: NDArray[np.float64],
+    prior: PosePrior,
     scale: float,
-    iterations: int,
-    initial_width: float,
-    final_width: float,
+    schedule: KernelSchedule,
 ) -> tuple[NDArray[np.float64], float, float, float]:
-    """Move ``pose`` in place to the best fit; returns the scan's information, fit, overlap and cost."""
+    """Move a pose in place to the best fit of a scan.
+
+    Args:
+        surfel_arrays: Surfels of the map.
+        points: (n, 2) points of the scan, in the base's frame [m].
+        normals: (n, 2) normals there.
+        pose: (3,) start [m, rad]; written.
+        prior: Prior of the pose.
+        scale: Information of a point across its surface [1/m²].
+        schedule: Iterations, and widths of the robust kernel.
+
+    Returns:
+        Information (3, 3) of the scan alone, fit and overlap (0 to 1), and cost.
+    """
+    index, surfels, half_size = surfel_arrays.index, surfel_arrays.surfels, surfel_arrays.half_size
+    iterations, final_width = schedule.max_iterations, schedule.final_width
+    prior_pose, prior_information = prior.pose, prior.information
     n = len(points)
     hessian = np.zeros((3, 3))
     gradient = np.zeros(3)
     fit, overlap, cost = 0.0, 0.0, 0.0
-    width = initial_width
+    width = schedule.initial_width
     last = False
     for iteration in range(iterations + 1):
         last = last or iteration == iterations
@@ -208,7 +235,7 @@ def gauss_newton(
         gradient *= scale
         cost *= scale
         hessian[1, 0], hessian[2, 0], hessian[2, 1] = hessian[0, 1], hessian[0, 2], hessian[1, 2]
-        prior_residual = pose - prior
+        prior_residual = pose - prior_pose
         prior_residual[2] = math.atan2(math.sin(prior_residual[2]), math.cos(prior_residual[2]))
         prior_gradient = np.zeros(3)
         for a in range(3):
@@ -228,7 +255,7 @@ def gauss_newton(
 
 @kernel
 def solve3(A: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Solve a symmetric system of three by Cholesky's method, with as much damping as keeps it solvable."""
+    """Solve a symmetric system of three equations by Cholesky's method, with damping that keeps it solvable."""
     trace = A[0, 0] + A[1, 1] + A[2, 2]
     damping = 1e-6 * trace + 1e-9
     l00 = math.sqrt(A[0, 0] + damping)
@@ -247,11 +274,11 @@ def solve3(A: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np.float64
 
 
 def match_covariance(information: NDArray[np.float64], max_std: tuple[float, float, float]) -> NDArray[np.float64]:
-    """(3, 3) covariance of a match; a direction that is left open gets the width of the search [m, m, rad]."""
+    """Return the covariance (3, 3) of a match; an unobserved direction gets ``max_std`` [m, m, rad]."""
     floor = np.diag([1.0 / value**2 for value in max_std])
     return np.asarray(np.linalg.inv(information + floor))
 
 
 def pose_difference(first: SE2, second: SE2) -> tuple[float, float]:
-    """Distance [m] and angle [rad] between two poses."""
+    """Return the distance [m] and the angle [rad] between two poses."""
     return first.distance(second), abs(float(wrap_angle(first.theta - second.theta)))

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,14 +22,28 @@ CELL_SIZE = 0.1
 """Side of a cell [m]."""
 COUNT, SUM_X, SUM_Y, SUM_NX, SUM_NY = range(5)
 N_FIELDS = 5
-"""Of a cell: number of points, sums of their coordinates, sums of their normals."""
+"""Fields of a surfel: number of points, sums of their coordinates [m], sums of their normals."""
+
+
+class SurfelArrays(NamedTuple):
+    """Arrays of a surfel map, as kernels need them.
+
+    Attributes:
+        index: (2, side, side) row of ``surfels`` for each layer and cell; -1: none.
+        surfels: (capacity, 5) count and sums of each surfel; see ``N_FIELDS``.
+        half_size: Half the side of the square that the cells cover [m].
+    """
+
+    index: NDArray[np.int32]
+    surfels: NDArray[np.float64]
+    half_size: float
 
 
 class SurfelMap:
-    """Surface cells over a square.
+    """Surfels in the cells of a square: for each cell and side of a surface the sums of points and normals.
 
     Args:
-        half_size: Half the square's side [m]; points beyond are left out.
+        half_size: Half the side of the square [m]; points outside are ignored.
     """
 
     def __init__(self, half_size: float) -> None:
@@ -39,25 +53,29 @@ class SurfelMap:
         self._surfels: NDArray[np.float64] = np.zeros((256, N_FIELDS))
         self.n_used = 0
 
+    def arrays(self) -> SurfelArrays:
+        """Return the arrays of the map for kernels; they are not copied."""
+        return SurfelArrays(self.index, self._surfels, self.half_size)
+
     @property
     def surfels(self) -> NDArray[np.float64]:
-        """(n, 5) the cells in use; see ``FIELDS``."""
+        """Return the surfels (n, 5): number of points, sums of their x and y [m], sums of their normals."""
         return self._surfels[: self.n_used]
 
     @property
     def means(self) -> NDArray[np.float64]:
-        """(n, 2) means of the points of each cell [m]."""
+        """Return the mean point (n, 2) of each surfel [m]."""
         return np.asarray(self.surfels[:, SUM_X : SUM_Y + 1] / self.surfels[:, :1])
 
     def insert(self, points: NDArray[np.float64], normals: NDArray[np.float64], pose: SE2) -> None:
-        """Add points (n, 2) and normals (n, 2), given in a frame of that pose in this map's frame."""
+        """Add points (n, 2) [m] and normals (n, 2), which are in a frame at ``pose`` in the frame of the map."""
         while self.n_used + len(points) > len(self._surfels):
             self._surfels = np.concatenate([self._surfels, np.zeros_like(self._surfels)])
         pose_array = np.array([pose.x, pose.y, pose.theta])
         self.n_used = insert_points(self.index, self._surfels, self.n_used, self.half_size, points, normals, pose_array)
 
     def set_surfels(self, surfels: NDArray[np.float64]) -> None:
-        """Replace the contents by cells (n, 5) that another map of that size gave; quick, for maps that take turns."""
+        """Replace the contents by the surfels (n, 5) of another map of the same size, without a new index array."""
         clear_index(self.index, self._surfels, self.n_used, self.half_size)
         while len(surfels) > len(self._surfels):
             self._surfels = np.zeros((2 * len(self._surfels), N_FIELDS))
@@ -81,7 +99,7 @@ def insert_points(
     normals: NDArray[np.float64],
     pose: NDArray[np.float64],
 ) -> int:
-    """Add points to cells in place; returns how many cells are in use."""
+    """Add points to surfels in place; return the number of surfels in use."""
     side = index.shape[1]
     c, s = math.cos(pose[2]), math.sin(pose[2])
     for i in range(len(points)):
@@ -116,7 +134,7 @@ def _example_clear() -> Iterable[tuple[Any, ...]]:
 
 @kernel(examples=_example_clear)
 def clear_index(index: NDArray[np.int32], surfels: NDArray[np.float64], n_used: int, half_size: float) -> None:
-    """Take the cells in use out of the index."""
+    """Remove all surfels in use from the index."""
     side = index.shape[1]
     for k in range(n_used):
         column = math.floor((surfels[k, SUM_X] / surfels[k, COUNT] + half_size) / CELL_SIZE)
@@ -130,7 +148,7 @@ def clear_index(index: NDArray[np.int32], surfels: NDArray[np.float64], n_used: 
 
 @kernel(examples=_example_clear)
 def index_surfels(index: NDArray[np.int32], surfels: NDArray[np.float64], n_used: int, half_size: float) -> None:
-    """Enter cells into an empty index, where their means lie."""
+    """Enter surfels into an empty index, at the cells of their means."""
     side = index.shape[1]
     for k in range(n_used):
         column = math.floor((surfels[k, SUM_X] / surfels[k, COUNT] + half_size) / CELL_SIZE)
@@ -142,11 +160,11 @@ def index_surfels(index: NDArray[np.int32], surfels: NDArray[np.float64], n_used
 
 
 _END_MARGIN = 0.5
-"""Surfaces nearer than this before a beam's end do not count as passed [m]: they may be the same, seen from aside."""
+"""Surfaces within this distance of a beam's end do not count [m]: they may be the surface that it hit."""
 
 
 def fraction_through_surfaces(surfel_map: SurfelMap, scan: PreprocessedScan, pose: SE2) -> float:
-    """Share of a scan's beams (0 to 1) that pass through a surface which faces them."""
+    """Return the fraction of a scan's beams that pass through a surface which faces them, 0 to 1."""
     if not len(scan.points):
         return 0.0
     origin = pose @ scan.origin
@@ -168,7 +186,7 @@ def count_through_surfaces(
     origin: NDArray[np.float64],
     ends: NDArray[np.float64],
 ) -> int:
-    """Number of beams that pass through a surface before they end."""
+    """Return the number of beams that pass through a surface before they end."""
     side = index.shape[1]
     count = 0
     for i in range(len(ends)):
