@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Sequence
 
 import numpy as np
 import pytest
@@ -25,7 +26,9 @@ from roboyard.navigation.homing import (
     HomingManager,
     HomingOrder,
     HomingPhase,
+    HomingTarget,
     LinkConfig,
+    LinkLossAction,
     LinkMonitor,
     LinkState,
     OrderOutcome,
@@ -127,7 +130,7 @@ def test_invalid_link_times_are_refused(bad) -> None:
 
 # -- the trail -------------------------------------------------------------------------------------------------------
 def test_trail_stores_a_point_per_spacing() -> None:
-    trail = BreadcrumbTrail(point_spacing=1.0)
+    trail = BreadcrumbTrail(HomingConfig(point_spacing=1.0))
     for k in range(501):  # a circle of 0.3 m radius, where a straight distance would never reach the spacing
         angle = k * 0.05
         trail.add_pose(SE2(0.3 * math.cos(angle), 0.3 * math.sin(angle), angle))
@@ -135,7 +138,7 @@ def test_trail_stores_a_point_per_spacing() -> None:
 
 
 def test_trail_ignores_jitter_of_a_standing_robot() -> None:
-    trail, random = BreadcrumbTrail(point_spacing=0.5), np.random.default_rng(0)
+    trail, random = BreadcrumbTrail(HomingConfig(point_spacing=0.5)), np.random.default_rng(0)
     for _ in range(5000):
         trail.add_pose(SE2(*(0.01 * random.standard_normal(2)), 0.0))
     assert len(trail) == 1
@@ -144,8 +147,8 @@ def test_trail_ignores_jitter_of_a_standing_robot() -> None:
 @given(st.lists(points, min_size=1, max_size=120), st.integers(3, 12))
 def test_full_trail_keeps_home_newest_point_and_order(poses, capacity) -> None:
     bounded, free = (
-        BreadcrumbTrail(point_spacing=0.5, max_points=capacity),
-        BreadcrumbTrail(point_spacing=0.5, max_points=10_000),
+        BreadcrumbTrail(HomingConfig(point_spacing=0.5, max_points=capacity)),
+        BreadcrumbTrail(HomingConfig(point_spacing=0.5, max_points=10_000)),
     )
     for pose in poses:
         assert bounded.add_pose(pose) == free.add_pose(pose)
@@ -157,7 +160,7 @@ def test_full_trail_keeps_home_newest_point_and_order(poses, capacity) -> None:
 
 
 def test_full_straight_trail_is_thinned_evenly() -> None:
-    trail = BreadcrumbTrail(point_spacing=1.0, max_points=20)
+    trail = BreadcrumbTrail(HomingConfig(point_spacing=1.0, max_points=20))
     for k in range(1001):
         trail.add_pose(SE2(0.1 * k, 0.0, 0.0))
     gaps = np.diff([point.x for point in trail.points])
@@ -168,7 +171,7 @@ def test_full_straight_trail_is_thinned_evenly() -> None:
 
 @given(st.lists(points, max_size=40), points)
 def test_trail_transformed_and_back_is_unchanged(poses, T) -> None:
-    trail = BreadcrumbTrail(point_spacing=0.5)
+    trail = BreadcrumbTrail(HomingConfig(point_spacing=0.5))
     for pose in poses:
         trail.add_pose(pose)
     before = list(trail.points)
@@ -231,6 +234,48 @@ def test_homing_follows_the_trail_then_the_home_pose() -> None:
         targets.append((round(tracker.order.target.x), tracker.order.is_home))
         tracker.on_report(OrderReport(tracker.order.number, OrderOutcome.REACHED, 0.0), now)
     assert targets == [(5, False), (4, False), (3, False), (2, False), (1, False), (0, False), (-1, True)]
+
+
+class EverySecondPoint:
+    """A policy of a user's own: it returns to every second stored point only, and never waits for a mission."""
+
+    def waits_for_mission(self, *, is_mission_active: bool) -> bool:
+        return False
+
+    def next_target(self, trail: Sequence[SE2], home_pose: SE2 | None) -> HomingTarget | None:
+        points = trail[::2]
+        return HomingTarget(points[-1], is_home=len(points) == 1) if points else None
+
+
+def test_homing_follows_a_policy_of_its_own() -> None:
+    config = HomingConfig(point_spacing=1.0, on_link_loss=LinkLossAction.FINISH_MISSION)
+    tracker = HomingManager(config, policy=EverySecondPoint())
+    for tenth in range(51):
+        tracker.on_operator_message("operator", tenth * TENTH)
+        tracker.set_pose(SE2(0.1 * tenth, 0.0, 0.0), tenth * TENTH)
+    tracker.set_mission_active(True, 5 * S)
+    now = 10 * S
+    tracker.update(now)
+    targets = []
+    while tracker.order.target is not None:
+        targets.append((round(tracker.order.target.x), tracker.order.is_home))
+        tracker.on_report(OrderReport(tracker.order.number, OrderOutcome.REACHED, 0.0), now)
+    assert targets[0] == (4, False), "not the newest point, 5, and at once despite the mission"
+    assert targets[-1] == (0, True)
+    assert all(x % 2 == 0 for x, _ in targets)
+    assert tracker.phase is HomingPhase.HOME
+
+
+def test_policy_without_a_target_stops_the_robot_until_the_next_retry() -> None:
+    class NoTarget(EverySecondPoint):
+        def next_target(self, trail: Sequence[SE2], home_pose: SE2 | None) -> HomingTarget | None:
+            return None
+
+    tracker = HomingManager(policy=NoTarget())
+    tracker.on_operator_message("operator", 0)
+    tracker.set_pose(SE2(), 0)
+    tracker.update(5 * S)
+    assert (tracker.phase, tracker.order.target) == (HomingPhase.WAITING, None)
 
 
 def test_homing_finishes_a_mission_first_and_stores_its_trail() -> None:
@@ -488,12 +533,12 @@ def test_occupied_point_is_not_retried() -> None:
     (report_command,) = controller.on_goal_finished(nearest.token, 9 * S, succeeded=True)
     assert (report_command.report.outcome, report_command.report.reason) == (
         OrderOutcome.NEARBY,
-        "something stands there",
+        "an obstacle occupies the goal",
     )
     (send,) = controller.set_order(HomingOrder(8, SE2(4.5, 0.0, 0.0)), 10 * S)
     assert controller.on_costmap(11 * S) == [
         CancelGoalCommand(send.token),
-        PublishReportCommand(OrderReport(8, OrderOutcome.NEARBY, pytest.approx(0.6), "something stands there")),
+        PublishReportCommand(OrderReport(8, OrderOutcome.NEARBY, pytest.approx(0.6), "an obstacle occupies the goal")),
     ]
 
 

@@ -16,6 +16,7 @@ from roboyard.geometry import SE2
 from roboyard.messages import action, msg
 from roboyard.messages.convert import grid_to_msg, pose_stamped_to_msg, pose_to_se2
 from roboyard.messages.time import time_to_msg
+from roboyard.navigation.homing import ConfiguredHomingPolicy, HomeMode, HomingConfig, HomingPolicy
 from roboyard.navigation.nodes import GoalControllerNode, HomingTrackerNode
 
 Navigate = action.NavigateToPose
@@ -71,10 +72,10 @@ class StraightRobot(Node):
 class HomingHarness(BusHarness):
     """A bus with the robot, tracker and goal controller, and an operator who drives it."""
 
-    def __init__(self, **tracker: Any) -> None:
+    def __init__(self, node_class: type[HomingTrackerNode] = HomingTrackerNode, **tracker: Any) -> None:
         super().__init__()
         self.robot = self.add(StraightRobot(), "navigator")
-        self.tracker = self.add(HomingTrackerNode(**tracker), "homing_tracker")
+        self.tracker = self.add(node_class(**tracker), "homing_tracker")
         self.controller = self.add(GoalControllerNode(), "goal_controller")
 
     @property
@@ -125,6 +126,22 @@ def test_link_loss_after_a_drive_brings_the_robot_home(homing: HomingHarness) ->
     distances = [math.dist(a[1:], b[1:]) for a, b in zip(homing.robot.goals, homing.robot.goals[1:], strict=False)]
     assert all(0.5 < distance < 1.3 for distance in distances), "a metre of way apart, newest first"
     assert {report.outcome for report in homing.reports} == {"reached"}
+
+
+class DirectTracker(HomingTrackerNode):
+    """A homing tracker of a user's own: it returns directly to the first stored point, whatever the parameters say."""
+
+    def make_policy(self) -> HomingPolicy:
+        return ConfiguredHomingPolicy(HomingConfig(home_mode=HomeMode.POSE))
+
+
+def test_homing_tracker_uses_the_policy_of_a_subclass() -> None:
+    with HomingHarness(DirectTracker) as homing:
+        homing.drive(6, vx=1.0)
+        homing.run_for(15)
+        assert homing.status.phase == "home"
+        assert len({goal[1:] for goal in homing.robot.goals}) == 1, "one goal: home"
+        assert any("the link to the operator is lost: the robot returns" in line for line in homing.log_lines)
 
 
 def test_operator_cancels_homing_at_once_until_next_link_loss(homing: HomingHarness) -> None:
@@ -208,7 +225,7 @@ def test_controller_without_navigator_waits(homing: HomingHarness) -> None:
     homing.bus.remove(homing.robot)
     homing.run_for(20)
     assert homing.status.skipped == 0
-    assert any("nobody serves" in line for line in homing.log_lines)
+    assert any("no action server for" in line for line in homing.log_lines)
 
 
 def test_own_commands_and_stale_messages_count_as_no_operator(homing: HomingHarness) -> None:

@@ -1,5 +1,6 @@
 """Autonomous return after the loss of the operator's link: link monitor, breadcrumb trail, homing orders and their
-execution."""
+execution by goals of the navigator.
+"""
 
 from typing import TYPE_CHECKING
 
@@ -20,9 +21,14 @@ if TYPE_CHECKING:
     )
     from roboyard.navigation.homing.homing_manager import (
         BreadcrumbTrail,
+        ConfiguredHomingPolicy,
+        HomeMode,
         HomingConfig,
         HomingManager,
         HomingPhase,
+        HomingPolicy,
+        HomingTarget,
+        LinkLossAction,
         SkippedPoint,
     )
     from roboyard.navigation.homing.link_monitor import LinkConfig, LinkMonitor, LinkState
@@ -31,14 +37,19 @@ __all__ = [
     "BreadcrumbTrail",
     "CancelGoalCommand",
     "CancelGoalsBeforeCommand",
+    "ConfiguredHomingPolicy",
     "GoalController",
     "GoalControllerConfig",
     "GoalKind",
+    "HomeMode",
     "HomingConfig",
     "HomingManager",
     "HomingOrder",
     "HomingPhase",
+    "HomingPolicy",
+    "HomingTarget",
     "LinkConfig",
+    "LinkLossAction",
     "LinkMonitor",
     "LinkState",
     "OrderOutcome",
@@ -51,6 +62,7 @@ __all__ = [
 __getattr__, __dir__ = lazy_exports(__name__, {
         "goal_controller": ("CancelGoalCommand", "CancelGoalsBeforeCommand", "GoalController", "GoalControllerConfig",
         "GoalKind", "HomingOrder", "OrderOutcome", "OrderReport", "PublishReportCommand", "SendGoalCommand"),
-        "homing_manager": ("BreadcrumbTrail", "HomingConfig", "HomingManager", "HomingPhase", "SkippedPoint"),
+        "homing_manager": ("BreadcrumbTrail", "ConfiguredHomingPolicy", "HomeMode", "HomingConfig", "HomingManager",
+        "HomingPhase", "HomingPolicy", "HomingTarget", "LinkLossAction", "SkippedPoint"),
         "link_monitor": ("LinkConfig", "LinkMonitor", "LinkState"),
 })  # fmt: skip

@@ -1,12 +1,9 @@
 """Goal controller: sends one homing order after the other as a navigation goal, monitors it, and reports its outcome.
 
-A goal that fails is sent again after a delay.  If an obstacle occupies it, the robot drives to an equivalent pose
-next to
-it instead; if there is none, or the goal fails finally, it drives once to the nearest reachable pose, if that is
-nearer,
-and the report gives the remaining distance.  An order without a target, or with another one, cancels the goal in the
-same
-call.
+A goal that fails is sent again after a delay.  If an obstacle occupies it, the robot drives to an equivalent pose next
+to it instead.  If there is none, or all attempts have failed, the robot drives once to the reachable pose nearest to
+the target, if that is closer than its present pose, and the report states the remaining distance.  An order without a
+target, or with another one, cancels the goal in the same call.
 """
 
 from __future__ import annotations
@@ -30,7 +27,7 @@ class OrderOutcome(Enum):
 
 
 class GoalKind(Enum):
-    """What the goal under way is for."""
+    """Purpose of the present goal."""
 
     NO_GOAL = "none"
     ORDERED_POINT = "point"
@@ -40,7 +37,14 @@ class GoalKind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class OrderReport:
-    """What became of the order ``number``: how far from its point the robot is [m], and why not nearer."""
+    """Outcome of an order.
+
+    Attributes:
+        number: Number of the order.
+        outcome: Outcome.
+        distance: Distance of the robot from the target of the order [m].
+        reason: Reason of the failure; "" if the target was reached.
+    """
 
     number: int
     outcome: OrderOutcome
@@ -50,7 +54,7 @@ class OrderReport:
 
 @dataclass(frozen=True, slots=True)
 class SendGoalCommand:
-    """Send a goal; ``token`` identifies it when it ends."""
+    """Command to send a goal; ``token`` identifies the goal when it ends."""
 
     token: int
     pose: SE2
@@ -58,59 +62,59 @@ class SendGoalCommand:
 
 @dataclass(frozen=True, slots=True)
 class CancelGoalCommand:
-    """Cancel the goal ``token``."""
+    """Command to cancel the goal ``token``."""
 
     token: int
 
 
 @dataclass(frozen=True, slots=True)
 class CancelGoalsBeforeCommand:
-    """Cancel whatever goals were taken on before a time [ns]: they are those of a controller that is no more."""
+    """Command to cancel all goals that were accepted before a time [ns]: they belong to an earlier goal controller."""
 
     time_ns: int
 
 
 @dataclass(frozen=True, slots=True)
 class PublishReportCommand:
-    """Publish a report to the homing tracker."""
+    """Command to publish a report to the homing tracker."""
 
     report: OrderReport
 
 
 GoalControllerCommand = SendGoalCommand | CancelGoalCommand | CancelGoalsBeforeCommand | PublishReportCommand
 FindSubstitute = Callable[[SE2], SE2 | None]
-"""Function that returns the reachable pose nearest to a point; None if unknown."""
+"""Function that returns the reachable pose nearest to a target; None if it is unknown."""
 
 
 class GoalControllerConfig(Config):
-    """How persistently an order is carried out."""
+    """Configuration of the goal controller."""
 
-    max_attempts: int = parameter(2, low=1, high=100, doc="Largest number of attempts to reach a point.")
+    max_attempts: int = parameter(2, low=1, high=100, doc="Maximum number of attempts to reach a target.")
     retry_delay: float = parameter(1.0, unit="s", low=0.01, high=600.0, doc="Time between two attempts.")
     stuck_timeout: float = parameter(
         60.0, unit="s", low=0.1, high=3600.0, doc="Time without motion after which a goal has failed."
     )
     min_improvement: float = parameter(
         0.2, unit="m", low=0.01, high=100.0,
-        doc="Distance by which a place instead of the point must be nearer to it; within it a place is as good.",
+        doc="Minimum improvement of the distance to the target for which the robot drives to a substitute pose.",
     )  # fmt: skip
 
 
 _STANDSTILL_RADIUS = 0.2
-"""Within this a robot has not moved on [m]."""
+"""Radius within which a robot has made no progress [m]."""
 
 
 class GoalController:
-    """Carries out orders.  Pure: every call gives what is to be done, in this order.
+    """State machine that executes orders.  Every method returns the commands to execute, in order.
 
     Args:
-        config: Number of attempts, and timeouts.
-        find_substitute: Asked where to go instead of a point that cannot be reached.
+        config: Number of attempts and timeouts.
+        find_substitute: Function that finds a pose to drive to instead of a target that cannot be reached.
 
     Attributes:
-        order: Under way, or the last one.
-        goal_kind: What the goal under way is for.
-        reason: Why the last goal failed.
+        order: Present or last order.
+        goal_kind: Purpose of the present goal.
+        reason: Reason of the last failure of a goal.
     """
 
     def __init__(
@@ -131,11 +135,11 @@ class GoalController:
 
     @property
     def token(self) -> int | None:
-        """Of the goal under way; None if there is none."""
+        """Token of the present goal; None without one."""
         return self._token if self.goal_kind in (GoalKind.ORDERED_POINT, GoalKind.SUBSTITUTE) else None
 
     def set_order(self, order: HomingOrder, now_ns: int) -> list[GoalControllerCommand]:
-        """An order came; one that is no newer than the present one does nothing."""
+        """Process an order; one that is not newer than the present one is ignored."""
         if self.order is not None and order.number <= self.order.number:
             return []
         is_orphaned = self.order is None and order.returning
@@ -143,19 +147,20 @@ class GoalController:
         if order.target is None:
             return [CancelGoalsBeforeCommand(order.number)] if is_orphaned else self._cancel_goal()
         self._attempt = 1
-        return self._send(order.target, GoalKind.ORDERED_POINT, now_ns)  # the navigator lets the goal before it go
+        return self._send(order.target, GoalKind.ORDERED_POINT, now_ns)  # the navigator drops the previous goal
 
     def on_goal_finished(
         self, token: int, now_ns: int, *, succeeded: bool, reason: str = "", was_attempted: bool = True
     ) -> list[GoalControllerCommand]:
-        """A goal ended.
+        """Process the end of a goal.
 
         Args:
-            token: Of the goal; the end of one that is not under way any more is passed over.
+            token: Token of the goal; the end of a goal that is not the present one is ignored.
             now_ns: Time [ns].
-            succeeded: Whether the robot is there.
-            reason: Why not.
-            was_attempted: False if no navigator accepted the goal, which is no attempt: it is sent again.
+            succeeded: Whether the robot has reached the goal.
+            reason: Reason of the failure.
+            was_attempted: False if there was no navigator to accept the goal: this is no attempt, and the goal is sent
+                again.
         """
         if token != self.token or self.order is None or self.order.target is None:
             return []
@@ -178,7 +183,7 @@ class GoalController:
         return self._report(OrderOutcome.NEARBY if self.goal_kind is GoalKind.SUBSTITUTE else OrderOutcome.SKIPPED)
 
     def set_pose(self, pose: SE2, now_ns: int) -> list[GoalControllerCommand]:
-        """Time passes; the robot is at ``pose``, in the orders' frame."""
+        """Process the time and the pose of the robot in the frame of the orders."""
         self._pose = pose
         if (
             self.goal_kind is GoalKind.RETRY_PAUSE
@@ -193,12 +198,12 @@ class GoalController:
         if self._last_progress_pose is None or self._last_progress_pose.distance(pose) > _STANDSTILL_RADIUS:
             self._last_progress_pose, self._last_progress_ns = pose, now_ns
         elif now_ns - self._last_progress_ns >= round(self.config.stuck_timeout * 1e9):
-            reason = f"no way made in {self.config.stuck_timeout:g} s"
+            reason = f"no progress for {self.config.stuck_timeout:g} s"
             return [CancelGoalCommand(token), *self.on_goal_finished(token, now_ns, succeeded=False, reason=reason)]
         return []
 
     def on_costmap(self, now_ns: int) -> list[GoalControllerCommand]:
-        """The surroundings are known anew: a place where something stands is not driven at any longer."""
+        """Process a new costmap: a goal that an obstacle occupies is replaced."""
         if (
             self.goal_kind is not GoalKind.ORDERED_POINT
             or self._goal_pose is None
@@ -213,7 +218,7 @@ class GoalController:
             return []
         if self._distance_from_target(substitute) < self.config.min_improvement:
             return self._send(substitute, GoalKind.ORDERED_POINT, now_ns)
-        self.reason = "something stands there"
+        self.reason = "an obstacle occupies the goal"
         if self._distance_from_target(substitute) + self.config.min_improvement <= self._distance_from_target(
             self._pose
         ):
@@ -237,43 +242,43 @@ class GoalController:
         return [PublishReportCommand(OrderReport(number, outcome, self._distance_from_target(self._pose), reason))]
 
     def _distance_from_target(self, pose: SE2 | None) -> float:
-        """From the order's point [m]."""
+        """Return the distance from the target of the order [m]."""
         target = self.order.target if self.order is not None else None
         return math.inf if pose is None or target is None else pose.distance(target)
 
     # -- state -------------------------------------------------------------------------------------------------------
     def save_state(self) -> dict[str, Any]:
-        """State as plain data, without the order: whoever gave it holds it."""
+        """Return the state as plain data, without the order, which its sender keeps."""
         poses = (self._pose, self._last_progress_pose, self._goal_pose)
         return {
             "goal": self.goal_kind.value,
             "reason": self.reason,
             "counts": (self._token, self._attempt),
             "times": (self._resume_ns, self._last_progress_ns),
-            "places": tuple(None if pose is None else (pose.x, pose.y, pose.theta) for pose in poses),
+            "places": tuple(None if pose is None else pose.to_tuple() for pose in poses),
         }
 
     def load_state(self, saved: dict[str, Any], order: HomingOrder | None) -> None:
-        """Take back what ``save`` gave, with the order that was under way."""
+        """Restore a state that `save_state` returned, with the order at that time."""
         self.order = order
         self.goal_kind, self.reason = GoalKind(saved["goal"]), saved["reason"]
         self._token, self._attempt = saved["counts"]
         self._resume_ns, self._last_progress_ns = saved["times"]
         self._pose, self._last_progress_pose, self._goal_pose = (
-            None if pose is None else SE2(*pose) for pose in saved["places"]
+            None if pose is None else SE2.from_tuple(pose) for pose in saved["places"]
         )
 
 
 @dataclass(frozen=True, slots=True)
 class HomingOrder:
-    """What shall be done now.
+    """The target that the robot is to drive to on its own, or none.
 
     Attributes:
-        number: Larger than that of every order before; never smaller than the time it was given at [ns], so that this
-            holds across restarts too.
-        target: Where to go; None: nowhere, and whatever was ordered before is to be cancelled.
-        is_home: The target is home itself.
-        returning: For no target: the robot was on its way, and a goal may still be under way.
+        number: Number of the order, larger than those of all earlier orders; at least the time of the order [ns], so
+            that this holds across restarts too.
+        target: Pose to drive to; None: the goal of an earlier order is to be canceled.
+        is_home: Whether the target is home.
+        returning: Without a target: whether the robot was returning, so that a goal may still be active.
     """
 
     number: int

@@ -1,19 +1,17 @@
 """Monitor of the operator's link: which messages count as heartbeats, and after how long an outage the link is lost.
 
 Heartbeats
-    A message without a stamp counts when it is received.  A message with a stamp (a heartbeat, a gamepad's state)
-    counts
-    if it is newer than every stamped message that its sender sent before and not older than ``max_age``: a delayed,
-    repeated or overtaken message shows that the operator was there, not that he is.  Once a sender stamps, only its
-    stamped messages count: the others travel the same way and cannot show how long they took.
+    A message without a stamp counts when it is received.  A message with a stamp (a heartbeat, the state of a gamepad)
+    counts if it is newer than every stamped message that its sender sent before and not older than ``max_age``: a
+    delayed, repeated or reordered message shows that the operator was connected, not that he is.  Once a sender has
+    sent a stamp, only its stamped messages count, since the delay of the others is unknown.
 
 States
     ``NEVER_CONNECTED`` → ``CONNECTED`` with the first heartbeat; ``CONNECTED`` → ``LOST`` after ``link_timeout``
-    without
-    one; ``LOST`` → ``RECOVERING`` with the next heartbeat; ``RECOVERING`` → ``CONNECTED`` once heartbeats were received
-    for ``settle_time`` without a gap of ``relapse_timeout``, → ``LOST`` at such a gap.  A flapping link returns
-    control to
-    the operator at once every time; the next outage then costs ``relapse_timeout``, not ``link_timeout``.
+    without a heartbeat; ``LOST`` → ``RECOVERING`` with the next heartbeat; ``RECOVERING`` → ``CONNECTED`` once
+    heartbeats were received for ``settle_time`` without a gap of ``relapse_timeout``, → ``LOST`` at such a gap.  A link
+    that flaps returns control to the operator at once every time; the next outage is detected after
+    ``relapse_timeout``, not ``link_timeout``.
 """
 
 from __future__ import annotations
@@ -24,7 +22,7 @@ from typing import Any
 from roboyard.config import Config, parameter
 
 _MAX_CLOCK_SKEW_NS = 100_000_000
-"""A stamp so much ahead of our clock is no moment at which anybody can have spoken."""
+"""Maximum difference by which a stamp may be ahead of the clock [ns]; later stamps do not count."""
 
 
 class LinkState(Enum):
@@ -37,40 +35,47 @@ class LinkState(Enum):
 
     @property
     def is_operator_in_control(self) -> bool:
-        """Whether the operator has the robot."""
+        """Whether the operator is in control of the robot."""
         return self in (LinkState.CONNECTED, LinkState.RECOVERING)
 
 
 class LinkConfig(Config):
-    """When the link counts as lost."""
+    """Configuration of the link monitor."""
 
     link_timeout: float = parameter(
-        4.0, unit="s", low=0.05, high=3600.0, doc="Silence after which the link is lost; the thesis's t."
+        4.0,
+        unit="s",
+        low=0.05,
+        high=3600.0,
+        doc="Time without a heartbeat after which the link is lost; t in the thesis.",
     )
     settle_time: float = parameter(
-        2.0, unit="s", low=0.05, high=3600.0, doc="Time with signs of life after which the link is whole again."
+        2.0, unit="s", low=0.05, high=3600.0, doc="Time with heartbeats after which a lost link is connected again."
     )
     relapse_timeout: float = parameter(
         2.0, unit="s", low=0.05, high=3600.0,
-        doc="Silence before that after which the link is lost again; never longer than timeout.",
+        doc="Time without a heartbeat after which a recovering link is lost again; at most link_timeout.",
     )  # fmt: skip
     max_age: float = parameter(
-        1.0, unit="s", low=0.01, high=3600.0, doc="Age from which a stamped message is no sign of life."
+        1.0, unit="s", low=0.01, high=3600.0, doc="Maximum age of a stamped message that counts as a heartbeat."
     )
 
     @property
     def effective_relapse_timeout(self) -> float:
-        """Silence after which a link that is not whole yet is lost again [s]."""
+        """Time without a heartbeat after which a recovering link is lost again [s]."""
         return min(self.relapse_timeout, self.link_timeout)
 
 
 class LinkMonitor:
-    """Listens to signs of life.
+    """Monitors the heartbeats of the operator.
+
+    Args:
+        config: Configuration.
 
     Attributes:
-        state: Of the link, as of the last call.
-        losses: How often it was lost, relapses included.
-        outages: How often it was lost after it had been whole.
+        state: State of the link at the last call.
+        losses: Number of losses, including those of a recovering link.
+        outages: Number of losses of a connected link.
     """
 
     def __init__(self, config: LinkConfig | None = None) -> None:
@@ -84,7 +89,7 @@ class LinkMonitor:
 
     @property
     def deadline_ns(self) -> int | None:
-        """When silence becomes a loss [ns]; None while there is no link to lose."""
+        """Time at which the link is lost without a further heartbeat [ns]; None while it is not connected."""
         if not self.state.is_operator_in_control:
             return None
         timeout = (
@@ -93,7 +98,16 @@ class LinkMonitor:
         return self._last_heartbeat_ns + round(timeout * 1e9)
 
     def on_message(self, source: str, now_ns: int, stamp_ns: int | None = None) -> bool:
-        """Take a message of ``source`` at ``now_ns``, sent at ``stamp_ns`` if it says so; gives whether it counts."""
+        """Process a message.
+
+        Args:
+            source: Name of the sender.
+            now_ns: Time of reception [ns].
+            stamp_ns: Time at which the message was sent [ns]; None without a stamp.
+
+        Returns:
+            Whether the message counts as a heartbeat.
+        """
         self.update(now_ns)
         if not self._counts_as_heartbeat(source, now_ns, stamp_ns):
             return False
@@ -118,7 +132,7 @@ class LinkMonitor:
         return now_ns - stamp_ns <= round(self.config.max_age * 1e9)
 
     def update(self, now_ns: int) -> LinkState:
-        """Let time pass (never backwards)."""
+        """Process the time, which must not decrease."""
         deadline_ns = self.deadline_ns
         if deadline_ns is not None and now_ns >= deadline_ns:
             self.losses += 1
@@ -127,7 +141,7 @@ class LinkMonitor:
         return self.state
 
     def save_state(self) -> dict[str, Any]:
-        """State as plain data."""
+        """Return the state as plain data."""
         times = (self._last_heartbeat_ns, self._connected_since_ns)
         return {
             "state": self.state.value,
@@ -137,7 +151,7 @@ class LinkMonitor:
         }
 
     def load_state(self, saved: dict[str, Any]) -> None:
-        """Take back what ``save`` gave."""
+        """Restore a state that `save_state` returned."""
         self.state = LinkState(saved["state"])
         self.losses, self.outages = saved["counts"]
         self._last_heartbeat_ns, self._connected_since_ns = saved["times"]

@@ -27,32 +27,30 @@ _TEMPORARY_CAUSES: Final = (PoseUnknownError.cause,)
 _DEFAULT_ROBOT_RADIUS: Final = 0.25
 """Radius of a robot of unknown shape [m]."""
 _CLEARANCE_MARGIN: Final = 0.1
-"""Beyond the robot's corners, at chosen places and on the way there [m]."""
+"""Margin around the circumscribed radius of the footprint, at random goals and on the path to them [m]."""
 
 
 class GoalSequenceNodeConfig(Config):
-    """Configuration of `MissionNode`."""
+    """Configuration of `GoalSequenceNode`."""
 
-    goals: tuple[float, ...] = parameter((), doc="Poses x, y [m], yaw [rad] in the map, one after the other.")
-    n_random_goals: int = parameter(0, low=0, high=10_000, doc="Number of goals chosen at random, if none are given.")
+    goals: tuple[float, ...] = parameter((), doc="Goal poses x, y [m], yaw [rad] in the map, in order.")
+    n_random_goals: int = parameter(0, low=0, high=10_000, doc="Number of random reachable goals, if `goals` is empty.")
     goal_noise: float = parameter(
         0.0,
         unit="m",
         low=0.0,
         high=100.0,
         runtime=True,
-        doc="Largest distance by which goals differ from seed to seed.",
+        doc="Maximum random offset of each goal along x and y.",
     )
     start_time: float = parameter(1.0, unit="s", low=0.0, high=1e6, doc="Time of the first goal.")
     dwell_time: float = parameter(0.5, unit="s", low=0.0, high=1e4, runtime=True, doc="Time at each goal.")
     server_timeout: float = parameter(
-        10.0, unit="s", low=0.0, high=1e4, runtime=True, doc="Longest wait for a navigator that is not ready."
+        10.0, unit="s", low=0.0, high=1e4, runtime=True, doc="Maximum time to wait for a navigator that is not ready."
     )
-    continue_on_failure: bool = parameter(
-        True, runtime=True, doc="Continue with the next goal after one that cannot be reached."
-    )
+    continue_on_failure: bool = parameter(True, runtime=True, doc="Continue with the next goal after a failure.")
     action_name: str = parameter(
-        "navigate_to_pose", choices=("navigate_to_pose", "move_base"), doc="Action that brings the robot there."
+        "navigate_to_pose", choices=("navigate_to_pose", "move_base"), doc="Action of the navigator."
     )
     map_frame: str = parameter("map", doc="Frame of the map.")
     base_frame: str = parameter("base_link", doc="Frame of the base.")
@@ -62,15 +60,13 @@ class GoalSequenceNode(Node[GoalSequenceNodeConfig]):
     """Sends goal poses to the navigator, one after the other.
 
     actions: navigate_to_pose, or move_base (client)
-    out: ~/reached (std_msgs/UInt32): how many goals were reached so far, latched
+    out: ~/reached (std_msgs/UInt32: number of goals reached so far, latched)
 
-    A goal that the navigator refuses since it does not know yet where the robot is, or for which no server is
-    available, is
-    sent again every second for ``server_timeout``; one that is refused for another cause is over.
+    A goal that the navigator rejects because the pose of the robot is unknown yet, or for which there is no action
+    server, is sent again every second for ``server_timeout``; a goal that is rejected for another cause has failed.
 
-    Without ``goals`` it draws ``n_random_goals`` poses of the map (nav_msgs/OccupancyGrid on ``map``) that the robot
-    can get to,
-    chosen at random.
+    Without ``goals`` the node draws ``n_random_goals`` random poses in the map (nav_msgs/OccupancyGrid on ``map``) that
+    the robot can reach.
     """
 
     footprint: FootprintPolygon | None = resource(tuple, optional=True)
@@ -78,7 +74,7 @@ class GoalSequenceNode(Node[GoalSequenceNodeConfig]):
     state_fields = ("_goals", "_map", "_next_index", "_n_reached", "_next_send_time", "_first_request_time")
 
     def setup(self) -> None:
-        """Connect."""
+        """Create publishers, subscribers, the client and the timer."""
         if len(self.config.goals) % 3 or not (self.config.goals or self.config.n_random_goals):
             raise ConfigError(
                 f"{len(self.config.goals)} numbers",
@@ -91,7 +87,7 @@ class GoalSequenceNode(Node[GoalSequenceNodeConfig]):
         self._goals = (goals + np.pad(noise, ((0, 0), (0, 1)))).tolist()
         self._map: Any = None
         if not self._goals:
-            expect_kernels(squared_distance_transform, label_components)  # of the places to drive to
+            expect_kernels(squared_distance_transform, label_components)  # of the reachable poses
             self.subscribe("map", msg.OccupancyGrid, self._on_map)
         self._next_send_time: float | None = self.config.start_time
         self._first_request_time: float | None = None
@@ -104,7 +100,7 @@ class GoalSequenceNode(Node[GoalSequenceNodeConfig]):
         self._map = message
 
     def _choose_random_goals(self) -> None:
-        """Choose goals, once there is a map and the robot is in it."""
+        """Draw the goals once the map and the pose of the robot in it are known."""
         if self._map is None:
             return
         try:
@@ -120,7 +116,10 @@ class GoalSequenceNode(Node[GoalSequenceNodeConfig]):
             occupancy_grid_from_msg(self._map), robot_pose, self.config.n_random_goals, self.random, clearance=clearance
         )
         if not poses:
-            self.log.error(f"no goals: about the robot there are no {clearance:.2f} m of free ground", throttle=10.0)
+            self.log.error(
+                f"no goals: there is no free space with a clearance of {clearance:.2f} m around the robot",
+                throttle=10.0,
+            )
         self._goals = [[pose.x, pose.y, pose.theta] for pose in poses]
 
     def _tick(self) -> None:
@@ -161,7 +160,7 @@ class GoalSequenceNode(Node[GoalSequenceNodeConfig]):
         if is_temporary and self.now - first_request_time < self.config.server_timeout:
             self._next_send_time = self.now + 1.0
             return
-        self.log.warn(f"goal {self._next_index + 1} was refused: {goal.error}")
+        self.log.warn(f"goal {self._next_index + 1} was rejected: {goal.error}")
         if self.config.continue_on_failure:
             self._schedule_next_goal()
 

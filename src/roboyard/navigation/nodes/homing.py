@@ -4,7 +4,7 @@ orders to the navigator.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -35,10 +35,12 @@ from roboyard.navigation.homing import (
     CancelGoalsBeforeCommand,
     GoalController,
     GoalControllerConfig,
+    GoalKind,
     HomingConfig,
     HomingManager,
     HomingOrder,
     HomingPhase,
+    HomingPolicy,
     LinkConfig,
     OrderOutcome,
     OrderReport,
@@ -52,35 +54,40 @@ _ACTIVE_STATUSES = (1, 2, 3)
 
 
 class HomingTrackerNodeConfig(Config):
-    """Configuration of `TeleopTrackerNode`."""
+    """Configuration of `HomingTrackerNode`."""
 
-    homing: HomingConfig = parameter(factory=HomingConfig, flatten="", doc="How the robot comes home.")
-    link: LinkConfig = parameter(factory=LinkConfig, flatten="", doc="When the operator's link counts as lost.")
+    homing: HomingConfig = parameter(factory=HomingConfig, flatten="", doc="Configuration of the return.")
+    link: LinkConfig = parameter(factory=LinkConfig, flatten="", doc="Configuration of the link monitor.")
     autonomous_nodes: tuple[str, ...] = parameter(
-        ("navigator",), doc="Nodes whose cmd_vel is no sign of life of an operator."
+        ("navigator",), doc="Nodes whose cmd_vel does not count as a heartbeat of the operator."
     )
-    use_stamped: bool = parameter(False, doc="Messages of cmd_vel are TwistStamped.")
+    use_stamped: bool = parameter(False, doc="Whether the messages of cmd_vel are TwistStamped.")
     map_frame: str = parameter("map", doc="Frame of the map.")
     odom_frame: str = parameter("odom", doc="Frame in which the odometry starts.")
     base_frame: str = parameter("base_link", doc="Frame of the base.")
-    rate: float = parameter(20.0, unit="Hz", low=1.0, high=1000.0, doc="Rate of the checks of path and link.")
+    rate: float = parameter(20.0, unit="Hz", low=1.0, high=1000.0, doc="Rate of the checks of pose and link.")
 
 
 class HomingTrackerNode(Node[HomingTrackerNodeConfig]):
-    """Watches the operator's link and the way driven; says where to go when the link is lost.
+    """Monitors the operator's link, stores the driven trail, and orders the return when the link is lost.
 
-    in: cmd_vel of everybody but ``autonomous`` (a sign of life), joy, teleop/heartbeat (std_msgs/Header),
-        homing/report, /tf map → base or odom → base, status of the navigator's actions (a mission that runs)
+    in: cmd_vel of all nodes but ``autonomous_nodes`` (heartbeats), joy, teleop/heartbeat (std_msgs/Header),
+        homing/report, /tf map → base or odom → base, status of the navigator's actions (active missions)
     out: homing/order, homing/status, homing/trail (nav_msgs/Path), all latched
 
-    Points are kept in the map where there is one, else in odometry's frame; they follow when a map comes.
+    The trail is stored in the frame of the map if there is one, else in that of the odometry; it is transformed when a
+    map arrives.  A subclass that overrides `make_policy` returns by a policy of its own.
     """
 
     state_fields = ("_frame", "_active_missions", "_published_state")
 
+    def make_policy(self) -> HomingPolicy | None:
+        """Return the policy of the return; None: the one that the parameters state."""
+        return None
+
     def setup(self) -> None:
-        """Connect."""
-        self._manager = HomingManager(self.config.homing, self.config.link)
+        """Create publishers, subscribers and the timer."""
+        self._manager = HomingManager(self.config.homing, self.config.link, self.make_policy())
         self._map, self._odom, self._base = map(
             self.frame, (self.config.map_frame, self.config.odom_frame, self.config.base_frame)
         )
@@ -104,16 +111,16 @@ class HomingTrackerNode(Node[HomingTrackerNodeConfig]):
         self._publish_status()
 
     def save_state(self) -> dict[str, Any]:
-        """State as plain data."""
+        """Return the state as plain data."""
         return super().save_state() | {"tracker": self._manager.save_state()}
 
     def load_state(self, state: dict[str, Any]) -> None:
-        """Take back what ``save`` gave."""
+        """Restore a state that `save_state` returned."""
         super().load_state(state)
         self._manager.load_state(state["tracker"])
         self._published_order_number = self._manager.order.number
 
-    # -- what comes in -------------------------------------------------------------------------------------------------
+    # -- inputs --------------------------------------------------------------------------------------------------------
     def _on_command(self, command: Any, source: str) -> None:
         if source.rsplit("/", 1)[-1] not in self.config.autonomous_nodes:
             self._on_operator_message(source, to_nanoseconds(command.header.stamp) if self.config.use_stamped else None)
@@ -126,14 +133,16 @@ class HomingTrackerNode(Node[HomingTrackerNodeConfig]):
 
     def _on_operator_message(self, source: str, stamp_ns: int | None) -> None:
         if not self._manager.on_operator_message(source, self.now_ns, stamp_ns):
-            self.log.debug(f"a message of {source} is late, doubled or overtaken: no sign of life", throttle=5.0)
+            self.log.debug(
+                f"a message of {source} is delayed, repeated or out of order: it is no heartbeat", throttle=5.0
+            )
         self._publish_changes()
 
     def _on_report(self, report: Any) -> None:
         try:
             outcome = OrderOutcome(report.outcome)
         except ValueError:
-            self.log.error(f"a report of {report.outcome!r}", throttle=5.0)
+            self.log.error(f"a report with the unknown outcome {report.outcome!r} is ignored", throttle=5.0)
             return
         self._manager.on_report(OrderReport(report.id, outcome, report.distance, report.reason), self.now_ns)
         self._publish_changes()
@@ -144,7 +153,7 @@ class HomingTrackerNode(Node[HomingTrackerNodeConfig]):
             if self._manager.phase in (
                 HomingPhase.OPERATED,
                 HomingPhase.FINISHING_MISSION,
-            ):  # else the goals are those of the way home
+            ):  # in other phases the goals are those of the return
                 self._manager.set_mission_active(any(self._active_missions.values()), self.now_ns)
                 self._publish_changes()
 
@@ -159,13 +168,13 @@ class HomingTrackerNode(Node[HomingTrackerNodeConfig]):
         self._publish_changes()
 
     def _pose(self) -> SE2 | None:
-        """T_map_base, or T_odom_base while there is no map."""
+        """Return ``T_map_base``, or ``T_odom_base`` while there is no map."""
         for frame in (self._map, self._odom):
             try:
                 pose = SE2.from_se3(self.transforms.lookup(frame, self._base))
             except TransformError:
                 if frame == self._frame:
-                    return None  # what was stored cannot be compared with what is said elsewhere
+                    return None  # the trail cannot be compared with poses in another frame
                 continue
             if frame != self._frame:
                 self._change_frame(frame)
@@ -173,14 +182,14 @@ class HomingTrackerNode(Node[HomingTrackerNodeConfig]):
         return None
 
     def _change_frame(self, frame: str) -> None:
-        """From now on in this frame; what is stored follows."""
+        """Use another frame from now on, and transform the trail to it."""
         if self._frame:
             T_new_old = SE2.from_se3(self.transforms.lookup(frame, self._frame))
             self._manager.change_frame(T_new_old, self.now_ns)
-            self.log.info(f"the trail goes on in {frame}")
+            self.log.info(f"the trail continues in the frame {frame}")
         self._frame = frame
 
-    # -- what goes out -------------------------------------------------------------------------------------------------
+    # -- outputs -------------------------------------------------------------------------------------------------------
     def _publish_changes(self) -> None:
         manager = self._manager
         if manager.order.number != self._published_order_number:
@@ -234,39 +243,50 @@ class HomingTrackerNode(Node[HomingTrackerNodeConfig]):
         self.report_health("warn" if link == "lost" else "ok", f"link {link}, {phase}", stored=stored, skipped=skipped)
 
     def _log_changes(self, before: tuple[Any, ...], after: tuple[Any, ...]) -> None:
-        """In the log, for people: what changed."""
+        """Write the changes of the state to the log."""
         if not before:
             return
         manager, (link, phase) = self._manager, after[:2]
         if link == "lost" and before[0] != "lost":
-            reactions = {"mission": "the mission goes on first", "waiting": "nowhere to go, standing still"}
-            self.log.warn(f"the operator is not heard: {reactions.get(phase, f'going home by {after[4]} points')}")
+            reactions = {"mission": "the mission is finished first", "waiting": "there is no target, the robot stops"}
+            reaction = reactions.get(phase, f"the robot returns along {after[4]} points")
+            self.log.warn(f"the link to the operator is lost: {reaction}")
         elif before[0] == "lost" and link != "lost":
-            self.log.info(
-                f"the operator is heard again{', the way home is broken off' if manager.order.returning else ''}"
-            )
+            was_returning = manager.order.returning
+            self.log.info(f"the operator is connected again{', the return is canceled' if was_returning else ''}")
         elif phase == "home" and before[1] != "home":
-            self.log.info("home")
+            self.log.info("home is reached")
         if after[6] > before[6]:
             skipped_point = manager.skipped[-1]
-            position = f"({skipped_point.point.x:.2f}, {skipped_point.point.y:.2f})"
+            position, distance = skipped_point.point, skipped_point.distance
             self.log.warn(
-                f"point {position} was not reached, {skipped_point.distance:.2f} m short: {skipped_point.reason}"
+                f"point ({position.x:.2f}, {position.y:.2f}) was not reached, remaining distance {distance:.2f} m: "
+                f"{skipped_point.reason}"
             )
         if manager.missed is not None and phase == "waiting" and before[1] != "waiting":
             missed = manager.missed
-            self.log.warn(f"home was not reached, {missed.distance:.2f} m short: {missed.reason}; trying again later")
+            self.log.warn(
+                f"home was not reached, remaining distance {missed.distance:.2f} m: {missed.reason}; retrying later"
+            )
 
 
 _ROTATION_MARGIN = 0.05
-"""Beyond the robot's corners, where it shall be able to turn [m]."""
+"""Margin around the circumscribed radius of the footprint at substitute poses [m]."""
+
+
+_GOAL_TEXTS: Final = {
+    GoalKind.NO_GOAL: "no goal for",
+    GoalKind.ORDERED_POINT: "driving to",
+    GoalKind.SUBSTITUTE: "driving to the pose nearest to",
+    GoalKind.RETRY_PAUSE: "waiting to retry",
+}
 
 
 class GoalControllerNodeConfig(Config):
     """Configuration of `GoalControllerNode`."""
 
     goals: GoalControllerConfig = parameter(
-        factory=GoalControllerConfig, flatten="", doc="How persistently orders are carried out."
+        factory=GoalControllerConfig, flatten="", doc="Configuration of the goal controller."
     )
     action_name: str = parameter("navigate_to_pose", doc="Action of the navigator.")
     base_frame: str = parameter("base_link", doc="Frame of the base.")
@@ -274,7 +294,7 @@ class GoalControllerNodeConfig(Config):
 
 
 class GoalControllerNode(Node[GoalControllerNodeConfig]):
-    """Sends the tracker's points to the navigator, watches, cancels, reports.
+    """Executes the orders of the homing tracker with goals of the navigator.
 
     in: homing/order (latched: a restarted node continues with the last one), global_costmap/costmap, /tf
     out: homing/report   action: navigate_to_pose (client)
@@ -285,8 +305,8 @@ class GoalControllerNode(Node[GoalControllerNodeConfig]):
     state_fields = ("_frame", "_order", "_costmap")
 
     def setup(self) -> None:
-        """Connect."""
-        expect_kernels(squared_distance_transform, label_components)  # of the place nearest to a goal
+        """Create publishers, subscribers, clients and the timer."""
+        expect_kernels(squared_distance_transform, label_components)  # of the pose nearest to a goal
         self._controller = GoalController(self.config.goals, self._find_substitute)
         self._base = self.frame(self.config.base_frame)
         self._frame = ""
@@ -305,21 +325,21 @@ class GoalControllerNode(Node[GoalControllerNodeConfig]):
         self.report_health("ok", "no goal")
 
     def save_state(self) -> dict[str, Any]:
-        """State as plain data."""
+        """Return the state as plain data."""
         return super().save_state() | {"controller": self._controller.save_state()}
 
     def load_state(self, state: dict[str, Any]) -> None:
-        """Take back what ``save`` gave."""
+        """Restore a state that `save_state` returned."""
         super().load_state(state)
         self._controller.load_state(state["controller"], None if self._order is None else _order_from_msg(self._order))
         token = self._controller.token
-        if self._goal_future is not None and token is not None:  # taken up again by the client
+        if self._goal_future is not None and token is not None:  # restored by the client
             self._await_goal(self._goal_future, token)
 
     def _restore_goal(self, goal: GoalFuture) -> None:
         self._goal_future = goal
 
-    # -- what comes in -------------------------------------------------------------------------------------------------
+    # -- inputs --------------------------------------------------------------------------------------------------------
     def _on_order(self, message: Any) -> None:
         self._order, self._frame = message, message.pose.header.frame_id
         self._execute(self._controller.set_order(_order_from_msg(message), self.now_ns))
@@ -340,7 +360,7 @@ class GoalControllerNode(Node[GoalControllerNodeConfig]):
             return None
 
     def _find_substitute(self, target: SE2) -> SE2 | None:
-        """By the navigator's costmap, if it has said one."""
+        """Return the reachable pose nearest to a target in the costmap of the navigator; None without a costmap."""
         grid = self._costmap
         if grid is None:
             return None
@@ -364,7 +384,7 @@ class GoalControllerNode(Node[GoalControllerNodeConfig]):
             return target
         return None if substitute is None else T_grid_order.inverse() @ substitute
 
-    # -- what goes out -------------------------------------------------------------------------------------------------
+    # -- outputs -------------------------------------------------------------------------------------------------------
     def _execute(self, commands: list[GoalControllerCommand]) -> None:
         for command in commands:
             if isinstance(command, SendGoalCommand):
@@ -393,9 +413,9 @@ class GoalControllerNode(Node[GoalControllerNodeConfig]):
 
     def _await_goal(self, goal: GoalFuture, token: int) -> None:
         def on_done(_: Any) -> None:
-            was_attempted = not isinstance(goal.error, UnknownNameError)  # nobody there to take it
+            was_attempted = not isinstance(goal.error, UnknownNameError)  # there is no server
             if not was_attempted:
-                self.log.warn(f"nobody serves {self._navigator.name}: waiting for it", throttle=10.0)
+                self.log.warn(f"no action server for {self._navigator.name}: waiting for it", throttle=10.0)
             reason = _failure_reason(goal)
             self._execute(
                 self._controller.on_goal_finished(
@@ -406,9 +426,9 @@ class GoalControllerNode(Node[GoalControllerNodeConfig]):
         goal.add_done_callback(on_done)
 
     def _report_health(self) -> None:
-        order, goal = self._controller.order, self._controller.goal_kind.value
+        order, goal = self._controller.order, self._controller.goal_kind
         target = order.target if order is not None else None
-        text = "no goal" if target is None else f"{goal} for ({target.x:.2f}, {target.y:.2f})"
+        text = "no goal" if target is None else f"{_GOAL_TEXTS[goal]} ({target.x:.2f}, {target.y:.2f})"
         self.report_health("ok", text)
 
 
