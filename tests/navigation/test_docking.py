@@ -141,8 +141,8 @@ def test_docking_with_a_control_law_of_its_own(backward):
     rows = run(docking, base)
     assert docking.phase is DockingPhase.DOCKED
     assert law.n_calls > 10
-    ours = Docking(dock, LIMITS, config, PERIOD)
-    other_rows = run(ours, Base(rows[0][1], lag=0.0, slip=1.0))
+    graceful = Docking(dock, LIMITS, config, PERIOD)
+    other_rows = run(graceful, Base(rows[0][1], lag=0.0, slip=1.0))
     assert [twist for _, _, twist in rows] != [twist for _, _, twist in other_rows]
 
 

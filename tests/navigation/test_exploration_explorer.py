@@ -114,7 +114,7 @@ def test_exploration_covers_reachable_floor_and_returns(seed, field_of_view):
     config = FrontierConfig(inscribed_radius=RADIUS, circumscribed_radius=0.3, field_of_view=field_of_view)
     explorer = Explorer(start, config)
     grid, _, track = explore(Sensor(solid, frame, 4.0, field_of_view), explorer, start, RADIUS)
-    assert explorer.phase is ExplorationPhase.DONE
+    assert explorer.phase is ExplorationPhase.COMPLETED
     assert track[-1].distance(start) < 1e-9
     assert coverage_fraction(grid, reachable_area(solid, frame, start.xy, RADIUS), frame) >= 0.99
     assert (grid.cells[solid] != FREE).all()
@@ -129,7 +129,7 @@ def test_exploration_of_large_rooms_ends_for_any_field_of_view(seed):
         start, FrontierConfig(inscribed_radius=RADIUS, circumscribed_radius=0.3, field_of_view=field_of_view)
     )
     grid, distance, track = explore(Sensor(solid, frame, 4.0, field_of_view), explorer, start, RADIUS)
-    assert explorer.phase is ExplorationPhase.DONE
+    assert explorer.phase is ExplorationPhase.COMPLETED
     assert track[-1].distance(start) < 1e-9
     assert not explorer.failures or explorer.progress.n_failures < 0.5 * explorer.n_goals
     floor = reachable_area(solid, frame, start.xy, RADIUS)
@@ -156,7 +156,7 @@ def test_exploration_repeats_and_continues_when_loaded():
     other.stop()
     assert (other.phase, other.goal) == (ExplorationPhase.RETURNING, start)
     other.report_arrival()
-    assert (other.phase, other.is_finished) == (ExplorationPhase.DONE, True)
+    assert (other.phase, other.is_finished) == (ExplorationPhase.COMPLETED, True)
 
 
 def select_nearest_viewpoint(viewpoints, goal, failures, config=None):
@@ -174,7 +174,7 @@ def test_exploration_with_a_selector_of_its_own_covers_the_floor(seed):
     for arguments in ({}, {"selector": select_nearest_viewpoint}):
         explorer = Explorer(start, config, **arguments)
         grid, _, _ = explore(Sensor(solid, frame, 4.0, 2.0 * math.pi), explorer, start, RADIUS)
-        assert explorer.phase is ExplorationPhase.DONE
+        assert explorer.phase is ExplorationPhase.COMPLETED
         assert coverage_fraction(grid, reachable_area(solid, frame, start.xy, RADIUS), frame) >= 0.99
         frontier_map = find_frontiers(Sensor(solid, frame, 4.0).update(start), start, config)
         first = Explorer(start, config, **arguments)

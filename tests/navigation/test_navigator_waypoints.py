@@ -46,7 +46,7 @@ def test_waypoints_are_visited_in_order_and_failures_reported(count, loops, data
     assert [(miss.loop, miss.index) for miss in sequence.missed] == [
         visit for visit, failed in zip(visited, fails, strict=False) if failed
     ]
-    assert sequence.state is (WaypointState.FAILED if stop and any(fails) else WaypointState.DONE)
+    assert sequence.state is (WaypointState.FAILED if stop and any(fails) else WaypointState.COMPLETED)
 
 
 def test_pause_precedes_task_and_next_waypoint():
@@ -62,7 +62,7 @@ def test_pause_precedes_task_and_next_waypoint():
     sequence.report_arrival(2000)
     sequence.update(3000)
     sequence.report_failure("nothing to see")
-    assert sequence.state is WaypointState.DONE
+    assert sequence.state is WaypointState.COMPLETED
     assert sequence.missed[0].cause == "nothing to see"
     for event in (
         lambda: sequence.report_arrival(0),

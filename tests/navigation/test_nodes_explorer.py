@@ -117,8 +117,8 @@ def test_explorer_covers_the_floor_and_returns() -> None:
         assert harness.node.health.level == "ok"
 
 
-class FarthestFirstExplorer(ExplorerNode):
-    """An explorer of a user's own: it drives to the farthest viewpoint first."""
+class MaxPathCostExplorer(ExplorerNode):
+    """An explorer of a user's own: it drives to the viewpoint with the highest path cost first."""
 
     @staticmethod
     def select_viewpoint(viewpoints, goal, failures, config=None):
@@ -129,7 +129,7 @@ class FarthestFirstExplorer(ExplorerNode):
 
 def test_explorer_uses_the_selector_of_a_subclass() -> None:
     first_goals = []
-    for node_class in (ExplorerNode, FarthestFirstExplorer):
+    for node_class in (ExplorerNode, MaxPathCostExplorer):
         with ExplorationHarness(node_class=node_class) as harness:
             harness.run_for(4.0)
             first_goals.append(harness.robot.goals[0])

@@ -138,14 +138,14 @@ def test_localize_finds_the_pose_in_the_map_despite_drift() -> None:
         result = ry.localization.localize(scans, office, initial_pose)
         assert result.n_scans == len(scans) == len(result.trajectory)
         assert result.trajectory.pose(-1).distance(truth @ ry.SE2(0.1 * (len(scans) - 1), 0.0, 0.0)) < 0.06
-    again = ry.localization.localize(scans, office, (1.1, 2.9, 0.05))
-    np.testing.assert_array_equal(again.trajectory.poses, result.trajectory.poses)
+    repeated = ry.localization.localize(scans, office, (1.1, 2.9, 0.05))
+    np.testing.assert_array_equal(repeated.trajectory.poses, result.trajectory.poses)
 
 
 # -- bad input ---------------------------------------------------------------------------------------------------------
-def _plan(**arguments: Any) -> Any:
-    given = {"map": make_office(), "start": (1.0, 1.0, 0.0), "goal": (2.0, 1.0, 0.0)} | arguments
-    return ry.navigation.plan(**given)
+def _plan(**changes: Any) -> Any:
+    arguments = {"map": make_office(), "start": (1.0, 1.0, 0.0), "goal": (2.0, 1.0, 0.0)} | changes
+    return ry.navigation.plan(**arguments)
 
 
 def _without_odometry() -> list[ry.mapping.LaserScan]:
@@ -236,7 +236,7 @@ def test_step_planning_explains_bad_input(changed: dict[str, Any], expected: str
     from roboyard.grids.terrain import generate_terrain
 
     terrain = generate_terrain("flat", (1.0, 1.0), np.random.default_rng(0))
-    given = {"terrain": terrain, "start": (0.0, 0.0), "goal": (0.4, 0.0), "max_events": 100} | changed
+    arguments = {"terrain": terrain, "start": (0.0, 0.0), "goal": (0.4, 0.0), "max_events": 100} | changed
     with pytest.raises(ry.RoboyardError) as caught:
-        ry.walking.plan_steps_on_terrain(load_free_gait_model("akrobat"), **given)
+        ry.walking.plan_steps_on_terrain(load_free_gait_model("akrobat"), **arguments)
     assert expected in str(caught.value)

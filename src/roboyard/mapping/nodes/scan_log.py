@@ -77,13 +77,13 @@ class ScanLog:
             raise InputError("there is no scan", location=name, valid="one LaserScan or more")
         if any(later.time_ns <= scan.time_ns for scan, later in pairwise(scans)):
             raise InputError("the times of the scans do not ascend", location=name, valid="strictly ascending time_ns")
-        known = [(scan.time_ns, scan.odometry) for scan in scans if scan.odometry is not None]
+        stamped_poses = [(scan.time_ns, scan.odometry) for scan in scans if scan.odometry is not None]
         odometry = PoseTrajectory(
-            np.array([time_ns for time_ns, _ in known], dtype=np.int64),
-            np.array([(pose.x, pose.y, pose.theta) for _, pose in known], dtype=np.float64).reshape(-1, 3),
+            np.array([time_ns for time_ns, _ in stamped_poses], dtype=np.int64),
+            np.array([(pose.x, pose.y, pose.theta) for _, pose in stamped_poses], dtype=np.float64).reshape(-1, 3),
         )
         lasers = tuple(sorted({scan.laser_name for scan in scans}))
-        return cls(Path(name), NOT_RECORDED, scans, lasers, odometry, "scans" if known else NO_ODOMETRY, ())
+        return cls(Path(name), NOT_RECORDED, scans, lasers, odometry, "scans" if stamped_poses else NO_ODOMETRY, ())
 
     @property
     def is_recorded(self) -> bool:

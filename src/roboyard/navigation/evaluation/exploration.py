@@ -38,19 +38,19 @@ from roboyard.record import Recording
 
 
 def reachable_area(occupied: ArrayLike, geometry: GridGeometry, start: ArrayLike, radius: float) -> NDArray[np.bool_]:
-    """What a round robot can come to stand on.
+    """Return the floor that a circular robot can cover.
 
     Args:
-        occupied: (rows, columns) what truly stands there; beyond the grid there is nothing to stand on.
-        geometry: Where the cells lie.
-        start: (2,) where the robot is [m]; or where it is nearest to, if it does not fit there.
-        radius: Of the robot [m].
+        occupied: (rows, columns) occupied cells by ground truth; the space beyond the grid is occupied.
+        geometry: Geometry of the cells.
+        start: (2,) position of the robot [m]; if the robot does not fit there, the nearest free cell counts.
+        radius: Radius of the robot [m].
 
     Returns:
-        (rows, columns): all cells under the robot wherever it can get.
+        (rows, columns) cells that the robot covers at the positions that it can reach.
 
     Raises:
-        InputError: it fits nowhere near.
+        InputError: There is no free cell near the start.
     """
     blocked = np.asarray(occupied, dtype=np.bool_)
     clearance = distance_transform(np.pad(blocked, 1, constant_values=True), geometry.resolution)[1:-1, 1:-1]
@@ -60,19 +60,19 @@ def reachable_area(occupied: ArrayLike, geometry: GridGeometry, start: ArrayLike
     distances = np.hypot(free_cells[:, 0] - row, free_cells[:, 1] - column)
     if not len(free_cells) or distances.min() * geometry.resolution > 2.0 * radius + 2.0 * geometry.resolution:
         raise InputError(f"a robot of radius {radius} m does not fit at {np.asarray(start)}", valid="a free place")
-    labels, _ = label_components(is_free, False)  # over the four sides: no planner goes between two obstacles' corners
+    labels, _ = label_components(is_free, False)  # four-connected: no path leads between two corners
     start_cell = free_cells[np.argmin(distances)]
     center_cells = labels == labels[start_cell[0], start_cell[1]]
     return np.asarray((distance_transform(center_cells, geometry.resolution) <= radius) & ~blocked)
 
 
 def coverage_fraction(grid: OccupancyGrid, area: NDArray[np.bool_], geometry: GridGeometry) -> float:
-    """Share of the floor that the map knows.
+    """Return the fraction of the reachable floor that the map knows.
 
     Args:
-        grid: The map.
-        area: (rows, columns) as `reachable_floor` gives it.
-        geometry: Where the floor's cells lie, in the map.
+        grid: Map.
+        area: (rows, columns) reachable floor, as `reachable_area` returns it.
+        geometry: Geometry of the cells of the floor, in the frame of the map.
     """
     points = geometry.cell_centers(np.argwhere(area))
     cells = grid.geometry.cells_of_points(points)
@@ -86,10 +86,10 @@ _FINAL_PHASES = ("done", "failed", "canceled")
 
 
 class ExplorationMetrics(MetricCollector):
-    """Judges the last exploration that an explorer published the status of, by floor plan and true track.
+    """Computes the metrics of the last exploration from the status of the explorer, the floor plan and the true track.
 
-    The floor that counts for the coverage is where a disc of the explorer's radius could come to stand from the start,
-    cut at the lidar's height.  The coverage is computed when the exploration or the run is over.
+    The coverage refers to the floor that a disc of the explorer's radius can cover from the start, by the floor plan at
+    the height of the lidar.  It is computed at the end of the exploration or of the run.
 
     Args:
         robot: The robot; without ground truth there is no coverage.
@@ -225,9 +225,9 @@ def reachable_area_in_map(plan: FloorPlan, status: Any, T_world_base: SE2) -> tu
 _WIDTH = 8.6
 _N_SNAPSHOTS = 4
 _MAX_COVERAGE_SAMPLES = 80
-"""Largest number of maps that the coverage is computed for."""
+"""Maximum number of maps that the coverage is computed for."""
 _DRAWN_CELL_SIZE = 0.1
-"""Edge of a drawn cell; finer ones would only make the page larger [m]."""
+"""Edge length of a drawn cell; smaller cells would make the page larger [m]."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -247,9 +247,9 @@ class ExplorationTrace:
         T_world_map: True pose of the robot's map.
         snapshots: Some moments, the last one at the end.
         time: (n,) of maps [s].
-        coverage: (n,) share of the reachable floor that the map knew; empty without a floor plan.
+        coverage: (n,) fraction of the reachable floor that the map knew; empty without a floor plan.
         known_area: (m, 2) time [s] and known free area by the explorer's status [m²].
-        goal_times: (k,) times at which the robot set out for another goal [s].
+        goal_times: (k,) times at which the explorer sent another goal [s].
     """
 
     T_world_map: SE2

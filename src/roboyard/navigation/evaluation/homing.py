@@ -43,20 +43,21 @@ _ACTIVE_GOAL_STATES = (1, 2, 3)
 """Accepted, executing, canceling (action_msgs/GoalStatus)."""
 _CONNECTED_LINK_STATES = ("connected", "recovering")
 HOME_TOLERANCE = 0.3
-"""A robot that is no farther from home counts as returned [m]."""
+"""Distance from home within which a robot counts as returned [m]."""
 _SAME_POINT_TOLERANCE = 1e-3
-"""Two points with a smaller distance are one [m]."""
+"""Distance below which two points are the same [m]."""
 
 
 class HomingMetrics(MetricCollector):
-    """Judges a homing tracker by its status and orders, the ground truth, the navigator and the arbiter.
+    """Computes the metrics of homing from the status and the orders of the homing tracker, the ground truth, the status
+    of the navigator and the owner of the velocity.
 
     Home is the robot's pose at the operator's first message, or the tracker's parameter `home_pose`; the target of the
-    tracker's last order says which.
+    tracker's last order states which.
 
     Args:
-        truth_topic: Of the robot's true nav_msgs/Odometry.
-        namespace: Of the robot, "" or "/name".
+        truth_topic: Topic of the robot's true nav_msgs/Odometry.
+        namespace: Namespace of the robot, "" or "/name".
     """
 
     metrics = (
@@ -165,9 +166,9 @@ class HomingMetrics(MetricCollector):
             text = f"the robot finished its return {self._homing_time:.1f} s after the loss of the link"
             self._events.append((time_ns * 1e-9, "home_reached", text))
         if status.link == "lost" and previous_link_state in _CONNECTED_LINK_STATES:
-            self._events.append((time_ns * 1e-9, "link_lost", "the operator was not heard any more"))
+            self._events.append((time_ns * 1e-9, "link_lost", "the link to the operator was lost"))
         if previous_link_state == "lost" and status.link in _CONNECTED_LINK_STATES:
-            self._events.append((time_ns * 1e-9, "link_restored", "the operator was heard again"))
+            self._events.append((time_ns * 1e-9, "link_restored", "the link to the operator was restored"))
             self._last_outcome = self._homing_outcome()
         self._phase, self._outage_and_skip_counts = status.phase, (status.outages, status.skipped)
 

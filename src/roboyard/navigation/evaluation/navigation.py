@@ -41,7 +41,8 @@ _PREEMPTED = "preempted"
 
 
 class NavigationMetrics(MetricCollector):
-    """Judges the goals of a navigator, by its status and the ground truth; map and world are one frame.
+    """Computes the metrics of navigation goals from the status of the navigator and the ground truth; the frames of map
+    and world are the same.
 
     Where an external program takes the navigator's place, its goals are read from the calls of its actions.
 
@@ -319,7 +320,7 @@ class ExternalNavigatorAdapter:
     Replans and recoveries of an external navigator are unknown and count as none.
 
     Args:
-        namespace: Of the robot, "" or "/name".
+        namespace: Namespace of the robot, "" or "/name".
         actions: Names of the actions.
         on_status: Called with each change, a roboyard_msgs/NavigationStatus, and its time [ns].
     """

@@ -126,7 +126,7 @@ class ExplorationPhase(Enum):
     """The robot drives to viewpoints of frontiers."""
     RETURNING = "return"
     """No frontier is left, and the robot drives back to the start."""
-    DONE = "done"
+    COMPLETED = "done"
     FAILED = "failed"
     """The robot could not return to the start."""
 
@@ -193,7 +193,7 @@ class Explorer:
     @property
     def is_finished(self) -> bool:
         """Whether the exploration has ended."""
-        return self.phase in (ExplorationPhase.DONE, ExplorationPhase.FAILED)
+        return self.phase in (ExplorationPhase.COMPLETED, ExplorationPhase.FAILED)
 
     @property
     def progress(self) -> ExplorationProgress:
@@ -240,7 +240,7 @@ class Explorer:
         if self.phase is ExplorationPhase.EXPLORING:
             self._arrival_pose, self.goal = self.goal, None
         elif self.phase is ExplorationPhase.RETURNING:
-            self.phase, self.goal = ExplorationPhase.DONE, None
+            self.phase, self.goal = ExplorationPhase.COMPLETED, None
 
     def report_failure(self) -> None:
         """Process the failure of the drive to the goal."""
@@ -263,7 +263,7 @@ class Explorer:
         if self.start is not None:
             self.phase, self.goal = ExplorationPhase.RETURNING, self.start
         else:
-            self.phase, self.goal = ExplorationPhase.DONE, None
+            self.phase, self.goal = ExplorationPhase.COMPLETED, None
 
     def save_state(self) -> dict[str, Any]:
         """Return the state as plain data, without the frontiers, which the next map gives again."""

@@ -33,7 +33,7 @@ class WaypointState(Enum):
     """The robot waits at the waypoint."""
     EXECUTING_TASK = "task"
     """The task at the waypoint is executed."""
-    DONE = "done"
+    COMPLETED = "done"
     FAILED = "failed"
 
 
@@ -77,7 +77,7 @@ class MissedWaypoint:
 class WaypointSequence:
     """Visits waypoints in order, once or in several loops.
 
-    ``state`` states what to do at ``waypoint`` now.  The sequence ends in `WaypointState.DONE`, or in
+    ``state`` states what to do at ``waypoint`` now.  The sequence ends in `WaypointState.COMPLETED`, or in
     `WaypointState.FAILED` if a waypoint was missed and ``stop_on_failure`` is true.
 
     Args:
@@ -114,7 +114,7 @@ class WaypointSequence:
     @property
     def is_finished(self) -> bool:
         """Whether the sequence has ended."""
-        return self.state in (WaypointState.DONE, WaypointState.FAILED)
+        return self.state in (WaypointState.COMPLETED, WaypointState.FAILED)
 
     @property
     def n_remaining(self) -> int:
@@ -158,7 +158,7 @@ class WaypointSequence:
         elif self.loop < self._loops:
             self.index, self.loop, self.state = 0, self.loop + 1, WaypointState.DRIVING
         else:
-            self.state = WaypointState.DONE
+            self.state = WaypointState.COMPLETED
 
     def _require_state(self, *states: WaypointState) -> None:
         if self.state not in states:
