@@ -13,7 +13,7 @@ from roboyard.errors import InputError
 from roboyard.geometry import SE2
 from roboyard.grids import GridGeometry
 from roboyard.navigation.errors import NavigationError
-from roboyard.navigation.navigator import EscapeTask, NavigateTask, RecoveryConfig
+from roboyard.navigation.navigator import EscapeTask, NavigateTask, RecoveryConfig, WaitConfig
 
 CORNERS = BASE.footprint.circumscribed_radius
 
@@ -129,10 +129,10 @@ def test_invalid_escape_settings_are_refused() -> None:
 def test_careful_recovery_policy_frees_a_robot_at_a_wall() -> None:
     """Nose at a wall that the map knows, the goal behind: it cannot turn, and there is nothing to forget."""
     ends = {}
-    for policy in ("thesis", "careful"):
-        simulation = TaskSimulation(
-            room_walls(6.0, 6.0), SE2(5.66, 3.0, 0.0), recovery=RecoveryConfig(policy=policy, wait_duration=PERIOD)
-        )
+    short_wait = {"wait": WaitConfig(type="wait", duration=PERIOD)}
+    for policy, behaviors in (("thesis", {}), ("careful", short_wait)):
+        recovery = RecoveryConfig(policy=policy, behaviors=behaviors)
+        simulation = TaskSimulation(room_walls(6.0, 6.0), SE2(5.66, 3.0, 0.0), recovery=recovery)
         ends[policy] = simulation.run(NavigateTask(simulation.context, [SE2(1.0, 3.0, math.pi)]), 120.0)
         assert not simulation.collisions
     assert ends["careful"] is None

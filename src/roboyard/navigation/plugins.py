@@ -24,7 +24,7 @@ from roboyard.navigation.controllers.regulated_pure_pursuit import (
     RegulatedPurePursuitController,
 )
 from roboyard.navigation.footprint import Footprint
-from roboyard.navigation.navigator.behaviors import MobileBase
+from roboyard.navigation.navigator.behavior import MobileBase
 from roboyard.navigation.navigator.config import PathSmootherConfig, PluginConfig
 from roboyard.navigation.planners import PathSmoother, SmoothedPlanner, hybrid_a_star, traversal_costs_of
 from roboyard.navigation.planners.cost_grid import polyline_cost, pull_string

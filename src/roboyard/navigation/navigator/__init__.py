@@ -5,21 +5,29 @@ from typing import TYPE_CHECKING
 from roboyard.config.lazy import lazy_exports
 
 if TYPE_CHECKING:
-    from roboyard.navigation.navigator.behaviors import (
-        ApproachPoseTask,
-        DriveOnHeadingTask,
+    from roboyard.navigation.navigator.behavior import (
+        BEHAVIORS,
+        Behavior,
+        BehaviorConfig,
+        BehaviorContext,
+        BehaviorEntry,
         MobileBase,
+        MotionBehaviorConfig,
+    )
+    from roboyard.navigation.navigator.behaviors import (
+        ApproachConfig,
+        ApproachPoseTask,
+        ClearCostmapTask,
+        DriveOnHeadingTask,
         SpinTask,
+        WaitConfig,
         WaitTask,
     )
     from roboyard.navigation.navigator.config import (
         RECOVERY_POLICIES,
-        RECOVERY_STEPS,
-        ApproachConfig,
         NavigatorConfig,
         PathSmootherConfig,
         PluginConfig,
-        ProgressCheckerConfig,
         RecoveryConfig,
         VelocityLimits,
     )
@@ -33,18 +41,29 @@ if TYPE_CHECKING:
         path_cost,
         plan_through_poses,
     )
-    from roboyard.navigation.navigator.task import NavigationState, NavigationTask, ProgressChecker
+    from roboyard.navigation.navigator.task import (
+        NavigationState,
+        NavigationTask,
+        ProgressChecker,
+        ProgressCheckerConfig,
+    )
     from roboyard.navigation.navigator.waypoints import WaypointTask
 
 __all__ = [
+    "BEHAVIORS",
     "RECOVERY_POLICIES",
-    "RECOVERY_STEPS",
     "ApproachConfig",
     "ApproachPoseTask",
+    "Behavior",
+    "BehaviorConfig",
+    "BehaviorContext",
+    "BehaviorEntry",
+    "ClearCostmapTask",
     "DriveOnHeadingTask",
     "EscapeTask",
     "FollowPathTask",
     "MobileBase",
+    "MotionBehaviorConfig",
     "NavigateTask",
     "NavigationCostmaps",
     "NavigationState",
@@ -58,6 +77,7 @@ __all__ = [
     "RecoveryConfig",
     "SpinTask",
     "VelocityLimits",
+    "WaitConfig",
     "WaitTask",
     "WaypointTask",
     "is_path_blocked",
@@ -66,15 +86,16 @@ __all__ = [
 ]
 
 __getattr__, __dir__ = lazy_exports(__name__, {
-        "behaviors": ("ApproachPoseTask", "DriveOnHeadingTask", "MobileBase", "SpinTask", "WaitTask"),
-        "config": ("RECOVERY_POLICIES", "RECOVERY_STEPS", "ApproachConfig",
-        "NavigatorConfig", "PathSmootherConfig", "PluginConfig",
-        "ProgressCheckerConfig", "RecoveryConfig",
-        "VelocityLimits", ),
-        "costmaps": ("NavigationCostmaps",),
-        "escape": ("EscapeTask",),
-        "navigate": ("FollowPathTask", "NavigateTask", "NavigatorContext", "is_path_blocked", "path_cost",
+    "behavior": ("BEHAVIORS", "Behavior", "BehaviorConfig", "BehaviorContext", "BehaviorEntry", "MobileBase",
+        "MotionBehaviorConfig"),
+    "behaviors": ("ApproachConfig", "ApproachPoseTask", "ClearCostmapTask", "DriveOnHeadingTask", "SpinTask",
+        "WaitConfig", "WaitTask"),
+    "config": ("RECOVERY_POLICIES", "NavigatorConfig", "PathSmootherConfig", "PluginConfig", "RecoveryConfig",
+        "VelocityLimits"),
+    "costmaps": ("NavigationCostmaps",),
+    "escape": ("EscapeTask",),
+    "navigate": ("FollowPathTask", "NavigateTask", "NavigatorContext", "is_path_blocked", "path_cost",
         "plan_through_poses"),
-        "task": ("NavigationState", "NavigationTask", "ProgressChecker"),
-        "waypoints": ("WaypointTask",),
+    "task": ("NavigationState", "NavigationTask", "ProgressChecker", "ProgressCheckerConfig"),
+    "waypoints": ("WaypointTask",),
 })  # fmt: skip

@@ -1,5 +1,5 @@
-"""Simple motions, each bounded in time even when blocked: spin, drive on a heading, wait, and the final approach of
-omnidirectional bases.
+"""Behaviors of the navigator, as those of nav2_behaviors: spin, drive on a heading, back up, wait and clearing of
+costmaps; and the final approach of omnidirectional bases.
 """
 
 from __future__ import annotations
@@ -7,71 +7,39 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+from roboyard.config import check, parameter
 from roboyard.control import ZERO_TWIST, PlanarTwist
 from roboyard.errors import InputError
 from roboyard.geometry import SE2, wrap_angle
-from roboyard.navigation.controllers import CostmapWindow, GoalTolerance, MotionLimits
-from roboyard.navigation.errors import MotionBlockedError, TimeAllowanceExceededError
-from roboyard.navigation.footprint import Footprint
-from roboyard.navigation.navigator.config import ApproachConfig
+from roboyard.navigation.controllers import GoalTolerance
+from roboyard.navigation.errors import TimeAllowanceExceededError
+from roboyard.navigation.navigator.behavior import (
+    Behavior,
+    BehaviorConfig,
+    BehaviorContext,
+    MobileBase,
+    MotionBehaviorConfig,
+)
+from roboyard.navigation.navigator.costmaps import NavigationCostmaps
 from roboyard.navigation.navigator.task import AttributeState, NavigationState
 
 _ANGLE_TOLERANCE = 0.02
-"""A spin is done this near to its angle [rad]."""
+"""Remaining angle at which a rotation is finished [rad]."""
 _DISTANCE_TOLERANCE = 0.01
-"""A straight drive is done this near to its distance [m]."""
+"""Remaining distance at which a straight drive is finished [m]."""
 
 
-@dataclass(frozen=True, slots=True)
-class MobileBase:
-    """Footprint, motion limits and control period of a robot.
-
-    Attributes:
-        footprint: The outline that is planned with.
-        unpadded_footprint: That of the robot itself, on which it falls back in a narrow place.
-        limits: Of its base.
-        control_period: Between steps [s].
-    """
-
-    footprint: Footprint
-    unpadded_footprint: Footprint
-    limits: MotionLimits
-    control_period: float
-
-    def approach_speed(self, remaining: float, max_speed: float, acceleration: float) -> float:
-        """The speed from which ``remaining`` can still be braked within, one period's way allowed for."""
-        braking_speed = (
-            math.sqrt(2.0 * acceleration * remaining + (acceleration * self.control_period) ** 2)
-            - acceleration * self.control_period
-        )
-        return min(max_speed, braking_speed, remaining / self.control_period)
-
-    def assert_collision_free(self, state: NavigationState, twist: PlanarTwist) -> None:
-        """Reject a velocity with which the robot would collide before it stops.
-
-        Raises:
-            Blocked: it would.
-        """
-        limits, speed = self.limits, math.hypot(twist.vx, twist.vy)
-        window_radius = speed * (2.0 * self.control_period + speed / limits.max_acceleration)
-        window = CostmapWindow.around(state.pose, state.local_costmap, self.footprint, window_radius)
-        # with room to spare, for whatever is to follow: half the deceleration, and two periods until it begins
-        deceleration = PlanarTwist(*(0.5 * limits.max_acceleration,) * 2, 0.5 * limits.max_angular_acceleration)
-        if not window.can_stop_safely(twist, deceleration, 2.0 * self.control_period):
-            raise MotionBlockedError("something stands where the robot would move", valid="room for the motion")
-
-
-class SpinTask(AttributeState):
-    """Turns on the spot by an angle.
+class SpinTask(Behavior):
+    """Rotation in place by an angle (nav2_behaviors::Spin).
 
     Args:
-        mobile_base: Of the robot.
-        angle: To the left, negative to the right [rad]; more than a turn is fine.
-        time_allowance: Longest time [s].
-        max_speed: Fastest turning [rad/s].
+        mobile_base: Footprint and limits of the robot.
+        angle: Angle to the left, negative to the right [rad]; may be more than a full turn.
+        time_allowance: Longest duration [s].
+        max_speed: Largest angular speed [rad/s].
 
     Raises:
-        InputError: numbers that are not finite, or a time that is not positive.
+        InputError: A number is not finite, or a time or speed is not positive.
     """
 
     state_attributes = ("rotated_angle", "_last_heading", "_start_time")
@@ -86,7 +54,7 @@ class SpinTask(AttributeState):
         self._start_time: float | None = None
 
     def compute_command(self, state: NavigationState) -> PlanarTwist | None:
-        """See ``Task``."""
+        """Return the next velocity; None if the behavior is finished."""
         self._start_time = state.time if self._start_time is None else self._start_time
         if self._last_heading is not None:
             self.rotated_angle += wrap_angle(state.pose.theta - self._last_heading)
@@ -106,17 +74,17 @@ class SpinTask(AttributeState):
         return twist
 
 
-class DriveOnHeadingTask(AttributeState):
-    """Drives ahead, or back, along the heading that the robot has at the start.
+class DriveOnHeadingTask(Behavior):
+    """Straight drive along the heading that the robot has at the start (nav2_behaviors::DriveOnHeading and BackUp).
 
     Args:
-        mobile_base: Of the robot.
-        distance: To drive, negative for back [m].
-        max_speed: Fastest [m/s], without a sign.
-        time_allowance: Longest time [s].
+        mobile_base: Footprint and limits of the robot.
+        distance: Distance, negative backward [m].
+        max_speed: Largest speed, without a sign [m/s].
+        time_allowance: Longest duration [s].
 
     Raises:
-        InputError: numbers that are not finite, or a speed or time that is not positive.
+        InputError: A number is not finite, a speed or time is not positive, or the base cannot drive backward.
     """
 
     state_attributes = ("driven_distance", "_start_pose", "_start_time")
@@ -126,7 +94,7 @@ class DriveOnHeadingTask(AttributeState):
         check_positive(speed=max_speed, time_allowance=time_allowance)
         speed_limit = mobile_base.limits.max_forward_speed if distance > 0.0 else mobile_base.limits.max_backward_speed
         if speed_limit == 0.0:
-            raise InputError("this base does not drive back", valid="a distance ahead")
+            raise InputError("this base does not drive backward", valid="a distance above 0")
         self._mobile_base, self._distance, self._time_allowance = mobile_base, distance, time_allowance
         self._max_speed = min(max_speed, speed_limit)
         self.driven_distance = 0.0
@@ -134,7 +102,7 @@ class DriveOnHeadingTask(AttributeState):
         self._start_time: float | None = None
 
     def compute_command(self, state: NavigationState) -> PlanarTwist | None:
-        """See ``Task``."""
+        """Return the next velocity; None if the behavior is finished."""
         if self._start_pose is None or self._start_time is None:
             self._start_pose, self._start_time = (state.pose.x, state.pose.y, state.pose.theta), state.time
         motion = SE2(*self._start_pose).inverse() @ state.pose
@@ -150,21 +118,21 @@ class DriveOnHeadingTask(AttributeState):
             abs(remaining), self._max_speed, self._mobile_base.limits.max_acceleration
         )
         signed_speed = math.copysign(max(speed, 0.02), self._distance)
-        # keeps its heading, as a rail would
+        # steers back to the line along the heading at the start
         angular_speed = max(-0.5, min(0.5, -2.0 * motion.theta - 2.0 * math.copysign(1.0, signed_speed) * motion.y))
         twist = PlanarTwist(signed_speed, 0.0, angular_speed)
         self._mobile_base.assert_collision_free(state, twist)
         return twist
 
 
-class WaitTask(AttributeState):
-    """Stands still.
+class WaitTask(Behavior):
+    """Standstill for a time (nav2_behaviors::Wait).
 
     Args:
-        duration: How long.
+        duration: Duration [s].
 
     Raises:
-        InputError: not a positive time.
+        InputError: The duration is not positive.
     """
 
     state_attributes = ("remaining_time", "_end_time")
@@ -175,11 +143,34 @@ class WaitTask(AttributeState):
         self._end_time: float | None = None
 
     def compute_command(self, state: NavigationState) -> PlanarTwist | None:
-        """See ``Task``."""
+        """Return the next velocity; None if the behavior is finished."""
         if self._end_time is None:
             self._end_time = state.time + self.remaining_time
         self.remaining_time = max(self._end_time - state.time, 0.0)
         return ZERO_TWIST if self.remaining_time > 1e-9 else None
+
+
+class ClearCostmapTask(Behavior):
+    """Clearing of observed obstacles inside or outside of a square around the robot, in no time (Nav2's clear
+    services).
+
+    Args:
+        costmaps: Costmaps to clear.
+        half_side: Half the side of the square [m]; infinite for everything.
+        inside: Whether to clear inside of the square; else outside.
+    """
+
+    def __init__(self, costmaps: NavigationCostmaps, half_side: float, *, inside: bool) -> None:
+        self._costmaps, self._half_side, self._inside = costmaps, half_side, inside
+
+    def start(self, state: NavigationState) -> bool:
+        """Clear, and be finished."""
+        self._costmaps.clear_area(state.T_odom_base, state.T_map_odom, self._half_side, inside=self._inside)
+        return False
+
+    def compute_command(self, state: NavigationState) -> PlanarTwist | None:
+        """Return None: clearing takes no time."""
+        return None
 
 
 def _check_finite(**values: float) -> None:
@@ -189,10 +180,10 @@ def _check_finite(**values: float) -> None:
 
 
 def check_positive(**values: float) -> None:
-    """Refuse arguments that are not positive and finite.
+    """Reject arguments that are not positive and finite.
 
     Raises:
-        InputError: it names the first.
+        InputError: An argument is not; the message names the first.
     """
     _check_finite(**values)
     for name, value in values.items():
@@ -200,22 +191,144 @@ def check_positive(**values: float) -> None:
             raise InputError(f"{name} = {value}", valid="more than 0")
 
 
+@dataclass(frozen=True, kw_only=True)
+class SpinConfig(MotionBehaviorConfig):
+    """Rotate in place, so that the sensors observe the surroundings anew."""
+
+    angle: float = parameter(2.0 * math.pi, unit="rad", low=-100.0, high=100.0, doc="Angle to the left.")
+    speed_ratio: float = parameter(0.5, low=0.01, high=1.0, doc="Fraction of the largest angular speed.")
+
+    def make_behavior(self, context: BehaviorContext) -> SpinTask:
+        """Return a rotation in place."""
+        max_speed = self.speed_ratio * context.mobile_base.limits.max_angular_speed
+        return SpinTask(context.mobile_base, self.angle, self.time_allowance, max_speed)
+
+
+@dataclass(frozen=True, kw_only=True)
+class BackUpConfig(MotionBehaviorConfig):
+    """Drive straight backward; a base that cannot drives forward."""
+
+    distance: float = parameter(0.3, unit="m", low=0.02, high=10.0, doc="Distance.")
+    max_speed: float = parameter(0.15, unit="m/s", low=0.01, high=10.0, doc="Largest speed.")
+
+    def make_behavior(self, context: BehaviorContext) -> DriveOnHeadingTask:
+        """Return a straight drive."""
+        can_reverse = context.mobile_base.limits.max_backward_speed > 0.0
+        distance = -self.distance if can_reverse else self.distance
+        return DriveOnHeadingTask(context.mobile_base, distance, self.max_speed, self.time_allowance)
+
+
+@dataclass(frozen=True, kw_only=True)
+class DriveOnHeadingConfig(MotionBehaviorConfig):
+    """Drive straight forward."""
+
+    distance: float = parameter(0.3, unit="m", low=0.02, high=10.0, doc="Distance.")
+    max_speed: float = parameter(0.15, unit="m/s", low=0.01, high=10.0, doc="Largest speed.")
+
+    def make_behavior(self, context: BehaviorContext) -> DriveOnHeadingTask:
+        """Return a straight drive."""
+        return DriveOnHeadingTask(context.mobile_base, self.distance, self.max_speed, self.time_allowance)
+
+
+@dataclass(frozen=True, kw_only=True)
+class WaitConfig(BehaviorConfig):
+    """Stand still, so that people and vehicles can leave."""
+
+    duration: float = parameter(5.0, unit="s", low=0.01, high=1000.0, doc="Duration.")
+
+    @property
+    def max_duration(self) -> float:
+        """The duration [s]."""
+        return self.duration
+
+    def make_behavior(self, context: BehaviorContext) -> WaitTask:
+        """Return a standstill."""
+        return WaitTask(self.duration)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ClearCostmapConfig(BehaviorConfig):
+    """Configuration that all behaviors that clear the costmaps share."""
+
+    @property
+    def max_duration(self) -> float:
+        """0: clearing takes no time [s]."""
+        return 0.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class ConservativeResetConfig(ClearCostmapConfig):
+    """Clear observed obstacles far from the robot: outside of a square around it."""
+
+    reset_distance: float = parameter(3.0, unit="m", low=0.0, high=1000.0, doc="Half the side of the square.")
+
+    def make_behavior(self, context: BehaviorContext) -> ClearCostmapTask:
+        """Return a clearing outside of the square."""
+        return ClearCostmapTask(context.costmaps, self.reset_distance, inside=False)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ClearAroundRobotConfig(ClearCostmapConfig):
+    """Clear observed obstacles in the square in which the robot can rotate."""
+
+    def make_behavior(self, context: BehaviorContext) -> ClearCostmapTask:
+        """Return a clearing inside of the square."""
+        return ClearCostmapTask(context.costmaps, context.mobile_base.footprint.circumscribed_radius, inside=True)
+
+
+@dataclass(frozen=True, kw_only=True)
+class AggressiveResetConfig(ClearCostmapConfig):
+    """Clear observed obstacles outside of the square in which the robot can rotate."""
+
+    def make_behavior(self, context: BehaviorContext) -> ClearCostmapTask:
+        """Return a clearing outside of the square."""
+        return ClearCostmapTask(context.costmaps, context.mobile_base.footprint.circumscribed_radius, inside=False)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ClearAllConfig(ClearCostmapConfig):
+    """Clear all observed obstacles."""
+
+    def make_behavior(self, context: BehaviorContext) -> ClearCostmapTask:
+        """Return a clearing of everything."""
+        return ClearCostmapTask(context.costmaps, math.inf, inside=True)
+
+
+@dataclass(frozen=True)
+class ApproachConfig:
+    """Final approach of an omnidirectional base: straight to the pose, while it rotates."""
+
+    distance: float = parameter(
+        0.3,
+        unit="m",
+        low=0.0,
+        high=10.0,
+        doc="Distance from the goal at which it begins; 0: the controller drives all the way.",
+    )
+    max_speed: float = parameter(0.2, unit="m/s", low=0.01, high=10.0, doc="Largest speed.")
+    max_angular_speed: float = parameter(0.6, unit="rad/s", low=0.01, high=10.0, doc="Largest turning rate.")
+    time_allowance: float = parameter(20.0, unit="s", low=0.1, high=1000.0, doc="Longest duration.")
+
+    def __post_init__(self) -> None:
+        check(self, "approach")
+
+
 _STANDSTILL_SPEEDS = (0.01, 0.02)
-"""Slower than this the base stands [m/s], [rad/s]."""
+"""Speeds below which the base stands still [m/s], [rad/s]."""
 _TARGET_TOLERANCE_RATIO = 0.5
-"""It drives on until it is so much nearer than tolerated, lest noise in its pose undo the arrival."""
+"""Fraction of the tolerance within which the approach stops, so that noise of the pose does not undo the arrival."""
 
 
 class ApproachPoseTask(AttributeState):
-    """Drives straight to a near pose and stops there.
+    """Final approach of an omnidirectional base: straight to a near pose, while it rotates, with a stop there.
 
-    Each of place and heading is approached as fast as can still be braked within what is left of it.
+    Position and heading are approached each at the speed at which the base can stop within what remains.
 
     Args:
-        mobile_base: Of the robot; its base goes sideways.
-        goal: In the map.
-        tolerance: How near is there.
-        config: How fast, and how long it may take.
+        mobile_base: Footprint and limits of an omnidirectional base.
+        goal: Goal in the map.
+        tolerance: Tolerance of the goal.
+        config: Largest speeds and time allowance.
     """
 
     state_attributes = ("_start_time",)
@@ -225,7 +338,7 @@ class ApproachPoseTask(AttributeState):
         self._start_time: float | None = None
 
     def compute_command(self, state: NavigationState) -> PlanarTwist | None:
-        """See ``Task``; raises Blocked, TimeOut."""
+        """Return the velocity towards the goal; None if the base stands there."""
         self._start_time = state.time if self._start_time is None else self._start_time
         remaining = state.pose.inverse() @ self._goal
         distance, angle = math.hypot(remaining.x, remaining.y), abs(remaining.theta)

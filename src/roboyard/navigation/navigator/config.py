@@ -5,32 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from roboyard.config import Config, check, parameter
+from roboyard.config import check, load, parameter
+from roboyard.config.wording import did_you_mean
 from roboyard.errors import ConfigError
 from roboyard.navigation.controllers import GoalTolerance
 from roboyard.navigation.costmap import CostmapConfig
-
-
-class ProgressCheckerConfig(Config):
-    """Motion that counts as progress, and the time allowed for it."""
-
-    required_movement_radius: float = parameter(
-        0.25, unit="m", low=0.0, high=100.0, doc="Distance that counts as progress."
-    )
-    required_movement_angle: float = parameter(
-        0.5, unit="rad", low=0.01, high=100.0, doc="Turn that counts as progress too."
-    )
-    movement_time_allowance: float = parameter(
-        8.0, unit="s", low=0.1, high=1e4, doc="Time in which there must be progress."
-    )
-
-
-RECOVERY_STEPS = (
-    "conservative_reset", "clear_around_robot", "aggressive_reset", "clear_all", "spin", "back_up", "escape", "wait",
-)  # fmt: skip
-"""Names of recovery steps: forget obstacles farther than ``reset_distance``; within the area in which the robot can
-rotate; outside of that area (the real move_base's aggressive reset); everywhere; turn round once; drive straight back;
-get to where it can turn; wait."""
+from roboyard.navigation.navigator.behavior import BEHAVIORS, BehaviorConfig, BehaviorEntry
+from roboyard.navigation.navigator.behaviors import ApproachConfig
+from roboyard.navigation.navigator.task import ProgressCheckerConfig
 
 RECOVERY_POLICIES: dict[str, tuple[str, ...]] = {
     "thesis": ("conservative_reset", "spin", "clear_around_robot", "spin"),
@@ -39,6 +21,8 @@ RECOVERY_POLICIES: dict[str, tuple[str, ...]] = {
     "careful": ("escape", "conservative_reset", "spin", "wait"),
 }
 """Orders in which recovery steps are tried; `roboyard bench recovery` compares them."""
+
+_FIRST_STEP_OF_OCCUPIED_START = "back_up"
 
 
 @dataclass(frozen=True)
@@ -79,25 +63,6 @@ class VelocityLimits:
 
 
 @dataclass(frozen=True)
-class ApproachConfig:
-    """Final approach of an omnidirectional base: straight to the pose, while it rotates."""
-
-    distance: float = parameter(
-        0.3,
-        unit="m",
-        low=0.0,
-        high=10.0,
-        doc="Distance from the goal at which it begins; 0: the controller drives all the way.",
-    )
-    max_speed: float = parameter(0.2, unit="m/s", low=0.01, high=10.0, doc="Largest speed.")
-    max_angular_speed: float = parameter(0.6, unit="rad/s", low=0.01, high=10.0, doc="Largest turning rate.")
-    time_allowance: float = parameter(20.0, unit="s", low=0.1, high=1000.0, doc="Longest duration.")
-
-    def __post_init__(self) -> None:
-        check(self, "approach")
-
-
-@dataclass(frozen=True)
 class PathSmootherConfig:
     """Smoothing of planned paths; none if both radii are 0."""
 
@@ -116,34 +81,62 @@ class PathSmootherConfig:
 
 @dataclass(frozen=True)
 class RecoveryConfig:
-    """Recovery steps when the robot makes no progress or finds no path."""
+    """Recovery steps when the robot makes no progress or finds no path.
+
+    A step is the name of a registered behavior, which then has its default parameters, or of one of ``behaviors``.
+    """
 
     policy: Literal["careful", "nav2", "thesis", "move_base"] = parameter("careful", doc="Order of the recovery steps.")
-    steps: tuple[str, ...] = parameter((), doc=f"Recovery steps instead of a policy's: {', '.join(RECOVERY_STEPS)}.")
+    steps: tuple[str, ...] = parameter((), doc="Recovery steps instead of a policy's: names of behaviors.")
+    behaviors: dict[str, BehaviorEntry] = parameter(
+        factory=dict, doc="Behaviors with other parameters than the default ones, by the names of their steps."
+    )
     max_rounds: int = parameter(
         2, low=0, high=100, doc="Number of times that all steps are tried before the goal is given up."
     )
-    reset_distance: float = parameter(
-        3.0, unit="m", low=0.0, high=1000.0, doc="Half the side of the area of conservative_reset."
-    )
-    spin_angle: float = parameter(6.283185307179586, unit="rad", low=0.1, high=100.0, doc="Angle of spin.")
-    back_up_distance: float = parameter(0.3, unit="m", low=0.02, high=10.0, doc="Distance of back_up.")
-    back_up_speed: float = parameter(0.15, unit="m/s", low=0.01, high=10.0, doc="Speed of back_up and escape.")
-    wait_duration: float = parameter(5.0, unit="s", low=0.01, high=1000.0, doc="Duration of wait.")
-    time_allowance: float = parameter(15.0, unit="s", low=0.1, high=1000.0, doc="Longest duration of a step.")
 
     def __post_init__(self) -> None:
         check(self, "recovery")
-        unknown = [name for name in self.steps if name not in RECOVERY_STEPS]
-        if unknown:
-            raise ConfigError(
-                f"no recovery step {unknown[0]!r}", location="recovery.steps", valid=", ".join(RECOVERY_STEPS)
-            )
+        valid_names = tuple(dict.fromkeys((*BEHAVIORS.names(), *self.behaviors)))
+        for name in self.steps:
+            if name not in valid_names:
+                raise ConfigError(
+                    f"no recovery step {name!r}{did_you_mean(name, valid_names)}",
+                    location="recovery.steps",
+                    valid=", ".join(valid_names),
+                )
+            self.behavior(name)
+        for name, behavior in self.behaviors.items():
+            if name in BEHAVIORS and behavior.type != name:
+                raise ConfigError(
+                    f"the behavior {name!r} has the type {behavior.type}",
+                    location=f"recovery.behaviors.{name}.type",
+                    valid=f"{name}, or another name of the behavior",
+                )
+            if name not in (*self.order, _FIRST_STEP_OF_OCCUPIED_START):
+                raise ConfigError(
+                    "no step of the recovery", location=f"recovery.behaviors.{name}", valid=", ".join(self.order)
+                )
 
     @property
     def order(self) -> tuple[str, ...]:
-        """The steps."""
+        """Names of the recovery steps."""
         return self.steps or RECOVERY_POLICIES[self.policy]
+
+    def order_after(self, start_occupied: bool) -> tuple[str, ...]:
+        """Return the recovery steps; a robot in the reach of an obstacle backs up first."""
+        return (_FIRST_STEP_OF_OCCUPIED_START, *self.order) if start_occupied else self.order
+
+    def behavior(self, name: str) -> BehaviorConfig:
+        """Return the configuration of a step.
+
+        Raises:
+            UnknownNameError: There is no such behavior.
+            ConfigError: The behavior has parameters without default values, and ``behaviors`` does not declare it.
+        """
+        if name in self.behaviors:
+            return self.behaviors[name]
+        return load(BEHAVIORS[name], {"type": name}, source_name=f"recovery step {name}")
 
 
 @dataclass(frozen=True)

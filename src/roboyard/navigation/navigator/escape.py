@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import heapq
 import math
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from roboyard.compute import kernel
+from roboyard.config import parameter
 from roboyard.control import PlanarTwist
 from roboyard.geometry import SE2
 from roboyard.grids import distance_transform
@@ -17,43 +18,45 @@ from roboyard.navigation.controllers import CostmapWindow
 from roboyard.navigation.controllers.costmap_window import CostmapWindowArrays, example_window_arrays, is_in_collision
 from roboyard.navigation.costmap import LETHAL, UNKNOWN
 from roboyard.navigation.errors import MotionBlockedError, TimeAllowanceExceededError
-from roboyard.navigation.navigator.behaviors import MobileBase, check_positive
-from roboyard.navigation.navigator.task import AttributeState, NavigationState
+from roboyard.navigation.navigator.behavior import Behavior, BehaviorContext, MobileBase, MotionBehaviorConfig
+from roboyard.navigation.navigator.behaviors import check_positive
+from roboyard.navigation.navigator.task import NavigationState
 
 _SEARCH_RADIUS = 3.0
 """Radius of the search [m]."""
 _STEP_LENGTH = 0.05
-"""Of a motion [m]."""
+"""Length of a motion primitive [m]."""
 _N_HEADINGS = 72
-"""Parts of a turn that are told apart; a motion turns by one of them at most."""
+"""Number of headings of the search; a motion primitive rotates by one of them at most."""
 _ROTATION_PENALTY = 0.25
-"""A turn of one radian costs as much as so much way [m]."""
+"""Distance that costs as much as a rotation of one radian [m]."""
 _DIRECTION_CHANGE_PENALTY, _STEERING_CHANGE_PENALTY = 0.1, 0.02
-"""So do another direction than before, and another bend: it drives on rather than to and fro [m]."""
+"""Distances that cost as much as a change of direction and of steering [m]."""
 _UNKNOWN_COST_FACTOR = 5.0
-"""A motion over ground that nobody has seen costs so many times another one."""
+"""Ratio of the cost of a motion over unknown space to that over free space."""
 _FOOTPRINT_SHRINK_RATIO = 0.7
-"""Share of the outline that must have been seen: cells at its edge never lay wholly under it."""
+"""Fraction of the footprint under which space must be known: cells at its edge were never wholly under it."""
 _MAX_EXPANSIONS = 20_000
-"""Poses at most that it looks on from."""
+"""Largest number of expanded poses."""
 _SPEED_FRACTIONS = (1.0, 0.5, 0.25)
-"""Of the speed: close to obstacles it goes on more slowly."""
+"""Fractions of the speed that are tried in turn: near obstacles the robot drives more slowly."""
 
 
-class EscapeTask(AttributeState):
-    """Moves the robot to a pose where it can rotate in place; finished at once where it already can.
+class EscapeTask(Behavior):
+    """Drive to a pose where the robot can rotate in place; it is finished at once where the robot already can.
 
-    What keeps a robot in a narrow place is mostly that its corners would touch something if it turned.  It drives the
-    cheapest manoeuvre, ahead, back, in bends and in small turns, and looks for another where that is not free any more.
-    It may use the padding about the robot's outline.
+    A robot is mostly held in a narrow place because its corners would collide if it rotated.  The behavior drives the
+    cheapest sequence of straight motions, arcs and small rotations, and searches another one when an obstacle blocks
+    it.
+    It may use the padding of the footprint.
 
     Args:
-        mobile_base: Of the robot.
-        max_speed: Fastest [m/s].
-        time_allowance: Longest time [s].
+        mobile_base: Footprints and limits of the robot.
+        max_speed: Largest speed [m/s].
+        time_allowance: Longest duration [s].
 
     Raises:
-        InputError: a speed or time that is not positive.
+        InputError: A speed or time is not positive.
     """
 
     state_attributes = ("_start_time", "_remaining_motions", "_motion_start")
@@ -72,13 +75,11 @@ class EscapeTask(AttributeState):
             else _MOTION_PRIMITIVES[_MOTION_PRIMITIVES[:, 0] >= 0.0]
         )
         self._start_time: float | None = None
-        self._remaining_motions: list[
-            int
-        ] = []  # motions that are left, the present one first, which began at `_motion_start`
+        self._remaining_motions: list[int] = []  # the present one first, which began at `_motion_start`
         self._motion_start = (0.0, 0.0, 0.0)
 
     def compute_command(self, state: NavigationState) -> PlanarTwist | None:
-        """See ``Task``."""
+        """Return the velocity of the manoeuvre; None if the robot can rotate here."""
         window = CostmapWindow.around(state.pose, state.local_costmap, self._mobile_base.footprint, _SEARCH_RADIUS)
         window_arrays = window.arrays
         can_rotate = (
@@ -90,7 +91,9 @@ class EscapeTask(AttributeState):
             return None
         self._start_time = state.time if self._start_time is None else self._start_time
         if state.time - self._start_time > self._time_allowance:
-            raise TimeAllowanceExceededError("the robot got to no room to turn in the time allowed")
+            raise TimeAllowanceExceededError(
+                "the robot has reached no pose where it can rotate within the time allowance"
+            )
         T_odom_base = state.T_odom_base
         while self._remaining_motions and self._is_motion_finished(T_odom_base):
             self._remaining_motions = self._remaining_motions[1:]
@@ -99,7 +102,7 @@ class EscapeTask(AttributeState):
             try:
                 return self._motion_command(state)
             except MotionBlockedError:
-                pass  # something has come into its way, or is seen more clearly
+                pass  # an obstacle has come into the way, or is observed more exactly
         motions = plan_escape(
             window_arrays,
             distance_transform(can_rotate, window_arrays.resolution),
@@ -111,20 +114,22 @@ class EscapeTask(AttributeState):
             (T_odom_base.x, T_odom_base.y, T_odom_base.theta),
         )
         if not self._remaining_motions:
-            raise MotionBlockedError("no manoeuvre leads to where the robot could turn", valid="room to turn near by")
+            raise MotionBlockedError(
+                "no manoeuvre leads to a pose where the robot can rotate", valid="such a pose within 3 m"
+            )
         return self._motion_command(state)
 
     def _is_motion_finished(self, T_odom_base: SE2) -> bool:
-        """Whether the present motion was driven to its end."""
+        """Return whether the present motion is finished."""
         length, rotation = self._motion_primitives[self._remaining_motions[0]]
         motion = SE2(*self._motion_start).inverse() @ T_odom_base
         return bool(motion.x / length >= 1.0 if length else motion.theta / rotation >= 1.0)
 
     def _motion_command(self, state: NavigationState) -> PlanarTwist:
-        """The velocity of the present motion, slow enough to stop before anything is touched.
+        """Return the velocity of the present motion, slow enough to stop before a collision.
 
         Raises:
-            Blocked: none is.
+            MotionBlockedError: No speed is slow enough.
         """
         limits, (length, rotation) = (
             self._mobile_base.limits,
@@ -144,8 +149,20 @@ class EscapeTask(AttributeState):
         return twist
 
 
+@dataclass(frozen=True, kw_only=True)
+class EscapeConfig(MotionBehaviorConfig):
+    """Drive the cheapest collision-free manoeuvre to a pose where the robot can rotate; it ends at once where it
+    can."""
+
+    max_speed: float = parameter(0.15, unit="m/s", low=0.01, high=10.0, doc="Largest speed.")
+
+    def make_behavior(self, context: BehaviorContext) -> EscapeTask:
+        """Return an escape manoeuvre."""
+        return EscapeTask(context.mobile_base, self.max_speed, self.time_allowance)
+
+
 def _make_motion_primitives() -> NDArray[np.float64]:
-    """(n, 2) each length [m] and turn [rad]: gentle bends lead away from a wall along the robot's side."""
+    """Return (n, 2) length [m] and rotation [rad] of each motion; wide arcs lead away from a wall beside the robot."""
     heading_step = 2.0 * math.pi / _N_HEADINGS
     arcs = [
         (length, rotation)
@@ -162,15 +179,15 @@ _MOTION_PRIMITIVES = _make_motion_primitives()
 def plan_escape(
     window: CostmapWindowArrays, distances: NDArray[np.float32], motions: NDArray[np.float64], max_expansions: int
 ) -> NDArray[np.int64]:
-    """The cheapest sequence (m,) of motions to a place with room, empty where none is found.
+    """Return the cheapest sequence (m,) of motions to a pose where the robot can rotate; empty if none is found.
 
-    A* over poses; one is remembered for each half of a cell and each heading that motions lead to.
+    The search is A* over poses; one pose is kept for each half of a cell and each heading.
 
     Args:
-        window: What lies about the robot.
-        distances: (rows, columns) how far it is at least to a place with room [m].
-        motions: (n, 2) each length [m] and turn [rad].
-        max_expansions: Poses at most to look on from.
+        window: Costmap around the robot.
+        distances: (rows, columns) straight distance to the nearest pose where the robot can rotate [m].
+        motions: (n, 2) length [m] and rotation [rad] of each motion.
+        max_expansions: Largest number of expanded poses.
     """
     scale = 1.0 / window.resolution
     rows, columns = window.cells.shape
@@ -196,7 +213,7 @@ def plan_escape(
         for k in range(len(motions)):
             length, rotation = motions[k]
             px, py, angle, is_free = x, y, theta, True
-            for _ in range(2):  # so that nothing stands between two looks
+            for _ in range(2):  # so that no obstacle lies between two checks
                 mid_heading = angle + 0.25 * rotation
                 px += 0.5 * length * math.cos(mid_heading)
                 py += 0.5 * length * math.sin(mid_heading)
@@ -229,7 +246,7 @@ def plan_escape(
 
 @kernel
 def _trace_motions(node: int, parents: NDArray[np.int64], incoming_motions: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The motions (m,) that lead to a pose."""
+    """Return the motions (m,) that lead to a pose."""
     steps, ancestor = 0, node
     while parents[ancestor] >= 0:
         steps, ancestor = steps + 1, parents[ancestor]
@@ -246,7 +263,7 @@ def _heading_index(theta: float) -> int:
 
 @kernel
 def _is_over_unknown(window: CostmapWindowArrays, x: float, y: float, theta: float) -> bool:
-    """Whether part of what lies under the robot, at a pose in cells, is not known."""
+    """Return whether a part of the space under the robot, at a pose in cells, is unknown."""
     c, s = math.cos(theta), math.sin(theta)
     rows, columns = window.cells.shape
     for k in range(len(window.footprint_corners) + 1):

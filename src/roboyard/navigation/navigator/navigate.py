@@ -27,11 +27,16 @@ from roboyard.navigation.errors import (
     NoSafeCommandError,
     StartOccupiedError,
 )
-from roboyard.navigation.navigator.behaviors import ApproachPoseTask, DriveOnHeadingTask, MobileBase, SpinTask, WaitTask
-from roboyard.navigation.navigator.config import NavigatorConfig, ProgressCheckerConfig
+from roboyard.navigation.navigator.behavior import Behavior, BehaviorContext, MobileBase
+from roboyard.navigation.navigator.behaviors import ApproachPoseTask
+from roboyard.navigation.navigator.config import NavigatorConfig
 from roboyard.navigation.navigator.costmaps import NavigationCostmaps
-from roboyard.navigation.navigator.escape import EscapeTask
-from roboyard.navigation.navigator.task import AttributeState, NavigationState, NavigationTask, ProgressChecker
+from roboyard.navigation.navigator.task import (
+    AttributeState,
+    NavigationState,
+    ProgressChecker,
+    ProgressCheckerConfig,
+)
 from roboyard.navigation.path import Path
 from roboyard.navigation.planners import (
     GlobalPlanner,
@@ -296,7 +301,7 @@ class NavigateTask(AttributeState):
         self._blocked_since: float | None = None
         self._follow_task: FollowPathTask | None = None
         self._approach_task: ApproachPoseTask | None = None
-        self._recovery: tuple[str, NavigationTask] | None = None
+        self._recovery: tuple[str, Behavior] | None = None
 
     # -- how it goes ---------------------------------------------------------------------------------------------------
     @property
@@ -405,9 +410,9 @@ class NavigateTask(AttributeState):
             self.replans += 1
 
     # -- recovery ------------------------------------------------------------------------------------------------------
-    def _continue_recovery(self, state: NavigationState, task: NavigationTask) -> PlanarTwist | None:
+    def _continue_recovery(self, state: NavigationState, behavior: Behavior) -> PlanarTwist | None:
         try:
-            twist = task.compute_command(state)
+            twist = behavior.compute_command(state)
         except NavigationError:  # a step that fails makes way for planning, and that for the next step
             twist = None
         if twist is None:
@@ -429,9 +434,7 @@ class NavigateTask(AttributeState):
         ):
             self._n_attempted_steps = 0
         recovery = self._context.config.recovery
-        order = recovery.order
-        if isinstance(error, StartOccupiedError):
-            order = ("back_up", *order)
+        order = recovery.order_after(isinstance(error, StartOccupiedError))
         if self._n_attempted_steps >= len(order) * recovery.max_rounds or self.recoveries >= _MAX_RECOVERIES:
             raise self._with_explanation(state, error)
         name = order[self._n_attempted_steps % len(order)]
@@ -463,35 +466,24 @@ class NavigateTask(AttributeState):
         return isinstance(error, GoalOccupiedError) and costmaps.static_cost(SE2(*self.goal), radius) == LETHAL
 
     def _execute_recovery_step(self, name: str, state: NavigationState) -> None:
-        recovery, circumscribed_radius = (
-            self._context.config.recovery,
-            self._context.mobile_base.footprint.circumscribed_radius,
-        )
-        areas = {
-            "conservative_reset": (recovery.reset_distance, False),
-            "clear_around_robot": (circumscribed_radius, True),
-            "aggressive_reset": (circumscribed_radius, False),
-            "clear_all": (math.inf, True),
-        }
-        if name in areas:
-            half_side, inside = areas[name]
-            self._context.costmaps.clear_area(state.T_odom_base, state.T_map_odom, half_side, inside=inside)
+        """Start a recovery step; one that cannot begin makes way for planning, as one that fails does."""
+        try:
+            behavior = self._make_behavior(name)
+            is_running = behavior.start(state)
+        except NavigationError:
             return
-        self._recovery = (name, self._make_recovery_task(name))
+        if is_running:
+            self._recovery = (name, behavior)
 
-    def _make_recovery_task(self, name: str) -> NavigationTask:
-        recovery, mobile_base = self._context.config.recovery, self._context.mobile_base
-        if name == "spin":
-            return SpinTask(
-                mobile_base, recovery.spin_angle, recovery.time_allowance, 0.5 * mobile_base.limits.max_angular_speed
-            )
-        if name == "wait":
-            return WaitTask(recovery.wait_duration)
-        if name == "escape":
-            return EscapeTask(mobile_base, recovery.back_up_speed, recovery.time_allowance)
-        can_reverse = mobile_base.limits.max_backward_speed > 0.0
-        distance = -recovery.back_up_distance if can_reverse else recovery.back_up_distance
-        return DriveOnHeadingTask(mobile_base, distance, recovery.back_up_speed, recovery.time_allowance)
+    def _make_behavior(self, name: str) -> Behavior:
+        context = BehaviorContext(self._context.mobile_base, self._context.costmaps)
+        return self._context.config.recovery.behavior(name).make_behavior(context)
+
+    def cancel(self) -> None:
+        """Cancel a recovery step that is being executed."""
+        if self._recovery is not None:
+            self._recovery[1].cancel()
+            self._recovery = None
 
     # -- state ---------------------------------------------------------------------------------------------------------
     def save_state(self) -> dict[str, Any]:
@@ -514,9 +506,9 @@ class NavigateTask(AttributeState):
             self._approach_task.load_state(saved["last"])
         if saved["recovery"] is not None:
             name, state = saved["recovery"]
-            task = self._make_recovery_task(name)
-            task.load_state(state)
-            self._recovery = (name, task)
+            behavior = self._make_behavior(name)
+            behavior.load_state(state)
+            self._recovery = (name, behavior)
 
 
 def _pose_to_tuple(pose: SE2) -> tuple[float, float, float]:

@@ -6,10 +6,10 @@ import math
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from roboyard.config import Config, parameter
 from roboyard.control import PlanarTwist
 from roboyard.geometry import SE2, wrap_angle
 from roboyard.navigation.costmap import Costmap
-from roboyard.navigation.navigator.config import ProgressCheckerConfig
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +55,7 @@ class NavigationTask(Protocol):
         ...
 
     def load_state(self, saved: dict[str, Any]) -> None:
-        """Counterpart of `save`, for a task that was made the same way."""
+        """Restore the state that `save_state` returned; the task was made the same way."""
         ...
 
 
@@ -65,20 +65,34 @@ class AttributeState:
     state_attributes: tuple[str, ...] = ()
 
     def save_state(self) -> dict[str, Any]:
-        """See ``Task``."""
+        """Return the named attributes."""
         return {name: getattr(self, name) for name in self.state_attributes}
 
     def load_state(self, saved: dict[str, Any]) -> None:
-        """See ``Task``."""
+        """Restore the named attributes."""
         for name in self.state_attributes:
             setattr(self, name, saved[name])
 
 
+class ProgressCheckerConfig(Config):
+    """Motion that counts as progress, and the time allowed for it."""
+
+    required_movement_radius: float = parameter(
+        0.25, unit="m", low=0.0, high=100.0, doc="Distance that counts as progress."
+    )
+    required_movement_angle: float = parameter(
+        0.5, unit="rad", low=0.01, high=100.0, doc="Turn that counts as progress too."
+    )
+    movement_time_allowance: float = parameter(
+        8.0, unit="s", low=0.1, high=1e4, doc="Time in which there must be progress."
+    )
+
+
 class ProgressChecker(AttributeState):
-    """Detects a robot that makes no progress.
+    """Detects a robot that makes no progress (nav2_controller::PoseProgressChecker).
 
     Args:
-        config: What counts.
+        config: Motion that counts as progress.
     """
 
     state_attributes = ("_last_progress",)
@@ -88,7 +102,7 @@ class ProgressChecker(AttributeState):
         self._last_progress: tuple[float, float, float, float] | None = None
 
     def reset(self) -> None:
-        """Count from the next call on."""
+        """Start the time allowance anew at the next call."""
         self._last_progress = None
 
     def is_progressing(self, time: float, pose: SE2) -> bool:

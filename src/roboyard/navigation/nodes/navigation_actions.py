@@ -23,6 +23,7 @@ from roboyard.messages.time import duration_to_msg, to_nanoseconds
 from roboyard.navigation.costmap import Costmap
 from roboyard.navigation.errors import NavigationError
 from roboyard.navigation.navigator import (
+    Behavior,
     DriveOnHeadingTask,
     FollowPathTask,
     NavigateTask,
@@ -443,6 +444,8 @@ class NavigationTaskServer:
         handle, navigation_action, task = self._handle, self._action, self._task
         if handle is None or navigation_action is None:
             return
+        if state != "succeeded" and isinstance(task, Behavior | NavigateTask):
+            task.cancel()
         self.publish_status(state, error, reason)
         result = navigation_action.make_result(task, error, self._elapsed, self._frame)
         self._handle = self._action = self._task = None
