@@ -48,6 +48,10 @@ class GoalStatus(IntEnum):
         return self >= GoalStatus.SUCCEEDED
 
 
+ACTIVE_STATUSES = frozenset({GoalStatus.ACCEPTED, GoalStatus.EXECUTING, GoalStatus.CANCELING})
+"""Statuses of a goal that has not ended."""
+
+
 def check_action(action_type: Any, node: str) -> None:
     """Check that `action_type` is an action type.
 

@@ -14,6 +14,9 @@ from roboyard.errors import ConfigError
 from roboyard.geometry import polygons
 from roboyard.navigation.costmap.layered_costmap import INSCRIBED, LETHAL
 
+DEFAULT_RADIUS = 0.25
+"""Radius of a robot whose footprint is unknown [m]."""
+
 
 @dataclass(frozen=True)
 class Footprint:

@@ -35,12 +35,10 @@ from roboyard.messages import msg
 from roboyard.messages.convert.grids import occupancy_grid_from_msg
 from roboyard.messages.time import time_to_msg
 from roboyard.navigation.costmap.reachability import sample_reachable_poses
-from roboyard.navigation.footprint import Footprint
+from roboyard.navigation.footprint import DEFAULT_RADIUS, Footprint
 from roboyard.navigation.planners.fast_marching import travel_cost_function
 
 _STEPS = ("does", "did", "fails")
-_RADIUS = 0.25
-"""Of a robot about whose shape nobody says anything [m]."""
 _ROOM = 0.1
 """Beyond the robot's corners, at points that are drawn [m]."""
 
@@ -166,7 +164,7 @@ class GoalMissionNode(DeskNode[GoalMissionNodeConfig]):
         )  # fmt: skip
 
     def _radius(self) -> float:
-        return Footprint(np.array(self.footprint)).circumscribed_radius if self.footprint else _RADIUS
+        return Footprint(np.array(self.footprint)).circumscribed_radius if self.footprint else DEFAULT_RADIUS
 
     def _way(self, a: Place, b: Place) -> float:
         if not self.config.measure or self._map is None:
@@ -175,7 +173,7 @@ class GoalMissionNode(DeskNode[GoalMissionNodeConfig]):
 
     def _ways(self, grid: OccupancyGrid) -> Way:
         if getattr(self, "_ways_of", (None, None))[0] is not self._map:
-            radius = Footprint(np.array(self.footprint)).inscribed_radius if self.footprint else _RADIUS
+            radius = Footprint(np.array(self.footprint)).inscribed_radius if self.footprint else DEFAULT_RADIUS
             self._ways_of = (self._map, travel_cost_function(grid, radius))
         return self._ways_of[1]
 

@@ -24,7 +24,8 @@ from roboyard.localization.amcl import Amcl, AmclConfig, AmclEstimate
 from roboyard.localization.amcl.particles import low_variance_indices
 from roboyard.mapping import LaserScan
 from roboyard.messages import msg, srv
-from roboyard.messages.convert import grid_origin, grid_to_array, make_header, pose_to_msg, pose_to_se2
+from roboyard.messages.convert import make_header, pose_to_msg, pose_to_se2
+from roboyard.messages.convert.grids import occupancy_grid_from_msg
 from roboyard.messages.convert.poses import PLANAR_COVARIANCE_INDICES
 from roboyard.messages.time import to_nanoseconds
 
@@ -236,11 +237,7 @@ class AmclNode(RosNode[AmclNodeConfig]):
             self.report_health("error", "the map is of another frame", frame=frame, wanted=self._frames[0])
             return
         try:
-            # The resolution stays as the message has it: `occupancy_grid_from_msg` rounds it to seven decimals, which
-            # would move estimates by a ten-millionth.
-            cells = grid_to_array(message)
-            geometry = GridGeometry(float(message.info.resolution), cells.shape, grid_origin(message))
-            grid = OccupancyGrid(cells, geometry)
+            grid = occupancy_grid_from_msg(message, exact_resolution=True)
             self._filter.set_map(grid)
         except RoboyardError as error:
             self.log.error(f"dropped a map: {error}", throttle=5.0)

@@ -74,13 +74,20 @@ def occupancy_grid_to_msg(grid: OccupancyGrid, frame: str, time_ns: int) -> Any:
     return grid_to_msg(grid.cells, geometry.resolution, geometry.T_map_grid, frame, time_ns)
 
 
-def occupancy_grid_from_msg(message: Any) -> OccupancyGrid:
-    """The map in a nav_msgs/OccupancyGrid.
+def occupancy_grid_from_msg(message: Any, *, exact_resolution: bool = False) -> OccupancyGrid:
+    """Return the map in a nav_msgs/OccupancyGrid.
+
+    Args:
+        message: The message.
+        exact_resolution: Keep the 32 bits of the message's resolution, 0.05000000074505806 m for 0.05 m; False: round
+            it
+            to seven decimals.
 
     Raises:
-        MessageError: its sizes contradict each other.
-        InputError: its values are none of a map.
+        MessageError: The sizes in the message contradict each other.
+        InputError: A value is not from -1 to 100.
     """
     cells = grid_to_array(message)
-    resolution = round(float(message.info.resolution), 7)  # 32 bits: 0.05 for 0.05000000074505806
+    resolution = float(message.info.resolution)
+    resolution = resolution if exact_resolution else round(resolution, 7)
     return OccupancyGrid(cells, GridGeometry(resolution, cells.shape, grid_origin(message)))

@@ -14,9 +14,9 @@ from roboyard.navigation.costmap.layered_costmap import INSCRIBED, UNKNOWN, Cost
 
 
 def connected_cells(passable: NDArray[np.bool_], geometry: GridGeometry, start: SE2) -> NDArray[np.bool_]:
-    """Which cells (rows, columns) a way leads to from a place on a passable one.
+    """Return which cells (rows, columns) a path over passable cells connects with the cell of a pose.
 
-    Ways go over four neighbors: none leads across an obstacle's corner.
+    Paths lead over four neighbors, so that none crosses the corner of an obstacle.
     """
     labels, _ = label_components(np.ascontiguousarray(passable), False)
     row, column = geometry.cells_of_points(start.xy)
@@ -26,13 +26,15 @@ def connected_cells(passable: NDArray[np.bool_], geometry: GridGeometry, start: 
 def nearest_cell_pose(
     candidates: NDArray[np.bool_], geometry: GridGeometry, pose: SE2, radius: float = math.inf
 ) -> SE2 | None:
-    """The middle of the wanted cell (rows, columns) nearest to a pose, the first of equals, with the pose's heading.
+    """Return the center of the candidate cell nearest to a pose, with the pose's heading; the first of equal ones.
+
+    A pose in a candidate cell is returned as it is; None if there is no candidate within the radius.
 
     Args:
-        candidates: Where to look.
-        geometry: Where the cells lie.
-        pose: In the frame's map; itself the answer if it lies on a wanted cell.
-        radius: How far to look [m].
+        candidates: (rows, columns) cells that may be chosen.
+        geometry: Geometry of the cells.
+        pose: Pose in the frame of the grid's map.
+        radius: Largest distance [m].
     """
     cell = geometry.cells_of_points(pose.xy)
     if geometry.contains(cell) and candidates[cell[0], cell[1]]:
@@ -54,34 +56,52 @@ def nearest_cell_pose(
 
 
 def find_nearest_free_pose(costmap: Costmap, pose: SE2, radius: float) -> SE2 | None:
-    """The free cell's middle that is nearest to a pose, with its heading; the pose itself if it is free.
+    """Return the center of the free cell nearest to a pose, with its heading; the pose itself if it is free.
 
     Args:
-        costmap: Its frame in the map.
-        pose: In the map.
-        radius: How far to look [m].
+        costmap: Costmap with its geometry in the map.
+        pose: Pose in the map.
+        radius: Largest distance [m].
     """
     return nearest_cell_pose(costmap.cells < INSCRIBED, costmap.geometry, pose, radius)
+
+
+def reachable_cells(
+    free: NDArray[np.bool_],
+    geometry: GridGeometry,
+    start: SE2,
+    start_search_radius: float,
+    passable: NDArray[np.bool_] | None = None,
+) -> NDArray[np.bool_] | None:
+    """Return the cells (rows, columns) that can be reached from a pose; None if no cell near the pose is free.
+
+    Args:
+        free: Cells in which a path may begin.
+        geometry: Geometry of the cells.
+        start: Pose of the robot in the map; a path begins at the nearest free cell.
+        start_search_radius: Largest distance of that cell [m].
+        passable: Cells over which a path may lead; None: the free ones.
+    """
+    free_start = nearest_cell_pose(free, geometry, start, start_search_radius)
+    return None if free_start is None else connected_cells(free if passable is None else passable, geometry, free_start)
 
 
 def find_nearest_reachable_pose(
     costmap: Costmap, start: SE2, goal: SE2, start_search_radius: float, *, allow_unknown: bool = False
 ) -> SE2 | None:
-    """The place nearest to a goal that a way from the start leads to; None if the start is not free.
+    """Return the reachable pose nearest to a goal, with its heading; None if no cell near the start is free.
 
     Args:
-        costmap: Its frame in the map.
-        start: In the map; or the free place within ``start_search_radius`` [m] of it.
-        goal: In the map.
-        start_search_radius: See ``start``.
-        allow_unknown: Whether ways may lead over unknown ground.
+        costmap: Costmap with its geometry in the map.
+        start: Pose of the robot in the map.
+        goal: Goal in the map.
+        start_search_radius: Largest distance from the start to the free cell where a path begins [m].
+        allow_unknown: Whether paths may lead over unknown space.
     """
     free = costmap.cells < INSCRIBED
-    free_start = nearest_cell_pose(free, costmap.geometry, start, start_search_radius)
-    if free_start is None:
-        return None
     passable = free | (costmap.cells == UNKNOWN) if allow_unknown else free
-    return nearest_cell_pose(connected_cells(passable, costmap.geometry, free_start), costmap.geometry, goal)
+    reachable = reachable_cells(free, costmap.geometry, start, start_search_radius, passable)
+    return None if reachable is None else nearest_cell_pose(reachable, costmap.geometry, goal)
 
 
 def find_substitute_goal_pose(
@@ -94,28 +114,25 @@ def find_substitute_goal_pose(
     start_search_radius: float = 0.5,
     clearance: float = 0.0,
 ) -> SE2 | None:
-    """Substitute for ``target``: the passable cell connected with the robot's that is nearest to it.
+    """Return a reachable pose near a target that cannot be reached, by a published costmap.
 
     Args:
-        costs: Of the cells (rows, columns), as in nav_msgs/OccupancyGrid: -1 unknown, which is not entered.
-        geometry: Where the cells lie.
-        start: The robot's pose in the grid's map.
-        target: The point that cannot be reached.
-        blocking_cost: Cost from which the robot's middle may not be in a cell.
-        start_search_radius: The robot may stand up to so far from the nearest passable place itself [m].
-        clearance: What another place keeps from obstacles [m], if any does: who drives there shall be able to turn
-            there.
+        costs: (rows, columns) costs as in nav_msgs/OccupancyGrid; -1 is unknown and not entered.
+        geometry: Geometry of the cells.
+        start: Pose of the robot in the map of the grid.
+        target: Target in the map of the grid.
+        blocking_cost: Cost from which the robot's center may not be in a cell.
+        start_search_radius: Largest distance from the start to the free cell where a path begins [m].
+        clearance: Distance of the substitute from obstacles, if a reachable cell has it, so that the robot can rotate
+            there [m].
 
     Returns:
-        Pose in the map that looks at the target; the target itself if a way leads there; None if there is nothing
-        passable near the robot.
+        Pose that faces the target; the target itself if it can be reached; None if no cell near the start is free.
     """
     cells = np.asarray(costs)
-    passable = (cells >= 0) & (cells < blocking_cost)
-    free_start = nearest_cell_pose(passable, geometry, start, start_search_radius)
-    if free_start is None:
+    reachable = reachable_cells((cells >= 0) & (cells < blocking_cost), geometry, start, start_search_radius)
+    if reachable is None:
         return None
-    reachable = connected_cells(passable, geometry, free_start)
     row, column = geometry.cells_of_points(target.xy)
     if geometry.contains((row, column)) and reachable[row, column]:
         return target
@@ -136,26 +153,25 @@ def sample_reachable_poses(
     min_spacing: float = 1.5,
     max_distance: float = math.inf,
 ) -> list[SE2]:
-    """Poses at random, in an order to visit them.
+    """Return random poses in the order in which the robot is to visit them.
 
     Args:
         grid: The map.
-        start: The robot's pose in the map.
-        count: How many.
-        generator: Chooses.
-        clearance: What they, and the ways between them, keep from all that is not free [m].
-        min_spacing: Each lies so far from the one before, if any place does [m].
-        max_distance: None lies farther than that from the start, in a straight line [m].
+        start: Pose of the robot in the map.
+        count: Number of poses.
+        generator: Random generator.
+        clearance: Distance of the poses, and of the paths between them, from all cells that are not free [m].
+        min_spacing: Distance of each pose from the one before, if any pose has it [m].
+        max_distance: Largest straight distance from the start [m].
 
     Returns:
-        ``count`` poses in the map; none if the robot does not stand on free ground with that room about it.
+        ``count`` poses in the map; none if the start does not have the clearance.
     """
     is_clear = distance_transform(grid.cells != FREE, grid.geometry.resolution) > clearance
-    labels, _ = label_components(is_clear, False)
     cell = grid.geometry.cells_of_points(start.xy)
     if not grid.geometry.contains(cell) or not is_clear[cell[0], cell[1]]:
         return []
-    points = grid.geometry.cell_centers(np.argwhere(labels == labels[cell[0], cell[1]]))
+    points = grid.geometry.cell_centers(np.argwhere(connected_cells(is_clear, grid.geometry, start)))
     points = points[np.hypot(points[:, 0] - start.x, points[:, 1] - start.y) <= max_distance]
     poses, previous = [], start
     for _ in range(count):

@@ -10,6 +10,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from roboyard.bus.actions import ACTIVE_STATUSES
 from roboyard.evaluation.collector import (
     MessageHandler,
     Metric,
@@ -39,8 +40,6 @@ from roboyard.grids.floor_plan import TopDownMap
 from roboyard.messages.convert.poses import pose_to_xy_yaw
 from roboyard.record import Recording
 
-_ACTIVE_GOAL_STATES = (1, 2, 3)
-"""Accepted, executing, canceling (action_msgs/GoalStatus)."""
 _CONNECTED_LINK_STATES = ("connected", "recovering")
 HOME_TOLERANCE = 0.3
 """Distance from home within which a robot counts as returned [m]."""
@@ -187,7 +186,7 @@ class HomingMetrics(MetricCollector):
             self._takeover_request_ns = time_ns
 
     def _on_goals(self, status: Any, time_ns: int) -> None:
-        self._is_goal_active = any(goal.status in _ACTIVE_GOAL_STATES for goal in status.status_list)
+        self._is_goal_active = any(goal.status in ACTIVE_STATUSES for goal in status.status_list)
         if not self._is_goal_active and self._takeover_request_ns is not None:
             self._max_cancel_latency = max(
                 self._max_cancel_latency or 0.0, (time_ns - self._takeover_request_ns) * 1e-9

@@ -29,10 +29,10 @@ if TYPE_CHECKING:
         PathSmootherConfig,
         PluginConfig,
         RecoveryConfig,
-        VelocityLimits,
     )
     from roboyard.navigation.navigator.costmaps import NavigationCostmaps
     from roboyard.navigation.navigator.escape import EscapeTask
+    from roboyard.navigation.navigator.motion_limits import VelocityLimits, resolve_motion_limits
     from roboyard.navigation.navigator.navigate import (
         FollowPathTask,
         NavigateTask,
@@ -83,6 +83,7 @@ __all__ = [
     "is_path_blocked",
     "path_cost",
     "plan_through_poses",
+    "resolve_motion_limits",
 ]
 
 __getattr__, __dir__ = lazy_exports(__name__, {
@@ -90,10 +91,10 @@ __getattr__, __dir__ = lazy_exports(__name__, {
         "MotionBehaviorConfig"),
     "behaviors": ("ApproachConfig", "ApproachPoseTask", "ClearCostmapTask", "DriveOnHeadingTask", "SpinTask",
         "WaitConfig", "WaitTask"),
-    "config": ("RECOVERY_POLICIES", "NavigatorConfig", "PathSmootherConfig", "PluginConfig", "RecoveryConfig",
-        "VelocityLimits"),
+    "config": ("RECOVERY_POLICIES", "NavigatorConfig", "PathSmootherConfig", "PluginConfig", "RecoveryConfig"),
     "costmaps": ("NavigationCostmaps",),
     "escape": ("EscapeTask",),
+    "motion_limits": ("VelocityLimits", "resolve_motion_limits"),
     "navigate": ("FollowPathTask", "NavigateTask", "NavigatorContext", "is_path_blocked", "path_cost",
         "plan_through_poses"),
     "task": ("NavigationState", "NavigationTask", "ProgressChecker", "ProgressCheckerConfig"),

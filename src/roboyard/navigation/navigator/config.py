@@ -12,6 +12,7 @@ from roboyard.navigation.controllers import GoalTolerance
 from roboyard.navigation.costmap import CostmapConfig
 from roboyard.navigation.navigator.behavior import BEHAVIORS, BehaviorConfig, BehaviorEntry
 from roboyard.navigation.navigator.behaviors import ApproachConfig
+from roboyard.navigation.navigator.motion_limits import VelocityLimits
 from roboyard.navigation.navigator.task import ProgressCheckerConfig
 
 RECOVERY_POLICIES: dict[str, tuple[str, ...]] = {
@@ -31,35 +32,6 @@ class PluginConfig:
 
     type: str = parameter(doc="Name of the planner or controller.")
     settings: dict[str, Any] = parameter(factory=dict, doc="Values of its configuration that differ from the defaults.")
-
-
-@dataclass(frozen=True)
-class VelocityLimits:
-    """Velocity limits of the robot; a missing one is that of its drive."""
-
-    forward: float | None = parameter(
-        None, unit="m/s", low=0.01, high=100.0, doc="Largest speed forward; none: the drive's."
-    )
-    backward: float | None = parameter(
-        0.2, unit="m/s", low=0.0, high=100.0, doc="Largest speed backward; 0: never backward."
-    )
-    allow_reverse: bool = parameter(False, doc="Drive paths backward too; recovery steps always may.")
-    lateral: float = parameter(0.0, unit="m/s", low=0.0, high=100.0, doc="Largest speed sideways; 0: the base cannot.")
-    angular: float | None = parameter(
-        None, unit="rad/s", low=0.01, high=100.0, doc="Largest turning rate; none: the drive's."
-    )
-    command_latency: float = parameter(
-        0.0, unit="s", low=0.0, high=2.0, doc="Time from a command to the base's reaction."
-    )
-    acceleration: float | None = parameter(
-        None, unit="m/s^2", low=0.01, high=1000.0, doc="Largest acceleration; none: the drive's."
-    )
-    angular_acceleration: float | None = parameter(
-        None, unit="rad/s^2", low=0.01, high=1000.0, doc="Largest angular acceleration; none: the drive's."
-    )
-
-    def __post_init__(self) -> None:
-        check(self, "velocity_limits")
 
 
 @dataclass(frozen=True)
@@ -151,7 +123,7 @@ class NavigatorConfig:
     approach: ApproachConfig = parameter(ApproachConfig(), doc="Last part of the path, for bases that move sideways.")
     progress_checker: ProgressCheckerConfig = parameter(ProgressCheckerConfig(), doc="When the robot counts as stuck.")
     recovery: RecoveryConfig = parameter(RecoveryConfig(), doc="Recovery steps.")
-    velocity_limits: VelocityLimits = parameter(VelocityLimits(), doc="Speeds of the robot.")
+    velocity_limits: VelocityLimits = parameter(VelocityLimits(), doc="Limits within those of the drive.")
     replan_period: float = parameter(
         1.0, unit="s", low=0.05, high=1000.0, doc="Time between searches for a better path."
     )

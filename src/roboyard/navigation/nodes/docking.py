@@ -16,8 +16,8 @@ from roboyard.geometry import SE2
 from roboyard.messages import action, msg
 from roboyard.messages.convert import pose_stamped_to_msg, pose_to_se2
 from roboyard.messages.time import duration_to_msg
-from roboyard.navigation.controllers import MotionLimits
 from roboyard.navigation.docking import Docking, DockingConfig, DockingControlLaw, DockingPhase, staging_pose
+from roboyard.navigation.navigator import resolve_motion_limits
 
 _STAGING, _CONTROLLING, _RETRY = 1, 3, 5
 _NOT_IN_DB, _NOT_VALID, _TO_STAGE, _TO_CONTROL = 901, 902, 903, 905
@@ -68,7 +68,7 @@ class DockingNode(Node[DockingNodeConfig]):
     def setup(self) -> None:
         """Create publishers, subscribers, actions and the timer."""
         self._docks = {name: SE2(*pose) for name, pose in self.config.docks.items()}
-        self._limits = drive_motion_limits(self.drive_limits)
+        self._limits = resolve_motion_limits(self.drive_limits).limits
         self._handle: GoalHandle | None = None
         self._staging_goal: GoalFuture | None = None
         self._deadline: ScheduledEvent | None = None
@@ -257,15 +257,3 @@ class DockingNode(Node[DockingNodeConfig]):
             self.frame(name) if name in configured_frames else name for name in (target, frame)
         )
         return SE2.from_se3(self.transforms.lookup(target_frame, source_frame))
-
-
-def drive_motion_limits(drive_limits: DriveLimits | None) -> MotionLimits:
-    """Return the limits of a drive; those that it does not state have the defaults of `MotionLimits`."""
-    drive_limits, default = drive_limits or DriveLimits(), MotionLimits()
-    return MotionLimits(
-        max_forward_speed=drive_limits.speed or default.max_forward_speed,
-        max_backward_speed=drive_limits.speed or default.max_backward_speed,
-        max_angular_speed=drive_limits.angular_speed or default.max_angular_speed,
-        max_acceleration=drive_limits.acceleration or default.max_acceleration,
-        max_angular_acceleration=drive_limits.angular_acceleration or default.max_angular_acceleration,
-    )

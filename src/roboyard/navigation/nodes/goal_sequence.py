@@ -20,12 +20,10 @@ from roboyard.messages.convert import pose_stamped_to_msg
 from roboyard.messages.convert.grids import occupancy_grid_from_msg
 from roboyard.navigation.costmap.reachability import sample_reachable_poses
 from roboyard.navigation.errors import PoseUnknownError
-from roboyard.navigation.footprint import Footprint
+from roboyard.navigation.footprint import DEFAULT_RADIUS, Footprint
 
 _TEMPORARY_CAUSES: Final = (PoseUnknownError.cause,)
 """Causes of rejection that may be temporary."""
-_DEFAULT_ROBOT_RADIUS: Final = 0.25
-"""Radius of a robot of unknown shape [m]."""
 _CLEARANCE_MARGIN: Final = 0.1
 """Margin around the circumscribed radius of the footprint, at random goals and on the path to them [m]."""
 
@@ -110,7 +108,7 @@ class GoalSequenceNode(Node[GoalSequenceNodeConfig]):
         except TransformError:
             return
         clearance = (
-            Footprint(np.array(self.footprint)).circumscribed_radius if self.footprint else _DEFAULT_ROBOT_RADIUS
+            Footprint(np.array(self.footprint)).circumscribed_radius if self.footprint else DEFAULT_RADIUS
         ) + _CLEARANCE_MARGIN
         poses = sample_reachable_poses(
             occupancy_grid_from_msg(self._map), robot_pose, self.config.n_random_goals, self.random, clearance=clearance

@@ -9,7 +9,7 @@ from typing import Any, Final
 import numpy as np
 
 from roboyard.bus import Node, TransformError, resource
-from roboyard.bus.actions import GoalFuture
+from roboyard.bus.actions import ACTIVE_STATUSES, GoalFuture
 from roboyard.compute import expect_kernels
 from roboyard.config import Config, parameter
 from roboyard.description.extent import FootprintPolygon
@@ -49,8 +49,6 @@ from roboyard.navigation.homing import (
 from roboyard.navigation.homing.goal_controller import GoalControllerCommand
 
 MISSION_ACTIONS = ("navigate_to_pose", "navigate_through_poses", "follow_waypoints")
-_ACTIVE_STATUSES = (1, 2, 3)
-"""Accepted, executing, canceling (action_msgs/GoalStatus)."""
 
 
 class HomingTrackerNodeConfig(Config):
@@ -149,7 +147,7 @@ class HomingTrackerNode(Node[HomingTrackerNodeConfig]):
 
     def _make_status_callback(self, mission_action: str) -> Any:
         def on_status(status: Any) -> None:
-            self._active_missions[mission_action] = any(goal.status in _ACTIVE_STATUSES for goal in status.status_list)
+            self._active_missions[mission_action] = any(goal.status in ACTIVE_STATUSES for goal in status.status_list)
             if self._manager.phase in (
                 HomingPhase.OPERATED,
                 HomingPhase.FINISHING_MISSION,

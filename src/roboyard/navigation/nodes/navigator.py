@@ -18,30 +18,25 @@ from roboyard.control.drive_config import DriveLimits
 from roboyard.description.extent import FootprintPolygon
 from roboyard.errors import RoboyardError
 from roboyard.geometry import SE2
-from roboyard.grids import GridGeometry, OccupancyGrid
+from roboyard.grids import OccupancyGrid
 from roboyard.messages import action, msg, srv
-from roboyard.messages.convert import (
-    grid_origin,
-    grid_to_array,
-    path_to_array,
-    path_to_msg,
-    pose_to_se2,
-)
+from roboyard.messages.convert import path_to_array, path_to_msg, pose_to_se2
+from roboyard.messages.convert.grids import occupancy_grid_from_msg
 from roboyard.messages.time import duration_to_msg
-from roboyard.navigation.controllers import MotionLimits
 from roboyard.navigation.controllers.controller import SpeedLimit, strictest_limit
 from roboyard.navigation.costmap import GridLayerConfig, SensorLayerConfig
 from roboyard.navigation.errors import InvalidGoalError, NavigationError, PoseUnknownError, SensorTimeoutError
-from roboyard.navigation.footprint import Footprint
+from roboyard.navigation.footprint import DEFAULT_RADIUS
 from roboyard.navigation.navigator import (
     MobileBase,
     NavigationCostmaps,
     NavigationState,
     NavigatorConfig,
     NavigatorContext,
-    VelocityLimits,
     plan_through_poses,
+    resolve_motion_limits,
 )
+from roboyard.navigation.navigator.motion_limits import padded_footprint
 from roboyard.navigation.nodes.navigation_actions import (
     GoalTransformer,
     NavigationAction,
@@ -51,60 +46,6 @@ from roboyard.navigation.nodes.navigation_actions import (
 )
 from roboyard.navigation.nodes.observation_sources import ObservationSource
 from roboyard.navigation.plugins import make_controller, make_planner
-
-_DEFAULT_RADIUS = 0.25
-"""Radius of a robot of unknown shape [m]."""
-
-
-def padded_footprint(polygon: FootprintPolygon | None, padding: float) -> Footprint:
-    """Return the footprint that a robot is planned with.
-
-    Args:
-        polygon: Corners of the robot's own [m]; None or empty if unknown: then a disc of the default radius.
-        padding: Addition on each side [m].
-
-    Raises:
-        ConfigError: The corners form no polygon.
-    """
-    unpadded_corners = np.asarray(polygon) if polygon else Footprint.circle(_DEFAULT_RADIUS).corners
-    corners = Footprint(unpadded_corners).corners
-    return Footprint(corners + np.sign(corners) * padding)
-
-
-def resolve_motion_limits(velocity_limits: VelocityLimits, drive_limits: DriveLimits | None) -> MotionLimits:
-    """Return how the robot is driven: the configured limits within those of its drive; low defaults if both are
-    missing.
-
-    Args:
-        velocity_limits: The settings.
-        drive_limits: Limits of the robot's drive; None if unknown.
-    """
-    drive_limits, default = drive_limits or DriveLimits(), MotionLimits()
-
-    def choose(requested: float | None, drive_limit: float | None, fallback: float) -> float:
-        if requested is None:
-            return float(drive_limit) if drive_limit else fallback
-        return float(min(requested, drive_limit)) if drive_limit else float(requested)
-
-    forward, angular = (
-        choose(velocity_limits.forward, drive_limits.speed, default.max_forward_speed),
-        choose(velocity_limits.angular, drive_limits.angular_speed, default.max_angular_speed),
-    )
-    return MotionLimits(
-        max_forward_speed=forward,
-        max_backward_speed=choose(velocity_limits.backward, drive_limits.speed, default.max_backward_speed),
-        max_lateral_speed=choose(velocity_limits.lateral, drive_limits.speed, default.max_lateral_speed)
-        if velocity_limits.lateral
-        else 0.0,
-        max_angular_speed=angular,
-        max_acceleration=choose(velocity_limits.acceleration, drive_limits.acceleration, default.max_acceleration),
-        max_angular_acceleration=choose(
-            velocity_limits.angular_acceleration, drive_limits.angular_acceleration, default.max_angular_acceleration
-        ),
-        command_latency=velocity_limits.command_latency,
-        min_speed=min(drive_limits.min_speed, forward),
-        min_angular_speed=min(drive_limits.min_angular_speed, angular),
-    )
 
 
 class NavigatorNodeConfig(Config):
@@ -158,9 +99,9 @@ class NavigatorNode(Node[NavigatorNodeConfig]):
         navigation, period = self.config.navigation, 1.0 / self.config.rate
         footprint = padded_footprint(self.footprint, self.config.padding)
         unpadded_footprint = padded_footprint(self.footprint, 0.0)
-        mobile_base = MobileBase(
-            footprint, unpadded_footprint, resolve_motion_limits(navigation.velocity_limits, self.drive_limits), period
-        )
+        limits, assumed = resolve_motion_limits(self.drive_limits, navigation.velocity_limits)
+        mobile_base = MobileBase(footprint, unpadded_footprint, limits, period)
+        self._warn_of_assumptions(assumed)
         self._costmaps = NavigationCostmaps(navigation.costmap, footprint, unpadded_footprint.corners)
         controller = make_controller(
             navigation.controller,
@@ -220,7 +161,14 @@ class NavigatorNode(Node[NavigatorNodeConfig]):
         self.service("clear_except_costmaps", srv.ClearCostmapExceptRegion, self._on_clear_except)
         self.timer(rate=self.config.rate, callback=self._tick)
 
-    # -- what comes in -------------------------------------------------------------------------------------------------
+    def _warn_of_assumptions(self, assumed: tuple[str, ...]) -> None:
+        """Log what neither the robot's file nor the configuration states."""
+        if assumed:
+            self.log.warn(f"the robot's file states no limits of {', '.join(assumed)} (assumed)")
+        if not self.footprint:
+            self.log.warn(f"the robot's footprint is unknown: a circle with a radius of {DEFAULT_RADIUS} m is assumed")
+
+    # -- inputs --------------------------------------------------------------------------------------------------------
     def _on_map(self, message: Any) -> None:
         grid = self._read_grid(message, "map")
         if grid is not None:
@@ -248,11 +196,7 @@ class NavigatorNode(Node[NavigatorNodeConfig]):
             )
             return None
         try:
-            cells = np.array(grid_to_array(message))
-            geometry = GridGeometry(
-                float(message.info.resolution), (cells.shape[0], cells.shape[1]), grid_origin(message)
-            )
-            return OccupancyGrid(cells, geometry)
+            return occupancy_grid_from_msg(message, exact_resolution=True)
         except RoboyardError as error:
             self.log.error(f"left out a {description}: {error}")
             return None
