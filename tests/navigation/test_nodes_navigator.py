@@ -56,7 +56,7 @@ def test_newer_goal_preempts_and_cancel_stops_the_robot() -> None:
         (goal_pose(0.0, 2.0), "goal_occupied", "obstacle"),
         (goal_pose(5.25, 2.0), "goal_unknown", "unknown space"),
         (goal_pose(3.0, 2.0, 0.0, "moon"), "goal_invalid", "moon"),
-        (goal_pose(math.nan, 2.0), "goal_invalid", "no pose"),
+        (goal_pose(math.nan, 2.0), "goal_invalid", "pose of the goal is invalid"),
     ],
 )
 def test_impossible_goals_are_refused_with_the_cause(goal, cause: str, words: str) -> None:

@@ -98,7 +98,7 @@ def test_sensor_in_an_unknown_frame_is_reported_with_the_missing_transform() -> 
             harness.publish("/other/points", cloud_to_msg(np.ones((3, 3)), "moon", harness.now_ns))
         health = harness.navigator.health
         assert health.level == "warn"
-        assert "what comes on /other/points cannot be used" in health.text
+        assert "messages on /other/points cannot be used" in health.text
         assert "'moon' is unknown" in health.text
 
 

@@ -193,7 +193,7 @@ class CellSource:
 
     def __str__(self) -> str:
         if not self.layer:
-            return "ground that nobody has seen"
+            return "unknown space"
         return f"layer '{self.layer}'" + (f" (sensor '{self.sensor}')" if self.sensor else "")
 
 

@@ -59,7 +59,7 @@ class MobileBase:
         # a margin for the next commands: half the deceleration, which begins after two periods
         deceleration = PlanarTwist(*(0.5 * limits.max_acceleration,) * 2, 0.5 * limits.max_angular_acceleration)
         if not window.can_stop_safely(twist, deceleration, 2.0 * self.control_period):
-            raise MotionBlockedError("something stands where the robot would move", valid="room for the motion")
+            raise MotionBlockedError("an obstacle blocks the motion", valid="free space for the motion")
 
 
 @dataclass(frozen=True, slots=True)

@@ -64,7 +64,7 @@ class SpinTask(Behavior):
             return None
         if state.time - self._start_time > self._time_allowance:
             raise TimeAllowanceExceededError(
-                f"turned {self.rotated_angle:.2f} of {self._angle:.2f} rad in the time allowed"
+                f"rotated {self.rotated_angle:.2f} of {self._angle:.2f} rad within the time allowance"
             )
         speed = self._mobile_base.approach_speed(
             abs(remaining), self._max_speed, self._mobile_base.limits.max_angular_acceleration
@@ -112,7 +112,7 @@ class DriveOnHeadingTask(Behavior):
             return None
         if state.time - self._start_time > self._time_allowance:
             raise TimeAllowanceExceededError(
-                f"drove {self.driven_distance:.2f} of {self._distance:.2f} m in the time allowed"
+                f"drove {self.driven_distance:.2f} of {self._distance:.2f} m within the time allowance"
             )
         speed = self._mobile_base.approach_speed(
             abs(remaining), self._max_speed, self._mobile_base.limits.max_acceleration
@@ -350,7 +350,7 @@ class ApproachPoseTask(AttributeState):
             return None
         if state.time - self._start_time > self._config.time_allowance:
             raise TimeAllowanceExceededError(
-                f"still {distance:.3f} m and {angle:.3f} rad from the goal after the time allowed"
+                f"still {distance:.3f} m and {angle:.3f} rad from the goal after the time allowance"
             )
         limits = self._mobile_base.limits
         speed = angular_speed = 0.0

@@ -48,23 +48,23 @@ from roboyard.navigation.planners import (
 )
 
 _MAX_COST_PENALTY = 3.0
-"""What the dearest free cell costs more than the cheapest, when ways are compared."""
+"""Additional cost of a metre on the most costly free cell, when paths are compared."""
 
 
 def plan_through_poses(
     planner: GlobalPlanner, costmap: Costmap, start: SE2, goals: Sequence[SE2], start_search_radius: float
 ) -> Path:
-    """One way from the start through all goals.
+    """Return one path from the start through all goals.
 
     Args:
-        planner: Finds each part.
-        costmap: To plan in.
-        start: Where the robot is; if it is in an obstacle's reach, the way begins at a free place nearby.
-        goals: At least one, in order.
-        start_search_radius: How far that place may be [m].
+        planner: Planner of each segment.
+        costmap: Global costmap.
+        start: Pose of the robot; if an obstacle is within its reach, the path begins at the nearest free pose.
+        goals: One or more poses, in order.
+        start_search_radius: Largest distance to that free pose [m].
 
     Raises:
-        NavigationError: one part cannot be found.
+        NavigationError: A segment cannot be found.
     """
     segments = [_plan_from_free_start(planner, costmap, start, goals[0], start_search_radius)]
     segments += [
@@ -90,7 +90,8 @@ def _plan_from_free_start(
 
 
 def path_cost(costmap: Costmap, poses: NDArray[np.float64]) -> float:
-    """What driving along poses (n, 3) costs, in metres of free ground; infinite where an obstacle's reach begins."""
+    """Return the cost of driving along poses (n, 3), in metres of free space; infinite if one is within an obstacle's
+    reach."""
     if len(poses) < 2:
         return 0.0
     values, blocked = _costs_at_poses(costmap, poses)
@@ -101,12 +102,14 @@ def path_cost(costmap: Costmap, poses: NDArray[np.float64]) -> float:
 
 
 def is_path_blocked(costmap: Costmap, poses: NDArray[np.float64]) -> bool:
-    """Whether the robot's centre cannot be at one of the poses (n, 3); poses beyond the costmap do not count."""
+    """Return whether the robot's center cannot be at one of the poses (n, 3); poses outside of the costmap do not
+    count."""
     return bool(_costs_at_poses(costmap, poses)[1].any())
 
 
 def _costs_at_poses(costmap: Costmap, poses: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-    """(n,) costs, 0 for what is unknown or beyond the costmap, and (n,) whether an obstacle forbids to be there."""
+    """Return (n,) costs, 0 for unknown cells and outside of the costmap, and (n,) whether an obstacle is within
+    reach."""
     cells = costmap.geometry.cells_of_points(poses[:, :2])
     is_inside = costmap.geometry.contains(cells)
     costs = np.zeros(len(poses), dtype=np.uint8)
@@ -116,16 +119,15 @@ def _costs_at_poses(costmap: Costmap, poses: NDArray[np.float64]) -> tuple[NDArr
 
 
 class FollowPathTask(AttributeState):
-    """Drives along a path.
+    """Drive along a path (Nav2's controller server).
 
     Args:
-        path: In the map.
-        controller: Gives the commands.
-        tolerance: Of the path's end.
-        progress_checker: With a robot that does not come on.
-        no_command_timeout: How long the controller may find no safe command before that counts as failure [s]; the
-            robot stands
-            meanwhile.
+        path: Path in the map.
+        controller: Controller that computes the commands.
+        tolerance: Tolerance at the end of the path.
+        progress_checker: Motion that counts as progress.
+        no_command_timeout: Time without a safe command after which the task fails; the robot stands still meanwhile
+            [s].
     """
 
     state_attributes = ("remaining_distance", "_nearest_index", "_no_command_since", "_poses")
@@ -154,12 +156,12 @@ class FollowPathTask(AttributeState):
         self._controller.set_path(path)
 
     def compute_command(self, state: NavigationState) -> PlanarTwist | None:
-        """See ``Task``."""
+        """Return the command of the controller; None if the end of the path is reached."""
         self._update_nearest_index(state.pose)
         if self._goal_checker.is_goal_reached(state.pose):
             return None
         if not self._progress_checker.is_progressing(state.time, state.pose):
-            raise NoProgressError("the robot does not come on", valid="a way that the controller can follow")
+            raise NoProgressError("the robot makes no progress", valid="a path that the controller can follow")
         try:
             twist = self._controller.compute_velocity(state.pose, state.twist, state.local_costmap)
         except NoSafeCommandError:
@@ -171,12 +173,12 @@ class FollowPathTask(AttributeState):
         return twist
 
     def upcoming_poses(self, distance: float) -> np.ndarray[Any, np.dtype[np.float64]]:
-        """Poses (n, 3) of the path's next ``distance`` metres, from where the robot is."""
+        """Return the poses (n, 3) of the path within a distance ahead of the robot [m]."""
         last_index = int(np.searchsorted(-self._remaining_lengths, -(self.remaining_distance - distance)))
         return self.path.poses[self._nearest_index : last_index + 1]
 
     def _update_nearest_index(self, pose: SE2) -> None:
-        """The nearest point of the path, looked for forwards only, and not beyond what could have been driven."""
+        """Find the nearest pose of the path, only forward and within a metre."""
         last_index = (
             int(np.searchsorted(-self._remaining_lengths, -(self._remaining_lengths[self._nearest_index] - 1.0))) + 1
         )
@@ -188,7 +190,7 @@ class FollowPathTask(AttributeState):
         )
 
     def save_state(self) -> dict[str, Any]:
-        """See ``Task``."""
+        """Return the path and the states of the checkers as plain data."""
         return super().save_state() | {
             "cost": (self.path.cost, self.path.clearance),
             "arrival": self._goal_checker.save_state(),
@@ -196,7 +198,7 @@ class FollowPathTask(AttributeState):
         }
 
     def load_state(self, saved: dict[str, Any]) -> None:
-        """See ``Task``."""
+        """Restore the state that `save_state` returned."""
         self.set_path(Path(saved["_poses"], *saved["cost"]))
         super().load_state(saved)
         self._goal_checker.load_state(saved["arrival"])
@@ -204,9 +206,9 @@ class FollowPathTask(AttributeState):
 
 
 def _compute_remaining_lengths(path: Path) -> np.ndarray[Any, np.dtype[np.float64]]:
-    """(n,) what is left of the path from each pose on [m]."""
+    """Return (n,) the remaining length of the path from each pose [m]."""
     if not len(path):
-        raise NavigationError("a path without poses", valid="at least one")
+        raise NavigationError("the path has no poses", valid="at least one")
     steps = np.hypot(*np.diff(path.poses[:, :2], axis=0).T)
     return np.concatenate([np.cumsum(steps[::-1])[::-1], [0.0]])
 
@@ -216,7 +218,7 @@ _RECOVERY_RESET_DISTANCE = 1.0
 _MAX_RECOVERIES = 30
 """Maximum number of recoveries of one goal, regardless of the progress between them."""
 _MAX_DETOUR_RATIO, _DETOUR_TOLERANCE = 1.2, 0.05
-"""A way so much longer than the straight line [m/m, m] leads round something: the line is not driven."""
+"""Ratio and distance [m] by which a path that is longer than the straight line leads around an obstacle."""
 
 
 @dataclass(frozen=True)
@@ -224,11 +226,11 @@ class NavigatorContext:
     """Planner, controller, robot, costmaps and configuration of the navigator.
 
     Attributes:
-        planner: Finds ways.
-        controller: Follows them.
-        mobile_base: Of the robot.
-        costmaps: Its costmaps.
-        config: All the rest.
+        planner: Global planner.
+        controller: Controller that follows paths.
+        mobile_base: Footprint and limits of the robot.
+        costmaps: Global and local costmap.
+        config: Configuration of the navigator.
     """
 
     planner: GlobalPlanner
@@ -239,15 +241,15 @@ class NavigatorContext:
 
     @property
     def traversal(self) -> TraversalCosts:
-        """What its planner pays for a metre."""
+        """Costs by which the planner plans."""
         return traversal_costs_of(self.planner)
 
     def validate_goal(self, goal: SE2) -> None:
         """Reject a goal that no path can reach, regardless of sensor data.
 
         Raises:
-            NavigationError: it is no pose, or lies outside of the map, in one of its obstacles, or where the map knows
-                nothing and the planner must not go.
+            NavigationError: The goal is not finite, outside of the map, in an obstacle of the map, or in unknown space
+                that the planner may not enter.
         """
         x, y = goal.x, goal.y
         if not all(map(math.isfinite, (x, y, goal.theta))):
@@ -263,21 +265,21 @@ class NavigatorContext:
         cost = costmaps.static_cost(goal, self.mobile_base.footprint.inscribed_radius)
         if cost == LETHAL:
             raise GoalOccupiedError(
-                f"the goal ({x:.2f}, {y:.2f}) lies in an obstacle of the map, or too near to one", valid="a free place"
+                f"the goal ({x:.2f}, {y:.2f}) lies in an obstacle of the map, or too near to one", valid="a free pose"
             )
         if cost == UNKNOWN and not self.traversal.allow_unknown:
             raise GoalUnknownError(
-                f"the goal ({x:.2f}, {y:.2f}) lies in unknown space", valid="a known place, or allow_unknown"
+                f"the goal ({x:.2f}, {y:.2f}) lies in unknown space", valid="known space, or allow_unknown"
             )
 
 
 class NavigateTask(AttributeState):
-    """Brings the robot to a pose through viapoints.
+    """Navigation to a pose through viapoints: plan, follow, replan, recover, explain (Nav2's BT navigator).
 
     Args:
-        context: What it navigates with.
-        goals: In the map, in order; those before the last are passed by.
-        allow_nearest_pose: Whether the robot shall come as near as it can when the last goal cannot be reached.
+        context: Planner, controller, costmaps and configuration.
+        goals: Poses in the map, in order; those before the last are passed without a stop.
+        allow_nearest_pose: Whether the robot drives to the nearest reachable pose if the last goal cannot be reached.
     """
 
     state_attributes = (
@@ -303,20 +305,20 @@ class NavigateTask(AttributeState):
         self._approach_task: ApproachPoseTask | None = None
         self._recovery: tuple[str, Behavior] | None = None
 
-    # -- how it goes ---------------------------------------------------------------------------------------------------
+    # -- progress ------------------------------------------------------------------------------------------------------
     @property
     def path(self) -> Path | None:
-        """The way it follows."""
+        """Path that the robot follows; None if there is none."""
         return None if self._follow_task is None else self._follow_task.path
 
     @property
     def remaining_distance(self) -> float:
-        """What is left of the way [m]; infinite while there is none."""
+        """Remaining length of the path [m]; infinite while there is none."""
         return math.inf if self._follow_task is None else self._follow_task.remaining_distance
 
     @property
     def activity(self) -> str:
-        """For people: "planning", "following", "approaching", or the recovery step."""
+        """State for people: "planning", "following", "approaching", or the name of the recovery step."""
         if self._recovery is not None:
             return self._recovery[0]
         if self._approach_task is not None:
@@ -325,7 +327,7 @@ class NavigateTask(AttributeState):
 
     # -- each step -----------------------------------------------------------------------------------------------------
     def compute_command(self, state: NavigationState) -> PlanarTwist | None:
-        """See ``Task``."""
+        """Plan, follow, replan or recover by one control period; None if the goal is reached."""
         if self._recovery is not None:
             twist = self._continue_recovery(state, self._recovery[1])
             if twist is not None:
@@ -357,7 +359,8 @@ class NavigateTask(AttributeState):
         )
 
     def _can_approach(self, pose: SE2, follow_task: FollowPathTask) -> bool:
-        """Whether what is left is driven straight: the base can, and the way leads round nothing."""
+        """Return whether the rest is driven straight: the base moves sideways, and the path leads around no
+        obstacle."""
         distance, is_last_goal = pose.distance(SE2(*self.goal)), self.n_passed_goals == len(self.goals) - 1
         is_near = (
             distance <= self._context.config.approach.distance
@@ -397,7 +400,7 @@ class NavigateTask(AttributeState):
             path = self._plan(state, costs)
         except NavigationError:
             if not has_obstacle:
-                return  # the old way is as good as it was
+                return  # the present path stays usable
             self._blocked_since = state.time if self._blocked_since is None else self._blocked_since
             if state.time - self._blocked_since >= config.no_command_timeout:
                 raise
@@ -413,7 +416,7 @@ class NavigateTask(AttributeState):
     def _continue_recovery(self, state: NavigationState, behavior: Behavior) -> PlanarTwist | None:
         try:
             twist = behavior.compute_command(state)
-        except NavigationError:  # a step that fails makes way for planning, and that for the next step
+        except NavigationError:  # after a step that fails the robot plans, and then takes the next step
             twist = None
         if twist is None:
             self._recovery = None
@@ -423,7 +426,7 @@ class NavigateTask(AttributeState):
         """Start the next recovery step, or give up.
 
         Raises:
-            NavigationError: all were tried, or none would help.
+            NavigationError: All steps were tried, or none can help.
         """
         self._follow_task, self._approach_task, self._blocked_since = None, None, None
         if self._is_unrecoverable(error):
@@ -466,7 +469,7 @@ class NavigateTask(AttributeState):
         return isinstance(error, GoalOccupiedError) and costmaps.static_cost(SE2(*self.goal), radius) == LETHAL
 
     def _execute_recovery_step(self, name: str, state: NavigationState) -> None:
-        """Start a recovery step; one that cannot begin makes way for planning, as one that fails does."""
+        """Start a recovery step; after a step that cannot begin the robot plans, as after one that fails."""
         try:
             behavior = self._make_behavior(name)
             is_running = behavior.start(state)
@@ -487,7 +490,7 @@ class NavigateTask(AttributeState):
 
     # -- state ---------------------------------------------------------------------------------------------------------
     def save_state(self) -> dict[str, Any]:
-        """See ``Task``; the surroundings and the controller are saved by whoever owns them."""
+        """Return the state as plain data; costmaps and controller are saved by the node."""
         follow_task, recovery = self._follow_task, self._recovery
         return super().save_state() | {
             "following": None if follow_task is None else follow_task.save_state(),
@@ -496,7 +499,7 @@ class NavigateTask(AttributeState):
         }
 
     def load_state(self, saved: dict[str, Any]) -> None:
-        """See ``Task``."""
+        """Restore the state that `save_state` returned."""
         super().load_state(saved)
         if saved["following"] is not None:
             self._follow_task = self._make_follow_task(Path(saved["following"]["_poses"]))

@@ -47,30 +47,30 @@ _BEHAVIOR_CODE_OFFSETS = {"timeout": 1, "pose_unknown": 2}
 
 
 def costmap_to_msg(costmap: Costmap, frame: str, time_ns: int) -> Any:
-    """nav_msgs/OccupancyGrid as Nav2 shows costs: 1 to 98, 99 where the robot touches, 100 an obstacle, -1 unknown."""
+    """Convert costs to nav_msgs/OccupancyGrid as Nav2 does: 1 to 98, 99 inscribed, 100 lethal, -1 unknown."""
     geometry = costmap.geometry
     return grid_to_msg(_COST_TO_OCCUPANCY[costmap.cells], geometry.resolution, geometry.T_map_grid, frame, time_ns)
 
 
 def compute_path_error_code(error: NavigationError) -> int:
-    """The error_code of nav2_msgs/ComputePathToPose for an error."""
+    """Return the error_code of nav2_msgs/ComputePathToPose for an error."""
     return _COMPUTE_PATH_CODES.get(error.cause, 200)
 
 
 def follow_path_error_code(error: NavigationError) -> int:
-    """The error_code of nav2_msgs/FollowPath for an error."""
+    """Return the error_code of nav2_msgs/FollowPath for an error."""
     return _FOLLOW_PATH_CODES.get(error.cause, 100)
 
 
 def behavior_error_code(error: NavigationError, first_code: int, blocked_code: int) -> int:
-    """The error_code of nav2_msgs/Spin, BackUp and DriveOnHeading, whose numbers begin at ``first_code``."""
+    """Return the error_code of nav2_msgs/Spin, BackUp and DriveOnHeading, whose codes begin at ``first_code``."""
     if error.cause == "blocked":
         return blocked_code
     return first_code + _BEHAVIOR_CODE_OFFSETS.get(error.cause, 0)
 
 
 DEFAULT_TIME_ALLOWANCE = 30.0
-"""For motions whose goal says no time [s]."""
+"""Time allowance of motions whose goal states none [s]."""
 
 
 @dataclass(frozen=True)
@@ -78,9 +78,9 @@ class GoalTransformer:
     """Transforms poses and paths of goal messages into the map.
 
     Attributes:
-        transform_pose: From a geometry_msgs/PoseStamped; raises GoalInvalid.
-        transform_path: From a nav_msgs/Path, (n, 3); raises GoalInvalid.
-        frame: Of the map.
+        transform_pose: Returns the pose of a geometry_msgs/PoseStamped in the map; raises InvalidGoalError.
+        transform_path: Returns the poses (n, 3) of a nav_msgs/Path in the map; raises InvalidGoalError.
+        frame: Frame of the map.
     """
 
     transform_pose: Callable[[Any], SE2]
@@ -93,13 +93,13 @@ class NavigationAction:
     """One action of the navigator.
 
     Attributes:
-        name: Of the action.
-        action_type: Of the action.
-        goal_poses: The poses it shall bring the robot to.
-        make_task: The task, from the driver, those poses, the goal message and the places.
-        make_feedback: From the task, the situation and the seconds so far.
-        make_result: From the task, the error or None, the seconds, and the frame of goals.
-        accepts_unreachable_goals: Whether the goal may be one that cannot be reached.
+        name: Name of the action.
+        action_type: Type of the action.
+        goal_poses: Returns the poses in the map that the robot is to reach, from the goal message.
+        make_task: Returns the task, from the navigator's context, those poses, the goal message and the transformer.
+        make_feedback: Returns the feedback, from the task, the state, the elapsed time [s] and the transformer.
+        make_result: Returns the result, from the task, the error or None, the elapsed time [s] and the goals' frame.
+        accepts_unreachable_goals: Whether a goal that cannot be reached is accepted.
     """
 
     name: str
@@ -153,7 +153,7 @@ def _navigate_through_poses_action() -> NavigationAction:
 
     def goals(goal: Any, transformer: GoalTransformer) -> list[SE2]:
         if not goal.poses:
-            raise InputError("no poses to go through", valid="at least one")
+            raise InputError("the goal has no poses", valid="at least one")
         return [transformer.transform_pose(pose) for pose in goal.poses]
 
     def feedback(task: NavigateTask, state: NavigationState, elapsed: float, transformer: GoalTransformer) -> Any:
@@ -223,7 +223,7 @@ def _follow_path_action() -> NavigationAction:
     def make(context: NavigatorContext, goals: list[SE2], goal: Any, transformer: GoalTransformer) -> FollowPathTask:
         poses = transformer.transform_path(goal.path)
         if not len(poses):
-            raise InputError("a path without poses", valid="at least one")
+            raise InputError("the path has no poses", valid="at least one")
         config = context.config
         return FollowPathTask(
             Path(poses), context.controller, config.goal_tolerance, config.progress_checker, config.no_command_timeout
@@ -280,7 +280,7 @@ def _drive_on_heading_action(name: str, kind: Any, sign: float, first_code: int,
         context: NavigatorContext, goals: list[SE2], goal: Any, transformer: GoalTransformer
     ) -> DriveOnHeadingTask:
         if goal.target.y or goal.target.z:
-            raise InputError("a target beside the robot", valid="y = z = 0: this motion is straight")
+            raise InputError("the target is not straight ahead or behind", valid="y = z = 0")
         is_backward = sign < 0.0 or goal.speed < 0.0 or goal.target.x < 0.0
         distance = math.copysign(abs(goal.target.x), -1.0 if is_backward else 1.0)
         return DriveOnHeadingTask(context.mobile_base, distance, abs(goal.speed), _time_allowance(goal))
@@ -306,7 +306,7 @@ def _wait_action() -> NavigationAction:
 
 
 def navigation_actions() -> dict[str, NavigationAction]:
-    """All of them, by the name of their action."""
+    """Return all actions of the navigator by name."""
     actions = [
         _navigate_to_pose_action("navigate_to_pose", allow_nearest_pose=False),
         _navigate_to_pose_action("approach_pose", allow_nearest_pose=True),
@@ -323,9 +323,9 @@ def navigation_actions() -> dict[str, NavigationAction]:
 
 
 _FEEDBACK_PERIOD_NS = 200_000_000
-"""Between feedback messages [ns]."""
+"""Time between two feedback messages [ns]."""
 _STATUS_PERIOD_NS = 1_000_000_000
-"""Between status messages while nothing changes [ns]."""
+"""Time between two status messages while nothing changes [ns]."""
 
 
 CreateTask = Callable[[NavigationAction, Any], tuple[list[SE2], Any]]
@@ -336,12 +336,12 @@ class NavigationTaskServer:
     """Action servers of all navigation actions, and the task that runs.
 
     Args:
-        node: Whose they are.
-        frame: Of goals.
+        node: Node that offers the actions.
+        frame: Frame of goals.
         create_task: Returns the goal poses in the map and the task of a goal message; raises RoboyardError to
             reject it.
-        restore_task: Gives the task again, from the goals in the map and the goal message.
-        on_finished: Called when a task has ended.
+        restore_task: Returns the task of a goal from a saved state, from the goal poses and the goal message.
+        on_finished: Function that is called when a task has ended.
     """
 
     def __init__(
@@ -383,7 +383,7 @@ class NavigationTaskServer:
 
     @property
     def path(self) -> Path | None:
-        """That the robot follows."""
+        """Path that the robot follows; None if it follows none."""
         return getattr(self._task, "path", None)
 
     # -- goals ---------------------------------------------------------------------------------------------------------
@@ -433,7 +433,7 @@ class NavigationTaskServer:
 
     def fail(self, error: NavigationError) -> None:
         """Abort the task."""
-        self._node.log.warn(f"gave up {'' if self._action is None else self._action.name}: {error}")
+        self._node.log.warn(f"aborted {'a goal' if self._action is None else self._action.name}: {error}")
         self._finish("aborted", error, str(error), error.cause)
 
     @property
@@ -459,7 +459,7 @@ class NavigationTaskServer:
         if cause != PREEMPTED:  # else the next task drives on
             self._on_finished()
 
-    # -- telling -------------------------------------------------------------------------------------------------------
+    # -- status --------------------------------------------------------------------------------------------------------
     def publish_status(self, state: str, error: RoboyardError | None = None, text: str = "") -> None:
         """Publish the status, if it changed or is old."""
         now_ns = self._node.now_ns
@@ -496,22 +496,22 @@ class NavigationTaskServer:
 
     # -- state ---------------------------------------------------------------------------------------------------------
     def save_state(self) -> dict[str, Any]:
-        """Everything as plain data; the goal itself is its action server's."""
+        """Return the state as plain data; the goal itself is saved by its action server."""
         return {
             "task": None if self._task is None else self._task.save_state(),
             "goals": [(goal.x, goal.y, goal.theta) for goal in self._goals],
             "times": (self._start_ns, self._last_feedback_ns, self._last_status_ns),
-            "said": self._last_state,
+            "last_state": self._last_state,
         }
 
     def load_state(self, saved: dict[str, Any]) -> None:
-        """Counterpart of `save`, after the action servers have taken up their goals."""
+        """Restore the state that `save_state` returned, after the action servers have restored their goals."""
         self._goals = tuple(SE2(*goal) for goal in saved["goals"])
         if self._action is not None and self._handle is not None and saved["task"] is not None:
             self._task = self._restore_task(self._action, list(self._goals), self._handle.goal)
             self._task.load_state(saved["task"])
         self._start_ns, self._last_feedback_ns, self._last_status_ns = saved["times"]
-        self._last_state = saved["said"]
+        self._last_state = saved["last_state"]
 
 
 def _error_cause(error: RoboyardError) -> str:

@@ -52,7 +52,7 @@ class NavigatorNodeConfig(Config):
     """Configuration of `NavigatorNode`."""
 
     navigation: NavigatorConfig = parameter(
-        factory=NavigatorConfig, flatten="", doc="Planner, controller, costmaps, recovery and paces."
+        factory=NavigatorConfig, flatten="", doc="Planner, controller, costmaps, recovery and limits."
     )
     rate: float = parameter(20.0, unit="Hz", low=1.0, high=200.0, doc="Rate of the published commands.")
     global_frame: str = parameter("map", doc="Frame of goals and plans; without localization the odometry's frame.")
@@ -85,8 +85,9 @@ class NavigatorNode(Node[NavigatorNodeConfig]):
     services: clear_costmaps (std_srvs/Empty), clear_around_costmaps (nav2_msgs/ClearCostmapAroundRobot),
         clear_except_costmaps (nav2_msgs/ClearCostmapExceptRegion)
 
-    It stands still, and says so, while a sensor is silent for ``sensor_timeout`` or the robot's pose is older than
-    ``transform_timeout``; after ``missing_data_timeout`` of that it gives the goal up.
+    It stops the robot, and reports the reason, while a sensor has sent nothing for ``sensor_timeout`` or the robot's
+    pose
+    is older than ``transform_timeout``; after ``missing_data_timeout`` of that it aborts the goal.
     """
 
     footprint: FootprintPolygon | None = resource(tuple, optional=True)
@@ -95,7 +96,7 @@ class NavigatorNode(Node[NavigatorNodeConfig]):
     state_fields = ("_twist", "_waiting_since", "_speed_limit")
 
     def setup(self) -> None:
-        """Connect."""
+        """Create planner, controller, costmaps, publishers, subscribers, actions, services and the timer."""
         navigation, period = self.config.navigation, 1.0 / self.config.rate
         footprint = padded_footprint(self.footprint, self.config.padding)
         unpadded_footprint = padded_footprint(self.footprint, 0.0)
@@ -187,18 +188,17 @@ class NavigatorNode(Node[NavigatorNodeConfig]):
         try:
             self._costmaps.set_speed_mask(grid)
         except RoboyardError as error:
-            self.log.error(f"left out a speed mask: {error}")
+            self.log.error(f"rejected a speed mask: {error}")
 
     def _read_grid(self, message: Any, description: str) -> OccupancyGrid | None:
-        if message.header.frame_id not in (self._frames[0], self.config.global_frame):
-            self.log.error(
-                f"left out a {description} of frame '{message.header.frame_id}': plans are in '{self._frames[0]}'"
-            )
+        frame = message.header.frame_id
+        if frame not in (self._frames[0], self.config.global_frame):
+            self.log.error(f"rejected a {description} in frame '{frame}': paths are planned in '{self._frames[0]}'")
             return None
         try:
             return occupancy_grid_from_msg(message, exact_resolution=True)
         except RoboyardError as error:
-            self.log.error(f"left out a {description}: {error}")
+            self.log.error(f"rejected a {description}: {error}")
             return None
 
     def _on_odometry(self, message: Any) -> None:
@@ -210,7 +210,7 @@ class NavigatorNode(Node[NavigatorNodeConfig]):
         try:
             limit = SpeedLimit(float(message.speed_limit), bool(message.percentage))
         except RoboyardError as error:
-            self.log.warn(f"left out a speed limit: {error}")
+            self.log.warn(f"rejected a speed limit: {error}")
             return
         self._speed_limit = (limit.value, limit.percentage)
 
@@ -219,12 +219,12 @@ class NavigatorNode(Node[NavigatorNodeConfig]):
 
     # -- goals ---------------------------------------------------------------------------------------------------------
     def _create_task(self, navigation_action: NavigationAction, goal: Any) -> tuple[list[SE2], Any]:
-        """The poses of a goal in the map, and its task.
+        """Return the poses of a goal in the map, and its task.
 
         Raises:
-            RoboyardError: it cannot be taken on.
+            RoboyardError: The goal is rejected.
         """
-        self._navigation_state()  # a robot that does not know where it is takes no goals
+        self._navigation_state()  # a goal is rejected while the pose of the robot is unknown
         transformer = self._goal_transformer()
         goals = navigation_action.goal_poses(goal, transformer)
         if not navigation_action.accepts_unreachable_goals:
@@ -233,7 +233,7 @@ class NavigatorNode(Node[NavigatorNodeConfig]):
         return goals, navigation_action.make_task(self._context, goals, goal, transformer)
 
     def _restore_task(self, navigation_action: NavigationAction, goals: list[SE2], goal: Any) -> Any:
-        """The task of a goal that was taken on before a state was saved; transforms are not known yet."""
+        """Return the task of a goal that was accepted before a state was saved; transforms are not known yet."""
         transformer = GoalTransformer(self._pose_in_map, path_to_array, self._frames[0])
         return navigation_action.make_task(self._context, goals, goal, transformer)
 
@@ -244,14 +244,16 @@ class NavigatorNode(Node[NavigatorNodeConfig]):
         try:
             pose = pose_to_se2(stamped.pose)
         except RoboyardError as error:
-            raise InvalidGoalError(f"the goal is no pose: {error}", valid="finite numbers, a unit quaternion") from None
+            raise InvalidGoalError(
+                f"the pose of the goal is invalid: {error}", valid="finite numbers, a unit quaternion"
+            ) from None
         return self._T_map(stamped.header.frame_id) @ pose
 
     def _path_in_map(self, path: Any) -> NDArray[np.float64]:
         try:
             poses = path_to_array(path)
         except RoboyardError as error:
-            raise InvalidGoalError(f"the path is none: {error}", valid="finite poses") from None
+            raise InvalidGoalError(f"the path is invalid: {error}", valid="finite poses") from None
         T = self._T_map(path.header.frame_id)
         return np.column_stack([T @ poses[:, :2], poses[:, 2] + T.theta]) if len(poses) else poses
 
@@ -261,7 +263,9 @@ class NavigatorNode(Node[NavigatorNodeConfig]):
         try:
             return SE2.from_se3(self.transforms.lookup(self._frames[0], frame))
         except TransformError as error:
-            raise InvalidGoalError(f"the goal is in frame '{frame}': {error}", valid=f"'{self._frames[0]}'") from None
+            raise InvalidGoalError(
+                f"the goal in frame '{frame}' cannot be transformed: {error}", valid=f"'{self._frames[0]}'"
+            ) from None
 
     # -- each step -----------------------------------------------------------------------------------------------------
     def _tick(self) -> None:
@@ -280,7 +284,7 @@ class NavigatorNode(Node[NavigatorNodeConfig]):
                 )
             self._publish_plan()
         elif self.health is None or self.health.level != "ok":
-            self.report_health("ok", "waits for a goal")
+            self.report_health("ok", "waiting for a goal")
         if self.config.costmap_rate and self._costmap_throttle.should_pass(self.now_ns):
             self._global_costmap.publish(
                 costmap_to_msg(self._costmaps.get_global_costmap(), self._frames[0], self.now_ns)
@@ -293,7 +297,7 @@ class NavigatorNode(Node[NavigatorNodeConfig]):
         """Return the state of the robot with its updated costmaps.
 
         Raises:
-            PoseUnknown: where it is cannot be said, or was said too long ago.
+            PoseUnknownError: The pose of the robot is unknown, or older than ``transform_timeout``.
         """
         global_frame, odom_frame, base_frame = self._frames
         try:
@@ -303,7 +307,7 @@ class NavigatorNode(Node[NavigatorNodeConfig]):
             T_map_base = SE2.from_se3(self.transforms.lookup(global_frame, base_frame))
             T_odom_base = SE2.from_se3(self.transforms.lookup(odom_frame, base_frame))
         except TransformError as error:
-            raise PoseUnknownError(f"where the robot is in '{global_frame}' is not known: {error}") from None
+            raise PoseUnknownError(f"the pose of the robot in '{global_frame}' is unknown: {error}") from None
         T_map_odom = T_map_base @ T_odom_base.inverse()
         observations: dict[str, list[Any]] = {}
         for name, sources in self._sources.items():
@@ -323,20 +327,20 @@ class NavigatorNode(Node[NavigatorNodeConfig]):
                 raise SensorTimeoutError(problem)
 
     def _stop_and_wait(self, error: NavigationError) -> None:
-        """Stand still while something is missing; give the goal up if it stays missing."""
+        """Stop while sensor data or the pose is missing; abort the goal after ``missing_data_timeout``."""
         self.report_health("error" if self._task_server.is_busy else "warn", str(error), cause=error.cause)
         if not self._task_server.is_busy:
             return
         self._send(ZERO_TWIST)
         if self._waiting_since is None:
             self._waiting_since = self.now
-            self.log.warn(f"stands still: {error}")
+            self.log.warn(f"stopped: {error}")
             self._task_server.publish_status("waiting", error)
         if self.now - self._waiting_since >= self.config.missing_data_timeout:
             self._waiting_since = None
             self._task_server.fail(error)
 
-    # -- what goes out -------------------------------------------------------------------------------------------------
+    # -- outputs -------------------------------------------------------------------------------------------------------
     def _send(self, twist: PlanarTwist) -> None:
         message = msg.Twist()
         message.linear.x, message.linear.y, message.angular.z = (float(value) for value in twist)
@@ -367,7 +371,7 @@ class NavigatorNode(Node[NavigatorNodeConfig]):
 
     def _on_compute_through(self, handle: GoalHandle) -> None:
         if not handle.goal.goals:
-            handle.reject("no poses to go through")
+            handle.reject("the goal has no poses")
             return
         self._compute(handle, handle.goal.goals, action.ComputePathThroughPoses.Result, 100)
 
@@ -384,7 +388,7 @@ class NavigatorNode(Node[NavigatorNodeConfig]):
         message = path_to_msg(path.poses, self._frames[0], self.now_ns)
         handle.succeed(kind(path=message, planning_time=duration_to_msg(0)))
 
-    # -- forgetting ----------------------------------------------------------------------------------------------------
+    # -- clearing ------------------------------------------------------------------------------------------------------
     def _on_clear(self, request: Any) -> Any:
         self._clear_area(math.inf, inside=True)
         return srv.Empty.Response()
@@ -403,22 +407,22 @@ class NavigatorNode(Node[NavigatorNodeConfig]):
 
     # -- state ---------------------------------------------------------------------------------------------------------
     def save_state(self) -> dict[str, Any]:
-        """State as plain data."""
+        """Return the state as plain data."""
         return super().save_state() | {
-            "surroundings": self._costmaps.save_state(),
+            "costmaps": self._costmaps.save_state(),
             "sources": [source.save_state() for source in itertools.chain(*self._sources.values())],
             "controller": self._context.controller.save_state(),
             "throttle": self._costmap_throttle.save_state(),
-            "desk": self._task_server.save_state(),
+            "task_server": self._task_server.save_state(),
         }
 
     def load_state(self, saved: dict[str, Any]) -> None:
-        """Take back what ``save`` gave."""
-        self._costmaps.load_state(saved["surroundings"])
+        """Restore the state that `save_state` returned."""
+        self._costmaps.load_state(saved["costmaps"])
         super().load_state(saved)
         for source, state in zip(itertools.chain(*self._sources.values()), saved["sources"], strict=True):
             source.load_state(state)
         self._costmap_throttle.load_state(saved["throttle"])
-        self._task_server.load_state(saved["desk"])
+        self._task_server.load_state(saved["task_server"])
         self._context.controller.load_state(saved["controller"])
         self._published_path = self._task_server.path

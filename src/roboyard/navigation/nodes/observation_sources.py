@@ -26,15 +26,15 @@ ItemT = TypeVar("ItemT")
 
 
 class ObservationBuffer(Generic[ItemT]):
-    """Keeps what came in for a while, as Nav2's observation buffers do.
+    """Buffer of recent observations of one sensor (nav2_costmap_2d::ObservationBuffer).
 
     Args:
-        persistence: How long something counts [s]; 0: only the newest does, however old.
-        expected_period: A sensor that says nothing for longer is silent [s]; infinite: it never is.
-        name: Of the sensor, for messages.
+        persistence: Time for which an observation counts [s]; 0: only the newest one counts, at any age.
+        expected_period: Time without observations after which the buffer is stale [s]; may be infinite.
+        name: Name of the sensor, for errors.
 
     Raises:
-        ConfigError: a time out of range.
+        ConfigError: A time is out of range.
     """
 
     def __init__(self, *, persistence: float = 0.0, expected_period: float = math.inf, name: str = "sensor") -> None:
@@ -51,7 +51,7 @@ class ObservationBuffer(Generic[ItemT]):
         self._last_time_ns: int | None = None
 
     def add(self, item: ItemT, time_ns: int) -> None:
-        """Something came in that was measured at a time [ns]."""
+        """Add an observation that was measured at a time [ns]."""
         self._last_time_ns = time_ns if self._last_time_ns is None else max(time_ns, self._last_time_ns)
         if self._persistence_ns == 0:
             if not self._items or time_ns >= self._items[0][0]:
@@ -60,30 +60,30 @@ class ObservationBuffer(Generic[ItemT]):
         self._items.append((time_ns, item))
 
     def get(self, now_ns: int) -> list[ItemT]:
-        """What counts at a time [ns], in the order in which it came; what no longer does is forgotten."""
+        """Return the observations that count at a time [ns], in the order of their arrival; the others are removed."""
         if self._persistence_ns:
             self._items = [(time_ns, item) for time_ns, item in self._items if now_ns - time_ns <= self._persistence_ns]
         return [item for _, item in self._items]
 
     def save_state(self) -> dict[str, Any]:
-        """What it keeps and when it last heard something, as plain data if the items are."""
+        """Return the observations and the time of the newest one, as plain data if the observations are."""
         return {"items": list(self._items), "last_time_ns": self._last_time_ns}
 
     def load_state(self, saved: dict[str, Any]) -> None:
-        """Counterpart of ``save``."""
+        """Restore the state that `save_state` returned."""
         self._items, self._last_time_ns = list(saved["items"]), saved["last_time_ns"]
 
     def time_since_last(self, now_ns: int, since_ns: int = 0) -> float:
-        """How long it has said nothing [s]; ``since_ns``: when one began to listen."""
+        """Return the time since the newest observation, or since ``since_ns`` if there was none [s]."""
         return (now_ns - (since_ns if self._last_time_ns is None else self._last_time_ns)) * 1e-9
 
     def is_stale(self, now_ns: int, since_ns: int = 0) -> bool:
-        """Whether it has said nothing for longer than it may."""
+        """Return whether the newest observation is older than the expected period."""
         return self.time_since_last(now_ns, since_ns) > self._expected_period
 
 
 _QUEUE_SIZE = 4
-"""So many messages of a sensor are kept from one look to the next; older ones are not needed."""
+"""Largest number of messages of a sensor that wait for the next collection; older ones are dropped."""
 
 MessageReader = Callable[[Any, SE3], Any]
 
@@ -92,15 +92,15 @@ class ObservationSource:
     """Messages of one sensor, which wait for their transforms and for the next collection.
 
     Args:
-        node: The navigator, on its bus.
-        config: Of the sensor.
-        topic: Its absolute name.
-        timeout: So long it may be silent [s], where the settings do not say.
-        odom_frame: Frame that observations are in, prefixed already.
-        transform_timeout: A message waits for its transform until it is older than this [s].
+        node: The navigator.
+        config: Configuration of the sensor.
+        topic: Absolute name of the topic.
+        timeout: Largest time between two messages, if the configuration states none [s].
+        odom_frame: Frame of the observations, with its prefix.
+        transform_timeout: Returns the age up to which a message waits for its transform [s].
 
     Attributes:
-        topic: Absolute name.
+        topic: Absolute name of the topic.
     """
 
     def __init__(
@@ -160,13 +160,16 @@ class ObservationSource:
         self._new_items.append(item)
 
     def _on_drop(self, dropped: DroppedMessage) -> None:
-        """Remember why messages cannot be used; that newer ones replace older ones between two looks is no fault."""
+        """Store why messages cannot be used; it is no fault that newer ones replace older ones between two
+        collections."""
         if dropped.reason is not DropReason.QUEUE_FULL or dropped.transform_error:
             self._rejection_reason = dropped.transform_error or dropped.text
 
     def current(self, now_ns: int, new_items: list[Any]) -> list[Any]:
-        """What counts now: each echo once, of points all that is not too old, so that no other sensor's beams have the
-        last word on what this one sees."""
+        """Return the observations that count now: each range reading once, but all points that are not too old.
+
+        Points are marked again at each update, so that the beams of another sensor do not clear them for good.
+        """
         return new_items if self._is_range_sensor else self._buffer.get(now_ns)
 
     def diagnose(self, now_ns: int) -> str:
@@ -174,28 +177,29 @@ class ObservationSource:
         if not self._buffer.is_stale(now_ns, self._start_ns):
             return ""
         if self._rejection_reason:
-            return f"what comes on {self.topic} cannot be used: {self._rejection_reason}"
-        return f"nothing was heard on {self.topic} for {self._buffer.time_since_last(now_ns, self._start_ns):.1f} s"
+            return f"messages on {self.topic} cannot be used: {self._rejection_reason}"
+        return f"no messages on {self.topic} for {self._buffer.time_since_last(now_ns, self._start_ns):.1f} s"
 
     def save_state(self) -> dict[str, Any]:
-        """Everything as plain data."""
+        """Return the state as plain data."""
         return {
             "recent": self._buffer.save_state(), "began_ns": self._start_ns, "refused": self._rejection_reason,
             "filter": self._filter.save_state(),
         }  # fmt: skip
 
     def load_state(self, saved: dict[str, Any]) -> None:
-        """Counterpart of `save`."""
+        """Restore the state that `save_state` returned."""
         self._buffer.load_state(saved["recent"])
         self._start_ns, self._rejection_reason = saved["began_ns"], saved["refused"]
         self._filter.load_state(saved["filter"])
 
 
 def observation_from_scan(sensor: str, scan: Any, T_odom_laser: SE3) -> Observation:
-    """What a sensor_msgs/LaserScan saw.
+    """Return the observation of a sensor_msgs/LaserScan.
 
-    As REP 117 has it: a range of infinity saw nothing as far as it looks, one below the least saw something too near to
-    measure, NaN knows nothing.
+    As in REP 117, an infinite range means that there is no obstacle within ``range_max``; ranges below ``range_min``
+    and
+    NaN are no measurements.
     """
     ranges = np.asarray(scan.ranges, dtype=np.float64)
     angles = scan_angles(scan)
@@ -210,17 +214,17 @@ def observation_from_scan(sensor: str, scan: Any, T_odom_laser: SE3) -> Observat
 def observation_from_cloud(
     sensor: str, cloud: Any, T_odom_sensor: SE3, *, voxel_size: float = 0.0, decimation: int = 1
 ) -> Observation:
-    """What a sensor_msgs/PointCloud2 shows: something at each of its points that is finite.
+    """Return the observation of a sensor_msgs/PointCloud2: an obstacle at each finite point.
 
     Args:
-        sensor: Its topic.
+        sensor: Topic of the sensor.
         cloud: The message.
-        T_odom_sensor: Where it was taken from.
-        voxel_size: Points in a cube of this edge become one, their mean [m]; 0: all count.
-        decimation: Of an organised cloud so many rows and columns lie between those that are taken, plus one.
+        T_odom_sensor: Pose of the sensor in the odometry frame.
+        voxel_size: Edge of the cube in which points become one, their mean [m]; 0: all points count.
+        decimation: Step between the used rows and columns of an organized cloud.
 
     Raises:
-        MessageError: no such cloud.
+        MessageError: The message is no valid cloud.
     """
     points = cloud_points(cloud, stride=decimation)
     if voxel_size > 0.0:
@@ -232,7 +236,7 @@ def range_reading_from_msg(sensor: str, message: Any, T_odom_sensor: SE3) -> Ran
     """Return the reading of a sensor_msgs/Range.
 
     Raises:
-        InputError: a cone that cannot be.
+        InputError: The angle or the limits of the sensor are impossible.
     """
     return RangeReading(
         SE2.from_se3(T_odom_sensor), float(message.range), float(message.field_of_view), float(message.min_range),
