@@ -68,6 +68,15 @@ def test_route_keeps_lanes_and_avoids_an_obstacle(graph: str) -> None:
         assert np.isfinite(path.cost)
 
 
+def test_wall_between_the_last_lane_and_the_goal_closes_no_lane(graph: str) -> None:
+    costmap = _costmap()
+    costmap.cells[85:88, 70:110] = LETHAL  # north of the lanes, with a way round it
+    goal = SE2(4.5, 4.7, 1.0)
+    path = RoutePlanner(graph, two_way=True).plan(costmap, SE2(1.2, 1.3, 0.0), goal)
+    np.testing.assert_allclose(path.poses[-1], (goal.x, goal.y, goal.theta))
+    assert np.isfinite(path.cost)
+
+
 def test_route_failure_names_the_closed_lanes(graph: str) -> None:
     costmap = _costmap()
     costmap.cells[:, 60:63] = LETHAL

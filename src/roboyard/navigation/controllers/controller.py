@@ -1,9 +1,9 @@
-"""Controller interface, motion limits, goal checker and speed limit."""
+"""Contract of controllers, and what they share: motion limits, goal checker and speed limit."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any, Protocol
 
 from roboyard.config import Config, parameter
@@ -16,25 +16,27 @@ from roboyard.navigation.path import Path
 DEFAULT_CONTROL_PERIOD = 0.05
 """Time between two commands of a controller, unless its user states another [s]."""
 
+_POSITIVE_LIMITS = ("max_forward_speed", "max_angular_speed", "max_acceleration", "max_angular_acceleration")
+"""Motion limits that must not be 0."""
+
 
 @dataclass(frozen=True, slots=True)
 class MotionLimits:
     """Motion limits of a mobile base.
 
     Attributes:
-        max_forward_speed: Fastest ahead [m/s].
-        max_backward_speed: Fastest back, as a positive number [m/s]; 0: never back.
-        max_lateral_speed: Fastest to either side [m/s]; 0 for a base that cannot.
-        max_angular_speed: Fastest turning to either side [rad/s].
-        max_acceleration: Of driving, either way [m/s²].
-        max_angular_acceleration: Of turning, either way [rad/s²].
-        command_latency: How long a command takes until the base answers it [s]: commands are chosen for where it is
-            by then.
-        min_speed: Slowest command to drive that the base follows [m/s].
-        min_angular_speed: Slowest command to turn on the spot that it follows [rad/s].
+        max_forward_speed: Largest speed forward [m/s].
+        max_backward_speed: Largest speed backward, as a positive number [m/s]; 0: the robot never drives backward.
+        max_lateral_speed: Largest speed to either side [m/s]; 0: the base does not move sideways.
+        max_angular_speed: Largest angular speed to either side [rad/s].
+        max_acceleration: Largest acceleration and deceleration [m/s²].
+        max_angular_acceleration: Largest angular acceleration and deceleration [rad/s²].
+        command_latency: Time from a command to the reaction of the base [s]; controllers start from the predicted pose.
+        min_speed: Smallest speed that the base follows [m/s].
+        min_angular_speed: Smallest angular speed that the base follows when it rotates in place [rad/s].
 
     Raises:
-        ConfigError: a number out of range.
+        ConfigError: A number is out of its range, or a smallest speed exceeds the largest.
     """
 
     max_forward_speed: float = 0.5
@@ -48,14 +50,13 @@ class MotionLimits:
     min_angular_speed: float = 0.0
 
     def __post_init__(self) -> None:
-        for name in ("max_forward_speed", "max_angular_speed", "max_acceleration", "max_angular_acceleration"):
-            value = getattr(self, name)
-            if not (math.isfinite(value) and value > 0.0):
-                raise ConfigError(f"{name} = {value}", location="MotionLimits", valid="a positive number")
-        for name in ("max_backward_speed", "max_lateral_speed", "command_latency", "min_speed", "min_angular_speed"):
-            value = getattr(self, name)
-            if not (math.isfinite(value) and value >= 0.0):
-                raise ConfigError(f"{name} = {value}", location="MotionLimits", valid="zero or more")
+        # controllers make limited copies in every period, for which the checks of `parameter` would take too long
+        for field in fields(self):
+            value = getattr(self, field.name)
+            is_positive = field.name in _POSITIVE_LIMITS
+            if not (math.isfinite(value) and (value > 0.0 if is_positive else value >= 0.0)):
+                valid = "a positive number" if is_positive else "zero or more"
+                raise ConfigError(f"{field.name} = {value}", location="MotionLimits", valid=valid)
         if self.min_speed > self.max_forward_speed or self.min_angular_speed > self.max_angular_speed:
             raise ConfigError(
                 f"min_speed = {self.min_speed}, min_angular_speed = {self.min_angular_speed}", location="MotionLimits",
@@ -64,9 +65,9 @@ class MotionLimits:
             )  # fmt: skip
 
     def nearest_executable(self, twist: PlanarTwist) -> PlanarTwist:
-        """The nearest command that the base follows: too slow a drive becomes faster on the same arc.
+        """Return the nearest command that the base follows: a command that is too slow becomes faster on the same arc.
 
-        Where the arc is too tight for that, and where it only turns, it turns on the spot, fast enough.
+        If the arc is too tight for that, or the command only rotates, the base rotates in place, fast enough.
         """
         speed, angular_speed = math.hypot(twist.vx, twist.vy), abs(twist.wz)
         if speed >= self.min_speed and speed > 0.0:
@@ -81,7 +82,7 @@ class MotionLimits:
         )
 
     def with_max_speed(self, speed: float) -> MotionLimits:
-        """The same base, driving no faster than ``speed`` (more than 0) in any direction [m/s]."""
+        """Return limits of the same base with at most ``speed`` [m/s], which is more than 0, in any direction."""
         lower = {
             name: min(getattr(self, name), speed)
             for name in ("max_forward_speed", "max_backward_speed", "max_lateral_speed", "min_speed")
@@ -90,46 +91,83 @@ class MotionLimits:
 
 
 class Controller(Protocol):
-    """Follows a path among obstacles, one command at a time.
+    """Contract of a controller that follows a path among obstacles, as nav2_core::Controller.
 
-    Deterministic: the same calls give the same bits.
+    A factory makes one controller per navigator from the robot's footprint, the motion limits of its base, the period
+    between two commands, the tolerance of goals, and the user's settings; limits, footprint and period come from the
+    robot's file and the navigator, so a controller has no parameters for them.
+
+    The navigator calls `set_path` (setPlan in Nav2) when it has planned or replanned, and in each period first
+    `is_goal_reached` (isGoalReached of Nav2's goal checker) and then `compute_velocity` (computeVelocityCommands).  It
+    calls `set_speed_limit` (setSpeedLimit) at any time.
+
+    A controller is deterministic: two controllers that get the same calls return the same commands to the last bit.
+    Random numbers come from a seeded generator of its own, and time from the number of calls.  It changes neither the
+    path nor the costmap.  `roboyard.navigation.check_controller` tests a controller against this contract.
     """
 
     def set_path(self, path: Path) -> None:
-        """Set the path to follow; its poses are in the map frame of the costmaps that follow."""
+        """Start to follow a path, instead of any other before.
+
+        Args:
+            path: Poses in the frame of the map, as those of the later costmaps; the last one is the goal.  Poses whose
+                heading points away from the next pose are driven backward.
+
+        Raises:
+            InputError: The path has no poses.
+        """
         ...
 
     def compute_velocity(self, pose: SE2, twist: PlanarTwist, costmap: Costmap) -> PlanarTwist:
-        """The velocity to drive until the next call.
+        """Compute the velocity that the base drives until the next call.
 
         Args:
-            pose: ``T_map_base`` now.
-            twist: Velocity now: measured, or of the last command where the base follows those well.
-            costmap: What is known about the surroundings now.
+            pose: ``T_map_base``: pose of the base in the frame of the map.
+            twist: Velocity of the base in its own frame [m/s, rad/s], measured or last commanded.
+            costmap: Costs around the robot, in the frame of the map; cells outside of it are unknown.
+
+        Returns:
+            Velocity in the frame of the base [m/s, rad/s], finite and within the motion limits and the speed limit.  It
+            differs from ``twist`` by no more than the accelerations allow in one period, and the base can stop from it
+            without a collision.
 
         Raises:
-            NavigationError: there is no safe command; its class says why.
+            NoSafeCommandError: Every command leads to a collision, or none continues along the path (cause
+                ``no_safe_command``); the navigator stops the robot, and recovers after ``no_command_timeout``.
+            NavigationError: There is no path yet.
+            InputError: The velocity is not finite.
         """
         ...
 
     def is_goal_reached(self, pose: SE2) -> bool:
-        """Whether the robot, at ``T_map_base``, is at the end of the path, within the tolerance."""
+        """Return whether a base at ``T_map_base`` is at the end of the path, within the tolerance.
+
+        The result is False before the first path, and in the middle of a path that passes its own end.
+        """
         ...
 
     def set_speed_limit(self, speed: float | None) -> None:
-        """Drive no faster than this from now on [m/s]; 0 holds the robot, None ends the limit.
+        """Limit the speed of all later commands [m/s]; 0 holds the robot, None ends the limit.
 
         Raises:
-            ConfigError: a negative speed, or one that is not finite.
+            ConfigError: The speed is negative or not finite; the limit stays as it was.
         """
         ...
 
     def save_state(self) -> dict[str, Any]:
-        """State between calls, without the path, as plain data."""
+        """Return everything but the path that later commands depend on, the speed limit included.
+
+        The state is plain data: dicts with text keys, lists, tuples, numbers, texts, None and NumPy arrays.  Later
+        calls do not change it.
+        """
         ...
 
     def load_state(self, saved: dict[str, Any]) -> None:
-        """Counterpart of `save`, after ``follow``."""
+        """Restore a state after `set_path` with the same path; the controller then continues as the saved one would.
+
+        Args:
+            saved: What `save_state` of a controller with the same arguments returned.
+        """
         ...
 
 
@@ -146,10 +184,10 @@ class GoalChecker:
     """Goal checker: once the position is reached, it may drift a little while the robot rotates to the heading.
 
     Args:
-        tolerance: How near is near enough.
+        tolerance: Tolerance of position and heading.
     """
 
-    _DRIFT_RATIO = 1.5  # of the tolerated distance: how far the robot may slip while it turns
+    _DRIFT_RATIO = 1.5  # factor of the tolerance of the position while the robot rotates
 
     def __init__(self, tolerance: GoalTolerance) -> None:
         self._tolerance = tolerance
@@ -157,13 +195,13 @@ class GoalChecker:
         self._is_position_reached = False
 
     def set_goal(self, goal: SE2) -> None:
-        """Go by another goal; one that has hardly moved keeps what is known."""
+        """Set the goal; if it has moved by less than half the tolerance, a reached position stays reached."""
         if self._goal is None or self._goal.distance(goal) > 0.5 * self._tolerance.xy:
             self._is_position_reached = False
         self._goal = goal
 
     def is_position_reached(self, pose: SE2) -> bool:
-        """Whether only the heading is left to reach."""
+        """Return whether the position is reached, so that only the heading remains."""
         if self._goal is None:
             return False
         max_distance = self._tolerance.xy * (self._DRIFT_RATIO if self._is_position_reached else 1.0)
@@ -171,21 +209,21 @@ class GoalChecker:
         return self._is_position_reached
 
     def remaining_rotation(self, pose: SE2) -> float:
-        """How far to turn to the goal's heading [rad], 0 where any will do."""
+        """Return the rotation to the heading of the goal [rad]; 0 if any heading is within the tolerance."""
         if self._goal is None or self._tolerance.yaw >= math.pi:
             return 0.0
         return wrap_angle(self._goal.theta - pose.theta)
 
     def save_state(self) -> bool:
-        """What it remembers."""
+        """Return whether the position was reached."""
         return self._is_position_reached
 
     def load_state(self, saved: bool) -> None:
-        """Counterpart of `save`, after ``expect``."""
+        """Restore what `save_state` returned, after `set_goal`."""
         self._is_position_reached = saved
 
     def is_goal_reached(self, pose: SE2) -> bool:
-        """Whether place and heading are reached."""
+        """Return whether position and heading are reached."""
         return self.is_position_reached(pose) and abs(self.remaining_rotation(pose)) <= self._tolerance.yaw
 
 
@@ -194,11 +232,11 @@ class SpeedLimit:
     """Speed limit as in nav2_msgs/SpeedLimit.
 
     Attributes:
-        value: Speed [m/s], or percents of the robot's own fastest; 0: no limit.
-        percentage: Which of the two.
+        value: Speed [m/s], or percentage of the robot's largest speed; 0: no limit.
+        percentage: Whether the value is a percentage.
 
     Raises:
-        InputError: a value that is negative or not finite, or more than 100 percent.
+        InputError: The value is negative or not finite, or more than 100 percent.
     """
 
     value: float = 0.0
@@ -211,13 +249,13 @@ class SpeedLimit:
             raise InputError(f"a speed limit of {self.value}", valid=valid)
 
     def max_speed(self, robot_max_speed: float) -> float:
-        """What it allows a robot whose own fastest is ``robot_max_speed``; never more than that [m/s]."""
+        """Return the speed allowed to a robot with the given largest speed, and never more than that [m/s]."""
         if self.value == 0.0:
             return robot_max_speed
         return robot_max_speed * self.value / 100.0 if self.percentage else min(self.value, robot_max_speed)
 
     def apply_to_limits(self, limits: MotionLimits) -> MotionLimits:
-        """The robot's limits under it: all velocities in the same ratio, accelerations as they are."""
+        """Return the motion limits under this limit: all velocities scaled by one ratio, accelerations unchanged."""
         ratio = self.max_speed(limits.max_forward_speed) / limits.max_forward_speed
         return replace(
             limits,
@@ -228,7 +266,7 @@ class SpeedLimit:
         )
 
     def apply(self, twist: PlanarTwist, robot_max_speed: float) -> PlanarTwist:
-        """A command under it: slower where it is too fast, along the same arc."""
+        """Return a command within this limit: one that is too fast becomes slower along the same arc."""
         speed, allowed = math.hypot(twist.vx, twist.vy), self.max_speed(robot_max_speed)
         if speed <= allowed:
             return twist
@@ -237,5 +275,5 @@ class SpeedLimit:
 
 
 def strictest_limit(limits: tuple[SpeedLimit, ...], robot_max_speed: float) -> SpeedLimit:
-    """The one of several limits that allows least, or none at all where there are none."""
+    """Return the limit that allows the lowest speed; without any, one that limits nothing."""
     return min(limits, key=lambda limit: limit.max_speed(robot_max_speed), default=SpeedLimit())

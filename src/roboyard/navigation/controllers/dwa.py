@@ -365,16 +365,23 @@ class DwaController(PathFollower):
 
         Such samples would cost least near obstacles, and the robot would stand still.
         """
-        config = self._config
-        is_slow = np.hypot(samples[:, 0], samples[:, 1]) < min(config.min_speed, 0.5 * limits.max_forward_speed)
-        return np.asarray(
-            is_slow & (np.abs(samples[:, 2]) < min(config.min_angular_speed, 0.5 * limits.max_angular_speed))
+        config, span = self._config, self._sampling_time
+        # within one period the base may reach less than the smallest speeds: then what it reaches must do
+        min_speed = min(config.min_speed, 0.5 * limits.max_forward_speed, limits.max_acceleration * span)
+        min_angular_speed = min(
+            config.min_angular_speed, 0.5 * limits.max_angular_speed, limits.max_angular_acceleration * span
         )
+        is_slow = np.hypot(samples[:, 0], samples[:, 1]) < min_speed
+        return np.asarray(is_slow & (np.abs(samples[:, 2]) < min_angular_speed))
+
+    @property
+    def _sampling_time(self) -> float:
+        """Time within which the base reaches the sampled velocities [s]."""
+        return self._config.horizon if self._config.rollout else self._period
 
     def _sample_velocities(self, twist: PlanarTwist, limits: MotionLimits) -> NDArray[np.float64]:
         """Return velocities (n, 3) that the base can reach, zero among them if it can stop."""
-        config = self._config
-        span = config.horizon if config.rollout else self._period
+        config, span = self._config, self._sampling_time
         ramp = (limits.max_acceleration, limits.max_acceleration, limits.max_angular_acceleration)
         lows = (-limits.max_backward_speed, -limits.max_lateral_speed, -limits.max_angular_speed)
         highs = (limits.max_forward_speed, limits.max_lateral_speed, limits.max_angular_speed)

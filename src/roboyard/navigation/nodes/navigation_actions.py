@@ -38,11 +38,6 @@ from roboyard.navigation.path import Path
 
 _COST_TO_OCCUPANCY = np.concatenate([[0], 1 + (97 * (np.arange(1, 253) - 1)) // 251, [99, 100, -1]]).astype(np.int8)
 
-_COMPUTE_PATH_CODES = {
-    "start_outside_map": 203, "goal_outside_map": 204, "start_occupied": 205, "goal_occupied": 206,
-    "goal_unknown": 206, "budget_spent": 207, "no_path": 208, "pose_unknown": 202,
-}  # fmt: skip
-_FOLLOW_PATH_CODES = {"no_safe_command": 106, "no_progress": 105, "pose_unknown": 102, "sensor_silent": 104}
 _BEHAVIOR_CODE_OFFSETS = {"timeout": 1, "pose_unknown": 2}
 
 
@@ -54,12 +49,12 @@ def costmap_to_msg(costmap: Costmap, frame: str, time_ns: int) -> Any:
 
 def compute_path_error_code(error: NavigationError) -> int:
     """Return the error_code of nav2_msgs/ComputePathToPose for an error."""
-    return _COMPUTE_PATH_CODES.get(error.cause, 200)
+    return error.compute_path_code
 
 
 def follow_path_error_code(error: NavigationError) -> int:
     """Return the error_code of nav2_msgs/FollowPath for an error."""
-    return _FOLLOW_PATH_CODES.get(error.cause, 100)
+    return error.follow_path_code
 
 
 def behavior_error_code(error: NavigationError, first_code: int, blocked_code: int) -> int:

@@ -1,4 +1,4 @@
-"""Planner interface, the start and goal checks that all planners share, and conversion between grid and map."""
+"""Contract of global planners, and what they share: traversal costs, checks of start and goal, rating of paths."""
 
 from __future__ import annotations
 
@@ -25,34 +25,73 @@ from roboyard.navigation.planners.cost_grid import TraversalGrid, polyline_cost
 
 
 class GlobalPlanner(Protocol):
-    """Plans paths on a costmap (nav2_core::GlobalPlanner)."""
+    """Contract of a planner of paths on a costmap, as nav2_core::GlobalPlanner.
+
+    The navigator calls `plan` for each goal, and again every ``replan_period`` and when the path is blocked.  It also
+    calls it from a thread, but never twice at the same time.
+
+    A planner computes each path from the arguments alone: it keeps no state between calls that changes a result, so
+    runs can be saved and resumed without it, and the same arguments give the same path to the last bit.  It changes
+    neither the costmap nor the poses.
+
+    A planner that is a frozen dataclass takes its fields as settings of the navigator.  A field ``traversal`` of type
+    `TraversalCosts` is set to ``allow_unknown: false`` unless the settings state otherwise; such a planner must keep to
+    it.  A field ``turning_radius`` [m] is set to the minimum turning radius of the robot's drive, if its file states
+    one.  `roboyard.navigation.check_planner` tests a planner against this contract.
+    """
 
     def plan(self, costmap: Costmap, start: SE2, goal: SE2) -> Path:
-        """A way from ``start`` to ``goal``, poses in the costmap's map; the same input gives the same bits.
+        """Plan a path for the origin of the base.
+
+        Args:
+            costmap: Costs of the cells: below ``INSCRIBED`` (253) the origin of the base may be there, at a cost that
+                grows with the value; ``INSCRIBED`` and ``LETHAL`` (254) it may not; ``UNKNOWN`` (255) is unknown space.
+                ``costmap.geometry`` places the cells in the map, perhaps rotated.
+            start: Pose of the base in the map, finite.
+            goal: Pose in the map, finite.
+
+        Returns:
+            Poses in the map from the start to the goal, both included to within 1e-6 m, no farther apart than a few
+            cells.  The last pose has the goal's heading, unless the planner has a field ``heading_tolerance`` [rad].
+            The path stays inside the map and on cells where the origin may be; that of a planner with a field
+            ``footprint`` keeps the outline of the robot free at every pose instead.  ``cost`` is the traversal cost in
+            meters of free space, at least the length; ``clearance`` the distance from the nearest obstacle [m], at most
+            one cell off.
 
         Raises:
-            NavigationError: there is none; its class says why.
+            StartOutsideMapError: The start lies outside of the map (cause ``start_outside_map``).
+            GoalOutsideMapError: The goal lies outside of the map (``goal_outside_map``).
+            StartOccupiedError: The robot collides at the start, or the start lies in unknown space and the planner does
+                not plan through that (``start_occupied``).
+            GoalOccupiedError: The robot would collide at the goal (``goal_occupied``).
+            GoalUnknownError: The goal lies in unknown space and the planner does not plan through that
+                (``goal_unknown``).
+            NoPathError: Start and goal are free, but no path connects them (``no_path``).
+            SearchBudgetExceededError: The planner gave up before it was sure (``budget_spent``).
         """
         ...
 
 
 class TraversalCosts(Config):
-    """Cost per metre, by the value of the cell.
+    """Traversal cost of a distance, by the cost of the cell.
 
-    A metre of free ground costs 1, one at the highest cost that is still free ``1 + cost_weight``.
+    A meter of free space costs 1, a meter on the most costly free cells ``1 + cost_weight``.
     """
 
     cost_weight: float = parameter(
         3.0,
         low=0.0,
         high=1000.0,
-        doc="Additional cost of a distance on the most costly free cell, per cost on the cheapest.",
+        aliases=("cost_travel_multiplier", "cost_penalty"),
+        doc="Additional cost of a distance on the most costly free cells, as a multiple of that on free space.",
     )
-    allow_unknown: bool = parameter(True, doc="Plan through unknown space.")
+    allow_unknown: bool = parameter(
+        True, aliases=("allow_unknown",), doc="Plan through unknown space; in the navigator false unless it is set."
+    )
     unknown_cost: int = parameter(50, low=0, high=INSCRIBED - 1, doc="Cost of an unknown cell.")
 
     def make_grid(self, cells: NDArray[np.uint8]) -> TraversalGrid:
-        """What a metre costs on cells (rows, columns), 0 where the robot cannot be; a rim of such cells is added."""
+        """Return the traversal costs of cells (rows, columns) with a border; 0 where the robot cannot be."""
         table = (1.0 + self.cost_weight * np.arange(256) / (INSCRIBED - 1)).astype(np.float32)
         table[INSCRIBED:] = 0.0
         if self.allow_unknown:
@@ -61,7 +100,7 @@ class TraversalCosts(Config):
 
 
 def traversal_costs_of(planner: GlobalPlanner) -> TraversalCosts:
-    """Traversal costs of a planner; the defaults if it has none."""
+    """Return the traversal costs of a planner; the defaults if it has none."""
     found = getattr(planner, "traversal", None)
     return found if isinstance(found, TraversalCosts) else TraversalCosts()
 
@@ -69,11 +108,11 @@ def traversal_costs_of(planner: GlobalPlanner) -> TraversalCosts:
 def validate_start_and_goal(
     costmap: Costmap, traversal: TraversalCosts, start: SE2, goal: SE2
 ) -> tuple[tuple[int, int], tuple[int, int]]:
-    """Their cells (row, column).
+    """Return the cells (row, column) of the start and the goal.
 
     Raises:
-        NavigationError: one of them lies outside of the map, in an obstacle, or in unknown space that must not be
-            entered.
+        NavigationError: One of them lies outside of the map, on a cell where the robot collides, or in unknown space
+            that the robot must not enter; the class is the one that `GlobalPlanner.plan` names.
     """
     cells = costmap.geometry.cells_of_points(np.array([[start.x, start.y], [goal.x, goal.y]]))
     inside = costmap.geometry.contains(cells)
@@ -107,7 +146,7 @@ def validate_start_and_goal(
 
 
 def describe_extent(geometry: GridGeometry) -> str:
-    """Where a map lies, for people; of one that lies askew, how."""
+    """Return a clause that states where a map lies, and its rotation if it is rotated."""
     width, height = geometry.extent
     corners = geometry.T_map_grid @ np.array([[0.0, 0.0], [width, 0.0], [width, height], [0.0, height]])
     (x0, y0), (x1, y1) = corners.min(axis=0), corners.max(axis=0)
@@ -117,23 +156,23 @@ def describe_extent(geometry: GridGeometry) -> str:
 
 
 def to_grid(costmap: Costmap, pose: SE2) -> NDArray[np.float64]:
-    """Row and column (2,) of a position; the middle of the costmap's cell (0, 0) is (0, 0)."""
+    """Return the fractional row and column (2,) of a position; the center of cell (0, 0) is (0, 0)."""
     grid_point = costmap.geometry.T_map_grid.inverse() @ pose.xy
     return np.asarray(grid_point[::-1] / costmap.geometry.resolution - 0.5)
 
 
 def path_from_grid(costmap: Costmap, grid_points: NDArray[np.float64], start: SE2, goal: SE2, cost: float) -> Path:
-    """A path along ``grid_points``, looking where it goes.
+    """Make the path along points of the grid; each pose points to the next one, the last has the goal's heading.
 
     Args:
-        costmap: The map.
-        grid_points: (n, 2) rows and columns from the start to the goal, see ``place``.
-        start: Where it begins.
-        goal: Where it ends, and how the robot looks there.
-        cost: In cells.
+        costmap: The costmap, which places the grid and gives the clearance.
+        grid_points: (n, 2) fractional rows and columns from the start to the goal, see `to_grid`.
+        start: Position of the first pose.
+        goal: The last pose.
+        cost: Traversal cost [cells of free space].
     """
     points = costmap.geometry.T_map_grid @ ((grid_points[:, ::-1] + 0.5) * costmap.geometry.resolution)
-    # what was computed forth and back is the start and the goal but for rounding
+    # the conversion to the grid and back rounds the start and the goal
     points[0], points[-1] = (start.x, start.y), (goal.x, goal.y)
     steps = np.diff(points, axis=0)
     headings = np.arctan2(steps[:, 1], steps[:, 0])
@@ -145,7 +184,10 @@ def path_from_grid(costmap: Costmap, grid_points: NDArray[np.float64], start: SE
 
 
 def polygon_clearance(costmap: Costmap, polygon: NDArray[np.float64]) -> float:
-    """How far an outline (n, 2) in the map is from the nearest obstacle's middle [m]; 0 where it holds one."""
+    """Return the distance of an outline (n, 2) from the center of the nearest lethal cell [m].
+
+    The result is 0 if the outline contains such a center or reaches beyond the map.
+    """
     low = costmap.geometry.cells_of_points(polygon).min(axis=0)
     high = costmap.geometry.cells_of_points(polygon).max(axis=0)
     if not costmap.geometry.contains(np.stack([low, high])).all():
@@ -156,15 +198,15 @@ def polygon_clearance(costmap: Costmap, polygon: NDArray[np.float64]) -> float:
 
 _BLOCK = 8
 _EMPTY, _OCCUPIED = 1, 2
-"""What a block is known to be; 0 before it was looked through."""
+"""State of a block of cells; 0 before the search has visited it."""
 
 
 @kernel(examples=lambda: [(np.zeros((5, 5), dtype=np.uint8), np.ones((2, 2)))])
 def distance_to_nearest_obstacle(cells: NDArray[np.uint8], points: NDArray[np.float64]) -> float:
-    """Distance from the points of a way to the nearest lethal cell's square [cells]; infinite if there is none.
+    """Return the distance from the points of a path to the nearest lethal cell [cells]; infinite if there is none.
 
-    A search from one point also looks somewhat beyond the nearest obstacle so far, which spares those points after it
-    that cannot have come nearer than that; and blocks of cells without an obstacle are looked through once.
+    The distance to a cell is that to its square.  The search from a point reaches beyond the nearest obstacle found so
+    far, so that it can skip the following points that cannot be nearer; it visits blocks without an obstacle once.
     """
     rows, columns = cells.shape
     blocks = np.zeros((rows // _BLOCK + 1, columns // _BLOCK + 1), dtype=np.uint8)
@@ -189,9 +231,9 @@ def distance_to_nearest_obstacle(cells: NDArray[np.uint8], points: NDArray[np.fl
 def _point_to_obstacle(
     cells: NDArray[np.uint8], blocks: NDArray[np.uint8], y: float, x: float, max_distance: float
 ) -> float:
-    """Distance from a point to the nearest lethal cell's square, or ``max_distance`` where none is as near.
+    """Return the distance from a point to the nearest lethal cell, or ``max_distance`` if none is nearer.
 
-    Blocks are looked at in rings about that of the point, or about the nearest where it lies beyond the map.
+    The search visits rings of blocks around the point's block, or around the nearest block if it lies outside the map.
     """
     rows, columns = cells.shape
     block_rows, block_columns = blocks.shape
@@ -214,7 +256,7 @@ def _point_to_obstacle(
 def _point_to_block(
     cells: NDArray[np.uint8], blocks: NDArray[np.uint8], block_r: int, block_c: int, y: float, x: float, best: float
 ) -> float:
-    """Distance from a point to the nearest lethal cell's square of a block, or ``best`` where none is nearer."""
+    """Return the distance from a point to the nearest lethal cell of a block, or ``best`` if none is nearer."""
     r0, c0 = block_r * _BLOCK, block_c * _BLOCK
     r1, c1 = min(r0 + _BLOCK, cells.shape[0]), min(c0 + _BLOCK, cells.shape[1])
     block_offset = max(r0 - 0.5 - y, y - (r1 - 0.5), 0.0), max(c0 - 0.5 - x, x - (c1 - 0.5), 0.0)
@@ -232,20 +274,20 @@ def _point_to_block(
 
 
 def evaluate_path(costmap: Costmap, poses: NDArray[np.float64], traversal: TraversalCosts) -> Path:
-    """A path through poses (n, 3), with what it costs and its clearance.
+    """Make the path through poses (n, 3), with its cost and clearance.
 
-    The cost is the integral of the traversal's weight over the way from pose to pose [metres of free ground], infinite
-    where the robot's center cannot be; beyond the map a metre costs what it does on unknown ground.  The clearance is
-    the distance of its nearest pose to an obstacle's cell [m].
+    The cost is the line integral of the traversal cost from pose to pose [m of free space], infinite where the origin
+    of the base cannot be; outside of the map, a distance costs as much as in unknown space.  The clearance is the
+    distance of the nearest pose from a lethal cell [m].
 
     Raises:
-        InputError: poses of another shape, or not finite.
+        InputError: The poses have another shape, or are not finite.
     """
     poses = Path(poses).poses
     resolution = costmap.geometry.resolution
     grid_points = costmap.geometry.T_map_grid.inverse() @ poses[:, :2]
     rows_columns = grid_points[:, ::-1] / resolution - 0.5
-    # two cells of a rim: unknown ones, which lines beyond are cut off at, and the ground's own
+    # a border of two cells: an unknown one at which lines to the outside are cut, and that of the grid itself
     grid = traversal.make_grid(np.pad(costmap.cells, 1, constant_values=UNKNOWN))
     cost = polyline_cost(grid, rows_columns + 2.0, 1)
     return Path(poses, cost * resolution, distance_to_nearest_obstacle(costmap.cells, rows_columns) * resolution)

@@ -485,7 +485,7 @@ def _blocked_edges(costmap: Costmap, route: Route) -> set[int]:
     """Numbers of the route's lanes on which the robot's center cannot be."""
     blocked = set()
     poses = route.path.poses
-    ends = [*route.edge_start_indices[1:], len(poses) - 1]
+    ends = [*route.edge_start_indices[1:], len(poses) - 2]  # the last pose is the goal, beside the graph
     for edge, first, last in zip(route.edges, route.edge_start_indices, ends, strict=True):
         cells = costmap.geometry.cells_of_points(_resample_poses(poses[first : last + 1])[:, :2])
         inside = costmap.geometry.contains(cells)
