@@ -75,6 +75,7 @@ def test_wall_between_the_last_lane_and_the_goal_closes_no_lane(graph: str) -> N
     path = RoutePlanner(graph, two_way=True).plan(costmap, SE2(1.2, 1.3, 0.0), goal)
     np.testing.assert_allclose(path.poses[-1], (goal.x, goal.y, goal.theta))
     assert np.isfinite(path.cost)
+    assert np.hypot(*(path.poses[:, :2] - (3.0, 4.0)).T).min() < 0.06  # over the lane 4 -> 3, which is free
 
 
 def test_route_failure_names_the_closed_lanes(graph: str) -> None:
