@@ -6,8 +6,9 @@ import pytest
 from tests.harness.bus import BusHarness, Goal
 
 import roboyard as ry
-from roboyard.bus import GoalHandle, GoalStatus
+from roboyard.bus import GoalHandle
 from roboyard.errors import MessageError, UnknownNameError
+from roboyard.messages.convert.action_goals import GoalStatus
 
 Fibonacci = ry.action.Fibonacci
 

@@ -14,9 +14,9 @@ import pytest
 from tests.harness.live_bus import LiveBus
 
 import roboyard as ry
-from roboyard.bus import GoalStatus
 from roboyard.bus.socket import RemoteBus, connect
 from roboyard.errors import RunError
+from roboyard.messages.convert.action_goals import GoalStatus
 
 Fibonacci = ry.action.Fibonacci
 

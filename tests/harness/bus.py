@@ -10,12 +10,13 @@ from typing import Any, NamedTuple, TypeVar
 
 import pytest
 
-from roboyard.bus import Bus, Future, GoalFuture, GoalHandle, GoalStatus, Node, Publisher
+from roboyard.bus import Bus, Future, GoalFuture, GoalHandle, Node, Publisher
 from roboyard.bus.log import LogRecord
 from roboyard.errors import InputError
 from roboyard.geometry import SE2, SE3
 from roboyard.messages import msg, serialize
 from roboyard.messages.convert import transforms_to_msg
+from roboyard.messages.convert.action_goals import GoalStatus
 from roboyard.scenarios.snapshot_file import decode_snapshot, encode_snapshot
 
 N = TypeVar("N", bound=Node)

@@ -18,11 +18,12 @@ from tests.harness.bus import (
     twist,
 )
 
-from roboyard.bus import Bus, GoalStatus, Node
+from roboyard.bus import Bus, Node
 from roboyard.bus.topics import TopicImpairment
 from roboyard.errors import InputError
 from roboyard.geometry import SE2
 from roboyard.messages import action, msg, srv
+from roboyard.messages.convert.action_goals import GoalStatus
 
 Fibonacci = action.Fibonacci
 

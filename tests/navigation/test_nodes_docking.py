@@ -8,11 +8,12 @@ from typing import Any
 import pytest
 from tests.harness.bus import BusHarness, Goal
 
-from roboyard.bus import GoalHandle, GoalStatus, Node, NodeError
+from roboyard.bus import GoalHandle, Node, NodeError
 from roboyard.errors import ConfigError
 from roboyard.geometry import SE2
 from roboyard.messages import action, msg
 from roboyard.messages.convert import pose_stamped_to_msg, pose_to_se2
+from roboyard.messages.convert.action_goals import GoalStatus
 from roboyard.navigation.docking import DockingConfig, staging_pose
 from roboyard.navigation.nodes import DockingNode
 

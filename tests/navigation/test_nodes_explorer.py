@@ -9,12 +9,13 @@ import pytest
 from tests.harness.bus import BusHarness, Goal
 from tests.navigation.random_rooms import Sensor, free_pose, random_rooms
 
-from roboyard.bus import GoalHandle, GoalStatus, Node
+from roboyard.bus import GoalHandle, Node
 from roboyard.errors import ConfigError
 from roboyard.geometry import SE2
 from roboyard.grids import GridGeometry
 from roboyard.messages import action, msg
 from roboyard.messages.convert import grid_to_msg, pose_to_se2
+from roboyard.messages.convert.action_goals import GoalStatus
 from roboyard.navigation.evaluation.exploration import coverage_fraction, reachable_area
 from roboyard.navigation.nodes import ExplorerNode
 

@@ -148,7 +148,7 @@ def test_explanation_names_map_edge_and_unknown_cells() -> None:
     assert explain_no_path(layers, *ends, 0.2).barrier is BarrierKind.NO_BARRIER
     unknown_barrier = explain_no_path(layers, *ends, 0.2, allow_unknown=False)
     assert unknown_barrier.barrier is BarrierKind.WALL
-    assert "nobody has seen" in str(unknown_barrier)
+    assert "unknown space" in str(unknown_barrier)
     with pytest.raises(NoPathError):
         GridSearchPlanner(TraversalCosts(allow_unknown=False)).plan(layers.snapshot(), *ends)
 

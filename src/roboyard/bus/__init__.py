@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from roboyard.config.lazy import lazy_exports
 
 if TYPE_CHECKING:
-    from roboyard.bus.actions import ActionClient, ActionServer, GoalFuture, GoalHandle, GoalStatus
+    from roboyard.bus.actions import ActionClient, ActionServer, GoalFuture, GoalHandle
     from roboyard.bus.bus import Bus
     from roboyard.bus.callback_timer import NodeError
     from roboyard.bus.context import BusContext
@@ -40,7 +40,6 @@ __all__ = [
     "Future",
     "GoalFuture",
     "GoalHandle",
-    "GoalStatus",
     "Graph",
     "MessageFilter",
     "Node",
@@ -57,7 +56,7 @@ __all__ = [
 ]
 
 __getattr__, __dir__ = lazy_exports(__name__, {
-    "actions": ("ActionClient", "ActionServer", "GoalFuture", "GoalHandle", "GoalStatus"),
+    "actions": ("ActionClient", "ActionServer", "GoalFuture", "GoalHandle"),
     "bus": ("Bus",),
     "callback_timer": ("NodeError",),
     "context": ("BusContext",),

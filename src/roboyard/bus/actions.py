@@ -6,7 +6,6 @@ An additional topic, ``_action/error``, carries the reason why a goal was reject
 from __future__ import annotations
 
 from collections.abc import Callable
-from enum import IntEnum
 from typing import TYPE_CHECKING, Any
 
 from roboyard.bus.services import Future, check_interface_type
@@ -21,7 +20,7 @@ from roboyard.messages import (
     to_nanoseconds,
     type_name,
 )
-from roboyard.messages.convert.uuids import uuid_from_msg, uuid_of_text, uuid_to_msg
+from roboyard.messages.convert.action_goals import GoalStatus, uuid_from_msg, uuid_of_text, uuid_to_msg
 
 if TYPE_CHECKING:
     from roboyard.bus.node_base import NodeBase
@@ -29,27 +28,6 @@ if TYPE_CHECKING:
 
 PREEMPTED = "preempted"
 """Error code of a goal that a newer goal replaced."""
-
-
-class GoalStatus(IntEnum):
-    """Goal statuses with the numbers of action_msgs/GoalStatus."""
-
-    UNKNOWN = 0
-    ACCEPTED = 1
-    EXECUTING = 2
-    CANCELING = 3
-    SUCCEEDED = 4
-    CANCELED = 5
-    ABORTED = 6
-
-    @property
-    def is_terminal(self) -> bool:
-        """Whether the goal has ended."""
-        return self >= GoalStatus.SUCCEEDED
-
-
-ACTIVE_STATUSES = frozenset({GoalStatus.ACCEPTED, GoalStatus.EXECUTING, GoalStatus.CANCELING})
-"""Statuses of a goal that has not ended."""
 
 
 def check_action(action_type: Any, node: str) -> None:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
         fit_slip_factor,
     )
     from roboyard.localization.kalman import FusionConfig, Measurement, SensorFusion
-    from roboyard.localization.log_localization import LocalizationResult, localize
+    from roboyard.localization.nodes.log_localization import LocalizationResult, localize
     from roboyard.localization.odometry_faults import FaultyEncoders, OdometryErrorModel, simulate_faulty_readings
     from roboyard.localization.wheel_odometry import (
         AckermannJointCounts,
@@ -78,7 +78,7 @@ __getattr__, __dir__ = lazy_exports(__name__, {
     "drive_calibration": ("DriveFit", "ParameterEstimate", "SlipFactorFit", "compute_no_slip_rotations", "fit_drive",
         "fit_slip_factor"),
     "kalman": ("FusionConfig", "Measurement", "SensorFusion"),
-    "log_localization": ("LocalizationResult", "localize"),
+    "nodes.log_localization": ("LocalizationResult", "localize"),
     "odometry_faults": ("FaultyEncoders", "OdometryErrorModel", "simulate_faulty_readings"),
     "wheel_odometry": ("AckermannJointCounts", "AckermannOdometry", "DifferentialOdometry", "DisplacementOdometry",
         "DriveOdometry", "MecanumOdometry", "OdometryEstimate", "OdometryNoise", "PlanarOdometry", "WheelOdometry",

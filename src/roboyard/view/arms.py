@@ -19,7 +19,7 @@ from roboyard.geometry.arrays import Array
 from roboyard.manipulation.nodes.motion_messages import pose_constraints
 from roboyard.messages import action_type, msg, service_type, srv
 from roboyard.messages.convert import pose_stamped_to_msg, pose_to_msg
-from roboyard.messages.convert.uuids import uuid_of_text, uuid_to_msg
+from roboyard.messages.convert.action_goals import uuid_of_text, uuid_to_msg
 from roboyard.scenarios import Run
 from roboyard.view.ghosts import moments_of
 from roboyard.view.places import Places, row

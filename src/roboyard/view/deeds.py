@@ -8,7 +8,7 @@ from roboyard.behavior.nodes import GoalMissionNode
 from roboyard.bus.actions import endpoint
 from roboyard.errors import InputError
 from roboyard.messages import action_type, msg
-from roboyard.messages.convert.uuids import uuid_of_text, uuid_to_msg
+from roboyard.messages.convert.action_goals import uuid_of_text, uuid_to_msg
 from roboyard.scenarios import Run
 from roboyard.view.sender import Sender
 from roboyard.view.show import Reply

@@ -14,7 +14,7 @@ from roboyard.errors import InputError, RoboyardError
 from roboyard.geometry import SE2
 from roboyard.messages import action_type, msg, service_type
 from roboyard.messages.convert import make_header, pose_stamped_to_msg, pose_to_msg
-from roboyard.messages.convert.uuids import uuid_of_text, uuid_to_msg
+from roboyard.messages.convert.action_goals import uuid_of_text, uuid_to_msg
 from roboyard.view.abilities import heard
 from roboyard.view.places import Places
 from roboyard.view.sender import Sender

@@ -16,7 +16,7 @@ from roboyard.bridges.ros1.types import Ros1Action, ros1_type
 from roboyard.bus.actions import PREEMPTED, endpoint
 from roboyard.errors import MessageError, RoboyardError
 from roboyard.messages import ActionType, serialize, service_type, time_to_msg
-from roboyard.messages.convert.uuids import uuid_from_msg, uuid_of_text, uuid_to_msg
+from roboyard.messages.convert.action_goals import uuid_from_msg, uuid_of_text, uuid_to_msg
 
 STATUS_PERIOD: Final = 0.2
 """Between two messages of /status, as actionlib does [wall s]."""

@@ -13,10 +13,10 @@ from roboyard.bridges.ros1.calls import LOOK, SOURCE
 from roboyard.bridges.ros1.channels import Incoming, Outgoing
 from roboyard.bridges.ros1.log import header, text
 from roboyard.bridges.ros1.types import Ros1Action, ros1_type
-from roboyard.bus.actions import GoalStatus, endpoint
+from roboyard.bus.actions import endpoint
 from roboyard.errors import InputError, MessageError
 from roboyard.messages import ActionType, deserialize, message_type, serialize, service_type, time_to_msg
-from roboyard.messages.convert.uuids import uuid_from_msg, uuid_to_msg
+from roboyard.messages.convert.action_goals import GoalStatus, uuid_from_msg, uuid_to_msg
 
 _STATUS: Final = {
     1: GoalStatus.EXECUTING, 2: GoalStatus.CANCELED, 3: GoalStatus.SUCCEEDED, 4: GoalStatus.ABORTED,

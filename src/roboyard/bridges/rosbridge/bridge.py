@@ -23,7 +23,7 @@ from roboyard.bus import Bus
 from roboyard.bus.actions import endpoint
 from roboyard.errors import InputError, RoboyardError
 from roboyard.messages import action_type, full_name, serialize, service_type
-from roboyard.messages.convert.uuids import uuid_from_msg, uuid_of_text, uuid_to_msg
+from roboyard.messages.convert.action_goals import uuid_from_msg, uuid_of_text, uuid_to_msg
 
 PORT: Final = 9090
 

@@ -13,8 +13,8 @@ from roboyard.cli.options import JsonOption, RunOption
 from roboyard.errors import RunError
 
 if TYPE_CHECKING:
-    from roboyard.bus.actions import GoalStatus
     from roboyard.cli.source import LiveSource
+    from roboyard.messages.convert.action_goals import GoalStatus
 
 
 app = command_group("Actions: list, info, send_goal.")
@@ -149,8 +149,8 @@ def send_goal(
         RunError: The node rejects the goal, or the run ends before the goal.
         KeyboardInterrupt: The user interrupts; the function cancels the goal before.
     """
-    from roboyard.bus.actions import GoalStatus, endpoint
-    from roboyard.messages.convert.uuids import uuid_from_msg, uuid_of_text, uuid_to_msg
+    from roboyard.bus.actions import endpoint
+    from roboyard.messages.convert.action_goals import GoalStatus, uuid_from_msg, uuid_of_text, uuid_to_msg
 
     connection = source.connection
     topics = {part: endpoint(action, part) for part in ("feedback", "status", "error")}
@@ -193,8 +193,7 @@ def send_goal(
 
 
 def _goal_status(message: Any, goal: bytes, previous: GoalStatus) -> GoalStatus:
-    from roboyard.bus.actions import GoalStatus
-    from roboyard.messages.convert.uuids import uuid_from_msg
+    from roboyard.messages.convert.action_goals import GoalStatus, uuid_from_msg
 
     for entry in message.status_list:
         if uuid_from_msg(entry.goal_info.goal_id) == goal:
@@ -203,7 +202,7 @@ def _goal_status(message: Any, goal: bytes, previous: GoalStatus) -> GoalStatus:
 
 
 def _rejection_reason(source: LiveSource, topic: str, goal: bytes) -> str:
-    from roboyard.messages.convert.uuids import uuid_from_msg
+    from roboyard.messages.convert.action_goals import uuid_from_msg
 
     for item in source.connection.messages(_REASON_TIMEOUT):
         if item.topic == topic and uuid_from_msg(item.message.goal_id) == goal:

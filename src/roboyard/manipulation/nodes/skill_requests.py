@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from roboyard.bus import GoalFuture
-from roboyard.bus.actions import GoalStatus
 from roboyard.description import Box, Cylinder
 from roboyard.geometry import SE3
 from roboyard.manipulation.collision import Attached, Obstacle
@@ -31,6 +30,7 @@ from roboyard.manipulation.skills import (
 from roboyard.manipulation.skills.config import SkillConfig
 from roboyard.messages import action, msg, to_nanoseconds
 from roboyard.messages.convert import make_header, pose_to_msg
+from roboyard.messages.convert.action_goals import GoalStatus
 from roboyard.messages.time import duration_to_msg
 
 _NEVER_SEEN: Final = {

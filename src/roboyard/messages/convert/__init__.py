@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from roboyard.config.lazy import lazy_exports
 
 if TYPE_CHECKING:
+    from roboyard.messages.convert.action_goals import uuid_from_msg, uuid_of_text, uuid_to_msg
     from roboyard.messages.convert.clouds import cloud_points, cloud_to_arrays, cloud_to_msg, pack_rgb, unpack_rgb
     from roboyard.messages.convert.grids import grid_origin, grid_to_array, grid_to_msg
     from roboyard.messages.convert.images import (
@@ -49,7 +50,6 @@ if TYPE_CHECKING:
         vector_to_msg,
     )
     from roboyard.messages.convert.scans import ScanGeometry, scan_angles, scan_points, scan_to_msg, scan_valid
-    from roboyard.messages.convert.uuids import uuid_from_msg, uuid_of_text, uuid_to_msg
 
 __all__ = [
     "MarkerStyle",
@@ -106,6 +106,7 @@ __all__ = [
 ]
 
 __getattr__, __dir__ = lazy_exports(__name__, {
+    "action_goals": ("uuid_from_msg", "uuid_of_text", "uuid_to_msg"),
     "clouds": ("cloud_points", "cloud_to_arrays", "cloud_to_msg", "pack_rgb", "unpack_rgb"),
     "grids": ("grid_origin", "grid_to_array", "grid_to_msg"),
     "images": ("camera_info_to_msg", "camera_matrix", "camera_model_from_msg", "color_to_array", "depth_to_array",
@@ -118,5 +119,4 @@ __getattr__, __dir__ = lazy_exports(__name__, {
         "quaternion_to_msg", "transform_to_msg", "transform_to_se3", "transforms_to_msg", "twist_to_arrays",
         "twist_to_msg", "vector_to_array", "vector_to_msg"),
     "scans": ("ScanGeometry", "scan_angles", "scan_points", "scan_to_msg", "scan_valid"),
-    "uuids": ("uuid_from_msg", "uuid_of_text", "uuid_to_msg"),
 })  # fmt: skip

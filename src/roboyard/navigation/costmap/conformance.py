@@ -272,7 +272,7 @@ def _composed(*layers: Layer) -> NDArray[np.uint8]:
 
 
 def _copy(generator: np.random.Generator) -> np.random.Generator:
-    copied = np.random.default_rng()
+    copied = np.random.default_rng(0)  # the seed is replaced by the state
     copied.bit_generator.state = generator.bit_generator.state
     return copied
 

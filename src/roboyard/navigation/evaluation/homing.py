@@ -10,7 +10,6 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from roboyard.bus.actions import ACTIVE_STATUSES
 from roboyard.evaluation.collector import (
     MessageHandler,
     Metric,
@@ -37,6 +36,7 @@ from roboyard.evaluation.robot_trace import RobotTrace, configure_time_axis, pla
 from roboyard.evaluation.section import ReportSection, SectionContext
 from roboyard.geometry import SE2
 from roboyard.grids.floor_plan import TopDownMap
+from roboyard.messages.convert.action_goals import ACTIVE_STATUSES
 from roboyard.messages.convert.poses import pose_to_xy_yaw
 from roboyard.record import Recording
 

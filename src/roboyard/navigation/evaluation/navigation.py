@@ -24,8 +24,8 @@ from roboyard.evaluation.collector import (
 from roboyard.evaluation.topics import EXTERNAL_REQUEST_TOPIC, EXTERNAL_RESPONSE_TOPIC
 from roboyard.geometry import SE2, wrap_angle
 from roboyard.messages import deserialize, message_type, msg, to_nanoseconds
+from roboyard.messages.convert.action_goals import uuid_from_msg
 from roboyard.messages.convert.poses import pose_to_xy_yaw
-from roboyard.messages.convert.uuids import uuid_from_msg
 
 if TYPE_CHECKING:
     from roboyard.navigation import Costmap, Footprint

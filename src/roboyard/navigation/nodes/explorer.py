@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from roboyard.bus import Future, GoalFuture, GoalHandle, GoalStatus, Node, TransformError, resource
+from roboyard.bus import Future, GoalFuture, GoalHandle, Node, TransformError, resource
 from roboyard.bus.actions import PREEMPTED
 from roboyard.compute import expect_kernels
 from roboyard.config import Config, parameter
@@ -24,6 +24,7 @@ from roboyard.messages.convert import (
     pose_stamped_to_msg,
     pose_to_msg,
 )
+from roboyard.messages.convert.action_goals import GoalStatus
 from roboyard.messages.convert.grids import occupancy_grid_from_msg
 from roboyard.navigation.errors import PoseUnknownError
 from roboyard.navigation.exploration import (

@@ -9,7 +9,7 @@ from typing import Any, Final
 import numpy as np
 
 from roboyard.bus import Node, TransformError, resource
-from roboyard.bus.actions import ACTIVE_STATUSES, GoalFuture
+from roboyard.bus.actions import GoalFuture
 from roboyard.compute import expect_kernels
 from roboyard.config import Config, parameter
 from roboyard.description.extent import FootprintPolygon
@@ -27,6 +27,7 @@ from roboyard.messages.convert import (
     pose_stamped_to_msg,
     pose_to_se2,
 )
+from roboyard.messages.convert.action_goals import ACTIVE_STATUSES
 from roboyard.messages.time import time_to_msg, to_nanoseconds
 from roboyard.navigation.costmap.reachability import find_substitute_goal_pose
 from roboyard.navigation.footprint import Footprint

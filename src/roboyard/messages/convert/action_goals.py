@@ -1,8 +1,9 @@
-"""Conversion of goal ids: 16 bytes inside, ``unique_identifier_msgs/UUID`` in messages."""
+"""Goals of actions: statuses, and ids as 16 bytes or as ``unique_identifier_msgs/UUID``."""
 
 from __future__ import annotations
 
 import hashlib
+from enum import IntEnum
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,27 @@ from roboyard.messages.classes import message_class
 
 UUID_BYTES = 16
 _uuid_class: type[Any] | None = None
+
+
+class GoalStatus(IntEnum):
+    """Status of an action goal, with the numbers of action_msgs/GoalStatus."""
+
+    UNKNOWN = 0
+    ACCEPTED = 1
+    EXECUTING = 2
+    CANCELING = 3
+    SUCCEEDED = 4
+    CANCELED = 5
+    ABORTED = 6
+
+    @property
+    def is_terminal(self) -> bool:
+        """Whether the goal has ended."""
+        return self >= GoalStatus.SUCCEEDED
+
+
+ACTIVE_STATUSES = frozenset({GoalStatus.ACCEPTED, GoalStatus.EXECUTING, GoalStatus.CANCELING})
+"""Statuses of a goal that was accepted and has not ended."""
 
 
 def uuid_of_text(text: str) -> bytes:
