@@ -337,16 +337,62 @@ def with_metric_table(page: str) -> str:
     return "\n".join([*lines[:start], *make_metric_table(), *lines[end:]]) + "\n"
 
 
-KEY_TABLE = re.compile(r"(<!-- keys of ([\w.]+):(\w+) -->\n)(?:\|.*\n)*")
+KEY_TABLE = re.compile(r"(<!-- keys of ([\w.]+):(\w+)(?: except (\S+))?(?: beside (\w+))? -->\n)(?:\|.*\n)*")
+"""A comment above a table of keys: the class, a regular expression of keys to leave out, and another project."""
+PEER_NAMES: dict[str, dict[str, str]] = {
+    "nav2_amcl": {
+        "initial_pose_x": "`initial_pose.x`",
+        "initial_pose_y": "`initial_pose.y`",
+        "initial_pose_yaw": "`initial_pose.yaw`",
+        "initial_cov_xx": "ROS 1: `initial_cov_xx`",
+        "initial_cov_yy": "ROS 1: `initial_cov_yy`",
+        "initial_cov_aa": "ROS 1: `initial_cov_aa`",
+        "particle_cloud_rate": "ROS 1: `gui_publish_rate`",
+        "selective_resampling": "ROS 1: `selective_resampling`",
+        **dict.fromkeys(
+            ("params_file", "params_section", "additional_scan_topics", "transform_timeout",
+             "global_localization_at_start", "max_published_particles", "beam_independence",
+             "dynamic_obstacle_distance", "refine", "refine_beams", "refine_sigma", "search_poses_per_m2",
+             "max_search_poses", "lost_fraction"),
+            "",
+        ),
+    },
+    "robot_localization": dict.fromkeys(("params_file", "params_section", "_bias_at_rest"), ""),
+    "diff_drive_controller": {
+        "left_joints": "`left_wheel_names`",
+        "right_joints": "`right_wheel_names`",
+        "odom_frame": "`odom_frame_id`",
+        "base_frame": "`base_frame_id`",
+        "publish_tf": "`enable_odom_tf`",
+        "rate": "`publish_rate`",
+        "translation_variance_per_meter": "constant: `pose_covariance_diagonal`",
+        "rotation_variance_per_meter": "constant: `pose_covariance_diagonal`",
+        "rotation_variance_per_radian": "constant: `pose_covariance_diagonal`",
+        "track": "`wheel_separation`",
+        "slip_factor": "`wheel_separation_multiplier`",
+        "left_radius_scale": "`left_wheel_radius_multiplier`",
+        "right_radius_scale": "`right_wheel_radius_multiplier`",
+        "axle_x": "",
+        "max_wheel_speed": "",
+    },
+}  # fmt: skip
+"""Names of parameters in other projects; a key that is not listed has the same name there, "" has no counterpart."""
 
 
 def with_key_tables(page: str) -> str:
     """Return the text of a page with its tables of keys as the classes that its comments name declare them."""
-    return KEY_TABLE.sub(lambda found: found[1] + "\n".join(_make_key_table_of(found[2], found[3])) + "\n", page)
+    return KEY_TABLE.sub(lambda found: found[1] + "\n".join(_make_key_table_of(*found.groups()[1:])) + "\n", page)
 
 
-def _make_key_table_of(module: str, name: str) -> list[str]:
-    return _make_key_table(schema_rows(getattr(importlib.import_module(module), name)))
+def _make_key_table_of(module: str, name: str, excluded: str | None, peer: str | None) -> list[str]:
+    rows = schema_rows(getattr(importlib.import_module(module), name))
+    rows = tuple(row for row in rows if row.key and not (excluded and re.match(excluded, row.key)))
+    table = _make_key_table(rows)
+    if peer is None:
+        return table
+    names = PEER_NAMES[peer]
+    column = [peer, "---", *(names.get(row.key, f"`{row.key}`") for row in rows)]
+    return [f"{line} {cell} |" for line, cell in zip(table, column, strict=True)]
 
 
 def list_pages_with_key_tables() -> list[Path]:
