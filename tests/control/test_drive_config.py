@@ -10,6 +10,7 @@ from tests.harness.bus import BusHarness
 from tests.harness.hardware import FakeHardware
 
 from roboyard.bus import Node
+from roboyard.control import PlanarTwist
 from roboyard.control.drive_config import (
     AckermannDriveConfig,
     DifferentialDriveConfig,
@@ -110,6 +111,11 @@ def test_all_drive_nodes_have_one_base(harness: BusHarness) -> None:
 )
 def test_body_moves_by_itself_where_no_wheel_moves_it(drive: DriveConfig, motion: str | None) -> None:
     assert drive.base_motion == motion
+
+
+def test_tightest_curve_is_that_of_the_steering_limit() -> None:
+    assert DIFFERENTIAL.min_turning_radius == 0.0
+    assert CAR.curvature(PlanarTwist(1.0, 0.0, 99.0)) == pytest.approx(1.0 / CAR.min_turning_radius)
 
 
 def test_contradicting_limits_and_wheels_are_refused() -> None:

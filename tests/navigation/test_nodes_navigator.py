@@ -8,6 +8,8 @@ from tests.harness.bus import check_snapshot_continues
 from tests.navigation.navigator_harness import START, NavigatorHarness, goal_pose
 
 from roboyard.bus import NodeError
+from roboyard.control.drive_config import AckermannDriveConfig
+from roboyard.errors import ConfigError
 from roboyard.messages import action, msg, srv
 from roboyard.messages.convert import path_to_msg
 from roboyard.messages.time import duration_to_msg
@@ -291,3 +293,14 @@ def test_navigator_keeps_speed_limits(limit: float, is_percentage: bool, max_spe
         assert goal.succeeded
         assert max(vx for _, vx, _, _ in robot.commands) == pytest.approx(max_speed, rel=0.12)
         assert max(vx for _, vx, _, _ in robot.commands) <= max_speed + 1e-6
+
+
+def test_planner_for_cars_takes_the_turning_radius_of_the_drive():
+    car = AckermannDriveConfig(
+        type="ackermann", left_steering_joints=("e",), right_steering_joints=("f",), wheel_radius=0.1, wheelbase=0.4,
+        track=0.3, kingpin_width=0.25, steering_limit=0.6,
+    )  # fmt: skip
+    with NavigatorHarness(settings={"planner": {"type": "hybrid_a_star"}}, drive_geometry=car) as harness:
+        assert harness.navigator._context.planner.turning_radius == car.min_turning_radius > 0.5
+    with pytest.raises((ConfigError, NodeError), match="minimum turning radius"):
+        NavigatorHarness(settings={"planner": {"type": "state_lattice"}}, drive_geometry=car)

@@ -1,4 +1,4 @@
-"""A planner over a route graph keeps to its lanes, and leaves out those that something stands on."""
+"""A planner over a route graph keeps to its lanes, and avoids those on which obstacles stand."""
 
 import json
 
@@ -81,7 +81,7 @@ def test_wall_between_the_last_lane_and_the_goal_closes_no_lane(graph: str) -> N
 def test_route_failure_names_the_closed_lanes(graph: str) -> None:
     costmap = _costmap()
     costmap.cells[:, 60:63] = LETHAL
-    with pytest.raises(NoPathError, match="something stands on 10, 13"):
+    with pytest.raises(NoPathError, match="obstacles stand on 10, 13"):
         RoutePlanner(graph, two_way=True).plan(costmap, SE2(1.2, 1.3, 0.0), SE2(4.8, 3.7, 1.0))
 
 

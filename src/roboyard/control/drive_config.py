@@ -90,6 +90,11 @@ class DriveConfig(Config):
         """Which velocities the body itself takes; None where the wheels move it."""
         return None
 
+    @property
+    def min_turning_radius(self) -> float:
+        """Radius of the tightest curve of the middle of the unsteered axle [m]; 0: the base rotates in place."""
+        return 0.0
+
     def node_parameters(self, keys: Collection[str]) -> dict[str, Any]:
         """Return the values by parameter of a drive or odometry node, for those of its parameters in ``keys``."""
         return {key: value for key, value in self.values().items() if key in keys and key != "type"}
@@ -174,6 +179,11 @@ class AckermannDriveConfig(AckermannDrive, DriveConfig):
     def wheel_joints(self) -> tuple[str, ...]:
         """Names of the driven wheels' joints."""
         return (*self.left_joints, *self.right_joints, *self.left_steered_joints, *self.right_steered_joints)
+
+    @property
+    def min_turning_radius(self) -> float:
+        """Radius of the curve at the steering limit [m]."""
+        return 1.0 / self.max_curvature
 
     @property
     def steering_joints(self) -> tuple[str, ...]:

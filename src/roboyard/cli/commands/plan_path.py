@@ -42,7 +42,11 @@ def path(
         float, typer.Option(metavar="METERS", help="Distance within which obstacles add costs [m].")
     ] = 0.55,
     min_turning_radius: Annotated[
-        float | None, typer.Option(metavar="METERS", help="Minimum turning radius, for the planner hybrid_a_star [m].")
+        float | None,
+        typer.Option(
+            metavar="METERS",
+            help="Minimum turning radius, for the planner hybrid_a_star [m]; default: that of the robot's drive.",
+        ),
     ] = None,
     allow_unknown: Annotated[bool, typer.Option("--allow-unknown", help="Allow paths through unknown cells.")] = False,
     image: ImageOption = None,
@@ -64,9 +68,10 @@ def path(
     if not 0.0 <= inflation_radius <= _MAX_INFLATION_RADIUS:
         raise InputError(f"--inflation-radius {inflation_radius}", valid=f"0 to {_MAX_INFLATION_RADIUS:g} m")
     validate_output_path("--picture", image, IMAGE_SUFFIXES)
-    request = MapPlanRequest(
-        first, last, planner, _find_footprint(robot, robot_radius), inflation_radius, min_turning_radius, allow_unknown
-    )
+    footprint, drive_turning_radius = _find_footprint(robot, robot_radius)
+    if planner == "hybrid_a_star":
+        min_turning_radius = min_turning_radius or drive_turning_radius
+    request = MapPlanRequest(first, last, planner, footprint, inflation_radius, min_turning_radius, allow_unknown)
     found = plan_on_map(map_file, request)
     if image is not None:
         draw_path(image, found.costmap, first, last, found.path, found.explanation)
@@ -98,7 +103,8 @@ def _parse_pose(option: str, text: str) -> SE2:
     return SE2(*parse_numbers(option, text, (2, 3), limit=_MAX_COORDINATE))
 
 
-def _find_footprint(robot: str | None, radius: float) -> Footprint:
+def _find_footprint(robot: str | None, radius: float) -> tuple[Footprint, float | None]:
+    """Return the footprint, and the minimum turning radius that the robot's file states; None if it states none."""
     import numpy as np
 
     from roboyard.bringup.robot_loader import load_robot
@@ -107,11 +113,12 @@ def _find_footprint(robot: str | None, radius: float) -> Footprint:
     if robot is None:
         if not 0.0 < radius <= _MAX_ROBOT_RADIUS:
             raise InputError(f"--robot-radius {radius}", valid=f"0 to {_MAX_ROBOT_RADIUS:g} m")
-        return Footprint.circle(radius)
+        return Footprint.circle(radius), None
     package = load_robot(robot)
     if not package.config.footprint:
         raise InputError(f"the robot {package.name} does not state its footprint", valid="--robot-radius")
-    return Footprint(np.array(package.config.footprint))
+    drive = package.config.drive
+    return Footprint(np.array(package.config.footprint)), (drive.min_turning_radius or None) if drive else None
 
 
 def _explanation_data(explanation: PathFailure, geometry: Any) -> dict[str, Any]:

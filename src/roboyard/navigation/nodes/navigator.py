@@ -14,7 +14,7 @@ from roboyard.bus import GoalHandle, Node, TransformError, resource
 from roboyard.bus.throttle import Throttle
 from roboyard.config import Config, parameter
 from roboyard.control import ZERO_TWIST, PlanarTwist
-from roboyard.control.drive_config import DriveLimits
+from roboyard.control.drive_config import DriveConfig, DriveLimits
 from roboyard.description.extent import FootprintPolygon
 from roboyard.errors import RoboyardError
 from roboyard.geometry import SE2
@@ -92,6 +92,7 @@ class NavigatorNode(Node[NavigatorNodeConfig]):
 
     footprint: FootprintPolygon | None = resource(tuple, optional=True)
     drive_limits: DriveLimits | None = resource(DriveLimits, optional=True)
+    drive_geometry: DriveConfig | None = resource(DriveConfig, optional=True)
 
     state_fields = ("_twist", "_waiting_since", "_speed_limit")
 
@@ -110,7 +111,8 @@ class NavigatorNode(Node[NavigatorNodeConfig]):
             navigation.goal_tolerance,
             allow_reverse=navigation.velocity_limits.allow_reverse,
         )
-        planner = make_planner(navigation.planner, footprint, navigation.smoother)
+        min_turning_radius = self.drive_geometry.min_turning_radius if self.drive_geometry else None
+        planner = make_planner(navigation.planner, footprint, navigation.smoother, min_turning_radius)
         self._context = NavigatorContext(planner, controller, mobile_base, self._costmaps, navigation)
         self._frames = tuple(
             map(self.frame, (self.config.global_frame, self.config.odom_frame, self.config.base_frame))

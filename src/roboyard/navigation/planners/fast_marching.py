@@ -10,12 +10,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from roboyard.compute import kernel
+from roboyard.config import check, parameter
 from roboyard.geometry import SE2
 from roboyard.grids import OccupancyGrid
 from roboyard.navigation.costmap import Costmap, InflationLayer, LayeredCostmap, StaticLayer
@@ -44,33 +45,33 @@ from roboyard.navigation.planners.planner import (
 _ONE = np.uint64(1)
 _HALF, _TWO = np.float32(0.5), np.float32(2.0)
 _CONVERGENCE_TOLERANCE = np.float32(1e-3)
-"""Smaller changes of a time are not passed on [cells]."""
+"""Changes of a time that are smaller than this do not update the neighbors [cells]."""
 _MIN_GAIN = np.float32(0.2)
-"""A neighbor is looked at again when its time is later by more than this part of its weight: what it could win
-otherwise is less than 2 % of a step.  navfn takes 0.71, and its times then err by 3 %."""
+"""A neighbor is updated again if its time is later by more than this fraction of its weight; what it could gain
+otherwise is less than 2 % of a step.  navfn takes 0.71, and its times have errors of 3 %."""
 _BUCKETS_PER_COST = np.float32(2.0)
-"""Buckets per cell's cost."""
+"""Number of buckets per cost of a cell."""
 _MANHATTAN_RATIO = np.float32(1.4143)
-"""A cell's bucket says what a way along rows and columns costs, which is at most √2 times its time."""
+"""Largest ratio between the cost of a path along rows and columns, which selects a cell's bucket, and its time: √2."""
 
 
 @kernel(examples=lambda: [(example_grid(), np.zeros(25, dtype=np.float32), 0, -1)])
 def propagate_wave(grid: TraversalGrid, arrival_times: NDArray[np.float32], source: int, target: int) -> int:
-    """Times from ``source``, until the target's is known.
+    """Compute the arrival times of a wave from ``source``, until that of the target is known.
 
-    Cells are looked at in the order in which a wave along rows and columns would come by, so that where weights do not
-    change both neighbors a time depends on are known by then, and each cell is looked at once.  (In the order of the
-    times themselves, one of the two often comes too late, and the processor cannot guess which: half as fast.)  What
-    has to be mended follows one bucket behind, and so overtakes the wave.
+    The kernel updates cells in the order in which a wave along rows and columns would reach them.  Where weights do not
+    change, both neighbors on which a time depends are known by then, and each cell is updated once.  (In the order of
+    the times themselves one of the two often comes too late, and branch prediction fails: half as fast.)  Corrections
+    follow one bucket behind, and so overtake the wave.
 
     Args:
-        grid: What cells cost.
-        arrival_times: (rows * columns,) in cells, filled with infinity.
-        source: Flat index.
-        target: Flat index, or -1 for all cells.
+        grid: Traversal costs of the cells.
+        arrival_times: (rows * columns,) result [cells], filled with infinity.
+        source: Flat index of the source.
+        target: Flat index of the target, or -1 for all cells.
 
     Returns:
-        Number of cells looked at.
+        Number of updates.
     """
     flat, weights = grid.cells.ravel(), grid.weights
     stride = np.uint64(grid.cells.shape[1])
@@ -141,18 +142,18 @@ def propagate_wave(grid: TraversalGrid, arrival_times: NDArray[np.float32], sour
 def descend_gradient(
     grid: TraversalGrid, arrival_times: NDArray[np.float32], row: float, column: float, max_points: int, step: float
 ) -> NDArray[np.float64]:
-    """The way down the gradient of the times, to where they end.
+    """Follow the gradient of the arrival times down to the source.
 
     Args:
-        grid: As for ``march``.
-        arrival_times: (rows, columns) as ``march`` leaves them.
-        row: Where to begin, in cells; the middle of cell (0, 0) is (0, 0).
-        column: The same along x.
-        max_points: Points at most.
-        step: Between points [cells].
+        grid: Traversal costs of the cells.
+        arrival_times: (rows, columns) result of `propagate_wave`.
+        row: Fractional row of the start; the center of cell (0, 0) is (0, 0).
+        column: Fractional column of the start.
+        max_points: Largest number of points.
+        step: Distance between points [cells].
 
     Returns:
-        (n, 2) rows and columns; its last point lies in the source's cell unless ``max_points`` were not enough.
+        Points (n, 2), rows and columns; the last one lies in the source's cell unless ``max_points`` is too small.
     """
     points = np.empty((max_points, 2))
     points[0] = row, column
@@ -177,15 +178,15 @@ def descend_gradient(
             and line_cost(grid, row, column, candidate_row, candidate_column) < np.inf
         )
         next_r, next_c = math.floor(candidate_row + 0.5), math.floor(candidate_column + 0.5)
-        # only ever to earlier cells, or the way could go round and round
+        # each step must lead to an earlier cell, or the path could run in a circle
         if is_free and ((next_r == r and next_c == c) or arrival_times[next_r, next_c] < current_time):
             row, column = candidate_row, candidate_column
         elif not is_recentered and (row != r or column != c):
-            # beside an obstacle the gradient may point into it: to the middle of the cell instead,
+            # beside an obstacle the gradient may point into it: go to the center of the cell instead,
             row, column = float(r), float(c)
             is_recentered = True
         else:
-            # and from there to that of the lowest neighbor
+            # and from there to the center of the earliest neighbor
             is_recentered = False
             min_row, min_column, min_time = r, c, current_time
             for dr in range(-1, 2):
@@ -203,7 +204,7 @@ def descend_gradient(
 def trace_descent(
     grid: TraversalGrid, arrival_times: NDArray[np.float32], row: float, column: float
 ) -> NDArray[np.float64]:
-    """The whole way (n, 2) that ``descend`` finds, points half a cell from each other."""
+    """Return the whole path (n, 2) of `descend_gradient`, with points half a cell apart."""
     max_points = 256
     while True:
         points = descend_gradient(grid, arrival_times, row, column, max_points, 0.5)
@@ -214,7 +215,7 @@ def trace_descent(
 
 @kernel
 def _upwind_gradient(arrival_times: NDArray[np.float32], row: int, column: int) -> tuple[float, float]:
-    """Gradient of the times in a cell, upwind: from the earlier neighbor of each direction, if there is one."""
+    """Return the upwind gradient of the times in a cell: towards the earlier neighbor of each axis, if there is one."""
     current_time = arrival_times[row, column]
     north, south, east, west = (
         arrival_times[row + 1, column],
@@ -232,22 +233,26 @@ def _upwind_gradient(arrival_times: NDArray[np.float32], row: int, column: int) 
 
 @dataclass(frozen=True, slots=True)
 class FastMarchingPlanner:
-    """Way down the potential that a wave from the goal leaves behind, as navfn finds it, in any direction.
+    """Planner that descends the gradient of the arrival times of a wave from the goal, as navfn does.
 
     Attributes:
-        traversal: What a metre costs.
-        pull_string: Pull the way taut: it bends at obstacles only, or where costs change.  Without, it is as smooth
-            as the
-            potential.
-        spacing: Between the poses of a taut way, in cells.
+        traversal: Traversal costs.
+        pull_string: Whether to shorten the path to straight lines that bend at obstacles and where costs change (string
+            pulling).  Without it the path is as smooth as the arrival times.
+        spacing: Distance between the poses of a shortened path [cells].
     """
 
-    traversal: TraversalCosts = field(default_factory=TraversalCosts)
-    pull_string: bool = True
-    spacing: float = 1.0
+    traversal: TraversalCosts = parameter(factory=TraversalCosts, doc="Traversal costs.")
+    pull_string: bool = parameter(True, doc="Shorten the path to straight lines between the corners of obstacles.")
+    spacing: float = parameter(
+        1.0, low=0.1, high=5.0, doc="Distance between the poses of a shortened path, in cells of the costmap."
+    )
+
+    def __post_init__(self) -> None:
+        check(self, "FastMarchingPlanner")
 
     def plan(self, costmap: Costmap, start: SE2, goal: SE2) -> Path:
-        """See ``GlobalPlanner``."""
+        """Plan the path down the gradient; see the contract in `GlobalPlanner.plan`."""
         first, last = validate_start_and_goal(costmap, self.traversal, start, goal)
         grid, arrival_times = self._propagate(costmap, last, first)
         if not np.isfinite(arrival_times[first[0] + 1, first[1] + 1]):
@@ -264,13 +269,13 @@ class FastMarchingPlanner:
         return path_from_grid(costmap, points - 1.0, start, goal, cost)
 
     def potential(self, costmap: Costmap, goal: SE2) -> NDArray[np.float32]:
-        """What the way to the goal costs from every cell, in metres of free ground; infinite where none leads there.
+        """Compute the cost of the path to the goal from every cell [m of free space]; infinite if there is none.
 
         Returns:
-            (rows, columns), from the middles of cells to that of the goal's.
+            Costs (rows, columns) from the centers of the cells to the center of the goal's cell.
 
         Raises:
-            NavigationError: the goal lies where the robot cannot be.
+            NavigationError: The robot cannot be at the goal.
         """
         last, _ = validate_start_and_goal(costmap, self.traversal, goal, goal)
         return self._propagate(costmap, last, None)[1][1:-1, 1:-1] * np.float32(costmap.geometry.resolution)
@@ -278,7 +283,7 @@ class FastMarchingPlanner:
     def _propagate(
         self, costmap: Costmap, source: tuple[int, int], target: tuple[int, int] | None
     ) -> tuple[TraversalGrid, NDArray[np.float32]]:
-        """The ground, and the times (rows + 2, columns + 2) on it [cells]."""
+        """Return the traversal costs, and the arrival times (rows + 2, columns + 2) of the wave [cells]."""
         grid = self.traversal.make_grid(costmap.cells)
         arrival_times = np.full(grid.cells.size, np.inf, dtype=np.float32)
         propagate_wave(grid, arrival_times, grid.flat_index(source), -1 if target is None else grid.flat_index(target))
@@ -289,10 +294,14 @@ PlanarPose = tuple[float, float, float]
 
 
 def travel_cost_function(grid: OccupancyGrid, radius: float) -> Callable[[PlanarPose, PlanarPose], float]:
-    """A function of two places, x, y [m] and yaw [rad], that says how long a way between them costs [m of free ground].
+    """Make a function of two poses x, y [m] and yaw [rad] that returns the cost of the path between them.
 
-    It is infinite where there is none: through less room than a circle of that radius [m] needs, or over what is not
-    known.  One wave is kept for each place that was asked for as the second of the two.
+    The cost [m of free space] is infinite if there is no path for a circle of the given radius through known space.
+    The function computes one wave for each second pose, and keeps it.
+
+    Args:
+        grid: Map.
+        radius: Radius of the robot [m].
     """
     static, inflation = StaticLayer(), InflationLayer(radius, radius + grid.geometry.resolution)
     static.set_map(grid)

@@ -11,12 +11,13 @@ add nothing to the estimate; then a cell is expanded again whenever its cost fal
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from roboyard.compute import expect_kernels, kernel
+from roboyard.config import check, parameter
 from roboyard.geometry import SE2
 from roboyard.navigation.costmap import Costmap
 from roboyard.navigation.errors import NoPathError
@@ -59,17 +60,17 @@ def search_grid(
     cost_margin: float,
     use_heuristic: bool,
 ) -> int:
-    """Cheapest ways from the nearest of ``sources``, until the target's is known.
+    """Compute the costs of the cheapest paths from the nearest of ``sources``, until that to the target is known.
 
     Args:
-        grid: What cells cost.
+        grid: Traversal costs of the cells.
         costs: (rows * columns,) in cells, filled with infinity; those up to the target's, and ``cost_margin`` it, are
             final
             afterwards, and where the search is directed, those along its way.
         sources: (n,) flat indices.
         target: Flat index, or -1 for all cells.
         cost_margin: By how much ways may be dearer than the target's, and still be found [cells].
-        use_heuristic: Whether to prefer cells nearer to the target (A*, for one source; else Dijkstra's algorithm).
+        use_heuristic: Whether to prefer cells nearer to the target (A*, for one source), or not (Dijkstra's algorithm).
 
     Returns:
         Number of cells taken from the queue.
@@ -115,10 +116,10 @@ def _expand(
     queue: BucketQueue,
     level: int,
 ) -> tuple[int, int]:
-    """Look at what waits, until it is done or the queue is full.
+    """Expand the cells of the queue until the search is finished or the queue is full.
 
     Returns:
-        The level it has come to, or -1 when it is done; and how many cells it took from the queue.
+        Level of the queue, or -1 if the search is finished; and the number of expanded cells.
     """
     flat = grid.cells.ravel()
     weights = grid.weights.astype(np.float64)
@@ -137,7 +138,7 @@ def _expand(
             empty += 1
             level += 1
             if target >= 0 and (costs[target] + cost_margin) * _BUCKETS_PER_COST < level:
-                break  # whatever is left costs more
+                break  # all remaining cells cost more
             continue
         if not has_capacity(queue, 8):
             return level, n_expanded
@@ -147,7 +148,7 @@ def _expand(
         if end & BLOCK_MASK == 1:
             close_block(queue, k)
         if is_queued[u] == 0:
-            continue  # it came cheaper, and was looked at then
+            continue  # the search has reached the cell at a lower cost, and expanded it then
         is_queued[u] = 0
         n_expanded += 1
         cost = costs[u]
@@ -181,24 +182,29 @@ def _expand(
 
 @dataclass(frozen=True, slots=True)
 class GridSearchPlanner:
-    """Cheapest way over the eight neighbors of each cell, never across an obstacle's corner.
+    """Planner of the cheapest path over the eight neighbors of each cell, never across the corner of an obstacle.
 
     Attributes:
-        traversal: What a metre costs.
-        use_heuristic: A*, which looks towards the goal first; else Dijkstra's algorithm.  Both find ways of the same
-            cost.
+        traversal: Traversal costs.
+        use_heuristic: Whether to expand cells towards the goal first (A*), or in all directions (Dijkstra's algorithm).
+            Both find paths of the same cost.
     """
 
-    traversal: TraversalCosts = field(default_factory=TraversalCosts)
-    use_heuristic: bool = True
+    traversal: TraversalCosts = parameter(factory=TraversalCosts, doc="Traversal costs.")
+    use_heuristic: bool = parameter(
+        True, aliases=("use_astar",), doc="Expand cells towards the goal first (A*), not in all directions (Dijkstra)."
+    )
+
+    def __post_init__(self) -> None:
+        check(self, "GridSearchPlanner")
 
     @staticmethod
     def expect_kernels() -> None:
-        """Compile the kernels of `plan` in the background, if they are not cached."""
+        """Compile the kernels of `plan` in the background if they are not cached."""
         expect_kernels(search_grid, trace_path, line_cost, distance_to_nearest_obstacle)
 
     def plan(self, costmap: Costmap, start: SE2, goal: SE2) -> Path:
-        """See ``GlobalPlanner``."""
+        """Plan the cheapest path; see the contract in `GlobalPlanner.plan`."""
         first, last = validate_start_and_goal(costmap, self.traversal, start, goal)
         grid = self.traversal.make_grid(costmap.cells)
         source, target = grid.flat_index(first), grid.flat_index(last)
@@ -214,13 +220,13 @@ class GridSearchPlanner:
         return path_from_grid(costmap, points, start, goal, float(costs[target]))
 
     def potential(self, costmap: Costmap, goal: SE2) -> NDArray[np.float64]:
-        """What the way to the goal costs from every cell, in metres of free ground; infinite where none leads there.
+        """Compute the cost of the path to the goal from every cell [m of free space]; infinite if there is none.
 
         Returns:
-            (rows, columns), from the middles of cells to that of the goal's.
+            Costs (rows, columns) from the centers of the cells to the center of the goal's cell.
 
         Raises:
-            NavigationError: the goal lies where the robot cannot be.
+            NavigationError: The robot cannot be at the goal.
         """
         cell, _ = validate_start_and_goal(costmap, self.traversal, goal, goal)
         grid = self.traversal.make_grid(costmap.cells)

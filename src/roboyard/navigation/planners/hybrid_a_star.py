@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import heapq
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import IntEnum
 from typing import NamedTuple
 
@@ -12,8 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from roboyard.compute import kernel
-from roboyard.config import Config, parameter
-from roboyard.errors import ConfigError
+from roboyard.config import Config, check, parameter
 from roboyard.geometry import SE2, polygons
 from roboyard.grids import distance_transform
 from roboyard.navigation.costmap import LETHAL, Costmap
@@ -321,71 +320,98 @@ def _penalized_cost(
 
 
 _FOOTPRINT_MARGIN = 0.3
-"""The outline is looked at that much wider, at points half a cell apart: no corner of an obstacle's cell gets between
-two of them unseen [cells]."""
+"""Padding of the outline [cells]: with points half a cell apart, no corner of a lethal cell lies between two points
+without being found."""
 
 
 class MotionPenalties(Config):
-    """What makes one way better than another of the same length."""
+    """Costs of motions beside their length."""
 
     reverse: float = parameter(
-        2.0, low=1.0, high=100.0, doc="Cost of a distance backward per cost of the same distance forward."
+        2.0,
+        low=1.0,
+        high=100.0,
+        aliases=("reverse_penalty",),
+        doc="Cost of a distance backward per cost of the same distance forward.",
     )
     rotation: float = parameter(
-        1.05, low=1.0, high=100.0, doc="Cost of a distance in a turn per cost of the same distance straight."
+        1.05,
+        low=1.0,
+        high=100.0,
+        aliases=("non_straight_penalty",),
+        doc="Cost of a distance on a curve per cost of the same distance straight.",
     )
     direction_change: float = parameter(
         0.5, unit="m", low=0.0, high=100.0, doc="Cost of a change between forward and backward, as a distance."
     )
     steering_change: float = parameter(
-        0.05, unit="m", low=0.0, high=100.0, doc="Cost of a change of the steering angle, as a distance."
+        0.05,
+        unit="m",
+        low=0.0,
+        high=100.0,
+        aliases=("change_penalty",),
+        doc="Cost of a change of the steering angle, as a distance.",
     )
 
 
 @dataclass(frozen=True, slots=True)
 class HybridAStarPlanner:
-    """Ways that a base drives without leaving them, its whole outline free all along.
+    """Planner of paths that a base can drive as they are, with its whole footprint free.
 
     With a turning radius it plans for a car (Hybrid A*), whose paths have no smaller radius.  Without one the robot
     rotates in place (a state lattice).
 
     Attributes:
-        footprint: Outline of the robot.
-        turning_radius: Of the tightest circle its base's origin can drive [m]; 0: it turns on the spot.
-        allow_reverse: Whether a car may drive backwards.
-        traversal: What a metre costs.
-        penalties: What else does.
-        heading_tolerance: How far off the goal's heading the robot may end [rad]; π and more: it may look anywhere.
-        n_headings: Into so many directions the circle is parted.
-        max_expansions: Poses at most to look on from.
+        footprint: Footprint of the robot.
+        turning_radius: Radius of the tightest curve of the base's origin [m]; 0: the base rotates in place.
+        allow_reverse: Whether a car may drive backward.
+        traversal: Traversal costs.
+        penalties: Costs of motions beside their length.
+        heading_tolerance: Largest difference to the goal's heading [rad]; π and more: any heading.
+        n_headings: Number of headings into which the search divides the circle.
+        max_expansions: Largest number of poses that the search expands.
 
     Raises:
-        ConfigError: a number out of range.
+        ConfigError: A number is out of its bounds.
     """
 
     footprint: Footprint
-    turning_radius: float = 0.5
-    allow_reverse: bool = True
-    traversal: TraversalCosts = field(default_factory=TraversalCosts)
-    penalties: MotionPenalties = field(default_factory=MotionPenalties)
-    heading_tolerance: float = 0.0
-    n_headings: int = 72
-    max_expansions: int = 200_000
+    turning_radius: float = parameter(
+        0.5,
+        unit="m",
+        low=0.0,
+        high=1000.0,
+        aliases=("minimum_turning_radius",),
+        doc="Radius of the tightest curve; 0: the base rotates in place.",
+    )
+    allow_reverse: bool = parameter(
+        True, aliases=("motion_model_for_search",), doc="Drive backward too (REEDS_SHEPP), or only forward (DUBIN)."
+    )
+    traversal: TraversalCosts = parameter(factory=TraversalCosts, doc="Traversal costs.")
+    penalties: MotionPenalties = parameter(factory=MotionPenalties, doc="Costs of motions beside their length.")
+    heading_tolerance: float = parameter(
+        0.0,
+        unit="rad",
+        low=0.0,
+        high=100.0,
+        aliases=("goal_heading_mode",),
+        doc="Largest difference to the goal's heading; pi and more: any heading.",
+    )
+    n_headings: int = parameter(
+        72, low=8, high=720, aliases=("angle_quantization_bins",), doc="Number of headings of the search."
+    )
+    max_expansions: int = parameter(
+        200_000, low=1, high=10_000_000, aliases=("max_iterations",), doc="Largest number of expanded poses."
+    )
 
     def __post_init__(self) -> None:
-        for name, low, high in (
-            ("turning_radius", 0.0, 1000.0), ("heading_tolerance", 0.0, math.inf), ("n_headings", 8, 720),
-            ("max_expansions", 1, 10_000_000),
-        ):  # fmt: skip
-            value = getattr(self, name)
-            if not low <= value <= high:
-                raise ConfigError(f"{name} = {value}", location="HybridAStarPlanner", valid=f"{low:g} to {high:g}")
+        check(self, "HybridAStarPlanner", skip=("footprint",))
 
     def plan(self, costmap: Costmap, start: SE2, goal: SE2) -> Path:
-        """See ``GlobalPlanner``.
+        """Plan a path that the base can drive; see the contract in `GlobalPlanner.plan`.
 
         Raises:
-            BudgetSpent: it looked on from as many poses as it was allowed to.
+            NavigationError: There is no such path; the class names the cause.
         """
         first, last = validate_start_and_goal(costmap, self.traversal, start, goal)
         self._check_footprint(costmap, start, goal)
@@ -436,7 +462,7 @@ class HybridAStarPlanner:
         return DriveType.REVERSIBLE if self.allow_reverse else DriveType.FORWARD_ONLY
 
     def _goal_poses(self, goal: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Poses (n, 3) to end at, that of the goal first."""
+        """Return the poses (n, 3) at which the path may end, that of the goal first."""
         if not self.heading_tolerance:
             return goal[None]
         count = min(math.ceil(self.heading_tolerance / math.radians(15.0)), 12)
@@ -445,13 +471,13 @@ class HybridAStarPlanner:
         return np.column_stack([np.repeat(goal[None, :2], len(heading_offsets), axis=0), goal[2] + heading_offsets])
 
     def _heading_stride(self, radius: float) -> int:
-        """Directions that a motion turns by: so many that it leaves its cell."""
+        """Return the number of headings by which a motion turns: the smallest with which it leaves its cell."""
         if not self.turning_radius:
             return max(self.n_headings // 24, 1)
         return max(math.ceil(math.sqrt(2.0) / (radius * 2.0 * math.pi / self.n_headings)), 1)
 
     def _padded_footprint(self, resolution: float) -> NDArray[np.float64]:
-        """Points (n, 2) of the outline, a little wider [cells]."""
+        """Return points (n, 2) of the outline, padded by the margin [cells]."""
         corners = polygons.make_counter_clockwise(self.footprint.corners / resolution)
         edges = np.roll(corners, -1, axis=0) - corners
         normals = np.column_stack([edges[:, 1], -edges[:, 0]]) / np.linalg.norm(edges, axis=1)[:, None]
@@ -460,7 +486,7 @@ class HybridAStarPlanner:
         return Footprint(corners + _FOOTPRINT_MARGIN * (previous_normals + normals) / scale).sample_border(0.5)
 
     def _possibly_inscribed_cost(self, costmap: Costmap) -> int:
-        """The least cost of a cell from which the outline may reach an obstacle."""
+        """Return the smallest cost of a cell at which the outline may touch an obstacle."""
         radius_cells = self.footprint.circumscribed_radius / costmap.geometry.resolution + 2.0
         is_near = distance_transform(costmap.cells == LETHAL) <= radius_cells
         border_width = math.ceil(radius_cells)
@@ -494,7 +520,7 @@ class HybridAStarPlanner:
         xy = T_map_grid @ (grid_poses[:, :2] * resolution)
         theta = np.arctan2(np.sin(grid_poses[:, 2] + T_map_grid.theta), np.cos(grid_poses[:, 2] + T_map_grid.theta))
         map_poses = np.column_stack([xy, theta])
-        # what was computed forth and back is the start and the goal but for rounding
+        # the conversion to the grid and back rounds the start and the goal
         map_poses[0] = start.x, start.y, start.theta
         map_poses[-1, :2] = goal.x, goal.y
         if not self.heading_tolerance:
@@ -503,7 +529,7 @@ class HybridAStarPlanner:
 
 
 def _to_grid_pose(costmap: Costmap, pose: SE2) -> NDArray[np.float64]:
-    """The pose in cells from the grid's corner (3,)."""
+    """Return the pose (3,) in the frame of the grid: x, y [cells] from its corner, and the heading [rad]."""
     T_grid_base = costmap.geometry.T_map_grid.inverse() @ pose
     resolution = costmap.geometry.resolution
     return np.array([T_grid_base.x / resolution, T_grid_base.y / resolution, T_grid_base.theta])

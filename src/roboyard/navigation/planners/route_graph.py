@@ -1,9 +1,8 @@
 """Route graph of nodes and edges: its GeoJSON format (as of Nav2's route server), route search, and a planner.
 
 Nodes are features of type Point with a property ``id``; edges are features of type LineString or MultiLineString with
-``id``, ``startid`` and ``endid``, and are one-way.  ``cost`` and ``metadata`` are optional, and so is ``two_way``,
-which
-is an extension.
+``id``, ``startid`` and ``endid``, and are one-way.  ``cost`` and ``metadata`` are optional, and so is ``two_way``, an
+extension of the format.
 """
 
 from __future__ import annotations
@@ -20,6 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from roboyard.config import check, parameter
 from roboyard.errors import ConfigError, InputError, UnknownNameError
 from roboyard.geometry import SE2
 from roboyard.navigation.costmap import INSCRIBED, LETHAL, Costmap
@@ -31,13 +31,13 @@ from roboyard.navigation.planners.planner import TraversalCosts, evaluate_path
 
 @dataclass(frozen=True, slots=True)
 class RouteNode:
-    """A place.
+    """A node of a route graph.
 
     Attributes:
-        id: Its number.
-        x: In the map [m].
-        y: In the map [m].
-        metadata: What else was said of it.
+        id: Number of the node.
+        x: Position in the map [m].
+        y: Position in the map [m].
+        metadata: Further values of the file.
     """
 
     id: int
@@ -48,16 +48,16 @@ class RouteNode:
 
 @dataclass(frozen=True)
 class RouteEdge:
-    """A lane from node to node.
+    """An edge of a route graph: a lane from node to node.
 
     Attributes:
-        id: Its number.
-        start: Node it begins at.
-        end: Node it ends at.
-        polyline: (n, 2) its points in the map, those of both nodes included [m].
-        explicit_cost: What driving it costs; 0: its length.
-        two_way: Whether it may be driven from end to start, too.
-        metadata: What else was said of it.
+        id: Number of the edge.
+        start: Id of the node at which it starts.
+        end: Id of the node at which it ends.
+        polyline: (n, 2) points in the map, those of both nodes included [m].
+        explicit_cost: Cost of the edge; 0: its length.
+        two_way: Whether robots may also drive from the end to the start.
+        metadata: Further values of the file.
     """
 
     id: int
@@ -70,16 +70,16 @@ class RouteEdge:
 
     @property
     def length(self) -> float:
-        """Of its line [m]."""
+        """Length of the polyline [m]."""
         return float(np.linalg.norm(np.diff(self.polyline, axis=0), axis=1).sum())
 
     @property
     def cost(self) -> float:
-        """What driving all of it costs."""
+        """Cost of driving the whole edge."""
         return self.explicit_cost or self.length
 
     def speed_limit(self, robot_max_speed: float) -> float:
-        """The speed allowed on it [m/s]: ``abs_speed_limit`` in m/s, ``speed_limit`` in per cent, as Nav2 has them."""
+        """Return the speed limit [m/s]: of ``abs_speed_limit`` in m/s and ``speed_limit`` in percent, as in Nav2."""
         limit = self.metadata.get("abs_speed_limit", math.inf)
         return min(
             robot_max_speed, float(limit), robot_max_speed * float(self.metadata.get("speed_limit", 100.0)) / 100.0
@@ -88,13 +88,13 @@ class RouteEdge:
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """A way over a graph.
+    """A route over a graph.
 
     Attributes:
-        path: From pose to pose, straight to the graph and from it.
-        edges: Numbers of the edges, in order.
-        nodes: Numbers of the nodes passed, in order.
-        cost: Of the edges, partly driven ones in part, and of the metres beside the graph.
+        path: Poses from the start straight to the graph, over its edges, and straight to the goal.
+        edges: Ids of the edges, in order.
+        nodes: Ids of the passed nodes, in order.
+        cost: Cost of the edges, in proportion of partly driven ones, and of the distances beside the graph.
         edge_start_indices: (m,) index of the first pose on each of the edges.
     """
 
@@ -107,12 +107,12 @@ class Route:
 
 @dataclass(frozen=True)
 class RouteGraph:
-    """Lanes between places.
+    """Nodes and edges over which robots drive.
 
     Attributes:
-        nodes: By number.
-        edges: In the file's order.  Several may share a number, as in graphs of Nav2; they are closed together.
-        closed: Numbers of edges that must not be driven now.
+        nodes: Nodes by id.
+        edges: Edges in the order of the file.  Several may share an id, as in graphs of Nav2; they close together.
+        closed: Ids of edges that robots must not drive at present.
     """
 
     nodes: Mapping[int, RouteNode]
@@ -120,23 +120,27 @@ class RouteGraph:
     closed: frozenset[int] = frozenset()
 
     def with_closed_edges(self, edges: Iterable[int]) -> RouteGraph:
-        """The graph with edges closed as well.
+        """Return the graph with further edges closed.
 
         Raises:
-            UnknownNameError: an edge that is none.
+            UnknownNameError: There is no edge of an id.
         """
         return replace(self, closed=self.closed | self._require_edges(edges))
 
     def with_open_edges(self, edges: Iterable[int]) -> RouteGraph:
-        """The graph with edges open again; raises as ``closing``."""
+        """Return the graph with edges open again.
+
+        Raises:
+            UnknownNameError: There is no edge of an id.
+        """
         return replace(self, closed=self.closed - self._require_edges(edges))
 
     def find_route(self, start: SE2, goal: SE2) -> Route:
-        """The cheapest way from the graph's place nearest to the start to that nearest to the goal.
+        """Find the cheapest route from the point of the graph nearest to the start to that nearest to the goal.
 
         Raises:
-            InputError: a pose that is not finite.
-            NoPath: no open edge, or none of them leads there.
+            InputError: A pose is not finite.
+            NoPathError: No edge is open, or no open edges connect the two points.
         """
         if not np.isfinite([start.x, start.y, start.theta, goal.x, goal.y, goal.theta]).all():
             raise InputError("a pose that is not finite", location="route", valid="metres and radians")
@@ -165,7 +169,7 @@ class RouteGraph:
         return [number for number, edge in enumerate(self.edges) if edge.id not in self.closed]
 
     def _nearest_edge(self, point: NDArray[np.float64]) -> tuple[int, float] | None:
-        """The open edge nearest to a point, and at which share of its length."""
+        """Return the index of the open edge nearest to a point, and the fraction of its length there."""
         best, nearest = math.inf, None
         for number in self._open_edges():
             line = self.edges[number].polyline
@@ -183,13 +187,13 @@ class RouteGraph:
     def _find_edge_parts(
         self, first: tuple[int, float], last: tuple[int, float]
     ) -> list[tuple[int, float, float]] | None:
-        """Pieces of edges: number, and from which share to which; None if there are none."""
+        """Return the parts of edges of the route: index, and first and last fraction; None if there is no route."""
         edge, start_fraction = self.edges[first[0]], first[1]
         goal, goal_fraction = self.edges[last[0]], last[1]
         best, parts = math.inf, None
         if first[0] == last[0] and (goal_fraction >= start_fraction or edge.two_way):
             best, parts = abs(goal_fraction - start_fraction) * edge.cost, [(first[0], start_fraction, goal_fraction)]
-        # how to come to the goal's place from the nodes of its edge
+        # costs of the last part of the route, from each node of the goal's edge
         arrivals = {goal.start: (goal.cost * goal_fraction, (last[0], 0.0, goal_fraction))}
         if goal.two_way and goal.cost * (1.0 - goal_fraction) < arrivals.get(goal.end, (math.inf,))[0]:
             arrivals[goal.end] = goal.cost * (1.0 - goal_fraction), (last[0], 1.0, goal_fraction)
@@ -268,7 +272,7 @@ class RouteGraph:
 
 
 def _cut_polyline(polyline: NDArray[np.float64], start_fraction: float, end_fraction: float) -> NDArray[np.float64]:
-    """Points of a line from one share of its length to another."""
+    """Return the points of a polyline from one fraction of its length to another."""
     if end_fraction < start_fraction:
         return _cut_polyline(polyline, end_fraction, start_fraction)[::-1]
     arc_lengths = np.concatenate([[0.0], np.cumsum(np.linalg.norm(np.diff(polyline, axis=0), axis=1))])
@@ -282,18 +286,18 @@ def _list_some(numbers: list[int]) -> str:
 
 
 _MAX_FILE_SIZE = 64_000_000
-"""Bytes: a file beyond that is none that people drew."""
+"""Size from which a file is rejected [bytes]."""
 
 
 def load_route_graph(path: FilePath | str, *, two_way: bool = False) -> RouteGraph:
-    """Load a graph.
+    """Load a graph from a GeoJSON file.
 
     Args:
         path: The file.
-        two_way: Whether all edges may be driven both ways.
+        two_way: Whether all edges may be driven in both directions.
 
     Raises:
-        InputError: the file cannot be read, is no such graph, or contradicts itself; names the feature.
+        InputError: The file cannot be read, is no such graph, or contradicts itself; the error names the feature.
     """
     graph_file = FilePath(path)
     try:
@@ -308,7 +312,7 @@ def load_route_graph(path: FilePath | str, *, two_way: bool = False) -> RouteGra
 
 
 def parse_route_graph(text: str, *, two_way: bool = False, location: str = "route graph") -> RouteGraph:
-    """The same from a file's text."""
+    """Parse a graph in GeoJSON; arguments and errors are those of `load_route_graph`, ``location`` names the text."""
     try:
         data = json.loads(text, parse_constant=_reject_constant)
     except (ValueError, RecursionError) as error:
@@ -421,43 +425,47 @@ def _parse_edge(
 
 
 def _connect_to_nodes(polyline: NDArray[np.float64], start: RouteNode, end: RouteNode) -> NDArray[np.float64]:
-    """The line from node to node, points between them kept."""
+    """Return the polyline with its first and last point moved to the nodes."""
     between = polyline[1:-1]
     return np.concatenate([[[start.x, start.y]], between, [[end.x, end.y]]])
 
 
 _POSE_SPACING = 0.05
-"""Between poses along a lane [m]."""
+"""Distance between poses on an edge [m]."""
 
 
 @dataclass(frozen=True)
 class RoutePlanner:
-    """Leads over a route graph; freely only from the start to the nearest lane, and from the last one to the goal.
+    """Planner over a route graph, with free paths from the start to the nearest edge and from the last one to the goal.
 
-    Lanes that something stands on are closed for the plan, and others are looked for.
+    Edges on which an obstacle stands are closed for the plan, and the planner searches for another route.
 
     Attributes:
-        graph: GeoJSON file, see ``load_route_graph``.
-        two_way: Whether all lanes may be driven both ways.
-        traversal: Of the ways to the lanes and from them.
-
-    Raises:
-        ConfigError: no file.
+        graph: GeoJSON file, see `load_route_graph`.
+        two_way: Whether all edges may be driven in both directions.
+        traversal: Traversal costs of the free paths.
     """
 
-    graph: str = ""
-    two_way: bool = False
-    traversal: TraversalCosts = field(default_factory=TraversalCosts)
+    graph: str = parameter(
+        "", aliases=("graph_filepath",), doc="GeoJSON file of the route graph; required, though it has a default."
+    )
+    two_way: bool = parameter(False, doc="Drive all edges in both directions.")
+    traversal: TraversalCosts = parameter(
+        factory=TraversalCosts, doc="Traversal costs of the paths between start, graph and goal."
+    )
+
+    def __post_init__(self) -> None:
+        check(self, "RoutePlanner")
 
     @cached_property
     def route_graph(self) -> RouteGraph:
-        """Of the file; raises ConfigError without one, InputError if it cannot be read."""
+        """Graph of the file, read once.  Raises ConfigError without a file, InputError if it cannot be read."""
         if not self.graph:
             raise ConfigError("no route graph", location="planner route", valid="graph: a GeoJSON file")
         return load_route_graph(FilePath(self.graph), two_way=self.two_way)
 
     def plan(self, costmap: Costmap, start: SE2, goal: SE2) -> Path:
-        """See ``GlobalPlanner``."""
+        """Plan a path over the graph; see the contract in `GlobalPlanner.plan`."""
         free_planner, route_graph = FastMarchingPlanner(self.traversal), self.route_graph
         closed_edges: set[int] = set()
         while True:
@@ -465,7 +473,7 @@ class RoutePlanner:
                 route = route_graph.with_closed_edges(closed_edges).find_route(start, goal)
             except NoPathError as error:
                 blocked_edges = (
-                    f"; something stands on {', '.join(map(str, sorted(closed_edges)))}" if closed_edges else ""
+                    f"; obstacles stand on {', '.join(map(str, sorted(closed_edges)))}" if closed_edges else ""
                 )
                 raise NoPathError(f"{error.message}{blocked_edges}", valid=error.valid) from None
             newly_blocked = _blocked_edges(costmap, route)
@@ -482,7 +490,7 @@ class RoutePlanner:
 
 
 def _blocked_edges(costmap: Costmap, route: Route) -> set[int]:
-    """Numbers of the route's lanes on which the robot's center cannot be."""
+    """Return the ids of the route's edges on which the origin of the base cannot be."""
     blocked = set()
     poses = route.path.poses
     ends = [*route.edge_start_indices[1:], len(poses) - 2]  # the last pose is the goal, beside the graph

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from roboyard.compute import kernel
-from roboyard.errors import ConfigError
+from roboyard.config import check, parameter
 from roboyard.geometry import SE2
 from roboyard.navigation.costmap import Costmap
 from roboyard.navigation.path import Path, resample_polyline
@@ -18,44 +18,40 @@ from roboyard.navigation.planners.planner import GlobalPlanner, TraversalCosts, 
 
 _MIN_IMPROVEMENT = 1.0 - 1e-6
 _TIGHT_CURVE_PENALTY = 20.0
-"""What a turn costs by which a bend is too tight, in stiffnesses: more than any detour by which it is avoided."""
+"""Cost of the angle by which a curve is too tight, as a multiple of the stiffness: more than any detour costs."""
 _RADIUS_MARGIN = 1.02
 
 
 @dataclass(frozen=True, slots=True)
 class PathSmoother:
-    """Bends a way like an elastic rod: what bending costs more than it saves is taken out.
+    """Smoother that treats the path as an elastic rod: it minimizes traversal cost and squared curvature together.
 
-    Every move keeps the lines to both neighbors free for the robot's center, so the way never gets into an obstacle;
-    both ends stay.  It is for planners of the center's way; what ``HybridAStar`` finds is left as it is, since it has
-    no corners.
+    Every move keeps the lines to both neighbors free for the origin of the base, so the path never enters an obstacle;
+    both ends stay.  It leaves paths with headings of their own, as those of `HybridAStarPlanner`, as they are.
 
     Attributes:
-        traversal: What a metre costs.
-        turning_radius: Bends are made this wide where there is room [m].
-        min_radius: A car's: no bend is made tighter, and a way that cannot be bent so stays as it was [m]; 0: any
-            bend will do.  It says nothing of how the robot looks at the start and the goal; ``HybridAStar`` does.
-        max_iterations: Over the whole way, at most.
+        traversal: Traversal costs.
+        turning_radius: Radius of curves where there is room [m].
+        min_radius: Smallest radius that a curve may have [m]; a path that cannot be smoothed so stays as it was; 0: any
+            radius.  Headings at the start and the goal do not count; `HybridAStarPlanner` keeps to those.
+        max_iterations: Largest number of iterations over the whole path.
 
     Raises:
-        ConfigError: a number out of range.
+        ConfigError: A number is out of its bounds.
     """
 
-    traversal: TraversalCosts = field(default_factory=TraversalCosts)
-    turning_radius: float = 0.5
-    min_radius: float = 0.0
-    max_iterations: int = 60
+    traversal: TraversalCosts = parameter(factory=TraversalCosts, doc="Traversal costs.")
+    turning_radius: float = parameter(0.5, unit="m", low=1e-3, high=100.0, doc="Radius of curves where there is room.")
+    min_radius: float = parameter(
+        0.0, unit="m", low=0.0, high=100.0, doc="Radius below which a curve is refused; the path then stays as it was."
+    )
+    max_iterations: int = parameter(60, low=1, high=10_000, doc="Largest number of iterations over the path.")
 
     def __post_init__(self) -> None:
-        if not 0.0 < self.turning_radius <= 100.0:
-            raise ConfigError(f"turning_radius = {self.turning_radius}", location="PathSmoother", valid="0 to 100 m")
-        if not 0.0 <= self.min_radius <= 100.0:
-            raise ConfigError(f"min_radius = {self.min_radius}", location="PathSmoother", valid="0 to 100 m")
-        if not 1 <= self.max_iterations <= 10_000:
-            raise ConfigError(f"max_iterations = {self.max_iterations}", location="PathSmoother", valid="1 to 10000")
+        check(self, "PathSmoother")
 
     def smooth(self, costmap: Costmap, path: Path) -> Path:
-        """The way with wider bends; the way as it was where it would not bend more gently, or not gently enough."""
+        """Return the path with wider curves, or as it was if it has no wider curves, or too tight ones, afterwards."""
         if len(path) < 3 or path.length == 0.0 or _has_explicit_headings(path):
             return path
         frame = costmap.geometry
@@ -81,11 +77,11 @@ class PathSmoother:
 
 @dataclass(frozen=True, slots=True)
 class SmoothedPlanner:
-    """A planner with its ways bent.
+    """A planner whose paths are smoothed.
 
     Attributes:
-        planner: Finds them.
-        smoother: Bends them, at the planner's prices.
+        planner: Planner of the paths.
+        smoother: Smoother with the traversal costs of the planner.
     """
 
     planner: GlobalPlanner
@@ -93,16 +89,16 @@ class SmoothedPlanner:
 
     @property
     def traversal(self) -> TraversalCosts:
-        """What a metre costs."""
+        """Traversal costs of the planner."""
         return self.smoother.traversal
 
     def plan(self, costmap: Costmap, start: SE2, goal: SE2) -> Path:
-        """See ``GlobalPlanner``."""
+        """Plan a path and smooth it; see the contract in `GlobalPlanner.plan`."""
         return self.smoother.smooth(costmap, self.planner.plan(costmap, start, goal))
 
 
 def _corners(points: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Of a line's points (n, 2) the first, those at which it bends, and the last."""
+    """Return the first and the last of a polyline's points (n, 2), and those at which its direction changes."""
     points = points[np.append(True, np.linalg.norm(np.diff(points, axis=0), axis=1) > 1e-9)]
     before, after = np.diff(points[:-1], axis=0), np.diff(points[1:], axis=0)
     cross_products = np.abs(before[:, 0] * after[:, 1] - before[:, 1] * after[:, 0])
@@ -113,7 +109,7 @@ def _corners(points: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def _has_explicit_headings(path: Path) -> bool:
-    """Whether its first pose looks elsewhere than it goes, or it turns on the spot or back: its headings are meant."""
+    """Return whether headings differ from the direction of motion: the planner has chosen them."""
     steps = np.diff(path.poses[:-1], axis=0)
     is_moving = np.hypot(steps[:, 0], steps[:, 1]) > 1e-9
     heading_offsets = np.arctan2(steps[:, 1], steps[:, 0]) - path.poses[:-2, 2]
@@ -122,7 +118,7 @@ def _has_explicit_headings(path: Path) -> bool:
 
 @kernel(examples=lambda: [(np.ones((5, 2)),)])
 def max_direction_change(points: NDArray[np.float64]) -> float:
-    """The largest turn at a point of a way (n, 2) [rad]."""
+    """Return the largest change of direction at a point of a path (n, 2) [rad]."""
     max_angle = 0.0
     for i in range(1, len(points) - 1):
         max_angle = max(max_angle, _direction_change(points, i))
@@ -131,10 +127,9 @@ def max_direction_change(points: NDArray[np.float64]) -> float:
 
 @kernel(examples=lambda: [(np.ones((5, 2)),)])
 def min_curve_radius(points: NDArray[np.float64]) -> float:
-    """The least radius of an arc that fits into the bend at a point of a way (n, 2); infinite if it is straight.
+    """Return the smallest radius of the arcs that fit into the corners of a path (n, 2); infinite if it is straight.
 
-    The arc touches both lines no farther from the point than half the shorter one reaches, so that arcs in all bends
-    together make a way to drive.
+    An arc touches both lines within half the length of the shorter one, so that the arcs of all corners do not overlap.
     """
     min_radius = np.inf
     for i in range(1, len(points) - 1):
@@ -146,7 +141,7 @@ def min_curve_radius(points: NDArray[np.float64]) -> float:
 
 @kernel
 def _shorter_side(points: NDArray[np.float64], i: int) -> float:
-    """Length of the shorter one of the lines to both neighbors."""
+    """Return the length of the shorter one of the lines to both neighbors."""
     before = math.hypot(points[i, 0] - points[i - 1, 0], points[i, 1] - points[i - 1, 1])
     after = math.hypot(points[i + 1, 0] - points[i, 0], points[i + 1, 1] - points[i, 1])
     return min(before, after)
@@ -154,7 +149,7 @@ def _shorter_side(points: NDArray[np.float64], i: int) -> float:
 
 @kernel
 def _direction_change(points: NDArray[np.float64], i: int) -> float:
-    """Change of direction at a point [rad]; 0 at the ends, π where it coincides with a neighbor."""
+    """Return the change of direction at a point [rad]; 0 at the ends, π if the point coincides with a neighbor."""
     if i <= 0 or i >= len(points) - 1:
         return 0.0
     if _shorter_side(points, i) < 1e-3:
@@ -168,18 +163,18 @@ def _direction_change(points: NDArray[np.float64], i: int) -> float:
 def _point_energy(
     grid: TraversalGrid, points: NDArray[np.float64], i: int, stiffness: float, min_radius: float
 ) -> float:
-    """What depends on a point: the lines to both neighbors, and the turns there."""
+    """Return the part of the energy that depends on a point: lines to both neighbors, and changes of direction."""
     cost = line_cost(grid, points[i - 1, 0], points[i - 1, 1], points[i, 0], points[i, 1])
     cost += line_cost(grid, points[i, 0], points[i, 1], points[i + 1, 0], points[i + 1, 1])
     for j in range(i - 1, i + 2):
         angle = _direction_change(points, j)
         cost += stiffness * angle**2
         if angle > 0.0 and min_radius > 0.0:
-            # a little more than asked for, since what is too tight only costs
+            # with a margin, since a curve that is too tight is only penalized
             excess_angle = angle - 2.0 * math.atan(0.5 * _shorter_side(points, j) / (_RADIUS_MARGIN * min_radius))
             if excess_angle > 0.0:
                 cost += _TIGHT_CURVE_PENALTY * stiffness * excess_angle
-    # points keep their distance from each other
+    # this term keeps the points equally spaced
     before = math.hypot(points[i, 0] - points[i - 1, 0], points[i, 1] - points[i - 1, 1])
     after = math.hypot(points[i + 1, 0] - points[i, 0], points[i + 1, 1] - points[i, 1])
     return cost + 0.2 * (before - after) ** 2
@@ -189,14 +184,14 @@ def _point_energy(
 def relax_path(
     grid: TraversalGrid, points: NDArray[np.float64], stiffness: float, min_radius: float, max_iterations: int
 ) -> None:
-    """Move the points of a way (n, 2), its ends left out, to where its cost and its turns are least; see ``line_cost``.
+    """Move the inner points of a path to where its cost and its squared changes of direction are smallest.
 
     Args:
-        grid: See there.
-        points: Rows and columns, in the ground's cells; changed.
-        stiffness: What a turn's square costs.
-        min_radius: Arcs of a smaller radius are avoided [cells], see ``tightest``.
-        max_iterations: Over all points, at most.
+        grid: Traversal costs of the cells.
+        points: (n, 2) rows and columns of the bordered grid; the function changes them.
+        stiffness: Cost of the square of a change of direction.
+        min_radius: Radius below which arcs are penalized [cells], see `min_curve_radius`.
+        max_iterations: Largest number of iterations over all points.
     """
     for _ in range(max_iterations):
         any_shifted = False
