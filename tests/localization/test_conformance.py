@@ -21,7 +21,7 @@ from roboyard.localization import (
     DriveOdometry,
     MecanumOdometry,
 )
-from roboyard.localization.amcl import Amcl, AmclConfig, LaserModel, MotionModel
+from roboyard.localization.amcl import Amcl, AmclConfig, LaserModel, OdometryMotionModel
 from roboyard.localization.amcl.config import LASER_MODELS, MOTION_MODELS
 from roboyard.localization.amcl.motion_models import DifferentialMotionModel
 from roboyard.localization.conformance import (
@@ -266,7 +266,7 @@ def test_each_laser_model_conforms(name: str) -> None:
     check_laser_model(LASER_MODELS[name])
 
 
-class MapFrameNoise(MotionModel):
+class MapFrameNoise(OdometryMotionModel):
     """Motion model whose noise lies along the axes of the map."""
 
     def sample(self, particles: np.ndarray, step: SE2, rng: np.random.Generator) -> np.ndarray:
@@ -310,7 +310,7 @@ class MeanDistanceLaser(LaserModel):
 @pytest.mark.parametrize(
     ("model_class", "text"), [(MapFrameNoise, "where the particles are"), (InPlaceMotion, "changes the particles")]
 )
-def test_wrong_motion_models_are_found(model_class: type[MotionModel], text: str) -> None:
+def test_wrong_motion_models_are_found(model_class: type[OdometryMotionModel], text: str) -> None:
     with pytest.raises(InputError, match=text):
         check_motion_model(model_class)
 

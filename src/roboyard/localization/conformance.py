@@ -21,7 +21,7 @@ from roboyard.geometry.arrays import Array
 from roboyard.grids import GridGeometry, OccupancyGrid, simulate_scans
 from roboyard.localization.amcl.config import AmclConfig
 from roboyard.localization.amcl.laser_model import LaserModel, prepare_scan
-from roboyard.localization.amcl.motion_models import MotionModel
+from roboyard.localization.amcl.motion_models import OdometryMotionModel
 from roboyard.localization.kalman.config import FusionConfig
 from roboyard.localization.kalman.filters import StateEstimator
 from roboyard.localization.kalman.process_model import STATE_NAMES, STATE_SIZE
@@ -312,8 +312,8 @@ def _check_estimator_state(make: Callable[..., StateEstimator], rng: np.random.G
 
 
 # -- models of Monte Carlo localization --------------------------------------------------------------------------------
-def check_motion_model(make: Callable[[AmclConfig], MotionModel]) -> None:
-    """Check a motion model against the contract of `MotionModel`.
+def check_motion_model(make: Callable[[AmclConfig], OdometryMotionModel]) -> None:
+    """Check a motion model against the contract of `OdometryMotionModel`.
 
     Args:
         make: The class.
@@ -345,7 +345,7 @@ def check_motion_model(make: Callable[[AmclConfig], MotionModel]) -> None:
     _check_frame_independence(model, step)
 
 
-def _check_frame_independence(model: MotionModel, step: SE2) -> None:
+def _check_frame_independence(model: OdometryMotionModel, step: SE2) -> None:
     frame = SE2(4.0, -2.0, 1.3)
     at_origin = model.sample(np.zeros((200, 3)), step, np.random.default_rng(3))
     in_frame = model.sample(np.tile([frame.x, frame.y, frame.theta], (200, 1)), step, np.random.default_rng(3))

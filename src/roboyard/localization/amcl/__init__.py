@@ -7,7 +7,7 @@ from roboyard.config.lazy import lazy_exports
 if TYPE_CHECKING:
     from roboyard.localization.amcl.config import AmclConfig
     from roboyard.localization.amcl.laser_model import LaserModel, ScanMeasurement, make_laser_model, prepare_scan
-    from roboyard.localization.amcl.motion_models import MotionModel, make_motion_model
+    from roboyard.localization.amcl.motion_models import OdometryMotionModel, make_motion_model
     from roboyard.localization.amcl.particle_filter import Amcl
     from roboyard.localization.amcl.particles import ParticleCluster, cluster_particles
     from roboyard.localization.amcl.pose_refinement import AmclEstimate, FreeSpace, PoseHypotheses, search_poses
@@ -18,7 +18,7 @@ __all__ = [
     "AmclEstimate",
     "FreeSpace",
     "LaserModel",
-    "MotionModel",
+    "OdometryMotionModel",
     "ParticleCluster",
     "PoseHypotheses",
     "ScanMeasurement",
@@ -32,7 +32,7 @@ __all__ = [
 __getattr__, __dir__ = lazy_exports(__name__, {
     "config": ("AmclConfig",),
     "laser_model": ("LaserModel", "ScanMeasurement", "make_laser_model", "prepare_scan"),
-    "motion_models": ("MotionModel", "make_motion_model"),
+    "motion_models": ("OdometryMotionModel", "make_motion_model"),
     "particle_filter": ("Amcl",),
     "particles": ("ParticleCluster", "cluster_particles"),
     "pose_refinement": ("AmclEstimate", "FreeSpace", "PoseHypotheses", "search_poses"),

@@ -10,7 +10,7 @@ from roboyard.config.wording import did_you_mean
 from roboyard.errors import ConfigError
 
 MOTION_MODELS: Registry[Any] = Registry("motion model", group="roboyard.amcl_motion_models")
-"""Classes that derive from ``MotionModel`` in ``roboyard.localization.amcl.motion_models``, by name."""
+"""Classes that derive from ``OdometryMotionModel`` in ``roboyard.localization.amcl.motion_models``, by name."""
 MOTION_MODEL_ALIASES = {
     "diff-corrected": "differential",
     "nav2_amcl::DifferentialMotionModel": "differential",

@@ -1,7 +1,7 @@
 """Motion models of Monte Carlo localization: how odometry moves particles, and with which noise.
 
-`MotionModel` is the contract (``nav2_amcl::MotionModel``).  The models are those of ROS's amcl, each also in the first,
-"uncorrected" form, which takes the variance of a noise for its standard deviation.
+`OdometryMotionModel` is the contract (``nav2_amcl::MotionModel``).  The models are those of ROS's amcl, each also in the
+first, "uncorrected" form, which takes the variance of a noise for its standard deviation.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _MIN_TRANSLATION = 0.01
 """A shorter translation has no direction [m]; the whole rotation then counts as the second one."""
 
 
-class MotionModel(ABC):
+class OdometryMotionModel(ABC):
     """Moves particles by a step of odometry, each with its own noise: the contract of motion models.
 
     A class of your own derives from it, implements ``sample``, and is registered under a name with an entry point of
@@ -44,18 +44,18 @@ class MotionModel(ABC):
         """Return particles (n, 3) after the base has moved by ``step`` in its own frame, each with its own noise."""
 
 
-def make_motion_model(config: AmclConfig) -> MotionModel:
+def make_motion_model(config: AmclConfig) -> OdometryMotionModel:
     """Return the motion model that ``robot_model_type`` names.
 
     Raises:
         ConfigError: The registered object is no motion model.
     """
     model = MOTION_MODELS[config.motion_model_name](config)
-    if not isinstance(model, MotionModel):
+    if not isinstance(model, OdometryMotionModel):
         raise ConfigError(
             f"robot_model_type '{config.robot_model_type}' is no motion model",
             location="amcl",
-            valid="a class that derives from MotionModel",
+            valid="a class that derives from OdometryMotionModel",
         )
     return model
 
@@ -67,7 +67,7 @@ def decompose_odometry(step: SE2) -> tuple[float, float, float]:
     return first_rotation, translation, wrap_angle(step.theta - first_rotation)
 
 
-class DifferentialMotionModel(MotionModel):
+class DifferentialMotionModel(OdometryMotionModel):
     """Motion model of differential drives: rotation, translation, rotation (Probabilistic Robotics, table 5.6).
 
     A first rotation near 180° counts as driving backward.  Probabilistic Robotics is S. Thrun, W. Burgard, D. Fox, MIT
@@ -133,7 +133,7 @@ class UncorrectedDifferentialMotionModel(DifferentialMotionModel):
         return self._variances(step)
 
 
-class OmniMotionModel(MotionModel):
+class OmniMotionModel(OdometryMotionModel):
     """Motion model of omnidirectional drives, as in ROS's amcl: noise along the step, across it and of the rotation."""
 
     def noise_std(self, step: SE2) -> tuple[float, float, float]:
