@@ -19,8 +19,8 @@ import numpy as np
 from scipy.stats import chi2
 
 import roboyard
-from roboyard.control import DifferentialDrive
-from roboyard.description import load_model, load_world
+from roboyard.bringup.robot_loader import load_robot
+from roboyard.description import load_world
 from roboyard.geometry import SE2, SE3, wrap_angle
 from roboyard.grids import GridGeometry, LikelihoodField, OccupancyGrid, distance_transform
 from roboyard.localization import FaultyEncoders, OdometryErrorModel, WheelOdometry
@@ -48,7 +48,8 @@ from roboyard.simulation.ground_truth_maps import make_floor_plan
 
 HERE = Path(roboyard.__file__).parent
 WORLDS = ("corridor", "arena")
-DRIVE = DifferentialDrive(wheel_radius=0.1, track=0.35, slip_factor=1.749)
+ROVER = load_robot("rover", use_calibration=False)
+DRIVE = ROVER.config.drive
 ERRORS = OdometryErrorModel(
     radius_scale=1.01, diameter_ratio=1.005, track_scale=1.03, encoder_resolution=4096, slip_std=0.01
 )
@@ -64,8 +65,7 @@ class LidarWorld:
 
     def __init__(self, world: str, resolution: float = 0.05) -> None:
         self.simulation = Simulation(load_world(HERE / "worlds" / f"{world}.sdf"))
-        rover = load_model(HERE / "robots" / "rover" / "rover.urdf.xacro")
-        self.simulation.add(rover, "rover", SE3.identity())
+        self.simulation.add(ROVER.load_model(), "rover", SE3.identity())
         self.lidar = next(s for s in self.simulation.sensors("rover") if isinstance(s, Lidar))
         self.grid = ground_truth_map(
             self.simulation, height=0.24375, resolution=resolution, interior_points=[(0.0, 0.0)]

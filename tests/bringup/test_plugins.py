@@ -253,7 +253,7 @@ def test_planar_move_plugin_moves_the_body(tmp_path: Path) -> None:
     run, robot = drive_for(text, tmp_path, (0.1, -0.3, 0.0))
     with run:
         assert robot.truth.pose.y == pytest.approx(-0.6, abs=0.05)
-        assert robot.nodes["odometry_truth"].health.text.startswith("this is the truth")
+        assert robot.nodes["odometry_truth"].health.text.startswith("ground truth")
         assert run.evaluation.metrics_by_robot()["car"]["odom_final_error"] < 1e-6
 
 

@@ -32,7 +32,7 @@ def test_ground_truth_localization_uses_amcl_topics_and_is_marked() -> None:
             published @ SE2(5, 0, 0.3).inverse()
         )
         assert len(harness.last("/particle_cloud").particles) == 1
-        assert harness.node.health.text == "this is the truth, no estimate"
+        assert harness.node.health.text == "ground truth, not an estimate"
 
 
 def test_ground_truth_odometry_starts_at_the_origin_and_is_marked(harness: BusHarness) -> None:

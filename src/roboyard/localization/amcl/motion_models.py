@@ -1,7 +1,7 @@
 """Motion models of Monte Carlo localization: how odometry moves particles, and with which noise.
 
-`OdometryMotionModel` is the contract (``nav2_amcl::MotionModel``).  The models are those of ROS's amcl, each also in the
-first, "uncorrected" form, which takes the variance of a noise for its standard deviation.
+`OdometryMotionModel` is the contract (``nav2_amcl::MotionModel``).  The models are those of ROS's amcl.  Each has
+also the first, "uncorrected" form, which takes the variance of a noise for its standard deviation.
 """
 
 from __future__ import annotations

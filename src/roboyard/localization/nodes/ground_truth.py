@@ -40,8 +40,8 @@ class GroundTruthLocalizationNodeConfig(Config):
 class GroundTruthLocalizationNode(Node[GroundTruthLocalizationNodeConfig]):
     """Ground-truth localization: publishes the simulated pose in the map, with the topics and transforms of `amcl`.
 
-    in: the robot's truth, /tf odom → base
-    out: amcl_pose, particle_cloud (one particle), /tf map → odom   health: "this is the truth"
+    in: the simulated pose of the robot, /tf odom → base
+    out: amcl_pose, particle_cloud (one particle), /tf map → odom   health: "ground truth, not an estimate"
 
     The map frame is the world frame, displaced by ``map_x``, ``map_y``, ``map_yaw``.
     """
@@ -62,8 +62,8 @@ class GroundTruthLocalizationNode(Node[GroundTruthLocalizationNodeConfig]):
         self._pose = self.publisher("amcl_pose", msg.PoseWithCovarianceStamped, latched=True)
         self._cloud = self.publisher("particle_cloud", msg.ParticleCloud, latched=True)
         self.subscribe(self.truth_topic, msg.Odometry, self._on_truth)
-        self.log.warn(f"{self.resolve('amcl_pose')} is the truth of the simulation, no estimate")
-        self.report_health("warn", "this is the truth, no estimate")
+        self.log.warn(f"{self.resolve('amcl_pose')} publishes the simulated ground truth, not an estimate")
+        self.report_health("warn", "ground truth, not an estimate")
 
     def save_state(self) -> dict[str, Any]:
         """Return the state as plain data."""
@@ -114,7 +114,8 @@ class GroundTruthOdometryNodeConfig(Config):
 class GroundTruthOdometryNode(Node[GroundTruthOdometryNodeConfig]):
     """Ground-truth odometry: publishes the simulated pose as odometry, as simulators' odometry and p3d plugins do.
 
-    in: the robot's truth   out: odom (nav_msgs/Odometry), /tf odom_frame → base_frame   health: "this is the truth"
+    in: the simulated pose of the robot
+    out: odom (nav_msgs/Odometry), /tf odom_frame → base_frame   health: "ground truth, not an estimate"
     """
 
     truth_topic: str = resource(str)
@@ -127,8 +128,8 @@ class GroundTruthOdometryNode(Node[GroundTruthOdometryNodeConfig]):
         self._throttle = Throttle(self.config.rate)
         self._publisher = self.publisher("odom", msg.Odometry)
         self.subscribe(self.truth_topic, msg.Odometry, self._on_truth)
-        self.log.warn(f"{self.resolve('odom')} is the truth of the simulation, no estimate")
-        self.report_health("warn", "this is the truth, no estimate")
+        self.log.warn(f"{self.resolve('odom')} publishes the simulated ground truth, not an estimate")
+        self.report_health("warn", "ground truth, not an estimate")
 
     def save_state(self) -> dict[str, Any]:
         """Return the state as plain data."""
