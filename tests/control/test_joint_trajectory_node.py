@@ -122,10 +122,10 @@ def test_trajectory_off_path_or_goal_gives_error_code(harness: BusHarness) -> No
 
 
 INVALID_TRAJECTORIES = [
-    (trajectory((1.0, [0.0]), names=("wrist",)), "joint 'wrist' is not of the group"),
+    (trajectory((1.0, [0.0]), names=("wrist",)), "joint 'wrist' is not in the group"),
     (trajectory((1.0, [0.0, 0.0]), names=("elbow", "elbow")), "some twice"),
     (trajectory((1.0, [0.5]), names=("elbow",)), "joint 'shoulder' is missing"),
-    (trajectory((1.0, [0.5, 0.0, 0.0]), names=(*NAMES, "wrist")), "joint 'wrist' is not of the group"),
+    (trajectory((1.0, [0.5, 0.0, 0.0]), names=(*NAMES, "wrist")), "joint 'wrist' is not in the group"),
     (trajectory(), "without points"),
     (trajectory((3.0, [2.5, 0.0])), "from -2 to 2"),
     (trajectory((0.1, [1.5, 0.0])), "more time"),

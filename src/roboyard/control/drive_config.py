@@ -10,17 +10,11 @@ from roboyard.control.wheel_kinematics import AckermannDrive, DifferentialDrive,
 from roboyard.errors import ConfigError
 from roboyard.hardware.interface import BaseMotion
 
-_RAMP_PARAMETERS = {
-    "speed": "speed",
-    "reverse_speed": "reverse_speed",
-    "lateral_speed": "lateral_speed",
-    "angular_speed": "angular_speed",
-    "acceleration": "acceleration",
-    "deceleration": "deceleration",
-    "angular_acceleration": "angular_acceleration",
-    "wheel_speed": "wheel_speed",
-}
-"""Parameter of the drive nodes that a limit is the default of."""
+_NODE_LIMITS = (
+    "speed", "reverse_speed", "lateral_speed", "angular_speed", "acceleration", "deceleration", "angular_acceleration",
+    "wheel_speed",
+)  # fmt: skip
+"""Limits that are defaults of the drive nodes' parameters of the same names."""
 
 
 class DriveLimits(Config):
@@ -65,8 +59,8 @@ class DriveLimits(Config):
 
     def node_parameters(self, keys: Collection[str]) -> dict[str, float]:
         """Return the stated limits by parameter of a drive node, for those of its parameters that are in ``keys``."""
-        limits = {parameter: getattr(self, name) for name, parameter in _RAMP_PARAMETERS.items()}
-        return {key: value for key, value in limits.items() if value is not None and key in keys}
+        limits = {name: getattr(self, name) for name in _NODE_LIMITS if name in keys}
+        return {name: value for name, value in limits.items() if value is not None}
 
 
 class DriveConfig(Config):

@@ -43,7 +43,7 @@ class JointClaims:
             claimant = self._source_of_joint.get(joint, source)
             if claimant != source and claimant in self._moving_sources:
                 raise InputError(
-                    f"joint {joint} is being moved by {claimant}", valid="wait until it rests, or cancel it"
+                    f"joint {joint} is being moved by {claimant}", valid="wait until it is at rest, or cancel it"
                 )
         self._source_of_joint.update(dict.fromkeys(joints, source))
         self._moving_sources.add(source)
@@ -79,5 +79,5 @@ class JointClaims:
 
 
 def create_joint_claims(_robot: object) -> JointClaims:
-    """Return the resource ``owners`` of a robot's nodes: no source moves any of its joints yet."""
+    """Return the resource ``joint_claims`` of a robot's nodes, without any claims."""
     return JointClaims()

@@ -15,9 +15,9 @@ from roboyard.errors import InputError
 from roboyard.geometry.arrays import Array
 
 DEFAULT_ACCELERATION_TIME = 0.5
-"""Where no acceleration is stated, full speed is reached in this time [s]."""
+"""Time in which a joint without stated acceleration reaches full speed [s]."""
 DEFAULT_SPEED = 1.0
-"""Where no speed is stated either [rad/s or m/s]."""
+"""Speed of a joint that states no speed either [rad/s or m/s]."""
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,7 @@ class JointAccelerationLimits:
     """Acceleration limits of a robot's joints, which its description does not contain.
 
     Attributes:
-        acceleration: By joint, where one is stated [rad/s² or m/s²].
+        acceleration: Stated limits by joint [rad/s² or m/s²].
     """
 
     acceleration: Mapping[str, float] = field(default_factory=dict)
@@ -36,11 +36,11 @@ class JointGroupLimits:
     """Limits of joints, (n,) each [rad, rad/s, rad/s² or m, m/s, m/s²]; infinite where unknown.
 
     Attributes:
-        lower: Least positions.
-        upper: Largest.
-        speed: Largest.
-        acceleration: Largest, also to slow down; full speed in half a second where none is stated.
-        has_acceleration_limit: (n,) whether one is stated.
+        lower: Smallest positions.
+        upper: Largest positions.
+        speed: Largest speeds.
+        acceleration: Largest accelerations and decelerations; full speed in half a second where none is stated.
+        has_acceleration_limit: (n,) whether an acceleration is stated.
     """
 
     lower: Array
@@ -53,7 +53,7 @@ class JointGroupLimits:
     def from_model(
         cls, model: Model, joints: Sequence[str], acceleration_limits: JointAccelerationLimits
     ) -> JointGroupLimits:
-        """Those of some joints of a robot."""
+        """Return the limits of joints of a robot."""
         lower, upper = np.array([joint_limit_range(model, joint, "position") for joint in joints], dtype=np.float64).T
         speed = np.array([joint_limit_range(model, joint, "velocity")[1] for joint in joints], dtype=np.float64)
         default_acceleration = np.where(np.isfinite(speed), speed, DEFAULT_SPEED) / DEFAULT_ACCELERATION_TIME
@@ -68,7 +68,7 @@ class JointGroupLimits:
         )
 
     def clamp(self, position: Array) -> Array:
-        """The nearest positions within them."""
+        """Return the nearest positions within the range."""
         clamped: Array = np.minimum(np.maximum(position, self.lower), self.upper)
         return clamped
 
@@ -79,12 +79,12 @@ def check_start_state(commanded: Array, measured: Array, tolerance: float, joint
     Args:
         commanded: (n,) positions at the start.
         measured: (n,) measured positions.
-        tolerance: Largest difference.
-        joints: Names.
-        label: What ``commanded`` is, for the error.
+        tolerance: Largest allowed difference.
+        joints: Names of the joints.
+        label: Description of ``commanded``, for the error.
 
     Raises:
-        InputError: one is farther off.
+        InputError: the difference of a joint is larger.
     """
     errors = np.abs(commanded - measured)
     if (errors > tolerance).any():

@@ -27,13 +27,13 @@ class PointToPointLimits:
     """Limits of one joint.
 
     Attributes:
-        lower: Least position [rad or m]; may be -inf.
-        upper: Largest.
-        speed: [rad/s or m/s].
-        acceleration: Also when it slows down [rad/s² or m/s²].
+        lower: Smallest position [rad or m]; may be -inf.
+        upper: Largest position [rad or m].
+        speed: Largest speed [rad/s or m/s].
+        acceleration: Largest acceleration and deceleration [rad/s² or m/s²].
 
     Raises:
-        ConfigError: speed or acceleration is not positive, or the positions leave no room.
+        ConfigError: speed or acceleration is not positive, or the range is empty.
     """
 
     lower: float
@@ -44,7 +44,7 @@ class PointToPointLimits:
     def __post_init__(self) -> None:
         if not self.lower <= self.upper:
             raise ConfigError(
-                f"from {self.lower} to {self.upper}", location="PointToPointLimits", valid="lower below upper"
+                f"range from {self.lower} to {self.upper}", location="PointToPointLimits", valid="lower below upper"
             )
         for name in ("speed", "acceleration"):
             if not getattr(self, name) > 0.0:
@@ -53,10 +53,10 @@ class PointToPointLimits:
                 )
 
     def step_to_position(self, state: JointMotionState, target: float, dt: float) -> JointMotionState:
-        """The state ``dt`` seconds later on the fastest way to ``target`` and to standstill there.
+        """Return the state ``dt`` seconds later on the fastest motion to rest at ``target``.
 
         Sampled exactly: positions change by the new velocity times ``dt``, velocities by at most the acceleration times
-        ``dt``, and a joint that stands reaches any target without passing it.
+        ``dt``, and a joint at rest reaches any target without passing it.
         """
         gap = min(max(target, self.lower), self.upper) - state.position
         desired_velocity = math.copysign(min(self.speed, max_approach_rate(abs(gap), self.acceleration, dt)), gap)
@@ -66,7 +66,7 @@ class PointToPointLimits:
         return JointMotionState(state.position + velocity * dt, velocity)
 
     def step_at_velocity(self, state: JointMotionState, velocity: float, dt: float) -> JointMotionState:
-        """The state ``dt`` seconds later if ``velocity`` is wanted; it slows down before the joint's limits."""
+        """Return the state ``dt`` seconds later for a commanded velocity, reduced before the joint's limits."""
         distance_to_limit = (self.upper if velocity > 0.0 else self.lower) - state.position
         max_speed = min(
             self.speed,
@@ -90,12 +90,12 @@ class JointMotionGenerator:
     when it has expired, and is reduced before the joint's limits.
 
     Args:
-        limits: Of the joints.
-        joints: Their names.
+        limits: Limits of the joints.
+        joints: Names of the joints.
         position: (n,) measured positions.
 
     Raises:
-        ConfigError: a joint has no limit of speed.
+        ConfigError: a joint has no velocity limit.
     """
 
     def __init__(self, limits: JointGroupLimits, joints: Sequence[str], position: NDArray[np.float64]) -> None:
@@ -108,17 +108,17 @@ class JointMotionGenerator:
 
     @property
     def targets(self) -> NDArray[np.float64]:
-        """(n,) target positions."""
+        """Target positions (n,) [rad or m]."""
         return np.array(self._targets)
 
     @property
     def position(self) -> NDArray[np.float64]:
-        """(n,) present set-points."""
+        """Present set-points (n,) [rad or m]."""
         return np.array([one.position for one in self._states])
 
     @property
     def is_finished(self) -> bool:
-        """Whether all joints rest at their targets."""
+        """Whether all joints are at rest at their targets."""
         at_target = (one == JointMotionState(target) for one, target in zip(self._states, self._targets, strict=True))
         return all(speed is None for speed in self._velocity_commands) and all(at_target)
 
@@ -129,7 +129,7 @@ class JointMotionGenerator:
         self._velocity_commands: list[tuple[float, int] | None] = [None] * len(self._states)
 
     def is_at_rest(self, index: int) -> bool:
-        """Whether a joint's set-point rests at its target."""
+        """Return whether a joint's set-point is at rest at its target."""
         return self._velocity_commands[index] is None and self._states[index] == JointMotionState(self._targets[index])
 
     def reset_joint(self, index: int, position: float) -> None:
@@ -147,11 +147,11 @@ class JointMotionGenerator:
         return self._targets[index]
 
     def move_at(self, index: int, speed: float, until_ns: int) -> None:
-        """Move a joint at ``speed`` until a moment or a newer command."""
+        """Move a joint at a velocity until a time [ns] or a newer command."""
         self._velocity_commands[index] = speed, until_ns
 
     def stop(self) -> None:
-        """Slow down all joints at once, and drop their targets."""
+        """Slow down all joints at once, and discard their targets."""
         self._velocity_commands = [(0.0, -1)] * len(self._states)
 
     def step(self, now_ns: int, dt: float, is_paused: bool) -> bool:

@@ -15,12 +15,12 @@ from roboyard.geometry.arrays import Array
 
 
 class JointSample(NamedTuple):
-    """Where the joints shall be at a moment, (n,) each, or at k moments, (k, n) each.
+    """Set-points of n joints at one time, (n,) each, or at k times, (k, n) each.
 
     Attributes:
-        position: [rad or m].
-        velocity: [rad/s or m/s].
-        acceleration: [rad/s² or m/s²].
+        position: Positions [rad or m].
+        velocity: Velocities [rad/s or m/s].
+        acceleration: Accelerations [rad/s² or m/s²].
     """
 
     position: Array
@@ -30,13 +30,13 @@ class JointSample(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class TrajectoryPoint:
-    """A point that the joints pass.
+    """A point of a trajectory.
 
     Attributes:
-        time: From the trajectory's start [s].
-        position: (n,) [rad or m].
-        velocity: (n,); None: not said.
-        acceleration: (n,); None: not said.
+        time: Time since the trajectory's start [s].
+        position: (n,) positions [rad or m].
+        velocity: (n,) velocities [rad/s or m/s]; None: not stated.
+        acceleration: (n,) accelerations [rad/s² or m/s²]; None: not stated.
     """
 
     time: float
@@ -46,24 +46,24 @@ class TrajectoryPoint:
 
 
 class Trajectory:
-    """A spline through way points.
+    """A spline through trajectory points.
 
-    Between two points that both say velocities and accelerations it is the quintic that meets them; where they say
-    velocities only, the cubic; where they say positions only, the straight line (M. Spong et al., Robot Modeling and
-    Control, 5.5; ROS's joint_trajectory_controller chooses in the same way).  So position, velocity
-    and acceleration are continuous as far as the points say them.  Before the first point it stands there, after the
-    last one too.
+    Two points that both state velocities and accelerations are joined by a quintic spline; points that state velocities
+    only, by a cubic spline; points that state positions only, by a straight line (M. Spong et al., Robot Modeling and
+    Control, 5.5; ROS's joint_trajectory_controller interpolates in the same way). So position, velocity and
+    acceleration are continuous as far as the points state them. The joints are at rest before the first point and after
+    the last one.
 
     Args:
-        points: At least one, later ones at later times.
+        points: Points with increasing times, at least one.
 
     Raises:
-        InputError: times do not grow, sizes differ, or a number is not finite.
+        InputError: times do not increase, sizes differ, or a number is not finite.
     """
 
     def __init__(self, points: list[TrajectoryPoint]) -> None:
         if not points:
-            raise InputError("a trajectory without points", valid="at least one way point")
+            raise InputError("a trajectory without points", valid="at least one point")
         size = points[0].position.size
         for index, point in enumerate(points):
             _check_point(point, size, f"point {index}")
@@ -80,7 +80,7 @@ class Trajectory:
 
     @property
     def times(self) -> Array:
-        """(k,) of the points [s]."""
+        """Times of the points (k,) [s]."""
         return self._times
 
     @property
@@ -95,7 +95,7 @@ class Trajectory:
 
     @property
     def goal(self) -> Array:
-        """(n,) position of the last point."""
+        """Positions of the last point (n,) [rad or m]."""
         return self._end_positions[1]
 
     def sample(self, time: float) -> JointSample:
@@ -110,7 +110,7 @@ class Trajectory:
         return JointSample(*sample)
 
     def samples(self, times: Array) -> JointSample:
-        """Samples (k, n) at times (k,) from the first way point to the last; at rest where there is only one."""
+        """Return samples (k, n) at times (k,) from the first point to the last; at rest if there is only one."""
         if not len(self._coefficients):
             zeros = np.tile(self._zeros, (len(times), 1))
             return JointSample(zeros + self.goal, zeros, zeros)
@@ -119,13 +119,13 @@ class Trajectory:
         )
 
     def lookahead(self, times: Array) -> tuple[Array, Array]:
-        """Positions and velocities (k, n) at times (k,) from the first way point on; after the last one it stands."""
+        """Return positions and velocities (k, n) at times (k,) from the first point on; at rest after the last one."""
         out = np.empty((2, len(times), self._zeros.size))
         sample_lookahead(self._coefficients, self._times, self.goal, times, out)
         return out[0], out[1]
 
     def sample_on_segments(self, times: Array, segments: NDArray[np.int64]) -> JointSample:
-        """Samples (k, n) at times (k,), each on the spline of a segment (k,), extended beyond the segment's ends."""
+        """Return samples (k, n) at times (k,), each on the spline of a segment (k,), also beyond the segment's ends."""
         out = np.empty((3, len(times), self._coefficients.shape[2]))
         sample_segments(self._coefficients, segments, times - self._times[segments], out)
         return JointSample(out[0], out[1], out[2])
@@ -133,10 +133,10 @@ class Trajectory:
 
 @kernel(examples=lambda: [(np.zeros((6, 1)), 0.0, np.zeros((3, 1)))])
 def sample_segment(c: Array, s: float, out: Array) -> None:
-    """Position, velocity and acceleration on one piece.
+    """Compute position, velocity and acceleration on one segment.
 
     Args:
-        c: (6, n) coefficients of the powers of the time since its begin.
+        c: (6, n) coefficients of the powers of the time since the segment's start.
         s: That time [s].
         out: (3, n) is filled.
     """
@@ -151,7 +151,7 @@ def sample_segment(c: Array, s: float, out: Array) -> None:
     examples=lambda: [(np.zeros((1, 6, 1)), np.zeros(1, np.int64), np.zeros(1), np.zeros((3, 1, 1)))],
 )
 def sample_segments(c: Array, segments: NDArray[np.int64], s: Array, out: Array) -> None:
-    """`sample_piece` of many: coefficients (m, 6, n), which pieces and times (k,); ``out`` (3, k, n) is filled."""
+    """Compute `sample_segment` for coefficients (m, 6, n), segments (k,) and times (k,) [s]; ``out`` is (3, k, n)."""
     for k in range(s.shape[0]):
         sample_segment(c[segments[k]], s[k], out[:, k])
 
@@ -160,13 +160,13 @@ def sample_segments(c: Array, segments: NDArray[np.int64], s: Array, out: Array)
     examples=lambda: [(np.zeros((1, 6, 1)), np.zeros(2), np.zeros(1), np.zeros(1), np.zeros((2, 1, 1)))],
 )
 def sample_lookahead(c: Array, knots: Array, goal: Array, times: Array, out: Array) -> None:
-    """Positions and velocities along a spline, at rest after its end.
+    """Compute positions and velocities along a spline, at rest after its end.
 
     Args:
-        c: (m, 6, n) coefficients of the pieces.
-        knots: (m + 1,) times at which they begin, and the last ends [s].
-        goal: (n,) where it ends.
-        times: (k,) none before the first knot [s].
+        c: (m, 6, n) coefficients of the segments.
+        knots: (m + 1,) start times of the segments, and the end of the last one [s].
+        goal: (n,) positions at the end.
+        times: (k,) times, none before the first knot [s].
         out: (2, k, n) is filled.
     """
     for k in range(times.shape[0]):
@@ -208,12 +208,12 @@ def _format_numbers(values: Array) -> str:
 
 
 def _is_cubic(points: list[TrajectoryPoint]) -> bool:
-    """Whether all points have velocities and none an acceleration."""
+    """Return whether all points state velocities and none an acceleration."""
     return all(point.velocity is not None and point.acceleration is None for point in points)
 
 
 def _cubic_coefficients(points: list[TrajectoryPoint], times: Array) -> Array:
-    """(k - 1, 6, n) coefficients of all pieces at once, to the last bit those of `_piece`."""
+    """Return the coefficients of all segments (k - 1, 6, n), bit-equal to those of `_fit_segment`."""
     position = np.array([point.position for point in points])
     velocity = np.array([point.velocity for point in points])
     T = np.diff(times)[:, None]
@@ -226,14 +226,14 @@ def _cubic_coefficients(points: list[TrajectoryPoint], times: Array) -> Array:
 
 
 def _segment_coefficients(points: list[TrajectoryPoint]) -> Array:
-    """(k - 1, 6, n) coefficients of all pieces."""
+    """Return the coefficients of all segments (k - 1, 6, n)."""
     return np.array([_fit_segment(a, b) for a, b in pairwise(points)]).reshape(
         len(points) - 1, 6, points[0].position.size
     )
 
 
 def _fit_segment(a: TrajectoryPoint, b: TrajectoryPoint) -> Array:
-    """(6, n) coefficients of the powers of the time since ``a``."""
+    """Return the coefficients (6, n) of the powers of the time since ``a``."""
     T = b.time - a.time
     c = np.zeros((6, a.position.size))
     c[0], displacement = a.position, b.position - a.position

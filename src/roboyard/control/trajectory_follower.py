@@ -26,22 +26,22 @@ from roboyard.geometry.arrays import Array
 
 TrackingStatus = Literal["moving", "done", "path violated", "goal violated"]
 _SAMPLE_INTERVAL = 0.005
-"""Of the places at which limits are looked after [s]."""
+"""Interval of the path times at which limits are checked [s]."""
 _MIN_SAMPLES_PER_SEGMENT, _MAX_SAMPLES = 8, 20_000
-"""Such places between two way points, and in all."""
+"""Smallest number of such path times between two points, and largest number in all."""
 _TOLERANCE = 1e-6
 _JUMP_TIME = 1e-4
-"""What an acceleration changes in this time is no jump of speed [s]."""
+"""A change of velocity that the acceleration limit reaches in this time is no jump [s]."""
 
 
 @dataclass(frozen=True, slots=True)
 class Tolerances:
-    """How far joints may be off, (n,) each [rad or m]; infinite: as far as they like.
+    """Tolerances of the joints' positions, (n,) each [rad or m]; infinite: no limit.
 
     Attributes:
-        path: On the way.
-        goal: At the end.
-        goal_time: How long after the end they may still be on their way there [s].
+        path: Largest error on the path.
+        goal: Largest error at the goal.
+        goal_time: Time after the end in which the goal may be reached [s].
     """
 
     path: Array
@@ -57,13 +57,13 @@ class ScalableTrajectory:
     trajectory's own accelerations are allowed, and only changes of the scaling are limited.
 
     Args:
-        trajectory: Of two points at least, from time 0 on.
-        initial_velocity: (n,) speeds of the joints when it begins.
-        limits: Of its joints.
-        joints: Their names.
+        trajectory: Trajectory of at least two points, which starts at time 0.
+        initial_velocity: (n,) velocities of the joints at its start.
+        limits: Limits of its joints.
+        joints: Names of the joints.
 
     Raises:
-        InputError: it leaves the joints' range, or is faster than they are, also between its points.
+        InputError: the trajectory leaves the range of a joint or exceeds its speed limit, also between its points.
     """
 
     def __init__(
@@ -115,24 +115,26 @@ class ScalableTrajectory:
 
     @property
     def duration(self) -> float:
-        """The last place [s]."""
+        """Path time of its end [s]."""
         return self.trajectory.end
 
     @property
     def starts_at_full_speed(self) -> bool:
-        """Whether it may begin at full pace."""
+        """Whether it may start at full speed."""
         return bool(self._max_squared_speeds[0] >= 1.0 - 1e-9)
 
     @property
     def initial_speed_scaling(self) -> float:
-        """The pace at which it may begin."""
+        """Largest speed scaling at its start."""
         return math.sqrt(min(float(self._max_squared_speeds[0]), 1.0))
 
     def advance(
         self, path_time: float, speed_scaling: float, desired_scaling: float, dt: float
     ) -> tuple[float, float, float]:
-        """Place [s], pace and its rate [1/s] after ``dt`` seconds in which the pace goes to ``desired_scaling`` (0 to
-        1)."""
+        """Return path time [s], speed scaling and its rate [1/s] after a step of ``dt`` seconds.
+
+        The scaling changes towards ``desired_scaling`` (0 to 1) as fast as the acceleration limits allow.
+        """
         next_time, next_scaling, rate = advance_on_profile(
             self._segments,
             self._path_times,
@@ -152,14 +154,14 @@ class ScalableTrajectory:
         return float(next_time), float(next_scaling), float(rate)
 
     def _advance_slightly(self, path_time: float, desired_scaling: float, dt: float) -> float:
-        """A little farther: from a stop so short before a corner that both lie between two places."""
+        """Return a path time slightly ahead, for a stop so near to a corner that both lie in one interval."""
         i = int(np.searchsorted(self._path_times, path_time, side="right")) - 1
         slope = np.maximum(np.abs(self._segments.start_tangent[i]), np.abs(self._segments.end_tangent[i]))
         max_scalings = np.divide(self._acceleration * dt, slope, out=np.full_like(slope, math.inf), where=slope > 0.0)
         return min(path_time + min(desired_scaling, float(max_scalings.min())) * dt, float(self._path_times[i + 1]))
 
     def sample(self, path_time: float, speed_scaling: float, rate: float = 0.0) -> JointSample:
-        """The joints at a place that is passed at a pace, which changes at a rate [1/s]."""
+        """Return the set-points at a path time [s], for a speed scaling that changes at a rate [1/s]."""
         unscaled = self.trajectory.sample(path_time)
         return JointSample(
             unscaled.position,
@@ -192,15 +194,15 @@ class TrajectoryFollower:
     Commands are for the moment at which the drives reach them; `check_tracking` compares with the command for now.
 
     Args:
-        trajectory: See there.
-        tolerances: See there.
-        start_delay: Before it begins [s].
-        start_ns: For when the first command would be [ns].
+        trajectory: The trajectory.
+        tolerances: Tolerances on the path and at the goal.
+        start_delay: Time before the trajectory starts [s].
+        start_ns: Time for which the first command is [ns].
 
     Attributes:
-        desired: Where the joints should be at the last look.
-        error: (n,) of that, less their actual positions.
-        path_time: Of the last look, on the trajectory [s].
+        desired: Set-points at the last call of `check_tracking`.
+        error: (n,) desired minus measured positions at that call [rad or m].
+        path_time: Path time at that call [s].
     """
 
     def __init__(
@@ -222,12 +224,12 @@ class TrajectoryFollower:
 
     @property
     def commanded_path_time(self) -> float:
-        """The place of the last command [s]."""
+        """Path time of the last command [s]."""
         return 0.0 if self._start_delay > 0.0 else self._path_state[0]
 
     @property
     def is_stopped(self) -> bool:
-        """Whether the last command is to stand."""
+        """Whether the joints are at rest with the last command."""
         path_time, speed_scaling, _ = self._path_state
         return self._start_delay > 0.0 or speed_scaling == 0.0 or path_time >= self.trajectory.duration
 
@@ -270,11 +272,11 @@ class TrajectoryFollower:
         return "goal violated" if is_late else "moving"
 
     def worst_joint(self, tolerance: Array) -> int:
-        """The joint that is farthest beyond ``tolerance`` (n,)."""
+        """Return the index of the joint whose error exceeds its tolerance (n,) most."""
         return int(np.argmax(np.abs(self.error) - tolerance))
 
     def save_state(self) -> dict[str, Any]:
-        """How far it is, as plain data."""
+        """Return the state as plain data."""
         return {
             "wait": self._start_delay,
             "now": self._path_state,
@@ -289,7 +291,7 @@ class TrajectoryFollower:
 
 
 _DELAYS = (0.0, *(0.02 * 1.5**k for k in range(16)))
-"""By how much a trajectory is put off until it can be joined [s]."""
+"""Delays of a trajectory that are tried until it can be spliced [s]."""
 _POSITION_TOLERANCE = 1e-6
 """Positions that differ by less are the same [rad or m]."""
 _TIME_TOLERANCE = 1e-9
@@ -304,21 +306,21 @@ def splice_trajectory(
 ) -> tuple[list[TrajectoryPoint], float]:
     """Return trajectory points from the present set-points through the points to come, within the joints' limits.
 
-    Points of the past are left out. Joints at rest start when the trajectory begins. Moving joints go to its first
-    point at once; where they cannot reach it in time, with the stated velocity, it is delayed.
+    Points in the past are omitted. Joints at rest start when the trajectory starts. Moving joints move to its first
+    point at once; if they cannot reach it in time, with the stated velocity, the trajectory is delayed.
 
     Args:
-        current: Commanded for now.
-        points: Their times count from when the trajectory begins.
-        offset: When that is, from now on; negative: it is past [s].
-        limits: What the joints can do.
-        joints: Their names.
+        current: Present set-points.
+        points: Points of the trajectory, with times since its start.
+        offset: Time until the trajectory starts; negative: it has started [s].
+        limits: Limits of the joints.
+        joints: Names of the joints.
 
     Returns:
-        Points (two or more) whose times count from when the joints set out, and how long to wait until then [s].
+        Points (two or more) with times since the start of the motion, and the time until that start [s].
 
     Raises:
-        InputError: the joints would leave their range, or have to be faster than they are.
+        InputError: the joints would leave their range or exceed their speed limits.
     """
     is_moving = bool((np.abs(current.velocity) > limits.acceleration * _TIME_TOLERANCE).any())
     start_delay = offset if offset > 0.0 and not is_moving else 0.0
@@ -352,12 +354,12 @@ def splice_trajectory(
         if trajectory.starts_at_full_speed or not is_moving:
             return spliced, start_delay
     raise first_error or InputError(
-        "cannot be joined from the present motion", valid="wait until the joints rest, or cancel"
+        "the trajectory cannot be spliced onto the present motion", valid="wait until the joints are at rest, or cancel"
     )
 
 
 def _start_point(current: JointSample, target: TrajectoryPoint, is_moving: bool) -> TrajectoryPoint:
-    """The joints now, as a point whose spline to ``target`` is of the kind that ``target`` asks for."""
+    """Return the present set-points as a point whose spline to ``target`` is of the kind that ``target`` states."""
     is_smooth = is_moving or target.velocity is not None
     return TrajectoryPoint(
         0.0,

@@ -19,16 +19,16 @@ from roboyard.errors import ConfigError
 
 @dataclass(frozen=True, slots=True)
 class RampLimits:
-    """What one velocity may do; in m or rad.
+    """Limits of one velocity; lengths are m or rad.
 
     Attributes:
         speed: Largest magnitude [1/s].
-        acceleration: When the magnitude grows [1/s²].
-        deceleration: When it shrinks [1/s²]; None = as ``acceleration``.
-        jerk: Largest change of acceleration [1/s³]; infinite = none.
-        reverse_speed: Largest magnitude below zero [1/s]; None = as ``speed``.
-        deadband: Wanted magnitudes below it count as zero [1/s].
-        min_speed: Smaller wanted magnitudes, other than zero, are raised to it [1/s].
+        acceleration: Largest acceleration when the magnitude grows [1/s²].
+        deceleration: Largest acceleration when it shrinks [1/s²]; None: as ``acceleration``.
+        jerk: Largest rate of change of the acceleration [1/s³]; infinite: none.
+        reverse_speed: Largest magnitude below zero [1/s]; None: as ``speed``.
+        deadband: Commanded magnitudes below it count as zero [1/s].
+        min_speed: Smaller commanded magnitudes, other than zero, are raised to it [1/s].
 
     Raises:
         ConfigError: a value is negative or not a number, or ``min_speed`` is above a speed limit.
@@ -58,7 +58,7 @@ class RampLimits:
             )
 
     def clamp_target(self, target: float) -> float:
-        """The reachable target nearest in meaning to ``target``: dead band, minimum and speed limits applied."""
+        """Return the target with dead band, minimum and speed limits applied."""
         magnitude = abs(target)
         if magnitude < self.deadband or magnitude == 0.0:
             return 0.0
@@ -67,7 +67,7 @@ class RampLimits:
 
 
 class RampConfig(Config):
-    """Limits of a base's velocities forward and in turning, and of their changes."""
+    """Limits of a base's forward and angular velocities, and of their changes."""
 
     speed: float = parameter(1.0, unit="m/s", low=0.0, high=50.0, runtime=True, doc="Largest speed forward.")
     reverse_speed: float = parameter(
@@ -104,7 +104,7 @@ class RampConfig(Config):
 
 
 class JerkLimitedRampConfig(RampConfig):
-    """The same with limits of jerk, with dead bands and with another limit for slower turning."""
+    """Limits of `RampConfig` with jerk limits, dead bands and a separate angular deceleration."""
 
     angular_deceleration: float = parameter(
         0.0, unit="rad/s²", low=0.0, high=1e6, runtime=True,
@@ -119,7 +119,7 @@ class JerkLimitedRampConfig(RampConfig):
         doc="Largest change of the angular acceleration; infinite: no limit.",
     )  # fmt: skip
     deadband: float = parameter(
-        0.0, unit="m/s", low=0.0, high=1.0, runtime=True, doc="Commanded speed below which the base stands."
+        0.0, unit="m/s", low=0.0, high=1.0, runtime=True, doc="Commanded speed below which the target is standstill."
     )
     angular_deadband: float = parameter(
         0.0, unit="rad/s", low=0.0, high=1.0, runtime=True,
@@ -192,10 +192,10 @@ def _step_with_jerk_limit(state: RampState, target: float, dt: float, limits: Ra
 
 
 def max_approach_rate(gap: float, jerk: float, dt: float) -> float:
-    """Largest acceleration from which m steps, each less by jerk·dt, cover at most ``gap``.
+    """Return the largest acceleration from which m steps, each less by jerk·dt, cover at most ``gap``.
 
-    The steps a, a - jdt, a - 2jdt, … sum to dt·(m·a - jdt·m·(m-1)/2) with m = ceil(a / jdt) of them above zero.  One
-    derivative lower it is the largest velocity that still stops within a distance.
+    The steps a, a - jdt, a - 2jdt, … sum to dt·(m·a - jdt·m·(m-1)/2) with m = ceil(a / jdt) of them above zero. One
+    derivative lower the result is the largest velocity that still stops within a distance.
     """
     rate_step = jerk * dt
     distance_step = rate_step * dt
@@ -206,7 +206,7 @@ def max_approach_rate(gap: float, jerk: float, dt: float) -> float:
 
 
 def _acceleration_range(velocity: float, target: float, limits: RampLimits) -> tuple[float, float]:
-    """Lowest and highest acceleration; towards a target beyond zero the smaller limit holds on both sides of it."""
+    """Return the range of accelerations; towards a target beyond zero the smaller limit applies on both sides."""
     acceleration = limits.acceleration
     deceleration = acceleration if limits.deceleration is None else limits.deceleration
     smaller = min(acceleration, deceleration)
@@ -219,10 +219,10 @@ class Ramp:
     """A ramp with its state.
 
     Args:
-        limits: What is allowed; may be replaced while running.
+        limits: Limits of the velocity; they may be replaced.
 
     Attributes:
-        state: Velocity and acceleration now.
+        state: Present velocity and acceleration.
     """
 
     def __init__(self, limits: RampLimits) -> None:
@@ -231,7 +231,7 @@ class Ramp:
 
     @property
     def velocity(self) -> float:
-        """Velocity now [1/s]."""
+        """Present velocity [1/s]."""
         return self.state.velocity
 
     def step(self, desired: float, dt: float) -> float:
@@ -240,7 +240,7 @@ class Ramp:
         return self.state.velocity
 
     def reset(self, velocity: float = 0.0) -> None:
-        """Be at ``velocity`` without any ramp, e.g. at standstill after an emergency stop."""
+        """Set the velocity without a ramp, e.g. to standstill after an emergency stop."""
         self.state = RampState(velocity)
 
 
@@ -250,14 +250,14 @@ ZERO_STATE: PlanarRampState = (RampState(), RampState(), RampState())
 
 @dataclass(frozen=True, slots=True)
 class PlanarRampLimits:
-    """What a base may do forward, sideways and turning."""
+    """Limits of a base's velocities: forward, lateral and angular."""
 
     forward: RampLimits
     lateral: RampLimits
     angular: RampLimits
 
     def step(self, state: PlanarRampState, desired: PlanarTwist, dt: float) -> PlanarRampState:
-        """The velocities ``dt`` seconds later on their way to ``desired``; see ``next_velocity``."""
+        """Return the velocities ``dt`` seconds later on their ramps to ``desired``, see `step_velocity`."""
         return (
             step_velocity(state[0], desired.vx, dt, self.forward),
             step_velocity(state[1], desired.vy, dt, self.lateral),
@@ -266,10 +266,10 @@ class PlanarRampLimits:
 
 
 class PlanarRampConfig(RampConfig):
-    """Limits of a base's velocities forward, sideways and in turning, and of their changes."""
+    """Limits of a base's forward, lateral and angular velocities, and of their changes."""
 
     lateral_speed: float = parameter(
-        1.0, unit="m/s", low=0.0, high=50.0, runtime=True, doc="Largest speed sideways, of bases that can."
+        1.0, unit="m/s", low=0.0, high=50.0, runtime=True, doc="Largest speed sideways, of bases that move so."
     )
 
     def lateral_limits(self) -> RampLimits:
@@ -280,5 +280,5 @@ class PlanarRampConfig(RampConfig):
 
 
 def twist_from_state(state: PlanarRampState) -> PlanarTwist:
-    """The velocities alone."""
+    """Return the velocities of a state."""
     return PlanarTwist(state[0].velocity, state[1].velocity, state[2].velocity)

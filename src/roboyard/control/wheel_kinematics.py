@@ -19,9 +19,9 @@ class PlanarTwist(NamedTuple):
     """Velocity of the base frame in the plane, in its own axes.
 
     Attributes:
-        vx: Forward [m/s].
-        vy: To the left [m/s].
-        wz: Turning, counter-clockwise positive [rad/s].
+        vx: Speed forward [m/s].
+        vy: Speed to the left [m/s].
+        wz: Angular speed, counter-clockwise positive [rad/s].
     """
 
     vx: float = 0.0
@@ -37,15 +37,15 @@ class WheelKinematics(Protocol):
 
     @property
     def wheels(self) -> tuple[str, ...]:
-        """Names of the wheel groups, in the order of the arrays below (a group's joints turn alike)."""
+        """Names of the wheel groups, in the order of the arrays; all joints of a group have the same speed."""
         ...
 
     def wheel_speeds(self, twist: PlanarTwist) -> NDArray[np.float64]:
-        """(n,) [rad/s] that give ``twist``; components that the drive cannot move in are ignored."""
+        """Return the wheel speeds (n,) for a twist [rad/s]; components that the drive cannot follow are ignored."""
         ...
 
     def body_twist(self, speeds: NDArray[np.float64]) -> PlanarTwist:
-        """Twist of the base frame at wheel speeds (n,) [rad/s]; also maps wheel angles [rad] to m and rad travelled."""
+        """Return the base frame's twist at wheel speeds (n,) [rad/s]; for wheel angles [rad] the displacement."""
         ...
 
 
@@ -86,11 +86,11 @@ class DifferentialWheels(Config):
 
     @property
     def effective_track(self) -> float:
-        """k·c [m]: the track of the drive without slip that turns alike."""
+        """Track k·c of the drive without slip that turns in the same way [m]."""
         return self.slip_factor * self.track
 
     def left_right_speeds(self, vx: float, wz: float) -> tuple[float, float]:
-        """Speeds of the left and right wheels [rad/s] for ``vx`` [m/s] and ``wz`` [rad/s]."""
+        """Return the speeds of the left and right wheels [rad/s] for ``vx`` [m/s] and ``wz`` [rad/s]."""
         rotation_speed = 0.5 * wz * self.effective_track
         return (
             (vx - rotation_speed) / (self.wheel_radius * self.left_radius_scale),
@@ -98,18 +98,18 @@ class DifferentialWheels(Config):
         )
 
     def wheel_speeds(self, twist: PlanarTwist) -> NDArray[np.float64]:
-        """(2,) left and right [rad/s]; ``twist.vy`` follows from ``wz`` and is ignored."""
+        """Return the left and right speeds (2,) [rad/s]; ``twist.vy`` follows from ``wz`` and is ignored."""
         return np.array(self.left_right_speeds(twist.vx, twist.wz))
 
     def travel(self, left: float, right: float) -> tuple[float, float]:
-        """Way of the axle's middle [m] and turn [rad] for wheel angles [rad]; for wheel speeds their rates."""
+        """Return travel of the axle's center [m] and rotation [rad] for wheel angles [rad]; for speeds the rates."""
         left_travel = left * self.wheel_radius * self.left_radius_scale
         right_travel = right * self.wheel_radius * self.right_radius_scale
         return 0.5 * (left_travel + right_travel), (right_travel - left_travel) / self.effective_track
 
 
 class DifferentialDrive(DifferentialWheels):
-    """The wheels of two driven sides, and where they lie under the base frame."""
+    """Wheels on two driven sides, with the position of their axle."""
 
     axle_x: float = parameter(
         0.0, unit="m", low=-10.0, high=10.0, runtime=True,
@@ -117,7 +117,7 @@ class DifferentialDrive(DifferentialWheels):
     )  # fmt: skip
 
     def body_twist(self, speeds: NDArray[np.float64]) -> PlanarTwist:
-        """Twist of the base frame; ``vy`` is not zero where the axle is not at its origin."""
+        """Return the twist of the base frame; ``vy`` is not zero if the axle is not at its origin."""
         vx, wz = self.travel(float(speeds[0]), float(speeds[1]))
         return PlanarTwist(vx, -wz * self.axle_x if self.axle_x else 0.0, wz)
 
@@ -138,8 +138,8 @@ class MecanumDrive(Config):
 
     front left, front right = (vx ∓ vy ∓ ω·a) / r, rear left, rear right = (vx ± vy ∓ ω·a) / r, with wheel radius r and
     a half of wheelbase plus track (P. F. Muir, C. P. Neuman, IEEE ICRA 1987; Gazebo's MecanumDrive does the same).
-    Four wheels have one speed more than the plane has directions; what they would only slip is left out on the way back
-    (least squares).
+    Four wheel speeds have one degree of freedom more than a planar twist; the forward kinematics is the least-squares
+    solution.
     """
 
     wheel_radius: float = parameter(0.1, unit="m", low=1e-3, high=10.0, runtime=True, doc="Radius r of the wheels.")
@@ -161,19 +161,19 @@ class MecanumDrive(Config):
 
     @property
     def rotation_radius(self) -> float:
-        """a [m]: how far a wheel's rim travels per radian that the base turns."""
+        """Travel a of a wheel's rim per rotation of the base [m/rad]."""
         return 0.5 * (self.wheelbase + self.track)
 
     def wheel_speeds(self, twist: PlanarTwist) -> NDArray[np.float64]:
-        """(4,) [rad/s], in the order of ``wheels``."""
-        vy = twist.vy + twist.wz * self.axle_x  # of the wheels' middle
+        """Return the wheel speeds (4,) [rad/s], in the order of ``wheels``."""
+        vy = twist.vy + twist.wz * self.axle_x  # at the center of the wheels
         rim_speeds: NDArray[np.float64] = (
             _FORWARD * twist.vx + _LEFT * vy + _ROTATION * (twist.wz * self.rotation_radius)
         )
         return rim_speeds / self.wheel_radius
 
     def body_twist(self, speeds: NDArray[np.float64]) -> PlanarTwist:
-        """Twist of the base frame at wheel speeds (4,) [rad/s]; of wheel angles [rad] the way [m, m, rad]."""
+        """Return the base frame's twist at wheel speeds (4,) [rad/s]; for wheel angles [rad] the displacement."""
         quarter_rim_speeds = 0.25 * self.wheel_radius * np.asarray(speeds, dtype=np.float64)
         wz = float(_ROTATION @ quarter_rim_speeds) / self.rotation_radius
         return PlanarTwist(
@@ -182,11 +182,11 @@ class MecanumDrive(Config):
 
 
 _STANDSTILL_SPEED = 1e-6
-"""Speeds below it count as standing, where a curvature has no meaning [m/s]."""
+"""Speed below which the base counts as at rest, where a curvature is undefined [m/s]."""
 
 
 class AckermannWheelValues(NamedTuple):
-    """Something of each of the four wheels: speeds [rad/s] or ways [rad]."""
+    """Values of the four wheels: speeds [rad/s] or angles [rad]."""
 
     left: float
     right: float
@@ -216,19 +216,19 @@ class AckermannGeometry(Config):
             raise ConfigError("wheelbase = 0", valid="a length other than 0 m")
 
     def steering(self, curvature: float) -> tuple[float, float]:
-        """Angles of the left and right steered wheels [rad] at a curvature [1/m] within the steering limit."""
+        """Return the angles of the left and right steered wheels [rad] for a curvature [1/m] within the limit."""
         along, half = self.wheelbase * curvature, 0.5 * curvature * self.kingpin_width
         return math.atan2(along, 1.0 - half), math.atan2(along, 1.0 + half)
 
     def curvature_from_steering(self, left: float, right: float) -> float:
-        """κ [1/m] at which the steered wheels stand, the mean of what each says of it."""
+        """Return the curvature for the angles of the steered wheels [1/m], the mean of both wheels."""
         tan_left, tan_right = math.tan(left), math.tan(right)
         half = 0.5 * self.kingpin_width
         return 0.5 * (tan_left / (self.wheelbase + half * tan_left) + tan_right / (self.wheelbase - half * tan_right))
 
 
 class AckermannSteering(AckermannGeometry):
-    """Steered wheels that turn only so far."""
+    """Steered wheels with a steering limit."""
 
     steering_limit: float = parameter(
         0.5, unit="rad", low=1e-3, high=1.57, runtime=True, doc="Largest angle of a steered wheel."
@@ -236,14 +236,14 @@ class AckermannSteering(AckermannGeometry):
 
     @property
     def max_curvature(self) -> float:
-        """At which the inner wheel stands at its limit [1/m]."""
+        """Curvature at which the inner wheel is at its limit [1/m]."""
         tangent = math.tan(self.steering_limit)
         return tangent / (abs(self.wheelbase) + 0.5 * tangent * self.kingpin_width)
 
     def curvature(self, twist: PlanarTwist) -> float:
-        """κ [1/m] that comes nearest to ``twist``, within the steering limit.
+        """Return the curvature nearest to that of a twist, within the steering limit [1/m].
 
-        Standing, a wish to turn steers as far as it goes, ready to drive off that way.
+        At standstill a command to turn steers to the limit, so that the base is ready to drive in that direction.
         """
         max_curvature = self.max_curvature
         if abs(twist.vx) < _STANDSTILL_SPEED:
@@ -260,11 +260,11 @@ class AckermannWheels(AckermannGeometry):
     )
 
     def wheel_speeds(self, speed: float, curvature: float) -> AckermannWheelValues:
-        """Wheel speeds [rad/s] at which all roll without slip.
+        """Return the wheel speeds at which all wheels roll without slip [rad/s].
 
         Args:
-            speed: Of the unsteered axle's middle [m/s].
-            curvature: [1/m].
+            speed: Speed of the unsteered axle's center [m/s].
+            curvature: Curvature of its path [1/m].
         """
         half_track, half_kingpin_width = 0.5 * curvature * self.track, 0.5 * curvature * self.kingpin_width
         wheel_offset = (
@@ -280,11 +280,11 @@ class AckermannWheels(AckermannGeometry):
         )
 
     def travel(self, wheel_values: AckermannWheelValues, curvature: float) -> float:
-        """Way of the unsteered axle's middle [m], the mean of what the wheels say [rad]; of speeds its rate.
+        """Return the travel of the unsteered axle's center [m], the mean of all wheels; for speeds its rate.
 
-        A wheel that is not driven or not read is nan and left out.
+        A wheel that is not driven or not measured is nan and ignored.
         """
-        unit_values = self.wheel_speeds(self.wheel_radius, curvature)  # of one radian each at a way of r
+        unit_values = self.wheel_speeds(self.wheel_radius, curvature)  # for a travel of one wheel radius
         ratios = [
             value / unit_value
             for value, unit_value in zip(wheel_values, unit_values, strict=True)
@@ -294,15 +294,15 @@ class AckermannWheels(AckermannGeometry):
 
 
 class AckermannDrive(AckermannSteering, AckermannWheels):
-    """A car: two steered wheels with their limit, and wheels that roll."""
+    """A car: two steered wheels with their limit, and wheels that roll without slip."""
 
 
 def ackermann_twist(speed: float, curvature: float, axle_x: float) -> PlanarTwist:
     """Return the twist of a base frame.
 
     Args:
-        speed: Of the unsteered axle's middle [m/s].
-        curvature: Of its path [1/m].
+        speed: Speed of the unsteered axle's center [m/s].
+        curvature: Curvature of its path [1/m].
         axle_x: Position of the unsteered axle ahead of the base frame [m].
     """
     angular_velocity = speed * curvature

@@ -1,16 +1,16 @@
-"""Arbitration: which of several command sources owns a drive or a joint group right now.
+"""Arbitration: selects one of several command sources of a drive or a joint group, by priorities, time-outs and locks.
 
-Any number of sources send commands.  Exactly one source owns, and only its commands pass.
+Any number of sources send commands. At most one of them is the owner, and only its commands pass.
 
 Rules
     1. A source is live from its command until its time-out has passed.
-    2. A live source of higher priority takes over at once.
-    3. Among equals the owner keeps it until it is no longer live; an equal source cannot take over.
-    4. When the owner falls silent, the live source of highest priority inherits, with its newest command; among equals
-       the one whose present command stream began first.
+    2. A live source of higher priority becomes the owner at once.
+    3. Of sources of the same priority the owner stays the owner while it is live.
+    4. At the time-out of the owner, the live source of highest priority becomes the owner, with its newest command; of
+       several the one whose present command stream began first.
     5. When no source is live, the output is the stop command, once.
-    6. While a lock of level L is held, commands of sources of priority L or less are ignored; live sources count
-    again when it opens.
+    6. While a lock of level L is held, commands of sources of priority L or less are ignored; live sources count again
+       when it is released.
 
 Ownership therefore ends at most one time-out after the owner's last command, provided ``expire`` is called at
 ``deadline_ns``.  The state is a pure function of the calls: no clock, no randomness.
@@ -33,8 +33,8 @@ class CommandSource:
 
     Attributes:
         name: Full name of the publisher ("/rover/teleop"), or only the last part of it ("teleop").
-        priority: Higher wins.
-        timeout: A command counts this long [s].
+        priority: Priority; the highest one wins.
+        timeout: Time for which a command is valid [s].
 
     Raises:
         ConfigError: no name, or a time-out that is not a positive, finite number.
@@ -46,24 +46,24 @@ class CommandSource:
 
     def __post_init__(self) -> None:
         if not self.name.strip("/"):
-            raise ConfigError(f"source name '{self.name}'", location="Source", valid="e.g. 'teleop'")
+            raise ConfigError(f"source name '{self.name}'", location="CommandSource", valid="e.g. 'teleop'")
         if not (math.isfinite(self.timeout) and self.timeout > 0.0):
             raise ConfigError(
                 f"timeout = {self.timeout}", location=f"source {self.name}", valid="a positive number [s]"
             )
 
     def matches_publisher(self, publisher: str) -> bool:
-        """Whether the publisher with this full name is meant."""
+        """Return whether this is the source of a publisher, by its full name."""
         return publisher == self.name or publisher.rsplit("/", 1)[-1] == self.name
 
 
 @dataclass(frozen=True, slots=True)
 class ArbitrationConfig:
-    """Which sources may command.
+    """Configuration of `Arbiter`.
 
     Attributes:
-        sources: The known ones; the first that matches a publisher counts.
-        unknown: Priority and time-out of publishers not listed; None: they are refused.
+        sources: Known sources; the first that matches a publisher is used.
+        unknown: Priority and time-out of publishers that are not listed; None: their commands are rejected.
 
     Raises:
         ConfigError: two sources of the same name.
@@ -81,19 +81,19 @@ class ArbitrationConfig:
             )
 
     def find_source(self, publisher: str) -> CommandSource | None:
-        """The rule for a publisher; None: refuse it."""
+        """Return the source of a publisher; None if its commands are rejected."""
         return next((source for source in self.sources if source.matches_publisher(publisher)), self.unknown)
 
 
 @dataclass(frozen=True, slots=True)
 class ArbitrationDecision(Generic[C]):
-    """What a call led to.
+    """Result of a call of `Arbiter`.
 
     Attributes:
-        output: Command to pass on now; None = nothing new.
-        owner: Publisher that owns now; None = no source.
-        changed: The owner is another one than before the call.
-        stop: ``output`` is the stop command because no source is live.
+        output: Command to pass on now; None: nothing new.
+        owner: Publisher that is the owner now; None: none.
+        changed: Whether the owner has changed.
+        stop: Whether ``output`` is the stop command because no source is live.
     """
 
     output: C | None
@@ -113,10 +113,10 @@ class _CommandStream(Generic[C]):
 
 
 class Arbiter(Generic[C]):
-    """Holds which sources are live and which one owns.
+    """Selects the owner of a drive or a joint group.
 
     Args:
-        config: Which sources may command.
+        config: Sources with their priorities and time-outs.
         stop: The command while no source is live, e.g. the zero twist.
     """
 
@@ -130,29 +130,29 @@ class Arbiter(Generic[C]):
 
     @property
     def owner(self) -> str | None:
-        """Publisher that owned after the last call; None = none."""
+        """Publisher that was the owner after the last call; None: none."""
         return self._owner
 
     @property
     def deadline_ns(self) -> int | None:
-        """When ``expire`` must be called at the latest; None = no source owns."""
+        """Latest time at which ``expire`` must be called [ns]; None without an owner."""
         return None if self._owner is None else self._streams[self._owner].expires_ns
 
     @property
     def locks(self) -> dict[str, int]:
-        """Locks held, with their levels."""
+        """Levels of the held locks by name."""
         return dict(self._locks)
 
     def live_publishers(self, now_ns: int) -> tuple[str, ...]:
-        """Publishers whose command counts at ``now_ns``, highest priority first, then in order of beginning."""
+        """Return the live publishers at ``now_ns``, by priority, then by the start of their command streams."""
         names = [name for name, stream in self._streams.items() if stream.expires_ns > now_ns]
         return tuple(sorted(names, key=self._sort_key))
 
     def submit(self, publisher: str, command: C, now_ns: int) -> ArbitrationDecision[C]:
         """Take a command of ``publisher`` at ``now_ns`` (never decreasing).
 
-        The decision's output is ``command`` if the publisher owns, another source's if the owner has just expired and
-        this one does not inherit, else None.
+        The decision's output is ``command`` if the publisher is the owner, that of another source if the owner has just
+        expired and another source becomes the owner, else None.
         """
         source = self.config.find_source(publisher)
         if source is None:
@@ -160,7 +160,7 @@ class Arbiter(Generic[C]):
         stream = self._streams.get(publisher)
         expires_ns = now_ns + round(source.timeout * 1e9)
         if stream is None or stream.expires_ns <= now_ns:
-            # the owner's own late command is a new stream: it has lost the place that rule 3 gave it
+            # a late command of the owner starts a new stream, to which rule 3 does not apply
             is_owner_expired = self._owner == publisher
             self._count += 1
             self._streams[publisher] = _CommandStream(source.priority, expires_ns, self._count, command)
@@ -169,27 +169,27 @@ class Arbiter(Generic[C]):
         return self._decide(now_ns, new_publisher=publisher)
 
     def expire(self, now_ns: int) -> ArbitrationDecision[C]:
-        """Let time pass: hand over or stop if the owner has fallen silent."""
+        """Change the owner, or stop, if the time-out of the owner has passed."""
         return self._decide(now_ns)
 
     def lock(self, name: str, level: int, now_ns: int) -> ArbitrationDecision[C]:
-        """Hold the lock ``name``: from now on only commands of sources of priority above ``level`` count."""
+        """Set the lock ``name``: from now on only commands of sources of priority above ``level`` are used."""
         self._locks[name] = level
         return self._decide(now_ns)
 
     def unlock(self, name: str, now_ns: int) -> ArbitrationDecision[C]:
-        """Open the lock ``name``, if it is held."""
+        """Release the lock ``name``, if it is held."""
         self._locks.pop(name, None)
         return self._decide(now_ns)
 
     def release(self, publisher: str, now_ns: int) -> ArbitrationDecision[C]:
-        """Forget a publisher that has gone: it owns no longer."""
+        """Remove a publisher; it is no longer the owner."""
         self._streams.pop(publisher, None)
         return self._decide(now_ns)
 
     # -- state ---------------------------------------------------------------------------------------------------------
     def save_state(self) -> dict[str, Any]:
-        """State as plain data (commands as given)."""
+        """Return the state as plain data, with commands as they were submitted."""
         streams = {name: (s.priority, s.expires_ns, s.start_index, s.command) for name, s in self._streams.items()}
         return {"streams": streams, "locks": dict(self._locks), "owner": self._owner, "count": self._count}
 

@@ -1,4 +1,4 @@
-"""Bumper guard: a pressed bumper blocks the drive until nothing touches it any more.
+"""Bumper: a contact blocks the drive until the bumper has no contact any more.
 
 In the free state all commands pass. A contact blocks the drive. It is free again when the bumper has been open for a
 while because the obstacle or the robot was moved away. Where this is not possible, a release allows one slow move away
@@ -17,7 +17,7 @@ from roboyard.control import ZERO_TWIST, PlanarTwist
 
 
 class BumperState(Enum):
-    """What the bumper lets the drive do."""
+    """State of the drive: all commands pass, none, or one slow motion away from the contacts."""
 
     FREE = "free"
     BLOCKED = "blocked"
@@ -25,13 +25,13 @@ class BumperState(Enum):
 
 
 class BumperContact(NamedTuple):
-    """Where the bumper is pressed, in the base frame.
+    """A contact of the bumper, in the base frame.
 
     Attributes:
-        x: [m].
-        y: [m].
-        nx: Direction in which it is pressed, from the obstacle into the robot, a unit vector with ``ny``.
-        ny: See ``nx``.
+        x: Position ahead [m].
+        y: Position to the left [m].
+        nx: First component of the unit normal, from the obstacle into the robot.
+        ny: Second component of the normal.
     """
 
     x: float
@@ -41,20 +41,20 @@ class BumperContact(NamedTuple):
 
 
 _NEW_CONTACT_DISTANCE = 0.15
-"""A touch farther than this from those that the release is for is another one [m]."""
+"""Distance from the contacts of a release from which a contact is a new one [m]."""
 
 
 class BumperConfig(Config):
-    """How a bumper is cleared."""
+    """How a blocked drive becomes free again."""
 
     clear_time: float = parameter(
-        0.3, unit="s", low=0.01, high=60.0, doc="Time for which the bumper must be open before the robot drives again."
+        0.3, unit="s", low=0.01, high=60.0, doc="Time without contact before the robot drives again."
     )
     release_speed: float = parameter(
-        0.05, unit="m/s", low=0.001, high=1.0, doc="Speed of the fastest touched point in the move away."
+        0.05, unit="m/s", low=0.001, high=1.0, doc="Speed of the fastest contact point in the motion away."
     )
     release_distance: float = parameter(
-        0.15, unit="m", low=0.001, high=5.0, doc="Longest path of a touched point in the move away."
+        0.15, unit="m", low=0.001, high=5.0, doc="Longest path of a contact point in the motion away."
     )
     release_time: float = parameter(10.0, unit="s", low=0.1, high=600.0, doc="Time for which a release holds.")
 
@@ -76,7 +76,7 @@ class BumperGuard:
         self._remaining_distance = 0.0
 
     def update_contacts(self, contacts: Sequence[BumperContact], time_ns: int) -> None:
-        """Take the contacts at ``time_ns`` [ns]; none: the bumper is open."""
+        """Store the contacts at ``time_ns`` [ns], which may be none."""
         if not contacts:
             if self.state is not BumperState.FREE and time_ns - self._last_contact_ns >= self.config.clear_time * 1e9:
                 self.state, self.contacts = BumperState.FREE, ()
@@ -87,7 +87,7 @@ class BumperGuard:
         self.state, self.contacts = BumperState.BLOCKED, tuple(contacts)
 
     def release(self, time_ns: int) -> bool:
-        """Allow one slow move away; return whether there was anything to release."""
+        """Allow one slow motion away from the contacts; return whether the drive was blocked."""
         if self.state is BumperState.FREE:
             return False
         self.state = BumperState.RELEASED
@@ -100,8 +100,8 @@ class BumperGuard:
 
         Args:
             command: Command, in the base frame.
-            dt: For how long it will be driven [s].
-            time_ns: Now [ns].
+            dt: Time for which it will be driven [s].
+            time_ns: Present time [ns].
         """
         if self.state is BumperState.FREE:
             return command
@@ -153,5 +153,5 @@ class BumperGuard:
 
 
 def _contact_velocity(twist: PlanarTwist, contact: BumperContact) -> tuple[float, float]:
-    """Of the robot's matter at a place (rigid body): v + ω × p [m/s]."""
+    """Return the velocity of the robot at the contact, v + ω × p [m/s]."""
     return twist.vx - twist.wz * contact.y, twist.vy + twist.wz * contact.x

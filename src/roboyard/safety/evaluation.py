@@ -63,9 +63,9 @@ _MAX_CONTACT_GAP = 0.05
 _MAX_SAMPLE_INTERVAL = 0.25
 """Largest time that one sample counts for [s]."""
 _CONTACT_RELEASE_TIME = 0.2
-"""Contacts with a shorter gap are one [s]."""
+"""Contacts with a shorter pause between them count as one [s]."""
 _COMMAND_TIMEOUT = 0.1
-"""A robot without a motion command for so long is commanded to stand still [s]."""
+"""A robot without a motion command for so long is commanded to be at rest [s]."""
 _GUIDING_TIMEOUT_NS = 200_000_000
 """Hand guiding ends so long after the last message that enables it [ns]."""
 BODY_GROUPS: Mapping[str, str] = {
@@ -122,7 +122,7 @@ class _PersonContact:
 
 
 class CollaborativeSafetyMetrics(MetricCollector):
-    """Judges an arm beside people by the true bodies, as often as they are published, and the true state of the arm.
+    """Evaluates an arm beside people by the true bodies, as often as they are published, and the true state of the arm.
 
     The protective separation distance is computed with the parameters that the safety node publishes, or with the
     default ones where there is no such node.
@@ -261,7 +261,7 @@ class CollaborativeSafetyMetrics(MetricCollector):
 
     # -- people --------------------------------------------------------------------------------------------------------
     def on_body(self, message: Any, time_ns: int) -> None:
-        """Judge one person, a roboyard_msgs/PersonBody, against the robot's state of this moment."""
+        """Evaluate one person, a roboyard_msgs/PersonBody, with the present state of the robot."""
         motion = None if self._arm_truth is None else self._arm_truth.state()
         if motion is None:
             return
@@ -330,7 +330,7 @@ class CollaborativeSafetyMetrics(MetricCollector):
             self._current_approaches[name] = replace(nearest, force=force)
 
     def _is_pushed(self, time_ns: int) -> bool:
-        """Return whether a person touches the arm while it is commanded to stand still."""
+        """Return whether a person touches the arm while it is commanded to be at rest."""
         is_touched = any(
             time_ns - contact.last_ns <= _CONTACT_RELEASE_TIME * 1e9 for contact in self._contacts.values()
         )
@@ -368,7 +368,7 @@ class CollaborativeSafetyMetrics(MetricCollector):
         is_robot_approaching: NDArray[np.bool_],
         capsules: LinkCapsules,
     ) -> float:
-        """Count and judge the contact forces since the last message, and return the largest [N].
+        """Count and evaluate the contact forces since the last message, and return the largest [N].
 
         Args:
             message: The body.

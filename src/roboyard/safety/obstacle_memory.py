@@ -14,19 +14,19 @@ from roboyard.errors import ConfigError, UnknownNameError
 from roboyard.geometry import SE2
 
 _MEMORY_RESOLUTION = 0.03
-"""Of remembered points no two are in one square of this side [m]."""
+"""Side of the squares of which each holds at most one remembered point [m]."""
 
 
 @dataclass(frozen=True, slots=True)
 class SensorView:
-    """What one sensor measured at one moment, in a frame that stays in place.
+    """Measurement of one sensor at one time, in a fixed frame.
 
     Attributes:
-        pose: Of the sensor.
-        points: (n, 2) where it saw something [m].
-        min_angle: From which direction on it looked, in its own frame [rad].
-        max_angle: To which.
-        max_range: How far [m].
+        pose: Pose of the sensor.
+        points: (n, 2) measured points [m].
+        min_angle: Start of its field of view, in its own frame [rad].
+        max_angle: End of its field of view [rad].
+        max_range: Largest range [m].
     """
 
     pose: SE2
@@ -36,22 +36,22 @@ class SensorView:
     max_range: float = math.inf
 
     def covers(self, points: NDArray[np.float64]) -> NDArray[np.bool_]:
-        """At which of the points (n, 2) it looked."""
+        """Return which of the points (n, 2) [m] are in its field of view."""
         x, y = (self.pose.inverse() @ points).T
         angle = (np.arctan2(y, x) - self.min_angle) % (2.0 * math.pi)
         return np.asarray((angle <= self.max_angle - self.min_angle) & (np.hypot(x, y) <= self.max_range))
 
 
 class ObstacleMemory:
-    """Points about the robot, by the name of the sensor that saw them.
+    """Obstacle points around the robot, by the name of the sensor that measured them.
 
-    A robot that backs out is blind with a laser that looks ahead: so what was seen is remembered for a while where no
-    newer view looked at it again.
+    Points that leave all fields of view are remembered for a while: a robot with a laser that looks ahead can then
+    drive backwards past obstacles that it has measured.
 
     Args:
-        timeouts: After how long without a view each sensor counts as silent [s].
-        memory: How long points are remembered [s].
-        radius: Only points as near as this are remembered [m].
+        timeouts: Time without a view after which each sensor counts as silent [s].
+        memory: Time for which points are remembered [s].
+        radius: Distance within which points are remembered [m].
 
     Raises:
         ConfigError: a number out of range.
@@ -59,10 +59,10 @@ class ObstacleMemory:
 
     def __init__(self, timeouts: Mapping[str, float], *, memory: float = 10.0, radius: float = 4.0) -> None:
         if not all(timeout > 0.0 for timeout in timeouts.values()):
-            raise ConfigError(f"timeouts {dict(timeouts)}", location="surroundings", valid="positive times [s]")
+            raise ConfigError(f"timeouts {dict(timeouts)}", location="obstacle memory", valid="positive times [s]")
         if not (0.0 <= memory <= 3600.0 and 0.0 < radius < math.inf):
             raise ConfigError(
-                f"memory {memory} s, radius {radius} m", location="surroundings", valid="0 to 3600 s, > 0 m"
+                f"memory {memory} s, radius {radius} m", location="obstacle memory", valid="0 to 3600 s, > 0 m"
             )
         self._timeouts = dict(timeouts)
         self._memory_ns, self._radius = round(memory * 1e9), radius
@@ -71,7 +71,7 @@ class ObstacleMemory:
         self._remembered_points: dict[str, NDArray[np.float64]] = {}  # x, y, time [ns]
 
     def update(self, name: str, view: SensorView, time_ns: int) -> None:
-        """Take what a sensor saw at a time [ns].
+        """Store the view of a sensor at a time [ns].
 
         Raises:
             UnknownNameError: there is no such sensor.
@@ -92,14 +92,14 @@ class ObstacleMemory:
         self._current_points[name], self._received_ns[name] = view.points, time_ns
 
     def points(self, pose: SE2) -> NDArray[np.float64]:
-        """All of them (n, 2) [m] as seen from a base that stands at a pose."""
+        """Return all points (n, 2) in the base frame, for a pose of the base [m]."""
         clouds = [self._current_points[name] for name in self._current_points] + [
             remembered[:, :2] for remembered in self._remembered_points.values()
         ]
         return np.ascontiguousarray(pose.inverse() @ np.vstack([np.zeros((0, 2)), *clouds]))
 
     def silent_sensors(self, now_ns: int, since_ns: int = 0) -> dict[str, float]:
-        """Sensors that say nothing for longer than they may, and for how long [s]; ``since_ns``: when all began."""
+        """Return how long each silent sensor has been silent [s]; ``since_ns`` is the start time [ns]."""
         message_ages = {name: (now_ns - self._received_ns.get(name, since_ns)) * 1e-9 for name in self._timeouts}
         return {
             name: seconds

@@ -1,4 +1,4 @@
-"""Velocity smoother: turns commands that jump into commands that a base can follow, along the commanded arc.
+"""Velocity smoother: limits the changes of velocity commands, along the commanded arc.
 
 Parameters and behavior are those of Nav2's velocity smoother.
 """
@@ -14,22 +14,21 @@ from roboyard.errors import ConfigError
 
 _UNLIMITED = RampLimits()
 _SPEED_TOLERANCE = 1e-12
-"""Speeds that differ by less are one: an axis that is there does not hold up the others."""
+"""Speeds that differ by less are equal: an axis at its target does not limit the others."""
 
 
 @dataclass(frozen=True, slots=True)
 class SmootherConfig:
-    """How commands are smoothed.
+    """Configuration of `VelocitySmoother`.
 
     Attributes:
-        limits: Of each axis: speed, acceleration, deceleration, deadband.
-        preserves_curvature: Whether all axes are slowed down together where one reaches its limit, so that the base
-            stays on
-            the arc; else each takes what it can.
-        timeout: An older command counts as standstill [s].
+        limits: Speed, acceleration, deceleration and dead band of each axis.
+        preserves_curvature: Whether all axes are scaled together where one reaches its limit, so that the base stays on
+            the commanded arc; otherwise each axis is limited by itself.
+        timeout: Age from which a command counts as standstill [s].
 
     Raises:
-        ConfigError: a limit of jerk, which is the drive's business, or a time out of range.
+        ConfigError: there is a jerk limit, which only the drive's ramps have, or the time is out of range.
     """
 
     limits: PlanarRampLimits = field(default_factory=lambda: PlanarRampLimits(_UNLIMITED, _UNLIMITED, _UNLIMITED))
@@ -47,7 +46,7 @@ class SmootherConfig:
         return self.limits.forward, self.limits.lateral, self.limits.angular
 
     def clamp_target(self, target: PlanarTwist) -> PlanarTwist:
-        """The nearest in meaning that dead bands and speed limits allow."""
+        """Return the target with dead bands and speed limits applied."""
         clamped = PlanarTwist(*(axis.clamp_target(speed) for axis, speed in zip(self._axes, target, strict=True)))
         if not self.preserves_curvature:
             return clamped
@@ -55,21 +54,21 @@ class SmootherConfig:
         return PlanarTwist(*(w * scaling if s else 0.0 for s, w in zip(clamped, target, strict=True)))
 
     def step(self, current: PlanarTwist, command: PlanarTwist, dt: float) -> PlanarTwist:
-        """The twist ``dt`` seconds after ``current`` on the way to ``command``.
+        """Return the smoothed twist a time step after ``current``, towards ``command``.
 
         Args:
-            current: The base's present twist, or the last command.
+            current: The base's present twist, or the last smoothed command.
             command: The commanded twist.
-            dt: Step [s].
+            dt: Time step [s].
         """
         target = self.clamp_target(command)
         reached = [
-            step_velocity(RampState(speed), goal, dt, replace(axis, deadband=0.0)).velocity  # shaped already
+            step_velocity(RampState(speed), goal, dt, replace(axis, deadband=0.0)).velocity  # it is applied already
             for speed, goal, axis in zip(current, target, self._axes, strict=True)
         ]
         if not self.preserves_curvature:
             return PlanarTwist(*reached)
-        # the straight way through velocities, as far as the slowest axis comes: from or to rest the curvature stays
+        # a straight line in velocities, as far as the slowest axis gets: from or to rest the curvature stays
         components = zip(current, reached, target, strict=True)
         fraction = min(((r - n) / (t - n) for n, r, t in components if abs(t - n) > _SPEED_TOLERANCE), default=1.0)
         if fraction >= 1.0:
@@ -81,7 +80,7 @@ class VelocitySmoother:
     """Holds the newest command and the smoothed command.
 
     Args:
-        config: How commands are smoothed.
+        config: Limits and time-out.
 
     Attributes:
         twist: The last smoothed command.

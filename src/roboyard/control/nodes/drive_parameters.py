@@ -31,7 +31,7 @@ class DriveParameterNode(Node[DriveParameterConfigT]):
     def _robot_parameters(cls, arguments: Mapping[str, Any]) -> dict[str, Any]:
         """Return the parameters that the resources among the constructor's arguments state.
 
-        A resource of a wrong class states none; the constructor refuses it.
+        A resource of a wrong class states none; the constructor rejects it.
         """
         keys = cls.config_class.keys()
         parameters: dict[str, Any] = {}

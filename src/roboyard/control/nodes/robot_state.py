@@ -25,7 +25,7 @@ class RobotStateNodeConfig(Config):
 
 
 class RobotStateNode(Node[RobotStateNodeConfig]):
-    """Publishes where the robot's links are.
+    """Publishes the transforms of the robot's links.
 
     in: joint_states   out: /tf for moving joints, /tf_static for fixed ones and for sensor frames
 

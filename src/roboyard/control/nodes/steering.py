@@ -1,4 +1,4 @@
-"""The steering node: a target steering angle in, angles of both steered wheels out; another node drives."""
+"""The steering node: sets the angles of both steered wheels for a target steering angle; another node drives."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from roboyard.messages import msg
 
 
 class SteeringJointsConfig(Config):
-    """Joints that steer."""
+    """Joints of the steering."""
 
     left_steering_joints: tuple[str, ...] = parameter(
         ("left_steering_joint",), doc="Joints that steer wheels on the left side."
@@ -27,7 +27,7 @@ class SteeringJointsConfig(Config):
 
 
 class SteeringRateConfig(Config):
-    """How fast the steering moves."""
+    """Rate limit of the steering."""
 
     steering_rate: float = parameter(
         2.0, unit="rad/s", low=1e-3, high=1e3, runtime=True,
@@ -47,13 +47,13 @@ class SteeringNodeConfig(SteeringJointsConfig, SteeringRateConfig):
 
 
 class SteeringNode(Node[SteeringNodeConfig]):
-    """Steers a car that others drive, both wheels by the geometry of Ackermann.
+    """Steers a car that another node drives, with Ackermann geometry.
 
     in: steering_angle (std_msgs/Float64), of a wheel midway between the two [rad]
     out: steering positions to the hardware
 
-    An angle that is not finite is dropped; one at which the inner wheel would stand beyond ``steering_limit`` is held
-    to that.  Steering goes at most at ``steering_rate``.
+    An angle that is not finite is dropped; an angle at which the inner wheel would exceed ``steering_limit`` is
+    reduced. The steering angle changes at most at ``steering_rate``.
     """
 
     hardware: Hardware = resource(Hardware)

@@ -17,7 +17,7 @@ from roboyard.messages.time import to_seconds
 
 
 class TrajectoryError(InputError):
-    """A goal that cannot be taken; ``cause`` is the name of control_msgs' error code."""
+    """A goal that is rejected; ``cause`` is the name of control_msgs' error code."""
 
     def __init__(self, message: str, cause: str, valid: str | None = None) -> None:
         super().__init__(message, valid=valid)
@@ -27,21 +27,21 @@ class TrajectoryError(InputError):
 def read_trajectory(
     message: Any, joints: Sequence[str], current: NDArray[np.float64], allow_partial: bool
 ) -> list[TrajectoryPoint]:
-    """The way points of a trajectory_msgs/JointTrajectory, in the order of ``joints``.
+    """Return the points of a trajectory_msgs/JointTrajectory, in the order of ``joints``.
 
     Args:
-        message: Names the joints in any order.
+        message: Message with the joints in any order.
         joints: All joints of the group.
-        current: (n,) their positions now [rad or m].
-        allow_partial: Whether it may name only some of them; the others stay.
+        current: (n,) their present positions [rad or m].
+        allow_partial: Whether it may name only some of the joints; the others stay.
 
     Raises:
-        TrajectoryError: it names others, or too few, or some twice, has no points, or sizes that do not fit.
+        TrajectoryError: it names unknown joints, too few, or some twice, or has no points, or wrong sizes.
     """
     names = list(message.joint_names)
     unknown = [name for name in names if name not in joints]
     if unknown or not names or len(set(names)) != len(names):
-        text = f"joint {unknown[0]!r} is not of the group" if unknown else "no joints, or some twice"
+        text = f"joint {unknown[0]!r} is not in the group" if unknown else "no joints, or some twice"
         raise TrajectoryError(text, "INVALID_JOINTS", f"joints: {', '.join(joints)}")
     missing = [name for name in joints if name not in names]
     if missing and not allow_partial:
@@ -75,10 +75,10 @@ def read_trajectory(
 
 
 def read_tolerances(goal: Any, joints: Sequence[str], default: Tolerances) -> Tolerances:
-    """Tolerances of a FollowJointTrajectory goal: 0 is the default, a negative one none, as control_msgs defines.
+    """Return the tolerances of a FollowJointTrajectory goal: 0 is the default, negative is none (control_msgs).
 
     Raises:
-        TrajectoryError: one is for a joint of no concern, or no number.
+        TrajectoryError: a tolerance is for an unknown joint, or is not a number.
     """
     rows = []
     for tolerances, row in ((goal.path_tolerance, default.path.copy()), (goal.goal_tolerance, default.goal.copy())):
@@ -103,7 +103,7 @@ def trajectory_point_to_msg(
     velocities: NDArray[np.float64] | None = None,
     accelerations: NDArray[np.float64] | None = None,
 ) -> Any:
-    """A trajectory_msgs/JointTrajectoryPoint."""
+    """Return a trajectory_msgs/JointTrajectoryPoint."""
     sec, nanosec = divmod(max(time_ns, 0), 1_000_000_000)
     empty = np.zeros(0)
     return msg.JointTrajectoryPoint(

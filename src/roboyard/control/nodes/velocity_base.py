@@ -60,7 +60,7 @@ class DriveCommandNode(DriveParameterNode[DriveNodeConfigT]):
 
 
 class VelocityBaseNodeConfig(Config):
-    """Configuration of `VelocityNode`."""
+    """Configuration of `VelocityBaseNode`."""
 
     timeout: float = parameter(
         0.0, unit="s", low=0.0, high=1e6, runtime=True, doc="Age from which a command counts as standstill; 0: never."
@@ -72,11 +72,11 @@ class VelocityBaseNodeConfig(Config):
 
 
 class VelocityBaseNode(DriveCommandNode[VelocityBaseNodeConfig]):
-    """Hands twists to the base as they come.
+    """Passes twists on to the base without ramps.
 
     in: cmd_vel_out (geometry_msgs/Twist, body frame)   out: velocities to the base
 
-    As Gazebo's VelocityControl, it has no ramps, and holds the last command unless ``timeout`` is set.
+    Like Gazebo's VelocityControl it holds the last command unless ``timeout`` is set.
     """
 
     base: VelocityBase = resource(VelocityBase)
@@ -91,7 +91,7 @@ class VelocityBaseNode(DriveCommandNode[VelocityBaseNodeConfig]):
             self.timer(period=min(self.config.timeout, 0.1), callback=self._check_age)
 
     def close(self) -> None:
-        """Let the body go."""
+        """Release the base."""
         self.base.release()
 
     def velocities(self, command: Any) -> tuple[float, ...]:
@@ -110,10 +110,10 @@ class VelocityBaseNode(DriveCommandNode[VelocityBaseNodeConfig]):
 
 
 def planar_twist_from_msg(message: Any) -> PlanarTwist:
-    """What of a geometry_msgs/Twist lies in the plane."""
+    """Return the planar components of a geometry_msgs/Twist."""
     return PlanarTwist(float(message.linear.x), float(message.linear.y), float(message.angular.z))
 
 
 def planar_twist_to_msg(twist: PlanarTwist) -> Any:
-    """geometry_msgs/Twist."""
+    """Return a geometry_msgs/Twist."""
     return msg.Twist(linear=msg.Vector3(x=twist.vx, y=twist.vy), angular=msg.Vector3(z=twist.wz))

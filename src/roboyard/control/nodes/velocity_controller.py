@@ -57,7 +57,7 @@ class VelocityControllerNode(DriveCommandNode[VelocityControllerConfigT]):
 
     in: cmd_vel_out (geometry_msgs/Twist, body frame)
 
-    A command older than ``timeout`` counts as standstill, so a silent sender means braking. Subclasses fill in
+    A command older than ``timeout`` counts as standstill, so the drive brakes without commands. Subclasses fill in
     ``configure`` and ``move``.
     """
 
@@ -91,7 +91,7 @@ class VelocityControllerNode(DriveCommandNode[VelocityControllerConfigT]):
         self._target = PlanarTwist(*velocities)
 
     def close(self) -> None:
-        """Leave the robot standing."""
+        """Stop the robot."""
         if self._is_ready:  # False if setup failed
             self.move(ZERO_TWIST)
 
@@ -131,8 +131,8 @@ class DifferentialDriveNode(VelocityControllerNode[DifferentialDriveNodeConfig])
 
     in: cmd_vel_out (geometry_msgs/Twist, body frame)   out: velocity set-points to the hardware
 
-    At a fixed rate the newest command goes through limits and ramps, then through the wheel kinematics.  A command that
-    is older than ``timeout`` counts as standstill, so a silent sender means braking; one that is not finite is dropped.
+    At a fixed rate the newest command passes limits and ramps, then the wheel kinematics. A command that is older than
+    ``timeout`` counts as standstill, so that the drive brakes; a command that is not finite is dropped.
     """
 
     drive_geometry: DifferentialDriveConfig | None = resource(DifferentialDriveConfig, optional=True)
@@ -172,8 +172,8 @@ class MecanumDriveNode(VelocityControllerNode[MecanumDriveNodeConfig]):
 
     in: cmd_vel_out (geometry_msgs/Twist, body frame)   out: velocity set-points to the hardware, and to the base
 
-    Where the wheels' rollers are not there to move the body, as in most descriptions, the robot comes with a ``base``,
-    which is driven alike: the wheels then only turn and are counted.
+    If the description has no rollers, as most, the robot has a ``base`` that gets the same velocity: the wheels then
+    only turn, for the odometry.
     """
 
     drive_geometry: MecanumDriveConfig | None = resource(MecanumDriveConfig, optional=True)

@@ -13,26 +13,28 @@ from roboyard.errors import ConfigError, InputError, UnknownNameError
 from roboyard.hardware.joystick import JoystickEvent
 
 _MAX_INPUTS = 64
-"""Axes or buttons of one gamepad."""
+"""Largest number of axes or buttons of a gamepad."""
 
 
 @dataclass(frozen=True)
 class GamepadAxis:
-    """An axis, as /joy numbers it: forward and left are positive."""
+    """An axis of a gamepad, with its number on /joy: forward and left are positive."""
 
-    axis: int = parameter(low=0, high=_MAX_INPUTS - 1, doc="its number")
-    scale: float = parameter(1.0, low=-10.0, high=10.0, doc="part of full speed at its end; negative turns it round")
+    axis: int = parameter(low=0, high=_MAX_INPUTS - 1, doc="number of the axis")
+    scale: float = parameter(
+        1.0, low=-10.0, high=10.0, doc="fraction of full speed at full deflection; negative reverses the direction"
+    )
 
 
 @dataclass(frozen=True)
 class GamepadButton:
-    """Buttons of which one must be held."""
+    """Buttons, one of which must be held."""
 
-    buttons: tuple[int, ...] = parameter(low=0, high=_MAX_INPUTS - 1, doc="their numbers")
+    buttons: tuple[int, ...] = parameter(low=0, high=_MAX_INPUTS - 1, doc="numbers of the buttons")
 
     def __post_init__(self) -> None:
         if not self.buttons:
-            raise ConfigError("there is no button", location="buttons", valid="at least one number")
+            raise ConfigError("no button", location="buttons", valid="at least one number")
 
 
 class GamepadState:
@@ -48,7 +50,7 @@ class GamepadState:
         self.buttons: list[int] = []
 
     def update(self, events: Iterable[JoystickEvent]) -> None:
-        """Follow events; numbers beyond any gamepad's are passed over."""
+        """Update the state with events; events of too large numbers are ignored."""
         for event in events:
             if event.number >= _MAX_INPUTS:
                 continue
@@ -60,11 +62,11 @@ class GamepadState:
                 self.buttons[event.number] = int(event.value != 0)
 
     def is_pressed(self, button: GamepadButton) -> bool:
-        """Whether one of these buttons is held."""
+        """Return whether one of these buttons is held."""
         return any(number < len(self.buttons) and self.buttons[number] for number in button.buttons)
 
     def axis_value(self, axis: GamepadAxis | None, deadzone: float) -> float:
-        """Where an axis stands, in [-1, 1] times its scale; beyond the deadzone it rises from zero: nothing jumps."""
+        """Return the deflection of an axis in [-1, 1] times its scale; it rises from 0 at the edge of the dead zone."""
         if axis is None or axis.axis >= len(self.axes):
             return 0.0
         value = self.axes[axis.axis]
@@ -74,21 +76,21 @@ class GamepadState:
 
 @dataclass(frozen=True)
 class GamepadJointMapping:
-    """What the axes and buttons of a gamepad mean for an arm."""
+    """Mapping of axes and buttons of a gamepad to the motion of an arm."""
 
-    move: GamepadAxis = parameter(doc="moves the chosen joint")
-    enable: GamepadButton = parameter(doc="no joint moves unless one of them is held")
-    next: GamepadButton = parameter(doc="chooses the next joint")
-    previous: GamepadButton = parameter(doc="chooses the one before")
+    move: GamepadAxis = parameter(doc="axis that moves the chosen joint")
+    enable: GamepadButton = parameter(doc="buttons that enable the motion of joints")
+    next: GamepadButton = parameter(doc="buttons that choose the next joint")
+    previous: GamepadButton = parameter(doc="buttons that choose the previous joint")
 
 
 class GamepadJointTeleop:
     """Gamepad teleoperation of an arm.
 
     Args:
-        mapping: What its axes and buttons mean.
-        speed: Of a stick at its end [rad/s or m/s].
-        deadzone: Of the axis, in which it counts as let go.
+        mapping: Mapping of axes and buttons.
+        speed: Speed at full deflection [rad/s or m/s].
+        deadzone: Deflection below which the axis counts as released.
     """
 
     def __init__(self, mapping: GamepadJointMapping, speed: float = 0.2, deadzone: float = 0.1) -> None:
@@ -115,21 +117,23 @@ _MAPPING_FOLDER = Path(__file__).with_name("maps")
 
 @dataclass(frozen=True)
 class GamepadMapping:
-    """What the axes and buttons of a gamepad mean."""
+    """Mapping of axes and buttons of a gamepad to the motion of a robot."""
 
-    forward: GamepadAxis = parameter(doc="drives")
-    angular: GamepadAxis = parameter(doc="turns")
-    enable: GamepadButton = parameter(doc="nothing moves unless one of them is held")
-    summary: str = parameter("", doc="which gamepad")
-    lateral: GamepadAxis | None = parameter(None, doc="for bases that can; left is positive")
-    turbo: GamepadButton | None = parameter(None, doc="held too: faster")
-    turbo_factor: float = parameter(2.0, low=1.0, high=10.0, doc="how much faster")
-    deadzone: float = parameter(0.1, low=0.0, high=0.9, doc="of an axis, in which it counts as let go")
-    joints: GamepadJointMapping | None = parameter(None, doc="of an arm")
+    forward: GamepadAxis = parameter(doc="axis of the forward speed")
+    angular: GamepadAxis = parameter(doc="axis of the angular speed")
+    enable: GamepadButton = parameter(doc="buttons that enable the motion")
+    summary: str = parameter("", doc="description of the gamepad")
+    lateral: GamepadAxis | None = parameter(None, doc="axis of the lateral speed, for bases that move sideways")
+    turbo: GamepadButton | None = parameter(None, doc="buttons that increase the speed")
+    turbo_factor: float = parameter(2.0, low=1.0, high=10.0, doc="factor on the speed while turbo is held")
+    deadzone: float = parameter(0.1, low=0.0, high=0.9, doc="deflection below which an axis counts as released")
+    joints: GamepadJointMapping | None = parameter(None, doc="mapping for an arm")
 
     def twist(self, gamepad: GamepadState, speed: float, angular_speed: float) -> PlanarTwist | None:
-        """The wanted motion at full speeds ``speed`` [m/s] and ``angular_speed`` [rad/s]; None unless the deadman is
-        held."""
+        """Return the commanded twist at full speeds ``speed`` [m/s] and ``angular_speed`` [rad/s].
+
+        None unless an enable button is held.
+        """
         if not gamepad.is_pressed(self.enable):
             return None
         if self.turbo is not None and gamepad.is_pressed(self.turbo):
@@ -150,9 +154,9 @@ def load_mapping(name: str) -> GamepadMapping:
     """Load the mapping of this name, or from this file.
 
     Raises:
-        UnknownNameError: no map of this name.
-        InputError: no such file.
-        ConfigError: it is no map.
+        UnknownNameError: there is no mapping of this name.
+        InputError: there is no such file.
+        ConfigError: the file contains no mapping.
     """
     path = _MAPPING_FOLDER / f"{name}.yaml"
     if "/" in name or name.endswith((".yaml", ".yml")):

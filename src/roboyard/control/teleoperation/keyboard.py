@@ -22,16 +22,16 @@ KEY_DIRECTIONS: dict[str, tuple[int, int]] = {
     "w": (1, 0), "s": (-1, 0), "a": (0, 1), "d": (0, -1), "q": (1, 1), "e": (1, -1), "z": (-1, -1), "c": (-1, 1),
     "up": (1, 0), "down": (-1, 0), "left": (0, 1), "right": (0, -1),
 }  # fmt: skip
-"""Parts of full speed (forward, left turn) that each key stands for."""
+"""Fractions of full speed (forward, left turn) that each key commands."""
 STOP_KEYS = ("x", " ")
 FASTER_KEYS, SLOWER_KEYS = ("+", "="), ("-", "_")
 QUIT = "quit"
-"""What the decoder calls Ctrl-C and Ctrl-D, where they come as keys."""
+"""Name of Ctrl-C and Ctrl-D, if the terminal sends them as keys."""
 
 KITTY_ON, KITTY_OFF = "\x1b[>11u", "\x1b[<u"
-"""Asks for releases and for every key as a sequence; and back."""
+"""Sequences that request reports of releases and of every key, and that end them."""
 KITTY_TERMINALS = ("kitty", "foot", "ghostty", "wezterm")
-"""Parts of $TERM of terminals that understand it."""
+"""Parts of $TERM of terminals that support them."""
 
 _ARROWS = {"A": "up", "B": "down", "C": "right", "D": "left"}
 _SEQUENCE = re.compile(r"\x1b(?:O([A-D])|\[(?:(\d+)(?::\d*)*)?(?:;(\d+)?(?::(\d+))?)?(?:;[\d:]*)?([A-Za-z~]))")
@@ -49,13 +49,13 @@ class KeyEvent:
 
 
 class KeyDecoder:
-    """Finds keys in what a terminal sends, arrows and kitty's sequences included; what it does not know is dropped."""
+    """Decodes the keys that a terminal sends, with arrows and kitty's sequences; unknown sequences are ignored."""
 
     def __init__(self) -> None:
         self._text = ""
 
     def feed(self, text: str) -> list[KeyEvent]:
-        """The keys that are complete with these characters."""
+        """Return the keys that these characters complete."""
         self._text += text
         events: list[KeyEvent] = []
         while self._text:
@@ -91,13 +91,14 @@ def _key_event(match: re.Match[str]) -> list[KeyEvent]:
 
 
 class KeyboardTeleop:
-    """The twist that held keys command.
+    """Keyboard teleoperation of a base: the twist that the held keys command.
 
     Args:
-        speed: Of forward and backward [m/s].
-        angular_speed: Of turning [rad/s].
-        initial_hold_time: A key that was typed once is held so long [s]: longer than the delay before terminals repeat.
-        repeat_hold_time: And so long after each repetition [s].
+        speed: Speed forward and backward [m/s].
+        angular_speed: Angular speed [rad/s].
+        initial_hold_time: Time for which a key counts as held after its first press [s]; longer than the delay before
+            terminals repeat keys.
+        repeat_hold_time: Time for which it counts as held after each repetition [s].
     """
 
     def __init__(
@@ -116,7 +117,7 @@ class KeyboardTeleop:
         self._companion = ""
 
     def on_key(self, event: KeyEvent, now: float) -> None:
-        """A key at ``now`` [s]."""
+        """Process a key event at ``now`` [s]."""
         key = event.key
         if event.kind == "released":
             self._hold_end.pop(key, None)
@@ -147,7 +148,7 @@ class KeyboardTeleop:
         self._hold_end = {k: hold_end for k in (self._companion, key) if k}
 
     def pressed_keys(self, now: float) -> tuple[str, ...]:
-        """The keys held at ``now`` [s]."""
+        """Return the keys that are held at ``now`` [s]."""
         return tuple(key for key, until in self._hold_end.items() if now < until)
 
     def twist(self, now: float) -> PlanarTwist | None:
@@ -168,7 +169,7 @@ class JointJogCommand(NamedTuple):
     """Command for a joint.
 
     Attributes:
-        joint: Its number, from 1 on.
+        joint: Number of the joint, from 1 on.
         position_change: Change of its target position [rad or m]; 0: none.
         speed: Commanded velocity [rad/s or m/s]; None: none.
     """
@@ -182,7 +183,7 @@ class KeyboardJointTeleop:
     """Keyboard teleoperation of an arm: a digit chooses the joint, ``r`` and ``f`` raise and lower its target.
 
     Args:
-        step: Of one press, and of each repetition while the key is held [rad or m].
+        step: Change of the target at each press, and at each repetition while the key is held [rad or m].
     """
 
     def __init__(self, step: float = 0.05) -> None:
@@ -191,7 +192,7 @@ class KeyboardJointTeleop:
         self._position_change = 0.0
 
     def on_key(self, event: KeyEvent) -> None:
-        """A key."""
+        """Process a key event."""
         if event.kind == "released":
             return
         if event.key in "123456789":

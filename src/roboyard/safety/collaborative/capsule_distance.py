@@ -20,19 +20,20 @@ from roboyard.safety.collaborative.capsules import (
 )
 
 _MIN_SQUARED_LENGTH = 1e-24
-"""Squared length below which a line is a point [m²]: points of it are as near as each other, to 1e-12 m."""
+"""Squared length below which a segment counts as a point [m²]."""
 _MIN_SQUARED_SINE = 1e-24
-"""Squared sine of an angle between lines below which points of one are as near as each other, to 1e-12 of a length."""
+"""Squared sine of the angle between two segments below which they count as parallel."""
 
 
 class CapsuleDistances(NamedTuple):
-    """Of n capsules of a robot in k states against b of people; speeds along the shortest line between them.
+    """Distances between n robot capsules in k states and b person capsules; speeds along the shortest line between
+    them.
 
     Attributes:
         distance: (k, n, b) distance between the surfaces; negative where they overlap [m].
-        robot_approach_speed: (k, n, b) how fast the robot's part moves towards the person's, at its faster end [m/s].
-        person_approach_speed: (k, n, b) how fast the person's part moves towards the robot's, likewise [m/s].
-        max_speed: (k, n) how fast the robot's parts are at their faster ends [m/s].
+        robot_approach_speed: (k, n, b) speed of the robot capsule towards the person capsule, at its faster end [m/s].
+        person_approach_speed: (k, n, b) speed of the person capsule towards the robot capsule, likewise [m/s].
+        max_speed: (k, n) speed of the robot capsule's faster end [m/s].
     """
 
     distance: Array
@@ -48,9 +49,9 @@ def compute_capsule_distances(
 
     Args:
         chain: The robot's joints.
-        capsules: What rides on them.
-        q: (k, dof) positions of its joints.
-        velocity: (k, dof) their speeds.
+        capsules: Capsules on the robot's links.
+        q: (k, dof) joint positions.
+        velocity: (k, dof) joint velocities.
         people: Capsules of people.
 
     Raises:
@@ -65,7 +66,7 @@ def compute_capsule_distances(
 
 @kernel(inline="always", examples=lambda: [(np.zeros((2, 3)), np.ones((2, 3)), np.zeros(2))])
 def closest_segment_parameters(a: Array, b: Array, out: Array) -> None:
-    """Where on two segments (2, 3) the points are that are nearest to each other: shares of their lengths.
+    """Compute the parameters of the closest points of two segments (2, 3), from 0 to 1 along each.
 
     C. Ericson, Real-Time Collision Detection, 2005, 5.1.9, with cross products where differences of products would be
     inaccurate for nearly parallel lines.
@@ -110,14 +111,14 @@ def closest_segment_parameters(a: Array, b: Array, out: Array) -> None:
     examples=lambda: [(np.eye(4), np.zeros(6), np.zeros((2, 3)), np.zeros((2, 3)), np.zeros((2, 3)))],
 )
 def move_capsule(T: Array, twist: Array, ends: Array, segment: Array, velocities: Array) -> float:
-    """Where the ends of a capsule are in the base and how they move, by its frame's pose and twist.
+    """Compute the ends of a capsule's axis in the base, and their velocities.
 
     Args:
-        T: (4, 4) pose of the frame.
-        twist: (6,) how it moves.
-        ends: (2, 3) in the frame [m].
-        segment: (2, 3) is filled: in the base.
-        velocities: (2, 3) is filled: velocities [m/s].
+        T: (4, 4) pose of the capsule's frame.
+        twist: (6,) twist of the frame.
+        ends: (2, 3) ends in the frame [m].
+        segment: (2, 3) is filled: ends in the base [m].
+        velocities: (2, 3) is filled: velocities of the ends [m/s].
 
     Returns:
         The speed of the faster end [m/s].

@@ -24,7 +24,7 @@ SWINGING_PARTS = ("shank", "foot")
 """Parts of a leg that swing ahead of a walking person."""
 
 _TOLERANCE = 1e-9
-"""Capsules that differ by less are one [m]."""
+"""Capsules whose numbers differ by less are the same capsule [m]."""
 
 
 class LinkCapsuleArrays(NamedTuple):
@@ -60,9 +60,9 @@ class LinkCapsules:
     """Capsules that are fixed to the frames of a chain, n of them.
 
     Attributes:
-        links: (n) the link that each holds a shape of.
-        frame_indices: (n,) number of its frame, see `Chain`; 0 stands still.
-        ends: (n, 2, 3) ends of its middle line in that frame [m].
+        links: (n) name of the link of each.
+        frame_indices: (n,) index of its frame, see `Chain`; 0 is the base.
+        ends: (n, 2, 3) ends of its axis in that frame [m].
         radii: (n,) [m].
     """
 
@@ -73,13 +73,13 @@ class LinkCapsules:
 
     @classmethod
     def from_model(cls, model: Model, chain: Chain) -> LinkCapsules:
-        """Those of every collision shape of the links that a chain carries or that stand with its base.
+        """Return the capsules of all collision shapes of the links that a chain carries or that are fixed to its base.
 
-        What hangs on branches, a gripper's fingers say, counts where its joints are at both ends of their ranges.
+        Links on branches, such as a gripper's fingers, count at both ends of their joints' ranges.
 
         Args:
-            model: The chain's robot.
-            chain: Its joints.
+            model: The robot.
+            chain: The arm's joints.
 
         Raises:
             DescriptionError: a shape is a plane or a terrain, or a mesh cannot be read.
@@ -117,10 +117,13 @@ class LinkCapsules:
 
 
 def fit_capsule(shape: Geometry, location: str = "") -> tuple[Array, float]:
-    """The capsule along a shape's longest edge that holds it: its ends (2, 3) in the shape's frame, and its radius [m].
+    """Return the capsule along the longest edge of a shape's bounding box that contains the shape.
+
+    Returns:
+        Ends of the axis (2, 3) in the shape's frame, and the radius [m].
 
     Raises:
-        DescriptionError: the shape has no end, or is a mesh that cannot be read.
+        DescriptionError: the shape is unbounded, or is a mesh that cannot be read.
     """
     match shape:
         case Capsule(radius, length):
@@ -141,7 +144,7 @@ def fit_capsule(shape: Geometry, location: str = "") -> tuple[Array, float]:
         raise DescriptionError(
             f"a {type(shape).__name__.lower()} has no capsule",
             location=location or None,
-            valid="a shape that ends somewhere",
+            valid="a bounded shape",
         )
     if type(shape).__name__ in ("Cylinder", "Cone") and half_extents[2] >= half_extents[0]:
         return _axis_ends(2, half_extents[2]), half_extents[0]
@@ -157,7 +160,7 @@ def _axis_ends(axis: int, half_length: float) -> Array:
 
 
 def _fit_capsule_to_points(points: Array) -> tuple[Array, float]:
-    """Along the edge of the points' box that is longest: as thick as the points ask."""
+    """Return the capsule along the longest edge of the points' bounding box that contains the points."""
     low, high = points.min(axis=0), points.max(axis=0)
     center, half_extents = 0.5 * (low + high), 0.5 * (high - low)
     axis = int(np.argmax(half_extents))
@@ -166,7 +169,7 @@ def _fit_capsule_to_points(points: Array) -> tuple[Array, float]:
 
 
 def _link_poses_at_joint_limits(model: Model, chain: Chain) -> list[dict[str, tuple[int, Array]]]:
-    """Links' poses with the joints of branches at the least of their ranges, and at the greatest."""
+    """Return the links' poses with the joints of branches at the lower and at the upper ends of their ranges."""
     branch_limits = {
         joint.name: joint.axes[0].limits
         for joint in model.joints
@@ -188,12 +191,12 @@ def _link_poses_at_joint_limits(model: Model, chain: Chain) -> list[dict[str, tu
 
 
 def _tip_link(model: Model, chain: Chain) -> str:
-    """Link that the last moving joint carries: the tip may be a tool that no description knows."""
+    """Return the link of the last moving joint, since the tip may be a tool that the description does not contain."""
     return model.joint(chain.moving_joints[-1]).child
 
 
 def transform_ends(ends: Array, T: SE3) -> Array:
-    """Ends (..., 3) in another frame."""
+    """Return ends (..., 3) transformed by ``T`` [m]."""
     R, t = T.rotation_matrix(), np.asarray(T.xyz)
     transformed: Array = ends @ R.T + t
     return transformed
@@ -204,11 +207,11 @@ class PersonCapsules:
     """Capsules of people, b of them, in the base of the robot's chain.
 
     Attributes:
-        people: (b) whose each is.
-        parts: (b) of the body.
-        ends: (b, 2, 3) ends of its middle line [m].
+        people: (b) name of the person of each.
+        parts: (b) name of the part of the body.
+        ends: (b, 2, 3) ends of its axis [m].
         radii: (b,) [m].
-        velocities: (b, 2, 3) of its ends [m/s].
+        velocities: (b, 2, 3) velocities of its ends [m/s].
     """
 
     people: tuple[str, ...]
@@ -250,7 +253,7 @@ class PersonCapsules:
 
 @lru_cache(maxsize=64)
 def _swinging_parts(people: tuple[str, ...], parts: tuple[str, ...]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Which parts swing, and the pelvis of each; those whose pelvis is not there are left out."""
+    """Return the indices of swinging parts, and of the pelvis of each; parts without a pelvis are omitted."""
     pelvises = {person: k for k, person in enumerate(people) if parts[k] == "pelvis"}
     pairs = [
         (k, pelvises[people[k]])
@@ -267,9 +270,9 @@ class UprightCapsules:
     body.
 
     Attributes:
-        positions: (n, 2) of their middle lines [m].
-        z_min: (n,) their lowest points [m].
-        z_max: (n,) their highest [m].
+        positions: (n, 2) horizontal positions of their axes [m].
+        z_min: (n,) heights of their lowest points [m].
+        z_max: (n,) heights of their highest points [m].
         radii: (n,) [m].
     """
 
@@ -280,7 +283,7 @@ class UprightCapsules:
 
     @classmethod
     def single(cls, position: tuple[float, float], height: float, radius: float) -> UprightCapsules:
-        """Return one capsule from the floor up that holds a whole person."""
+        """Return one capsule from the floor up that contains a whole person."""
         return cls(np.array([position], dtype=np.float64), np.zeros(1), np.array([height]), np.array([radius]))
 
     def translated(self, offset: tuple[float, float]) -> UprightCapsules:
@@ -297,9 +300,9 @@ class OccupiedCells:
     """Cells of a grid on the floor above which points were measured, n of them.
 
     Attributes:
-        positions: (n, 2) their middles [m].
+        positions: (n, 2) their centers [m].
         z_min: (n,) height of the lowest point above each [m].
-        z_max: (n,) of the highest [m].
+        z_max: (n,) height of the highest point above each [m].
     """
 
     positions: Array
@@ -312,8 +315,8 @@ class OccupiedCells:
 
         Args:
             points: (k, 3) [m].
-            cell_size: Of the squares [m].
-            min_points: See above.
+            cell_size: Side of the square cells [m].
+            min_points: Smallest number of points of a cell.
         """
         if not len(points):
             return cls(np.zeros((0, 2)), np.zeros(0), np.zeros(0))

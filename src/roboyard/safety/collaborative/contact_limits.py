@@ -1,12 +1,12 @@
-"""How hard a robot may touch people: limits of force and pressure by region, and the speed that keeps them.
+"""Contact limits of power and force limiting: force and pressure by body region, and the speeds that keep them.
 
 The limits are those of the German accident insurers: BG/BGIA, "Recommendations for the design of workplaces with
 collaborative robots", U 001/2009e, 2011, free of charge; its table also stands in R. Buxbaum, S. Sen, "Kollaborierende
 Roboter in der Pflege" (in: Pflegeroboter, Springer, 2018, open access), table 1.4.  They are limits of what is
 tolerable, drawn from literature, and of the same source as the stiffness of the regions
 (`roboyard.people.anthropometry`).
-Newer measurements of when it hurts are open as well (R. Behrens et al., Frontiers in Robotics and AI 8:667818, 2022):
-whoever judges by those gives other limits.
+Newer measurements of the onset of pain are open as well (R. Behrens et al., Frontiers in Robotics and AI 8:667818,
+2022).
 
 An impact is two bodies and a spring (ISO/TS 15066, annex A; S. Haddadin et al.): the largest force is ``v √(k μ)``.
 """
@@ -26,19 +26,19 @@ from roboyard.people.anthropometry import BODY_REGIONS, EFFECTIVE_MASSES
 from roboyard.people.skeleton import segment_name
 
 TRANSIENT_DURATION = 0.5
-"""A contact that lasts longer is no impact but a clamping [s]."""
+"""A contact that lasts longer counts as clamping, not as an impact [s]."""
 INDENTATION_DEPTH = 0.005
 """Depth of indentation at which the pressure is computed [m]."""
 
 
 @dataclass(frozen=True, slots=True)
 class ContactLimits:
-    """Of a region of the body.
+    """Contact limits of a body region.
 
     Attributes:
-        max_clamping_force: Largest lasting force [N].
+        max_clamping_force: Largest quasi-static force [N].
         max_impact_force: Largest force of an impact [N].
-        max_pressure: Largest force for each area [N/m²].
+        max_pressure: Largest pressure [N/m²].
     """
 
     max_clamping_force: float
@@ -67,11 +67,11 @@ CONTACT_LIMITS: Mapping[str, ContactLimits] = {
     "shank": _make_limits(140.0, 170.0, 45.0),
     "foot": _make_limits(125.0, 160.0, 45.0),
 }
-"""By region, as `roboyard.people.anthropometry` names them."""
+"""Limits by body region, with the names of `roboyard.people.anthropometry`."""
 
 
 def region_limits(region: str) -> ContactLimits:
-    """Of a region, whose side may be said: ``left hand``. Raises UnknownNameError."""
+    """Return the limits of a region, with or without its side (``left hand``). Raises UnknownNameError."""
     name = region.removeprefix("left ").removeprefix("right ")
     if name not in CONTACT_LIMITS:
         raise UnknownNameError(f"no region {region!r}", valid=", ".join(CONTACT_LIMITS))
@@ -87,7 +87,7 @@ def contact_area(radius: ArrayLike) -> Array:
 
 
 def impact_speed(force: ArrayLike, stiffness: ArrayLike, robot_mass: ArrayLike, person_mass: ArrayLike) -> Array:
-    """The relative speed at which two masses [kg] that meet over a spring [N/m] press with a force [N] [m/s]."""
+    """Return the relative speed at which two masses [kg] that collide over a spring [N/m] reach a force [N] [m/s]."""
     reduced_mass = 1.0 / (1.0 / np.asarray(robot_mass) + 1.0 / np.asarray(person_mass))
     speed: Array = np.asarray(force) / np.sqrt(np.asarray(stiffness) * reduced_mass)
     return speed
@@ -99,10 +99,10 @@ def max_contact_speeds(parts: Sequence[str], radii: ArrayLike, robot_mass: float
     A part counts with the more sensitive of its regions.
 
     Args:
-        parts: (b) of bodies, as `people` names them.
-        radii: (n,) of the robot's parts [m].
-        robot_mass: That an impact meets: half of what moves, and the load (ISO/TS 15066, A.3.4) [kg].
-        limit_fraction: Of the limits that is made use of.
+        parts: (b) names of body parts.
+        radii: (n,) radii of the robot's capsules [m].
+        robot_mass: Effective mass of the robot: half of the moving mass, and the load (ISO/TS 15066, A.3.4) [kg].
+        limit_fraction: Fraction of the limits that is used.
 
     Raises:
         UnknownNameError: there is no such part.

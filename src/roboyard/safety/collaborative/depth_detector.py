@@ -28,46 +28,46 @@ from roboyard.safety.collaborative.people_tracker import (
 
 
 class DepthDetectionConfig(Config):
-    """What in a depth image counts as a person."""
+    """Configuration of `DepthPeopleDetector`."""
 
     min_height: float = parameter(
         0.12, unit="m", low=0.0, high=1.0, doc="Height above the floor below which points are floor."
     )
-    max_height: float = parameter(2.3, unit="m", low=0.5, high=5.0, doc="Height above the floor above which nobody is.")
+    max_height: float = parameter(
+        2.3, unit="m", low=0.5, high=5.0, doc="Height above the floor above which points are ignored."
+    )
     robot_margin: float = parameter(
         0.06, unit="m", low=0.0, high=1.0, doc="Distance from the robot's shape within which points are the robot."
     )
     cell_size: float = parameter(
-        0.1, unit="m", low=0.02, high=1.0, doc="Side of the squares of the floor in which points are gathered."
+        0.1, unit="m", low=0.02, high=1.0, doc="Side of the square cells of the floor in which points are collected."
     )
-    min_points: int = parameter(3, low=1, high=1000, doc="Smallest number of points of a square that counts.")
-    min_cells: int = parameter(
-        4, low=1, high=1000, doc="Smallest number of squares that somebody who stands alone covers."
-    )
+    min_points: int = parameter(3, low=1, high=1000, doc="Smallest number of points of an occupied cell.")
+    min_cells: int = parameter(4, low=1, high=1000, doc="Smallest number of cells of a person.")
     min_extent: float = parameter(
         0.5,
         unit="m",
         low=0.0,
         high=3.0,
-        doc="Smallest distance between the lowest and the highest point of somebody who stands alone.",
+        doc="Smallest distance between the lowest and the highest point of a person.",
     )
     min_standing_height: float = parameter(
-        1.0, unit="m", low=0.0, high=3.0, doc="Height from which a column stands on the floor, whatever hides its foot."
+        1.0, unit="m", low=0.0, high=3.0, doc="Height of a column from which it is extended down to the floor."
     )
     body_thickness: float = parameter(
-        0.2, unit="m", low=0.0, high=1.0, doc="Thickness of a body behind what is seen of it."
+        0.2, unit="m", low=0.0, high=1.0, doc="Thickness of a body behind its measured points."
     )
     max_unknown_fraction: float = parameter(
-        0.3, low=0.0, high=1.0, doc="Largest share of the background without measurement in a picture that counts."
+        0.3, low=0.0, high=1.0, doc="Largest fraction of the background without measurement in an image that is used."
     )
 
 
 @dataclass(frozen=True, eq=False)
 class DepthFrame:
-    """A depth picture and where it was taken.
+    """A depth image with the pose of its camera.
 
     Attributes:
-        time: When [s].
+        time: Time of the image [s].
         depth: (h, w) along the optical axis; infinite too far, not a number (or minus infinity) not measured [m].
         rays: (h, w, 2) x / z and y / z of each pixel.
         T_world_camera: Pose of the optical frame; the floor is at height zero.
@@ -104,12 +104,12 @@ class DepthPeopleDetector:
         """Return the people in an image.
 
         Args:
-            frame: What is seen.
-            robot_ends: (n, 2, 3) middle lines of the robot's capsules at that moment, in the world [m].
-            robot_radii: (n,) [m].
+            frame: Depth image.
+            robot_ends: (n, 2, 3) ends of the axes of the robot's capsules at its time, in the world [m].
+            robot_radii: (n,) radii of these capsules [m].
 
         Returns:
-            None where too little of the background was measured.
+            Detected people; None if too little of the background was measured.
         """
         depth = frame.depth.astype(np.float64)
         depth[np.isneginf(depth)] = np.nan
@@ -151,12 +151,12 @@ class DepthPeopleDetector:
         return capsules.translated((track.position[0] - position[0], track.position[1] - position[1]))
 
     def _fit_capsules(self, cells: OccupiedCells, camera_position: Array) -> UprightCapsules:
-        """Capsules about all that was seen above squares, and about what it hides from an ``camera_position`` (2,)."""
+        """Return capsules around the points above the cells, and around what they hide from a camera at (2,) [m]."""
         half_thickness = 0.5 * self._config.body_thickness
         directions = cells.positions - camera_position
         directions /= np.maximum(np.linalg.norm(directions, axis=1, keepdims=True), 1e-9)
         radius = half_thickness + np.sqrt(0.5) * self._config.cell_size
-        # their round ends reach beyond what they hold by as much as the radius is more than half the thickness
+        # the round ends extend beyond the points by the difference of the radius and half the thickness
         z_min = np.where(cells.z_max >= self._config.min_standing_height, 0.0, cells.z_min - (radius - half_thickness))
         z_max = cells.z_max + (radius - half_thickness)
         missing_height = np.maximum(2.0 * radius - (z_max - z_min), 0.0)
@@ -190,7 +190,7 @@ def _examples() -> Iterable[tuple[Any, ...]]:
 
 @kernel(examples=_examples)
 def mark_points_in_capsules(points: Array, ends: Array, radii: Array, out: NDArray[np.bool_]) -> None:
-    """Marks points (k, 3) that are in one of the capsules with these ends (n, 2, 3) and radii (n,)."""
+    """Mark the points (k, 3) in ``out`` that are in a capsule with ends (n, 2, 3) and radii (n,) [m]."""
     for k in range(points.shape[0]):
         for j in range(radii.shape[0]):
             projection, squared_length = 0.0, 0.0

@@ -20,17 +20,17 @@ def find_guiding_person(distances: Mapping[str, float]) -> str:
     """Return the name of the person who guides an arm by hand: the nearest one within `ARM_REACH`; empty without one.
 
     Args:
-        distances: By person, how far they are from the arm [m].
+        distances: Distance from the arm by name of the person [m].
     """
     nearest = min(distances, key=lambda person: distances[person], default="")
     return nearest if nearest and distances[nearest] <= ARM_REACH else ""
 
 
 class AdmittanceConfig(Config):
-    """How a guided tool feels."""
+    """Parameters of `AdmittanceController`."""
 
     mass: float = parameter(4.0, unit="kg", low=0.1, high=1e3, doc="Apparent mass of the tool.")
-    damping: float = parameter(80.0, low=0.1, high=1e5, doc="Force per speed [N s/m].")
+    damping: float = parameter(80.0, low=0.1, high=1e5, doc="Damping [N s/m].")
     dead_band: float = parameter(3.0, unit="N", low=0.0, high=1e3, doc="Force below which the tool does not move.")
     speed: float = parameter(
         0.25, unit="m/s", low=0.001, high=5.0, doc="Largest speed of the tool, the reduced speed of ISO 10218-1."
@@ -44,7 +44,7 @@ class AdmittanceController:
     """An admittance ``m dv/dt + d v = F``, integrated exactly over each step, with a speed limit.
 
     Attributes:
-        velocity: (3,) of the tool [m/s].
+        velocity: (3,) velocity of the tool [m/s].
     """
 
     def __init__(self, config: AdmittanceConfig) -> None:
@@ -52,11 +52,11 @@ class AdmittanceController:
         self.velocity = np.zeros(3)
 
     def step(self, force: ArrayLike, dt: float, *, is_enabled: bool) -> Array:
-        """The tool's velocity (3,) after ``dt`` seconds.
+        """Return the tool's velocity (3,) after a time step [m/s].
 
         Args:
-            force: (3,) of the hand on the tool, in the axes of the velocity [N].
-            dt: Since the last step [s].
+            force: (3,) force of the hand on the tool, in the axes of the velocity [N].
+            dt: Time step [s].
             is_enabled: Whether the enabling switch is held; otherwise the tool brakes and stops.
 
         Raises:
@@ -64,7 +64,7 @@ class AdmittanceController:
         """
         applied_force, config = np.asarray(force, dtype=np.float64), self._config
         if applied_force.shape != (3,) or not np.isfinite(applied_force).all():
-            raise InputError(f"a force {applied_force.tolist()}", valid="three finite numbers")
+            raise InputError(f"a force of {applied_force.tolist()}", valid="three finite numbers")
         speed = float(np.linalg.norm(self.velocity))
         if not is_enabled:
             reduced_speed = max(speed - config.deceleration * dt, 0.0)

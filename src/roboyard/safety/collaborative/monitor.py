@@ -38,10 +38,10 @@ from roboyard.safety.collaborative.separation import (
 )
 
 N_LOOKAHEAD_SAMPLES = 10
-"""Of the way ahead."""
+"""Number of sampled moments of the planned motion."""
 _SAMPLE_INDICES = np.arange(N_LOOKAHEAD_SAMPLES, dtype=np.float64)
 _MIN_LOOKAHEAD_TIME = 0.1
-"""How far ahead it looks at least, as time at full pace [s]."""
+"""Smallest lookahead, as time at full speed [s]."""
 
 
 class CollaborativeMode(Enum):
@@ -62,37 +62,37 @@ class CollaborativeSafetyConfig(Config):
     """Configuration of `CollaborativeSafetyMonitor`."""
 
     reaction_delay: float = parameter(
-        0.08, unit="s", low=0.0, high=5.0, doc="Time from a judgement until the arm begins to brake by it."
+        0.08, unit="s", low=0.0, high=5.0, doc="Time from a decision until the arm begins to brake by it."
     )
     margin: float = parameter(
-        0.05, unit="m", low=0.0, high=2.0, doc="Additional distance, for what happens between the judged moments."
+        0.05, unit="m", low=0.0, high=2.0, doc="Additional distance, for motion between the sampled moments."
     )
     foot_swing_margin: float = parameter(
         0.35,
         unit="m",
         low=0.0,
         high=2.0,
-        doc="Distance by which a foot may swing ahead of a person who walks, faster than people are assumed to be.",
+        doc="Distance by which a foot may swing ahead of a walking person, faster than the assumed speed.",
     )
     slow_radius: float = parameter(
         3.0,
         unit="m",
         low=0.0,
         high=100.0,
-        doc="Radius of the zone about the base in which the arm moves at slow_speed_scaling.",
+        doc="Radius of the zone around the base in which the arm moves at slow_speed_scaling.",
     )
     stop_radius: float = parameter(
-        1.8, unit="m", low=0.0, high=100.0, doc="Radius of the zone about the base in which the arm stands."
+        1.8, unit="m", low=0.0, high=100.0, doc="Radius of the zone around the base in which the arm stops."
     )
-    slow_speed_scaling: float = parameter(0.25, low=0.0, high=1.0, doc="Pace in the slow zone.")
+    slow_speed_scaling: float = parameter(0.25, low=0.0, high=1.0, doc="Speed scaling in the slow zone.")
     hysteresis: float = parameter(
-        0.1, unit="m", low=0.0, high=10.0, doc="Additional distance at which somebody has left a zone."
+        0.1, unit="m", low=0.0, high=10.0, doc="Additional distance at which a person has left a zone."
     )
     contact_limit_fraction: float = parameter(
-        0.8, low=0.01, high=1.0, doc="Share of the limits of force and pressure that is used."
+        0.8, low=0.01, high=1.0, doc="Fraction of the limits of force and pressure that is used."
     )
     restart_speed_scaling: float = parameter(
-        0.1, low=0.0, high=1.0, doc="Pace that must be allowed for restart_time before a stop ends."
+        0.1, low=0.0, high=1.0, doc="Speed scaling that must be allowed for restart_time before a stop ends."
     )
     restart_time: float = parameter(
         0.3,
@@ -101,16 +101,19 @@ class CollaborativeSafetyConfig(Config):
         high=60.0,
         doc="Time for which restart_speed_scaling must be allowed before a stop ends.",
     )
-    recovery_rate: float = parameter(2.0, unit="1/s", low=0.01, high=1e3, doc="Rate at which the pace rises again.")
+    recovery_rate: float = parameter(
+        2.0, unit="1/s", low=0.01, high=1e3, doc="Rate at which the speed scaling rises again."
+    )
     lookahead_time: float = parameter(
-        1.5, unit="s", low=0.1, high=10.0, doc="Farthest look ahead, as time at full pace."
+        1.5, unit="s", low=0.1, high=10.0, doc="Largest lookahead, as time at full speed."
     )
 
     def validate(self) -> None:
         """Check the order of the zones."""
         if self.slow_radius < self.stop_radius:
             raise ConfigError(
-                f"slow_radius {self.slow_radius:g} m within stop_radius {self.stop_radius:g} m", valid="the larger one"
+                f"slow_radius of {self.slow_radius:g} m is smaller than stop_radius of {self.stop_radius:g} m",
+                valid="slow_radius at least stop_radius",
             )
 
 
@@ -118,11 +121,11 @@ _DEFAULT_CONFIG, _DEFAULT_SEPARATION = CollaborativeSafetyConfig(), SeparationPa
 
 
 class PlannedMotion(NamedTuple):
-    """Where the joints are, and what they will do at full pace.
+    """Measured state of the joints and their planned motion at full speed.
 
     Attributes:
         q: (n,) measured positions.
-        velocity: (n,) measured speeds.
+        velocity: (n,) measured velocities.
         predict: Gives positions and velocities (k, n) at full speed, for times (k,) from now on along the path [s];
             None where the motion is unknown: then the joints are assumed to keep their velocities.
     """
@@ -141,9 +144,9 @@ class SpeedScalingDecision:
         is_stopped: Whether this is a protective stop.
         min_separation: Distance of the pair of parts with the least margin [m]; infinite without people.
         protective_distance: The distance which that pair should keep at the present speeds [m].
-        robot_link: The robot's part.
-        person: Name of the person.
-        body_part: And their part.
+        robot_link: Robot link of that pair.
+        person: Name of the person of that pair.
+        body_part: Body part of that pair.
         reason: Reason of the speed scaling; empty at full speed.
     """
 
@@ -158,25 +161,26 @@ class SpeedScalingDecision:
 
 
 def _sample_times(end: float) -> Array:
-    """(SAMPLES,) moments from now to ``end`` [s]."""
+    """Return `N_LOOKAHEAD_SAMPLES` times from 0 to ``end`` [s]."""
     times: Array = _SAMPLE_INDICES * (end / (N_LOOKAHEAD_SAMPLES - 1))
     times[-1] = end
     return times
 
 
 class CollaborativeSafetyMonitor:
-    """Decides periodically on the speed scaling.
+    """Decides periodically on the speed scaling of an arm.
 
     Args:
         chain: The arm's joints.
-        capsules: Its parts.
-        deceleration: (n,) what its joints brake with [rad/s² or m/s²].
-        effective_mass: That an impact meets [kg], see `contact_speeds`.
-        config: See there.
-        separation: See there.
+        capsules: Capsules on the robot's links.
+        deceleration: (n,) decelerations of the joints in a stop [rad/s² or m/s²].
+        effective_mass: Effective mass of the robot in a contact [kg], see `max_contact_speeds`.
+        mode: Mode of collaborative operation.
+        config: Zones, margins and restart.
+        separation: Parameters of the protective separation distance.
 
     Attributes:
-        mode: May change.
+        mode: Mode of collaborative operation; it may be changed.
     """
 
     def __init__(
@@ -214,7 +218,7 @@ class CollaborativeSafetyMonitor:
         self._zone, self._last_ns = state["zone"], state["last_ns"]
 
     def stop(self, now_ns: int, reason: str) -> SpeedScalingDecision:
-        """A protective stop for another reason: a sensor that is silent."""
+        """Return a protective stop for another reason, such as a silent sensor."""
         return self._apply_recovery(now_ns, 0.0, SpeedScalingDecision(0.0, reason=reason))
 
     def update(
@@ -254,7 +258,7 @@ class CollaborativeSafetyMonitor:
 
     # -- separation ----------------------------------------------------------------------------------------------------
     def _lookahead_times(self, motion: PlannedMotion) -> tuple[float, Array]:
-        """How long the arm takes to stop from full pace on the way ahead, and the moments to look at."""
+        """Return the longest time that the arm takes to stop from full speed, and the moments ahead to check [s]."""
         stop_time = float(stopping_time(motion.velocity, self._deceleration))
         if motion.predict is not None:
             speeds = motion.predict(_sample_times(self.config.lookahead_time))[1]
@@ -264,7 +268,7 @@ class CollaborativeSafetyMonitor:
         )
 
     def _critical_pair(self, motion: PlannedMotion, people: PersonCapsules) -> SpeedScalingDecision:
-        """The pair of parts that has least to spare now, at the speeds of now."""
+        """Return the pair of parts with the smallest margin at the present speeds."""
         stop_time = float(stopping_time(motion.velocity, self._deceleration))
         i, j, distance, protective_distance = find_critical_pair(
             self._chain,
@@ -280,7 +284,7 @@ class CollaborativeSafetyMonitor:
         )
 
     def _is_guiding(self, motion: PlannedMotion, people: PersonCapsules) -> Flags:
-        """(b,) whose parts are those of who guides the arm by hand."""
+        """Return which capsules (b,) belong to the person who guides the arm by hand."""
         distances = compute_capsule_distances(
             self._chain, self._capsules, motion.q[None], motion.velocity[None], people
         )
@@ -295,9 +299,10 @@ class CollaborativeSafetyMonitor:
     def _scaling_along_path(
         self, motion: PlannedMotion, people: PersonCapsules, age: float, is_counted: Flags, allows_contact: Flags
     ) -> tuple[float, str]:
-        """The pace of now, so that everywhere ahead what is allowed there can be kept.
+        """Return the largest present speed scaling from which the scaling allowed at every moment ahead can be reached.
 
-        ``is_counted`` (b,) says whose parts count, ``allows_contact`` (b,) which may be touched within the limits.
+        ``is_counted`` (b,) states which person capsules are monitored, ``allows_contact`` (b,) which of them may be
+        touched within the contact limits.
         """
         stop_time, times = self._lookahead_times(motion)
         if motion.predict is not None:
@@ -309,7 +314,7 @@ class CollaborativeSafetyMonitor:
             PersonMotionModel.from_parameters(self.separation, age + self.config.reaction_delay, self.config.margin),
             PartSelection(is_counted, allows_contact, *self._part_limits(people.parts)),
         )  # fmt: skip
-        interval_scalings = scalings.scaling.copy()  # between two moments what the stricter of them allows
+        interval_scalings = scalings.scaling.copy()  # between two moments the smaller scaling applies
         interval_scalings[:-1] = np.minimum(interval_scalings[:-1], scalings.scaling[1:])
         scaling, sample_index = speed_scaling_for_braking(
             interval_scalings, times, stop_time, self.config.reaction_delay
@@ -324,7 +329,7 @@ class CollaborativeSafetyMonitor:
         return scaling, f"{self._capsules.links[i]} {scalings.distance[sample_index]:.2f} m from {body_part}{time_text}"
 
     def _part_limits(self, parts: tuple[str, ...]) -> tuple[Array, Array]:
-        """How far each part may swing ahead (b,) [m], and how fast it and the robot's may meet (n, b) [m/s]."""
+        """Return swing margins of body parts (b,) [m], and contact speeds with the robot's capsules (n, b) [m/s]."""
         if self._part_limits_cache[0] != parts:
             swing_margin = np.array(
                 [self.config.foot_swing_margin if segment_name(part) in SWINGING_PARTS else 0.0 for part in parts]
@@ -337,7 +342,7 @@ class CollaborativeSafetyMonitor:
 
     # -- zones ---------------------------------------------------------------------------------------------------------
     def _scaling_by_zone(self, people: PersonCapsules, is_counted: Flags) -> tuple[float, str]:
-        """By the distance on the floor between the robot's base and the nearest part of anybody who counts."""
+        """Return the scaling for the horizontal distance between the robot's base and the nearest monitored capsule."""
         if not is_counted.any():
             self._zone = 0
             return 1.0, ""
@@ -355,7 +360,7 @@ class CollaborativeSafetyMonitor:
 
     # -- stops and restarts --------------------------------------------------------------------------------------------
     def _apply_recovery(self, now_ns: int, allowed: float, decision: SpeedScalingDecision) -> SpeedScalingDecision:
-        """With the pace that goes up slowly, and a stop that lasts until it is well again for a while."""
+        """Return the decision with a slowly rising speed scaling, and with a stop until the restart conditions hold."""
         elapsed = 0.0 if self._last_ns < 0 else (now_ns - self._last_ns) * 1e-9
         self._last_ns = now_ns
         if allowed <= 0.0:
@@ -387,7 +392,7 @@ class SpeedScalingWatchdog:
         self._scaling, self._updated_ns = (scaling if 0.0 <= scaling <= 1.0 else 0.0), now_ns
 
     def scaling(self, now_ns: int) -> float:
-        """From 0 to 1."""
+        """Return the allowed speed scaling, from 0 to 1."""
         return self._scaling if now_ns - self._updated_ns <= self._timeout_ns else 0.0
 
     def save_state(self) -> tuple[float, int]:
@@ -404,7 +409,7 @@ def extrapolate_motion(q: Array, velocity: Array) -> Callable[[Array], tuple[Arr
 
     Args:
         q: (n,) joint positions.
-        velocity: (n,) commanded.
+        velocity: (n,) commanded joint velocities.
     """
 
     def predict(times: Array) -> tuple[Array, Array]:

@@ -20,21 +20,21 @@ from roboyard.geometry.arrays import Array
 
 
 class PersonTrackingConfig(Config):
-    """How people are made out."""
+    """Configuration of the detection and tracking of people in scans."""
 
     background_learning_time: float = parameter(
         0.5,
         unit="s",
         low=0.0,
         high=600.0,
-        doc="Time at the start in which everything that is seen is background; nobody should be near then.",
+        doc="Time at the start in which everything measured is background; no person should be near then.",
     )
     foreground_threshold: float = parameter(
         0.1,
         unit="m",
         low=0.0,
         high=10.0,
-        doc="Distance before the background beyond which something is not background.",
+        doc="Distance in front of the background from which a measurement is foreground.",
     )
     depth_noise_coefficient: float = parameter(
         0.0,
@@ -65,10 +65,10 @@ class PersonTrackingConfig(Config):
         unit="s",
         low=0.0,
         high=60.0,
-        doc="Time for which somebody who is not seen is kept where they were expected.",
+        doc="Time for which the track of a person who is not measured is predicted.",
     )
-    alpha: float = parameter(0.6, low=0.0, high=1.0, doc="Share of the innovation of a position that is used.")
-    beta: float = parameter(0.25, low=0.0, high=1.0, doc="Share of the innovation of a velocity that is used.")
+    alpha: float = parameter(0.6, low=0.0, high=1.0, doc="Gain of the position's innovation.")
+    beta: float = parameter(0.25, low=0.0, high=1.0, doc="Gain of the velocity's innovation.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,12 +76,12 @@ class PersonTrack:
     """Estimated position and velocity of a person.
 
     Attributes:
-        track_id: Of the track; later ones have larger numbers.
-        time: When [s].
-        position: Middle of the legs [m].
-        velocity: [m/s].
-        radius: Of a circle about the place that holds all of the points that were seen [m].
-        observed_time: When last [s].
+        track_id: Number of the track; later tracks have larger numbers.
+        time: Time of the estimate [s].
+        position: Center of the legs [m].
+        velocity: Velocity [m/s].
+        radius: Radius of a circle around the position that contains all measured points [m].
+        observed_time: Time of the last measurement [s].
     """
 
     track_id: int
@@ -92,7 +92,7 @@ class PersonTrack:
     observed_time: float
 
     def predict_position(self, time: float) -> tuple[float, float]:
-        """Where they are expected at a time [s]."""
+        """Return the expected position at a time [s]."""
         dt = time - self.time
         return self.position[0] + dt * self.velocity[0], self.position[1] + dt * self.velocity[1]
 
@@ -112,8 +112,8 @@ class BackgroundModel:
         """Return which beams or pixels hit something in front of the background; none while it is learned.
 
         Args:
-            time: Of the scan [s].
-            ranges: [m], of any shape; infinite: no echo; not a number: unknown.
+            time: Time of the scan [s].
+            ranges: Ranges [m], of any shape; infinite: no echo; not a number: unknown.
         """
         if self._ranges is None or self._ranges.shape != ranges.shape:
             self._ranges, self._start_time = np.where(np.isnan(ranges), math.inf, ranges), time
@@ -143,7 +143,7 @@ class BackgroundModel:
 
 
 def _minimum_filter(ranges: Array, radius: int) -> Array:
-    """The least within so many places to either side, along each axis."""
+    """Return the minimum within ``radius`` elements to either side, along each axis."""
     for axis in range(ranges.ndim) if radius else ():
         values = np.swapaxes(ranges, 0, axis).copy()
         minimum = values.copy()
@@ -155,7 +155,7 @@ def _minimum_filter(ranges: Array, radius: int) -> Array:
 
 
 def cluster_points(points: Array, max_gap: float) -> list[NDArray[np.int64]]:
-    """Rows of points (n, 2) in groups, each of whose points is at most ``max_gap`` [m] from another one of it."""
+    """Return the row indices of clusters of points (n, 2): each point is at most ``max_gap`` [m] from another one."""
     is_adjacent = np.linalg.norm(points[:, None] - points[None], axis=2) <= max_gap
     is_unassigned, clusters = np.ones(len(points), dtype=np.bool_), []
     while is_unassigned.any():
@@ -168,11 +168,11 @@ def cluster_points(points: Array, max_gap: float) -> list[NDArray[np.int64]]:
 
 
 class PeopleTracker:
-    """Follows people from scan to scan.
+    """Tracks people from scan to scan.
 
     Attributes:
-        tracks: Who is where.
-        group_of_track: By number of a track, which of the last groups was theirs.
+        tracks: Present tracks.
+        group_of_track: Index of the last group of points, by number of the track.
     """
 
     def __init__(self, config: PersonTrackingConfig) -> None:
@@ -182,12 +182,12 @@ class PeopleTracker:
         self.group_of_track: dict[int, int] = {}
 
     def update(self, time: float, points: Array) -> tuple[PersonTrack, ...]:
-        """Who is where at ``time`` [s], by points (n, 2) on people [m]."""
+        """Return the tracks at ``time`` [s], updated with points (n, 2) on people [m]."""
         groups = [points[rows] for rows in cluster_points(points, self._config.merge_distance)]
         return self.update_from_groups(time, [one for one in groups if len(one) >= self._config.min_points])
 
     def update_from_groups(self, time: float, groups: Sequence[Array]) -> tuple[PersonTrack, ...]:
-        """The same by groups, each of them points (n, 2) on one person [m]."""
+        """Return the tracks at ``time`` [s], updated with groups of points (n, 2), each on one person [m]."""
         centers = [0.5 * (one.min(axis=0) + one.max(axis=0)) for one in groups]
         unassigned = dict(enumerate(centers))
         pairs = sorted(

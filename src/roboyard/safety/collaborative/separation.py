@@ -40,9 +40,9 @@ from roboyard.safety.collaborative.capsules import (
 )
 
 STANDSTILL_SPEED = 0.02
-"""What moves slower counts as standing [m/s]."""
+"""Parts that move slower count as at rest [m/s]."""
 MIN_MONITORED_SPEED = 0.5 * STANDSTILL_SPEED
-"""What is allowed to move beside somebody is slower than this: joints that brake overshoot a little [m/s]."""
+"""Parts that move slower are not monitored [m/s]; half of `STANDSTILL_SPEED`, since joints that brake overshoot."""
 
 
 class SeparationParameters(Config):
@@ -53,14 +53,14 @@ class SeparationParameters(Config):
         unit="s",
         low=0.0,
         high=5.0,
-        doc="Time from a person's arrival at a place until the robot begins to brake: sensor and controller.",
+        doc="Time from a person's arrival at a position until the robot begins to brake: sensor and controller.",
     )
     intrusion_distance: float = parameter(
         0.0,
         unit="m",
         low=0.0,
         high=2.0,
-        doc="Distance C by which a hand may reach past what is detected; 0 where all parts of the body are.",
+        doc="Distance C by which a hand may reach past the detected parts; 0 if all parts of the body are detected.",
     )
     person_uncertainty: float = parameter(
         0.03, unit="m", low=0.0, high=2.0, doc="Uncertainty Zd of the person's position."
@@ -73,23 +73,23 @@ class SeparationParameters(Config):
         unit="m/s",
         low=0.0,
         high=10.0,
-        doc="Speed towards the robot that ISO 13855 assumes of people; 0: as measured.",
+        doc="Assumed speed of people towards the robot (ISO 13855); 0: the measured speed.",
     )
     person_acceleration: float = parameter(
-        8.0, unit="m/s²", low=0.0, high=100.0, doc="Acceleration that a measured person may have had since."
+        8.0, unit="m/s²", low=0.0, high=100.0, doc="Largest acceleration of a person since the measurement."
     )
 
     @property
     def constant_distance(self) -> float:
-        """C + Zd + Zr [m]."""
+        """Terms C + Zd + Zr, which do not depend on speeds [m]."""
         return self.intrusion_distance + self.person_uncertainty + self.robot_uncertainty
 
     def person_approach_speed(self, measured: ArrayLike, elapsed: ArrayLike = 0.0) -> Array:
         """Return the speed at which a person is assumed to approach.
 
         Args:
-            measured: Directed speeds, negative away from the robot [m/s].
-            elapsed: For so long after they were measured [s].
+            measured: Measured speeds towards the robot, negative away from it [m/s].
+            elapsed: Time since the measurement [s].
         """
         if self.person_speed > 0.0:
             return np.full_like(np.asarray(measured, dtype=np.float64), self.person_speed)
@@ -98,7 +98,7 @@ class SeparationParameters(Config):
 
 
 def stopping_time(velocity: ArrayLike, deceleration: ArrayLike) -> Array:
-    """How long joints (…, n) take to stop, each with its own deceleration (n,), the slowest of them [s]."""
+    """Return the time in which the slowest of the joints stops from velocities (…, n) with decelerations (n,) [s]."""
     times: Array = (np.abs(np.asarray(velocity)) / np.asarray(deceleration)).max(axis=-1)
     return times
 
@@ -110,14 +110,14 @@ def protective_distance(
     stop_time: ArrayLike,
     speed_scaling: ArrayLike = 1.0,
 ) -> Array:
-    """Sp [m].
+    """Return the protective separation distance Sp [m].
 
     Args:
-        parameters: See there.
-        person_speed: Directed speed of the person's part, 0 or more [m/s].
-        robot_speed: Directed speed of the robot's part at full pace; what leads away counts as 0 [m/s].
-        stop_time: How long the robot takes to stop from full pace [s].
-        speed_scaling: What share of its speed it has; the time to stop goes with it.
+        parameters: Parameters of the distance.
+        person_speed: Speed of the person's part towards the robot's, 0 or more [m/s].
+        robot_speed: Speed of the robot's part towards the person's at full speed; negative speeds count as 0 [m/s].
+        stop_time: How long the robot takes to stop from full speed [s].
+        speed_scaling: Fraction of the full speed; the time to stop is proportional to it.
     """
     s, vh, vr = np.asarray(speed_scaling), np.asarray(person_speed), np.maximum(np.asarray(robot_speed), 0.0)
     braking = s * np.asarray(stop_time)
@@ -135,8 +135,10 @@ def max_speed_scaling(
     robot_speed: ArrayLike,
     stop_time: ArrayLike,
 ) -> Array:
-    """The largest pace from 0 to 1 at which ``distance`` [m] is at least `protective_distance`; 0 where there is
-    none."""
+    """Return the largest speed scaling from 0 to 1 at which a distance [m] is at least `protective_distance`.
+
+    The result is 0 if there is none; the other arguments are those of `protective_distance`.
+    """
     vh, vr, T = np.asarray(person_speed), np.maximum(np.asarray(robot_speed), 0.0), np.asarray(stop_time)
     available_distance = np.asarray(distance) - vh * parameters.reaction_time - parameters.constant_distance
     a, b = 0.5 * vr * T, vh * T + vr * parameters.reaction_time
@@ -150,18 +152,16 @@ def max_speed_scaling(
 
 
 def speed_scaling_for_braking(scalings: Array, path_times: Array, stop_time: float, delay: float) -> tuple[float, int]:
-    """The pace that is allowed now where further on only others are.
-
-    Braking takes ``stop_time`` seconds from full pace, and begins ``delay`` seconds from now.
+    """Return the largest present speed scaling from which the robot can still brake to the scalings allowed ahead.
 
     Args:
-        scalings: (k,) allowed at places ahead, the first of which is here.
-        path_times: (k,) how far ahead on the trajectory they are, as time at full pace [s].
-        stop_time: See above [s].
-        delay: See above [s].
+        scalings: (k,) scalings allowed at path times ahead, the first of which is the present one.
+        path_times: (k,) how far ahead on the trajectory they are, as time at full speed [s].
+        stop_time: How long the robot takes to stop from full speed [s].
+        delay: Time until it begins to brake [s].
 
     Returns:
-        The pace, and the place that it is for.
+        The scaling, and the index of the path time that limits it.
     """
     if stop_time <= 1e-6:
         limiting_index = int(np.argmin(scalings))
@@ -182,14 +182,14 @@ def person_travel(parameters: SeparationParameters, measured: ArrayLike, elapsed
 
 
 class SeparationStatus(NamedTuple):
-    """What a moment comes to, of n parts of a robot and b of people.
+    """Separation of n robot capsules and b person capsules in one state.
 
     Attributes:
         protective_distance: (n, b) distance that should be kept [m].
-        is_approaching: (n, b) whether the robot's part moves towards the person's, faster than what counts as standing.
-        min_distance: (b,) gap between each part of people and the nearest of the robot [m].
-        nearest_pair: Parts with the least gap: the robot's, and the person's.
-        is_violated: Whether a part of the robot that moves is nearer than it should be.
+        is_approaching: (n, b) whether the robot capsule approaches the person capsule faster than `STANDSTILL_SPEED`.
+        min_distance: (b,) distance of each person capsule from the nearest robot capsule [m].
+        nearest_pair: Indices of the robot capsule and the person capsule with the smallest distance.
+        is_violated: Whether a robot capsule that moves is nearer than it should be.
     """
 
     protective_distance: Array
@@ -203,12 +203,12 @@ class PersonMotionModel(NamedTuple):
     """Assumptions about people's motion (speeds in m/s, distances in m).
 
     Attributes:
-        reaction_time: Time from a person's arrival at a place until the robot begins to brake [s].
-        constant_distance: C + Zd + Zr.
-        assumed_speed: At which people are supposed to come; 0: as they were measured.
-        acceleration: By which they may have become faster since [m/s²].
-        observation_age: They were seen [s].
-        margin: Kept in addition.
+        reaction_time: Time from a person's arrival at a position until the robot begins to brake [s].
+        constant_distance: Terms C + Zd + Zr.
+        assumed_speed: Assumed approach speed of people; 0: the measured one.
+        acceleration: Largest acceleration of people since the measurement [m/s²].
+        observation_age: Age of the measurement [s].
+        margin: Additional distance.
     """
 
     reaction_time: float
@@ -222,7 +222,7 @@ class PersonMotionModel(NamedTuple):
     def from_parameters(
         cls, parameters: SeparationParameters, observation_age: float = 0.0, margin: float = 0.0
     ) -> PersonMotionModel:
-        """By the rules."""
+        """Return the assumptions of separation parameters."""
         return cls(
             parameters.reaction_time,
             parameters.constant_distance,
@@ -314,13 +314,13 @@ def evaluate_separation_kernel(
 
 
 class PartSelection(NamedTuple):
-    """Which parts of people count, b of them, and how.
+    """Selection of the person capsules that are monitored, b of them.
 
     Attributes:
-        is_counted: (b,) whether they do.
-        allows_contact: (b,) whether they may be touched, at most as fast as ``max_contact_speed`` says.
-        swing_margin: (b,) how far each may swing ahead of who walks [m].
-        max_contact_speed: (n, b) how fast it and each part of the robot may meet [m/s].
+        is_counted: (b,) whether the capsule is monitored.
+        allows_contact: (b,) whether contacts are allowed, at most at ``max_contact_speed``.
+        swing_margin: (b,) distance by which the part may swing ahead of a walking person [m].
+        max_contact_speed: (n, b) largest relative speed of a contact with each robot capsule [m/s].
     """
 
     is_counted: Flags
@@ -344,12 +344,12 @@ class JointMotionArrays(NamedTuple):
 
 
 class SpeedScalings(NamedTuple):
-    """Of k states.
+    """Largest speed scalings of k states.
 
     Attributes:
-        scaling: (k,) the pace that the strictest pair allows, from 0 to 1.
-        pair: (k, 2) its parts: the robot's and the person's; 0, 0 where every pair allows full pace.
-        distance: (k,) between them [m]; infinite there.
+        scaling: (k,) scaling that the limiting pair allows, from 0 to 1.
+        pair: (k, 2) indices of its robot capsule and its person capsule; 0, 0 where every pair allows full speed.
+        distance: (k,) distance between them [m]; infinite where every pair allows full speed.
     """
 
     scaling: Array
@@ -367,17 +367,19 @@ def compute_speed_scalings(
     motion_model: PersonMotionModel,
     selection: PartSelection,
 ) -> SpeedScalings:
-    """The largest pace at each of k states that keeps the protective distance of every pair, or touches gently.
+    """Return the largest speed scaling at each of k states that keeps the protective distance of every pair.
+
+    Pairs whose contact is allowed only keep their contact speed, if that allows more.
 
     Args:
         chain: The robot's joints.
-        capsules: What rides on them.
-        q: (k, dof) positions of its joints.
-        velocity: (k, dof) their speeds at full pace.
-        stop_times: (k,) how long it takes to stop from them [s].
+        capsules: Capsules on the robot's links.
+        q: (k, dof) joint positions.
+        velocity: (k, dof) joint velocities at full speed.
+        stop_times: (k,) how long the robot takes to stop from these velocities [s].
         people: Capsules of people.
-        motion_model: How they are reckoned with.
-        selection: Which of them.
+        motion_model: Assumptions about people's motion.
+        selection: Which of their capsules are monitored.
     """
     k = len(q)
     motion = JointMotionArrays(np.ascontiguousarray(q), np.ascontiguousarray(velocity), stop_times)
@@ -397,16 +399,19 @@ def find_critical_pair(
     people: PersonCapsules,
     motion_model: PersonMotionModel,
 ) -> tuple[int, int, float, float]:
-    """The pair of parts that has least to spare: robot's, person's, their gap, and what it should be [m].
+    """Return the pair of capsules whose distance exceeds its protective distance least.
 
     Args:
         chain: The robot's joints.
-        capsules: What rides on them.
+        capsules: Capsules on the robot's links.
         q: (dof,) joint positions.
         velocity: (dof,) joint velocities.
-        stop_time: How long it takes to stop [s].
+        stop_time: How long the robot takes to stop [s].
         people: Capsules of people, at least one.
-        motion_model: How they are reckoned with.
+        motion_model: Assumptions about people's motion.
+
+    Returns:
+        Indices of the robot capsule and the person capsule, their distance and their protective distance [m].
     """
     i, j, distance, required_distance = find_critical_pair_kernel(
         chain.arrays, q, velocity, stop_time, capsules.arrays, people.arrays, motion_model

@@ -40,12 +40,12 @@ class HandGuidingNodeConfig(Config):
 
 
 class HandGuidingNode(Node[HandGuidingNodeConfig]):
-    """Has a tool follow the hand.
+    """Moves a tool by the forces of a hand on it.
 
     in: ~/enable (std_msgs/Bool): the switch that must be held, published periodically; ``wrench_topics``
-        (geometry_msgs/WrenchStamped): what presses on the tool, all of them together; /tf base → their frames
+        (geometry_msgs/WrenchStamped): forces on the tool, which are added; /tf base → their frames
     out: ``command_topic`` (geometry_msgs/TwistStamped) in the base, for the servo node: while the switch is held, and
-        until the tool stands
+        until the tool is at rest
 
     A switch or a force without a message for ``timeout`` counts as released.
     """

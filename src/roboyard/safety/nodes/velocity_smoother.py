@@ -1,4 +1,4 @@
-"""The velocity smoother node: commands that jump in, commands that a base can follow out."""
+"""The velocity smoother node: limits the changes of velocity commands."""
 
 from __future__ import annotations
 
@@ -20,7 +20,9 @@ class VelocitySmootherNodeConfig(Config):
     """Configuration of `VelocitySmootherNode`."""
 
     smoothing_frequency: float = parameter(20.0, unit="Hz", low=1.0, high=1000.0, doc="Rate of the published commands.")
-    scale_velocities: bool = parameter(True, doc="Slow all axes down together, so that the base stays on the arc.")
+    scale_velocities: bool = parameter(
+        True, doc="Scale all axes together, so that the base stays on the commanded arc."
+    )
     feedback: str = parameter(
         "OPEN_LOOP",
         choices=("OPEN_LOOP", "CLOSED_LOOP"),
@@ -51,10 +53,9 @@ class VelocitySmootherNode(Node[VelocitySmootherNodeConfig]):
 
     in: cmd_vel_in, odom (closed loop only)   out: cmd_vel_out
 
-    It sends at ``smoothing_frequency`` from a command on until it has commanded standstill.  A sender that is silent
-    for
-    ``velocity_timeout`` counts as one that wants standstill.  A command that is not finite is refused.  Limits that are
-    not given are those of the robot's drive, or Nav2's where these are unknown.
+    It publishes at ``smoothing_frequency`` from a command on until it has commanded standstill. After
+    ``velocity_timeout`` without a command the target is standstill. A command that is not finite is rejected. Limits
+    that are not given are those of the robot's drive, or Nav2's where these are unknown.
     """
 
     drive_limits: DriveLimits | None = resource(DriveLimits, optional=True)
