@@ -139,7 +139,7 @@ def test_forward_kinematics_undoes_inverse_kinematics(make_drive, seed: int) -> 
 
 @each_drive
 @given(seed=seeds)
-def test_every_wheel_rolls_about_the_instantaneous_center_of_rotation(make_drive, seed: int) -> None:
+def test_every_wheel_rolls_around_the_instantaneous_center_of_rotation(make_drive, seed: int) -> None:
     drive, twist = drive_and_twist(make_drive, seed)
     possible = drive.possible(twist)
     assert max(wheel.slip(possible) for wheel in drive.wheels(twist)) == pytest.approx(0.0, abs=1e-9)

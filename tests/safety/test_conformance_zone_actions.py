@@ -75,8 +75,8 @@ def test_more_obstacles_never_allow_a_larger_scaling(make_action, seed: int) -> 
     rng = np.random.default_rng(seed)
     action, command, points = make_action(), random_command(rng), points_around(rng, 10)
     zone = SafetyZone("zone", action, polygons.regular_polygon(1.2), min_points=1)
-    few, many = (action.scale_command(zone, command, points[:n])[0] for n in (4, 10))
-    assert 0.0 <= many <= few + 1e-9
+    fewer_scaling, more_scaling = (action.scale_command(zone, command, points[:n])[0] for n in (4, 10))
+    assert 0.0 <= more_scaling <= fewer_scaling + 1e-9
 
 
 @each_action

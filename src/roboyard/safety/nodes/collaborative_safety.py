@@ -17,7 +17,6 @@ from roboyard.control import JointAccelerationLimits, JointGroupLimits, Trajecto
 from roboyard.control.nodes.trajectory_messages import read_trajectory
 from roboyard.description import Model
 from roboyard.errors import ConfigError, InputError
-from roboyard.geometry import SE3
 from roboyard.geometry.arrays import Array
 from roboyard.kinematics import ChainDynamics, build_chain
 from roboyard.messages import msg
@@ -34,6 +33,7 @@ from roboyard.safety.collaborative.monitor import (
     extrapolate_motion,
 )
 from roboyard.safety.collaborative.separation import SeparationParameters
+from roboyard.safety.nodes.people_tracker import read_robot_pose
 
 _NEVER = -(10**18)
 _INPUT_TIMEOUT_NS = 200_000_000
@@ -124,10 +124,6 @@ class CollaborativeSafetyNode(Node[CollaborativeSafetyNodeConfig]):
         if not self.config.joints:
             raise ConfigError("no joints", location=f"{location} 'joints'", valid="names of the arm's")
         self._check_people_source(CollaborativeMode(self.config.mode))
-        if len(self.config.robot_pose) not in (0, 3, 6):
-            raise ConfigError(
-                f"{len(self.config.robot_pose)} numbers", location=f"{location} 'robot_pose'", valid="3 or 6"
-            )
         chain = build_chain(self.description, self.config.base, self.config.tip, joints=self.config.joints)
         limits = JointGroupLimits.from_model(self.description, self.config.joints, self.acceleration_limits)
         moving_mass = float(ChainDynamics.from_model(self.description, chain).masses.mass[1:].sum())
@@ -141,8 +137,7 @@ class CollaborativeSafetyNode(Node[CollaborativeSafetyNodeConfig]):
             self.config.monitor,
             self.config.separation,
         )
-        numbers = [*self.config.robot_pose, *[0.0] * (6 - len(self.config.robot_pose))]
-        T_world_root = SE3.from_xyz_rpy(numbers[:3], numbers[3:])
+        T_world_root = read_robot_pose(self.config.robot_pose, self.full_name)
         self._T_base_world = (T_world_root @ self.description.link(self.config.base).T_model_link).inverse()
         self._observations: dict[str, deque[tuple[int, PersonCapsules]]] = {
             name: deque() for name in self.config.people

@@ -8,26 +8,24 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from roboyard.bus import Node, TransformError, resource
-from roboyard.config import Config, parameter
+from roboyard.bus import TransformError, resource
+from roboyard.config import parameter
 from roboyard.description import Model
 from roboyard.errors import ConfigError, MessageError
-from roboyard.geometry import SE3
 from roboyard.kinematics import build_chain
 from roboyard.messages import msg
 from roboyard.messages.convert import camera_model_from_msg, image_to_array
-from roboyard.messages.convert.poses import make_header
 from roboyard.messages.time import is_in_future, to_nanoseconds
 from roboyard.safety.collaborative.capsules import LinkCapsules, transform_ends
 from roboyard.safety.collaborative.depth_detector import DepthDetectionConfig, DepthFrame, DepthPeopleDetector
 from roboyard.safety.collaborative.people_tracker import PersonTrackingConfig
-from roboyard.safety.nodes.people_tracker import tracked_person_to_msg
+from roboyard.safety.nodes.people_tracker import TrackedPeopleNode, TrackedPeopleNodeConfig
 
 _N_JOINT_STATES: Final = 64
 """Number of joint states that are kept, since images arrive late."""
 
 
-class DepthPeopleTrackerNodeConfig(Config):
+class DepthPeopleTrackerNodeConfig(TrackedPeopleNodeConfig):
     """Configuration of `DepthPeopleTrackerNode`."""
 
     detection: DepthDetectionConfig = parameter(
@@ -39,11 +37,9 @@ class DepthPeopleTrackerNodeConfig(Config):
     joints: tuple[str, ...] = parameter((), doc="Joints of the arm.")
     base_frame: str = parameter("base_link", doc="Link at the base of the arm.")
     tip: str = parameter("tool0", doc="Link at the end of the arm.")
-    robot_pose: tuple[float, ...] = parameter((), doc="Pose x y z roll pitch yaw of that frame in the world.")
-    uncertainty: float = parameter(0.05, unit="m", low=0.0, high=2.0, doc="Uncertainty of the measured positions.")
 
 
-class DepthPeopleTrackerNode(Node[DepthPeopleTrackerNodeConfig]):
+class DepthPeopleTrackerNode(TrackedPeopleNode[DepthPeopleTrackerNodeConfig]):
     """Publishes the people in the view of a fixed depth camera.
 
     in: depth/image (sensor_msgs/Image, 32FC1 or 16UC1), depth/camera_info beside it, joint_states, /tf base → camera
@@ -62,18 +58,12 @@ class DepthPeopleTrackerNode(Node[DepthPeopleTrackerNodeConfig]):
         location = f"{self.full_name}, parameter"
         if not self.config.joints:
             raise ConfigError("no joints", location=f"{location} 'joints'", valid="names of the arm's")
-        if len(self.config.robot_pose) not in (0, 3, 6):
-            raise ConfigError(
-                f"{len(self.config.robot_pose)} numbers", location=f"{location} 'robot_pose'", valid="3 or 6"
-            )
-        numbers = [*self.config.robot_pose, *[0.0] * (6 - len(self.config.robot_pose))]
-        self._T_world_base = SE3.from_xyz_rpy(numbers[:3], numbers[3:])
+        self.set_up_output()
         self._chain = build_chain(self.description, self.config.base_frame, self.config.tip, joints=self.config.joints)
         self._capsules = LinkCapsules.from_model(self.description, self._chain)
         self._detector = DepthPeopleDetector(self.config.detection, self.config.tracking)
         self._rays: NDArray[np.float32] | None = None
         self._joint_positions: deque[tuple[int, list[float]]] = deque(maxlen=_N_JOINT_STATES)
-        self._output = self.publisher("tracked_people", msg.TrackedPeople)
         self.subscribe("joint_states", msg.JointState, self._on_joints)
         self.subscribe(f"{self.config.camera}/camera_info", msg.CameraInfo, self._on_camera_info)
         self.subscribe(f"{self.config.camera}/image", msg.Image, self._on_image)
@@ -132,10 +122,7 @@ class DepthPeopleTrackerNode(Node[DepthPeopleTrackerNodeConfig]):
             self.report_health("error", "an image is ignored: too few of its pixels were measured")
             return
         self.report_health("ok", f"{len(detections)} people")
-        people = [tracked_person_to_msg(person.capsules, person.track, time_ns) for person in detections]
-        self._output.publish(
-            msg.TrackedPeople(header=make_header("world", time_ns), people=people, uncertainty=self.config.uncertainty)
-        )
+        self.publish_people(((person.capsules, person.track) for person in detections), time_ns)
 
     def _robot_capsules(self, time_ns: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Return the robot's capsules at a time, in the world: ends (n, 2, 3) and radii (n,) [m]."""

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
+from typing_extensions import TypeVar
 
 from roboyard.bus import Node, TransformError
 from roboyard.config import Config, parameter
@@ -23,7 +25,63 @@ from roboyard.safety.collaborative.people_tracker import (
 )
 
 
-class PeopleTrackerNodeConfig(Config):
+def read_robot_pose(numbers: Sequence[float], node: str) -> SE3:
+    """Return the pose of the parameter ``robot_pose``: x y z roll pitch yaw [m, rad], x y z, or nothing.
+
+    Args:
+        numbers: Value of the parameter.
+        node: Full name of the node, for the error.
+
+    Raises:
+        ConfigError: there are not 0, 3 or 6 numbers, or one is not finite.
+    """
+    if len(numbers) not in (0, 3, 6) or not np.isfinite(numbers).all():
+        raise ConfigError(
+            f"numbers {list(numbers)}",
+            location=f"{node}, parameter 'robot_pose'",
+            valid="3 or 6 finite numbers: x y z roll pitch yaw",
+        )
+    values = [*numbers, *[0.0] * (6 - len(numbers))]
+    return SE3.from_xyz_rpy(values[:3], values[3:])
+
+
+class TrackedPeopleNodeConfig(Config):
+    """Configuration of `TrackedPeopleNode`."""
+
+    base_frame: str = parameter("base_link", doc="Frame of the base.")
+    robot_pose: tuple[float, ...] = parameter((), doc="Pose x y z roll pitch yaw of that frame in the world.")
+    uncertainty: float = parameter(0.05, unit="m", low=0.0, high=2.0, doc="Uncertainty of the measured positions.")
+
+
+TrackedPeopleConfigT = TypeVar(
+    "TrackedPeopleConfigT", bound=TrackedPeopleNodeConfig, default=TrackedPeopleNodeConfig, covariant=True
+)
+
+
+class TrackedPeopleNode(Node[TrackedPeopleConfigT]):
+    """Base of all nodes that publish the people that a sensor measures.
+
+    out: tracked_people (roboyard_msgs/TrackedPeople), in the world, with the time of the measurement
+
+    Subclasses call `set_up_output` in ``setup`` and `publish_people` for every measurement that can be used; for others
+    they publish nothing, so that subscribers see a silent sensor. The collaborative safety node takes the messages of
+    each subclass, and of other nodes, in the same way.
+    """
+
+    def set_up_output(self) -> None:
+        """Read the pose of the robot and create the publisher. Raises ConfigError if it is no pose."""
+        self._T_world_base = read_robot_pose(self.config.robot_pose, self.full_name)
+        self._output = self.publisher("tracked_people", msg.TrackedPeople)
+
+    def publish_people(self, people: Iterable[tuple[UprightCapsules, PersonTrack]], time_ns: int) -> None:
+        """Publish people, each as capsules in the world and a track, with the time of the measurement [ns]."""
+        bodies = [tracked_person_to_msg(capsules, track, time_ns) for capsules, track in people]
+        self._output.publish(
+            msg.TrackedPeople(header=make_header("world", time_ns), people=bodies, uncertainty=self.config.uncertainty)
+        )
+
+
+class PeopleTrackerNodeConfig(TrackedPeopleNodeConfig):
     """Configuration of `PeopleTrackerNode`."""
 
     tracking: PersonTrackingConfig = parameter(
@@ -31,8 +89,6 @@ class PeopleTrackerNodeConfig(Config):
     )
 
     scan_topic: str = parameter("scan", doc="Topic of the scans.")
-    base_frame: str = parameter("base_link", doc="Frame of the base.")
-    robot_pose: tuple[float, ...] = parameter((), doc="Pose x y z roll pitch yaw of that frame in the world.")
     robot_radius: float = parameter(
         0.3, unit="m", low=0.0, high=10.0, doc="Distance within which points are the robot."
     )
@@ -40,10 +96,9 @@ class PeopleTrackerNodeConfig(Config):
         0.3, unit="m", low=0.0, high=2.0, doc="Diameter of a trunk around the middle of the legs."
     )
     height: float = parameter(1.9, unit="m", low=0.1, high=3.0, doc="Height of a person.")
-    uncertainty: float = parameter(0.05, unit="m", low=0.0, high=2.0, doc="Uncertainty of the measured positions.")
 
 
-class PeopleTrackerNode(Node[PeopleTrackerNodeConfig]):
+class PeopleTrackerNode(TrackedPeopleNode[PeopleTrackerNodeConfig]):
     """Publishes the people around a laser scanner.
 
     in: scan (sensor_msgs/LaserScan), /tf base → its sensor
@@ -57,14 +112,8 @@ class PeopleTrackerNode(Node[PeopleTrackerNodeConfig]):
 
     def setup(self) -> None:
         """Connect."""
-        if len(self.config.robot_pose) not in (0, 3, 6):
-            raise ConfigError(
-                f"{len(self.config.robot_pose)} numbers", location=f"{self.full_name}, 'robot_pose'", valid="3 or 6"
-            )
-        numbers = [*self.config.robot_pose, *[0.0] * (6 - len(self.config.robot_pose))]
-        self._T_world_base = SE3.from_xyz_rpy(numbers[:3], numbers[3:])
+        self.set_up_output()
         self._background, self._tracker = BackgroundModel(self.config.tracking), PeopleTracker(self.config.tracking)
-        self._output = self.publisher("tracked_people", msg.TrackedPeople)
         self.subscribe(self.config.scan_topic, msg.LaserScan, self._on_scan)
 
     def save_state(self) -> dict[str, Any]:
@@ -107,17 +156,11 @@ class PeopleTrackerNode(Node[PeopleTrackerNodeConfig]):
         points = T @ points_in_sensor
         points = points[np.hypot(points[:, 0], points[:, 1]) > self.config.robot_radius]
         tracks = self._tracker.update(time_ns * 1e-9, (self._T_world_base @ points)[:, :2])
-        people = [self._person_message(track, time_ns) for track in tracks]
-        self._output.publish(
-            msg.TrackedPeople(header=make_header("world", time_ns), people=people, uncertainty=self.config.uncertainty)
-        )
+        self.publish_people(((self._fit_capsule(track), track) for track in tracks), time_ns)
 
-    def _person_message(self, track: PersonTrack, time_ns: int) -> Any:
-        """Return the message of a person: one capsule from the floor up to ``height``."""
-        capsules = UprightCapsules.single(
-            track.position, self.config.height, max(self.config.trunk_diameter, track.radius)
-        )
-        return tracked_person_to_msg(capsules, track, time_ns)
+    def _fit_capsule(self, track: PersonTrack) -> UprightCapsules:
+        """Return one capsule around a person, from the floor up to ``height``."""
+        return UprightCapsules.single(track.position, self.config.height, max(self.config.trunk_diameter, track.radius))
 
 
 def tracked_person_to_msg(capsules: UprightCapsules, track: PersonTrack, time_ns: int) -> Any:
