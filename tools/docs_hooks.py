@@ -8,12 +8,13 @@ scenario files; other pages of the reference have tables of keys below a comment
 ``python tools/docs_hooks.py`` writes all of them anew.
 """
 
+import dataclasses
 import importlib
 import inspect
 import re
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
+from typing import Any, get_type_hints
 
 from roboyard.bringup import catalog
 from roboyard.bringup.node_documentation import NodeDescription, describe_node
@@ -385,7 +386,9 @@ def with_key_tables(page: str) -> str:
 
 
 def _make_key_table_of(module: str, name: str, excluded: str | None, peer: str | None) -> list[str]:
-    rows = schema_rows(getattr(importlib.import_module(module), name))
+    cls = getattr(importlib.import_module(module), name)
+    meanings = _attribute_docs(cls)
+    rows = (row if row.doc else dataclasses.replace(row, doc=meanings.get(row.key, "")) for row in schema_rows(cls))
     rows = tuple(row for row in rows if row.key and not (excluded and re.match(excluded, row.key)))
     table = _make_key_table(rows)
     if peer is None:
@@ -393,6 +396,19 @@ def _make_key_table_of(module: str, name: str, excluded: str | None, peer: str |
     names = PEER_NAMES[peer]
     column = [peer, "---", *(names.get(row.key, f"`{row.key}`") for row in rows)]
     return [f"{line} {cell} |" for line, cell in zip(table, column, strict=True)]
+
+
+def _attribute_docs(cls: type, prefix: str = "") -> dict[str, str]:
+    """Return the meanings of a dataclass's fields, nested ones included, from the "Attributes" of its docstring."""
+    section = (inspect.getdoc(cls) or "").partition("\nAttributes:\n")[2].split("\n\n")[0]
+    meanings = {}
+    for name, text in re.findall(r"^    (\w+): (.*(?:\n     .*)*)", section, re.MULTILINE):
+        meanings[prefix + name] = " ".join(text.split())
+    hints = get_type_hints(cls)
+    for field in dataclasses.fields(cls):
+        if dataclasses.is_dataclass(hints[field.name]):
+            meanings |= _attribute_docs(hints[field.name], f"{prefix}{field.name}.")
+    return meanings
 
 
 def list_pages_with_key_tables() -> list[Path]:

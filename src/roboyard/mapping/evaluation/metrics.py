@@ -171,7 +171,7 @@ class OctreeMapMetrics(MetricCollector):
             "ratio",
             "Of the voxels that the last `octomap_full` knows: those occupied in map and truth, divided by those "
             "occupied in either; surfaces that cameras see, without robots, with the map's frame as the world's "
-            "([exactly](../rooms/octree.md#judged-against-the-world)); no value, as of the next two, without such a "
+            "([exactly](map-evaluation.md#error-of-an-octree-map)); no value, as of the next two, without such a "
             "map.",
             "higher",
         ),
