@@ -4,7 +4,8 @@ Each room that has nodes gets the page ``reference/nodes/ROOM.md``; ``reference/
 are made whenever the pages are built, so they say what the classes declare.
 
 The table of metrics is part of ``docs/reference/metrics.md``, and ``docs/reference/scenarios.md`` lists the keys of
-scenario files; other pages of the reference have tables of keys below a comment ``<!-- keys of MODULE:CLASS -->``.
+scenario files; other pages of the reference have tables below a comment ``<!-- keys of MODULE:CLASS -->``, and those of
+registered types below ``<!-- types of MODULE:REGISTRY -->``.
 ``python tools/docs_hooks.py`` writes all of them anew.
 """
 
@@ -340,6 +341,8 @@ def with_metric_table(page: str) -> str:
 
 KEY_TABLE = re.compile(r"(<!-- keys of ([\w.]+):(\w+)(?: except (\S+))?(?: beside (\w+))? -->\n)(?:\|.*\n)*")
 """A comment above a table of keys: the class, a regular expression of keys to leave out, and another project."""
+TYPE_TABLE = re.compile(r"(<!-- types of ([\w.]+):(\w+) -->\n)(?:\|.*\n)*")
+"""A comment above a table of the configurations of a registry."""
 PEER_NAMES: dict[str, dict[str, str]] = {
     "nav2_amcl": {
         "initial_pose_x": "`initial_pose.x`",
@@ -381,8 +384,19 @@ PEER_NAMES: dict[str, dict[str, str]] = {
 
 
 def with_key_tables(page: str) -> str:
-    """Return the text of a page with its tables of keys as the classes that its comments name declare them."""
+    """Return the text of a page with its tables of keys and of types as the objects that its comments name declare."""
+    page = TYPE_TABLE.sub(lambda found: found[1] + "\n".join(_make_type_table(found[2], found[3])) + "\n", page)
     return KEY_TABLE.sub(lambda found: found[1] + "\n".join(_make_key_table_of(*found.groups()[1:])) + "\n", page)
+
+
+def _make_type_table(module: str, name: str) -> list[str]:
+    """Return the table of the configurations of a registry, each with a link to its section of the page."""
+    registry = getattr(importlib.import_module(module), name)
+    lines = ["| type | purpose | class |", "| --- | --- | --- |"]
+    for key in registry.names():
+        purpose = " ".join((inspect.getdoc(registry[key]) or "").split("\n\n")[0].split())
+        lines.append(_make_row((f"[`{key}`](#{key})", _escape(purpose), f"`{registry.entry_points()[key].value}`")))
+    return lines
 
 
 def _make_key_table_of(module: str, name: str, excluded: str | None, peer: str | None) -> list[str]:

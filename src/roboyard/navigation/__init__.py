@@ -45,9 +45,11 @@ if TYPE_CHECKING:
         VoxelConfig,
         VoxelLayer,
     )
+    from roboyard.navigation.costmap.conformance import check_layer
     from roboyard.navigation.errors import NavigationError
     from roboyard.navigation.footprint import Footprint
     from roboyard.navigation.map_planning import plan
+    from roboyard.navigation.navigator.conformance import check_behavior
     from roboyard.navigation.navigator.waypoints import (
         MissedWaypoint,
         Waypoint,
@@ -76,7 +78,9 @@ __all__ = [  # noqa: RUF022
     "Costmap",
     "explain_no_path",
     "check_planner",
+    "check_behavior",
     "check_controller",
+    "check_layer",
     "BarrierKind",
     "Controller",
     "DenoiseLayer",
@@ -122,9 +126,11 @@ __getattr__, __dir__ = lazy_exports(__name__, {
     "costmap": ("Costmap", "DenoiseLayer", "InflationLayer", "KeepoutLayer", "Layer", "LayeredCostmap", "Observation",
         "ObservationFilterConfig", "ObstacleLayer", "RangeLayer", "RangeModelConfig", "RangeReading", "SpeedFilter",
         "StaticLayer", "VoxelConfig", "VoxelLayer"),
+    "costmap.conformance": ("check_layer",),
     "errors": ("NavigationError",),
     "footprint": ("Footprint",),
     "map_planning": ("plan",),
+    "navigator.conformance": ("check_behavior",),
     "navigator.waypoints": ("MissedWaypoint", "Waypoint", "WaypointSequence", "waypoints_from_polyline"),
     "path": ("BarrierKind", "Path", "PathFailure"),
     "planners": ("FastMarchingPlanner", "GlobalPlanner", "GridSearchPlanner", "HybridAStarPlanner", "TraversalCosts",
