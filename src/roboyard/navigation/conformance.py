@@ -9,6 +9,7 @@ import copy
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any, NoReturn
 
 import numpy as np
@@ -209,7 +210,7 @@ def check_controller(make: ControllerFactory, settings: Mapping[str, Any] | None
         InputError: The controller breaks its contract; the message says how.
     """
     for limits in (_LIMITS, _FORWARD_LIMITS, _HOLONOMIC_LIMITS):
-        check = _ControllerCheck(lambda limits=limits: make(_BODY, limits, _PERIOD, _TOLERANCE, settings or {}), limits)
+        check = _ControllerCheck(partial(make, _BODY, limits, _PERIOD, _TOLERANCE, settings or {}), limits)
         check.check_arrival()
         if limits is _LIMITS:
             check.run_all()
@@ -281,9 +282,7 @@ class _ControllerCheck:
             if max(math.hypot(twist.vx, twist.vy) for twist in commands) > speed + 1e-6:
                 self._report(f"drives faster than a speed limit of {speed:g} m/s")
         for wrong in (-1.0, math.nan, math.inf):
-            self._expect(
-                ConfigError, lambda wrong=wrong: controller.set_speed_limit(wrong), f"accepts a speed limit of {wrong}"
-            )
+            self._expect(ConfigError, partial(controller.set_speed_limit, wrong), f"accepts a speed limit of {wrong}")
         controller.set_speed_limit(None)
         _, commands = self._drive(controller, self._free, self._path.pose(0), 60)
         if not max(twist.vx for twist in commands) > 0.25:

@@ -1,4 +1,4 @@
-"""Image of a path over its costmap, or of the place where none gets through."""
+"""Drawing of a path over its costmap, or of the gap that is too narrow for the robot."""
 
 from __future__ import annotations
 
@@ -16,10 +16,18 @@ if TYPE_CHECKING:
 def draw_path(
     file: File, costmap: Costmap, start: SE2, goal: SE2, path: Path | None, explanation: PathFailure | None
 ) -> None:
-    """Draw it, costs in gray, obstacles black, unknown ground blue.
+    """Draw a path over its costmap: costs in gray, obstacles in black, unknown space in blue.
+
+    Args:
+        file: Image to write; its suffix selects the format.
+        costmap: The costmap.
+        start: Pose of the robot at the start.
+        goal: Pose of the robot at the goal.
+        path: The path; None if there is none.
+        explanation: The gap and the obstacles beside it; None if there is a path.
 
     Raises:
-        InputError: the file cannot be written.
+        InputError: The file cannot be written.
     """
     import numpy as np
     from matplotlib.backends.backend_agg import FigureCanvasAgg
@@ -65,7 +73,7 @@ def draw_path(
     axes.set_aspect("equal")
     axes.set_xlabel("x [m]")
     axes.set_ylabel("y [m]")
-    figure.legend(loc="outside lower center", ncols=4, fontsize=8)  # beside the map, which may be narrow
+    figure.legend(loc="outside lower center", ncols=4, fontsize=8)  # outside of the axes, which may be narrow
     try:
         with atomic_path(file, has_target_suffix=True) as temporary:
             figure.savefig(temporary, dpi=110)

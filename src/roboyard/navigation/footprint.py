@@ -1,4 +1,4 @@
-"""Footprint of a robot on the ground, and kernels of the footprint's cost on a costmap."""
+"""Footprint of a robot, and kernels that look up its cost on a costmap."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ DEFAULT_RADIUS = 0.25
 
 @dataclass(frozen=True)
 class Footprint:
-    """Outline in the base's frame.
+    """Outline of a robot in the frame of its base, projected onto the ground.
 
     Attributes:
-        corners: (n, 2) [m], in order.
+        corners: (n, 2) corners in order [m].
 
     Raises:
-        ConfigError: fewer than three corners, not finite, crossing itself, or without area.
+        ConfigError: The outline has fewer than three corners, numbers that are not finite, crossing edges, or no area.
     """
 
     corners: NDArray[np.float64]
@@ -39,7 +39,7 @@ class Footprint:
             )
         if not polygons.is_simple(corners):
             raise ConfigError(
-                "its outline crosses itself", location="footprint", valid="corners in order round the robot"
+                "its outline crosses itself", location="footprint", valid="corners in order around the robot"
             )
         if abs(polygons.signed_area(corners)) < 1e-6:
             raise ConfigError("its outline holds no area", location="footprint", valid="corners that span an area")
@@ -47,23 +47,23 @@ class Footprint:
 
     @classmethod
     def circle(cls, radius: float) -> Footprint:
-        """About the base's origin [m]."""
+        """Return the footprint of a round robot: a regular polygon around a circle about the origin [m]."""
         return cls(polygons.regular_polygon(radius, 16))
 
     @cached_property
     def inscribed_radius(self) -> float:
-        """Of the largest circle about the base's origin within the outline [m]; 0 if the origin lies outside."""
+        """Radius of the largest circle around the origin within the outline [m]; 0 if the origin lies outside."""
         if not polygons.contains(self.corners, np.zeros((1, 2)))[0]:
             return 0.0
         return float(polygons.boundary_distance(self.corners, np.zeros((1, 2)))[0])
 
     @cached_property
     def circumscribed_radius(self) -> float:
-        """Of the smallest circle about the base's origin that holds the outline [m]."""
+        """Radius of the smallest circle around the origin that contains the outline [m]."""
         return float(np.linalg.norm(self.corners, axis=1).max())
 
     def sample_border(self, spacing: float) -> NDArray[np.float64]:
-        """Points on the outline (m, 2), no farther than ``spacing`` [m] from each other."""
+        """Return points (m, 2) on the outline, no farther apart than ``spacing`` [m]."""
         edges = np.roll(self.corners, -1, axis=0) - self.corners
         counts = np.maximum(np.ceil(np.linalg.norm(edges, axis=1) / spacing).astype(np.int64), 1)
         edge = np.repeat(np.arange(len(edges)), counts)
@@ -75,15 +75,15 @@ class Footprint:
 def is_footprint_in_collision(
     cells: NDArray[np.uint8], border: NDArray[np.float64], x: float, y: float, theta: float, outside_is_free: bool
 ) -> bool:
-    """Whether the outline lies on an obstacle somewhere.
+    """Return whether the outline touches a lethal cell.
 
     Args:
-        cells: (rows, columns) of a costmap.
+        cells: (rows, columns) costs of a costmap.
         border: (n, 2) points of the outline [cells].
-        x: Of the base's origin, in cells from the grid's corner, along columns.
-        y: The same along rows.
-        theta: Heading in the grid's frame [rad].
-        outside_is_free: Whether it may reach beyond the map.
+        x: Position of the origin along columns, from the corner of the grid [cells].
+        y: Position of the origin along rows, from the corner of the grid [cells].
+        theta: Heading in the frame of the grid [rad].
+        outside_is_free: Whether the robot may leave the map.
     """
     rows, columns = cells.shape
     c, s = math.cos(theta), math.sin(theta)
@@ -104,17 +104,18 @@ def is_footprint_in_collision(
 def footprint_cost(
     cells: NDArray[np.uint8], border: NDArray[np.float64], possible_cost: int, x: float, y: float, theta: float
 ) -> int:
-    """Cost of the robot's center, or ``LETHAL`` where its outline touches an obstacle or reaches beyond the map.
+    """Return the cost at the center of the robot, or ``LETHAL`` if its outline collides or reaches beyond the map.
 
-    The outline is looked at only where the center's cost says that an obstacle may lie within its circumscribed circle.
+    The kernel checks the outline only where the cost at the center tells that an obstacle may lie within the
+    circumscribed circle.
 
     Args:
-        cells: As for ``lies_on_obstacle``, inflated.
-        border: See there.
+        cells: (rows, columns) costs of an inflated costmap.
+        border: (n, 2) points of the outline [cells].
         possible_cost: Cost of a center whose nearest obstacle is a circumscribed radius away.
-        x: See there.
-        y: See there.
-        theta: See there.
+        x: Position of the origin along columns, from the corner of the grid [cells].
+        y: Position of the origin along rows, from the corner of the grid [cells].
+        theta: Heading in the frame of the grid [rad].
     """
     rows, columns = cells.shape
     if x < 0.0 or y < 0.0 or x >= columns or y >= rows:

@@ -1,4 +1,4 @@
-"""Result of planning: the path, or why there is none."""
+"""Results of planning: a path, or the reason why there is none; and resampling of polylines."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ class Path:
     """A geometric path: poses from the start to the goal.
 
     Attributes:
-        poses: (n, 3): x, y [m] and heading theta [rad] in the map.
-        cost: Traversal cost in metres of free ground; larger near obstacles.
-        clearance: Distance of its nearest point to an obstacle [m]; infinite where there is none.
+        poses: (n, 3) x, y [m] and heading theta [rad] in the map.
+        cost: Traversal cost in meters of free space; larger near obstacles.
+        clearance: Distance of its nearest point from an obstacle [m]; infinite if there is none.
 
     Raises:
-        InputError: poses of another shape, or not finite.
+        InputError: The poses have another shape, or are not finite.
     """
 
     poses: NDArray[np.float64]
@@ -40,7 +40,7 @@ class Path:
         return len(self.poses)
 
     def pose(self, index: int) -> SE2:
-        """One of the poses."""
+        """Return one of the poses; -1 is the last."""
         return SE2(*self.poses[index])
 
     @property
@@ -73,28 +73,28 @@ class BarrierKind(Enum):
     """Kind of barrier between the robot and its goal."""
 
     GAP = "gap"
-    """Every way leads through a place that is too narrow; this is the widest of them."""
+    """Every path leads through a gap that is too narrow; this is the widest of them."""
     WALL = "wall"
-    """Obstacles close every way; this is where they are thinnest."""
+    """Obstacles close every path; this is where they are thinnest."""
     GOAL = "goal"
     """The goal lies too near to an obstacle."""
     START = "start"
     """The start lies too near to an obstacle."""
     NO_BARRIER = "none"
-    """Nothing: a robot of this size has a way."""
+    """There is a path for a robot of this size."""
 
 
 @dataclass(frozen=True, slots=True)
 class PathFailure:
-    """Where a path fails, and why.
+    """Position and reason of a failure of planning.
 
     Attributes:
         barrier: Kind of barrier.
-        position: Its middle in the map (2,) [m].
-        gap_width: How wide the way is there, from obstacle to obstacle [m]; 0 where it is closed.
-        required_width: How wide the robot needs it [m].
-        cells: (n, 2) rows and columns of the obstacles' cells there.
-        marked_by: Which layer and sensor marked them, each once.
+        position: Center of the barrier in the map (2,) [m].
+        gap_width: Distance between the obstacles there [m]; 0 if they are closed.
+        required_width: Width that the robot needs [m].
+        cells: (n, 2) rows and columns of the lethal cells there.
+        marked_by: Layers and sensors that marked them, each once.
     """
 
     barrier: BarrierKind
@@ -111,9 +111,9 @@ class PathFailure:
             gap = f"the widest gap, {position}, is {self.gap_width:.2f} m wide, left by {sources}"
             return f"{gap}; the robot needs {self.required_width:.2f} m"
         if self.barrier is BarrierKind.WALL:
-            barrier = f"the way is closed, at its thinnest {position}, by {sources}"
+            barrier = f"every path is closed, at the thinnest place {position}, by {sources}"
             return f"{barrier}; the robot needs a gap of {self.required_width:.2f} m"
         if self.barrier is BarrierKind.NO_BARRIER:
-            return f"a way leads there, {self.gap_width:.2f} m wide where it is narrowest, {position}"
+            return f"a path exists, {self.gap_width:.2f} m wide at its narrowest place, {position}"
         distance = f"{self.gap_width:.2f} m from what {sources} marked {position}"
         return f"the {self.barrier.value} is {distance}; the robot needs {self.required_width:.2f} m"

@@ -174,9 +174,16 @@ class Controller(Protocol):
 class GoalTolerance(Config):
     """Tolerance within which a goal counts as reached."""
 
-    xy: float = parameter(0.1, unit="m", low=1e-3, high=100.0, doc="Tolerance of the position.")
+    xy: float = parameter(
+        0.1, unit="m", low=1e-3, high=100.0, aliases=("xy_goal_tolerance",), doc="Tolerance of the position."
+    )
     yaw: float = parameter(
-        0.15, unit="rad", low=1e-3, high=math.pi + 1e-9, doc="Tolerance of the heading; pi: any heading."
+        0.15,
+        unit="rad",
+        low=1e-3,
+        high=math.pi + 1e-9,
+        aliases=("yaw_goal_tolerance",),
+        doc="Tolerance of the heading; pi: any heading.",
     )
 
 

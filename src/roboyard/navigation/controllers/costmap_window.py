@@ -17,23 +17,23 @@ from roboyard.navigation.costmap import INSCRIBED, LETHAL, Costmap
 from roboyard.navigation.footprint import Footprint, is_footprint_in_collision
 
 CLEAR, NEAR_OBSTACLE, IN_COLLISION = 0, 1, 2
-"""Of a place of the robot's center: nothing within its circumscribed circle; look at the outline; touched anyhow."""
-_CONTACT_DEPTH = -0.5  # so deep in the outline, in cells, is the middle of a cell that begins to touch it
+"""Classes of cells for the center of the robot: no obstacle within the circumscribed circle; a collision at some
+headings, perhaps; a collision at any heading."""
+_CONTACT_DEPTH = -0.5  # depth of a cell's center in the outline at which the cell begins to touch it [cells]
 
 
 class CostmapWindowArrays(NamedTuple):
-    """A window of the costmap and the robot in it, as kernels take them.
+    """A window of the costmap and the robot in it, for kernels.
 
     Attributes:
         cells: (rows, columns) costs.
-        proximity: (rows, columns) ``CLEAR``, ``NEAR`` or ``TOUCHED``.
-        footprint_border: (n, 2) points of the robot's outline [cells].
-        footprint_corners: (m, 2) the outline's corners [cells].
-        resolution: Of the cells [m].
-        start_pose: (3,) where the robot is: x, y [m] and heading in the window's frame.
-        start_penetration: How deep obstacles reach into its outline already [cells]: they came near, or the map is
-            coarse; minus
-            infinity if none does.
+        proximity: (rows, columns) ``CLEAR``, ``NEAR_OBSTACLE`` or ``IN_COLLISION``.
+        footprint_border: (n, 2) points on the outline of the robot [cells].
+        footprint_corners: (m, 2) corners of the outline [cells].
+        resolution: Edge of a cell [m].
+        start_pose: (3,) pose of the robot: x, y [m] and heading [rad] in the frame of the window.
+        start_penetration: Depth of obstacles in the outline at that pose [cells], since they have come near or the map
+            is coarse; minus infinity if the robot touches none.
     """
 
     cells: NDArray[np.uint8]
@@ -46,21 +46,21 @@ class CostmapWindowArrays(NamedTuple):
 
 
 def example_window_arrays() -> CostmapWindowArrays:
-    """An example for kernels."""
+    """Return an example for the compilation of kernels."""
     cells = np.zeros((5, 5), dtype=np.uint8)
     return CostmapWindowArrays(cells, cells, np.zeros((4, 2)), np.zeros((4, 2)), 0.05, np.zeros(3), -np.inf)
 
 
 @dataclass(frozen=True, slots=True)
 class CostmapWindow:
-    """A window of the costmap.
+    """Part of a costmap around the robot.
 
-    Positions are in its own frame: metres from the corner of its cell (0, 0).
+    Positions are in the frame of the window: meters from the corner of its cell (0, 0).
 
     Attributes:
         arrays: The window and the robot, for kernels.
-        T_window_map: From the map to here.
-        pose: Where the robot is.
+        T_window_map: Transform from the map to the window.
+        pose: Pose of the robot in the window.
     """
 
     arrays: CostmapWindowArrays
@@ -69,7 +69,7 @@ class CostmapWindow:
 
     @classmethod
     def around(cls, pose: SE2, costmap: Costmap, footprint: Footprint, radius: float) -> CostmapWindow:
-        """The window that reaches so far [m] to each side of a pose in the map, as far as there is a map."""
+        """Cut the window that reaches ``radius`` [m] to each side of a pose in the map, as far as the map reaches."""
         geometry = costmap.geometry
         row, column = (int(i) for i in geometry.cells_of_points(pose.xy))
         half = math.ceil((radius + footprint.circumscribed_radius) / geometry.resolution)
@@ -90,19 +90,19 @@ class CostmapWindow:
         return cls(arrays, T_window_map, window_pose)
 
     def center_cost(self) -> int:
-        """Cost at the robot's center; 0 outside the map and on unknown cells."""
+        """Return the cost at the center of the robot; 0 outside of the map and in unknown space."""
         row, column = int(self.pose.y / self.arrays.resolution), int(self.pose.x / self.arrays.resolution)
         rows, columns = self.arrays.cells.shape
         found = int(self.arrays.cells[row, column]) if 0 <= row < rows and 0 <= column < columns else 0
         return found if found <= LETHAL else 0
 
     def can_stop_safely(self, command: PlanarTwist, braking: PlanarTwist, period: float) -> bool:
-        """Whether the robot touches nothing if it drives a command for one period, and then brakes to a stand.
+        """Return whether the robot has no collision if it drives a command for one period and then brakes to a stand.
 
         Args:
-            command: In the base's frame.
-            braking: With which each of the velocities goes to zero [1/s²].
-            period: Of control [s]; velocities change once a period.
+            command: Velocity in the frame of the base [m/s, rad/s].
+            braking: Decelerations of each component [m/s², rad/s²].
+            period: Control period [s]; velocities change once per period.
         """
         return bool(
             can_stop_safely(self.arrays, np.array(command, dtype=float), np.array(braking, dtype=float), period)
@@ -113,18 +113,18 @@ class CostmapWindow:
 def classify_proximity(
     cells: NDArray[np.uint8], circumscribed_radius: float, inscribed_radius: float
 ) -> NDArray[np.uint8]:
-    """How near obstacles are to each cell's middle, whether the map is inflated or not.
+    """Classify each cell by its distance from obstacles, whether the map is inflated or not.
 
-    By chamfer distances with steps of 3 and 4 (G. Borgefors 1986), which are at most 6 % off three times the distance;
-    what they leave in doubt is ``NEAR``.
+    Chamfer distances with steps of 3 and 4 (Borgefors 1986) differ from three times the distance by at most 6 %; cells
+    of which they do not decide are ``NEAR_OBSTACLE``.
 
     Args:
-        cells: (rows, columns) of a costmap.
-        circumscribed_radius: Radius of the circle about the robot [cells].
-        inscribed_radius: Of the circle within it [cells].
+        cells: (rows, columns) costs of a costmap.
+        circumscribed_radius: Circumscribed radius of the footprint [cells].
+        inscribed_radius: Inscribed radius of the footprint [cells].
     """
     rows, columns = cells.shape
-    # the center may be off its cell's middle, and the obstacle's nearest point off its cell's: 0.71 each
+    # robot and obstacle may each be 0.71 cells from the centers of their cells
     clear_steps = np.int64(math.ceil(3.0 * 1.07 * (circumscribed_radius + 1.5)))
     collision_steps = np.int64(math.floor(3.0 * 0.94 * (inscribed_radius - 0.75)))
     steps = np.full((rows + 2, columns + 2), clear_steps + 1, dtype=np.int64)
@@ -153,17 +153,17 @@ def classify_proximity(
 
 @kernel(examples=lambda: [(example_window_arrays(), 0.1, 0.1, 0.0, False)])
 def is_in_collision(window: CostmapWindowArrays, x: float, y: float, theta: float, outside_is_free: bool) -> bool:
-    """Whether the robot, at a pose [m, rad], touches an obstacle.
+    """Return whether the robot collides at a pose.
 
-    One that overlaps obstacles already may back out of them, and along them if it hardly overlaps: it touches them
-    where one reaches deeper into its outline than now.
+    A robot that overlaps obstacles already may drive out of them, and along them if it hardly overlaps: then a pose
+    counts as a collision only if an obstacle reaches deeper into the outline than at the start.
 
     Args:
         window: The window.
-        x: Of the robot in the window's frame [m].
-        y: See above.
-        theta: Its heading [rad].
-        outside_is_free: Whether the robot may reach beyond the map.
+        x: Position in the frame of the window [m].
+        y: Position in the frame of the window [m].
+        theta: Heading in the frame of the window [rad].
+        outside_is_free: Whether the robot may leave the map.
     """
     column, row = x / window.resolution, y / window.resolution
     rows, columns = window.cells.shape
@@ -181,7 +181,7 @@ def is_in_collision(window: CostmapWindowArrays, x: float, y: float, theta: floa
 
 @kernel(examples=lambda: [(example_window_arrays(),)])
 def max_penetration(window: CostmapWindowArrays) -> float:
-    """How deep any obstacle reaches into the outline at the start [cells]; at least as deep as one that touches it."""
+    """Return the largest depth of an obstacle in the outline at the start [cells], at least the contact depth."""
     max_depth = _CONTACT_DEPTH
     x, y = window.start_pose[0] / window.resolution, window.start_pose[1] / window.resolution
     top, bottom, left, right = _covered_cells(window, x, y)
@@ -197,7 +197,7 @@ def max_penetration(window: CostmapWindowArrays) -> float:
 
 @kernel
 def _increases_penetration(window: CostmapWindowArrays, x: float, y: float, theta: float) -> bool:
-    """Whether an obstacle is deeper in the outline than at the start, new ones more than half a cell; in cells."""
+    """Return whether an obstacle is deeper in the outline than at the start; positions are in cells."""
     x0, y0 = window.start_pose[0] / window.resolution, window.start_pose[1] / window.resolution
     allowed_depth = min(window.start_penetration, 0.0)
     top, bottom, left, right = _covered_cells(window, x, y)
@@ -216,7 +216,7 @@ def _increases_penetration(window: CostmapWindowArrays, x: float, y: float, thet
 
 @kernel
 def _covered_cells(window: CostmapWindowArrays, x: float, y: float) -> tuple[int, int, int, int]:
-    """First and last rows and columns of the cells that the robot can reach into; last ones excluded."""
+    """Return the range of rows and columns that the outline can touch, ends excluded."""
     rows, columns = window.cells.shape
     radius = 1.0
     for k in range(len(window.footprint_corners)):
@@ -231,7 +231,7 @@ def _covered_cells(window: CostmapWindowArrays, x: float, y: float) -> tuple[int
 
 @kernel
 def _penetration_depth(corners: NDArray[np.float64], x: float, y: float, theta: float, px: float, py: float) -> float:
-    """How deep a point lies in the outline of a robot at a pose, negative outside; all in cells."""
+    """Return the depth of a point in the outline of a robot at a pose, negative outside [cells]."""
     c, s = math.cos(theta), math.sin(theta)
     dx, dy = px - x, py - y
     return -signed_distance(corners, c * dx + s * dy, c * dy - s * dx)
@@ -241,7 +241,14 @@ def _penetration_depth(corners: NDArray[np.float64], x: float, y: float, theta: 
 def can_stop_safely(
     window: CostmapWindowArrays, command: NDArray[np.float64], braking: NDArray[np.float64], period: float
 ) -> bool:
-    """See ``Surroundings.stops_clear``."""
+    """Return whether the robot can drive a command for one period and brake to a stand without a collision.
+
+    Args:
+        window: The window, with the start pose of the robot.
+        command: (3,) velocity in the frame of the base [m/s, rad/s].
+        braking: (3,) decelerations [m/s², rad/s²].
+        period: Control period [s].
+    """
     x, y, theta = window.start_pose
     v, u, w = command
     circumscribed_radius = 0.0

@@ -229,32 +229,66 @@ class DwaConfig(Config):
     """Samples and weights; the names follow dwa_local_planner."""
 
     n_samples: tuple[int, int, int] = parameter(
-        (20, 1, 20), low=1, high=1000, doc="Numbers of samples of vx, vy and wz."
+        (20, 1, 20),
+        low=1,
+        high=1000,
+        aliases=(
+            "vx_samples",
+            "vy_samples",
+            "vtheta_samples",
+        ),
+        doc="Numbers of samples of vx, vy and wz.",
     )
-    horizon: float = parameter(1.7, unit="s", low=1e-3, high=1e3, doc="Duration of the simulation.")
+    horizon: float = parameter(
+        1.7, unit="s", low=1e-3, high=1e3, aliases=("sim_time",), doc="Duration of the simulation."
+    )
     rollout: bool = parameter(
         False,
         doc="Sample the velocities reached within the horizon (Trajectory Rollout), not within one period.",
     )
-    linear_granularity: float = parameter(0.05, unit="m", low=1e-3, high=1e3, doc="Distance between collision checks.")
+    linear_granularity: float = parameter(
+        0.05, unit="m", low=1e-3, high=1e3, aliases=("linear_granularity",), doc="Distance between collision checks."
+    )
     angular_granularity: float = parameter(
-        0.1, unit="rad", low=1e-3, high=1e3, doc="Rotation between collision checks."
+        0.1, unit="rad", low=1e-3, high=1e3, aliases=("angular_granularity",), doc="Rotation between collision checks."
     )
     path_distance_weight: float = parameter(
-        32.0, unit="1/m", doc="Weight of the distance between the end of the motion and the path."
+        32.0,
+        unit="1/m",
+        aliases=("PathDist.scale",),
+        doc="Weight of the distance between the end of the motion and the path.",
     )
     goal_distance_weight: float = parameter(
-        24.0, unit="1/m", doc="Weight of the distance between the end of the motion and the local goal."
+        24.0,
+        unit="1/m",
+        aliases=("GoalDist.scale",),
+        doc="Weight of the distance between the end of the motion and the local goal.",
     )
     forward_point_weight: float = parameter(
-        0.5, doc="Weight of the same distances for a point ahead of the robot, which turns it along the path."
+        0.5,
+        aliases=(
+            "PathAlign.scale",
+            "GoalAlign.scale",
+        ),
+        doc="Weight of the same distances for a point ahead of the robot, which turns it along the path.",
     )
-    forward_point_distance: float = parameter(0.325, unit="m", doc="Distance of that point ahead of the robot.")
-    obstacle_weight: float = parameter(8.0, doc="Weight of the highest cost met, as a ratio to an obstacle's.")
-    rotation_weight: float = parameter(0.0, unit="s/rad", doc="Weight of the angular speed.")
-    min_speed: float = parameter(0.1, unit="m/s", doc="Speed below which a sample that does not turn is discarded.")
+    forward_point_distance: float = parameter(
+        0.325, unit="m", aliases=("PathAlign.forward_point_distance",), doc="Distance of that point ahead of the robot."
+    )
+    obstacle_weight: float = parameter(
+        8.0, aliases=("BaseObstacle.scale",), doc="Weight of the highest cost met, as a ratio to an obstacle's."
+    )
+    rotation_weight: float = parameter(
+        0.0, unit="s/rad", aliases=("Twirling.scale",), doc="Weight of the angular speed."
+    )
+    min_speed: float = parameter(
+        0.1, unit="m/s", aliases=("min_speed_xy",), doc="Speed below which a sample that does not turn is discarded."
+    )
     min_angular_speed: float = parameter(
-        0.1, unit="rad/s", doc="Angular speed below which a sample that does not drive is discarded."
+        0.1,
+        unit="rad/s",
+        aliases=("min_speed_theta",),
+        doc="Angular speed below which a sample that does not drive is discarded.",
     )
     lookahead_distance: float = parameter(
         2.0,

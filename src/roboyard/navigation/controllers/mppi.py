@@ -47,10 +47,11 @@ _HORIZON = 2.8
 class MppiCriticWeights(Config):
     """Weights of the critics.  The limits of the base need no critic, since rollouts never exceed them."""
 
-    collision: float = parameter(1e6, doc="Cost of a collision.")
+    collision: float = parameter(1e6, aliases=("CostCritic.collision_cost",), doc="Cost of a collision.")
     cost: float = parameter(
         4.0,
         unit="1/m",
+        aliases=("CostCritic.cost_weight",),
         doc="Cost of a distance on the most costly free cell; less than `path_follow`, or the robot stands still.",
     )
     speed_near_obstacles: float = parameter(
@@ -58,51 +59,96 @@ class MppiCriticWeights(Config):
         unit="1/m²",
         doc="Cost of speed there: of a distance driven within two steps, in proportion to its length.",
     )
-    path_align: float = parameter(8.0, unit="1/m", doc="Cost of the mean distance from the path.")
-    path_follow: float = parameter(6.0, unit="1/m", doc="Cost of the length of the path that remains at the end.")
+    path_align: float = parameter(
+        8.0, unit="1/m", aliases=("PathAlignCritic.cost_weight",), doc="Cost of the mean distance from the path."
+    )
+    path_follow: float = parameter(
+        6.0,
+        unit="1/m",
+        aliases=("PathFollowCritic.cost_weight",),
+        doc="Cost of the length of the path that remains at the end.",
+    )
     path_angle: float = parameter(
-        1.0, unit="1/rad", doc="Cost of a heading off the path's at the end; not for bases that move sideways."
+        1.0,
+        unit="1/rad",
+        aliases=("PathAngleCritic.cost_weight",),
+        doc="Cost of a heading off the path's at the end; not for bases that move sideways.",
     )
-    goal: float = parameter(5.0, unit="1/m", doc="Cost of the mean distance to the goal, near it.")
-    goal_angle: float = parameter(1.0, unit="1/rad", doc="Cost of the difference to the goal's heading, near it.")
+    goal: float = parameter(
+        5.0, unit="1/m", aliases=("GoalCritic.cost_weight",), doc="Cost of the mean distance to the goal, near it."
+    )
+    goal_angle: float = parameter(
+        1.0,
+        unit="1/rad",
+        aliases=("GoalAngleCritic.cost_weight",),
+        doc="Cost of the difference to the goal's heading, near it.",
+    )
     prefer_forward: float = parameter(
-        5.0, unit="1/m", doc="Cost of driving backward where the path is driven forward, and the reverse."
+        5.0,
+        unit="1/m",
+        aliases=("PreferForwardCritic.cost_weight",),
+        doc="Cost of driving backward where the path is driven forward, and the reverse.",
     )
-    twirling: float = parameter(0.2, unit="1/rad", doc="Cost of rotation.")
+    twirling: float = parameter(0.2, unit="1/rad", aliases=("TwirlingCritic.cost_weight",), doc="Cost of rotation.")
     velocity_deadband: float = parameter(
-        35.0, doc="Cost of velocities within the dead bands, by their distance to the ends [1/m, 1/rad]."
+        35.0,
+        aliases=("VelocityDeadbandCritic.cost_weight",),
+        doc="Cost of velocities within the dead bands, by their distance to the ends [1/m, 1/rad].",
     )
     deadband_velocities: tuple[float, float, float] = parameter(
-        (0.0, 0.0, 0.0), low=0.0, doc="Smallest vx, vy and wz that the base follows [m/s, m/s, rad/s]."
+        (0.0, 0.0, 0.0),
+        low=0.0,
+        aliases=("VelocityDeadbandCritic.deadband_velocities",),
+        doc="Smallest vx, vy and wz that the base follows [m/s, m/s, rad/s].",
     )
-    goal_activation_distance: float = parameter(1.0, unit="m", doc="Distance to the goal within which it counts.")
+    goal_activation_distance: float = parameter(
+        1.0, unit="m", aliases=("GoalCritic.threshold_to_consider",), doc="Distance to the goal within which it counts."
+    )
     goal_angle_activation_distance: float = parameter(
-        0.4, unit="m", doc="Distance to the goal within which its heading counts."
+        0.4,
+        unit="m",
+        aliases=("GoalAngleCritic.threshold_to_consider",),
+        doc="Distance to the goal within which its heading counts.",
     )
 
 
 class MppiConfig(Config):
     """Size and sharpness of the search."""
 
-    batch_size: int = parameter(2000, low=32, high=100_000, doc="Number of rollouts.")
+    batch_size: int = parameter(2000, low=32, high=100_000, aliases=("batch_size",), doc="Number of rollouts.")
     time_steps: int | None = parameter(
         None,
         low=4,
         high=1000,
+        aliases=("time_steps",),
         doc=f"Number of steps of a rollout, one control period each; none: as many as fill {_HORIZON:g} s.",
     )
     vx_std_ratio: float = parameter(
-        0.35, low=1e-6, high=1e3, doc="Ratio of the standard deviation of the variation of vx to the highest speed."
+        0.35,
+        low=1e-6,
+        high=1e3,
+        aliases=("vx_std",),
+        doc="Ratio of the standard deviation of the variation of vx to the highest speed.",
     )
     vy_std_ratio: float = parameter(
-        0.35, low=1e-6, high=1e3, doc="The same ratio of vy to the highest lateral speed, for bases that move sideways."
+        0.35,
+        low=1e-6,
+        high=1e3,
+        aliases=("vy_std",),
+        doc="The same ratio of vy to the highest lateral speed, for bases that move sideways.",
     )
-    wz_std_ratio: float = parameter(0.4, low=1e-6, high=1e3, doc="The same ratio of wz to the highest angular speed.")
+    wz_std_ratio: float = parameter(
+        0.4, low=1e-6, high=1e3, aliases=("wz_std",), doc="The same ratio of wz to the highest angular speed."
+    )
     noise_correlation: float = parameter(
         0.85, low=0.0, high=1.0, doc="Correlation of the variations of successive steps, below 1."
     )
     temperature: float = parameter(
-        0.3, low=1e-6, high=1e6, doc="Temperature of the weights: the smaller, the more the best rollout counts."
+        0.3,
+        low=1e-6,
+        high=1e6,
+        aliases=("temperature",),
+        doc="Temperature of the weights: the smaller, the more the best rollout counts.",
     )
     critics: MppiCriticWeights = parameter(factory=MppiCriticWeights, doc="Costs of the rollouts.")
     seed: int = parameter(0, doc="Seed of the variations.")

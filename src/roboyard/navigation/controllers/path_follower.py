@@ -27,22 +27,17 @@ from roboyard.navigation.errors import NavigationError, NoSafeCommandError
 from roboyard.navigation.footprint import Footprint
 from roboyard.navigation.path import Path, resample_polyline
 
-_SPEED_FRACTIONS = (
-    1.0,
-    0.75,
-    0.5,
-    0.25,
-    0.0,
-)  # of a wanted command, the first of them from which the base can stop is driven
+_SPEED_FRACTIONS = (1.0, 0.75, 0.5, 0.25, 0.0)
+"""Fractions of the target velocity; the base drives the first one from which it can stop without a collision."""
 
 
 @dataclass(frozen=True, slots=True)
 class PathSegment:
-    """What is left of the path up to where the robot turns from driving forward to backward, or to its end.
+    """Rest of the path up to the next change between forward and backward, or up to its end.
 
     Attributes:
-        poses: (n, 3) x, y, theta in the window's frame, at least one; the first is the one nearest to the robot.
-        backward: Whether it is driven backward.
+        poses: (n, 3) x, y, theta in the frame of the window, at least one; the first one is nearest to the robot.
+        backward: Whether the robot drives it backward.
         is_final: Whether it ends at the goal.
     """
 
@@ -52,21 +47,23 @@ class PathSegment:
 
 
 class PathFollower(ABC):
-    """Base class of path followers; derived classes compute the target velocity.
+    """Base class of controllers: progress along the path, goal check, and commands from which the base can stop.
+
+    Derived classes implement `_compute_target_velocity`; this class keeps the rest of the contract of `Controller`.
 
     Args:
-        footprint: Of the robot.
-        limits: Of its base.
-        period: Between commands [s].
-        window_radius: How far it looks about [m].
-        tolerance: At the goal.
+        footprint: Footprint of the robot.
+        limits: Motion limits of its base.
+        period: Time between two commands [s].
+        window_radius: Distance up to which the derived class needs the costmap [m].
+        tolerance: Tolerance of the goal.
     """
 
-    _POSE_SPACING = 0.05  # between poses of the path, at most [m]
-    _MAX_STOPPED_CYCLES = 20  # so many commands in a row may leave the robot where it is
-    _SEARCH_DISTANCE = 1.0  # how far along the path the robot can have come since the last command [m]
-    _MAX_PATH_OFFSET = 0.5  # nearer than this to where it was along the path, the robot is still there [m]
-    _CUSP_TOLERANCE = 0.12  # how near to where it changes direction a leg is done [m]
+    _POSE_SPACING = 0.05  # largest distance between poses of the path [m]
+    _MAX_STOPPED_CYCLES = 20  # number of commands in a row that may leave the robot where it is
+    _SEARCH_DISTANCE = 1.0  # distance along the path within which the nearest pose is searched [m]
+    _MAX_PATH_OFFSET = 0.5  # distance from the path beyond which the nearest pose is searched on all of it [m]
+    _CUSP_TOLERANCE = 0.12  # distance from a change of direction at which the segment is finished [m]
 
     def __init__(
         self, footprint: Footprint, limits: MotionLimits, period: float, window_radius: float, tolerance: GoalTolerance
@@ -85,7 +82,7 @@ class PathFollower(ABC):
         self._stopped_cycles = 0
 
     def set_path(self, path: Path) -> None:
-        """See ``Controller``."""
+        """Start to follow a path; see the contract in `Controller.set_path`."""
         if len(path) == 0:
             raise InputError("a path without poses", valid="at least the goal")
         path = self._path = Path(resample_polyline(path.poses, self._POSE_SPACING), path.cost, path.clearance)
@@ -95,17 +92,17 @@ class PathFollower(ABC):
         self._goal_checker.set_goal(path.pose(-1))
 
     def set_speed_limit(self, speed: float | None) -> None:
-        """See ``Controller``."""
+        """Limit the speed of all later commands [m/s]; 0 holds the robot, None ends the limit."""
         if speed is not None and not (math.isfinite(speed) and speed >= 0.0):
             raise ConfigError(f"a speed limit of {speed}", location="controller", valid="zero or more [m/s], or None")
         self._speed_limit = speed
 
     def is_goal_reached(self, pose: SE2) -> bool:
-        """See ``Controller``."""
+        """Return whether a base at ``T_map_base`` is at the end of the path, within the tolerance."""
         return self._path is not None and self._is_near_end and self._goal_checker.is_goal_reached(pose)
 
     def compute_velocity(self, pose: SE2, twist: PlanarTwist, costmap: Costmap) -> PlanarTwist:
-        """See ``Controller``."""
+        """Compute the next velocity; see the contract in `Controller.compute_velocity`."""
         path = self._path
         if path is None:
             raise NavigationError("no path to follow", valid="set_path(path) first")
@@ -135,7 +132,7 @@ class PathFollower(ABC):
         return command
 
     def save_state(self) -> dict[str, Any]:
-        """See ``Controller``."""
+        """Return the progress along the path, the speed limit and the state of the goal checker."""
         return {
             "index": self._path_index,
             "goal_checker": self._goal_checker.save_state(),
@@ -144,7 +141,7 @@ class PathFollower(ABC):
         }
 
     def load_state(self, saved: dict[str, Any]) -> None:
-        """See ``Controller``."""
+        """Restore what `save_state` returned, after `set_path` with the same path."""
         self._path_index, self._speed_limit, self._stopped_cycles = (
             saved["index"],
             saved["speed_limit"],
@@ -156,15 +153,24 @@ class PathFollower(ABC):
     def _compute_target_velocity(
         self, window: CostmapWindow, segment: PathSegment, twist: PlanarTwist, limits: MotionLimits
     ) -> PlanarTwist:
-        """The velocity to aim at, within the limits; what the base can reach of it is driven.
+        """Compute the velocity at which the controller aims.
+
+        The base class drives what the base can reach of it within one period, and slows it down until the base can stop
+        without a collision.
+
+        Args:
+            window: Costmap around the robot, with its pose.
+            segment: Rest of the path up to the next change of direction, in the frame of the window.
+            twist: Velocity of the base [m/s, rad/s].
+            limits: Motion limits within the speed limit.
 
         Raises:
-            NavigationError: there is none.
+            NavigationError: No motion follows the path.
         """
 
     @property
     def _is_near_end(self) -> bool:
-        """Whether little of the path is left: it may come by its own end before it ends."""
+        """Whether the rest of the path is short; a path may pass its own end before it ends."""
         return bool(self._arc_lengths[-1] - self._arc_lengths[self._path_index] <= self._SEARCH_DISTANCE)
 
     @property
@@ -172,8 +178,8 @@ class PathFollower(ABC):
         return self._base_limits if not self._speed_limit else self._base_limits.with_max_speed(self._speed_limit)
 
     def _rotation_speed(self, remaining: float) -> float:
-        """How fast to turn so that the base can stop at a heading ``remaining`` [rad] away [rad/s]."""
-        # in whole periods: one more period at this speed, and the way of braking, are what is left
+        """Return the angular speed from which the base can stop at a heading ``remaining`` [rad] away [rad/s]."""
+        # in whole periods: the rest is one more period at this speed, and the rotation while the base brakes
         brake, period = 0.8 * self._base_limits.max_angular_acceleration, self._period
         speed = math.sqrt((0.5 * brake * period) ** 2 + 2.0 * brake * abs(remaining)) - 0.5 * brake * period
         return math.copysign(
@@ -194,7 +200,7 @@ class PathFollower(ABC):
             nearby = distances[self._path_index : max(min(search_end, end + 1), self._path_index + 1)]
             self._path_index += int(np.argmin(nearby))
             if end == len(path) - 1:
-                if nearby.min() > self._MAX_PATH_OFFSET:  # carried off, or begun in the middle: find the place anew
+                if nearby.min() > self._MAX_PATH_OFFSET:  # the robot was moved, or started in the middle of the path
                     best = int(np.argmin(distances))
                     if distances[best] < nearby.min() - self._MAX_PATH_OFFSET:
                         self._path_index = best
@@ -211,15 +217,15 @@ class PathFollower(ABC):
 
     @staticmethod
     def _has_passed(path: Path, pose: SE2, end: int, backward: bool) -> bool:
-        """Whether the robot is already beyond the end of a leg."""
+        """Return whether the robot is beyond the end of a segment."""
         offset = path.pose(end).inverse() @ pose
         return offset.x < 0.0 if backward else offset.x > 0.0
 
     def _limit_to_safe_velocity(self, target: PlanarTwist, twist: PlanarTwist, window: CostmapWindow) -> PlanarTwist:
-        """What the base can reach of a velocity within a period, slowed until it could stop before it touches anything.
+        """Return what the base reaches of a velocity within a period, slowed until it can stop without a collision.
 
         Raises:
-            NoSafeCommand: it touches something even if it brakes, or stands and must not go.
+            NoSafeCommandError: The robot collides even if it brakes, or it stands and no motion is free.
         """
         limits, period = self._base_limits, self._period
         ramp = PlanarTwist(limits.max_acceleration, limits.max_acceleration, limits.max_angular_acceleration)
@@ -232,16 +238,15 @@ class PathFollower(ABC):
             )
             if window.can_stop_safely(command, ramp, period):
                 if fraction < 1.0 and max(map(abs, (*command, *twist))) < 1e-3:
-                    break  # it stands already, and cannot go
+                    break  # the robot stands already, and no motion is free
                 return command
-        raise NoSafeCommandError("whatever the base does next, it touches an obstacle", valid="stop, then recover")
+        raise NoSafeCommandError("every command of the base leads to a collision", valid="stop, then recover")
 
 
 def _find_segment_ends(poses: NDArray[np.float64]) -> list[tuple[int, bool]]:
-    """Index of the last pose of each leg, and whether it is driven backward.
+    """Return the index of the last pose of each segment, and whether the robot drives it backward.
 
-    Between two poses the robot backs if the heading of the first, or where it has none of its own of the second, looks
-    away from the way.
+    The robot drives backward between two poses if the headings of both point away from the direction of motion.
     """
     steps = np.diff(poses[:, :2], axis=0)
     along_first_heading = np.einsum("ij,ij->i", steps, np.column_stack([np.cos(poses[:-1, 2]), np.sin(poses[:-1, 2])]))

@@ -38,19 +38,31 @@ class RegulatedPurePursuitConfig(Config):
         unit="s",
         low=0.0,
         high=60.0,
+        aliases=("lookahead_time",),
         doc="Time in which the robot would drive to the lookahead point, which gives its distance.",
     )
     min_lookahead_distance: float = parameter(
-        0.25, unit="m", low=1e-3, high=1e3, doc="Smallest distance of the lookahead point."
+        0.25,
+        unit="m",
+        low=1e-3,
+        high=1e3,
+        aliases=("min_lookahead_dist",),
+        doc="Smallest distance of the lookahead point.",
     )
     max_lookahead_distance: float = parameter(
-        1.2, unit="m", low=1e-3, high=1e3, doc="Largest distance of the lookahead point."
+        1.2,
+        unit="m",
+        low=1e-3,
+        high=1e3,
+        aliases=("max_lookahead_dist",),
+        doc="Largest distance of the lookahead point.",
     )
     rotate_to_heading_min_angle: float = parameter(
         0.785,
         unit="rad",
         low=1e-3,
         high=1e3,
+        aliases=("rotate_to_heading_min_angle",),
         doc="Bearing of the lookahead point from which the robot rotates in place towards it first.",
     )
     max_lateral_acceleration: float = parameter(
@@ -60,7 +72,12 @@ class RegulatedPurePursuitConfig(Config):
         0.4, low=0.0, high=1.0, doc="Ratio of the speed that remains on the most costly free cells."
     )
     min_speed: float = parameter(
-        0.1, unit="m/s", low=1e-3, high=1e3, doc="Speed to which curves and costs reduce the speed at most."
+        0.1,
+        unit="m/s",
+        low=1e-3,
+        high=1e3,
+        aliases=("regulated_linear_scaling_min_speed",),
+        doc="Speed to which curves and costs reduce the speed at most.",
     )
     deceleration_ratio: float = parameter(
         0.5,

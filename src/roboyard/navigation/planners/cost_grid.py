@@ -14,10 +14,10 @@ from roboyard.navigation.costmap import LETHAL
 
 
 class TraversalGrid(NamedTuple):
-    """A byte for each cell, and a weight for each byte.
+    """Traversal costs of a grid: a byte for each cell, and a weight for each byte.
 
-    A wave reads each cell's weight several times; a weight for each cell would take four times the memory, and half of
-    the wave's time would go into waiting for it.
+    A wave reads the weight of each cell several times; a weight for each cell would take four times the memory, and the
+    wave would wait for it during half of its time.
 
     Attributes:
         cells: (rows, columns) value of each cell; the border is lethal.
@@ -29,36 +29,37 @@ class TraversalGrid(NamedTuple):
 
     @classmethod
     def with_border(cls, cells: NDArray[np.uint8], weights: NDArray[np.float32]) -> Self:
-        """With a rim of lethal cells about them; ``weights[LETHAL]`` must be 0."""
+        """Make a grid with a border of lethal cells; ``weights[LETHAL]`` must be 0."""
         rows, columns = cells.shape
         bordered = np.full((rows + 2, columns + 2), LETHAL, dtype=np.uint8)
         bordered[1:-1, 1:-1] = cells
         return cls(bordered, weights)
 
     def flat_index(self, cell: tuple[int, int]) -> int:
-        """Index among ``cells.ravel()`` of a row and column that were there before the rim was."""
+        """Return the index in ``cells.ravel()`` of a row and column of the grid without border."""
         return int((cell[0] + 1) * self.cells.shape[1] + cell[1] + 1)
 
 
 def example_grid() -> TraversalGrid:
-    """Nothing but a rim, as an example for kernels."""
+    """Return an example for the compilation of kernels."""
     return TraversalGrid(np.zeros((5, 5), dtype=np.uint8), np.zeros(256, dtype=np.float32))
 
 
 _MIN_IMPROVEMENT = 1.0 - 1e-9
-"""A change must save more than rounding, or two ways of the same cost would alternate for ever."""
+"""Factor of the cost below which a change counts as an improvement; without it two paths of equal cost would alternate
+forever, by rounding."""
 
 
 @kernel(examples=lambda: [(example_grid(), 1.0, 1.0, 3.0, 2.0)])
 def line_cost(grid: TraversalGrid, start_row: float, start_column: float, end_row: float, end_column: float) -> float:
-    """Integral of the weight along a straight line, infinite where it touches a cell that cannot be entered.
+    """Return the integral of the weight along a straight line, infinite if it touches an impassable cell.
 
     Args:
-        grid: What cells cost.
-        start_row: Of the beginning, in cells; the middle of cell (0, 0) is (0, 0).
-        start_column: The same along x.
-        end_row: Of the end.
-        end_column: Of the end.
+        grid: Traversal costs.
+        start_row: Fractional row of the start; the center of cell (0, 0) is (0, 0).
+        start_column: Fractional column of the start.
+        end_row: Fractional row of the end.
+        end_column: Fractional column of the end.
     """
     cells, weights = grid.cells, grid.weights
     r, c = np.int64(math.floor(start_row + 0.5)), np.int64(math.floor(start_column + 0.5))
@@ -66,7 +67,7 @@ def line_cost(grid: TraversalGrid, start_row: float, start_column: float, end_ro
     dr, dc = end_row - start_row, end_column - start_column
     length = math.hypot(dr, dc)
     step_r, step_c = (1 if dr > 0.0 else -1), (1 if dc > 0.0 else -1)
-    # share of the line at which it crosses into the next row and the next column, and from crossing to crossing
+    # fractions of the line at which it enters the next row and the next column, and between two such crossings
     next_r = (r + 0.5 * step_r - start_row) / dr if dr != 0.0 else np.inf
     next_c = (c + 0.5 * step_c - start_column) / dc if dc != 0.0 else np.inf
     row_interval = abs(1.0 / dr) if dr != 0.0 else np.inf
@@ -102,10 +103,10 @@ def line_cost(grid: TraversalGrid, start_row: float, start_column: float, end_ro
 
 @kernel(examples=lambda: [(example_grid(), np.ones((2, 2)), 1)])
 def polyline_cost(grid: TraversalGrid, points: NDArray[np.float64], rim: int) -> float:
-    """What straight lines from point to point of a way (n, 2) cost together; see ``line_cost``.
+    """Return the sum of the costs of the straight lines between the points (n, 2) of a path; see `line_cost`.
 
-    Only from row and column ``rim`` on, and up to those as far from the other edges, cells are looked at; all beyond
-    costs what cell (rim, rim) does.
+    The kernel reads cells from row and column ``rim`` on, and up to those as far from the other edges; everything
+    beyond costs as much as cell (rim, rim).
     """
     rows, columns = grid.cells.shape
     weight = float(grid.weights[grid.cells[rim, rim]])
@@ -131,7 +132,7 @@ def polyline_cost(grid: TraversalGrid, points: NDArray[np.float64], rim: int) ->
 
 @kernel
 def _clip_interval(start: float, delta: float, low: float, high: float) -> tuple[float, float]:
-    """Shares of a line's way (0 to 1) at which it gets between two numbers and leaves again (Liang, Barsky 1984)."""
+    """Return the fractions (0 to 1) at which a line enters and leaves an interval (Liang, Barsky 1984)."""
     if delta == 0.0:
         return (0.0, 1.0) if low <= start <= high else (2.0, -1.0)
     first, last = (low - start) / delta, (high - start) / delta
@@ -140,15 +141,15 @@ def _clip_interval(start: float, delta: float, low: float, high: float) -> tuple
 
 @kernel(examples=lambda: [(example_grid(), np.ones((2, 2)), 10)])
 def pull_string(grid: TraversalGrid, points: NDArray[np.float64], max_iterations: int) -> NDArray[np.float64]:
-    """The way with all corners left out, and all remaining ones moved, wherever that makes it cheaper.
+    """Shorten a path: remove and move its corners wherever that makes it cheaper (string pulling).
 
     Args:
-        grid: As for ``line_cost``.
-        points: (n, 2) rows and columns, joined by free lines.
-        max_iterations: At most so many times over the whole way.
+        grid: Traversal costs.
+        points: (n, 2) rows and columns, connected by free lines.
+        max_iterations: Largest number of iterations over the whole path.
 
     Returns:
-        (m, 2) corners, beginning and end included; it costs no more than ``points`` does.
+        Corners (m, 2), start and end included, of a path that costs no more.
     """
     points = _skip_corners(grid, points)
     for _ in range(max_iterations):
@@ -162,7 +163,7 @@ def pull_string(grid: TraversalGrid, points: NDArray[np.float64], max_iterations
 
 @kernel
 def _skip_corners(grid: TraversalGrid, points: NDArray[np.float64]) -> NDArray[np.float64]:
-    """From each corner on to the farthest that a line reaches as cheaply."""
+    """From each corner, connect to the farthest point that a straight line reaches at no higher cost."""
     n = len(points)
     cumulative_costs = np.zeros(n)
     for i in range(1, n):
@@ -175,7 +176,7 @@ def _skip_corners(grid: TraversalGrid, points: NDArray[np.float64]) -> NDArray[n
     while corner < n - 1:
         next_corner = corner + 1
         last_reached, candidate = next_corner, corner + 2
-        # a line that is lost may be found again behind the next bend: look on for as long again
+        # a straight line may be free again behind the next corner: search as far again
         while candidate < n and candidate <= corner + 2 * (last_reached - corner) + 8:
             straight = line_cost(grid, points[corner, 0], points[corner, 1], points[candidate, 0], points[candidate, 1])
             if straight <= (cumulative_costs[candidate] - cumulative_costs[corner]) * (1.0 + 1e-9):
@@ -189,7 +190,7 @@ def _skip_corners(grid: TraversalGrid, points: NDArray[np.float64]) -> NDArray[n
 
 @kernel
 def _shift_corners(grid: TraversalGrid, points: NDArray[np.float64]) -> bool:
-    """Each corner to the best place about it, by steps from a cell down to a sixteenth; whether any moved."""
+    """Move each corner to the best position near it, by steps from 1 to 1/16 cell; return whether any has moved."""
     any_shifted = False
     for i in range(1, len(points) - 1):
         step = 1.0
@@ -211,29 +212,29 @@ def _shift_corners(grid: TraversalGrid, points: NDArray[np.float64]) -> bool:
 
 
 BLOCK_SIZE = 64
-"""Of a block, its link to the one below included: four lines of a processor's cache."""
+"""Entries of a block, with its link to the block below: four lines of a processor's cache."""
 BLOCK_MASK = BLOCK_SIZE - 1
-"""Bits of a place that say where in its block it is."""
+"""Bits of an index that state the position in its block."""
 NO_BLOCK = -1
 _FREE, _USED = 0, 1
 
 
 class BucketQueue(NamedTuple):
-    """A ring of stacks.
+    """A priority queue of integers: a ring of stacks, one for each bucket of priorities.
 
-    Where speed counts, pushing ``v`` on bucket ``k``, and popping it, are written out::
+    Where speed counts, kernels write out the push of ``v`` on bucket ``k`` (left) and the pop (right)::
 
         end = ends[k] + 1                               end = ends[k]
-        if end & INSIDE == 0:                           v = blocks[end]
-            end = open_block(buckets, k)                ends[k] = end - 1
-        blocks[end] = v                                 if end & INSIDE == 1:
-        ends[k] = end                                       close_block(buckets, k)
+        if end & BLOCK_MASK == 0:                       v = blocks[end]
+            end = open_block(queue, k)                  ends[k] = end - 1
+        blocks[end] = v                                 if end & BLOCK_MASK == 1:
+        ends[k] = end                                       close_block(queue, k)
 
     Attributes:
-        blocks: (n,) what waits, in blocks of ``SIZE``; first in each is the end of the block below it, or the next free
-            block, or ``NONE``.
-        ends: (ring,) where what was pushed last on each bucket stands, or ``NONE``; the ring is a power of two.
-        pool: (2,) the first free block, or ``NONE``; where blocks begin that were never used.
+        blocks: (n,) entries in blocks of ``BLOCK_SIZE``; the first of each is the end of the block below it, or the
+            next free block, or ``NO_BLOCK``.
+        ends: (ring,) index of the newest entry of each bucket, or ``NO_BLOCK``; the ring is a power of two.
+        pool: (2,) the first free block, or ``NO_BLOCK``; and the index from which blocks were never used.
     """
 
     blocks: NDArray[np.int32]
@@ -243,18 +244,18 @@ class BucketQueue(NamedTuple):
 
 @kernel(examples=lambda: [(10, 3.0)])
 def make_bucket_queue(capacity: int, max_lead: float) -> BucketQueue:
-    """Room for ``capacity`` that wait, in so many buckets that a push may go ``max_lead`` of the present one."""
+    """Make a queue for ``capacity`` entries, with enough buckets for a push ``max_lead`` buckets ahead."""
     ring = 1
     while ring < max_lead + 1.0:
         ring *= 2
-    # each bucket may have a block that is not full, and one is being emptied; the system gives what is touched
+    # each bucket may have a block that is not full, and one is being emptied; untouched memory costs nothing
     blocks = np.empty((capacity // (BLOCK_SIZE - 1) + ring + 2) * BLOCK_SIZE, dtype=np.int32)
     return BucketQueue(blocks, np.full(ring, NO_BLOCK), np.array([NO_BLOCK, 0]))
 
 
 @kernel
 def grow(queue: BucketQueue) -> BucketQueue:
-    """The same, with twice the blocks."""
+    """Return the queue with twice as many blocks."""
     blocks = np.empty(2 * len(queue.blocks), dtype=np.int32)
     blocks[: len(queue.blocks)] = queue.blocks
     return BucketQueue(blocks, queue.ends, queue.pool)
@@ -262,13 +263,13 @@ def grow(queue: BucketQueue) -> BucketQueue:
 
 @kernel
 def has_capacity(queue: BucketQueue, n_pushes: int) -> bool:
-    """Whether so many pushes find blocks."""
+    """Return whether there are blocks for a number of pushes."""
     return bool(queue.pool[_USED] + n_pushes * BLOCK_SIZE <= len(queue.blocks))
 
 
 @kernel
 def open_block(queue: BucketQueue, k: SupportsIndex) -> int:
-    """Put an empty block on bucket ``k``, whose blocks are full; the first place in it."""
+    """Put an empty block on bucket ``k``, whose blocks are full, and return the index of its first entry."""
     blocks, ends, pool = queue
     block = pool[_FREE]
     if block == NO_BLOCK:
@@ -282,7 +283,7 @@ def open_block(queue: BucketQueue, k: SupportsIndex) -> int:
 
 @kernel
 def close_block(queue: BucketQueue, k: SupportsIndex) -> None:
-    """Take the uppermost block, which is empty, off bucket ``k``."""
+    """Remove the uppermost block, which is empty, from bucket ``k``."""
     block = queue.ends[k]
     queue.ends[k] = queue.blocks[block]
     release_block(queue, block)
@@ -290,17 +291,18 @@ def close_block(queue: BucketQueue, k: SupportsIndex) -> None:
 
 @kernel
 def release_block(queue: BucketQueue, block: SupportsIndex) -> None:
-    """A block that is in no bucket can be used again."""
+    """Add a block that is in no bucket to the free ones."""
     queue.blocks[block] = queue.pool[_FREE]
     queue.pool[_FREE] = block
 
 
 @kernel
 def pop_all(queue: BucketQueue, k: SupportsIndex) -> int:
-    """Take all blocks off bucket ``k``, which is not empty.
+    """Remove all blocks from bucket ``k``, which is not empty.
 
     Returns:
-        The end of the lowest block; from there they are chained upwards, each to the next one's end, then ``NONE``.
+        The end of the lowest block; from there each block links to the end of the next one, and the last to
+        ``NO_BLOCK``.
     """
     end, below = queue.ends[k], np.int64(NO_BLOCK)
     queue.ends[k] = NO_BLOCK

@@ -22,21 +22,21 @@ from roboyard.navigation.planners.fast_marching import propagate_wave, trace_des
 def maximum_clearance_path(
     squared_clearances: NDArray[np.float64], start_row: int, start_column: int, goal_row: int, goal_column: int
 ) -> tuple[int, int]:
-    """How wide the way is that is wide where it is narrowest, over the eight neighbors without cutting corners.
+    """Find the path whose narrowest place is widest, over the eight neighbors without cutting corners.
 
-    Cells are flooded from the start, the widest first; whatever is reached first is reached by its widest way, so each
-    cell waits once, in a chain for each width (the maximum-capacity path; Pollack 1960).
+    The search expands cells from the start in the order of their clearance.  It reaches each cell first on its widest
+    path, so each cell is queued once, in a list for each clearance (maximum-capacity path; Pollack 1960).
 
     Args:
-        squared_clearances: (rows, columns) squared distance of each cell to the nearest obstacle [cells], 0 within
+        squared_clearances: (rows, columns) squared distance of each cell from the nearest obstacle [cells²], 0 within
             obstacles.
-        start_row: Where the way begins.
-        start_column: The same along x.
-        goal_row: Where it ends.
-        goal_column: The same along x.
+        start_row: Row of the start.
+        start_column: Column of the start.
+        goal_row: Row of the goal.
+        goal_column: Column of the goal.
 
     Returns:
-        The square at its narrowest place, and that place's flat index; 0 if there is only a way through obstacles.
+        Squared clearance at the narrowest place and its flat index; 0 and -1 if every path crosses obstacles.
     """
     rows, columns = squared_clearances.shape
     flat = squared_clearances.ravel()
@@ -77,7 +77,7 @@ def maximum_clearance_path(
 
 
 _OBSTACLE_WEIGHT = 30.0
-"""A cell of an obstacle counts as so many cells of detour, where the thinnest place of a wall is looked for."""
+"""Cost of a cell of an obstacle, in cells of detour, in the search for the thinnest place of a wall."""
 
 
 def explain_no_path(
@@ -86,17 +86,17 @@ def explain_no_path(
     """Explain why no path leads from the start to the goal.
 
     Args:
-        layers: The map, put together.
-        start: Where the robot is.
-        goal: Where it should go.
-        radius: Of the largest circle within its outline about its center, as costs are inflated with [m].
+        layers: The costmap with its layers.
+        start: Pose of the robot.
+        goal: Pose of the goal.
+        radius: Inscribed radius of the robot [m].
         allow_unknown: Whether the path may cross unknown cells.
 
     Raises:
-        InputError: start or goal lie outside of the map, or a radius that is no length.
+        InputError: The start or the goal lies outside of the map, or the radius is negative or not finite.
     """
     if not 0.0 <= radius < math.inf:
-        raise InputError(f"a robot of radius {radius}", valid="metres, 0 or more")
+        raise InputError(f"a robot of radius {radius}", valid="meters, 0 or more")
     costmap, geometry = layers.snapshot(), layers.geometry
     ends = geometry.cells_of_points([[start.x, start.y], [goal.x, goal.y]])
     for name, cell, pose in zip(("start", "goal"), ends, (start, goal), strict=True):
@@ -126,7 +126,7 @@ def explain_no_path(
 def no_path_error(
     layers: LayeredCostmap, start: SE2, goal: SE2, radius: float, *, allow_unknown: bool = True
 ) -> NoPathError:
-    """The error that says so, with its explanation; arguments and errors as of ``explain``."""
+    """Return the error of a missing path, with its explanation; arguments and errors are those of `explain_no_path`."""
     failure = explain_no_path(layers, start, goal, radius, allow_unknown=allow_unknown)
     return NoPathError(f"no collision-free path from start to goal: {failure}", explanation=failure)
 
@@ -139,7 +139,7 @@ def _explain_gap(
     distance: float,
     radius: float,
 ) -> PathFailure:
-    """A gap between the obstacle nearest to its middle and the nearest one opposite, or the edge of the map."""
+    """Explain a gap between the obstacle nearest to its center and the nearest one opposite, or the edge of the map."""
     geometry = layers.geometry
     if not math.isfinite(distance):
         center = geometry.cell_centers(saddle)
@@ -150,7 +150,7 @@ def _explain_gap(
     nearby = np.argwhere(is_blocked[low[0] : saddle[0] + radius_cells + 1, low[1] : saddle[1] + radius_cells + 1]) + low
     opposite = nearby[(nearby - saddle) @ (first - saddle) < 0.0]
     if not len(opposite):
-        # between an obstacle and the edge of the map, where the robot's center may be as far as there are cells
+        # a gap between an obstacle and the edge of the map, up to which the center of the robot may go
         cells, width, required_width, center = first[None], distance - 0.5, radius, saddle.astype(np.float64)
     else:
         second = opposite[np.argmin(np.linalg.norm(opposite - saddle, axis=1))]
@@ -171,7 +171,7 @@ def _explain_gap(
 def _explain_wall(
     layers: LayeredCostmap, is_blocked: NDArray[np.bool_], ends: NDArray[np.int64], radius: float
 ) -> PathFailure:
-    """The obstacles that a way crosses which avoids them as well as it can."""
+    """Explain the wall that a path crosses which avoids obstacles as well as it can."""
     geometry = layers.geometry
     weights = np.zeros(256, dtype=np.float32)
     weights[:2] = 1.0, _OBSTACLE_WEIGHT
@@ -190,7 +190,7 @@ def _explain_wall(
 
 
 def _nearest_blocked_cell(is_blocked: NDArray[np.bool_], cell: NDArray[np.int64], distance: float) -> NDArray[np.int64]:
-    """The blocked cell that lies so far away [cells]."""
+    """Return the blocked cell at the given distance [cells]."""
     radius_cells = math.ceil(distance)
     low = np.maximum(cell - radius_cells, 0)
     nearby = np.argwhere(is_blocked[low[0] : cell[0] + radius_cells + 1, low[1] : cell[1] + radius_cells + 1]) + low
@@ -198,5 +198,5 @@ def _nearest_blocked_cell(is_blocked: NDArray[np.bool_], cell: NDArray[np.int64]
 
 
 def _cell_gap(first: NDArray[np.int64], second: NDArray[np.int64]) -> float:
-    """Distance of two cells' squares [cells]."""
+    """Return the distance between the squares of two cells [cells]."""
     return float(np.linalg.norm(np.maximum(np.abs(first - second) - 1, 0)))
