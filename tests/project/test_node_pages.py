@@ -85,3 +85,15 @@ def test_pages_with_key_tables_hold_what_classes_declare(hooks: ModuleType) -> N
     for page in pages:
         text = page.read_text("utf-8")
         assert text == hooks.with_key_tables(text), f"write {page.name} anew: python tools/docs_hooks.py"
+
+
+def test_names_of_other_projects_belong_to_keys_of_a_table(hooks: ModuleType) -> None:
+    """A name of another project whose key no table has would be lost when the key is renamed."""
+    keys: dict[str, set[str]] = {}
+    for page in hooks.list_pages_with_key_tables():
+        for table in hooks.KEY_TABLE.finditer(page.read_text("utf-8")):
+            if table[5] is not None:
+                keys.setdefault(table[5], set()).update(re.findall(r"^\| `(\S+)` \|", table[0], re.MULTILINE))
+    assert keys.keys() == hooks.PEER_NAMES.keys()
+    for peer, names in hooks.PEER_NAMES.items():
+        assert names.keys() <= keys[peer], f"{peer}: {sorted(names.keys() - keys[peer])}"
