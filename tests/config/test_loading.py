@@ -24,6 +24,7 @@ from roboyard.config import (
     parse_quantity,
     parse_yaml,
     read_yaml,
+    required_parameter,
     schema_table,
 )  # fmt: skip
 from roboyard.errors import ConfigError, RoboyardError
@@ -301,3 +302,26 @@ def test_load_reads_pipes(tmp_path: Path) -> None:
 def test_load_names_invalid_quantities() -> None:
     with pytest.raises(RoboyardError, match="'3 kg' is a mass, expected a length"):
         parse_quantity("3 kg", "m")
+
+
+@dataclass(frozen=True)
+class WheelSettings:
+    """A wheel with a default radius."""
+
+    radius: float = parameter(0.1, unit="m", low=0.01, high=1.0, doc="Radius.", runtime=True)
+
+
+@dataclass(frozen=True)
+class MeasuredWheel:
+    """A wheel whose radius must be stated."""
+
+    radius: float = required_parameter(WheelSettings, "radius", doc="Measured radius.")
+
+
+def test_required_parameter_has_unit_and_bounds_of_the_other_declaration_but_no_default() -> None:
+    assert loads(MeasuredWheel, "radius: 20 cm").radius == 0.2
+    for text in ("{}", "radius: 2 m", "radius: 1 kg"):
+        with pytest.raises(ConfigError, match="radius"):
+            loads(MeasuredWheel, text)
+    with pytest.raises(ValueError, match="WheelSettings has no parameter diameter"):
+        required_parameter(WheelSettings, "diameter")

@@ -16,7 +16,7 @@ from typing import Any
 
 from roboyard.bringup.catalog import resolve_node_class
 from roboyard.bringup.robot_config import RobotNodeConfig, RobotPackage
-from roboyard.config import dumps, load, parameter, write_atomic
+from roboyard.config import dumps, load, parameter, required_parameter, write_atomic
 from roboyard.control.drive_config import DifferentialDriveConfig
 from roboyard.errors import ConfigError, RunError
 
@@ -27,11 +27,17 @@ class DriveCalibration:
 
     robot: str = parameter(doc="name of its kind")
     description: str = parameter(doc="first 16 digits of the SHA-256 of what is described")
-    wheel_radius: float = parameter(unit="m", low=1e-3, high=10.0, doc="mean of both sides")
-    left_radius_scale: float = parameter(low=0.5, high=2.0, doc="left over mean radius")
-    right_radius_scale: float = parameter(low=0.5, high=2.0, doc="right over mean radius")
-    slip_factor: float = parameter(low=0.1, high=10.0, doc="k: effective over nominal track")
-    track: float = parameter(unit="m", low=1e-3, high=20.0, doc="nominal, which k belongs to")
+    wheel_radius: float = required_parameter(DifferentialDriveConfig, "wheel_radius", doc="mean of both sides")
+    left_radius_scale: float = required_parameter(
+        DifferentialDriveConfig, "left_radius_scale", doc="left over mean radius"
+    )
+    right_radius_scale: float = required_parameter(
+        DifferentialDriveConfig, "right_radius_scale", doc="right over mean radius"
+    )
+    slip_factor: float = required_parameter(
+        DifferentialDriveConfig, "slip_factor", doc="k: effective over nominal track"
+    )
+    track: float = required_parameter(DifferentialDriveConfig, "track", doc="nominal, which k belongs to")
     standard_errors: dict[str, float] = parameter(factory=dict, doc="of the numbers above, by name")
     intervals: dict[str, tuple[float, float]] = parameter(factory=dict, doc="that hold them at 95 %, by name")
     created_by: str = parameter("", doc="the command that made it")

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from roboyard.config.atomic_file import FileReplacement, atomic_path, write_atomic
     from roboyard.config.configuration import Config, ParameterDescriptor
     from roboyard.config.loading import apply_override, check, convert_value, load, loads
-    from roboyard.config.parameter import RegisteredName, RegisteredType, ValueConstraint, parameter
+    from roboyard.config.parameter import RegisteredName, RegisteredType, ValueConstraint, parameter, required_parameter
     from roboyard.config.schema import SchemaRow, dump, dumps, json_schema, schema_comment, schema_rows, schema_table
     from roboyard.config.units import UnitError, parse_quantity
     from roboyard.config.wording import did_you_mean
@@ -42,6 +42,7 @@ __all__ = [
     "parse_quantity",
     "parse_yaml",
     "read_yaml",
+    "required_parameter",
     "schema_comment",
     "schema_rows",
     "schema_table",
@@ -53,7 +54,7 @@ __getattr__, __dir__ = lazy_exports(__name__, {
     "atomic_file": ("FileReplacement", "atomic_path", "write_atomic"),
     "configuration": ("Config", "ParameterDescriptor"),
     "loading": ("apply_override", "check", "convert_value", "load", "loads"),
-    "parameter": ("RegisteredName", "RegisteredType", "ValueConstraint", "parameter"),
+    "parameter": ("RegisteredName", "RegisteredType", "ValueConstraint", "parameter", "required_parameter"),
     "schema": ("SchemaRow", "dump", "dumps", "json_schema", "schema_comment", "schema_rows", "schema_table"),
     "units": ("UnitError", "parse_quantity"),
     "wording": ("did_you_mean",),

@@ -167,6 +167,25 @@ def parameter(
     return dataclasses.field(default=default, metadata=metadata)
 
 
+def required_parameter(cls: type, name: str, *, doc: str = "") -> Any:
+    """Declare a field with the unit and the bounds that another configuration declares, but without a default.
+
+    Args:
+        cls: The other configuration.
+        name: Attribute of it.
+        doc: Meaning, where it differs.
+
+    Raises:
+        ValueError: The other configuration has no such attribute: a mistake in the program.
+    """
+    declared = next((field for field in dataclasses.fields(cls) if field.name == name), None)
+    if declared is None:
+        raise ValueError(f"{cls.__name__} has no parameter {name}")
+    info = parameter_info(declared)
+    metadata = {"roboyard": dataclasses.replace(info, doc=doc or info.doc, runtime=False)}
+    return dataclasses.field(metadata=metadata)
+
+
 def parameter_info(field: dataclasses.Field[Any]) -> ParameterInfo:
     """Return the metadata that `parameter` attached, or the defaults for a plain dataclass field."""
     info = field.metadata.get("roboyard")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Any, Literal
 
-from roboyard.config import Config, parameter
+from roboyard.config import Config, parameter, required_parameter
 from roboyard.control.wheel_kinematics import AckermannDrive, DifferentialDrive, MecanumDrive
 from roboyard.errors import ConfigError
 from roboyard.hardware.interface import BaseMotion
@@ -94,16 +94,17 @@ class DriveConfig(Config):
         return {key: value for key, value in self.values().items() if key in keys and key != "type"}
 
 
+_TRACK_DOC = "Distance between the middles of left and right wheels."
+
+
 class DifferentialDriveConfig(DifferentialDrive, DriveConfig):
     """Wheels on two driven sides: differential drive or skid steering."""
 
     type: Literal["differential"] = parameter(doc="Type of the drive.")
     left_joints: tuple[str, ...] = parameter(doc="Joints of the wheels on the left side.")
     right_joints: tuple[str, ...] = parameter(doc="Joints of the wheels on the right side.")
-    wheel_radius: float = parameter(unit="m", low=1e-3, high=10.0, doc="Nominal radius of the wheels.")
-    track: float = parameter(
-        unit="m", low=1e-3, high=20.0, doc="Distance between the middles of left and right wheels."
-    )
+    wheel_radius: float = required_parameter(DifferentialDrive, "wheel_radius", doc="Nominal radius of the wheels.")
+    track: float = required_parameter(DifferentialDrive, "track", doc=_TRACK_DOC)
 
     @property
     def wheel_joints(self) -> tuple[str, ...]:
@@ -116,11 +117,9 @@ class MecanumDriveConfig(MecanumDrive, DriveConfig):
 
     type: Literal["mecanum"] = parameter(doc="Type of the drive.")
     joints: tuple[str, ...] = parameter(doc="Joints of the wheels: front left, front right, rear left, rear right.")
-    wheel_radius: float = parameter(unit="m", low=1e-3, high=10.0, doc="Radius of the wheels.")
-    wheelbase: float = parameter(unit="m", low=1e-3, high=20.0, doc="Distance between the front and the rear axle.")
-    track: float = parameter(
-        unit="m", low=1e-3, high=20.0, doc="Distance between the middles of left and right wheels."
-    )
+    wheel_radius: float = required_parameter(MecanumDrive, "wheel_radius", doc="Radius of the wheels.")
+    wheelbase: float = required_parameter(MecanumDrive, "wheelbase")
+    track: float = required_parameter(MecanumDrive, "track", doc=_TRACK_DOC)
     has_rollers: bool = parameter(
         True, doc="The description models the wheels' rollers; false: the body is moved in the plane beside the wheels."
     )
@@ -151,15 +150,13 @@ class AckermannDriveConfig(AckermannDrive, DriveConfig):
     right_steered_joints: tuple[str, ...] = parameter((), doc="Joints of driven right wheels that steer.")
     left_steering_joints: tuple[str, ...] = parameter(doc="Joints that steer wheels on the left side.")
     right_steering_joints: tuple[str, ...] = parameter(doc="Joints that steer wheels on the right side.")
-    wheel_radius: float = parameter(unit="m", low=1e-3, high=10.0, doc="Radius of the wheels.")
-    wheelbase: float = parameter(
-        unit="m", low=-50.0, high=50.0, doc="Distance from the unsteered to the steered axle; negative: that is behind."
+    wheel_radius: float = required_parameter(AckermannDrive, "wheel_radius")
+    wheelbase: float = required_parameter(
+        AckermannDrive, "wheelbase", doc="Distance from the unsteered to the steered axle; negative: that is behind."
     )
-    track: float = parameter(
-        unit="m", low=1e-3, high=20.0, doc="Distance between the middles of left and right wheels."
-    )
-    kingpin_width: float = parameter(
-        unit="m", low=1e-3, high=20.0, doc="Distance between the axes about which the steered wheels turn."
+    track: float = required_parameter(AckermannDrive, "track", doc=_TRACK_DOC)
+    kingpin_width: float = required_parameter(
+        AckermannDrive, "kingpin_width", doc="Distance between the axes about which the steered wheels turn."
     )
     steering_rate: float = parameter(
         2.0, unit="rad/s", low=1e-3, high=1e3,
