@@ -1,4 +1,4 @@
-"""Drives and their limits are stated once: nodes take them as defaults, whatever the type of the drive."""
+"""Drives and their limits are stated once: nodes of all types of drives take them as defaults."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Joints on their way: within limits always, at the target in the end, and never beyond it."""
+"""Motion of single joints: always within limits, at the target in the end, and never beyond it."""
 
 from __future__ import annotations
 

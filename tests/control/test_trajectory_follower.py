@@ -1,4 +1,4 @@
-"""Laws of following trajectories at a pace that changes: what is commanded is within limits, and on the path."""
+"""Laws of following trajectories at a changing speed scaling: commands are within limits and on the path."""
 
 from __future__ import annotations
 

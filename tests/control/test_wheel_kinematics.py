@@ -40,7 +40,7 @@ def test_differential_inverse_undoes_forward(drive: DifferentialDrive, left: flo
 
 @given(drives, speeds, speeds)
 def test_wheel_speeds_are_rigid_body_velocities(drive: DifferentialDrive, vx: float, wz: float) -> None:
-    """Independent: each side's way is the velocity of its (slip-widened) wheel point on the turning body."""
+    """Independent: each side's rim speed is the velocity of its (slip-widened) wheel point on the rotating body."""
     half = drive.slip_factor * drive.track / 2.0
     for y, speed, scale in zip(
         (half, -half),

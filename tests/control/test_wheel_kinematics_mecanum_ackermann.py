@@ -41,7 +41,7 @@ def test_mecanum_backward_is_least_squares(drive: MecanumDrive, speeds: list[flo
 
 
 def test_mecanum_wheels_turn_as_their_rollers_allow() -> None:
-    """Independent: along the roller's axle the contact point moves as the wheel turns, and no other way."""
+    """Independent: along the roller's axle the contact point moves as the wheel turns."""
     drive = MecanumDrive(wheel_radius=0.3, wheelbase=1.5, track=1.2, axle_x=0.1)
     twist = PlanarTwist(0.4, -0.3, 0.7)
     wheel_positions = [(0.85, 0.6, 1), (0.85, -0.6, -1), (-0.65, 0.6, -1), (-0.65, -0.6, 1)]

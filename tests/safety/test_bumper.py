@@ -126,7 +126,7 @@ class DrivenBase(BusHarness):
 
     @property
     def states(self) -> list[str]:
-        """The guard's states."""
+        """States that the node published."""
         return self.published("/bumper_guard/state").data
 
     def drive(self, v: float, seconds: float, source: str = "/operator", w: float = 0.0) -> float:
@@ -139,7 +139,7 @@ class DrivenBase(BusHarness):
         return math.hypot(after.x - before.x, after.y - before.y)
 
     def release(self) -> Any:
-        """Ask the guard for a release."""
+        """Call the release service."""
         return self.call("/bumper_guard/release", srv.Trigger)
 
 

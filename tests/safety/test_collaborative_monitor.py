@@ -1,4 +1,4 @@
-"""The guard of an arm beside people: in a loop with an arm that follows its paces, and its stops and zones."""
+"""The collaborative safety monitor: in a loop with an arm that follows its speed scalings, and its stops and zones."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def make_person(x: float, y: float, velocity: tuple[float, float] = (0.0, 0.0)) 
 
 
 class SwingingArm:
-    """An arm that swings for ever on a path whose pace changes no faster than its joints can brake."""
+    """An arm that moves to and fro on a path, with a speed scaling that changes no faster than its joints can brake."""
 
     def __init__(self, amplitude: np.ndarray, rate: float) -> None:
         self.amplitude, self.rate = amplitude, rate

@@ -1,4 +1,4 @@
-"""The person guard's node: on a bus with joints, a plan and people that tests make up, and on the iisy."""
+"""The collaborative safety node: on a bus with made-up joints, plans and people, and on the iisy."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def rates() -> object:
 
 
 class SafetyHarness(BusHarness):
-    """A bus with a guard, an arm that moves evenly, and Anna."""
+    """A bus with a safety monitor, an arm that moves evenly, and Anna."""
 
     def __init__(self, **parameters: object) -> None:
         super().__init__()
@@ -71,27 +71,27 @@ class SafetyHarness(BusHarness):
 
     @property
     def speed_scalings(self) -> list[float]:
-        """What the arm may do."""
+        """Published speed scalings."""
         return self.published("/arm/speed_scaling").data
 
     @property
     def states(self) -> list[object]:
-        """What the guard published of itself."""
+        """States that the monitor published."""
         return self.published("/collaborative_safety/state").messages
 
 
 @pytest.fixture
-def guard() -> Iterator[SafetyHarness]:
-    with SafetyHarness() as guard:
-        yield guard
+def monitor() -> Iterator[SafetyHarness]:
+    with SafetyHarness() as monitor:
+        yield monitor
 
 
-def test_near_person_stops_the_arm_until_she_leaves(guard: SafetyHarness) -> None:
-    guard.move(1.0, 8.0)
-    assert set(guard.speed_scalings) == {1.0}
-    guard.move(1.0, 0.8)
-    assert guard.speed_scalings[-1] == 0.0
-    state = guard.states[-1]
+def test_near_person_stops_the_arm_until_she_leaves(monitor: SafetyHarness) -> None:
+    monitor.move(1.0, 8.0)
+    assert set(monitor.speed_scalings) == {1.0}
+    monitor.move(1.0, 0.8)
+    assert monitor.speed_scalings[-1] == 0.0
+    state = monitor.states[-1]
     assert (state.mode, state.is_stopped, state.stop_count, state.person, state.body_part) == (
         "ssm",
         True,
@@ -101,43 +101,43 @@ def test_near_person_stops_the_arm_until_she_leaves(guard: SafetyHarness) -> Non
     )
     assert state.min_separation < state.protective_distance
     assert "from anna's chest" in state.reason
-    assert any("protective stop" in line for line in guard.log_lines)
-    guard.move(3.0, 8.0)
-    assert guard.speed_scalings[-1] == 1.0
-    assert not guard.states[-1].is_stopped
-    assert guard.states[-1].stop_count == 1
+    assert any("protective stop" in line for line in monitor.log_lines)
+    monitor.move(3.0, 8.0)
+    assert monitor.speed_scalings[-1] == 1.0
+    assert not monitor.states[-1].is_stopped
+    assert monitor.states[-1].stop_count == 1
 
 
 @pytest.mark.parametrize(
     ("silent", "named"), [({"x": None}, "anna silent"), ({"joints": False}, "joint_states silent")]
 )
-def test_silent_input_stops_the_arm(guard: SafetyHarness, silent: dict[str, object], named: str) -> None:
-    guard.move(1.0, 8.0)
-    guard.move(1.0, **{"x": 8.0, **silent})
-    assert guard.speed_scalings[-1] == 0.0
-    assert named in guard.states[-1].reason
-    assert guard.node.health.level == "error"
-    guard.move(3.0, 8.0)
-    assert guard.speed_scalings[-1] == 1.0
+def test_silent_input_stops_the_arm(monitor: SafetyHarness, silent: dict[str, object], named: str) -> None:
+    monitor.move(1.0, 8.0)
+    monitor.move(1.0, **{"x": 8.0, **silent})
+    assert monitor.speed_scalings[-1] == 0.0
+    assert named in monitor.states[-1].reason
+    assert monitor.node.health.level == "error"
+    monitor.move(3.0, 8.0)
+    assert monitor.speed_scalings[-1] == 1.0
 
 
-def test_never_observed_person_stops_the_arm_unless_off(guard: SafetyHarness) -> None:
-    guard.move(1.0, None)
-    assert guard.speed_scalings[-1] == 0.0
-    guard.node.set_parameter("mode", "off")
-    guard.move(1.5, 0.6)
-    assert guard.speed_scalings[-1] == 1.0
-    assert guard.states[-1].mode == "off"
-    guard.node.set_parameter("mode", "ssm")
-    guard.move(0.5, 0.6)
-    assert guard.speed_scalings[-1] == 0.0
+def test_never_observed_person_stops_the_arm_unless_off(monitor: SafetyHarness) -> None:
+    monitor.move(1.0, None)
+    assert monitor.speed_scalings[-1] == 0.0
+    monitor.node.set_parameter("mode", "off")
+    monitor.move(1.5, 0.6)
+    assert monitor.speed_scalings[-1] == 1.0
+    assert monitor.states[-1].mode == "off"
+    monitor.node.set_parameter("mode", "ssm")
+    monitor.move(0.5, 0.6)
+    assert monitor.speed_scalings[-1] == 0.0
 
 
 def test_plan_towards_a_person_slows_the_arm_beforehand() -> None:
     """The joints stand, the plan is fast: who knows the plan is warned."""
-    guard = SafetyHarness(separation={"person_speed": 0.0})
-    guard.move(0.5, 1.2, speed=0.0)
-    assert guard.speed_scalings[-1] == 1.0
+    monitor = SafetyHarness(separation={"person_speed": 0.0})
+    monitor.move(0.5, 1.2, speed=0.0)
+    assert monitor.speed_scalings[-1] == 1.0
     velocity = np.array([0.0, 1.2, 0.0, 0.0, 0.0, 0.0])
     points = [
         msg.JointTrajectoryPoint(
@@ -147,71 +147,71 @@ def test_plan_towards_a_person_slows_the_arm_beforehand() -> None:
         )
         for k in range(2)
     ]
-    guard.publish_plan(*points)
-    guard.move(0.5, 1.2, speed=0.0)
-    assert guard.speed_scalings[-1] < 1.0
-    guard.publish_plan()
-    guard.move(2.0, 1.2, speed=0.0)
-    assert guard.speed_scalings[-1] == 1.0
+    monitor.publish_plan(*points)
+    monitor.move(0.5, 1.2, speed=0.0)
+    assert monitor.speed_scalings[-1] < 1.0
+    monitor.publish_plan()
+    monitor.move(2.0, 1.2, speed=0.0)
+    assert monitor.speed_scalings[-1] == 1.0
 
 
 def test_new_plan_is_evaluated_at_once() -> None:
-    guard = SafetyHarness(separation={"person_speed": 0.0})
-    guard.move(0.5, 0.8, speed=0.0)
-    assert guard.speed_scalings[-1] == 1.0
+    monitor = SafetyHarness(separation={"person_speed": 0.0})
+    monitor.move(0.5, 0.8, speed=0.0)
+    assert monitor.speed_scalings[-1] == 1.0
     points = [
         msg.JointTrajectoryPoint(positions=HOME + k * np.array([1.0, 1.2, 0, 0, 0, 0]), time_from_start=msg.Duration(k))
         for k in range(2)
     ]
-    now_ns = guard.now_ns
-    guard.publish_plan(*points)
-    guard.deliver()
-    assert guard.speed_scalings[-1] < 1.0
-    assert guard.now_ns == now_ns
+    now_ns = monitor.now_ns
+    monitor.publish_plan(*points)
+    monitor.deliver()
+    assert monitor.speed_scalings[-1] < 1.0
+    assert monitor.now_ns == now_ns
 
 
 def test_handover_allows_slow_approach_for_a_limited_time() -> None:
-    guard = SafetyHarness(separation={"person_speed": 0.0}, handover_limit=2.0)
-    guard.move(0.5, 0.55, speed=1.5)
-    assert guard.speed_scalings[-1] == 0.0
-    guard.publish("/handover", msg.Bool(data=True))
-    guard.move(1.5, 0.55, speed=1.5)
-    assert 0.0 < guard.speed_scalings[-1] < 1.0
-    guard.move(1.5, 0.55, speed=1.5)
-    assert guard.speed_scalings[-1] == 0.0
+    monitor = SafetyHarness(separation={"person_speed": 0.0}, handover_limit=2.0)
+    monitor.move(0.5, 0.55, speed=1.5)
+    assert monitor.speed_scalings[-1] == 0.0
+    monitor.publish("/handover", msg.Bool(data=True))
+    monitor.move(1.5, 0.55, speed=1.5)
+    assert 0.0 < monitor.speed_scalings[-1] < 1.0
+    monitor.move(1.5, 0.55, speed=1.5)
+    assert monitor.speed_scalings[-1] == 0.0
 
 
-def test_sensor_latency_slows_the_arm(guard: SafetyHarness) -> None:
+def test_sensor_latency_slows_the_arm(monitor: SafetyHarness) -> None:
     late = SafetyHarness(latency=0.2)
-    for each in (guard, late):
+    for each in (monitor, late):
         each.move(2.0, 1.4, speed=0.8)
-    assert 0.0 < late.speed_scalings[-1] < guard.speed_scalings[-1] < 1.0
+    assert 0.0 < late.speed_scalings[-1] < monitor.speed_scalings[-1] < 1.0
 
 
-def test_tracked_people_count_with_their_uncertainty(guard: SafetyHarness) -> None:
+def test_tracked_people_count_with_their_uncertainty(monitor: SafetyHarness) -> None:
     tracked = SafetyHarness(people=(), tracked_topic="tracks")
-    guard.move(2.0, 1.4, speed=0.8)
+    monitor.move(2.0, 1.4, speed=0.8)
     tracked.move(2.0, 1.4, speed=0.8, tracked=True)
-    assert 0.0 < tracked.speed_scalings[-1] < guard.speed_scalings[-1]
+    assert 0.0 < tracked.speed_scalings[-1] < monitor.speed_scalings[-1]
 
 
-def test_invalid_bodies_are_dropped_and_stop_the_arm(guard: SafetyHarness) -> None:
-    guard.move(0.5, 8.0)
+def test_invalid_bodies_are_dropped_and_stop_the_arm(monitor: SafetyHarness) -> None:
+    monitor.move(0.5, 8.0)
     for _ in range(30):
-        guard.publish("/truth/anna/body", guard.make_body(8.0, radii=np.array([np.nan])))
-        guard.move(0.04, None)
-    assert guard.speed_scalings[-1] == 0.0
-    assert any("ignored the body of anna" in line and "finite" in line for line in guard.log_lines)
+        monitor.publish("/truth/anna/body", monitor.make_body(8.0, radii=np.array([np.nan])))
+        monitor.move(0.04, None)
+    assert monitor.speed_scalings[-1] == 0.0
+    assert any("ignored the body of anna" in line and "finite" in line for line in monitor.log_lines)
 
 
-def test_loaded_guard_node_keeps_its_stops(guard: SafetyHarness) -> None:
-    guard.move(0.5, 0.6)
+def test_loaded_guard_node_keeps_its_stops(monitor: SafetyHarness) -> None:
+    monitor.move(0.5, 0.6)
     other = SafetyHarness()
     other.move(0.5, 0.6)
-    other.node.load_state(guard.node.save_state())
-    for one in (guard, other):
+    other.node.load_state(monitor.node.save_state())
+    for one in (monitor, other):
         one.move(0.2, 0.6)
-    assert other.states[-1].stop_count == guard.states[-1].stop_count
+    assert other.states[-1].stop_count == monitor.states[-1].stop_count
 
 
 @pytest.mark.parametrize(
@@ -234,18 +234,18 @@ def test_invalid_guard_parameters_are_refused(wrong: dict[str, object], error: s
 @pytest.mark.parametrize("tracked", [False, True])
 def test_person_stamped_in_the_future_does_not_freeze_the_monitor(tracked: bool) -> None:
     sources = {"people": (), "tracked_topic": "/tracks"} if tracked else {}
-    with SafetyHarness(**sources) as guard:
-        guard.move(1.0, 8.0, tracked=tracked)
-        header = msg.Header(stamp=time_to_msg(guard.now_ns + 3600 * 10**9), frame_id="world")
-        body = guard.make_body(8.0)
+    with SafetyHarness(**sources) as monitor:
+        monitor.move(1.0, 8.0, tracked=tracked)
+        header = msg.Header(stamp=time_to_msg(monitor.now_ns + 3600 * 10**9), frame_id="world")
+        body = monitor.make_body(8.0)
         body.header = header
         if tracked:
-            guard.publish("/tracks", msg.TrackedPeople(header=header, people=[body], uncertainty=0.1))
+            monitor.publish("/tracks", msg.TrackedPeople(header=header, people=[body], uncertainty=0.1))
         else:
-            guard.publish("/truth/anna/body", body)
-        guard.move(1.0, 8.0, tracked=tracked)
-        assert guard.speed_scalings[-1] == 1.0
-        assert any("stamped in the future" in line for line in guard.log_lines)
-        guard.move(1.0, 0.8, tracked=tracked)
-        assert guard.speed_scalings[-1] == 0.0
-        assert guard.states[-1].person == "anna"
+            monitor.publish("/truth/anna/body", body)
+        monitor.move(1.0, 8.0, tracked=tracked)
+        assert monitor.speed_scalings[-1] == 1.0
+        assert any("stamped in the future" in line for line in monitor.log_lines)
+        monitor.move(1.0, 0.8, tracked=tracked)
+        assert monitor.speed_scalings[-1] == 0.0
+        assert monitor.states[-1].person == "anna"

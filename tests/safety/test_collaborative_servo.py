@@ -1,4 +1,4 @@
-"""The guard over arms that are driven and guided by hand: what is wanted, what is allowed, and who may touch."""
+"""The safety monitor of arms in teleoperation and hand guiding: commanded and allowed speeds, and allowed contacts."""
 
 from __future__ import annotations
 

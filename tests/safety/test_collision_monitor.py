@@ -1,4 +1,4 @@
-"""The collision monitor: never touches anything, never holds a robot that wants away."""
+"""The collision monitor: no collision, and no robot that cannot move away."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def _walls(rng: np.random.Generator) -> np.ndarray:
 
 
 def _drive(rng: np.random.Generator, commands, braking: BrakingConfig, deceleration: float, vy: bool = False):
-    """A base that ramps, judged every period; yields what is left about it."""
+    """A base with ramps whose commands are checked every period; yields the clearances."""
     monitor = CollisionMonitor(CollisionMonitorConfig(FOOTPRINT, margin=0.05, braking=braking))
     ground = RampLimits(acceleration=1.5, deceleration=deceleration)
     turning = RampLimits(acceleration=4.0, deceleration=2.0 * deceleration)

@@ -21,7 +21,7 @@ FOOTPRINT = ((0.25, 0.2), (-0.25, 0.2), (-0.25, -0.2), (0.25, -0.2))
 
 
 class CollisionHarness(BusHarness):
-    """A bus with a collision monitor on a robot that stands."""
+    """A bus with a collision monitor on a robot at rest."""
 
     def __init__(self, **parameters: object) -> None:
         super().__init__()

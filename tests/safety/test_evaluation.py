@@ -1,4 +1,4 @@
-"""People approach a working arm: effects of the guard's modes, measured from the truth."""
+"""People approach a working arm: effects of the safety modes, measured from the truth."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Hand guiding: the tool yields, never faster than it may, and stands when the switch is let go."""
+"""Hand guiding: the tool follows the hand, within its speed limit, and stops when the switch is released."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Speed and separation: the distance to be kept, and the pace that keeps it."""
+"""Speed and separation: the protective distance, and the speed scaling that keeps it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Paces of all pairs at once: what `nearness` and `separation` say of each, whatever is passed over."""
+"""Speed scalings of all pairs in one kernel agree with the formulas of each pair."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ PARTS = 7
 
 
 class Scene:
-    """An arm in some states and people about it, drawn by a number."""
+    """An arm in some states and people around it, drawn from a seed."""
 
     def __init__(self, seed: int, states: int = 4) -> None:
         rng = np.random.default_rng(seed)
