@@ -50,7 +50,7 @@ def test_guarded_rover_touches_no_wall() -> None:
 
         assert drive(2.0, 0.0, 3.0) > 0.5
         assert drive(2.0, 0.0, 0.5) < 0.03, "it stands before the wall, but for the noise of the lidar"
-        assert "nearer than 0.05 m" in rover.nodes["collision_monitor"].health.text
+        assert "closer than 0.05 m" in rover.nodes["collision_monitor"].health.text
         assert drive(-0.5, 0.0, 2.0) > 0.3, "and backs out"
         for v, w in np.random.default_rng(5).uniform((-0.5, -2.0), (2.0, 2.0), (6, 2)):
             drive(v, w, 1.5)
