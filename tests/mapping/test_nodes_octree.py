@@ -13,9 +13,9 @@ from roboyard.errors import ConfigError, InputError, RoboyardError
 from roboyard.geometry import SE3
 from roboyard.grids import OCCUPIED
 from roboyard.mapping.nodes import OctreeNode
-from roboyard.mapping.nodes.octree_messages import octree_from_msg
 from roboyard.mapping.octree import OccupancySensorModel, OctreeMap, OctreeMapConfig, read_octree, write_octree
 from roboyard.mapping.octree.cloud_filters import transform_and_crop
+from roboyard.mapping.octree.octomap_files import octree_from_msg
 from roboyard.messages import msg, srv, to_nanoseconds
 from roboyard.messages.convert import cloud_points, cloud_to_msg, pack_rgb
 from roboyard.messages.convert.grids import occupancy_grid_from_msg

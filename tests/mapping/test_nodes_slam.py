@@ -166,7 +166,7 @@ def test_laser_without_transform_is_reported(tmp_path: Path) -> None:
         harness.play(scans, laser_pose=False)
         harness.run_for(2.0)
         assert harness.node.health is not None
-        assert "nobody says where laser sits" in harness.node.health.text
+        assert "no transform from base_link to laser" in harness.node.health.text
         assert not harness.published("/map")
 
 

@@ -10,7 +10,15 @@ from roboyard.config.lazy import lazy_exports
 
 if TYPE_CHECKING:
     from roboyard.grids.distance_field import LikelihoodField, distance_transform, surface_cells
-    from roboyard.grids.occupancy import FREE, OCCUPIED, OCCUPIED_THRESHOLD, UNKNOWN, GridGeometry, OccupancyGrid
+    from roboyard.grids.occupancy import (
+        FREE,
+        FREE_THRESHOLD,
+        OCCUPIED,
+        OCCUPIED_THRESHOLD,
+        UNKNOWN,
+        GridGeometry,
+        OccupancyGrid,
+    )
     from roboyard.grids.occupancy_mapping import InverseSensorModel, OccupancyMapBuilder
     from roboyard.grids.ray_casting import cast_rays, count_hits_and_misses, simulate_scans
     from roboyard.grids.regions import label_components
@@ -18,6 +26,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "FREE",
+    "FREE_THRESHOLD",
     "OCCUPIED",
     "OCCUPIED_THRESHOLD",
     "UNKNOWN",
@@ -38,7 +47,9 @@ __all__ = [
 
 __getattr__, __dir__ = lazy_exports(__name__, {
     "distance_field": ("LikelihoodField", "distance_transform", "surface_cells"),
-    "occupancy": ("FREE", "GridGeometry", "OCCUPIED", "OCCUPIED_THRESHOLD", "OccupancyGrid", "UNKNOWN"),
+    "occupancy": (
+        "FREE", "FREE_THRESHOLD", "GridGeometry", "OCCUPIED", "OCCUPIED_THRESHOLD", "OccupancyGrid", "UNKNOWN",
+    ),
     "occupancy_mapping": ("InverseSensorModel", "OccupancyMapBuilder"),
     "ray_casting": ("cast_rays", "count_hits_and_misses", "simulate_scans"),
     "regions": ("label_components",),

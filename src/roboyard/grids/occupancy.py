@@ -85,6 +85,8 @@ UNKNOWN, FREE, OCCUPIED = -1, 0, 100
 
 OCCUPIED_THRESHOLD = 65
 """Minimum value of an occupied cell, as in ROS's map_server (``occupied_thresh: 0.65``)."""
+FREE_THRESHOLD = 19.6
+"""Maximum value of a free cell, as in ROS's map_server (``free_thresh: 0.196``)."""
 
 
 @dataclass(frozen=True, slots=True)

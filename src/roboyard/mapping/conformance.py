@@ -135,7 +135,7 @@ def _check_finish(slam: Slam) -> None:
 
 
 def _check_out_of_order(slam: Slam, scans: list[LaserScan]) -> None:
-    """A repeated and an earlier stamp are dropped with a warning, and the next scan is processed."""
+    """Check that a repeated and an earlier stamp are dropped with a warning, and that the next scan is processed."""
     for scan in scans[:10]:
         slam.process(scan)
     for late in (scans[9], scans[5]):
@@ -155,7 +155,7 @@ def _check_out_of_order(slam: Slam, scans: list[LaserScan]) -> None:
 
 
 def _check_empty_scans(slam: Slam, scans: list[LaserScan]) -> None:
-    """Scans without beams, and without a valid reading, come before, between and after others."""
+    """Check scans without beams and without a valid reading, before, between and after others."""
     invalid = np.full(len(scans[0].ranges), np.nan, dtype=np.float32)
     for k, scan in enumerate(scans[:15]):
         if k in (0, 7):
@@ -174,7 +174,7 @@ def _check_empty_scans(slam: Slam, scans: list[LaserScan]) -> None:
 
 
 def _check_state(create: Callable[[], Slam], scans: list[LaserScan]) -> None:
-    """A copy that a saved state was loaded into gives the same bytes as the original for the remaining scans."""
+    """Check that an algorithm with a saved state gives the same bytes as the original for the remaining scans."""
     original = create()
     if not isinstance(original, SavesSlamState):
         return

@@ -19,7 +19,15 @@ from roboyard import config
 from roboyard.config import atomic_path, write_atomic
 from roboyard.errors import ConfigError, InputError
 from roboyard.geometry import SE2
-from roboyard.grids import FREE, OCCUPIED, UNKNOWN, GridGeometry, OccupancyGrid
+from roboyard.grids import (
+    FREE,
+    FREE_THRESHOLD,
+    OCCUPIED,
+    OCCUPIED_THRESHOLD,
+    UNKNOWN,
+    GridGeometry,
+    OccupancyGrid,
+)
 
 _UNKNOWN_GRAY: Final = 205
 """Shade of unknown cells in trinary pictures."""
@@ -27,28 +35,28 @@ _YES_NO: Final = {"yes": True, "no": False, "on": True, "off": False, "y": True,
 
 
 class MapMode(Enum):
-    """What the shades of a picture mean."""
+    """Meaning of the gray values of an image."""
 
     TRINARY = "trinary"
-    """Black occupied, white free, gray unknown."""
+    """Black pixels are occupied, white ones free, gray ones unknown."""
     SCALE = "scale"
-    """The darker, the likelier occupied; transparent is unknown."""
+    """Darker pixels are more likely occupied; transparent ones are unknown."""
     RAW = "raw"
-    """Shades 0 to 100 are the cells' values, the others are unknown."""
+    """Gray values 0 to 100 are the values of cells, others are unknown."""
 
 
 @dataclass(frozen=True, slots=True)
 class MapInfo:
-    """What the YAML of a map says.
+    """Content of a map's YAML file.
 
     Attributes:
-        image: Picture, relative to the YAML's folder.
+        image: Image, relative to the folder of the YAML file.
         resolution: Side of a pixel [m].
-        origin: Pose of the lower left corner of the picture in the map: x, y [m], yaw [rad].
-        negate: Dark is free.
-        occupied_thresh: What is likelier occupied than this is occupied.
-        free_thresh: What is less likely occupied than this is free.
-        mode: What the shades mean.
+        origin: Pose of the lower left corner of the image in the map: x, y [m], yaw [rad].
+        negate: Whether dark pixels are free.
+        occupied_thresh: Occupancy above which a cell is occupied.
+        free_thresh: Occupancy below which a cell is free.
+        mode: Meaning of the gray values.
     """
 
     image: str
@@ -115,31 +123,31 @@ def save_map(
     occupied_thresh: float | None = None,
     free_thresh: float | None = None,
 ) -> Path:
-    """Save a map; what ``load_map`` gives back is ``grid``, in the trinary mode with each cell as its class.
+    """Save a map; ``load_map`` returns an equal one, in the trinary mode with each cell free, occupied or unknown.
 
     Args:
-        path: The YAML file to write; ``.yaml`` may be left out.  The picture gets the same name.
+        path: YAML file to write; the ending ``.yaml`` is optional. The image gets the same name.
         grid: The map.
-        mode: What the shades shall mean.
-        image_format: "pgm" or "png"; chosen when empty: png for the mode scale, which has transparent pixels, else pgm.
-        occupied_thresh: Only in the trinary mode: cells of this share of 100 and more are occupied; None for 0.65.
-        free_thresh: Only in the trinary mode: cells of this share of 100 and less are free; None for 0.196.
+        mode: Meaning of the gray values.
+        image_format: "pgm" or "png"; empty: png for the mode scale, which has transparent pixels, else pgm.
+        occupied_thresh: In the trinary mode: occupancy from which a cell is occupied; None: 0.65.
+        free_thresh: In the trinary mode: occupancy up to which a cell is free; None: 0.196.
 
     Returns:
         The YAML file.
 
     Raises:
-        InputError: the files cannot be written, the thresholds are none, or the format cannot hold the map.
+        InputError: The files cannot be written, the thresholds are invalid, or the format cannot hold the map.
     """
     path = Path(path)
     path = path if path.suffix in (".yaml", ".yml") else path.with_name(f"{path.name}.yaml")
     if not grid.cells.size:
         raise InputError("a map without cells", location=str(path), valid="at least one cell")
     is_trinary = mode is MapMode.TRINARY
-    high = occupied_thresh if occupied_thresh is not None else (0.65 if is_trinary else 1.0)
-    low = free_thresh if free_thresh is not None else (0.196 if is_trinary else 0.0)
+    high = occupied_thresh if occupied_thresh is not None else (OCCUPIED_THRESHOLD / 100 if is_trinary else 1.0)
+    low = free_thresh if free_thresh is not None else (FREE_THRESHOLD / 100 if is_trinary else 0.0)
     if not is_trinary and (high, low) != (1.0, 0.0):
-        raise InputError(f"thresholds in the mode {mode.value}", location=str(path), valid="none: all shades are kept")
+        raise InputError(f"thresholds in the mode {mode.value}", location=str(path), valid="none: all values are kept")
     if is_trinary and not (0.0 < low <= high - 0.02 and high < 1.0):
         raise InputError(
             f"thresholds {low} and {high}", location=str(path), valid="0 < free < occupied < 1, 0.02 apart"
@@ -159,8 +167,10 @@ def save_map(
     return path
 
 
-def classify_cells(grid: OccupancyGrid, occupied_thresh: float = 0.65, free_thresh: float = 0.196) -> OccupancyGrid:
-    """The map with each cell free, occupied, or, between the thresholds, unknown."""
+def classify_cells(
+    grid: OccupancyGrid, occupied_thresh: float = OCCUPIED_THRESHOLD / 100, free_thresh: float = FREE_THRESHOLD / 100
+) -> OccupancyGrid:
+    """Return the map with each cell free, occupied, or, between the thresholds, unknown."""
     low, high = _thresholds_in_percent(free_thresh, occupied_thresh)
     cells = np.full(grid.cells.shape, UNKNOWN, dtype=np.int8)
     cells[(grid.cells >= 0) & (grid.cells <= low)] = FREE
@@ -173,7 +183,7 @@ def _thresholds_in_percent(free_thresh: float, occupied_thresh: float) -> tuple[
 
 
 def _resolve_image(path: Path, image: str) -> Path:
-    """The picture's file, which lies in the folder of the YAML or below."""
+    """Return the path of the image, which lies in the folder of the YAML file or below."""
     folder = path.parent
     file = folder / image
     try:
@@ -190,7 +200,7 @@ def _resolve_image(path: Path, image: str) -> Path:
 
 
 def _cells_from_image(image: GrayImage, info: MapInfo) -> NDArray[np.int8]:
-    """Values of cells by a table over all shades."""
+    """Convert gray values to values of cells by a table over all gray values."""
     pixels, max_value, opacity = image.pixels, image.max_value, image.opacity
     if info.mode is MapMode.TRINARY and opacity is not None:
         pixels, max_value = pixels + opacity, max_value + 255  # map_server counts the opacity as one more channel there
@@ -250,7 +260,7 @@ _MAX_FILE_BYTES: Final = 8 * MAX_PIXELS
 
 @dataclass(frozen=True, slots=True)
 class GrayImage:
-    """A picture in shades of gray; the first row is the upper one.
+    """A grayscale image; the first row is the upper one.
 
     Attributes:
         pixels: (rows, columns) whole numbers from 0, black, to ``max_value``; for colours the sum of the channels.

@@ -52,23 +52,23 @@ _MAX_EXTRAPOLATION_NS: Final = 50_000_000
 
 @dataclass(frozen=True, slots=True)
 class MappingResult:
-    """A mapped log.
+    """Result of mapping a log: map, trajectory, pose graph, and processing times.
 
     Attributes:
-        name: Of the log.
+        name: Name of the log.
         algorithm: Name of the algorithm.
         grid: The map.
         trajectory: ``T_map_base`` of the scans.
-        graph: Of poses.
-        odometry: The log's own odometry; without poses where there is none.
-        scan_costs: (n,) what each scan took [s].
-        finish_time: What came after the last scan: last loops, optimisation [s].
-        n_scans: Scans in the log; more than ``scan_costs`` when it was interrupted.
-        lasers: Names.
-        warnings: About the log.
-        truth: Where the robot was, of simulated logs; None for others.
-        relations: Checked by hand; None where there are none.
-        peak_memory_mb: Most memory the process had [MB].
+        graph: The pose graph.
+        odometry: Odometry of the log; without poses if there is none.
+        scan_costs: (n,) processing time of each scan [s].
+        finish_time: Processing time after the last scan: last loop closures and optimization [s].
+        n_scans: Number of scans in the log; larger than that of ``scan_costs`` after an interruption.
+        lasers: Names of the lasers.
+        warnings: Irregularities of the log and of its scans.
+        truth: True trajectory of a simulated log; None for others.
+        relations: Verified relations; None without them.
+        peak_memory_mb: Largest memory of the process [MB].
         slam_map: The algorithm, which writes the map that it can resume from; None if it cannot.
     """
 
@@ -109,17 +109,17 @@ class MappingResult:
 
     @property
     def is_interrupted(self) -> bool:
-        """Whether scans were left."""
+        """Return whether scans remain that were not processed."""
         return len(self.scan_costs) < self.n_scans
 
     @property
     def processing_time(self) -> float:
-        """What it took [s]."""
+        """Return the processing time of all scans [s]."""
         return float(self.scan_costs.sum()) + self.finish_time
 
     @property
     def duration(self) -> float:
-        """Of what was mapped [s]."""
+        """Return the duration of the processed part of the log [s]."""
         times = self.trajectory.times_ns
         return float(times[-1] - times[0]) * 1e-9 if len(times) else 0.0
 
@@ -163,7 +163,7 @@ def evaluate_mapping(result: MappingResult) -> MappingErrors:
 
 
 def mapping_metrics(result: MappingResult, errors: MappingErrors) -> dict[str, Any]:
-    """All figures as plain data."""
+    """Return all metrics as plain data."""
     cells, resolution = result.grid.cells, result.grid.geometry.resolution
     costs = result.scan_costs * 1e3
     values: dict[str, Any] = {
@@ -227,7 +227,7 @@ def write_map_files(result: MappingResult, folder: Path) -> dict[str, Path]:
 
 
 def check_relation_times(times_ns: Sequence[int], relations: Relations) -> None:
-    """Whether relations are of a log's times at all, before hours of work on it.
+    """Check that relations are within the times of a log, before it is mapped.
 
     Raises:
         InputError: none is.
@@ -249,7 +249,7 @@ def _relation_metrics(errors: RelationErrors, prefix: str) -> dict[str, Any]:
 
 
 def _compute_if_comparable(compute: Callable[[], T]) -> T | None:
-    """What ``compute`` gives; None where the times have nothing in common."""
+    """Return the result of ``compute``, or None if the times do not overlap."""
     try:
         return compute()
     except InputError:
@@ -288,7 +288,7 @@ def write_mapping_report(
 
 
 def render_page(result: MappingResult, errors: MappingErrors, metrics: dict[str, Any], version: str = "") -> str:
-    """The page as HTML."""
+    """Return the report as HTML."""
     from jinja2 import Environment
 
     template = Environment(autoescape=True).from_string(files(__package__).joinpath("report.html").read_text("utf-8"))
@@ -320,51 +320,51 @@ def render_page(result: MappingResult, errors: MappingErrors, metrics: dict[str,
 def _tiles(result: MappingResult, errors: MappingErrors, metrics: dict[str, Any]) -> list[tuple[str, str]]:
     tiles = []
     if errors.relations is not None:
-        tiles.append(("error, mean", f"{100 * errors.relations.translational.mean:.1f} cm"))
-        tiles.append(("turned, mean", f"{errors.relations.rotational_deg.mean:.2f}°"))
+        tiles.append(("mean position error", f"{100 * errors.relations.translational.mean:.1f} cm"))
+        tiles.append(("mean heading error", f"{errors.relations.rotational_deg.mean:.2f}°"))
     if errors.absolute is not None:
-        tiles.append(("from the truth, rms", f"{100 * errors.absolute.translational.rmse:.1f} cm"))
+        tiles.append(("ATE, rms", f"{100 * errors.absolute.translational.rmse:.1f} cm"))
     factor = metrics["real_time_factor"]
     tiles += [
-        ("way", f"{metrics['way']:,.0f} m"),
+        ("path", f"{metrics['way']:,.0f} m"),
         ("map", f"{result.grid.geometry.extent[0]:.0f} × {result.grid.geometry.extent[1]:.0f} m"),
-        ("loops closed", f"{metrics['loops']:,}"),
+        ("loop closures", f"{metrics['loops']:,}"),
         ("real time", f"{factor:,.0f} ×" if factor else "–"),
-        ("a scan, median", f"{metrics['scan_ms_median']:.1f} ms" if metrics["scan_ms_median"] is not None else "–"),
+        ("per scan, median", f"{metrics['scan_ms_median']:.1f} ms" if metrics["scan_ms_median"] is not None else "–"),
     ]
     return tiles
 
 
 def _error_rows(errors: MappingErrors) -> tuple[list[list[str]], str, str]:
-    """Rows of the table of errors, what they are of, and a note."""
+    """Return the rows of the table of errors, their subject, and a note."""
     rows: list[list[str]] = []
     if errors.relations is not None:
         relations = errors.relations
-        rows += _pair("way", relations.translational, relations.rotational_deg)
+        rows += _pair("path", relations.translational, relations.rotational_deg)
         if errors.odometry_relations is not None:
             odometry = errors.odometry_relations
             rows += _pair("odometry alone", odometry.translational, odometry.rotational_deg)
         note = (
-            f"{relations.n_used:,} of {relations.n_total:,} relations count: the others are of times without "
+            f"{relations.n_used:,} of {relations.n_total:,} relations are used: the others are at times without "
             "a scan nearby. "
             "Measured as in Kümmerle et al. 2009."
         )
-        return rows, "relations checked by hand", note
+        return rows, "verified relations", note
     if errors.absolute is not None:
-        rows += _pair("way", errors.absolute.translational, errors.absolute.rotational_deg)
+        rows += _pair("path", errors.absolute.translational, errors.absolute.rotational_deg)
         if errors.relative is not None:
-            rows += _pair("way, over 1 s", errors.relative.translational, errors.relative.rotational_deg)
+            rows += _pair("path, over 1 s (RPE)", errors.relative.translational, errors.relative.rotational_deg)
         if errors.odometry_absolute is not None:
             other_error = errors.odometry_absolute
             rows += _pair("odometry alone", other_error.translational, other_error.rotational_deg)
-        return rows, "against the truth", "After laying the one over the other in the plane."
+        return rows, "against the truth", "After alignment in the plane (ATE)."
     return rows, "", ""
 
 
 def _pair(name: str, distance: ErrorStatistics, angle: ErrorStatistics) -> list[list[str]]:
     return [
         [f"{name}, position", *_row(distance, "m", 4)],
-        [f"{name}, direction", *_row(angle, "°", 2)],
+        [f"{name}, heading", *_row(angle, "°", 2)],
     ]
 
 
@@ -410,16 +410,16 @@ _MIN_LOOP_TIME_FRACTION: Final = 0.1
 
 
 def map_figure(result: MappingResult) -> str:
-    """The map with the way and the loops that were closed."""
+    """Return a figure of the map with the path and the loop closures."""
     with _styled():
         figure, axes = _new_figure(_map_height(result))
         _draw_map(axes, result)
         poses, graph = _decimate(result.trajectory.poses), result.graph
         for number, ends in enumerate(graph.poses[_select_loops(graph)]):
             axes.plot(
-                ends[:, 0], ends[:, 1], color=_LOOP_COLOR, lw=0.6, alpha=0.45, label=None if number else "loop closed"
+                ends[:, 0], ends[:, 1], color=_LOOP_COLOR, lw=0.6, alpha=0.45, label=None if number else "loop closure"
             )
-        axes.plot(poses[:, 0], poses[:, 1], color=_TRAJECTORY_COLOR, lw=0.9, alpha=0.85, label="way")
+        axes.plot(poses[:, 0], poses[:, 1], color=_TRAJECTORY_COLOR, lw=0.9, alpha=0.85, label="path")
         if len(poses):
             axes.plot(*poses[0, :2], "o", ms=7, mfc=_PANEL_COLOR, mec=_START_COLOR, mew=2, label="start")
             axes.plot(*poses[-1, :2], "s", ms=6, color=_TRAJECTORY_COLOR, label="end")
@@ -428,7 +428,7 @@ def map_figure(result: MappingResult) -> str:
 
 
 def odometry_figure(result: MappingResult) -> str:
-    """The way beside what odometry alone says; "" without odometry."""
+    """Return a figure of the path and of odometry alone; "" without odometry."""
     if len(result.odometry) < 2 or len(result.trajectory) < 2:
         return ""
     aligned_odometry = _align_start(result.odometry, result.trajectory)
@@ -438,14 +438,14 @@ def odometry_figure(result: MappingResult) -> str:
         figure, axes = _new_figure(float(np.clip(_WIDTH * size[1] / size[0], 2.4, 8.0)) + 0.6)
         odometry, poses = _decimate(aligned_odometry), _decimate(result.trajectory.poses)
         axes.plot(odometry[:, 0], odometry[:, 1], color=_ODOMETRY_COLOR, lw=1.2, label="odometry alone")
-        axes.plot(poses[:, 0], poses[:, 1], color=_TRAJECTORY_COLOR, lw=1.3, label="way")
+        axes.plot(poses[:, 0], poses[:, 1], color=_TRAJECTORY_COLOR, lw=1.3, label="path")
         axes.plot(*poses[0, :2], "o", ms=7, mfc=_PANEL_COLOR, mec=_START_COLOR, mew=2, label="start")
         _set_plan_axes(axes)
         return _svg(figure, "The way beside odometry alone")
 
 
 def error_figure(result: MappingResult, mapping_errors: MappingErrors) -> str:
-    """Errors over time, of relations or against the truth; "" where there is nothing to compare with."""
+    """Return a figure of the errors over time, of relations or against the truth; "" without either."""
     with _styled():
         figure, (above, below) = _new_figure(4.0, rows=2)
         start = int(result.trajectory.times_ns[0]) if len(result.trajectory) else 0
@@ -457,7 +457,7 @@ def error_figure(result: MappingResult, mapping_errors: MappingErrors) -> str:
             below.plot(time, np.degrees(errors.angles), color=_TRAJECTORY_COLOR)
             below.axhline(0.0, color=_MUTED_COLOR, lw=0.8)
             above.set_ylabel("distance from truth [cm]")
-            below.set_ylabel("direction [°]")
+            below.set_ylabel("heading error [°]")
         elif mapping_errors.relations is not None:
             relations = mapping_errors.relations
             time = (relations.times_ns - start) * 1e-9
@@ -475,7 +475,7 @@ def error_figure(result: MappingResult, mapping_errors: MappingErrors) -> str:
                 axes.axhline(float(values.mean()), color=_INK_COLOR, lw=1.0, ls=(0, (4, 2)))
                 axes.set_ylim(0.0, max(1.2 * float(np.percentile(values, 99.5)), 1e-3))
             above.set_ylabel("error of a relation [m]")
-            below.set_ylabel("its turn [°]")
+            below.set_ylabel("its heading error [°]")
         else:
             return ""
         above.set_ylim(bottom=0.0)
@@ -484,7 +484,9 @@ def error_figure(result: MappingResult, mapping_errors: MappingErrors) -> str:
 
 
 def cumulative_error_figure(mapping_errors: MappingErrors) -> str:
-    """Share of relations with an error below a value, of the way and of odometry; "" without relations."""
+    """Return a figure of the cumulative distribution of the relations' errors, of path and odometry; "" without
+    relations.
+    """
     if mapping_errors.relations is None:
         return ""
     with _styled():
@@ -507,7 +509,7 @@ def cumulative_error_figure(mapping_errors: MappingErrors) -> str:
 
 
 def cost_figure(result: MappingResult) -> str:
-    """What each scan cost as the map grew; "" without scans."""
+    """Return a figure of the processing time of each scan; "" without scans."""
     costs = result.scan_costs * 1e3
     if len(costs) < 2:
         return ""
@@ -529,7 +531,7 @@ def cost_figure(result: MappingResult) -> str:
         )
         axes.set_yscale("log")
         axes.set_xlabel("scan")
-        axes.set_ylabel("cost [ms]")
+        axes.set_ylabel("processing time [ms]")
         axes.legend(loc="upper right", ncols=2)
         return _svg(figure, "Cost of each scan")
 
@@ -565,7 +567,7 @@ def _draw_map(axes: Any, result: MappingResult) -> None:
 
 
 def _visible_box(result: MappingResult) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Corners (2,) of what is worth being shown: walls and the way, without beams that left by the windows [m]."""
+    """Return two corners (2,) of the visible part: walls and path, without beams that left through windows [m]."""
     cells, geometry = result.grid.cells, result.grid.geometry
     walls = geometry.cell_centers(np.argwhere(cells >= OCCUPIED_THRESHOLD))
     points = np.vstack([walls, result.trajectory.poses[:, :2]])
@@ -589,7 +591,7 @@ def _set_plan_axes(axes: Any) -> None:
 
 
 def _align_start(odometry: PoseTrajectory, trajectory: PoseTrajectory) -> NDArray[np.float64]:
-    """Odometry (n, 3) moved so that it begins where the trajectory does."""
+    """Return odometry (n, 3), moved so that it starts at the start of the trajectory."""
     start_pose, is_known = odometry.interpolate(trajectory.times_ns[:1], max_extrapolation_ns=10**12)
     T_map_odom = compose(trajectory.poses[0], invert(start_pose[0]))
     return compose(T_map_odom, odometry.poses) if is_known.all() else odometry.poses
@@ -613,7 +615,7 @@ def _new_figure(height: float, rows: int = 1, width: float = _WIDTH) -> tuple[An
 
 
 def _svg(figure: Any, label: str) -> str:
-    """The figure as an SVG element that scales with the page; ``label`` is for screen readers."""
+    """Return the figure as an SVG element that scales with the page; ``label`` is for screen readers."""
     out = io.BytesIO()
     figure.savefig(out, format="svg", metadata={"Date": None, "Creator": None}, transparent=True, dpi=150)
     text = out.getvalue().decode()

@@ -33,15 +33,15 @@ class PoseGraph:
     """A graph of poses in the plane.
 
     Attributes:
-        times_ns: (n,) moment of each node [ns].
+        times_ns: (n,) time of each node [ns].
         poses: (n, 3) ``T_map_node``: x, y [m], theta [rad].
         edges: (m, 2) nodes i and j of each edge.
-        measurements: (m, 3) ``T_i_j`` as measured.
+        measurements: (m, 3) measured ``T_i_j``.
         information: (m, 3, 3) inverse covariance of the measurement, in the frame of i.
-        is_loop: (m,) whether the edge closes a loop, rather than joins neighbours in time.
+        is_loop: (m,) whether the edge is a loop closure; otherwise it connects neighbors in time.
 
     Raises:
-        InputError: arrays that do not fit each other, or an edge between nodes that do not exist.
+        InputError: Shapes of arrays do not match, or an edge connects nodes that do not exist.
     """
 
     times_ns: NDArray[np.int64]
@@ -66,12 +66,13 @@ class PoseGraph:
 
 @dataclass(frozen=True, slots=True)
 class PoseGraphOptimizerConfig:
-    """How a graph is solved.
+    """Parameters of the optimization of a pose graph.
 
     Attributes:
-        max_iterations: Most steps of a solution.
-        loop_kernel: Width of the robust kernel on loops, in standard deviations.
-        outlier_threshold: A loop farther off than this after solving is no loop, and is left out [standard deviations].
+        max_iterations: Largest number of Levenberg-Marquardt iterations.
+        loop_kernel: Width of the robust kernel of loop closures [standard deviations].
+        outlier_threshold: Error after optimization above which a loop closure is removed as false [standard
+            deviations].
     """
 
     max_iterations: int = 20
@@ -191,7 +192,7 @@ def edge_mahalanobis_distances(
     measurements: NDArray[np.float64],
     information: NDArray[np.float64],
 ) -> NDArray[np.float64]:
-    """How far each edge (m,) is from being fulfilled [standard deviations]."""
+    """Return the error of each edge (m,) [standard deviations]."""
     if not len(edges):
         return np.zeros(0)
     first, second = poses[edges[:, 0]], poses[edges[:, 1]]
@@ -209,11 +210,11 @@ class PoseGraphNode:
     """A scan that is part of the map.
 
     Attributes:
-        time_ns: Of the scan [ns].
-        pose: ``T_map_base`` as it is believed now.
-        scan: What was seen.
-        distance: Way driven until then [m].
-        trajectory_id: Number of the part of the map it was taken in.
+        time_ns: Time of the scan [ns].
+        pose: Current estimate of ``T_map_base``.
+        scan: The scan.
+        distance: Distance driven until then [m].
+        trajectory_id: Number of the connected trajectory that it belongs to.
         accumulated_disagreement: Sum of the disagreements of odometry and scans along the trajectory [m].
         position_variance: Sum of the position variances that these add [m²].
         heading_uncertainty: Heading uncertainty since the previous node over scans that matched nothing [rad].
@@ -231,9 +232,9 @@ class PoseGraphNode:
 
 @dataclass(frozen=True, slots=True)
 class PoseGraphEdge:
-    """``T_first_second`` as measured, with its inverse covariance (3, 3) in the frame of ``first``.
+    """Measured ``T_first_second``, with its inverse covariance (3, 3) in the frame of ``first``.
 
-    ``is_long_range`` marks a loop that was confirmed by others and may bend the map much.
+    ``is_long_range`` marks a loop closure that a search of a window found, so that its error may be large.
     """
 
     first: int
@@ -268,7 +269,7 @@ class PoseGraphBuilder:
         return number
 
     def poses(self) -> NDArray[np.float64]:
-        """(n, 3) of the nodes."""
+        """Return the poses (n, 3) of all nodes [m, rad]."""
         return np.array([(node.pose.x, node.pose.y, node.pose.theta) for node in self.nodes]).reshape(-1, 3)
 
     def solve(self) -> int:
@@ -294,7 +295,7 @@ class PoseGraphBuilder:
         return len(false_loops)
 
     def pose_graph(self) -> PoseGraph:
-        """As arrays."""
+        """Return the graph as arrays."""
         return self._arrays(self.poses())[0]
 
     def _arrays(self, poses: NDArray[np.float64]) -> tuple[PoseGraph, list[int]]:
@@ -361,13 +362,13 @@ def read_g2o(path: Path | str) -> PoseGraph:
 
 
 def chi_squared(graph: PoseGraph) -> float:
-    """Sum over the edges of ``e^T I e``, where e is the error of the measurement (chi squared)."""
+    """Return chi squared: the sum of ``e^T I e`` over all edges, with the error e and the information I of the edge."""
     residuals = edge_residuals(graph)
     return float(np.einsum("ni,nij,nj->", residuals, graph.information, residuals))
 
 
 def edge_residuals(graph: PoseGraph) -> NDArray[np.float64]:
-    """What each measurement is wrong by (m, 3), in the frame of the pose that measures: x, y [m], theta [rad]."""
+    """Return the error of each measurement (m, 3), in the frame of the first node: x, y [m], theta [rad]."""
     first, second = (graph.poses[graph.edges[:, side]] for side in (0, 1))
     residuals = relative(first, second) - graph.measurements
     residuals[:, 2] = wrap_angle(residuals[:, 2])
@@ -375,7 +376,7 @@ def edge_residuals(graph: PoseGraph) -> NDArray[np.float64]:
 
 
 def _rotate_information(information: NDArray[np.float64], angles: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Information (m, 3, 3) in frames in which the old ones are turned by ``angles`` (m,)."""
+    """Return the information (m, 3, 3) in frames from which the old ones are rotated by ``angles`` (m,) [rad]."""
     c, s = np.cos(angles), np.sin(angles)
     rotation = np.zeros((len(angles), 3, 3))
     rotation[:, 0, 0] = rotation[:, 1, 1] = c

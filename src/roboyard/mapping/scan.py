@@ -22,19 +22,21 @@ class LaserScan:
     """One scan of a planar laser.
 
     Attributes:
-        time_ns: Moment of the first beam [ns].
-        ranges: (n,) float32 [m]; what is not between ``range_min`` and ``range_max``, infinite or NaN hit nothing.
+        time_ns: Time of the first beam [ns].
+        ranges: (n,) float32 [m]; NaN, infinite values and values outside of ``range_min`` to ``range_max`` are no
+            returns.
         angle_min: Direction of the first beam in the laser's frame [rad].
-        angle_increment: From beam to beam [rad]; negative for a laser mounted upside down or turning clockwise.
-        range_min: Shortest range that counts [m].
-        range_max: Longest range that counts [m]; what is not nearer hit nothing.
-        time_increment: Time from beam to beam [s]; 0 if unknown.
-        T_base_laser: Where the laser sits.
-        odometry: ``T_odom_base`` at ``time_ns``, or None where there is no odometry.
+        angle_increment: Difference of the directions of successive beams [rad]; negative for a laser that is upside
+            down or turns clockwise.
+        range_min: Smallest valid range [m].
+        range_max: Smallest range that is no return any more [m].
+        time_increment: Time between successive beams [s]; 0 if it is unknown.
+        T_base_laser: Pose of the laser in the base's frame.
+        odometry: ``T_odom_base`` at ``time_ns``; None without odometry.
         laser_name: Name of the laser: its topic or frame.
 
     Raises:
-        InputError: ranges of another shape, or angles and limits that are not finite.
+        InputError: Ranges have another shape, or angles or limits are not finite.
     """
 
     time_ns: int
@@ -61,17 +63,19 @@ class LaserScan:
 
     @property
     def angles(self) -> NDArray[np.float64]:
-        """Directions of the beams in the laser's frame (n,) [rad]."""
+        """Return the directions (n,) of the beams in the laser's frame [rad]."""
         return np.asarray(self.angle_min + self.angle_increment * np.arange(len(self.ranges)), dtype=np.float64)
 
     @property
     def hit_mask(self) -> NDArray[np.bool_]:
-        """Which beams hit something (n,)."""
+        """Return which beams (n,) hit something."""
         with np.errstate(invalid="ignore"):
             return np.asarray((self.ranges > self.range_min) & (self.ranges < self.range_max) & (self.ranges > 0.0))
 
     def points(self) -> NDArray[np.float64]:
-        """Where the beams hit (m, 2), in the base's frame [m], as if the base had stood still during the turn."""
+        """Return the ends (m, 2) of the beams that hit something, in the base's frame [m], without correction of the
+        motion.
+        """
         is_hit = self.hit_mask
         ranges, angles = self.ranges[is_hit].astype(np.float64), self.angles[is_hit]
         return self.T_base_laser @ np.column_stack([ranges * np.cos(angles), ranges * np.sin(angles)])
@@ -83,15 +87,16 @@ _RANGE_TOLERANCE = 0.006
 
 @dataclass(frozen=True, slots=True)
 class ScanPreprocessorConfig:
-    """How scans are prepared.
+    """Parameters of the preprocessing of scans.
 
     Attributes:
-        max_range: Longer readings are left out [m]: the farther, the fewer beams on a wall, and grids grow.
-        min_range: Shorter readings are left out [m]: reflections and the robot itself.
-        spacing: Of two points nearer to each other one is left out [m].
-        max_points: Most points kept for matching; the spacing widens until they are no more.
-        normal_window: Length of wall from which a surface's direction is taken, to either side [m].
-        max_gap: Neighbouring beams whose ends lie farther apart, beyond what the angle explains, hit two things [m].
+        max_range: Largest range of a reading that is used [m]; few beams hit a surface far away, and maps grow.
+        min_range: Smallest range of a reading that is used [m]; shorter ones are reflections or the robot itself.
+        spacing: Smallest distance of points [m].
+        max_points: Largest number of points for matching; the spacing grows until no more are left.
+        normal_window: Length of surface to either side from which the normal is estimated [m].
+        max_gap: Distance of neighboring points, beyond what the angle between them explains, above which they belong to
+            different surfaces [m].
     """
 
     max_range: float = 30.0
@@ -107,11 +112,11 @@ class PreprocessedScan:
     """A scan ready for matching, in the base's frame at the scan's time.
 
     Attributes:
-        points: (n, 2) where beams hit, thinned [m].
-        normals: (n, 2) direction of the surface there, towards the laser; shorter than 1 where it is uncertain, 0
-            where nothing is known.
-        ends: (m, 2) float32, where all usable beams hit, not thinned [m].
-        origin: (2,) the laser's place [m].
+        points: (n, 2) thinned points [m].
+        normals: (n, 2) normals of the surface at the points, towards the laser; shorter than 1 where the direction is
+            uncertain, 0 where it is unknown.
+        ends: (m, 2) float32 ends of all usable beams, not thinned [m].
+        origin: (2,) position of the laser [m].
         laser_name: Name of the laser.
     """
 
@@ -123,14 +128,14 @@ class PreprocessedScan:
 
 
 class ScanPreprocessor:
-    """Prepares scans.  What it knows about a laser grows: values that this laser gives when it sees nothing.
+    """Preprocesses scans, and learns the values that a laser reports without a return.
 
-    Lasers that see nothing should say infinity, or more than their range.  Some logs hold another value instead
-    (16.29 m, an overflow of 81.83, in the Intel log).  It gives itself away: many neighbouring beams with the same
-    reading would be an arc around the laser.
+    Lasers should report infinity, or more than their range, if nothing reflects. Some logs hold another value instead
+    (16.29 m, an overflow of 81.83, in the Intel log). Many neighboring beams with the same reading would be an arc
+    around the laser, so such a value is recognized.
 
     Args:
-        config: Limits.
+        config: Parameters.
     """
 
     def __init__(self, config: ScanPreprocessorConfig | None = None) -> None:
@@ -139,21 +144,21 @@ class ScanPreprocessor:
         self._no_return_counts: dict[tuple[str, int], int] = {}  # how often an arc was seen, by laser and value [cm]
 
     def save_state(self) -> dict[str, int]:
-        """What was learnt about lasers, as plain data."""
+        """Return how often each value without a return was seen, as plain data."""
         return {f"{laser_name}|{value}": count for (laser_name, value), count in sorted(self._no_return_counts.items())}
 
     def load_state(self, state: dict[str, int]) -> None:
-        """Take up what ``state`` gave."""
+        """Restore what ``save_state`` returned."""
         self._no_return_counts = {
             (key.rpartition("|")[0], int(key.rpartition("|")[2])): int(count) for key, count in state.items()
         }
 
     def process(self, scan: LaserScan, twist: NDArray[np.float64] | None = None) -> PreprocessedScan:
-        """Prepare one scan.
+        """Preprocess one scan.
 
         Args:
             scan: The scan; readings may be NaN, infinite, zero or negative.
-            twist: (vx, vy, omega) of the base during the turn [m/s, rad/s], or None for standing still.
+            twist: Velocity (vx, vy, omega) of the base during the scan [m/s, rad/s]; None: the base stands still.
         """
         config = self.config
         ranges = np.ascontiguousarray(scan.ranges, dtype=np.float64)
@@ -198,7 +203,7 @@ def _example_arc() -> Iterable[tuple[Any, ...]]:
 def find_no_return_arc(
     ranges: NDArray[np.float64], is_usable: NDArray[np.bool_], angle_increment: float, tolerance: float
 ) -> float:
-    """The reading of neighbouring beams that lie on an arc around the laser, where a wall would have shown; or 0."""
+    """Return the reading of neighboring beams on an arc around the laser, which no wall explains [m]; 0: none."""
     n = len(ranges)
     start = 0
     max_length, no_return_range = 0, 0.0
@@ -340,7 +345,7 @@ def _example_thin() -> Iterable[tuple[Any, ...]]:
 
 @kernel(examples=_example_thin)
 def first_point_per_cell(points: NDArray[np.float64], cell_size: float) -> NDArray[np.int64]:
-    """Indices of the first point of each cell of that side [m], in order."""
+    """Return the indices of the first point of each cell of side ``cell_size`` [m], in order."""
     n = len(points)
     size = 16
     while size < 2 * n:

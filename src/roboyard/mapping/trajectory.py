@@ -50,13 +50,14 @@ class PoseTrajectory:
         return len(self.times_ns)
 
     def pose(self, index: int) -> SE2:
-        """One of the poses."""
+        """Return the pose of an index."""
         return SE2(*self.poses[index])
 
     def interpolate(
         self, times_ns: ArrayLike, *, max_extrapolation_ns: int = 0
     ) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-        """Poses at other times, between neighbours on a straight line and by the shorter turn.
+        """Return the poses at other times, interpolated between neighbors: linear positions, and angles by the shorter
+        rotation.
 
         Args:
             times_ns: (m,) [ns].
@@ -85,7 +86,7 @@ class PoseTrajectory:
 
     @property
     def length(self) -> float:
-        """Of the way [m]."""
+        """Return the length of the path [m]."""
         return float(np.linalg.norm(np.diff(self.poses[:, :2], axis=0), axis=1).sum())
 
 
@@ -94,7 +95,7 @@ MAX_LINES: Final = 20_000_000
 
 
 def read_lines(path: Path | str) -> Iterator[tuple[int, str]]:
-    """Lines of a file, gzipped or not, with their numbers from 1.
+    """Yield the lines of a file, gzipped or not, with their numbers from 1.
 
     Raises:
         InputError: it cannot be read, is cut off, or is no text of lines.
@@ -138,7 +139,7 @@ def write_lines(path: Path | str, lines: Iterable[str]) -> None:
 
 
 def parse_numbers(words: list[str], count: int, location: str, valid: str) -> list[float]:
-    """The first ``count`` words as numbers.
+    """Return the first ``count`` words as numbers.
 
     Raises:
         InputError: there are fewer, or one is no finite number.
@@ -155,7 +156,7 @@ def parse_numbers(words: list[str], count: int, location: str, valid: str) -> li
 
 
 def parse_time_ns(text: str, location: str) -> int:
-    """A time in seconds as exact nanoseconds: those of today with microseconds do not fit a float's digits.
+    """Return a time in seconds as exact nanoseconds; a float has too few digits for times of today with microseconds.
 
     Raises:
         InputError: no time, or one beyond what 64 bits hold.
@@ -179,7 +180,7 @@ def parse_time_ns(text: str, location: str) -> int:
 
 
 def format_seconds(time_ns: int) -> str:
-    """A time [ns] in seconds, to the last nanosecond."""
+    """Return a time [ns] as text in seconds, exact to the nanosecond."""
     whole_seconds, remaining_ns = divmod(abs(int(time_ns)), 10**9)
     return f"{'-' if time_ns < 0 else ''}{whole_seconds}.{remaining_ns:09d}"
 

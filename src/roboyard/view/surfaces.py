@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from roboyard.errors import MessageError
-from roboyard.mapping.nodes.octree_messages import octree_from_msg
+from roboyard.mapping.octree.octomap_files import octree_from_msg
 from roboyard.messages.convert import image_to_array
 from roboyard.messages.convert.grid_maps import heights_from_msg
 from roboyard.view.drawings import Drawing, pose_row

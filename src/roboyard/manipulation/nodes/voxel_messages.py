@@ -9,7 +9,7 @@ import numpy as np
 from roboyard.errors import InputError
 from roboyard.geometry import SE3
 from roboyard.manipulation.collision import Voxels
-from roboyard.mapping.nodes.octree_messages import octree_from_msg
+from roboyard.mapping.octree.octomap_files import octree_from_msg
 
 _MOST: Final = 200_000
 """Voxels that are planned around."""

@@ -27,12 +27,12 @@ from roboyard.mapping.elevation.kernels import (
 
 @dataclass(frozen=True)
 class StructuredLightNoise:
-    """How sure a camera of structured light is of a point (Nguyen et al., 3DIMPVT 2012; Fankhauser et al., ICAR 2015).
+    """Noise of a structured-light camera (Nguyen et al., 3DIMPVT 2012; Fankhauser et al., ICAR 2015).
 
-    The standard deviation along the ray is a + b (d - c)² at a distance d, across it lateral_factor d.
+    The standard deviation along the ray is a + b (d - c)² at a distance d, and lateral_factor d across it.
 
     Raises:
-        ConfigError: a number out of range, or cut-offs that are not ascending.
+        ConfigError: A number is out of range, or the limits of depth are not ascending.
     """
 
     normal_factor_a: float = parameter(
@@ -67,10 +67,10 @@ class StructuredLightNoise:
 
 @dataclass(frozen=True)
 class ElevationMapConfig:
-    """Of an `ElevationMap`.
+    """Parameters of an `ElevationMap`.
 
     Raises:
-        ConfigError: a number out of range, variances that are not ascending, or a map of too many cells.
+        ConfigError: A number is out of range, variances are not ascending, or the map has too many cells.
     """
 
     resolution: float = parameter(0.02, unit="m", low=0.002, high=10.0, doc="Edge of a cell.")
@@ -80,22 +80,24 @@ class ElevationMapConfig:
     length_in_y: float = parameter(3.2, unit="m", low=0.1, high=1000.0, doc="Length along y of that window.")
     min_variance: float = parameter(9e-6, unit="m²", low=1e-12, high=1.0, doc="Smallest variance of a height.")
     max_variance: float = parameter(
-        0.01, unit="m²", low=1e-12, high=100.0, doc="Variance from which a height is forgotten."
+        0.01, unit="m²", low=1e-12, high=100.0, doc="Variance above which a height becomes unknown."
     )
     mahalanobis_distance_threshold: float = parameter(
-        2.5, low=0.1, high=100.0, doc="Distance from which heights contradict each other."
+        2.5, low=0.1, high=100.0, doc="Mahalanobis distance above which heights contradict each other."
     )
     max_contradictions: int = parameter(
-        3, low=1, high=1000, doc="Number of successive contradicting clouds after which a cell begins anew."
+        3, low=1, high=1000, doc="Number of successive contradicting clouds after which a cell is reset."
     )
-    max_slope: float = parameter(0.87, unit="rad", low=0.01, high=1.57, doc="Slope from which a surface is not ground.")
+    max_slope: float = parameter(
+        0.87, unit="rad", low=0.01, high=1.57, doc="Slope above which a surface is not ground."
+    )
     min_coverage: float = parameter(
-        0.4, low=0.0, high=1.0, doc="Share of a cell's edges along which ground is seen, from which it is known."
+        0.4, low=0.0, high=1.0, doc="Fraction of both edges of a cell that points must cover."
     )
     step_height: float = parameter(
-        0.02, unit="m", low=0.0, high=10.0, doc="Height above the ground from which something stands upright on it."
+        0.02, unit="m", low=0.0, high=10.0, doc="Height above the ground of the lowest upright object."
     )
-    enable_visibility_cleanup: bool = parameter(True, doc="Remove what rays pass through.")
+    enable_visibility_cleanup: bool = parameter(True, doc="Remove heights that rays pass through.")
     sensor_processor: StructuredLightNoise = parameter(StructuredLightNoise(), doc="Uncertainty of the points.")
 
     def __post_init__(self) -> None:
@@ -112,7 +114,7 @@ class ElevationMapConfig:
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Rows along y and columns along x."""
+        """Return the number of rows along y and of columns along x."""
         return max(round(self.length_in_y / self.resolution), 1), max(round(self.length_in_x / self.resolution), 1)
 
 
@@ -123,11 +125,11 @@ _EMPTY_BOUNDS: Final = (math.inf, -math.inf, math.inf, -math.inf)
 
 @dataclass(frozen=True, slots=True)
 class CloudInsertion:
-    """What came of a cloud.
+    """Result of the insertion of a cloud.
 
     Attributes:
-        n_points: That lie on the map.
-        n_known_cells: That have a height now.
+        n_points: Number of points in the window.
+        n_known_cells: Number of cells with a height.
     """
 
     n_points: int
@@ -135,21 +137,21 @@ class CloudInsertion:
 
 
 class ElevationMap:
-    """Fuses clouds of points into heights with variances, in a window that goes with the robot; pure.
+    """Fuses clouds of points into heights with variances, in a window that moves with the robot.
 
-    After Fankhauser et al. (CLAWAR 2014, RA-L 2018): a Kalman filter a cell, whose measurement is the highest ground
-    that a cloud shows there and whose error grows with the distance; heights that contradict it beyond a Mahalanobis
-    distance are left out, until they insist; rays that pass below what is known remove it.  As the robot's pose gets
-    less sure, so do heights: with the distance where it tilts, and with their slope where it moves.
+    The method is that of Fankhauser et al. (CLAWAR 2014, RA-L 2018): a Kalman filter for each cell, whose measurement
+    is the highest ground of a cloud in the cell, with an error that grows with the distance. Heights beyond a
+    Mahalanobis distance are ignored until they repeat. Rays that pass below a height remove it. When the robot's pose
+    becomes less certain, heights do, too: with the distance by its tilt, and with their slope by its position.
 
-    Surfaces that stand upright are kept apart: they say how high something is, but not that it is ground.
+    Upright surfaces are kept apart: they give the height of an object, but are no ground.
 
     Args:
-        config: Of the map; None: the usual one.
+        config: Parameters; None: the defaults.
 
     Attributes:
-        config: Of the map.
-        layers: What is known of each cell, rows along y, columns along x.
+        config: Parameters.
+        layers: State of each cell, rows along y, columns along x.
     """
 
     def __init__(self, config: ElevationMapConfig | None = None) -> None:
@@ -159,20 +161,20 @@ class ElevationMap:
 
     @property
     def min_corner(self) -> tuple[float, float]:
-        """Least x and y of the window [m]: multiples of the resolution."""
+        """Return the smallest x and y of the window [m]: multiples of the resolution."""
         row, column = self._first_cell.tolist()
         return column * self.config.resolution, row * self.config.resolution
 
     @property
     def elevation(self) -> Array:
-        """(rows, columns) how high the ground is, or what stands upright on it [m]; not a number: unknown."""
+        """Return the height (rows, columns) of the ground, or of an upright object on it [m]; NaN: unknown."""
         return np.where(
             self._is_obstructed(), self.layers.upright, np.where(self._is_covered(), self.layers.height, math.nan)
         )
 
     @property
     def variance(self) -> Array:
-        """(rows, columns) of `elevation` [m²]; ``max_variance`` where something stands upright."""
+        """Return the variance (rows, columns) of `elevation` [m²]; ``max_variance`` at upright objects."""
         return np.where(
             self._is_obstructed(),
             self.config.max_variance,
@@ -181,34 +183,34 @@ class ElevationMap:
 
     @property
     def ceiling(self) -> Array:
-        """(rows, columns) what is in a cell is lower than this, seen or not [m]; infinite: nothing is known."""
+        """Return an upper bound (rows, columns) of heights, also where nothing was seen [m]; infinite: unknown."""
         return self.layers.ceiling.copy()
 
     def _bounded_variance(self) -> Array:
         return np.maximum(self.layers.variance, self.config.min_variance)
 
     def _is_covered(self) -> NDArray[np.bool_]:
-        """Where points lay all over the cell, not only at its rim, where errors carry them from the next one."""
+        """Return where points cover the whole cell, not only an edge, over which errors carry points of a neighbor."""
         x0, x1, y0, y1 = np.moveaxis(self.layers.coverage_bounds, -1, 0)
         found: NDArray[np.bool_] = np.minimum(x1 - x0, y1 - y0) >= self.config.min_coverage
         return found
 
     def _is_obstructed(self) -> NDArray[np.bool_]:
-        """Where something upright is higher than the ground can be."""
+        """Return where an upright object is higher than the ground can be."""
         layers = self.layers
         margin = np.maximum(3.0 * np.sqrt(self._bounded_variance()), self.config.step_height)
         return layers.upright > np.where(np.isnan(layers.height), -math.inf, layers.height + margin)
 
     def insert(self, points: ArrayLike, T_map_sensor: SE3) -> CloudInsertion:
-        """Take in a cloud.
+        """Insert a cloud.
 
         Args:
-            points: (h, w, 3), organised as a camera's picture, or (n, 3), of which all are taken for ground, in the
-                sensor's frame [m].  Not finite: nothing was seen there.
-            T_map_sensor: Where they were seen from.
+            points: (h, w, 3) organized as the image of a camera, or (n, 3), of which all count as ground, in the
+                sensor's frame [m]. Points that are not finite are ignored.
+            T_map_sensor: Pose of the sensor.
 
         Raises:
-            InputError: points of another shape.
+            InputError: Points have another shape.
         """
         cloud_array = np.asarray(points, dtype=np.float32)
         if cloud_array.ndim not in (2, 3) or cloud_array.shape[-1] != 3:
@@ -245,7 +247,7 @@ class ElevationMap:
         return CloudInsertion(int(n_points), int(np.isfinite(self.elevation).sum()))
 
     def recenter(self, x: float, y: float) -> None:
-        """Go with the robot: the window's middle comes to about (x, y) [m]; what leaves it is forgotten."""
+        """Move the window so that its center is at about (x, y) [m]; cells that leave it are forgotten."""
         rows, columns = self.config.shape
         first_cell = np.array(
             [round(y / self.config.resolution) - rows // 2, round(x / self.config.resolution) - columns // 2]
@@ -260,14 +262,15 @@ class ElevationMap:
             layer[target_rows, target_columns] = old_layer[source_rows, source_columns]
 
     def inflate_variance(self, T_map_base: SE3, covariance: ArrayLike) -> None:
-        """Get less sure of all heights, since the robot's pose has got less sure.
+        """Increase the variances of all heights, since the robot's pose became less certain.
 
         Args:
-            T_map_base: Where the robot is.
-            covariance: (6, 6) by which that of its pose grew, x, y, z [m] and rotations about the map's axes [rad].
+            T_map_base: Pose of the robot.
+            covariance: (6, 6) growth of the covariance of its pose: x, y, z [m] and rotations about the map's axes
+                [rad].
 
         Raises:
-            InputError: a covariance of another shape, or with variances that are negative or not finite.
+            InputError: The covariance has another shape, or variances that are negative or not finite.
         """
         added_covariance = np.asarray(covariance, dtype=np.float64)
         if (
@@ -289,11 +292,11 @@ class ElevationMap:
             layer[is_unknown] = empty_layer[0, 0]
 
     def clear(self) -> None:
-        """Forget all."""
+        """Forget all heights."""
         self.layers = _empty_layers(self.config.shape)
 
     def save_state(self) -> dict[str, Any]:
-        """State as plain data."""
+        """Return the whole map as plain data."""
         return {"first": self._first_cell.copy(), "layers": [layer.copy() for layer in self.layers]}
 
     def load_state(self, saved: dict[str, Any]) -> None:
@@ -311,12 +314,12 @@ def _empty_layers(shape: tuple[int, int]) -> ElevationLayers:
 
 
 def _overlap(shift: int, length: int) -> slice:
-    """Which part of an axis is left in it when it moves on."""
+    """Return the part of an axis that remains in the window when the window moves."""
     return slice(max(shift, 0), max(length + min(shift, 0), 0))
 
 
 def _slope(height: Array, axis: int, cell_size: float) -> Array:
-    """(rows, columns) rise along an axis; 0 where a neighbour is unknown."""
+    """Return the slope (rows, columns) along an axis; 0 where a neighbor is unknown."""
     if height.shape[axis] < 3:
         return np.zeros(height.shape)
     out: Array = np.nan_to_num(np.gradient(height, cell_size, axis=axis))

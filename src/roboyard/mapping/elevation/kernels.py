@@ -16,16 +16,16 @@ _MIN_UPRIGHT_POINTS: Final = 3.0
 
 
 class ElevationLayers(NamedTuple):
-    """What is known of each cell, (rows, columns).
+    """State of each cell, (rows, columns).
 
     Attributes:
-        height: Of its ground [m]; not a number: none has been seen.
-        variance: Of that height [m²].
-        upright: How high something upright is there [m]; not a number: there is none.
-        ceiling: The lowest that a ray has passed over it: what is there is lower [m]; infinite: none has.
-        contradictions: Clouds in a row that contradict the height.
-        coverage_bounds: (rows, columns, 4) minimum and maximum x and y of the points of the height, as
-            fractions of the cell.
+        height: Height of the ground [m]; NaN: unknown.
+        variance: Variance of the height [m²].
+        upright: Height of an upright object [m]; NaN: none.
+        ceiling: Height of the lowest ray over the cell: an upper bound of heights [m]; infinite: none.
+        contradictions: Number of successive clouds that contradict the height.
+        coverage_bounds: (rows, columns, 4) minimum and maximum x and y of the points of the height, as fractions of the
+            cell.
     """
 
     height: Array
@@ -40,13 +40,13 @@ class CloudCellStatistics(NamedTuple):
     """Statistics of one cloud in each cell, (rows, columns).
 
     Attributes:
-        max_height: The highest point on ground [m], -inf without any.
-        weight: Information of the points on ground that are as high, by what is known of their errors [1/m²].
-        height_moment: Their heights, weighted with it [1/m].
-        upright: The highest point on something upright [m], -inf without any.
-        n_upright_points: How many of these there are.
-        ceiling: The lowest ray over it [m].
-        coverage_bounds: As `Layers` has it.
+        max_height: Height of the highest point on ground [m]; -inf: none.
+        weight: Information of the points on ground that are as high within their errors [1/m²].
+        height_moment: Sum of their heights, weighted by information [1/m].
+        upright: Height of the highest point on an upright surface [m]; -inf: none.
+        n_upright_points: Number of points on upright surfaces.
+        ceiling: Height of the lowest ray [m].
+        coverage_bounds: Bounds of the points, as in `ElevationLayers`.
     """
 
     max_height: Array
@@ -59,7 +59,7 @@ class CloudCellStatistics(NamedTuple):
 
 
 class DepthNoiseModel(NamedTuple):
-    """Errors of points, and which count: as `SensorProcessor` has them."""
+    """Noise of points, and limits of their distance, as in `StructuredLightNoise`."""
 
     a: float
     b: float
@@ -89,7 +89,13 @@ def _example_statistics() -> CloudCellStatistics:
 
 @kernel(examples=lambda: [(np.zeros((1, 1, 3), np.float32), np.eye(3), np.zeros(3))])
 def transform_points(points: F32, R: Array, p: Array) -> Array:
-    """(h, w, 3) points in the map, of points (h, w, 3) in a sensor that is at a pose in it [m]."""
+    """Transform points (h, w, 3) from the sensor's frame to the map [m].
+
+    Args:
+        points: Points in the sensor's frame [m].
+        R: (3, 3) rotation of the sensor in the map.
+        p: (3,) position of the sensor in the map [m].
+    """
     out = np.empty(points.shape)
     for i in range(points.shape[0]):
         for j in range(points.shape[1]):
@@ -104,7 +110,7 @@ LEVEL, UPRIGHT, UNCLEAR = 0, 1, 2
 
 @kernel(examples=lambda: [(np.zeros((1, 1, 3)), 0, 0, 1, 0.5)], inline="never")
 def classify_side(points: Array, i: int, j: int, direction: int, min_normal_z: float) -> int:
-    """Whether the surface from a point of a cloud (h, w, 3) to its neighbours on one side stands upright.
+    """Classify the surface from a point of a cloud (h, w, 3) to its neighbors on one side: level, upright or unclear.
 
     Args:
         points: Organised [m].
@@ -125,10 +131,10 @@ def classify_side(points: Array, i: int, j: int, direction: int, min_normal_z: f
 
 @kernel(examples=lambda: [(np.zeros((1, 1, 3)), 0, 0, 0.5)], inline="never")
 def classify_surface(points: Array, i: int, j: int, min_normal_z: float) -> int:
-    """What the surface at a point of a cloud (h, w, 3) is: level only where it is on all sides.
+    """Classify the surface at a point of a cloud (h, w, 3): it is level only if it is level on all sides.
 
-    So nothing of a side is level at its rim.  A point at the border of an organised cloud is unclear; of a cloud
-    that is one row, and not organised, all are level.
+    So no point at the edge of an upright surface is level. A point at the border of an organized cloud is unclear; of a
+    cloud in one row, which is not organized, all points are level.
     """
     h, w = points.shape[0], points.shape[1]
     if h == 1:
@@ -143,7 +149,7 @@ def classify_surface(points: Array, i: int, j: int, min_normal_z: float) -> int:
 
 @kernel(examples=lambda: [(np.zeros(4), 0.0, 0.0)], inline="never")
 def extend_bounds(bounds: Array, u: float, v: float) -> None:
-    """Let least and greatest x, least and greatest y (4,) hold a place."""
+    """Extend bounds (4,), minimum and maximum x, minimum and maximum y, to a point."""
     bounds[0], bounds[1] = min(bounds[0], u), max(bounds[1], u)
     bounds[2], bounds[3] = min(bounds[2], v), max(bounds[3], v)
 

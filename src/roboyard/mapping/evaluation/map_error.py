@@ -12,24 +12,23 @@ from numpy.typing import NDArray
 
 from roboyard.errors import InputError
 from roboyard.geometry import SE2
-from roboyard.grids import OCCUPIED_THRESHOLD, UNKNOWN, GridGeometry, OccupancyGrid
+from roboyard.grids import FREE_THRESHOLD, OCCUPIED_THRESHOLD, UNKNOWN, GridGeometry, OccupancyGrid
 from roboyard.mapping.octree.octree import VOXEL_FREE, VOXEL_OCCUPIED
 
-_FREE_THRESHOLD: Final = 20
 _NEIGHBORHOOD: Final = np.ones((3, 3), dtype=np.bool_)
 
 
 @dataclass(frozen=True, slots=True)
 class MapError:
-    """A map against the truth.
+    """Error of an occupancy map.
 
     Attributes:
-        wall_error: Mean distance of the map's occupied cells' middles from the nearest true surface [m].
-        wall_error_p95: 95 of 100 are nearer [m].
-        iou_occupied: Occupied cells that both have, over those that either has, within one cell; of true surfaces
-            those count at which the map knows free room.
-        iou_free: Free cells that both have, over those that either has where the map knows anything.
-        coverage: Share of the true free room, as far as the map's free room is connected with it, that the map knows.
+        wall_error: Mean distance of the centers of occupied cells from the nearest true surface [m].
+        wall_error_p95: 95th percentile of these distances [m].
+        iou_occupied: Occupied cells within one cell of a true surface, divided by all occupied cells and the missed
+            surfaces; of true surfaces those count next to which the map has free cells.
+        iou_free: Intersection over union of free cells, where the map is known.
+        coverage: Fraction of the true free space, connected with the map's free cells, that the map knows.
         n_occupied_cells: Number of occupied cells of the map.
     """
 
@@ -48,16 +47,16 @@ def compare_with_floor_plan(
 
     Args:
         grid: The map.
-        is_solid: (rows, columns) what is truly solid at the height of the lasers; finer than the map.
-        plan_geometry: Where its cells lie in the world.
-        T_world_map: Where the map lies in the world.
+        is_solid: (rows, columns) whether a cell of the plan is solid at the height of the lasers; finer than the map.
+        plan_geometry: Geometry of the plan in the world.
+        T_world_map: Pose of the map in the world.
 
     Raises:
-        InputError: the map holds no occupied or no free cell, or the plan no surface.
+        InputError: The map has no occupied or no free cell, or the plan has no surface.
     """
     from scipy.ndimage import binary_dilation
 
-    occupied, free = grid.cells >= OCCUPIED_THRESHOLD, (grid.cells != UNKNOWN) & (grid.cells <= _FREE_THRESHOLD)
+    occupied, free = grid.cells >= OCCUPIED_THRESHOLD, (grid.cells != UNKNOWN) & (grid.cells <= FREE_THRESHOLD)
     if not occupied.any() or not free.any() or not is_solid.any() or is_solid.all():
         raise InputError("a map or plan without walls or without room cannot be compared", valid="both of both")
     T_plan_cells = plan_geometry.T_map_grid.inverse() @ T_world_map
@@ -88,7 +87,7 @@ def compare_with_floor_plan(
 def _distance_to_surface(
     points: NDArray[np.float64], is_solid: NDArray[np.bool_], plan_geometry: GridGeometry
 ) -> NDArray[np.float64]:
-    """How far points (n, 2) in the plan's own frame are from the nearest true surface [m]."""
+    """Return the distance (n,) of points (n, 2) in the plan's frame from the nearest true surface [m]."""
     from scipy.ndimage import distance_transform_edt
 
     outside, inside = distance_transform_edt(~is_solid), distance_transform_edt(is_solid)
@@ -103,7 +102,7 @@ def _distance_to_surface(
 def _sample_plan(
     map_geometry: GridGeometry, is_solid: NDArray[np.bool_], plan_geometry: GridGeometry, T_world_map: SE2
 ) -> NDArray[np.bool_]:
-    """The plan at the middles of a map's cells; what lies beyond it is free."""
+    """Return the plan at the centers of a map's cells; cells outside of the plan are free."""
     plan_cells = plan_geometry.cells_of_points(T_world_map @ map_geometry.cell_centers(_all_cells(map_geometry)))
     is_inside = plan_geometry.contains(plan_cells)
     result = np.zeros(map_geometry.shape, dtype=np.bool_)
@@ -122,11 +121,11 @@ def _all_cells(geometry: GridGeometry) -> NDArray[np.int64]:
 
 
 def _coverage(grid: OccupancyGrid, is_solid: NDArray[np.bool_], plan_geometry: GridGeometry, T_world_map: SE2) -> float:
-    """Share of the true room that the map knows: of the rooms in which the map has free cells."""
+    """Return the fraction of the true free space that the map knows, of the regions in which the map has free cells."""
     from scipy.ndimage import label
 
     regions, _ = label(~is_solid)
-    free = np.argwhere((grid.cells != UNKNOWN) & (grid.cells <= _FREE_THRESHOLD))
+    free = np.argwhere((grid.cells != UNKNOWN) & (grid.cells <= FREE_THRESHOLD))
     plan_cells = plan_geometry.cells_of_points(T_world_map @ grid.geometry.cell_centers(free))
     plan_cells = plan_cells[plan_geometry.contains(plan_cells)]
     region_counts = np.unique(regions[plan_cells[:, 0], plan_cells[:, 1]], return_counts=True)
@@ -144,7 +143,7 @@ def _coverage(grid: OccupancyGrid, is_solid: NDArray[np.bool_], plan_geometry: G
 
 @dataclass(frozen=True, slots=True)
 class VoxelAgreement:
-    """Voxels by what the map says and what is true.
+    """Numbers of voxels by their state in the map and in truth.
 
     Attributes:
         true_occupied: Occupied in the map, and a surface touches them.
@@ -158,7 +157,7 @@ class VoxelAgreement:
 
     @property
     def precision(self) -> float | None:
-        """Share of what the map has occupied that truly is; None if it has nothing."""
+        """Return TP / (TP + FP): the fraction of occupied voxels that are truly occupied; None without such voxels."""
         return (
             self.true_occupied / (self.true_occupied + self.false_occupied)
             if self.true_occupied + self.false_occupied
@@ -167,7 +166,7 @@ class VoxelAgreement:
 
     @property
     def recall(self) -> float | None:
-        """Share of what was looked at and truly is occupied that the map has; None if there is nothing."""
+        """Return TP / (TP + FN): the fraction of truly occupied, known voxels that are occupied; None without any."""
         return (
             self.true_occupied / (self.true_occupied + self.missed_occupied)
             if self.true_occupied + self.missed_occupied
@@ -176,7 +175,7 @@ class VoxelAgreement:
 
     @property
     def iou(self) -> float | None:
-        """Intersection over union of what is occupied in the map and in truth, of voxels that the map knows."""
+        """Return TP / (TP + FP + FN): the intersection over union of occupied voxels, of those that the map knows."""
         total = self.true_occupied + self.false_occupied + self.missed_occupied
         return self.true_occupied / total if total else None
 

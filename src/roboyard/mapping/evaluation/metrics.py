@@ -216,7 +216,7 @@ class OctreeMapMetrics(MetricCollector):
 
     def _compare(self) -> dict[str, MetricValue | None]:
         from roboyard.mapping.evaluation.map_error import compare_voxels
-        from roboyard.mapping.nodes.octree_messages import octree_from_msg
+        from roboyard.mapping.octree.octomap_files import octree_from_msg
         from roboyard.mapping.octree.octree import to_dense
         from roboyard.mapping.octree.voxel_blocks import ORIGIN_KEY
 

@@ -35,15 +35,15 @@ from roboyard.mapping.trajectory import (
 
 @dataclass(frozen=True, slots=True)
 class ErrorStatistics:
-    """How large errors are, all of them taken without sign.
+    """Statistics of the absolute values of errors.
 
     Attributes:
-        mean: Of their sizes.
-        std: Standard deviation of the sizes about their mean.
-        median: Half are smaller.
+        mean: Mean.
+        std: Standard deviation.
+        median: Median.
         rmse: Root of the mean of the squares.
-        maximum: The largest.
-        count: How many there are.
+        maximum: Maximum.
+        count: Number of errors.
     """
 
     mean: float
@@ -55,10 +55,10 @@ class ErrorStatistics:
 
     @classmethod
     def from_errors(cls, errors: ArrayLike) -> ErrorStatistics:
-        """Of errors (n,), at least one.
+        """Compute the statistics of errors (n,), at least one.
 
         Raises:
-            InputError: there is none, or one is not finite.
+            InputError: There is no error, or one is not finite.
         """
         sizes = np.abs(np.asarray(errors, dtype=np.float64).ravel())
         if not len(sizes):
@@ -71,21 +71,21 @@ class ErrorStatistics:
         )
 
     def as_dict(self) -> dict[str, float | int]:
-        """Plain numbers by name."""
+        """Return the numbers by name."""
         return asdict(self)
 
 
 @dataclass(frozen=True, slots=True)
 class AbsoluteError:
-    """How far a trajectory is from the true one (ATE).
+    """Absolute error of a trajectory (ATE).
 
     Attributes:
-        translational: Distances [m].
-        rotational_deg: Sizes of the errors in direction [degrees].
-        T_true_map: What was put before the poses to lay them over the true ones.
+        translational: Statistics of the distances [m].
+        rotational_deg: Statistics of the heading errors [degrees].
+        T_true_map: Transform that aligns the poses with the true ones.
         times_ns: (n,) times at which both are known [ns].
-        distances: (n,) distance at each [m].
-        angles: (n,) error in direction at each, with sign [rad].
+        distances: (n,) distance at each time [m].
+        angles: (n,) heading error at each time, with sign [rad].
     """
 
     translational: ErrorStatistics
@@ -98,12 +98,12 @@ class AbsoluteError:
 
 @dataclass(frozen=True, slots=True)
 class RelativeError:
-    """How far motions over a fixed time are from the true ones (RPE).
+    """Relative error of a trajectory (RPE): errors of the motions over a fixed time.
 
     Attributes:
-        translational: Of the motions [m].
-        rotational_deg: Of the motions [degrees].
-        interval_ns: Length of each motion in time [ns].
+        translational: Statistics of the errors of translations [m].
+        rotational_deg: Statistics of the errors of rotations [degrees].
+        interval_ns: Duration of each motion [ns].
     """
 
     translational: ErrorStatistics
@@ -112,7 +112,8 @@ class RelativeError:
 
 
 def align(points: ArrayLike, true_points: ArrayLike) -> SE2:
-    """The motion that lays points (n, 2) on true ones (n, 2) with the least sum of squared distances.
+    """Compute the rigid transform that aligns points (n, 2) with true ones (n, 2) with the least sum of squared
+    distances.
 
     Where points leave the direction open (a single one, or all at one place), it does not turn.
 
@@ -135,7 +136,7 @@ def align(points: ArrayLike, true_points: ArrayLike) -> SE2:
 def absolute_error(
     trajectory: PoseTrajectory, truth: PoseTrajectory, *, aligned: bool = True, max_extrapolation_ns: int = 0
 ) -> AbsoluteError:
-    """How far a trajectory is from the true one, at the trajectory's own times.
+    """Compute the absolute error of a trajectory (ATE), at the times of the trajectory.
 
     Args:
         trajectory: Where the robot is believed to have been.
@@ -168,7 +169,7 @@ def absolute_error(
 def relative_error(
     trajectory: PoseTrajectory, truth: PoseTrajectory, interval_ns: int = 1_000_000_000
 ) -> RelativeError:
-    """How far the trajectory's motions over a fixed time are from the true ones.
+    """Compute the relative error of a trajectory (RPE): the errors of its motions over a fixed time.
 
     One motion starts at each pose of the trajectory and ends ``interval_ns`` later; both ends lie between the first
     and the
@@ -203,15 +204,15 @@ _RELATION_COLUMNS: Final = "t1 t2 dx dy dz roll pitch yaw"
 
 @dataclass(frozen=True, slots=True)
 class Relations:
-    """Where the robot was at one time, seen from where it was at another.
+    """Verified relative poses of the robot at pairs of times.
 
     Attributes:
-        first_ns: (n,) time of the pose that sees [ns].
-        second_ns: (n,) time of the pose that is seen [ns].
+        first_ns: (n,) time of the first pose [ns].
+        second_ns: (n,) time of the second pose [ns].
         relative_poses: (n, 3) ``T_first_second``: x, y [m], theta [rad].
 
     Raises:
-        InputError: arrays that do not fit each other, or motions that are not finite.
+        InputError: Shapes of arrays do not match, or relative poses are not finite.
     """
 
     first_ns: NDArray[np.int64]
@@ -237,16 +238,16 @@ class Relations:
 
 @dataclass(frozen=True, slots=True)
 class RelationErrors:
-    """How well a trajectory keeps relations.
+    """Errors of a trajectory in verified relations.
 
     Attributes:
-        translational: Lengths of the errors in position [m].
-        rotational_deg: Sizes of the errors in direction [degrees].
-        n_used: Number of relations whose times the trajectory knows.
+        translational: Statistics of the position errors [m].
+        rotational_deg: Statistics of the heading errors [degrees].
+        n_used: Number of relations for whose times the trajectory has poses.
         n_total: Number of relations.
-        times_ns: (used,) the later time of each relation used [ns].
-        distances: (used,) error in position of each [m].
-        angles: (used,) error in direction of each, with sign [rad].
+        times_ns: (used,) later time of each relation used [ns].
+        distances: (used,) position error of each [m].
+        angles: (used,) heading error of each, with sign [rad].
     """
 
     translational: ErrorStatistics
@@ -261,7 +262,7 @@ class RelationErrors:
 def relation_errors(
     trajectory: PoseTrajectory, relations: Relations, tolerance_ns: int = TOLERANCE_NS
 ) -> RelationErrors:
-    """How well a trajectory keeps relations.
+    """Compute the errors of a trajectory in verified relations.
 
     Args:
         trajectory: Where the robot is believed to have been; between its poses it went straight.
@@ -334,7 +335,7 @@ def write_relations(path: Path | str, relations: Relations) -> None:
 
 
 def _has_pose_near(trajectory: PoseTrajectory, times_ns: NDArray[np.int64], tolerance_ns: int) -> NDArray[np.bool_]:
-    """At which times (n,) the trajectory has a pose within the tolerance."""
+    """Return at which times (n,) the trajectory has a pose within the tolerance."""
     pose_times = trajectory.times_ns
     if not len(pose_times):
         return np.zeros(len(times_ns), dtype=np.bool_)
@@ -345,7 +346,9 @@ def _has_pose_near(trajectory: PoseTrajectory, times_ns: NDArray[np.int64], tole
 
 
 def _yaw(roll: float, pitch: float, yaw: float) -> float:
-    """Direction of the turned x axis in the plane; turns about the other axes are near none on a flat floor."""
+    """Return the heading of the rotated x axis in the plane [rad]; rotations about other axes are small on a flat
+    floor.
+    """
     return yaw if roll == pitch == 0.0 else math.atan2(math.sin(yaw) * math.cos(pitch), math.cos(yaw) * math.cos(pitch))
 
 

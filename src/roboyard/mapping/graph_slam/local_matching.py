@@ -30,18 +30,19 @@ from roboyard.mapping.scan_matching.surfel_map import SurfelMap, fraction_throug
 
 @dataclass(frozen=True, slots=True)
 class MotionPredictorConfig:
-    """Motion model.
+    """Parameters of the motion prediction.
 
     Attributes:
-        odometry_noise: Standard deviation of a step by odometry, at rest [m] and [rad].
-        odometry_relative_noise: And in proportion to the step.
-        acceleration: Deviation from constant velocity [m/s²] and [rad/s²].
-        max_speed: No robot is faster [m/s]; odometry that says so jumped.
-        forgetting_factor: Weight of what was believed so far about odometry's errors, against the newest.
-        max_noise_scale: Most by which its deviations are scaled up.
-        gain_std: Standard deviations of odometry's lasting errors before anything was seen: of the scale of its way, of
-            the scale of its turns, and of a turn in proportion to the way [rad/m].
-        gain_drift: By which these grow with each scan, in proportion.
+        odometry_noise: Standard deviation of the motion by odometry, at rest [m] and [rad].
+        odometry_relative_noise: Standard deviation of odometry relative to the motion.
+        acceleration: Standard deviation of the acceleration, for the hypothesis of constant velocity [m/s²] and
+            [rad/s²].
+        max_speed: Largest speed of the robot [m/s]; faster odometry counts as a jump, and is ignored.
+        forgetting_factor: Weight of the old estimate of odometry's noise against the newest error.
+        max_noise_scale: Largest factor by which the standard deviations of odometry are scaled.
+        gain_std: Initial standard deviations of odometry's systematic errors: of the scale of distances, of the scale
+            of rotations, and of a rotation per distance [rad/m].
+        gain_drift: Growth of these standard deviations with each scan, as a fraction of the initial ones.
     """
 
     odometry_noise: tuple[float, float] = (0.02, 0.015)
@@ -56,9 +57,10 @@ class MotionPredictorConfig:
 
 @dataclass(frozen=True, slots=True)
 class MotionHypothesis:
-    """A predicted motion since the last scan: ``T_last_base``, its standard deviations [m], [rad], and those without
-    the
-    noise scale."""
+    """A predicted motion ``T_last_base`` since the last scan, with its standard deviations [m], [rad].
+
+    The nominal standard deviations are those without the scale of odometry's noise.
+    """
 
     motion: SE2
     sigma: float
@@ -68,21 +70,23 @@ class MotionHypothesis:
     nominal_sigma_angle: float = 0.0
 
     def information(self, direction: float) -> NDArray[np.float64]:
-        """(3, 3) in a frame in which the last pose looks into ``direction`` [rad]; the same for all directions."""
+        """Return the information (3, 3) of the motion in a frame in which the last pose has the heading ``direction``
+        [rad]; it is equal for all headings.
+        """
         return np.diag([1.0 / self.sigma**2, 1.0 / self.sigma**2, 1.0 / self.sigma_angle**2])
 
     def mahalanobis_cost(self, motion: SE2) -> float:
-        """Half the squared distance of a step from this belief [variances]."""
+        """Return half the squared Mahalanobis distance of a motion from this hypothesis."""
         angle = float(wrap_angle(motion.theta - self.motion.theta))
         distance = self.motion.distance(motion)
         return 0.5 * ((distance / self.sigma) ** 2 + (angle / self.sigma_angle) ** 2)
 
 
 class MotionPredictor:
-    """Predicts steps, and learns how far odometry can be trusted.
+    """Predicts motions between scans, and estimates the noise and the systematic errors of odometry.
 
     Args:
-        config: What is believed.
+        config: Parameters.
     """
 
     def __init__(self, config: MotionPredictorConfig | None = None) -> None:
@@ -96,7 +100,7 @@ class MotionPredictor:
         self._last_odometry: SE2 | None = None
 
     def predict(self, time_ns: int, odometry: SE2 | None) -> list[MotionHypothesis]:
-        """What may have happened since the last scan, the most credible first; empty before the first."""
+        """Return hypotheses of the motion since the last scan, the most credible first; none before the first scan."""
         if self._last_scan_ns is None:
             return []
         config = self.config
@@ -137,13 +141,13 @@ class MotionPredictor:
     def update(
         self, time_ns: int, odometry: SE2 | None, motion: SE2 | None, is_informative: bool, odometry_error: float | None
     ) -> None:
-        """Take in what happened.
+        """Update velocity, noise and systematic errors of odometry by the motion that matching found.
 
         Args:
-            time_ns: Of the scan [ns].
-            odometry: At the scan.
-            motion: ``T_last_base`` as found, None for the first scan.
-            is_informative: Whether the scan was informative; else the motion is only predicted.
+            time_ns: Time of the scan [ns].
+            odometry: ``T_odom_base`` at the scan.
+            motion: ``T_last_base`` that was found; None for the first scan.
+            is_informative: Whether the scan was informative; otherwise the motion is only predicted.
             odometry_error: Squared error of odometry in nominal variances for each direction; None if unknown.
         """
         if (
@@ -174,13 +178,15 @@ class MotionPredictor:
             self._last_match_ns = time_ns
 
     def _correct_odometry(self, odometry_motion: SE2) -> SE2:
-        """Odometry's step without its lasting errors."""
+        """Return a motion by odometry without the estimated systematic errors."""
         vx, vy, rotation = odometry_motion.log()
         distance_gain, rotation_gain, veer_gain = self._gains
         return SE2.exp((distance_gain * vx, distance_gain * vy, rotation_gain * rotation + veer_gain * vx))
 
     def _update_odometry_gains(self, odometry_motion: SE2, matched_motion: SE2) -> None:
-        """A step of a Kalman filter; what surprises much counts little: odometry jumped, or the match is false."""
+        """Update the systematic errors of odometry by a Kalman filter; a large innovation, such as a jump, has little
+        weight.
+        """
         vx, _, rotation = odometry_motion.log()
         measured = matched_motion.log()
         covariance = self._gains_covariance + np.diag(
@@ -201,12 +207,12 @@ class MotionPredictor:
         self._gains_covariance = covariance * min(1.0, float(np.min(limits / np.diag(covariance))))
 
     def reset(self, time_ns: int, odometry: SE2 | None) -> None:
-        """Begin anew at a scan whose place is not known from what was before."""
+        """Restart at a scan whose pose does not follow from the scans before."""
         self.twist = np.zeros(3)
         self._last_scan_ns, self._last_match_ns, self._last_odometry = time_ns, time_ns, odometry
 
     def reset_clock(self, time_ns: int) -> None:
-        """The clock shows ``time_ns`` [ns] now; how long the last step took is taken for half a second."""
+        """Accept that the clock shows ``time_ns`` [ns]; the duration of the last motion is taken for half a second."""
         self._last_scan_ns = self._last_match_ns = time_ns - 500_000_000
 
 
@@ -220,22 +226,24 @@ _MIN_RESCUE_POINTS = 80
 
 @dataclass(frozen=True, slots=True)
 class LocalMatcherConfig:
-    """How a scan is placed.
+    """Parameters of the scan matching in the open submap.
 
     Attributes:
-        good_fit: A fit from which a match near the belief is taken at once,
-        min_relative_fit: if it is no worse than this share of what was usual of late.
-        trusted_relative_fit: From this share on a match is believed against odometry.
-        min_fit: Fit below which the scan is uninformative.
-        min_points: Minimum number of points of an informative scan.
-        search_threshold: Surprise from which the belief is doubted and the surroundings are searched [half variances].
-        max_prior_cost: Surprise beyond which it counts no more, so that no lie outweighs what the laser sees.
-        max_search_window: Largest search: metres to each side, and radians.
-        through_wall_cost: What a share of beams through walls costs, against a match's cost.
-        rescue_fit: When nothing fits better than this and odometry is contradicted, all directions are searched,
-        rescue_relative_fit: or than this share of what was usual of late, and more may have happened than was searched.
-        rescue_limits: What that search has to find: a fit, and at most a share of beams through walls,
-        rescue_cost_margin: Minimum cost margin to the second-best match.
+        good_fit: Fit above which a match near the likeliest hypothesis is accepted at once.
+        min_relative_fit: Fit, as a fraction of the fit of recent scans, below which it is not accepted at once.
+        trusted_relative_fit: Fit, as a fraction of the fit of recent scans, above which a match is believed against
+            odometry.
+        min_fit: Fit below which a scan is uninformative.
+        min_points: Smallest number of points of an informative scan.
+        search_threshold: Mahalanobis cost of the match above which a window around the hypotheses is searched.
+        max_prior_cost: Upper limit of the Mahalanobis cost, so that false odometry cannot outweigh the scan.
+        max_search_window: Half the width [m] and half the range of headings [rad] of the largest window.
+        through_wall_cost: Cost of beams that pass through surfaces: this factor times their fraction.
+        rescue_fit: Fit below which all directions are searched, if the match also contradicts odometry.
+        rescue_relative_fit: Fit, as a fraction of the fit of recent scans, below which all directions are searched, if
+            the motion may also exceed the window.
+        rescue_limits: Smallest fit, and largest fraction of beams through surfaces, of a match in any direction.
+        rescue_cost_margin: Smallest difference of its cost from that of the second-best match.
     """
 
     good_fit: float = 0.5
@@ -255,16 +263,16 @@ class LocalMatcherConfig:
 
 @dataclass(frozen=True, slots=True)
 class ScanPlacement:
-    """Where a scan was placed.
+    """Pose of a scan in a submap, with its uncertainty.
 
     Attributes:
         pose: ``T_anchor_base``.
-        information: (3, 3) what scan and belief together say, in the anchor's frame.
-        match: The match, or None if the scan is uninformative and the pose is that of the hypothesis.
-        hypothesis: The belief that the pose agrees with best.
+        information: (3, 3) information of match and hypothesis together, in the anchor's frame.
+        match: The match; None: the scan is uninformative, and the pose is that of the hypothesis.
+        hypothesis: The hypothesis with the smallest Mahalanobis distance from the pose.
         odometry_error: Squared error of odometry relative to the match, in variances for each direction; None if
             unknown.
-        is_typical_fit: Whether the scan fits as well as scans did of late.
+        is_typical_fit: Whether the scan fits as well as recent scans.
     """
 
     pose: SE2
@@ -425,8 +433,11 @@ class LocalMatcher:
         )
 
     def _needs_search(self, match: ScanMatch, motion: SE2, hypotheses: list[MotionHypothesis]) -> bool:
-        """Whether to look everywhere: the match is bad, and it contradicts odometry, or more may have happened since
-        the last scan than the search looked through."""
+        """Return whether all directions have to be searched.
+
+        This is so if the match fits badly and contradicts odometry, or if the motion may exceed the window that was
+        searched.
+        """
         config = self.config
         odometry_hypothesis = next((hypothesis for hypothesis in hypotheses if hypothesis.is_odometry), None)
         is_contradicted = (
@@ -449,8 +460,10 @@ class LocalMatcher:
         hypotheses: list[MotionHypothesis],
         best_cost: float,
     ) -> ScanMatch | None:
-        """A match without any belief: the robot was turned or carried, and odometry does not know.  It has to be
-        better than the best so far, and than all others, by ``sure``."""
+        """Search a match without a hypothesis: the robot was turned or moved by hand, and odometry did not measure it.
+
+        Its cost must be smaller by ``rescue_cost_margin`` than ``best_cost`` and than that of any other pose.
+        """
         config = self.config
         min_fit, max_through_fraction = config.rescue_limits
         pyramid, points, angle_step = self._get_pyramid(surfels, submap_key), scan.points, 2.0 * search_angle_step(scan)
@@ -524,7 +537,7 @@ def _odometry_error(match: ScanMatch, last_pose: SE2, hypotheses: list[MotionHyp
 
 
 def search_angle_step(scan: PreprocessedScan, resolution: float = 0.1) -> float:
-    """By how much a search may turn from try to try so that far points move by about a cell [rad]."""
+    """Return the step of headings with which distant points move by about one cell [rad]."""
     if not len(scan.points):
         return math.radians(1.0)
     far_distance = float(np.percentile(np.linalg.norm(scan.points, axis=1), 80.0))

@@ -28,16 +28,16 @@ from roboyard.mapping.trajectory import PoseTrajectory
 
 @dataclass(frozen=True, slots=True)
 class GraphLocalizerConfig:
-    """How the robot is placed.
+    """Parameters of the localization in a pose graph map.
 
     Attributes:
-        preprocessing: Of scans.
-        refinement: Of matches.
-        motion: What is believed about motion.
-        local_matching: Placing scans.
-        relocalization: Searching the whole map.
-        max_local_nodes: Nodes whose scans make the surroundings, at most.
-        local_map_radius: Way after which the surroundings are put together anew [m].
+        preprocessing: Parameters of the preprocessing of scans.
+        refinement: Parameters of the point-to-line refinement.
+        motion: Parameters of the motion prediction.
+        local_matching: Parameters of the scan matching.
+        relocalization: Conditions on a match in the whole map.
+        max_local_nodes: Largest number of nodes whose scans make the local map.
+        local_map_radius: Distance after which the local map is made anew [m].
         max_lost_scans: Number of successive scans without a match, after which the whole map is searched.
     """
 
@@ -52,15 +52,15 @@ class GraphLocalizerConfig:
 
 
 class GraphLocalizer:
-    """Places scans in a mapped place.
+    """Localizes scans in a pose graph map, which does not change.
 
     Args:
-        pose_graph_map: The mapped place, or the file it is in.
-        start: ``T_map_base`` at the first scan, some decimetres right; None searches the whole map.
-        config: How.
+        pose_graph_map: The map, or its file.
+        start: ``T_map_base`` at the first scan, within some decimeters; None: the whole map is searched.
+        config: Parameters.
 
     Raises:
-        InputError: the file is none, or is damaged.
+        InputError: The file cannot be read, or holds no pose graph map.
     """
 
     def __init__(
@@ -95,11 +95,11 @@ class GraphLocalizer:
 
     @property
     def pose(self) -> SE2 | None:
-        """``T_map_base`` at the last scan; None while it is not known."""
+        """Return ``T_map_base`` at the last scan; None while it is unknown."""
         return self._pose
 
     def process(self, scan: LaserScan) -> SE2 | None:
-        """Take the next scan; returns ``T_map_base``, or None while it is not known."""
+        """Process the next scan; return ``T_map_base``, or None while it is unknown."""
         preprocessed = self._preprocessor.process(scan, self._motion_predictor.twist)
         hypotheses = self._motion_predictor.predict(scan.time_ns, scan.odometry)
         if self._pose is None or self._n_lost_scans >= self.config.max_lost_scans:
@@ -141,7 +141,7 @@ class GraphLocalizer:
         return self._pose
 
     def _update_surfel_map(self, pose: SE2) -> SE2:
-        """Pose of the frame in which the surroundings are kept; put together anew when the robot has left them."""
+        """Make the local map anew if the robot left it; return the pose of its frame in the map."""
         if self._T_map_surfels is None or self._T_map_surfels.distance(pose) > self.config.local_map_radius:
             self._T_map_surfels = SE2(pose.x, pose.y, 0.0)
             self._surfel_map.set_surfels(np.zeros((0, 5)))
@@ -157,14 +157,14 @@ class GraphLocalizer:
 
 
 class LocalizationOnlySlam:
-    """Localises scans in a mapped place; see ``roboyard.mapping.Slam``.
+    """Localization in a pose graph map with the interface `roboyard.mapping.Slam`.
 
     Args:
-        pose_graph_map: The mapped place.
-        start: ``T_map_base`` at the first scan, some decimetres right; None searches the whole map.
+        pose_graph_map: The map.
+        start: ``T_map_base`` at the first scan, within some decimeters; None: the whole map is searched.
 
     Attributes:
-        n_unlocalized_scans: Number of scans whose place was not known; they have no pose.
+        n_unlocalized_scans: Number of scans without a pose.
     """
 
     def __init__(self, pose_graph_map: PoseGraphMap, start: SE2 | None = None) -> None:
@@ -176,11 +176,11 @@ class LocalizationOnlySlam:
 
     @property
     def warnings(self) -> list[str]:
-        """What was amiss."""
+        """Return the number of scans without a pose, as a sentence; nothing if all have one."""
         return [f"{self.n_unlocalized_scans} scans before the place was found"] if self.n_unlocalized_scans else []
 
     def process(self, scan: LaserScan) -> SE2:
-        """See ``Slam.process``; the origin while the place is not known."""
+        """Process the next scan; return the origin while the pose is unknown; see ``Slam.process``."""
         pose = self._localizer.process(scan)
         if pose is None:
             self.n_unlocalized_scans += 1
@@ -191,14 +191,14 @@ class LocalizationOnlySlam:
         return pose
 
     def finish(self) -> None:
-        """Nothing is put off."""
+        """Do nothing: no work is deferred."""
 
     def trajectory(self) -> PoseTrajectory:
-        """Of the scans whose place is known."""
+        """Return the poses of all scans that were localized."""
         return PoseTrajectory(np.array(self._times, dtype=np.int64), np.array(self._poses).reshape(-1, 3))
 
     def graph(self) -> PoseGraph:
-        """Of the mapped place."""
+        """Return the pose graph of the map."""
         graph = PoseGraphBuilder()
         graph.nodes = self._pose_graph_map.nodes
         for edge in self._pose_graph_map.edges:
@@ -206,6 +206,6 @@ class LocalizationOnlySlam:
         return graph.pose_graph()
 
     def occupancy(self, resolution: float) -> OccupancyGrid:
-        """Of the mapped place."""
+        """Return the occupancy map of the pose graph map."""
         nodes = self._pose_graph_map.nodes
         return draw_occupancy_map([node.pose for node in nodes], [node.scan for node in nodes], resolution)

@@ -29,7 +29,7 @@ class DriftConfig:
 
     Attributes:
         relative_drift: Drift per distance driven.
-        base_drift: Drift at any distance [m].
+        base_drift: Drift at any distance [m]; submaps within it are matched without a search.
         history_length: Number of recent loop closures that bound the drift.
     """
 
@@ -40,12 +40,12 @@ class DriftConfig:
 
 @dataclass(frozen=True, slots=True)
 class DriftBounds:
-    """Bounds on the error of positions (n,).
+    """Upper bounds on the drift of positions (n,) relative to a node.
 
     Attributes:
-        translation: For the distance driven, and for contradictions of scans and odometry [m].
-        lever_arm: For heading errors that no scan observed, in proportion to the distance [m].
-        rotation: Those heading errors [rad].
+        translation: Bound by the distance driven, and by disagreements of scans and odometry [m].
+        lever_arm: Bound by heading errors that no scan observed, which grows with the distance [m].
+        rotation: Bound of these heading errors [rad].
     """
 
     translation: NDArray[np.float64]
@@ -57,7 +57,7 @@ class DriftModel:
     """Bounds the drift between nodes by the distance driven, directly or over loop closures.
 
     Args:
-        config: What is reckoned with.
+        config: Assumed drift.
     """
 
     def __init__(self, config: DriftConfig) -> None:
@@ -135,27 +135,25 @@ _INDEPENDENCE_DISTANCE = 2.0
 
 @dataclass(frozen=True, slots=True)
 class LoopClosureConfig:
-    """Search for loop closures, and conditions on them.
+    """Limits of the search for loop closures, and conditions on them.
 
     Attributes:
-        max_direct_matches: Submaps whose believed place fits a scan at once are tried first, most so many for each
-            scan.
-        max_window_searches: Submaps searched in a whole window, most so many for each scan.
-        far_searches_per_meter: Submaps searched for each metre of way, where the robot may be for rotations that no
-            scan observed.
-        far_search_points: Points that a scan needs for that; of more, about so many are taken.
-        far_min_score: Fit that such a search must find.
-        drift: Drift that is reckoned with; while it is what is always reckoned with, the believed place is refined
-            directly.
-        max_window: Largest window [m], to each side.
-        max_window_angle: Largest window [rad], to each side.
-        min_fit: Share of points that must lie on surfaces.
-        min_overlap: Share of points that must be near a surface.
-        max_through_wall_fraction: Largest share of beams that may pass through surfaces.
-        min_score: Fit that a search must find before refinement.
-        min_agreeing: Finds by a window count when so many of them agree with each other.
-        agreement_tolerance: And agree within so many metres, and radians times five.
-        max_cached_pyramids: Submaps whose search tables are kept.
+        max_direct_matches: Largest number of submaps around a node that are matched without a search.
+        max_window_searches: Largest number of submaps that are searched in a window for each node.
+        far_searches_per_meter: Number of searched submaps per distance driven, where heading errors moved the node far
+            [1/m].
+        far_search_points: Smallest number of points of a scan for these searches; about as many points are used.
+        far_min_score: Smallest mean likelihood of a result of these searches.
+        drift: Assumed drift.
+        max_window: Half the width of the largest window [m].
+        max_window_angle: Half the range of headings of the largest window [rad].
+        min_fit: Smallest fraction of points on surfaces.
+        min_overlap: Smallest fraction of points near a surface.
+        max_through_wall_fraction: Largest fraction of beams through surfaces.
+        min_score: Smallest mean likelihood of a result of a search, before refinement.
+        min_agreeing: Number of loop closures by searches that must agree.
+        agreement_tolerance: Tolerance of this agreement [m], with five times the angle [rad] added.
+        max_cached_pyramids: Number of submaps whose likelihood pyramids are kept.
     """
 
     max_direct_matches: int = 3
@@ -177,17 +175,17 @@ class LoopClosureConfig:
 
 @dataclass(frozen=True, slots=True)
 class RelocalizationConfig:
-    """Conditions on a global match.
+    """Conditions on a match without a prior pose.
 
     Attributes:
-        min_fit: Share of points that must lie on surfaces.
-        min_overlap: Share of points that must be near one.
-        max_through_wall_fraction: Largest share of beams through walls.
-        min_score: Fit that a search must find before refinement.
-        min_margin: By how much the best must fit better than the best elsewhere.
-        rival_distance: From this distance on another place is another [m].
-        max_refinements: Places that are refined, at most.
-        submaps_per_search: Submaps searched at a time while mapping.
+        min_fit: Smallest fraction of points on surfaces.
+        min_overlap: Smallest fraction of points near a surface.
+        max_through_wall_fraction: Largest fraction of beams through surfaces.
+        min_score: Smallest mean likelihood of a result of the search, before refinement.
+        min_margin: Smallest difference of the fit from that of a match at another pose.
+        rival_distance: Distance above which a match counts as one at another pose [m].
+        max_refinements: Largest number of poses that are refined.
+        submaps_per_search: Number of submaps that are searched for a node of an unconnected trajectory.
     """
 
     min_fit: float = 0.62
@@ -299,7 +297,7 @@ class LoopDetector:
     def detect(
         self, graph: PoseGraphBuilder, submaps: list[Submap], finished: list[int], number: int
     ) -> list[LoopClosure]:
-        """Loops from a node to finished submaps, those included that it confirms."""
+        """Return the loop closures of a node with finished submaps, and older ones that they confirm."""
         config, node = self.config, graph.nodes[number]
         self._drift_model.add_node(number, node)
         direct_candidates, window_candidates, far_candidates = self._candidates(graph, submaps, finished, number)
@@ -333,8 +331,10 @@ class LoopDetector:
     def _candidates(
         self, graph: PoseGraphBuilder, submaps: list[Submap], finished: list[int], number: int
     ) -> tuple[list[int], list[int], list[int]]:
-        """Submaps that the node believes to be in, those that it might be in for its drift, nearest first, and for the
-        rotations that no scan observed."""
+        """Return the submaps around the node's pose, those within its drift, nearest first, and those within its
+        heading
+        errors.
+        """
         config, node = self.config, graph.nodes[number]
         index = self._submap_index = self._submap_index.updated(graph, submaps, finished)
         distances = np.hypot(index.centers[:, 0] - node.pose.x, index.centers[:, 1] - node.pose.y)
@@ -360,7 +360,7 @@ class LoopDetector:
         return direct_candidates, window_candidates, index.ids[is_far_candidate].tolist()
 
     def _limit_rate(self, candidates: list[int], node: PoseGraphNode) -> list[int]:
-        """As many as the way since the last time allows, and the next ones the next time."""
+        """Return as many candidates as the distance driven since the last search allows; the others take turns."""
         count = (
             int(self.config.far_searches_per_meter * (node.distance - self._last_search_distance)) if candidates else 0
         )
@@ -371,7 +371,7 @@ class LoopDetector:
 
     @staticmethod
     def _rotate_candidates(candidates: list[int], count: int, round_index: int) -> list[int]:
-        """The nearest, and the others by turns: over the scans of a place every submap there is tried."""
+        """Return the nearest candidates; the last of them takes turns with the others, so every submap is tried."""
         if len(candidates) <= count:
             return candidates
         first = max(count - 1, 0)
@@ -379,13 +379,13 @@ class LoopDetector:
         return [*candidates[:first], others[round_index % len(others)]]
 
     def invalidate(self, numbers: list[int]) -> None:
-        """Submaps that will still change."""
+        """Forget surfels and likelihood pyramids of submaps that still change."""
         self._loaded_submap = -1
         for number in numbers:
             self._pyramids.pop(number, None)
 
     def load_surfels(self, submaps: list[Submap], number: int) -> SurfelMap:
-        """The surfaces of a finished submap."""
+        """Return the surfel map of a finished submap, which holds until the next call."""
         cells = submaps[number].surfels
         if self._loaded_submap != number and cells is not None:
             self._surfel_map.set_surfels(cells)
@@ -393,7 +393,7 @@ class LoopDetector:
         return self._surfel_map
 
     def likelihood_pyramid(self, submaps: list[Submap], number: int) -> LikelihoodPyramid:
-        """The search tables of a finished submap."""
+        """Return the likelihood pyramid of a finished submap."""
         if number in self._pyramids:
             self._pyramids.move_to_end(number)
         else:
@@ -403,14 +403,14 @@ class LoopDetector:
         return self._pyramids[number]
 
     def is_credible(self, surfels: SurfelMap, node: PoseGraphNode, match: ScanMatch) -> bool:
-        """Whether a match is credible: enough surfaces, and few beams through walls."""
+        """Return whether a match has enough points on surfaces and few beams through surfaces."""
         config = self.config
         if match.fit < config.min_fit or match.overlap < config.min_overlap:
             return False
         return fraction_through_surfaces(surfels, node.scan, match.pose) <= config.max_through_wall_fraction
 
     def refine(self, submaps: list[Submap], k: int, node: PoseGraphNode, start: SE2) -> ScanMatch | None:
-        """A credible match near ``start`` (``T_anchor_base``), or None."""
+        """Return a credible match near ``start`` (``T_anchor_base``), or None."""
         surfels = self.load_surfels(submaps, k)
         match = refine_pose(surfels, node.scan, start, self.refinement_config)
         return match if self.is_credible(surfels, node, match) else None
@@ -424,7 +424,7 @@ class LoopDetector:
         pose: SE2,
         number: int,
     ) -> LoopClosure | None:
-        """A scan that is said to be at ``pose`` (``T_map_base``), searched a metre around in the nearest submaps."""
+        """Find a scan within a metre of a given pose (``T_map_base``), in the four nearest submaps."""
         by_distance = []
         for k in finished:
             anchor = graph.nodes[submaps[k].anchor].pose
@@ -548,7 +548,7 @@ class LoopDetector:
         return LoopClosure(k, number, match.pose, match.information, True)
 
     def _propagate_back(self, graph: PoseGraphBuilder, submaps: list[Submap], loop: LoopClosure) -> None:
-        """If a find is right, scans before it fit as well: those that do become finds."""
+        """Match older scans at the poses that a loop closure implies; if it is correct, they match, and confirm it."""
         nodes, last_node = graph.nodes, graph.nodes[loop.node]
         for number in range(loop.node - 1, -1, -1):
             node = nodes[number]
@@ -565,7 +565,7 @@ class LoopDetector:
                 self._pending.append(LoopClosure(loop.submap, number, match.pose, match.information, True))
 
     def confirm(self, graph: PoseGraphBuilder, submaps: list[Submap], loop: LoopClosure) -> list[LoopClosure]:
-        """The loop with those before that agree with it, once they are enough."""
+        """Return a loop closure with older ones that agree with it, once there are enough."""
         config = self.config
         node = graph.nodes[loop.node]
 

@@ -51,13 +51,13 @@ _INTEGER_ARRAYS = {
 
 @dataclass(slots=True)
 class PoseGraphMap:
-    """What a file holds.
+    """A map of graph SLAM, complete: it can be extended and localized in.
 
     Attributes:
-        nodes: Scans of the map and where they were taken.
-        edges: What ties them.
-        submaps: All finished.
-        no_return_counts: What lasers give when they see nothing; see ``Preparation.state``.
+        nodes: Scans of the map and their poses.
+        edges: Measured relative poses of the nodes.
+        submaps: Submaps, all finished.
+        no_return_counts: Readings of each laser without a return; see ``ScanPreprocessor.save_state``.
     """
 
     nodes: list[PoseGraphNode] = field(default_factory=list)
@@ -67,10 +67,10 @@ class PoseGraphMap:
 
 
 def save_pose_graph_map(path: str | Path, pose_graph_map: PoseGraphMap) -> Path:
-    """Write a mapped place; a file of that name is replaced.
+    """Write a pose graph map; a file of that name is replaced.
 
     Raises:
-        InputError: it cannot be written.
+        InputError: The file cannot be written.
     """
     nodes, edges, submaps = pose_graph_map.nodes, pose_graph_map.edges, pose_graph_map.submaps
     lasers = sorted({node.scan.laser_name for node in nodes})
@@ -117,10 +117,10 @@ def _concatenate(parts: list[Any], width: int, dtype: Any) -> NDArray[Any]:
 
 
 def load_pose_graph_map(path: str | Path) -> PoseGraphMap:
-    """Read what ``write_place`` wrote.
+    """Read a pose graph map that ``save_pose_graph_map`` wrote.
 
     Raises:
-        InputError: the file is missing, is none of these, is damaged, or is larger than ``MAX_BYTES``.
+        InputError: The file is missing, holds no pose graph map, is damaged, or is larger than ``MAX_BYTES``.
     """
     location = str(path)
     arrays = _read_arrays(Path(path), location)

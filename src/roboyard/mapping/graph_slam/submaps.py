@@ -21,12 +21,13 @@ from roboyard.mapping.scan_matching.surfel_map import SurfelMap, insert_points
 
 @dataclass(frozen=True, slots=True)
 class SubmapConfig:
-    """How large submaps become.
+    """Size of submaps.
 
     Attributes:
-        nodes_per_submap: Scans after which the next submap begins; a submap ends when the next but one begins.
-        distance_per_submap: Or way after which it does [m].
-        margin: Room around the laser's reach that a submap has [m]; more than twice ``distance_per_submap``.
+        nodes_per_submap: Number of nodes in the newest submap, after which the next one starts; the oldest open one is
+            finished then.
+        distance_per_submap: Distance driven since the start of the newest submap, after which the next one starts [m].
+        margin: Space that a submap has beyond the range of the laser [m]; more than twice ``distance_per_submap``.
     """
 
     nodes_per_submap: int = 24
@@ -36,16 +37,16 @@ class SubmapConfig:
 
 @dataclass(slots=True)
 class Submap:
-    """A rigid piece of the map, in the frame of its anchor.
+    """A rigid local map, in the frame of its anchor.
 
     Attributes:
-        anchor: The node that it began with.
-        distance: Way driven until then [m].
-        trajectory_id: Number of the connected part of the map that it belongs to.
-        surfels: (n, 5) surface cells, once it is finished.
-        nodes: Nodes whose scans are in it.
-        center: (2,) middle of its surfaces in the anchor's frame [m].
-        radius: From there to the farthest but for a twentieth of them [m].
+        anchor: Number of the node with which it started.
+        distance: Distance driven until then [m].
+        trajectory_id: Number of the connected trajectory that it belongs to.
+        surfels: (n, 5) surfels, once it is finished.
+        nodes: Numbers of the nodes whose scans are in it.
+        center: (2,) median of its surfaces in the anchor's frame [m].
+        radius: Radius around the center that contains 95 % of the surfaces [m].
     """
 
     anchor: int
@@ -57,12 +58,12 @@ class Submap:
     radius: float = 0.0
 
     def finish(self, surfel_map: SurfelMap) -> None:
-        """Keep what is in ``surfel_map``, compactly."""
+        """Store the surfels of the map, without unused space."""
         self.surfels = surfel_map.surfels.copy()
         self.update_extent()
 
     def update_extent(self) -> None:
-        """Find middle and radius of the surfaces."""
+        """Compute center and radius of the surfaces."""
         if self.surfels is None or not len(self.surfels):
             return
         means = self.surfels[:, 1:3] / self.surfels[:, :1]
@@ -79,11 +80,11 @@ class _OpenSubmap:
 
 
 class SubmapBuilder:
-    """The submaps so far, the last two of them under construction.
+    """Builds submaps from scans; the last two submaps are open.
 
     Args:
-        config: How large they become.
-        max_range: Of the laser [m].
+        config: Size of submaps.
+        max_range: Largest range of the laser [m].
     """
 
     def __init__(self, config: SubmapConfig, max_range: float) -> None:
@@ -97,16 +98,16 @@ class SubmapBuilder:
 
     @property
     def matching_target(self) -> _OpenSubmap | None:
-        """What scans are matched against: the oldest under construction."""
+        """Return the submap that scans are matched with: the oldest open one."""
         return self._open_submaps[0] if self._open_submaps else None
 
     def finished(self) -> list[int]:
-        """Numbers of the submaps that no longer change."""
+        """Return the numbers of the submaps that no longer change."""
         open_ids = {open_submap.submap_id for open_submap in self._open_submaps}
         return [submap_id for submap_id in range(len(self.submaps)) if submap_id not in open_ids]
 
     def snapshot(self) -> list[int]:
-        """Let those under construction show what they hold by now; returns their numbers."""
+        """Store the present surfels of the open submaps in them; return their numbers."""
         for open_submap in self._open_submaps:
             self.submaps[open_submap.submap_id].finish(open_submap.surfel_map)
         return [open_submap.submap_id for open_submap in self._open_submaps]
@@ -114,7 +115,9 @@ class SubmapBuilder:
     def insert(
         self, node: int, scan: PreprocessedScan, T_local_base: SE2, distance: float, trajectory_id: int
     ) -> list[int]:
-        """Add a node's scan; begins and ends submaps as they fill.  Returns the numbers of those that ended."""
+        """Insert the scan of a node, and start and finish submaps as they fill; return the numbers of those that were
+        finished.
+        """
         finished_ids: list[int] = []
         newest = self.submaps[self._open_submaps[-1].submap_id] if self._open_submaps else None
         if (
@@ -136,7 +139,7 @@ class SubmapBuilder:
         return finished_ids
 
     def finish_all(self) -> list[int]:
-        """End those under construction; the next scan begins anew.  Returns their numbers."""
+        """Finish the open submaps, so that the next scan starts a new one; return their numbers."""
         finished_ids = []
         while self._open_submaps:
             finished_ids.append(self._finish(0))
@@ -159,14 +162,14 @@ class SubmapIndex:
     """Estimated poses of finished submaps as (n,) arrays, for vectorized selection of candidates.
 
     Attributes:
-        ids: Which, in order.
-        anchors: The nodes that they began with.
-        centers: (n, 2) of their surfaces in the map [m].
-        radii: Of their surfaces about the middle [m].
-        distances: Way driven until each began [m].
-        accumulated_disagreements: By how much odometry and scans had disagreed until then [m].
-        trajectory_ids: Of the map that each belongs to.
-        solve_count: How often the graph had been solved.
+        ids: Numbers of the submaps.
+        anchors: Numbers of their anchors.
+        centers: (n, 2) centers of their surfaces in the map [m].
+        radii: Radii of their surfaces around the centers [m].
+        distances: Distance driven until the start of each [m].
+        accumulated_disagreements: Sum of the disagreements of odometry and scans until then [m].
+        trajectory_ids: Number of the connected trajectory of each.
+        solve_count: Number of optimizations of the graph so far.
     """
 
     ids: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
@@ -179,7 +182,9 @@ class SubmapIndex:
     solve_count: int = -1
 
     def updated(self, graph: PoseGraphBuilder, submaps: list[Submap], finished: list[int]) -> SubmapIndex:
-        """The same while the graph was not solved and no submap finished since; else made anew.
+        """Return this index while it is valid: while the graph was not optimized and no submap was finished; otherwise
+        a
+        new one.
 
         A submap finishes after metres of way, and the graph is solved when it has grown by a share of itself.
         """

@@ -22,7 +22,7 @@ class MapServerNodeConfig(Config):
 
 
 class MapServerNode(Node[MapServerNodeConfig]):
-    """Publishes a map that was made before.
+    """Publishes the map of a file.
 
     out: map (nav_msgs/OccupancyGrid), map_metadata (nav_msgs/MapMetaData), both latched
     services: static_map, ~/map (nav_msgs/GetMap), ~/load_map (nav2_msgs/LoadMap)
@@ -31,7 +31,7 @@ class MapServerNode(Node[MapServerNodeConfig]):
     state_fields = ("_path",)
 
     def setup(self) -> None:
-        """Connect, and load the first map."""
+        """Create publishers and services, and load the first map."""
         self._path = ""
         self._map_message: Any = None
         self._publisher = self.publisher("map", msg.OccupancyGrid, latched=True)
@@ -84,13 +84,13 @@ class MapSaverNodeConfig(Config):
 
 
 class MapSaverNode(Node[MapSaverNodeConfig]):
-    """Saves maps that others publish.
+    """Saves maps of topics into files.
 
     services: ~/save_map (nav2_msgs/SaveMap): waits for a message on the topic it names, and writes it into files
     """
 
     def setup(self) -> None:
-        """Serve."""
+        """Create the service."""
         self.service("~/save_map", srv.nav2_msgs.SaveMap, self._on_save)
 
     def _on_save(self, request: Any) -> Any:
@@ -108,7 +108,7 @@ class MapSaverNode(Node[MapSaverNodeConfig]):
         def on_timeout() -> None:
             if not received:
                 received.append(None)
-                self.log.error("no map came")
+                self.log.error("no map was published in time")
                 response.set_result(srv.nav2_msgs.SaveMap.Response(result=False))
             self.release_endpoint(subscription)
 
@@ -127,7 +127,7 @@ class MapSaverNode(Node[MapSaverNodeConfig]):
 
 
 def _result_code(error: InputError, response: Any) -> int:
-    """What went wrong as the service's result: the picture, or what the YAML says of it."""
+    """Return the code of the service's result: the image, or the YAML file, is invalid."""
     is_image_error = error.location is not None and not error.location.split(":")[0].split(",")[0].endswith(
         (".yaml", ".yml")
     )
@@ -135,7 +135,7 @@ def _result_code(error: InputError, response: Any) -> int:
 
 
 def path_from_url(url: str) -> Path:
-    """The file that a service's ``map_url`` names: a path, also as ``file://``.
+    """Return the path of a service's ``map_url``: a path, also as ``file://``.
 
     Raises:
         InputError: another kind of address, or nothing.

@@ -6,23 +6,22 @@ from typing import Any
 
 import numpy as np
 
-from roboyard.mapping.octree import OctreeLeaves, OctreeMapConfig
-from roboyard.mapping.octree.octomap_files import decode_octree
+from roboyard.mapping.octree import OctreeLeaves
 from roboyard.messages import msg
 from roboyard.messages.convert import cloud_to_msg, pack_rgb
 from roboyard.messages.convert.poses import make_header
 
 
 def octree_to_msg(data: bytes, tree_type: str, resolution: float, frame: str, time_ns: int, *, binary: bool) -> Any:
-    """octomap_msgs/Octomap of a tree's bytes.
+    """Convert the bytes of a tree to octomap_msgs/Octomap.
 
     Args:
-        data: As `OctreeMap.full` or `OctreeMap.binary` gives them.
+        data: Bytes that `OctreeMap.encode_full` or `OctreeMap.encode_binary` returned.
         tree_type: ``OcTree`` or ``ColorOcTree``.
         resolution: Edge of the smallest voxel [m].
-        frame: Of the map.
-        time_ns: Moment.
-        binary: Which of the two it is.
+        frame: Frame of the map.
+        time_ns: Time stamp [ns].
+        binary: Whether the bytes are those of `OctreeMap.encode_binary`.
     """
     return msg.octomap_msgs.Octomap(
         header=make_header(frame, time_ns), binary=binary, id=tree_type, resolution=resolution,
@@ -30,24 +29,8 @@ def octree_to_msg(data: bytes, tree_type: str, resolution: float, frame: str, ti
     )  # fmt: skip
 
 
-def octree_from_msg(message: Any, config: OctreeMapConfig | None = None) -> OctreeLeaves:
-    """Leaves of the tree in an octomap_msgs/Octomap.
-
-    Raises:
-        InputError: it holds no whole tree of a known kind.
-    """
-    data = np.asarray(message.data, dtype=np.int8).tobytes()
-    return decode_octree(
-        data,
-        tree_type=str(message.id),
-        binary=bool(message.binary),
-        resolution=float(message.resolution),
-        config=config,
-    )
-
-
 def centers_to_msg(leaves: OctreeLeaves, min_z: float, max_z: float, frame: str, time_ns: int) -> Any:
-    """sensor_msgs/PointCloud2 of the middles of occupied leaves in a band of heights [m]."""
+    """Convert the centers of occupied leaves in a band of heights [m] to sensor_msgs/PointCloud2."""
     centers = leaves.centers
     is_selected = leaves.occupied & (centers[:, 2] >= min_z) & (centers[:, 2] <= max_z)
     fields = {} if leaves.colors is None else {"rgb": pack_rgb(leaves.colors[is_selected])}

@@ -26,13 +26,13 @@ _BASE_FRAME_NAMES: Final = ("base_footprint", "base_link", "base")
 
 
 def normalize_frame_name(frame: str) -> str:
-    """A frame's name without the slash that ROS 1 put before it."""
+    """Return the name of a frame without the leading slash of ROS 1."""
     return frame.lstrip("/")
 
 
 @dataclass(slots=True)
 class FrameEdge:
-    """One frame in its parent.
+    """Transform from a frame to its parent.
 
     Attributes:
         parent: Name of the parent.
@@ -49,7 +49,7 @@ class FrameEdge:
 
 @dataclass(slots=True)
 class RecordedFrameTree:
-    """The tree of a recording's transforms, without the times.
+    """Tree of the frames of a recording, without times.
 
     Attributes:
         edges: By the name of the child.
@@ -79,20 +79,20 @@ class RecordedFrameTree:
             edge.pose = pose
 
     def chain_to_root(self, frame: str) -> list[str]:
-        """The frame, its parent, and so on to the root."""
+        """Return the frame, its parent, and so on, up to the root."""
         chain = [normalize_frame_name(frame)]
         while (edge := self.edges.get(chain[-1])) is not None and edge.parent not in chain:
             chain.append(edge.parent)
         return chain
 
     def path_between(self, target: str, frame: str) -> tuple[list[str], list[str]] | None:
-        """Frames from each of the two up to below what both hang under; None when they hang under nothing common."""
+        """Return the frames from each of the two up to below their common ancestor; None if they have none."""
         up, down = self.chain_to_root(target), self.chain_to_root(frame)
         common = next((name for name in up if name in down), None)
         return None if common is None else (up[: up.index(common)], down[: down.index(common)])
 
     def pose_in(self, target: str, frame: str) -> SE3 | None:
-        """``T_target_frame`` as it was last; None when the two are not connected."""
+        """Return the last ``T_target_frame``; None if the two are not connected."""
         path = self.path_between(target, frame)
         if path is None:
             return None
@@ -100,7 +100,7 @@ class RecordedFrameTree:
         return to_target.inverse() @ to_frame
 
     def moving_frames(self, target: str, frame: str) -> list[str]:
-        """Frames between the two that move in their parents."""
+        """Return the frames between the two that move relative to their parents."""
         up, down = self.path_between(target, frame) or ([], [])
         return [name for name in up + down if not self.edges[name].is_static]
 
@@ -111,7 +111,9 @@ class RecordedFrameTree:
         return pose
 
     def odometry_edge(self, laser_frame: str) -> tuple[str, str] | None:
-        """Names of the odometry frame above a laser and of the frame that moves in it; None when there is none."""
+        """Return the names of the odometry frame above a laser and of the frame that moves in it; None if there is
+        none.
+        """
         chain = self.chain_to_root(laser_frame)
         for child, parent in pairwise(chain):
             if "odom" in parent.rpartition("/")[2]:
@@ -119,7 +121,7 @@ class RecordedFrameTree:
         return None
 
     def base_frame(self, laser_frame: str) -> str:
-        """The robot's own frame: the one that odometry moves, one with a usual name, or the last that is fixed."""
+        """Return the robot's frame: the frame that odometry moves, one with a usual name, or the last that is fixed."""
         edge = self.odometry_edge(laser_frame)
         if edge is not None:
             return edge[1]
@@ -136,7 +138,7 @@ class RecordedFrameTree:
 
 @dataclass(slots=True)
 class PoseSamples:
-    """Poses in the plane over time, as they come in; flat arrays, since there may be millions."""
+    """Poses in the plane over time, in flat arrays, since there may be millions."""
 
     times_ns: array[int] = field(default_factory=lambda: array("q"))
     values: array[float] = field(default_factory=lambda: array("d"))
@@ -146,7 +148,7 @@ class PoseSamples:
         return len(self.times_ns)
 
     def add(self, time_ns: int, x: float, y: float, theta: float) -> None:
-        """Take one pose; one that is not finite is counted and left out."""
+        """Add a pose; one that is not finite is counted and dropped."""
         if not (math.isfinite(x) and math.isfinite(y) and math.isfinite(theta)):
             self.n_invalid += 1
             return
@@ -154,7 +156,7 @@ class PoseSamples:
         self.values.extend((x, y, theta))
 
     def arrays(self) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-        """Times (n,) [ns] and poses (n, 3)."""
+        """Return times (n,) [ns] and poses (n, 3) [m, rad]."""
         times = np.array(self.times_ns, dtype=np.int64)
         return times, np.array(self.values, dtype=np.float64).reshape(-1, 3)
 
@@ -166,7 +168,7 @@ _CACHE_TIME: Final = 1e9
 
 @dataclass(frozen=True, slots=True)
 class LaserMount:
-    """A laser on its base.
+    """Mounting pose of a laser on its base.
 
     Attributes:
         T_base_laser: Its place in the plane.
@@ -178,19 +180,19 @@ class LaserMount:
 
     @classmethod
     def from_transform(cls, T_base_laser: SE3) -> LaserMount:
-        """The part of a place in space that matters in the plane."""
+        """Create the mounting pose from a transform in space; only its part in the plane counts."""
         R = T_base_laser.rotation_matrix()
         heading = math.atan2(R[1, 0], R[0, 0])
         return cls(SE2(T_base_laser.x, T_base_laser.y, heading), bool(R[2, 2] < 0.0))
 
 
 def tilt_angle(T_base_laser: SE3) -> float:
-    """Angle between the plane of a laser's beams and the floor [rad]."""
+    """Return the angle between the plane of a laser's beams and the floor [rad]."""
     return math.acos(min(1.0, abs(float(T_base_laser.rotation_matrix()[2, 2]))))
 
 
 class LaserMounts:
-    """Where each laser sits on the base, at any moment.
+    """Mounting poses of all lasers at any time.
 
     Args:
         frames: The recording's tree.
@@ -209,19 +211,21 @@ class LaserMounts:
         for topic, frame in lasers.items():
             pose = frames.pose_in(base, frame)
             if pose is None:
-                warnings.append(f"no transform from {base or 'the base'} to {frame or topic}: taken to be the same")
+                warnings.append(
+                    f"no transform from {base or 'the base'} to {frame or topic}: the frames are taken for the same"
+                )
                 pose = SE3.identity()
             elif math.cos(tilt_angle(pose)) < _MIN_USABLE_COSINE:
-                warnings.append(f"{topic} looks {math.degrees(tilt_angle(pose)):.0f} degrees up or down: left out")
+                warnings.append(f"{topic} is not read: tilted by {math.degrees(tilt_angle(pose)):.0f} degrees")
                 continue
             elif math.cos(tilt_angle(pose)) < _MIN_LEVEL_COSINE:
                 warnings.append(
-                    f"{topic} is tilted by {math.degrees(tilt_angle(pose)):.0f} degrees and taken for level"
+                    f"{topic} is tilted by {math.degrees(tilt_angle(pose)):.0f} degrees, and taken for horizontal"
                 )
             self.usable.add(topic)
             self._last_mounts[topic] = LaserMount.from_transform(pose)
             if frames.moving_frames(base, frame):
-                warnings.append(f"{topic} moves on its base: its place is taken anew for each scan")
+                warnings.append(f"{topic} moves on its base: its pose is looked up for each scan")
                 up, down = frames.path_between(base, frame) or ([], [])
                 for name in up + down:
                     self._edges[name] = frames.edges[name].parent
@@ -231,7 +235,7 @@ class LaserMounts:
 
     @property
     def has_moving_lasers(self) -> bool:
-        """Whether transforms have to be read for it."""
+        """Return whether a laser moves on its base, so that transforms have to be read."""
         return bool(self._edges)
 
     def add(self, message: Any) -> None:
@@ -247,7 +251,7 @@ class LaserMounts:
             self._buffer.insert(pose, parent, child, to_nanoseconds(item.header.stamp))
 
     def mount_at(self, topic: str, time_ns: int) -> LaserMount:
-        """Where the laser sits at a moment; where that is not known, where it sat last."""
+        """Return the mounting pose at a time; where it is unknown, the last one before."""
         if self._edges:
             try:
                 return LaserMount.from_transform(self._buffer.lookup(self.base, self.lasers[topic], time_ns))
@@ -258,25 +262,25 @@ class LaserMounts:
 
 @dataclass(slots=True)
 class ScanDefects:
-    """Numbers of scans with something amiss."""
+    """Numbers of scans by kind of defect."""
 
     n_empty: int = 0
     n_invalid_angles: int = 0
     n_invalid_limits: int = 0
 
     def report(self, warnings: list[str]) -> None:
-        """A sentence for each."""
+        """Return one sentence for each kind of defect."""
         for count, problem in (
-            (self.n_empty, "without any beam: left out"),
-            (self.n_invalid_angles, "with angles that are not finite or all the same: left out"),
-            (self.n_invalid_limits, "whose range_max is not above range_min: taken for endless"),
+            (self.n_empty, "dropped: no beam"),
+            (self.n_invalid_angles, "dropped: angles not finite or all equal"),
+            (self.n_invalid_limits, "with range_max not above range_min: the range is taken for unlimited"),
         ):
             if count:
                 warnings.append(f"{count} scans {problem}")
 
 
 def make_scan_converter(topic: str, defects: ScanDefects) -> Callable[[Any], LaserScan | None]:
-    """What turns messages of a topic into scans of a laser in the middle of its base, at time 0.
+    """Return a function that converts messages of a topic to scans of a laser at the origin of its base, at time 0.
 
     Args:
         topic: The topic, name of the laser.
@@ -321,7 +325,7 @@ def make_scan_converter(topic: str, defects: ScanDefects) -> Callable[[Any], Las
 
 
 def _ranges(message: Any) -> NDArray[np.float32]:
-    """Distances (n,); of several echoes of a beam the first."""
+    """Return the ranges (n,); of several echoes of a beam the first."""
     ranges = message.ranges
     if len(ranges) and hasattr(ranges[0], "echoes"):
         first = [float(item.echoes[0]) if len(item.echoes) else math.inf for item in ranges]
@@ -337,7 +341,7 @@ _MOTION_TOLERANCE: Final = 0.01
 
 
 class OdometryLog:
-    """Poses of odometry in the order in which they were recorded.
+    """Poses of odometry in the order of their recording.
 
     Attributes:
         by_stamp: With their own stamps.
@@ -379,7 +383,7 @@ class OdometryLog:
         self.by_record.add(time_ns, pose.x, pose.y, pose.theta)
 
     def to_trajectory(self, use_record_times: bool) -> PoseTrajectory:
-        """The poses whose times ascend; of several at one time the last.
+        """Return the poses with ascending times; of several at one time the last.
 
         Args:
             use_record_times: By the times of recording, not by the stamps.
@@ -397,7 +401,7 @@ class OdometryLog:
     def sample(
         self, times_ns: NDArray[np.int64], n_poses_before: NDArray[np.int64], use_record_times: bool
     ) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-        """Poses (m, 3) at the times of scans, and (m,) which are known.
+        """Return poses (m, 3) at the times of scans [m, rad], and which of them (m,) are known.
 
         Args:
             times_ns: (m,) [ns].

@@ -36,7 +36,7 @@ Progress = Callable[[int, int], None]
 
 @dataclass(frozen=True, slots=True)
 class ScanLog:
-    """What a recording holds for making a map of it.
+    """Scans of a recording with odometry and mounting poses: the input of mapping.
 
     Attributes:
         path: Of the recording.
@@ -87,7 +87,7 @@ class ScanLog:
 
     @property
     def is_recorded(self) -> bool:
-        """Whether the log was read from a file."""
+        """Return whether the log was read from a file."""
         return self.format != NOT_RECORDED
 
     def __len__(self) -> int:
@@ -98,7 +98,7 @@ class ScanLog:
 
     @property
     def duration(self) -> float:
-        """From the first scan to the last [s]."""
+        """Return the time from the first scan to the last [s]."""
         return (self.scans[-1].time_ns - self.scans[0].time_ns) * 1e-9
 
 
@@ -123,7 +123,7 @@ def read_log(path: Path | str, topics: ScanLogTopics | None = None, progress: Pr
 
 @dataclass(slots=True)
 class _RecordedScan:
-    """A scan as it was recorded: its own stamp, when it was recorded, and how many poses of odometry were before it."""
+    """A scan as it was recorded: its stamp, its recording time, and the number of odometry poses before it."""
 
     scan: LaserScan
     stamp_ns: int
@@ -163,12 +163,14 @@ class _ScanLogReader:
         )
 
     def frame_of(self, topic: str) -> str:
-        """Frame of the first message on a topic."""
+        """Return the frame of the first message on a topic."""
         first_message: Any = next(iter(self.recording.messages([topic]))).message
         return normalize_frame_name(first_message.header.frame_id)
 
     def deduplicate_lasers(self, frames: dict[str, str]) -> dict[str, str]:
-        """Topics with their frames; where several carry scans of one frame, as a laser's raw and filtered, only one."""
+        """Return the topics with their frames; of several with scans of one frame, such as raw and filtered scans, only
+        one.
+        """
         if self.selection.scans:
             return frames
         topics = self.recording.topics
@@ -179,7 +181,7 @@ class _ScanLogReader:
             if duplicate is None:
                 selected[topic] = frame
             else:
-                self.warnings.append(f"{topic} has the scans of the same laser as {duplicate}: left out")
+                self.warnings.append(f"{topic} is not read: it has the scans of the same laser as {duplicate}")
         roots = {
             topic: self.frames.chain_to_root(frame)[-1]
             for topic, frame in selected.items()
@@ -195,7 +197,7 @@ class _ScanLogReader:
         return dict(sorted(selected.items()))
 
     def select_odometry(self, lasers: dict[str, str]) -> str:
-        """Decide where odometry comes from; gives the frame that it moves, the robot's base."""
+        """Select the source of odometry; return the frame that it moves, the robot's base."""
         frame = next(iter(lasers.values()))
         is_frame_known = frame in self.frames.edges
         for topic in odometry_topics(self.recording, self.selection):
@@ -258,17 +260,17 @@ class _ScanLogReader:
         defects.report(self.warnings)
         n_invalid = self.odometry.by_stamp.n_invalid
         if n_invalid:
-            self.warnings.append(f"{n_invalid} poses of odometry are not finite or have no direction: left out")
+            self.warnings.append(f"{n_invalid} poses of odometry dropped: not finite, or without a heading")
         if not recorded_scans:
             raise RecordingError(
-                "no scan can be used", location=self.location, valid="; ".join(self.warnings) or "scans with beams"
+                "there is no usable scan", location=self.location, valid="; ".join(self.warnings) or "scans with beams"
             )
         return recorded_scans
 
     def assemble(
         self, recorded_scans: list[_RecordedScan], mounts: LaserMounts
     ) -> tuple[list[LaserScan], PoseTrajectory]:
-        """Scans in order, with odometry and mounts; and the whole odometry."""
+        """Return the scans in order, with odometry and mounting poses, and the whole odometry."""
         use_record_times = self.are_stamps_unusable(recorded_scans)
         if not use_record_times:
             recorded_scans = self.drop_out_of_order(recorded_scans)
@@ -280,12 +282,10 @@ class _ScanLogReader:
         if len(self.odometry) and not use_record_times and has_odometry.mean() < 0.5:
             record_samples = self.odometry.sample(_scan_times(recorded_scans, True), n_poses_before, True)
             if record_samples[1].mean() > 0.9:
-                self.warnings.append("scans and odometry have stamps of different clocks: times of recording are taken")
+                self.warnings.append("scans and odometry have stamps of different clocks: recording times are used")
                 use_record_times, times, (poses, has_odometry) = True, _scan_times(recorded_scans, True), record_samples
         if len(self.odometry) and not has_odometry.all():
-            self.warnings.append(
-                f"{int((~has_odometry).sum())} of {len(has_odometry)} scans are of times without odometry"
-            )
+            self.warnings.append(f"{int((~has_odometry).sum())} of {len(has_odometry)} scans have no odometry")
         scans = []
         for recorded_scan, time_ns, pose, is_known in zip(
             recorded_scans, times.tolist(), poses.tolist(), has_odometry.tolist(), strict=True
@@ -305,25 +305,25 @@ class _ScanLogReader:
         return sort_scans(scans, self.warnings), self.odometry.to_trajectory(use_record_times)
 
     def are_stamps_unusable(self, recorded_scans: list[_RecordedScan]) -> bool:
-        """Whether the stamps cannot be used and the times of recording must be."""
+        """Return whether the stamps are unusable, so that recording times must be used."""
         stamps = _scan_times(recorded_scans, False)
         if (
             len(recorded_scans) > 1
             and len(np.unique(stamps)) == 1
             and len(np.unique(_scan_times(recorded_scans, True))) > 1
         ):
-            self.warnings.append("the scans' stamps were never set: times of recording are taken")
+            self.warnings.append("the stamps of scans were never set: recording times are used")
             return True
         goes_back = _goes_back(recorded_scans)
         if goes_back.sum() <= max(1.0, _MAX_BACKWARD_FRACTION * len(recorded_scans)):
             return False
         if bool(_times_go_back(recorded_scans, _scan_times(recorded_scans, True)).any()):
             return False
-        self.warnings.append(f"{int(goes_back.sum())} stamps of scans go back: times of recording are taken")
+        self.warnings.append(f"{int(goes_back.sum())} stamps of scans go back: recording times are used")
         return True
 
     def drop_out_of_order(self, recorded_scans: list[_RecordedScan]) -> list[_RecordedScan]:
-        """Without the scans whose stamps go back."""
+        """Drop the scans whose stamps go back."""
         goes_back = _goes_back(recorded_scans)
         if goes_back.any():
             self.warnings.append(f"{int(goes_back.sum())} scans dropped: time stamps not increasing")
@@ -339,7 +339,7 @@ def _goes_back(recorded_scans: list[_RecordedScan]) -> NDArray[np.bool_]:
 
 
 def _times_go_back(recorded_scans: list[_RecordedScan], times: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Which times (n,) are before one of an earlier scan of the same laser."""
+    """Return which times (n,) are before an earlier scan of the same laser."""
     goes_back = np.zeros(len(recorded_scans), dtype=np.bool_)
     names = np.array([item.scan.laser_name for item in recorded_scans])
     for name in sorted(set(names.tolist())):
@@ -357,12 +357,12 @@ NO_ODOMETRY, ODOMETRY_FROM_TF = "none", "tf"
 
 @dataclass(frozen=True, slots=True)
 class ScanLogTopics:
-    """What to read of a recording.
+    """Topics to read of a recording.
 
     Attributes:
-        scans: Topics of the lasers; all of the robot when empty.
-        odometry: Topic of the odometry, "tf" for the transforms, "none" for none; chosen when empty: a topic of
-            odometry of the frame that the lasers sit on, else the transforms.
+        scans: Topics of the lasers; empty: all lasers of the robot.
+        odometry: Topic of odometry, "tf" for the transforms, "none" for none; empty: a topic of odometry of the frame
+            that carries the lasers, or else the transforms.
     """
 
     scans: tuple[str, ...] = ()
@@ -370,7 +370,7 @@ class ScanLogTopics:
 
 
 def scan_topics(recording: Recording, selection: ScanLogTopics) -> list[str]:
-    """Topics of scans to read.
+    """Return the topics of scans to read.
 
     Raises:
         UnknownNameError: a wanted topic does not exist.
@@ -400,7 +400,7 @@ def scan_topics(recording: Recording, selection: ScanLogTopics) -> list[str]:
 
 
 def odometry_topics(recording: Recording, selection: ScanLogTopics) -> list[str]:
-    """Topics of odometry that may be read, the likeliest first; empty when only transforms are left or none is wanted.
+    """Return the topics of odometry to read, the most likely first; empty if only transforms remain or none is wanted.
 
     Raises:
         UnknownNameError: the wanted topic does not exist.
@@ -435,7 +435,7 @@ _MAX_BEAM_COUNT_DEVIATION: Final = 0.1
 
 
 def sort_scans(scans: Sequence[LaserScan], warnings: list[str]) -> list[LaserScan]:
-    """Scans in strictly ascending order of time, those of several lasers mixed.
+    """Return the scans of all lasers in strictly ascending order of time.
 
     Args:
         scans: In the order in which they were made; stamps of one laser may repeat but do not go back.
@@ -454,7 +454,9 @@ def sort_scans(scans: Sequence[LaserScan], warnings: list[str]) -> list[LaserSca
         ]
         count = sum(old is not new for old, new in zip(valid_scans, retimed_scans, strict=True))
         if count:
-            warnings.append(f"{count} scans of {name} have the stamp of the one before: spread up to the next stamp")
+            warnings.append(
+                f"{count} scans of {name} have the stamp of the scan before: their times are spread to the next"
+            )
         _report_gaps(name, times, warnings)
         mixed += retimed_scans
     mixed.sort(key=lambda scan: scan.time_ns)
@@ -467,7 +469,7 @@ def sort_scans(scans: Sequence[LaserScan], warnings: list[str]) -> list[LaserSca
 
 
 def spread_equal_times(times_ns: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Times (n,) that never descend as ones that ascend: equal ones are spread evenly up to the next.
+    """Return ascending times (n,) of times that never descend: equal ones are spread evenly until the next.
 
     A run of equal times does not reach further than that many usual periods.
     """
@@ -495,7 +497,7 @@ def spread_equal_times(times_ns: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 def _drop_duplicates(name: str, scans: list[LaserScan], warnings: list[str]) -> list[LaserScan]:
-    """Without scans that were logged twice: with the stamp and the ranges of the one before."""
+    """Drop scans that were recorded twice: with the stamp and the ranges of the scan before."""
     unique_scans = scans[:1]
     for scan in scans[1:]:
         if scan.time_ns != unique_scans[-1].time_ns or not np.array_equal(
@@ -503,12 +505,12 @@ def _drop_duplicates(name: str, scans: list[LaserScan], warnings: list[str]) -> 
         ):
             unique_scans.append(scan)
     if len(unique_scans) < len(scans):
-        warnings.append(f"{len(scans) - len(unique_scans)} scans of {name} are there twice: left out")
+        warnings.append(f"{len(scans) - len(unique_scans)} scans of {name} dropped: recorded twice")
     return unique_scans
 
 
 def _drop_partial_scans(name: str, scans: list[LaserScan], warnings: list[str]) -> list[LaserScan]:
-    """Without scans that are said to look as far round as the others and have far fewer or far more beams.
+    """Drop scans with a very different number of beams than other scans over the same angle.
 
     A laser that counts its beams anew in each turn stays: no number of beams stands out there.
     """
@@ -530,14 +532,13 @@ def _drop_partial_scans(name: str, scans: list[LaserScan], warnings: list[str]) 
     n_others = sum(len(scan.ranges) != usual_count for scan in complete_scans)
     if len(complete_scans) < len(scans) and number.max() > 0.5 * len(scans):
         warnings.append(
-            f"{len(scans) - len(complete_scans)} scans of {name} have other numbers of beams over the same "
-            "angle than the usual "
-            f"{usual_count}: left out"
+            f"{len(scans) - len(complete_scans)} scans of {name} dropped: other numbers of beams over the same angle "
+            f"than the usual {usual_count}"
         )
     else:
         complete_scans = scans
     if n_others:
-        warnings.append(f"{name} has from {counts[0]} to {counts[-1]} beams a scan")
+        warnings.append(f"{name} has {counts[0]} to {counts[-1]} beams per scan")
     return complete_scans
 
 

@@ -137,8 +137,8 @@ class SlamNode(Node[SlamNodeConfig]):
             self._queue_scan(dropped.message, dropped.topic, None)
             return
         topic = self.resolve(dropped.topic)
-        self.log.warn(f"scans of {topic} are left out: {dropped.reason.value}", throttle=5.0)
-        self.report_health("warn", f"a scan of {topic} is left out: {dropped.text}")
+        self.log.warn(f"scans of {topic} are dropped: {dropped.reason.value}", throttle=5.0)
+        self.report_health("warn", f"a scan of {topic} was dropped: {dropped.text}")
 
     def _queue_scan(self, message: Any, topic: str, odometry: SE2 | None) -> None:
         """Convert a scan, with its mounting and odometry, and queue it for the worker."""
@@ -167,7 +167,7 @@ class SlamNode(Node[SlamNodeConfig]):
             try:
                 mount = LaserMount.from_transform(self.transforms.lookup(self.frame(self.config.base_frame), frame))
             except TransformError:
-                self.report_health("warn", f"nobody says where {frame} sits")
+                self.report_health("warn", f"no transform from {self.frame(self.config.base_frame)} to {frame}")
                 return None
             pose = mount.T_base_laser
             self._mounts[topic] = (pose.x, pose.y, pose.theta, mount.upside_down)

@@ -22,16 +22,16 @@ def transform_and_crop(
     min_z: float,
     max_z: float,
 ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-    """Points in the map, and which they are.
+    """Transform points to the map, and keep those within height limits.
 
     Args:
-        xyz: (n,) x, y and z in the sensor's frame [m]; what is not finite is left out.
-        T_map_sensor: Where it was taken from.
-        min_z: Lowest point that counts, in the map [m].
-        max_z: Highest [m].
+        xyz: (n,) x, y and z in the sensor's frame [m]; points that are not finite are dropped.
+        T_map_sensor: Pose of the sensor.
+        min_z: Smallest height in the map [m].
+        max_z: Largest height in the map [m].
 
     Returns:
-        (m, 3) points [m], and the number (m,) of each among all.
+        (m, 3) points [m], and the index (m,) of each among all.
     """
     x, y, z = (np.ascontiguousarray(column, dtype=np.float32) for column in xyz)
     return transform_and_crop_xyz(x, y, z, T_map_sensor.rotation_matrix(), T_map_sensor.translation, min_z, max_z)
@@ -51,7 +51,7 @@ def transform_and_crop_xyz(
     min_z: float,
     max_z: float,
 ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-    """See `place`; with the rotation (3, 3) and translation (3,) of the transform."""
+    """Transform and crop points by a pose ``rotation`` (3, 3), ``translation`` (3,); see `transform_and_crop`."""
     points, point_indices, count = np.empty((len(x), 3)), np.empty(len(x), np.int64), 0
     for i in range(len(x)):
         if not (np.isfinite(x[i]) and np.isfinite(y[i]) and np.isfinite(z[i])):
@@ -71,7 +71,7 @@ _MIN_GROUND_POINTS: Final = 10
 
 @dataclass(frozen=True)
 class GroundFilter:
-    """What passes for ground; names and defaults as octomap_server has them.
+    """Parameters of the segmentation of the ground; names and defaults are those of octomap_server.
 
     Raises:
         ConfigError: a number out of range.
@@ -94,16 +94,16 @@ class GroundFilter:
 def segment_ground(
     points: NDArray[np.float64], settings: GroundFilter, random: np.random.Generator
 ) -> NDArray[np.bool_]:
-    """(n,) which points belong to the ground.
+    """Return which points (n,) belong to the ground.
 
-    The plane that most points lie on is looked for among those that could be ground (RANSAC, Fischler and Bolles 1981,
-    with a hundred draws), and fitted to them.  Where there is none, what lies as high as the base, within
-    ``plane_distance``, is ground.
+    RANSAC (Fischler and Bolles 1981) with a hundred samples finds the plane with most points, of those that the ground
+    can be, and a least-squares fit refines it. Without such a plane, points at the height of the base, within
+    ``plane_distance``, are ground.
 
     Args:
-        points: (n, 3) in the robot's base frame, z up [m]; not finite: no ground.
-        settings: What passes for ground.
-        random: Draws the points.
+        points: (n, 3) in the robot's base frame, z up [m]; points that are not finite are no ground.
+        settings: Parameters.
+        random: Generator of the samples.
     """
     slope = math.tan(settings.angle)
     distances = np.hypot(points[:, 0], points[:, 1])
@@ -137,7 +137,7 @@ def segment_ground(
 def _plane(
     normal: NDArray[np.float64], point: NDArray[np.float64], settings: GroundFilter, slope: float
 ) -> NDArray[np.float64] | None:
-    """Normal and offset (4,) of a plane through a point; None if it cannot be ground."""
+    """Return normal and offset (4,) of a plane through a point; None if it cannot be ground."""
     length = float(np.linalg.norm(normal))
     if length < 1e-9:
         return None

@@ -63,7 +63,7 @@ def draw_octree(file: Path, leaves: OctreeLeaves, title: str) -> None:
 
 
 def _visible_faces(leaves: OctreeLeaves) -> tuple[NDArray[np.float64], NDArray[Any]]:
-    """Corners (n, 4, 3) of the sides [m], and their colours (n, 3) from 0 to 1."""
+    """Return the corners (n, 4, 3) of the visible faces [m], and their colors (n, 3) from 0 to 1."""
     import numpy as np
     from matplotlib import colormaps
 
@@ -92,7 +92,7 @@ def _visible_faces(leaves: OctreeLeaves) -> tuple[NDArray[np.float64], NDArray[A
 
 
 def _voxel_colors(leaves: OctreeLeaves, shape: tuple[int, ...], low: NDArray[np.int64]) -> NDArray[np.float32]:
-    """(nx, ny, nz, 3) colours of occupied voxels; one where there are none."""
+    """Return the colors (nx, ny, nz, 3) of occupied voxels; one color where there is none."""
     import numpy as np
 
     color = np.ones((*shape, 3), np.float32)

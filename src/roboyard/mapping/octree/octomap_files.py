@@ -10,7 +10,9 @@ import math
 import re
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
+
+import numpy as np
 
 from roboyard.config import write_atomic
 from roboyard.errors import InputError
@@ -18,7 +20,7 @@ from roboyard.mapping.octree.octree import MAX_TREE_BYTES, OctreeLeaves, decode
 from roboyard.mapping.octree.octree_map import OctreeMap, OctreeMapConfig, log_odds
 
 PLAIN_TREE, COLOR_TREE = "OcTree", "ColorOcTree"
-"""What OctoMap calls the kinds of trees that are known here."""
+"""OctoMap's names of the types of trees that can be read."""
 _FIRST_LINES: Final = {".bt": b"# Octomap OcTree binary file", ".ot": b"# Octomap OcTree file"}
 _HEADER_NOTE: Final = b"# (feel free to add / change comments, but leave the first line as it is!)\n#\n"
 _MAX_HEADER_BYTES: Final = 65536
@@ -26,7 +28,7 @@ _MAX_HEADER_BYTES: Final = 65536
 
 @dataclass(frozen=True, slots=True)
 class OctreeFile:
-    """What a file holds.
+    """Content of a file.
 
     Attributes:
         tree_type: ``OcTree`` or ``ColorOcTree``.
@@ -82,7 +84,7 @@ def write_tree_bytes(path: Path | str, data: bytes, *, tree_type: str, resolutio
 
 
 def make_file_header(suffix: str, tree_type: str, n_nodes: int, resolution: float) -> bytes:
-    """Header of a file.
+    """Return the header of a file.
 
     Args:
         suffix: ``.bt`` or ``.ot``.
@@ -129,7 +131,7 @@ def read_octree(path: Path | str, config: OctreeMapConfig | None = None) -> Octr
 def decode_octree(
     data: bytes, *, tree_type: str, binary: bool, resolution: float, config: OctreeMapConfig | None = None
 ) -> OctreeLeaves:
-    """Leaves of a tree as files and messages have it, without header.
+    """Return the leaves of a tree from its bytes in a file or message, without the header.
 
     Raises:
         InputError: a kind of tree that is not known, or bytes that are no tree.
@@ -153,8 +155,24 @@ def _file_suffix(path: Path) -> str:
     return suffix
 
 
+def octree_from_msg(message: Any, config: OctreeMapConfig | None = None) -> OctreeLeaves:
+    """Return the leaves of the tree in an octomap_msgs/Octomap.
+
+    Raises:
+        InputError: The message holds no complete tree of a known type.
+    """
+    data = np.asarray(message.data, dtype=np.int8).tobytes()
+    return decode_octree(
+        data,
+        tree_type=str(message.id),
+        binary=bool(message.binary),
+        resolution=float(message.resolution),
+        config=config,
+    )
+
+
 def _split(content: bytes) -> tuple[bool, dict[str, str], bytes]:
-    """Whether the tree is binary, what the header says, and the tree's bytes."""
+    """Return whether the tree is binary, the fields of the header, and the tree's bytes."""
     first = content[:80].split(b"\n", 1)[0].rstrip(b"\r")
     if first not in _FIRST_LINES.values():
         raise InputError(

@@ -53,48 +53,48 @@ class OctreeLeaves:
 
     @property
     def occupied(self) -> NDArray[np.bool_]:
-        """(n,) which count as occupied."""
+        """Return which leaves (n,) are occupied."""
         return np.asarray(self.values >= np.float32(self.threshold))
 
     @property
     def edge_voxels(self) -> NDArray[np.int64]:
-        """(n,) smallest voxels along the edge of each."""
+        """Return the edge (n,) of each leaf [smallest voxels]."""
         return np.left_shift(1, DEPTH - self.depths.astype(np.int64))
 
     @property
     def sizes(self) -> NDArray[np.float64]:
-        """(n,) edges [m]."""
+        """Return the edge (n,) of each leaf [m]."""
         return np.asarray(self.edge_voxels * self.resolution, dtype=np.float64)
 
     @property
     def keys(self) -> NDArray[np.int64]:
-        """(n, 3) lowest voxel of each."""
+        """Return the key (n, 3) of the lowest voxel of each leaf."""
         return morton_decode(self.codes)
 
     @property
     def corners(self) -> NDArray[np.float64]:
-        """(n, 3) lowest corners [m]."""
+        """Return the lowest corner (n, 3) of each leaf [m]."""
         return np.asarray((self.keys - ORIGIN_KEY) * self.resolution, dtype=np.float64)
 
     @property
     def centers(self) -> NDArray[np.float64]:
-        """(n, 3) middles [m]."""
+        """Return the center (n, 3) of each leaf [m]."""
         return np.asarray(self.corners + 0.5 * self.sizes[:, None], dtype=np.float64)
 
     def extent(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Lowest and highest corner (3,) of all that is known [m]; zeros when nothing is."""
+        """Return the lowest and the highest corner (3,) of all leaves [m]; zeros without leaves."""
         if not len(self):
             return np.zeros(3), np.zeros(3)
         corners = self.corners
         return corners.min(axis=0), (corners + self.sizes[:, None]).max(axis=0)
 
     def volume(self, *, occupied: bool) -> float:
-        """Volume that is occupied, or that is free [m³]."""
+        """Return the volume of occupied or of free leaves [m³]."""
         is_selected = self.occupied == occupied
         return float((self.sizes[is_selected] ** 3).sum())
 
     def occupied_keys(self) -> NDArray[np.int64]:
-        """Occupied voxels (n, 3), each of the smallest size."""
+        """Return the keys (n, 3) of occupied voxels, each of the smallest size."""
         is_occupied = self.occupied
         keys, edges = self.keys[is_occupied], self.edge_voxels[is_occupied]
         parts = []
@@ -105,11 +105,13 @@ class OctreeLeaves:
 
 
 def to_dense(leaves: OctreeLeaves) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
-    """What a map says, in a box about all it knows: (nx, ny, nz) 0 unknown, 1 free, 2 occupied; and the box's lowest
-    voxel (3,).
+    """Convert leaves to a dense array of the box around them.
+
+    Returns:
+        (nx, ny, nz) 0 unknown, 1 free, 2 occupied; and the key (3,) of the box's lowest voxel.
 
     Raises:
-        InputError: the box would be too large.
+        InputError: The box would be too large.
     """
     keys, edges = leaves.keys, leaves.edge_voxels
     if not len(keys):
@@ -151,7 +153,7 @@ NO_COLOR = 255
 
 @dataclass(frozen=True, slots=True)
 class PrunedOctree:
-    """Nodes of a pruned tree, its levels one after the other from the voxels up to the root.
+    """Nodes of a pruned tree, level by level from the voxels up to the root.
 
     Attributes:
         codes: (n,) Morton code among the nodes of the same level.
@@ -173,12 +175,12 @@ class PrunedOctree:
 
     @property
     def n_nodes(self) -> int:
-        """Nodes that are there."""
+        """Return the number of nodes."""
         return int(len(self.is_pruned) - np.count_nonzero(self.is_pruned))
 
 
 def build_octree(codes: NDArray[np.uint64], values: NDArray[np.float32], colors: NDArray[np.uint8]) -> PrunedOctree:
-    """The tree over voxels.
+    """Build the pruned tree of voxels.
 
     Args:
         codes: (n,) Morton codes of the voxels, ascending.
@@ -217,7 +219,7 @@ def parent_level(
 ) -> tuple[
     NDArray[np.uint64], NDArray[np.float32], NDArray[np.uint8], NDArray[np.uint8], NDArray[np.int64], NDArray[np.bool_]
 ]:
-    """Parents of the nodes of one level.
+    """Return the parents of the nodes of one level.
 
     Args:
         codes: (n,) ascending.
@@ -268,7 +270,9 @@ def parent_level(
 
 @kernel(examples=lambda: [(np.zeros(1, np.uint8), np.zeros(1, np.int64))])
 def leaf_order(masks: NDArray[np.uint8], first_children: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Numbers (n,) of the leaves in the order of the tree; arguments as in `Nodes`, the root being the last."""
+    """Return the numbers (n,) of the leaves in the order of the tree; arguments as in `PrunedOctree`, with the root
+    last.
+    """
     leaves = np.empty(len(masks), np.int64)
     if len(masks) == 0:
         return leaves
@@ -302,7 +306,7 @@ _ERROR_MESSAGES: Final = {
 
 
 def encode_full(octree: PrunedOctree, *, color: bool) -> bytes:
-    """All values of a tree, and its colours if they are wanted."""
+    """Encode all log-odds of a tree, and its colors if they are wanted."""
     if not len(octree.codes):
         return b""
     out = np.empty(octree.n_nodes * (_COLOR_NODE_BYTES if color else _PLAIN_NODE_BYTES), dtype=np.uint8)
@@ -312,7 +316,7 @@ def encode_full(octree: PrunedOctree, *, color: bool) -> bytes:
 
 
 def encode_binary(octree: PrunedOctree) -> bytes:
-    """What of a tree is free and what occupied; its values are positive where it is occupied."""
+    """Encode the free and the occupied leaves of a tree; its values are positive where it is occupied."""
     if not len(octree.codes):
         return b""
     out = np.empty(2 * int(np.count_nonzero(octree.masks)), dtype=np.uint8)
@@ -330,7 +334,7 @@ def decode(
     free_value: float,
     occupied_value: float,
 ) -> OctreeLeaves:
-    """Leaves of a tree from its bytes.
+    """Decode the leaves of a tree from its bytes.
 
     Args:
         data: All of them.
@@ -436,7 +440,9 @@ def write_binary(
 def read_full(
     data: NDArray[np.uint8], color: bool
 ) -> tuple[NDArray[np.uint64], NDArray[np.uint8], NDArray[np.uint32], NDArray[np.uint8], int, int, int]:
-    """Leaves of a full tree: codes, depths, values by their bits, colours; nodes; what is wrong, and at which byte."""
+    """Decode the leaves of a full tree: codes, depths, bits of the values, colors; number of nodes; error, and its
+    byte.
+    """
     step = 8 if color else 5
     max_leaves = len(data) // step + 1
     codes, depths = np.empty(max_leaves, np.uint64), np.empty(max_leaves, np.uint8)
@@ -493,7 +499,7 @@ def read_full(
 def read_binary(
     data: NDArray[np.uint8],
 ) -> tuple[NDArray[np.uint64], NDArray[np.uint8], NDArray[np.bool_], int, int, int]:
-    """Leaves of a binary tree: codes, depths, which are occupied; nodes; what is wrong, and at which byte."""
+    """Decode the leaves of a binary tree: codes, depths, occupied; number of nodes; error, and its byte."""
     max_leaves = 4 * len(data) + 1
     codes, depths, occupied = (
         np.empty(max_leaves, np.uint64),

@@ -44,7 +44,7 @@ from roboyard.mapping.octree.voxel_blocks import (
 
 
 class OccupancySensorModel(Config):
-    """What a beam says about voxels; names as octomap_server has them, defaults OctoMap's but for the range."""
+    """Evidence of a beam; names are those of octomap_server, defaults those of OctoMap except for the range."""
 
     min_range: float = parameter(0.0, unit="m", low=0.0, high=1000.0, doc="Range below which points are ignored.")
     max_range: float = parameter(
@@ -64,10 +64,10 @@ class OccupancySensorModel(Config):
 
 
 class OctreeMapConfig(Config):
-    """Of an `OctreeMap`."""
+    """Parameters of an `OctreeMap`."""
 
     resolution: float = parameter(0.05, unit="m", low=0.001, high=100.0, doc="Edge of the smallest voxel.")
-    occupancy_threshold: float = parameter(0.5, low=0.01, high=0.99, doc="Probability from which a voxel is occupied.")
+    occupancy_threshold: float = parameter(0.5, low=0.01, high=0.99, doc="Smallest probability of an occupied voxel.")
     sensor_model: OccupancySensorModel = parameter(factory=OccupancySensorModel, doc="Evidence of a beam on voxels.")
 
     def validate(self) -> None:
@@ -82,7 +82,7 @@ class OctreeMapConfig(Config):
 
 
 def log_odds(probability: float) -> np.float32:
-    """Log-odds of a probability, with 32 bits as OctoMap keeps them."""
+    """Return log-odds, as 32-bit numbers, as OctoMap stores them."""
     return np.float32(math.log(probability / (1.0 - probability)))
 
 
@@ -94,13 +94,13 @@ _BLOCK_DEPTH: Final = 13
 
 @dataclass(frozen=True, slots=True)
 class InsertionStatistics:
-    """What became of a cloud.
+    """Result of the insertion of a cloud.
 
     Attributes:
-        n_points: That were finite and far enough.
-        n_beams: That were left after thinning.
-        n_free_voxels: Voxels that it saw free.
-        n_occupied_voxels: Voxels that it saw occupied.
+        n_points: Number of points that are finite and far enough.
+        n_beams: Number of beams after the reduction to one for each voxel.
+        n_free_voxels: Number of voxels that the cloud observed as free.
+        n_occupied_voxels: Number of voxels that the cloud observed as occupied.
     """
 
     n_points: int
@@ -110,14 +110,14 @@ class InsertionStatistics:
 
 
 class OctreeMap:
-    """Occupancy of space, learnt from clouds of points (Hornung et al., OctoMap, Autonomous Robots 2013).
+    """Occupancy map of space from clouds of points (Hornung et al., OctoMap, Autonomous Robots 2013).
 
-    A cloud is thinned to a point in each voxel, and one beam goes to each.  Voxels in which beams end become likelier
-    occupied, those they only pass likelier free, within limits, so that the map can still change its mind.  What one
-    cloud sees both ways is occupied.  What is written is bit by bit the tree that OctoMap makes of the same beams.
+    A cloud is reduced to one point for each voxel, with one beam for each. The voxels of the beams' ends become more
+    likely occupied, those that beams pass more likely free, within limits, so that the map can change. A voxel that one
+    cloud observes both ways is occupied. The encoded tree equals that of OctoMap for the same beams, bit by bit.
 
     Args:
-        config: Sensor model.
+        config: Parameters.
     """
 
     def __init__(self, config: OctreeMapConfig | None = None) -> None:
@@ -129,22 +129,22 @@ class OctreeMap:
         )
         self._threshold = float(log_odds(config.occupancy_threshold))
 
-    # -- learning ------------------------------------------------------------------------------------------------------
+    # -- insertion -----------------------------------------------------------------------------------------------------
     def insert(
         self, points: ArrayLike, origin: ArrayLike, colors: ArrayLike | None = None, *, ground: ArrayLike | None = None
     ) -> InsertionStatistics:
-        """Take in a cloud.
+        """Insert a cloud.
 
         Args:
-            points: (n, 3) in the map [m]; those that are not finite know nothing.
-            origin: (3,) of the sensor in the map [m].
-            colors: (n, 3) of 0 to 255; a voxel's is the mean of the cloud's, and then of clouds, the newer counting
-                as much as all before, as in octomap_server.
-            ground: (n,) which points are not to be marked as occupied; what lies before them is free all the same.
+            points: (n, 3) in the map [m]; points that are not finite are ignored.
+            origin: (3,) position of the sensor in the map [m].
+            colors: (n, 3) of 0 to 255; the color of a voxel is the mean of the cloud, averaged with the color before,
+                as in octomap_server.
+            ground: (n,) which points are not marked as occupied; the space before them is free.
 
         Raises:
-            InputError: arrays of other shapes, an origin that is not finite or outside of what a tree can hold, or
-                a map that would become too large.
+            InputError: Arrays have other shapes, the origin is not finite or outside of the range of a tree, or the map
+                would become too large.
         """
         config, model = self.config, self.config.sensor_model
         cloud, sensor_position = np.asarray(points, dtype=np.float64), np.asarray(origin, dtype=np.float64)
@@ -179,19 +179,20 @@ class OctreeMap:
     def insert_rays(
         self, origin: NDArray[np.float64], ends: NDArray[np.float64], keys: NDArray[np.int64], n_hits: int
     ) -> tuple[int, int]:
-        """Take in beams as they are.
+        """Insert beams without reduction.
 
         Args:
-            origin: (3,) of all of them [m].
-            ends: (n, 3) [m].
-            keys: (n, 3) voxels that hold the ends.
-            n_hits: So many, the first, end at something; the others only free what lies before their ends.
+            origin: (3,) start of all beams [m].
+            ends: (n, 3) ends of the beams [m].
+            keys: (n, 3) keys of the voxels that hold the ends.
+            n_hits: Number of beams, the first ones, that hit something; the others only free the space before their
+                ends.
 
         Returns:
-            How many voxels were seen free, and how many occupied.
+            Number of voxels that were observed as free, and as occupied.
 
         Raises:
-            InputError: the map would become too large.
+            InputError: The map would become too large.
         """
         if not len(ends):
             return 0, 0
@@ -210,17 +211,17 @@ class OctreeMap:
         return apply_marks(blocks.marks, blocks.touched, blocks.values, blocks.n_blocks, self._log_odds_model)
 
     def _check_in_reach(self, points: NDArray[np.float64]) -> None:
-        """Raises InputError for points that no voxel holds."""
+        """Raise an InputError for points outside of the range of a tree."""
         edge = (N_KEYS - ORIGIN_KEY - BLOCK_SIZE) * self.config.resolution
         if not (np.abs(points) < edge).all():
             raise InputError("a point beyond the map's reach", valid=f"±{edge:g} m at this resolution, along each axis")
 
     def clear_box(self, min_corner: ArrayLike, max_corner: ArrayLike) -> int:
-        """Make what is known within a box as free as it can be, as octomap_server's ``clear_bbx``; how many voxels.
+        """Make all known voxels in a box as free as possible, as octomap_server's ``clear_bbx``; return their number.
 
         Args:
-            min_corner: (3,) its lowest corner [m].
-            max_corner: (3,) its highest.
+            min_corner: (3,) lowest corner [m].
+            max_corner: (3,) highest corner [m].
         """
         corners = np.array([min_corner, max_corner], dtype=np.float64) / self.config.resolution
         if not np.isfinite(corners).all():
@@ -241,40 +242,41 @@ class OctreeMap:
         """Forget everything, as OctoMap's ``clear``."""
         self._blocks = VoxelBlocks()
 
-    # -- what is known -------------------------------------------------------------------------------------------------
+    # -- queries -------------------------------------------------------------------------------------------------
     def log_odds(self, points: ArrayLike) -> NDArray[np.float32]:
-        """(n,) log-odds of being occupied at points (n, 3) [m]; NaN: unknown."""
+        """Return log-odds, as 32-bit numbers, as OctoMap stores them."""
         keys = voxel_keys(np.asarray(points, dtype=np.float64).reshape(-1, 3), self.config.resolution)
         blocks, voxels = self._blocks.find(keys)
         return np.where(blocks >= 0, self._blocks.values[blocks, voxels], np.float32(np.nan)).astype(np.float32)
 
     def occupied(self, points: ArrayLike) -> NDArray[np.bool_]:
-        """(n,) whether something is at points (n, 3) [m], as far as is known."""
+        """Return whether the voxels at points (n, 3) [m] are occupied; unknown voxels are not."""
         return np.asarray(self.log_odds(points) >= np.float32(self._threshold))
 
     def _voxels(self) -> tuple[NDArray[np.uint64], NDArray[np.float32], NDArray[np.uint8]]:
-        """Codes, values and colours of all known voxels, in the order of the tree."""
+        """Return codes, values and colors of all known voxels, in the order of the tree."""
         blocks = self._blocks
         codes = morton_encode(blocks.positions[: blocks.n_blocks])
         return gather_voxels(np.argsort(codes), codes, blocks.values, blocks.colors)
 
     def to_octree(self) -> PrunedOctree:
-        """The tree."""
+        """Return the pruned tree."""
         return build_octree(*self._voxels())
 
     def encode_full(self, octree: PrunedOctree | None = None, *, color: bool = True) -> bytes:
-        """The tree with all it knows, as OctoMap's ``.ot`` files and octomap_msgs have it; of ``octree``, if they are
-        there already."""
+        """Encode the tree with all values, as in OctoMap's ``.ot`` files and octomap_msgs; of ``octree`` if it exists
+        already.
+        """
         return encode_full(self.to_octree() if octree is None else octree, color=color)
 
     def encode_binary(self) -> bytes:
-        """The tree with what is free and what occupied, as OctoMap's ``.bt`` files and octomap_msgs have it."""
+        """Encode the tree with free and occupied leaves, as in OctoMap's ``.bt`` files and octomap_msgs."""
         codes, values, colors = self._voxels()
         certain_values = np.where(values >= np.float32(self._threshold), np.float32(1.0), np.float32(-1.0))
         return encode_binary(build_octree(codes, certain_values, np.full_like(colors, NO_COLOR)))
 
     def leaves(self, octree: PrunedOctree | None = None, *, color: bool = True) -> OctreeLeaves:
-        """Its leaves; of ``octree``, if they are there already."""
+        """Return the leaves of the tree; of ``octree`` if it exists already."""
         tree = self.to_octree() if octree is None else octree
         leaf_indices = leaf_order(tree.masks, tree.first_children)
         shifts = 3 * (DEPTH - tree.levels[leaf_indices].astype(np.int64))
@@ -286,10 +288,10 @@ class OctreeMap:
 
     # -- state ---------------------------------------------------------------------------------------------------------
     def set_leaves(self, leaves: OctreeLeaves) -> None:
-        """Know what a tree knows, and nothing else.
+        """Replace the map by the leaves of a tree.
 
         Raises:
-            InputError: another resolution, or more than a map can hold.
+            InputError: The resolution differs, or the tree is too large.
         """
         if abs(leaves.resolution - self.config.resolution) > 1e-9:
             raise InputError(
@@ -317,11 +319,11 @@ class OctreeMap:
         self._blocks = blocks
 
     def save_state(self) -> dict[str, Any]:
-        """Everything as plain data."""
+        """Return the whole map as plain data."""
         return self._blocks.save_state()
 
     def load_state(self, saved: dict[str, Any]) -> None:
-        """Counterpart of `save`, on a map of the same configuration."""
+        """Restore what `save_state` returned, in a map of the same configuration."""
         self._blocks.load_state(saved)
 
 
@@ -334,7 +336,7 @@ class OctreeMap:
 def gather_voxels(
     order: NDArray[np.int64], codes: NDArray[np.uint64], values: NDArray[np.float32], colors: NDArray[np.uint8]
 ) -> tuple[NDArray[np.uint64], NDArray[np.float32], NDArray[np.uint8]]:
-    """Codes (n,), values (n,) and colours (n, 3) of the known voxels of blocks, taken in an order.
+    """Return the codes (n,), values (n,) and colors (n, 3) of the known voxels of blocks, in a given order.
 
     Args:
         order: (blocks,) in which to go.
@@ -371,7 +373,7 @@ def gather_voxels(
 def blend_colors(
     colors: NDArray[np.uint8], blocks: NDArray[np.int64], voxels: NDArray[np.int64], new_colors: NDArray[np.uint8]
 ) -> None:
-    """Mix new colours (n, 3) half and half with those of voxels, where they have one (``averageNodeColor``).
+    """Average new colors (n, 3) with those of voxels that have a color (``averageNodeColor``).
 
     Args:
         colors: (blocks, voxels, 3) written; white counts as none.
@@ -415,15 +417,15 @@ MAX_CELLS: Final = 100_000_000
 
 
 def project_to_plane(leaves: OctreeLeaves, min_z: float, max_z: float) -> OccupancyGrid:
-    """The plane below a map: occupied where anything in a band of heights is, free where something there is free.
+    """Project a band of heights to the plane: a cell is occupied where any voxel is, free where one is free.
 
     Args:
-        leaves: Of the map.
-        min_z: Lowest middle of a voxel that counts [m].
-        max_z: Highest [m].
+        leaves: Leaves of the map.
+        min_z: Smallest height of a voxel's center [m].
+        max_z: Largest height of a voxel's center [m].
 
     Raises:
-        InputError: it would be too large.
+        InputError: The grid would be too large.
     """
     keys, edges, resolution = leaves.keys, leaves.edge_voxels, leaves.resolution
     # numbers of the lowest and highest voxels whose middles are in the band

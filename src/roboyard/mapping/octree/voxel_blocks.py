@@ -95,10 +95,10 @@ class VoxelBlocks:
         return BlockArrays(self.table_origin, self.table, self.positions, self.marks, self.touched)
 
     def extend_table(self, min_key: NDArray[np.int64], max_key: NDArray[np.int64]) -> None:
-        """See to it that the table reaches from one voxel to another (3,).
+        """Extend the table so that it covers the voxels between two keys (3,).
 
         Raises:
-            InputError: they lie so far apart that it would be too large.
+            InputError: The table would be too large.
         """
         first, last = np.asarray(min_key) // BLOCK_SIZE, np.asarray(max_key) // BLOCK_SIZE + 1
         end = self.table_origin + self.table.shape
@@ -127,7 +127,7 @@ class VoxelBlocks:
         self.table_origin, self.table = first, table
 
     def grow(self) -> None:
-        """Make room for more blocks."""
+        """Double the number of blocks that can be stored."""
         names = ("positions", "values", "colors", "marks", "touched")
         old_arrays = [getattr(self, name) for name in names]
         self._allocate(2 * len(self.positions))
@@ -135,7 +135,7 @@ class VoxelBlocks:
             getattr(self, name)[: len(old)] = old
 
     def get_or_create(self, positions: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Numbers (n,) of blocks at places (n, 3) within the table; they are made where there are none."""
+        """Return the numbers (n,) of blocks at positions (n, 3) within the table; missing blocks are created."""
         x, y, z = (positions - self.table_origin).T
         missing = np.unique(np.ravel_multi_index((x, y, z), self.table.shape)[self.table[x, y, z] < 0])
         while self.n_blocks + len(missing) > len(self.positions):
@@ -148,7 +148,7 @@ class VoxelBlocks:
         return np.asarray(self.table[x, y, z], dtype=np.int64)
 
     def find(self, keys: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Block (n,), -1 for none, and place in the block (n,) of voxels (n, 3)."""
+        """Return the block (n,), -1 for none, and the index in the block (n,) of voxels (n, 3)."""
         block_positions = keys // BLOCK_SIZE - self.table_origin
         is_inside = ((block_positions >= 0) & (block_positions < self.table.shape)).all(axis=1)
         blocks = np.full(len(keys), -1, dtype=np.int64)
@@ -156,7 +156,7 @@ class VoxelBlocks:
         return blocks, index_in_block(keys)
 
     def save_state(self) -> dict[str, Any]:
-        """Everything as plain data."""
+        """Return all blocks as plain data."""
         used = slice(0, self.n_blocks)
         return {
             "low": self.table_origin.copy(), "shape": tuple(self.table.shape), "places": self.positions[used].copy(),
@@ -175,19 +175,19 @@ class VoxelBlocks:
 
 
 def voxel_keys(points: NDArray[np.float64], resolution: float) -> NDArray[np.int64]:
-    """Voxels (n, 3) that hold points (n, 3) [m], counted as OctoMap counts them."""
+    """Return the keys (n, 3) of the voxels that hold points (n, 3) [m], as OctoMap numbers them."""
     return np.floor(points * (1.0 / resolution)).astype(np.int64) + ORIGIN_KEY
 
 
 def index_in_block(keys: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Place in its block (n,) of each voxel (n, 3)."""
+    """Return the index (n,) of each voxel (n, 3) in its block."""
     x, y, z = MORTON_SPREAD[keys.T & (BLOCK_SIZE - 1)]
     return np.asarray(x | (y << 1) | (z << 2))
 
 
 @kernel(examples=lambda: [(np.zeros((1, 3), np.int64),)])
 def morton_encode(coordinates: NDArray[np.int64]) -> NDArray[np.uint64]:
-    """Morton codes (n,) of numbers (n, 3) below 2^16: their bits one by one, z's before y's before x's."""
+    """Return the Morton codes (n,) of coordinates (n, 3) below 2^16: interleaved bits, z before y before x."""
     codes = np.zeros(len(coordinates), np.uint64)
     for k in range(len(coordinates)):
         for axis in range(3):
@@ -201,7 +201,7 @@ def morton_encode(coordinates: NDArray[np.int64]) -> NDArray[np.uint64]:
 
 @kernel(examples=lambda: [(np.zeros(1, np.uint64),)])
 def morton_decode(codes: NDArray[np.uint64]) -> NDArray[np.int64]:
-    """Numbers (n, 3) of Morton codes (n,)."""
+    """Return the coordinates (n, 3) of Morton codes (n,)."""
     coordinates = np.empty((len(codes), 3), np.int64)
     for k in range(len(codes)):
         for axis in range(3):
@@ -223,7 +223,7 @@ def clip_beams(
     min_range: float,
     max_range: float,
 ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """Which points count, and where beams end that only free.
+    """Select the points that are marked as occupied, and compute the ends of beams that only free space.
 
     Args:
         points: (n, 3) [m]; not finite: they know nothing.
@@ -356,7 +356,7 @@ def apply_marks(
     n_blocks: int,
     model: NDArray[np.float32],
 ) -> tuple[int, int]:
-    """Count what is marked into the log-odds, and wipe out the marks.
+    """Add the marks of a cloud to the log-odds, and remove the marks.
 
     Args:
         marks: (blocks, voxels) 1 free, 2 occupied; written.

@@ -172,7 +172,7 @@ def block_score(
     row: int,
     column: int,
 ) -> int:
-    """Upper bound of the score of the block of 2^level translations that begins at (row, column); exact at level 0."""
+    """Return an upper bound of the score of the 2^level translations that start at (row, column); exact at level 0."""
     start, height, width = shapes[level, 0], shapes[level, 1], shapes[level, 2]
     total = 0
     for i in range(len(cells)):
