@@ -47,8 +47,7 @@ def relations_of(log: Path) -> Path | None:
 def measure(log: Path) -> dict[str, Any]:
     """Map one log; what came of it."""
     from roboyard.compute import wait_for_kernels
-    from roboyard.mapping import GraphSlam, read_relations, relation_errors
-    from roboyard.mapping.nodes import read_log
+    from roboyard.mapping import GraphSlam, read_log, read_relations, relation_errors
 
     scans = read_log(log)
     wait_for_kernels()

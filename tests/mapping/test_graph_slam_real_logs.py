@@ -10,8 +10,7 @@ from tests.harness.profiles import sample_count
 
 from roboyard.geometry import SE2
 from roboyard.geometry.se2_arrays import relative
-from roboyard.mapping import GraphSlam, LaserScan, PoseTrajectory, read_relations, relation_errors
-from roboyard.mapping.nodes import read_log
+from roboyard.mapping import GraphSlam, LaserScan, PoseTrajectory, read_log, read_relations, relation_errors
 
 pytestmark = pytest.mark.slow
 

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from roboyard.mapping.map_files import MapInfo, MapMode, load_map, read_map_info, save_map
     from roboyard.mapping.mapping_report import MappingResult
     from roboyard.mapping.nodes.map_recording import slam
-    from roboyard.mapping.nodes.scan_log import ScanLog, read_log
+    from roboyard.mapping.nodes.scan_log import ScanLog, ScanLogTopics, read_log
     from roboyard.mapping.pose_graph import PoseGraph, read_g2o, write_g2o
     from roboyard.mapping.scan import LaserScan
     from roboyard.mapping.slam import Slam
@@ -64,6 +64,7 @@ __all__ = [  # noqa: RUF022
     "Relations",
     "RelativeError",
     "ScanLog",
+    "ScanLogTopics",
     "Slam",
     "align",
     "load_pose_graph_map",
@@ -88,7 +89,7 @@ __getattr__, __dir__ = lazy_exports(__name__, {
     "map_files": ("MapInfo", "MapMode", "load_map", "read_map_info", "save_map"),
     "mapping_report": ("MappingResult",),
     "nodes.map_recording": ("slam",),
-    "nodes.scan_log": ("ScanLog", "read_log"),
+    "nodes.scan_log": ("ScanLog", "ScanLogTopics", "read_log"),
     "pose_graph": ("PoseGraph", "read_g2o", "write_g2o"),
     "scan": ("LaserScan",),
     "slam": ("Slam",),

@@ -13,8 +13,7 @@ from roboyard.errors import InputError
 from roboyard.geometry import SE2
 from roboyard.grids import OccupancyGrid
 from roboyard.localization.amcl import Amcl, AmclConfig, AmclEstimate
-from roboyard.mapping import LaserScan, PoseTrajectory, load_map
-from roboyard.mapping.nodes import ScanLog, read_log
+from roboyard.mapping import LaserScan, PoseTrajectory, ScanLog, load_map, read_log
 
 INITIAL_COVARIANCE = np.diag([0.25, 0.25, 0.068])
 """Covariance of an initial pose whose own is not stated, as RViz sends it: x, y [m²], heading [rad²]."""

@@ -1,4 +1,4 @@
-"""Nodes of mapping, and the reader of the laser scans of a recording."""
+"""Nodes of mapping."""
 
 from typing import TYPE_CHECKING
 
@@ -8,7 +8,6 @@ if TYPE_CHECKING:
     from roboyard.mapping.nodes.elevation import ElevationNode
     from roboyard.mapping.nodes.map_server import MapSaverNode, MapServerNode
     from roboyard.mapping.nodes.octree import OctreeNode
-    from roboyard.mapping.nodes.scan_log import ScanLog, ScanLogTopics, read_log
     from roboyard.mapping.nodes.slam import SlamNode
 
 __all__ = [
@@ -16,16 +15,12 @@ __all__ = [
     "MapSaverNode",
     "MapServerNode",
     "OctreeNode",
-    "ScanLog",
-    "ScanLogTopics",
     "SlamNode",
-    "read_log",
 ]
 
 __getattr__, __dir__ = lazy_exports(__name__, {
     "elevation": ("ElevationNode",),
     "map_server": ("MapSaverNode", "MapServerNode"),
     "octree": ("OctreeNode",),
-    "scan_log": ("ScanLog", "ScanLogTopics", "read_log"),
     "slam": ("SlamNode",),
 })  # fmt: skip
