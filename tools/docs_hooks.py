@@ -17,9 +17,13 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, get_type_hints
 
+import yaml
+
 from roboyard.bringup import catalog
 from roboyard.bringup.node_documentation import NodeDescription, describe_node
 from roboyard.config import SchemaRow, schema_rows
+from roboyard.config.parameter import parameter_info, yaml_key
+from roboyard.config.schema import dump
 from roboyard.evaluation.plugin import robot_metrics, scenario_keys
 from roboyard.scenarios import operator
 from roboyard.scenarios.faults.schema import FAULTS, FaultConfig, LastingFault, TriggeredFault
@@ -431,7 +435,80 @@ def list_pages_with_key_tables() -> list[Path]:
     return [page for page in pages if KEY_TABLE.search(page.read_text("utf-8"))]
 
 
+PLUGIN_TABLES = re.compile(r"(<!-- (planners|controllers) -->\n)(?:.*\n)*?(<!-- end of \2 -->\n)")
+"""Comments around the generated part of a page about plug-ins of the navigator."""
+PLUGIN_PAGES = [METRICS_PAGE.with_name("planners.md"), METRICS_PAGE.with_name("controllers.md")]
+
+
+def with_plugin_tables(page: str) -> str:
+    """Return the text of a page with its part about all planners or controllers as the registry declares them."""
+    return PLUGIN_TABLES.sub(
+        lambda found: found[1] + "\n".join(_make_plugin_sections(found[2])) + "\n" + found[3], page
+    )
+
+
+def _make_plugin_sections(kind: str) -> list[str]:
+    from roboyard.navigation.plugins import CONTROLLERS, PLANNERS
+
+    registry: Any = PLANNERS if kind == "planners" else CONTROLLERS
+    names = [name for name in registry.names() if registry[name].__module__.startswith("roboyard.")]
+    overview = ["", "| name | what it is | when to take it | in Nav2 |", "| --- | --- | --- | --- |"]
+    sections: list[str] = []
+    for name in names:
+        summary, use, nav2 = [" ".join(part.split()) for part in (inspect.getdoc(registry[name]) or "").split("\n\n")]
+        overview.append(
+            _make_row((f"[`{name}`](#{name})", _escape(summary), _escape(use), nav2.removeprefix("Nav2: ")))
+        )
+        sections += [f"## {name}", "", _escape(f"{summary} {use}"), "", *_make_plugin_parameters(kind, name), ""]
+    return [*overview, "", *sections]
+
+
+def _make_plugin_parameters(kind: str, name: str) -> list[str]:
+    cls, defaults = _plugin_defaults(kind, name, 0.25)
+    others = _plugin_defaults(kind, name, 0.5)[1]
+    lines = ["| parameter | values | default | meaning | in Nav2 |", "| --- | --- | --- | --- | --- |"]
+    for row in schema_rows(cls):
+        if row.key.split(".")[0] == "footprint":
+            continue
+        default = f"`{row.default}`" if row.default else ""
+        if row.key in defaults:
+            text = yaml.safe_dump(defaults[row.key], default_flow_style=True).removesuffix("...\n").strip()
+            default = f"`{text}`" if defaults[row.key] == others[row.key] else "from the robot's drive or footprint"
+        nav2 = ", ".join(f"`{alias}`" for alias in _aliases_of(cls, row.key.split(".")))
+        lines.append(_make_row((f"`{row.key}`", _escape(_shorten(row.expected)), default, _escape(row.doc), nav2)))
+    return lines
+
+
+def _plugin_defaults(kind: str, name: str, radius: float) -> tuple[type, dict[str, Any]]:
+    """Return the class that declares the settings, and the defaults by dotted key for a robot of the given radius."""
+    from roboyard.navigation import Footprint
+    from roboyard.navigation.navigator import PluginConfig
+    from roboyard.navigation.plugins import CONTROLLER_CONFIGS, make_planner
+
+    if kind == "controllers":
+        defaults = {"rollout": True} if name == "trajectory_rollout" else {}
+        return CONTROLLER_CONFIGS[name], defaults
+    planner = make_planner(PluginConfig(name), Footprint.circle(radius))
+    data = {field.name: dump(getattr(planner, field.name)) for field in dataclasses.fields(planner)}  # type: ignore[arg-type]
+    data.pop("footprint", None)
+    flat: dict[str, Any] = {}
+    for key, value in data.items():
+        nested = {f"{key}.{inner}": item for inner, item in value.items()} if isinstance(value, dict) else {key: value}
+        flat |= nested
+    return type(planner), flat
+
+
+def _aliases_of(cls: type, path: list[str]) -> tuple[str, ...]:
+    """Return the names of a parameter in parameter files of ROS."""
+    field = next(field for field in dataclasses.fields(cls) if yaml_key(field) == path[0])
+    if len(path) == 1:
+        return parameter_info(field).aliases
+    return _aliases_of(get_type_hints(cls)[field.name], path[1:])
+
+
 if __name__ == "__main__":
+    for path in PLUGIN_PAGES:
+        path.write_text(with_plugin_tables(path.read_text("utf-8")), "utf-8")
     for path in list_pages_with_key_tables():
         path.write_text(with_key_tables(path.read_text("utf-8")), "utf-8")
     (METRICS_PAGE.parents[1] / SCENARIO_PAGE).write_text(make_scenario_page(), "utf-8")
