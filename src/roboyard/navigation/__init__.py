@@ -67,7 +67,6 @@ __all__ = [  # noqa: RUF022
     "explain_no_path",
     "check_planner",
     "check_controller",
-    "check_behavior",
     "check_layer",
     "BarrierKind",
     "DwaConfig",
@@ -92,6 +91,7 @@ __all__ = [  # noqa: RUF022
     "TraversalCosts",
     "Waypoint",
     "WaypointSequence",
+    "check_behavior",
     "waypoints_from_polyline",
 ]
 
