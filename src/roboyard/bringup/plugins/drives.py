@@ -221,7 +221,7 @@ def map_velocity_control(reader: PluginReader) -> PluginMapping:
 def map_planar_move(reader: PluginReader) -> PluginMapping:
     """Map gazebo_ros's planar move: the body accepts velocities in the plane; its odometry is the ground truth."""
     odometry = read_odometry_output(reader, _root_link_name(reader))
-    reader.add_finding("it has no wheels to count: its odometry is the simulation's truth, no estimate")
+    reader.add_finding("it has no wheels to count: its odometry is the simulation's ground truth, not an estimate")
     nodes = {
         "arbiter": RobotNodeConfig("arbiter"),
         "drive": RobotNodeConfig("velocity_base", {"timeout": 0.5}),

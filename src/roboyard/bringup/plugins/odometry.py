@@ -83,7 +83,7 @@ def map_odometry_publisher(reader: PluginReader) -> PluginMapping:
     reader.mark_ignored(["tf_topic"], "transforms are on /tf")
     reader.mark_ignored(["odom_covariance_topic"], "odometry carries its covariance")
     reader.mark_ignored(["xyz_offset", "rpy_offset"], "the root link's own frame is told")
-    reader.add_finding("its odometry is the simulation's truth, no estimate")
+    reader.add_finding("its odometry is the simulation's ground truth, not an estimate")
     topic = reader.topic("odom_topic") or reader.remapped_topic("odom")
     spec = RobotNodeConfig(GROUND_TRUTH_ODOMETRY_NODE, parameters, {"odom": topic} if topic else {})
     return PluginMapping(nodes={"odometry_truth": spec}, findings=reader.findings())
@@ -107,7 +107,7 @@ def map_p3d(reader: PluginReader) -> PluginMapping:
     offsets = reader.numbers("xyzOffset", "xyzOffsets", "xyz_offset", "rpyOffset", "rpyOffsets", "rpy_offset")
     if any(offsets):
         reader.add_finding("its offsets not followed: the root link's own frame is told")
-    reader.add_finding("its pose is the simulation's truth, no estimate")
+    reader.add_finding("its pose is the simulation's ground truth, not an estimate")
     topic = reader.remapped_topic("odom") or reader.topic("topicName", "topic_name") or "odom"
     return PluginMapping(
         nodes={"pose_truth": RobotNodeConfig(GROUND_TRUTH_ODOMETRY_NODE, parameters, {"odom": topic})},

@@ -105,8 +105,8 @@ class GroundTruthElevationNode(Node[GroundTruthElevationNodeConfig]):
         """Publish the elevation, and observe the models."""
         self._model_names: list[str] = []
         self._publisher = self.publisher("elevation_map", msg.GridMap, latched=True)
-        self.log.warn(f"{self.resolve('elevation_map')} is the truth of the simulation, no estimate")
-        self.report_health("warn", "this is the truth, no estimate")
+        self.log.warn(f"{self.resolve('elevation_map')} publishes the simulated ground truth, not an estimate")
+        self.report_health("warn", "ground truth, not an estimate")
         self.timer(rate=self.config.rate, callback=self._update, immediate=True)
 
     def _update(self) -> None:
