@@ -7,6 +7,7 @@ from abc import ABC, abstractmethod
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from typing_extensions import TypeVar
 
 from roboyard.bus import resource
@@ -82,7 +83,7 @@ class DriveOdometryNode(DriveParameterNode[OutputConfigT], ABC):
         """Connect."""
         self._used_joints = self.odometry_joints(self.config)
         self._joint_names: list[str] | None = None
-        self._joint_indices: list[int] = []
+        self._joint_indices: NDArray[np.intp] | None = None
         self._throttle = Throttle(self.config.rate)
         self._n_rejected = 0
         self._frames = (self.frame(self.config.odom_frame), self.frame(self.config.base_frame))
@@ -120,7 +121,7 @@ class DriveOdometryNode(DriveParameterNode[OutputConfigT], ABC):
     def _on_joints(self, state: Any) -> None:
         if state.name != self._joint_names:
             self._find_joints(list(state.name))
-        if not self._joint_indices:
+        if self._joint_indices is None:
             return
         time_ns = to_nanoseconds(state.header.stamp)
         if not self._throttle.should_pass(time_ns):
@@ -144,7 +145,7 @@ class DriveOdometryNode(DriveParameterNode[OutputConfigT], ABC):
             missing = next(joint for joint in self._used_joints if joint not in names)
             raise ConfigError(f"joint_states has no joint '{missing}'", location=self.full_name, valid=", ".join(names))
         self._joint_names = names
-        self._joint_indices = [names.index(joint) for joint in self._used_joints] if present else []
+        self._joint_indices = np.array([names.index(joint) for joint in self._used_joints]) if present else None
 
     def _on_reset(self, request: Any) -> Any:
         self._odometry.reset()
