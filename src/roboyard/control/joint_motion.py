@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from roboyard.control.joint_limits import JointGroupLimits
-from roboyard.control.velocity_ramps import max_approach_rate
+from roboyard.control.velocity_ramps import max_approach_rate, require_positive
 from roboyard.errors import ConfigError
 
 
@@ -46,11 +46,7 @@ class PointToPointLimits:
             raise ConfigError(
                 f"range from {self.lower} to {self.upper}", location="PointToPointLimits", valid="lower below upper"
             )
-        for name in ("speed", "acceleration"):
-            if not getattr(self, name) > 0.0:
-                raise ConfigError(
-                    f"{name} = {getattr(self, name)}", location="PointToPointLimits", valid="a positive number"
-                )
+        require_positive(self, "speed", "acceleration")
 
     def step_to_position(self, state: JointMotionState, target: float, dt: float) -> JointMotionState:
         """Return the state ``dt`` seconds later on the fastest motion to rest at ``target``.

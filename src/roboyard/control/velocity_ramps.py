@@ -17,6 +17,18 @@ from roboyard.control.wheel_kinematics import PlanarTwist
 from roboyard.errors import ConfigError
 
 
+def require_positive(limits: object, *names: str) -> None:
+    """Check that attributes of a record of limits are positive numbers or None.
+
+    Raises:
+        ConfigError: one is zero, negative or not a number.
+    """
+    for name in names:
+        value = getattr(limits, name)
+        if value is not None and not value > 0.0:
+            raise ConfigError(f"{name} = {value}", location=type(limits).__name__, valid="a positive number")
+
+
 @dataclass(frozen=True, slots=True)
 class RampLimits:
     """Limits of one velocity; lengths are m or rad.
@@ -43,10 +55,7 @@ class RampLimits:
     min_speed: float = 0.0
 
     def __post_init__(self) -> None:
-        for name in ("acceleration", "deceleration", "jerk"):
-            value = getattr(self, name)
-            if value is not None and not value > 0.0:
-                raise ConfigError(f"{name} = {value}", location="RampLimits", valid="a positive number")
+        require_positive(self, "acceleration", "deceleration", "jerk")
         for name in ("speed", "reverse_speed", "deadband", "min_speed"):
             value = getattr(self, name)
             if value is not None and not value >= 0.0:
