@@ -24,7 +24,7 @@ class JointCommandNodeConfig(JointGroupConfig):
     mode: str = parameter("position", choices=("position", "velocity", "effort"), doc="Kind of the commands.")
     topics: tuple[str, ...] = parameter((), doc="Topics, one of each joint; empty: JOINT/cmd.")
     initial: tuple[float, ...] = parameter((), doc="Set-points from the start on; empty: see hold_position.")
-    hold_position: bool = parameter(False, doc="Hold the joints from the start on where they are (position mode).")
+    hold_position: bool = parameter(False, doc="Hold the joints at their positions from the start on (position mode).")
 
 
 class JointCommandNode(JointGroupNode[JointCommandNodeConfig]):

@@ -30,7 +30,7 @@ class JointMotionNodeConfig(JointGroupConfig):
     joints: tuple[str, ...] = parameter((), doc="Joints of the group, in the order of their numbers.")
     rate: float = parameter(100.0, unit="Hz", low=1.0, high=1000.0, doc="Rate of the control loop.")
     timeout: float = parameter(0.5, unit="s", low=0.01, high=60.0, runtime=True, doc="Age at which a velocity ends.")
-    hold_position: bool = parameter(True, doc="Hold the joints from the start on where they are.")
+    hold_position: bool = parameter(True, doc="Hold the joints at their positions from the start on.")
     start_tolerance: float = parameter(
         0.1,
         unit="rad or m",

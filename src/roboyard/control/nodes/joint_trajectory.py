@@ -110,7 +110,7 @@ class JointTrajectoryNodeConfig(JointGroupConfig):
         doc="Largest distance between the joints and the trajectory's start; 0: any.",
     )
     allow_partial_joints_goal: bool = parameter(False, runtime=True, doc="Accept trajectories of some of the joints.")
-    hold_position: bool = parameter(True, doc="Hold the joints from the start on where they are.")
+    hold_position: bool = parameter(True, doc="Hold the joints at their positions from the start on.")
     initial: tuple[float, ...] = parameter((), unit="rad or m", doc="Positions to hold at first.")
     state_publish_rate: float = parameter(
         0.0, unit="Hz", low=0.0, high=1000.0, doc="Rate of ~controller_state; 0: neither it nor ~plan."
