@@ -97,10 +97,10 @@ def test_change_waits_for_the_worker_and_is_published_at_once() -> None:
     with CloudHarness(max_rate=10.0, publish_period=10.0) as harness:
         harness.play(2)
         harness.run_for(0.01)
-        answer = harness.node.on_clear(None)
-        assert not answer.done()
+        response = harness.node.on_clear(None)
+        assert not response.done()
         harness.run_for(0.09)
-        assert answer.done()
+        assert response.done()
         assert harness.counts.data == [2, 0]
 
 

@@ -17,8 +17,8 @@ from roboyard.geometry import SE2
 from roboyard.mapping.scan import LaserScan
 from roboyard.mapping.slam import SavesSlamState, Slam
 
-_ROOM: Final = (-4.0, -3.0, 5.0, 4.0)
-"""Corners of the room: smallest x and y, largest x and y [m]."""
+_WALLS: Final = (-4.0, -3.0, 5.0, 4.0)
+"""Walls of the simulated room: smallest x and y, largest x and y [m]."""
 _PILLARS: Final = ((1.5, 2.2, 0.3), (-2.0, 1.0, 0.4), (3.0, -1.5, 0.25))
 """Center and radius of each pillar [m]."""
 _PERIOD_NS: Final = 200_000_000
@@ -81,7 +81,7 @@ def simulate_drive() -> tuple[list[LaserScan], list[SE2]]:
 def _simulate_ranges(pose: SE2, angles: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return the exact distances (n,) to walls and pillars [m]."""
     c, s = np.cos(angles + pose.theta), np.sin(angles + pose.theta)
-    low_x, low_y, high_x, high_y = _ROOM
+    low_x, low_y, high_x, high_y = _WALLS
     with np.errstate(divide="ignore"):
         distance_x = (np.where(c > 0.0, high_x, low_x) - pose.x) / c
         distance_y = (np.where(s > 0.0, high_y, low_y) - pose.y) / s
@@ -103,7 +103,7 @@ def _check_empty(slam: Slam) -> None:
 
 
 def _check_drive(slam: Slam, scans: list[LaserScan], truth: list[SE2]) -> None:
-    given = [scan.ranges.copy() for scan in scans]
+    ranges_before = [scan.ranges.copy() for scan in scans]
     for scan, true_pose in zip(scans, truth, strict=True):
         pose = slam.process(scan)
         _check_pose(slam, pose)
@@ -113,7 +113,7 @@ def _check_drive(slam: Slam, scans: list[LaserScan], truth: list[SE2]) -> None:
         last = slam.trajectory().pose(-1) if len(slam.trajectory()) else None
         if last is None or last.distance(pose) > 1e-6:
             _report_violation(slam, "returns another pose than the last one of its trajectory")
-    if any(not np.array_equal(scan.ranges, ranges) for scan, ranges in zip(scans, given, strict=True)):
+    if any(not np.array_equal(scan.ranges, ranges) for scan, ranges in zip(scans, ranges_before, strict=True)):
         _report_violation(slam, "changes the ranges of a scan")
     _check_trajectory(slam, {scan.time_ns for scan in scans})
     if not all(isinstance(warning, str) for warning in slam.warnings):
@@ -214,5 +214,5 @@ def _results(slam: Slam) -> tuple[bytes, ...]:
     return tuple(array.tobytes() for array in arrays)
 
 
-def _report_violation(slam: Slam, what: str) -> NoReturn:
-    raise InputError(f"{type(slam).__name__} {what}", valid="the contract roboyard.mapping.Slam")
+def _report_violation(slam: Slam, problem: str) -> NoReturn:
+    raise InputError(f"{type(slam).__name__} {problem}", valid="the contract roboyard.mapping.Slam")

@@ -278,7 +278,7 @@ class ElevationMap:
             or not np.isfinite(added_covariance).all()
             or (np.diag(added_covariance) < 0.0).any()
         ):
-            raise InputError("a covariance that is none", valid="(6, 6), finite, variances of 0 or more")
+            raise InputError("an invalid covariance", valid="(6, 6), finite, variances of 0 or more")
         sxx, syy, szz, roll, pitch, yaw = np.diag(added_covariance).tolist()
         (rows, columns), cell_size, (x, y) = self.config.shape, self.config.resolution, self.min_corner
         dx = x + (np.arange(columns) + 0.5) * cell_size - T_map_base.x

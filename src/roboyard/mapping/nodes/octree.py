@@ -19,7 +19,6 @@ from roboyard.geometry import SE3
 from roboyard.grids import OccupancyGrid
 from roboyard.grids.voxel_filter import average_by_voxel
 from roboyard.mapping.nodes.cloud_mapper import CloudMapperConfig, CloudMapperNode
-from roboyard.mapping.nodes.octree_messages import centers_to_msg, octree_to_msg
 from roboyard.mapping.octree import InsertionStatistics, OctreeLeaves, OctreeMap, OctreeMapConfig, read_octree
 from roboyard.mapping.octree.cloud_filters import (
     GroundFilter,
@@ -32,9 +31,10 @@ from roboyard.mapping.octree.octree import leaf_order, parent_level, write_binar
 from roboyard.mapping.octree.octree_map import blend_colors, fill_squares, gather_voxels, project_to_plane
 from roboyard.mapping.octree.voxel_blocks import apply_marks, clip_beams, mark_rays, morton_decode, morton_encode
 from roboyard.messages import msg, srv
-from roboyard.messages.convert import unpack_rgb
+from roboyard.messages.convert import cloud_to_msg, pack_rgb, unpack_rgb
 from roboyard.messages.convert.clouds import cloud_from_msg
 from roboyard.messages.convert.grids import occupancy_grid_to_msg
+from roboyard.messages.convert.poses import make_header
 
 _MAX_HEIGHT: Final = 1e6
 """Height that stands for no limit [m]."""
@@ -220,7 +220,7 @@ class OctreeNode(CloudMapperNode[OctreeNodeConfig]):
 
     # -- publications ------------------------------------------------------------------------------------------------
     def publish_map(self) -> None:
-        """Publish the trees, the projection, and the centers of voxels if somebody listens."""
+        """Publish the trees, the projection, and the centers of voxels if they have subscribers."""
         frame, snapshot = self.frame(self.config.frame_id), self._snapshot
         for name, publisher in self._tree_publishers.items():
             publisher.publish(self._make_tree_message(name))
@@ -323,3 +323,28 @@ def make_snapshot(octree: OctreeMap, color: bool, height_band: tuple[float, floa
     return OctreeSnapshot(
         octree.encode_binary(), octree.encode_full(tree, color=color), leaves, project_to_plane(leaves, *height_band)
     )
+
+
+def octree_to_msg(data: bytes, tree_type: str, resolution: float, frame: str, time_ns: int, *, binary: bool) -> Any:
+    """Convert the bytes of a tree to octomap_msgs/Octomap.
+
+    Args:
+        data: Bytes that `OctreeMap.encode_full` or `OctreeMap.encode_binary` returned.
+        tree_type: ``OcTree`` or ``ColorOcTree``.
+        resolution: Edge of the smallest voxel [m].
+        frame: Frame of the map.
+        time_ns: Time stamp [ns].
+        binary: Whether the bytes are those of `OctreeMap.encode_binary`.
+    """
+    return msg.octomap_msgs.Octomap(
+        header=make_header(frame, time_ns), binary=binary, id=tree_type, resolution=resolution,
+        data=np.frombuffer(data, dtype=np.int8),
+    )  # fmt: skip
+
+
+def centers_to_msg(leaves: OctreeLeaves, min_z: float, max_z: float, frame: str, time_ns: int) -> Any:
+    """Convert the centers of occupied leaves in a band of heights [m] to sensor_msgs/PointCloud2."""
+    centers = leaves.centers
+    is_selected = leaves.occupied & (centers[:, 2] >= min_z) & (centers[:, 2] <= max_z)
+    fields = {} if leaves.colors is None else {"rgb": pack_rgb(leaves.colors[is_selected])}
+    return cloud_to_msg(centers[is_selected], frame, time_ns, fields=fields)

@@ -172,7 +172,7 @@ def gauss_newton(
     Returns:
         Information (3, 3) of the scan alone, fit and overlap (0 to 1), and cost.
     """
-    index, surfels, half_size = surfel_arrays.index, surfel_arrays.surfels, surfel_arrays.half_size
+    index, surfels, half_size = surfel_arrays.cell_index, surfel_arrays.surfels, surfel_arrays.half_size
     iterations, final_width = schedule.max_iterations, schedule.final_width
     prior_pose, prior_information = prior.pose, prior.information
     n = len(points)

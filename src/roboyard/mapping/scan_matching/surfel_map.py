@@ -29,12 +29,12 @@ class SurfelArrays(NamedTuple):
     """Arrays of a surfel map, as kernels need them.
 
     Attributes:
-        index: (2, side, side) row of ``surfels`` for each layer and cell; -1: none.
+        cell_index: (2, side, side) row of ``surfels`` for each layer and cell; -1: none.
         surfels: (capacity, 5) count and sums of each surfel; see ``N_FIELDS``.
         half_size: Half the side of the square that the cells cover [m].
     """
 
-    index: NDArray[np.int32]
+    cell_index: NDArray[np.int32]
     surfels: NDArray[np.float64]
     half_size: float
 
