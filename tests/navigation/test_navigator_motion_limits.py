@@ -42,13 +42,13 @@ def test_missing_reverse_speed_is_the_speed_and_missing_lateral_speed_is_none() 
 
 @given(SPEEDS, SPEEDS, SPEEDS, SPEEDS)
 def test_configured_limits_never_exceed_those_of_the_drive(forward, backward, lateral, angular) -> None:
-    chosen = VelocityLimits(forward=forward, backward=backward, lateral=lateral, angular=angular)
-    limits, assumed = resolve_motion_limits(STATED, chosen)
+    selected = VelocityLimits(forward=forward, backward=backward, lateral=lateral, angular=angular)
+    limits, assumed = resolve_motion_limits(STATED, selected)
     pairs = [
         (limits.max_forward_speed, forward, 2.0), (limits.max_backward_speed, backward, 0.7),
         (limits.max_lateral_speed, lateral, 0.5), (limits.max_angular_speed, angular, 1.2),
     ]  # fmt: skip
-    assert all(found == min(stated, stated if wanted is None else wanted) for found, wanted, stated in pairs)
+    assert all(found == min(stated, stated if requested is None else requested) for found, requested, stated in pairs)
     assert assumed == ()
 
 

@@ -202,17 +202,17 @@ class _LayerCheck:
                 self._report_violation("lowers costs of the layers below although lowers_costs is false")
 
     def _check_clearing(self) -> None:
-        generator, layer, fresh = self._random(), self._make(), self._make()
-        for one in (layer, fresh):
+        generator, layer, unobserved = self._random(), self._make(), self._make()
+        for one in (layer, unobserved):
             one.match_size(_GEOMETRY, None)
-        if isinstance(layer, GridLayer) and isinstance(fresh, GridLayer):
+        if isinstance(layer, GridLayer) and isinstance(unobserved, GridLayer):
             self._feed(layer, self._random())
-            self._feed(fresh, self._random())
+            self._feed(unobserved, self._random())
         else:
             for _ in range(3):
                 self._feed(layer, generator)
         layer.clear()
-        if (_composed(layer) != _composed(fresh)).any():
+        if (_composed(layer) != _composed(unobserved)).any():
             self._report_violation(
                 "writes other costs after clear() than before its first observation"
                 if layer.is_clearable

@@ -112,6 +112,7 @@ class RangeLayer(SensorLayer):
         super().__init__(overwrite=overwrite, name=name)
         expect_kernels(update_cone)
         self._config = config
+        self._sensor_model = RangeSensorModel(config.phi, config.max_probability)
         self._probability = np.zeros((0, 0), dtype=np.float64)
 
     def add_observations(self, readings: Sequence[RangeReading]) -> int:
@@ -121,6 +122,7 @@ class RangeLayer(SensorLayer):
             Number of readings that were used; the others were no measurements, or out of the sensor's own range.
         """
         config, resolution = self._config, self._geometry.resolution
+        T_grid_map = self._geometry.T_map_grid.inverse()
         n_used = 0
         for reading in readings:
             measured = reading.range
@@ -131,13 +133,12 @@ class RangeLayer(SensorLayer):
                 continue
             n_used += 1
             measured_range = reading.range_max if no_return else measured
-            T_grid_sensor = self._geometry.T_map_grid.inverse() @ reading.pose
+            T_grid_sensor = T_grid_map @ reading.pose
             cone = SensorCone(T_grid_sensor.x, T_grid_sensor.y, T_grid_sensor.theta, 0.5 * reading.field_of_view)
             thickness = _arc_half_thickness(measured_range, resolution)
             bounds = cone_bounds(cone, measured_range + thickness, self._geometry)
             measurement = RangeMeasurement(measured_range, thickness, no_return)
-            model = RangeSensorModel(config.phi, config.max_probability)
-            update_cone(self._probability, bounds, resolution, cone, measurement, model)
+            update_cone(self._probability, bounds, resolution, cone, measurement, self._sensor_model)
             self._update_cells(bounds, self._sensor_index(reading.sensor))
         return n_used
 

@@ -83,7 +83,7 @@ class Behavior(AttributeState, ABC):
 
     - It ends within the ``max_duration`` of its configuration, even if the robot cannot move.
     - Its commands keep the limits of the base, and the base can stop before it collides.
-    - Equal states give equal commands, and a behavior that loaded the state of another goes on in the same way.
+    - Equal states give equal commands, and a behavior that loaded the state of another continues in the same way.
     - It changes the costmaps only by clearing observations.
     """
 

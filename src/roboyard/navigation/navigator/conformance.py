@@ -72,28 +72,28 @@ def check_behavior(behavior_type: BehaviorConfig | type[BehaviorConfig] | str) -
 
 def _make_scenes() -> list[tuple[NDArray[np.bool_], SE2]]:
     """Return rooms (rows, columns; True is solid) with the pose of the robot."""
-    room = np.zeros((_ROOM_CELLS, _ROOM_CELLS), dtype=np.bool_)
-    room[[0, -1]] = room[:, [0, -1]] = True
-    dead_end = room.copy()
+    walls = np.zeros((_ROOM_CELLS, _ROOM_CELLS), dtype=np.bool_)
+    walls[[0, -1]] = walls[:, [0, -1]] = True
+    dead_end = walls.copy()
     dead_end[:, 70:] = True
     dead_end[55:65, 70:90] = False
-    pillars = room.copy()
+    pillars = walls.copy()
     pillars[48:52, 70:74] = pillars[66:70, 46:50] = pillars[50:54, 44:48] = True
-    enclosed = room.copy()
+    enclosed = walls.copy()
     enclosed[44:76, 44:76] = True
     enclosed[54:66, 53:67] = False
     return [
-        (room, SE2(3.0, 3.0, 0.4)),
-        (room, SE2(5.55, 3.0, 0.0)),  # a wall ahead
-        (room, SE2(0.45, 3.0, 0.0)),  # a wall behind
-        (room, SE2(3.0, 0.36, 0.0)),  # along a wall
+        (walls, SE2(3.0, 3.0, 0.4)),
+        (walls, SE2(5.55, 3.0, 0.0)),  # a wall ahead
+        (walls, SE2(0.45, 3.0, 0.0)),  # a wall behind
+        (walls, SE2(3.0, 0.36, 0.0)),  # along a wall
         (dead_end, SE2(3.9, 3.0, 0.0)),
         (pillars, SE2(3.0, 3.0, 2.0)),
         (enclosed, SE2(3.0, 3.0, 0.0)),
     ]
 
 
-class _Room:
+class _RobotSimulation:
     """Costmaps of a room, and a robot without physics that follows commands as fast as its base can."""
 
     def __init__(self, walls: NDArray[np.bool_], start: SE2, mobile_base: MobileBase) -> None:
@@ -146,8 +146,8 @@ class _BehaviorCheck:
         walls, start = _make_scenes()[0]
         self._execute(walls, start, _BASE, is_immobile=True)
 
-    def _make(self, room: _Room, mobile_base: MobileBase) -> Behavior:
-        behavior: object = self._config.make_behavior(BehaviorContext(mobile_base, room.costmaps))
+    def _make(self, simulation: _RobotSimulation, mobile_base: MobileBase) -> Behavior:
+        behavior: object = self._config.make_behavior(BehaviorContext(mobile_base, simulation.costmaps))
         if not isinstance(behavior, Behavior):
             self._report_violation(f"makes {type(behavior).__name__}, not a Behavior")
         return behavior
@@ -162,19 +162,19 @@ class _BehaviorCheck:
         is_immobile: bool = False,
     ) -> tuple[list[PlanarTwist], str]:
         """Return the commands of the behavior and the cause of its failure; empty if it finished."""
-        room = _Room(walls, start, mobile_base)
-        behavior = self._make(room, mobile_base)
+        simulation = _RobotSimulation(walls, start, mobile_base)
+        behavior = self._make(simulation, mobile_base)
         commands: list[PlanarTwist] = []
-        start_time = room.time
+        start_time = simulation.time
         try:
-            is_running = behavior.start(room.state())
+            is_running = behavior.start(simulation.state())
             while is_running:
-                if room.time - start_time > self._config.max_duration + 2.5 * _PERIOD:
+                if simulation.time - start_time > self._config.max_duration + 2.5 * _PERIOD:
                     self._report_violation(f"has not ended after its max_duration of {self._config.max_duration:g} s")
                 if saved_step is not None and len(commands) == saved_step:
-                    saved, behavior = behavior.save_state(), self._make(room, mobile_base)
+                    saved, behavior = behavior.save_state(), self._make(simulation, mobile_base)
                     behavior.load_state(saved)
-                state = room.state()
+                state = simulation.state()
                 cells = state.local_costmap.cells.copy()
                 twist = behavior.compute_command(state)
                 if (state.local_costmap.cells != cells).any():
@@ -183,13 +183,13 @@ class _BehaviorCheck:
                     break
                 self._check_command(twist, state, mobile_base)
                 commands.append(twist)
-                room.drive(twist, is_immobile=is_immobile)
+                simulation.drive(twist, is_immobile=is_immobile)
         except NavigationError as error:
             if error.cause == NavigationError.cause:
                 self._report_violation(f"raises {type(error).__name__}, which names no cause")
             return commands, error.cause
         behavior.cancel()
-        if (room.costmaps.get_global_costmap().cells[walls] != LETHAL).any():
+        if (simulation.costmaps.get_global_costmap().cells[walls] != LETHAL).any():
             self._report_violation("removes obstacles of the map")
         return commands, ""
 

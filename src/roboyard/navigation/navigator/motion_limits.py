@@ -73,7 +73,7 @@ def resolve_motion_limits(
         drive_limits: ``limits`` of the robot's file; None if it states none.
         velocity_limits: Configured limits; None: those of the drive.
     """
-    drive, chosen, default = drive_limits or DriveLimits(), velocity_limits or VelocityLimits(), MotionLimits()
+    drive, selected, default = drive_limits or DriveLimits(), velocity_limits or VelocityLimits(), MotionLimits()
     assumed: list[str] = []
 
     def choose(configured: float | None, stated: float | None, fallback: float, key: str, unit: str) -> float:
@@ -82,26 +82,26 @@ def resolve_motion_limits(
             return fallback
         return float(min(value for value in (configured, stated or None) if value is not None))
 
-    forward = choose(chosen.forward, drive.speed, default.max_forward_speed, "speed", "m/s")
-    angular = choose(chosen.angular, drive.angular_speed, default.max_angular_speed, "angular_speed", "rad/s")
+    forward = choose(selected.forward, drive.speed, default.max_forward_speed, "speed", "m/s")
+    angular = choose(selected.angular, drive.angular_speed, default.max_angular_speed, "angular_speed", "rad/s")
     reverse_speed, lateral_speed = drive.reverse_speed or drive.speed, drive.lateral_speed or drive.speed
-    lateral = drive.lateral_speed or 0.0 if chosen.lateral is None else chosen.lateral
+    lateral = drive.lateral_speed or 0.0 if selected.lateral is None else selected.lateral
     limits = MotionLimits(
         max_forward_speed=forward,
-        max_backward_speed=choose(chosen.backward, reverse_speed, default.max_backward_speed, "reverse_speed", "m/s"),
+        max_backward_speed=choose(selected.backward, reverse_speed, default.max_backward_speed, "reverse_speed", "m/s"),
         max_lateral_speed=min(lateral, lateral_speed) if lateral_speed else lateral,
         max_angular_speed=angular,
         max_acceleration=choose(
-            chosen.acceleration, drive.acceleration, default.max_acceleration, "acceleration", "m/s^2"
+            selected.acceleration, drive.acceleration, default.max_acceleration, "acceleration", "m/s^2"
         ),
         max_angular_acceleration=choose(
-            chosen.angular_acceleration,
+            selected.angular_acceleration,
             drive.angular_acceleration,
             default.max_angular_acceleration,
             "angular_acceleration",
             "rad/s^2",
         ),
-        command_latency=chosen.command_latency,
+        command_latency=selected.command_latency,
         min_speed=min(drive.min_speed, forward),
         min_angular_speed=min(drive.min_angular_speed, angular),
     )
