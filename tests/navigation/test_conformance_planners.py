@@ -84,7 +84,7 @@ def free_pose(costmap, fraction, theta):
     return SE2(*GRID.cell_centers(cell), theta)
 
 
-def plan_or_none(planner, costmap, start, goal):
+def try_plan(planner, costmap, start, goal):
     try:
         return planner.plan(Costmap(costmap.cells.copy(), GRID), start, goal)
     except NavigationError:
@@ -100,7 +100,7 @@ FRACTIONS, HEADINGS = st.floats(0.0, 1.0), st.floats(-3.1, 3.1)
 def test_paths_on_random_maps_keep_their_laws(name, seed, a, b, first, last):
     costmap, planner = random_costmap(seed), make_planner(PluginConfig(name), ROUND)
     start, goal = free_pose(costmap, a, first), free_pose(costmap, b, last)
-    path = plan_or_none(planner, costmap, start, goal)
+    path = try_plan(planner, costmap, start, goal)
     if path is None:
         return
     assert path.pose(0).distance(start) < 1e-6
@@ -117,8 +117,8 @@ def test_paths_on_random_maps_keep_their_laws(name, seed, a, b, first, last):
         center = pose.x / GRID.resolution, pose.y / GRID.resolution
         assert not is_footprint_in_collision(costmap.cells, border, *center, pose.theta, True)
     assert path.length * (1.0 - 1e-6) <= path.cost <= 4.0 * path.length + 1e-9
-    again = planner.plan(costmap, start, goal)
-    assert again.poses.tobytes() == path.poses.tobytes()
+    repeated = planner.plan(costmap, start, goal)
+    assert repeated.poses.tobytes() == path.poses.tobytes()
 
 
 @pytest.mark.parametrize(
@@ -129,7 +129,7 @@ def test_paths_on_random_maps_keep_their_laws(name, seed, a, b, first, last):
 def test_reversed_problem_costs_the_same(name, tolerance, seed, a, b):
     costmap, planner = random_costmap(seed), make_planner(PluginConfig(name), ROUND)
     start, goal = free_pose(costmap, a, 0.0), free_pose(costmap, b, 0.0)
-    forward, backward = plan_or_none(planner, costmap, start, goal), plan_or_none(planner, costmap, goal, start)
+    forward, backward = try_plan(planner, costmap, start, goal), try_plan(planner, costmap, goal, start)
     assert (forward is None) == (backward is None)
     if forward is not None:
         assert forward.cost == pytest.approx(backward.cost, rel=tolerance, abs=0.15 * (tolerance > 1e-6))

@@ -291,9 +291,9 @@ class _ControllerCheck:
     def _check_new_path(self) -> None:
         controller = self._make()
         pose, _ = self._drive(controller, self._free, self._path.pose(0), 40)
-        turned = _straight_path(np.array([1.5, 3.0]), np.array([1.5, 4.8]))
-        end, _ = self._drive(controller, self._free, pose, round(_MAX_DURATION / _PERIOD), path=turned)
-        if not controller.is_goal_reached(end) or end.distance(turned.pose(-1)) > 1.5 * _TOLERANCE.xy:
+        side_path = _straight_path(np.array([1.5, 3.0]), np.array([1.5, 4.8]))
+        end, _ = self._drive(controller, self._free, pose, round(_MAX_DURATION / _PERIOD), path=side_path)
+        if not controller.is_goal_reached(end) or end.distance(side_path.pose(-1)) > 1.5 * _TOLERANCE.xy:
             self._report("does not follow a new path")
 
     def _check_determinism(self) -> None:
@@ -310,13 +310,13 @@ class _ControllerCheck:
             saved = controller.save_state()
             if not _is_plain(saved):
                 self._report("saves a state that is not plain data")
-            kept = copy.deepcopy(saved)
+            snapshot = copy.deepcopy(saved)
             costmap = Costmap(self._free, _CONTROLLER_GRID)
             command, uninterrupted = commands[-1], []
             for _ in range(5):
                 command = controller.compute_velocity(pose, command, costmap)
                 uninterrupted.append(command)
-            for state in (kept, saved):
+            for state in (snapshot, saved):
                 loaded = self._make()
                 loaded.set_path(self._path)
                 loaded.load_state(state)

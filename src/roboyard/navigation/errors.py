@@ -39,7 +39,7 @@ class GoalOutsideMapError(NavigationError):
 
 
 class StartOccupiedError(NavigationError):
-    """The robot collides where it stands, or stands in unknown space that the planner must not enter."""
+    """The robot collides at its pose, or is in unknown space that the planner must not enter."""
 
     cause = "start_occupied"
     compute_path_code = 205

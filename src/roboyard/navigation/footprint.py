@@ -106,7 +106,7 @@ def footprint_cost(
 ) -> int:
     """Return the cost at the center of the robot, or ``LETHAL`` if its outline collides or reaches beyond the map.
 
-    The kernel checks the outline only where the cost at the center tells that an obstacle may lie within the
+    The kernel checks the outline only where the cost at the center shows that an obstacle may lie within the
     circumscribed circle.
 
     Args:
