@@ -117,6 +117,12 @@ def test_commands_keep_limits_and_stopping_distance(x, y, theta, vx, wz, seed, n
         w = math.copysign(max(abs(w) - LIMITS.max_angular_acceleration * PERIOD, 0.0), w)
 
 
+@pytest.mark.parametrize(("period", "steps"), [(0.05, 56), (0.1, 28), (0.02, 140), (1.0, 4)])
+def test_mppi_simulates_the_same_duration_at_any_control_rate(period, steps):
+    assert MppiController(BODY, LIMITS, period=period).save_state()["control_sequence"].shape == (3, steps)
+    assert MppiController(BODY, LIMITS, SMALL, period=period).save_state()["control_sequence"].shape == (3, 40)
+
+
 _WORLDS = {}
 
 

@@ -23,7 +23,7 @@ from roboyard.messages import action, msg, srv
 from roboyard.messages.convert import path_to_array, path_to_msg, pose_to_se2
 from roboyard.messages.convert.grids import occupancy_grid_from_msg
 from roboyard.messages.time import duration_to_msg
-from roboyard.navigation.controllers.controller import SpeedLimit, strictest_limit
+from roboyard.navigation.controllers.controller import DEFAULT_CONTROL_PERIOD, SpeedLimit, strictest_limit
 from roboyard.navigation.costmap import GridLayerConfig, SensorLayerConfig
 from roboyard.navigation.errors import InvalidGoalError, NavigationError, PoseUnknownError, SensorTimeoutError
 from roboyard.navigation.footprint import DEFAULT_RADIUS
@@ -54,7 +54,9 @@ class NavigatorNodeConfig(Config):
     navigation: NavigatorConfig = parameter(
         factory=NavigatorConfig, flatten="", doc="Planner, controller, costmaps, recovery and limits."
     )
-    rate: float = parameter(20.0, unit="Hz", low=1.0, high=200.0, doc="Rate of the published commands.")
+    rate: float = parameter(
+        1.0 / DEFAULT_CONTROL_PERIOD, unit="Hz", low=1.0, high=200.0, doc="Rate of the published commands."
+    )
     global_frame: str = parameter("map", doc="Frame of goals and plans; without localization the odometry's frame.")
     odom_frame: str = parameter("odom", doc="Frame of the odometry.")
     base_frame: str = parameter("base_link", doc="Frame of the base.")
