@@ -191,6 +191,16 @@ BAD_INPUT: list[tuple[str, Callable[[], Any], str]] = [
         lambda: ry.vision.detect_fiducials(np.zeros((9, 9), np.uint8), "4x4"),
         "family '4x4'",
     ),
+    ("footprint: crossed", lambda: ry.navigation.Footprint(np.array([(0, 0), (1, 1), (1, 0), (0, 1)])), "crosses"),
+    ("path: shape", lambda: ry.navigation.Path(np.zeros((3, 2))), "poses of shape (3, 2)"),
+    ("absolute_error: times", lambda: ry.mapping.absolute_error(_one_pose(0), _one_pose(10**12)), "no time in common"),
+    ("GraphLocalizer: no file", lambda: ry.mapping.GraphLocalizer("no.npz"), "no.npz: cannot be read"),
+    ("SensorFusion: filter", lambda: ry.localization.SensorFusion(filter_type="kf"), "'kf'; did you mean 'ukf'?"),
+    ("AmclConfig: particles", lambda: ry.localization.AmclConfig(max_particles=-1), "max_particles: -1"),
+    ("fit_slip_factor: one rotation", lambda: ry.localization.fit_slip_factor([1.0], [1.0]), "rotations of shapes"),
+    ("render_marker: number", lambda: ry.vision.render_marker("4x4_50", 77), "marker 77 of 4x4_50 (0 to 49)"),
+    ("load_camera_info: no file", lambda: ry.vision.load_camera_info("no.yaml"), "no.yaml: cannot be read"),
+    ("load_movement: no file", lambda: ry.walking.load_movement(Path("no.xml")), "no.xml: no such file"),
     ("load_tree: no file", lambda: ry.behavior.load_tree("no.xml"), "no.xml"),
     ("read_tree: no tree", lambda: ry.behavior.read_tree("<root/>"), ""),
     ("build_chain: no link", lambda: ry.kinematics.build_chain(make_arm(), "base", "hand"), "hand"),
@@ -200,6 +210,10 @@ BAD_INPUT: list[tuple[str, Callable[[], Any], str]] = [
         "finite",
     ),
 ]
+
+
+def _one_pose(time_ns: int) -> ry.mapping.PoseTrajectory:
+    return ry.mapping.PoseTrajectory(np.array([time_ns]), np.zeros((1, 3)))
 
 
 def make_arm() -> Any:
