@@ -12,7 +12,7 @@ from roboyard.grids import GridGeometry, OccupancyGrid
 from roboyard.messages import msg
 from roboyard.messages.convert import cloud_to_msg, grid_to_array
 from roboyard.navigation import Footprint, Observation
-from roboyard.navigation.costmap import CostmapConfig
+from roboyard.navigation.costmap import UNKNOWN, CostmapConfig
 from roboyard.navigation.navigator import NavigationCostmaps
 from roboyard.navigation.nodes import NavigatorNode
 
@@ -219,3 +219,9 @@ def test_disabled_layers_subscribe_to_nothing() -> None:
     with BusHarness((node, "navigator")) as harness:
         topic = off["sources"][0]["topic"]
         assert f"/{topic}" not in {name for name, found in harness.bus.topics.items() if found.subscriptions}
+
+
+def test_static_cost_is_unknown_if_no_layer_shows_the_map() -> None:
+    costmaps = NavigationCostmaps(CostmapConfig(global_layers=("obstacles",)), Footprint(CORNERS))
+    costmaps.set_map(OccupancyGrid(np.zeros((20, 20), dtype=np.int8), GridGeometry(CELL, (20, 20))))
+    assert costmaps.static_cost(SE2(0.5, 0.5, 0.0), 0.2) == UNKNOWN
