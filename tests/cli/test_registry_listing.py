@@ -16,6 +16,12 @@ REGISTRIES = {
 }  # fmt: skip
 SOME = {
     "layers": {"obstacles", "voxels", "ranges"},
+    "behaviors": {"spin", "back_up", "wait", "escape"},
+    "slam": {"graph", "rbpf"},
+    "motion-models": {"differential", "omni"},
+    "laser-models": {"likelihood_field", "beam"},
+    "state-estimators": {"ekf", "ukf"},
+    "zone-actions": {"stop", "slowdown", "limit", "approach"},
     "faults": {"spawn", "sensor_dropout", "sensor_frozen", "low_friction_area"},
     "terrains": {"rough", "stairs"},
     "tree-nodes": {"Sequence", "Sleep", "NavigateToPose"},

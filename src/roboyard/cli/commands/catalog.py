@@ -38,6 +38,12 @@ class RegistryKind(enum.StrEnum):
     PLANNERS = "planners"
     CONTROLLERS = "controllers"
     LAYERS = "layers"
+    BEHAVIORS = "behaviors"
+    SLAM = "slam"
+    MOTION_MODELS = "motion-models"
+    LASER_MODELS = "laser-models"
+    STATE_ESTIMATORS = "state-estimators"
+    ZONE_ACTIONS = "zone-actions"
     FAULTS = "faults"
     TERRAINS = "terrains"
     TREE_NODES = "tree-nodes"
@@ -69,8 +75,9 @@ def list_entries(
 ) -> None:
     """List robots, worlds, scenarios, nodes and live runs.
 
-    Kinds: robots, worlds, devices, objects, scenarios, nodes, sensors, planners, controllers, layers, faults, terrains,
-    tree-nodes, world-sources, metrics and runs.
+    Kinds: robots, worlds, devices, objects, scenarios, nodes, sensors, planners, controllers, layers, behaviors, slam,
+    motion-models, laser-models, state-estimators, zone-actions, faults, terrains, tree-nodes, world-sources, metrics
+    and runs.
 
     `roboyard list nodes NAME` shows the topics and the parameters of a node.
     """
@@ -168,6 +175,30 @@ def list_entries_of(kind: RegistryKind) -> list[Entry]:
             from roboyard.navigation.costmap import COSTMAP_LAYERS
 
             return list(_registry_entries(COSTMAP_LAYERS))
+        case RegistryKind.BEHAVIORS:
+            from roboyard.navigation.navigator.behavior import BEHAVIORS
+
+            return list(_registry_entries(BEHAVIORS))
+        case RegistryKind.SLAM:
+            from roboyard.mapping.slam import SLAM_ALGORITHMS
+
+            return [{"name": name, "summary": SLAM_ALGORITHMS[name].title} for name in SLAM_ALGORITHMS.names()]
+        case RegistryKind.MOTION_MODELS:
+            from roboyard.localization.amcl.config import MOTION_MODELS
+
+            return list(_registry_entries(MOTION_MODELS))
+        case RegistryKind.LASER_MODELS:
+            from roboyard.localization.amcl.config import LASER_MODELS
+
+            return list(_registry_entries(LASER_MODELS))
+        case RegistryKind.STATE_ESTIMATORS:
+            from roboyard.localization.kalman.filters import STATE_ESTIMATORS
+
+            return list(_registry_entries(STATE_ESTIMATORS))
+        case RegistryKind.ZONE_ACTIONS:
+            from roboyard.safety.collision_monitor import ZONE_ACTIONS
+
+            return list(_registry_entries(ZONE_ACTIONS))
         case RegistryKind.FAULTS:
             from roboyard.scenarios.faults.schema import FAULTS
 

@@ -339,7 +339,7 @@ class Ekf(KalmanFilter):
 
 
 class Ukf(KalmanFilter):
-    """Unscented Kalman filter: propagates the covariance with sigma points (E. Wan, R. van der Merwe, 2000).
+    """Unscented Kalman filter: propagates the covariance with sigma points (Wan, van der Merwe, 2000).
 
     Args:
         state: (15,) initial state.

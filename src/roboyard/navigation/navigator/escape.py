@@ -151,8 +151,10 @@ class EscapeTask(Behavior):
 
 @dataclass(frozen=True, kw_only=True)
 class EscapeConfig(MotionBehaviorConfig):
-    """Drive the cheapest collision-free manoeuvre to a pose where the robot can rotate; it ends at once where it
-    can."""
+    """Drive the cheapest collision-free maneuver to a pose where the robot can rotate.
+
+    The behavior ends at once where the robot can rotate already.
+    """
 
     max_speed: float = parameter(0.15, unit="m/s", low=0.01, high=10.0, doc="Largest speed.")
 
