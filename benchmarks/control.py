@@ -15,20 +15,16 @@ import numpy as np
 from roboyard.control import PlanarTwist
 from roboyard.geometry import SE2
 from roboyard.grids import GridGeometry
-from roboyard.navigation import (
+from roboyard.navigation import Footprint, LayeredCostmap, Path
+from roboyard.navigation.controllers import (
     DwaConfig,
     DwaController,
-    Footprint,
-    InflationLayer,
-    LayeredCostmap,
     MotionLimits,
     MppiConfig,
     MppiController,
-    Observation,
-    ObstacleLayer,
-    Path,
     RegulatedPurePursuitController,
 )
+from roboyard.navigation.costmap import InflationLayer, Observation, ObstacleLayer
 
 BODY = Footprint(np.array([[0.25, 0.18], [-0.25, 0.18], [-0.25, -0.18], [0.25, -0.18]]))
 LIMITS = MotionLimits(max_forward_speed=0.5, max_angular_speed=1.5)

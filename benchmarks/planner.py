@@ -37,20 +37,15 @@ from roboyard.errors import InputError
 from roboyard.geometry import SE2, polygons
 from roboyard.grids import FREE, OCCUPIED, GridGeometry, OccupancyGrid, distance_transform
 from roboyard.mapping import load_map
-from roboyard.navigation import (
-    Costmap,
+from roboyard.navigation import Costmap, Footprint, LayeredCostmap, NavigationError
+from roboyard.navigation.costmap import INSCRIBED, LETHAL, InflationLayer, StaticLayer
+from roboyard.navigation.errors import SearchBudgetExceededError
+from roboyard.navigation.planners import (
     FastMarchingPlanner,
-    Footprint,
     GridSearchPlanner,
     HybridAStarPlanner,
-    InflationLayer,
-    LayeredCostmap,
-    NavigationError,
-    StaticLayer,
     TraversalCosts,
 )
-from roboyard.navigation.costmap import INSCRIBED, LETHAL
-from roboyard.navigation.errors import SearchBudgetExceededError
 
 SIDE = 1000
 PAIRS = 12

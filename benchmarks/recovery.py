@@ -18,8 +18,9 @@ from numpy.typing import NDArray
 from roboyard.control import ZERO_TWIST, PlanarTwist
 from roboyard.geometry import SE2
 from roboyard.grids import GridGeometry, OccupancyGrid, cast_rays
-from roboyard.navigation import Footprint, MotionLimits, NavigationError, Observation
-from roboyard.navigation.costmap import CostmapConfig
+from roboyard.navigation import Footprint, NavigationError
+from roboyard.navigation.controllers import MotionLimits
+from roboyard.navigation.costmap import CostmapConfig, Observation
 from roboyard.navigation.navigator import (
     RECOVERY_POLICIES,
     MobileBase,

@@ -11,8 +11,9 @@ from tests.harness.robots import GridWorld
 from roboyard.control import PlanarTwist
 from roboyard.geometry import SE2
 from roboyard.grids import GridGeometry
-from roboyard.navigation import Costmap, Footprint, InflationLayer, LayeredCostmap, MotionLimits, NavigationError, Path
-from roboyard.navigation.costmap import LETHAL, Layer
+from roboyard.navigation import Costmap, Footprint, LayeredCostmap, NavigationError, Path
+from roboyard.navigation.controllers import MotionLimits
+from roboyard.navigation.costmap import LETHAL, InflationLayer, Layer
 from roboyard.navigation.costmap.layered_costmap import CellBounds
 from roboyard.navigation.footprint import is_footprint_in_collision
 

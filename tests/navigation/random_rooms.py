@@ -8,9 +8,10 @@ from tests.harness.robots import GridWorld
 
 from roboyard.geometry import SE2, wrap_angle
 from roboyard.grids import GridGeometry, OccupancyGrid, OccupancyMapBuilder
-from roboyard.navigation import FastMarchingPlanner, NavigationError, TraversalCosts
+from roboyard.navigation import NavigationError
 from roboyard.navigation.costmap import InflationLayer, LayeredCostmap, StaticLayer
 from roboyard.navigation.exploration import Explorer
+from roboyard.navigation.planners import FastMarchingPlanner, TraversalCosts
 
 
 def random_rooms(seed: int, rows: int, columns: int, resolution: float = 0.1, doors: float = 1.0) -> np.ndarray:

@@ -9,7 +9,9 @@ from tests.harness.robots import OUTLINE, GridWorld
 from roboyard.control import ZERO_TWIST, PlanarTwist
 from roboyard.geometry import SE2
 from roboyard.grids import OccupancyGrid
-from roboyard.navigation import Footprint, MotionLimits, NavigationError, Observation
+from roboyard.navigation import Footprint, NavigationError
+from roboyard.navigation.controllers import MotionLimits
+from roboyard.navigation.costmap import Observation
 from roboyard.navigation.navigator import (
     MobileBase,
     NavigationCostmaps,

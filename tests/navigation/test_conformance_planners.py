@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from roboyard.errors import ConfigError, InputError, UnknownNameError
 from roboyard.geometry import SE2
 from roboyard.grids import GridGeometry, distance_transform
-from roboyard.navigation import Costmap, Footprint, GridSearchPlanner
+from roboyard.navigation import Costmap, Footprint
 from roboyard.navigation.conformance import check_planner
 from roboyard.navigation.costmap import INSCRIBED, LETHAL
 from roboyard.navigation.errors import NavigationError, NoPathError
@@ -21,6 +21,7 @@ from roboyard.navigation.footprint import is_footprint_in_collision
 from roboyard.navigation.navigator import PluginConfig
 from roboyard.navigation.navigator.config import PathSmootherConfig
 from roboyard.navigation.path import Path
+from roboyard.navigation.planners import GridSearchPlanner
 from roboyard.navigation.plugins import PLANNERS, make_planner
 
 ROUND = Footprint.circle(0.15)

@@ -24,22 +24,21 @@ from tests.navigation.controller_simulation import (
 from roboyard.control import PlanarTwist
 from roboyard.errors import ConfigError, InputError
 from roboyard.geometry import SE2, polygons
-from roboyard.navigation import (
+from roboyard.navigation import NavigationError, Path
+from roboyard.navigation.controllers import (
+    CostmapWindow,
     DwaConfig,
     DwaController,
-    FastMarchingPlanner,
     GoalTolerance,
     MotionLimits,
     MppiConfig,
     MppiController,
-    NavigationError,
-    Path,
+    MppiCriticWeights,
     RegulatedPurePursuitConfig,
     RegulatedPurePursuitController,
-    TraversalCosts,
 )
-from roboyard.navigation.controllers import CostmapWindow, MppiCriticWeights
 from roboyard.navigation.costmap import INSCRIBED, LETHAL
+from roboyard.navigation.planners import FastMarchingPlanner, TraversalCosts
 
 SMALL = MppiConfig(batch_size=200, time_steps=40)
 KINDS = {

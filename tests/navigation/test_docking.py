@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from roboyard.control import PlanarTwist
 from roboyard.errors import ConfigError
 from roboyard.geometry import SE2
-from roboyard.navigation import MotionLimits
+from roboyard.navigation.controllers import MotionLimits
 from roboyard.navigation.docking import (
     Docking,
     DockingConfig,

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from tests.navigation.task_simulation import BASE, OMNI_BASE, TaskSimulation, room_walls
 
 from roboyard.geometry import SE2, wrap_angle
-from roboyard.navigation import GoalTolerance
+from roboyard.navigation.controllers import GoalTolerance
 from roboyard.navigation.navigator import ApproachConfig, ApproachPoseTask, NavigateTask, PluginConfig
 
 GOAL = SE2(2.0, 2.0, 0.4)

@@ -8,7 +8,7 @@ from tests.harness.bus import BusHarness
 
 from roboyard.control.drive_config import DriveLimits
 from roboyard.errors import ConfigError
-from roboyard.navigation import MotionLimits
+from roboyard.navigation.controllers import MotionLimits
 from roboyard.navigation.footprint import DEFAULT_RADIUS
 from roboyard.navigation.navigator import VelocityLimits, resolve_motion_limits
 from roboyard.navigation.navigator.motion_limits import padded_footprint

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from roboyard.control import PlanarTwist
 from roboyard.errors import InputError
 from roboyard.geometry import SE2
-from roboyard.navigation import MotionLimits, SpeedLimit, Waypoint, WaypointSequence, waypoints_from_polyline
+from roboyard.navigation import Waypoint, WaypointSequence, waypoints_from_polyline
+from roboyard.navigation.controllers import MotionLimits, SpeedLimit
 from roboyard.navigation.controllers.controller import strictest_limit
 from roboyard.navigation.navigator.waypoints import WaypointState
 

@@ -11,8 +11,8 @@ from roboyard.geometry import SE2
 from roboyard.grids import GridGeometry, OccupancyGrid
 from roboyard.messages import msg
 from roboyard.messages.convert import cloud_to_msg, grid_to_array
-from roboyard.navigation import Footprint, Observation
-from roboyard.navigation.costmap import UNKNOWN, CostmapConfig
+from roboyard.navigation import Footprint
+from roboyard.navigation.costmap import UNKNOWN, CostmapConfig, Observation
 from roboyard.navigation.navigator import NavigationCostmaps
 from roboyard.navigation.nodes import NavigatorNode
 

@@ -15,25 +15,7 @@ from roboyard.config.lazy import lazy_exports
 
 if TYPE_CHECKING:
     from roboyard.navigation.conformance import check_controller, check_planner
-    from roboyard.navigation.controllers import (
-        DwaConfig,
-        DwaController,
-        GoalTolerance,
-        MotionLimits,
-        MppiConfig,
-        MppiController,
-        RegulatedPurePursuitConfig,
-        RegulatedPurePursuitController,
-        SpeedLimit,
-    )
-    from roboyard.navigation.costmap import (
-        Costmap,
-        InflationLayer,
-        LayeredCostmap,
-        Observation,
-        ObstacleLayer,
-        StaticLayer,
-    )
+    from roboyard.navigation.costmap import Costmap, LayeredCostmap
     from roboyard.navigation.costmap.conformance import check_layer
     from roboyard.navigation.errors import NavigationError
     from roboyard.navigation.footprint import Footprint
@@ -46,13 +28,7 @@ if TYPE_CHECKING:
         waypoints_from_polyline,
     )
     from roboyard.navigation.path import BarrierKind, Path, PathFailure
-    from roboyard.navigation.planners import (
-        FastMarchingPlanner,
-        GridSearchPlanner,
-        HybridAStarPlanner,
-        TraversalCosts,
-        explain_no_path,
-    )
+    from roboyard.navigation.planners import explain_no_path
     from roboyard.navigation.plugins import CONTROLLERS, PLANNERS
 
 # The names that most users need come first.
@@ -69,26 +45,9 @@ __all__ = [  # noqa: RUF022
     "check_controller",
     "check_layer",
     "BarrierKind",
-    "DwaConfig",
-    "DwaController",
-    "FastMarchingPlanner",
-    "GoalTolerance",
-    "GridSearchPlanner",
-    "HybridAStarPlanner",
-    "InflationLayer",
     "MissedWaypoint",
-    "MotionLimits",
-    "MppiConfig",
-    "MppiController",
     "NavigationError",
-    "Observation",
-    "ObstacleLayer",
     "PathFailure",
-    "RegulatedPurePursuitConfig",
-    "RegulatedPurePursuitController",
-    "SpeedLimit",
-    "StaticLayer",
-    "TraversalCosts",
     "Waypoint",
     "WaypointSequence",
     "check_behavior",
@@ -97,9 +56,7 @@ __all__ = [  # noqa: RUF022
 
 __getattr__, __dir__ = lazy_exports(__name__, {
     "conformance": ("check_controller", "check_planner"),
-    "controllers": ("DwaConfig", "DwaController", "GoalTolerance", "MotionLimits", "MppiConfig", "MppiController",
-        "RegulatedPurePursuitConfig", "RegulatedPurePursuitController", "SpeedLimit"),
-    "costmap": ("Costmap", "InflationLayer", "LayeredCostmap", "Observation", "ObstacleLayer", "StaticLayer"),
+    "costmap": ("Costmap", "LayeredCostmap"),
     "costmap.conformance": ("check_layer",),
     "errors": ("NavigationError",),
     "footprint": ("Footprint",),
@@ -107,6 +64,6 @@ __getattr__, __dir__ = lazy_exports(__name__, {
     "navigator.conformance": ("check_behavior",),
     "navigator.waypoints": ("MissedWaypoint", "Waypoint", "WaypointSequence", "waypoints_from_polyline"),
     "path": ("BarrierKind", "Path", "PathFailure"),
-    "planners": ("FastMarchingPlanner", "GridSearchPlanner", "HybridAStarPlanner", "TraversalCosts", "explain_no_path"),
+    "planners": ("explain_no_path",),
     "plugins": ("CONTROLLERS", "PLANNERS"),
 })  # fmt: skip

@@ -298,7 +298,8 @@ def _min_clearance(
 
 def _shortest_path_length(costmap: Costmap, reached_goals: list[tuple[PlanarPose, PlanarPose]]) -> float | None:
     """Return the length of all shortest paths together; None if one of them does not exist in the plan [m]."""
-    from roboyard.navigation import FastMarchingPlanner, NavigationError, TraversalCosts
+    from roboyard.navigation import NavigationError
+    from roboyard.navigation.planners import FastMarchingPlanner, TraversalCosts
 
     planner = FastMarchingPlanner(TraversalCosts(cost_weight=0.0))
     total = 0.0

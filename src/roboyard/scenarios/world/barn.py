@@ -23,8 +23,9 @@ from roboyard.config import write_atomic
 from roboyard.errors import InputError
 from roboyard.geometry import SE2
 from roboyard.grids import GridGeometry
-from roboyard.navigation import Costmap, GridSearchPlanner, NavigationError, TraversalCosts
+from roboyard.navigation import Costmap, NavigationError
 from roboyard.navigation.costmap import LETHAL
+from roboyard.navigation.planners import GridSearchPlanner, TraversalCosts
 
 CYLINDER_RADIUS, CELL_SIZE, FIELD_SIZE = 0.075, 0.15, 30
 """Of a cylinder [m], of a cell [m], and the field's side in cells."""
