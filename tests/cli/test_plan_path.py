@@ -161,7 +161,7 @@ def test_missing_path_is_explained_and_drawn(command: Command) -> None:
         (["--robot-radius", "2.5"], ("the start", "does not fit")),
         (["--inflation-radius", "-1"], ("--inflation-radius -1", "0 to 50 m")),
         (["--inflation-radius", "nan"], ("--inflation-radius nan",)),
-        (["--min-turning-radius", "1"], ("--min-turning-radius", "--planner hybrid")),
+        (["--min-turning-radius", "1"], ("minimum turning radius", "--planner hybrid")),
         (["--planner", "hybrid_a_star", "--min-turning-radius", "nan"], ("turning_radius: is nan", "0 to 1000")),
         (["--picture", "way.gif"], ("way.gif", ".png or .svg")),
         (["--picture", "nowhere/way.png"], ("nowhere/way.png", "cannot be written")),

@@ -11,7 +11,7 @@ from roboyard.errors import InputError
 from roboyard.geometry import SE2
 from roboyard.grids import FREE, OCCUPIED, UNKNOWN, GridGeometry, OccupancyGrid
 from roboyard.navigation.costmap import (
-    CellSource,
+    CellCostOrigin,
     InflationLayer,
     KeepoutLayer,
     LayeredCostmap,
@@ -76,7 +76,7 @@ def test_explanation_names_the_largest_gap_of_the_hardest_wall(widths, seed, tra
     hardest = [g for g, w in zip(gaps, widths, strict=True) if (w + 1) // 2 == (narrowest + 1) // 2]
     gap_centers = layers.geometry.cell_centers([(c, r) if transposed else (r, c) for r, c in hardest])
     assert np.linalg.norm(gap_centers - np.array(found.position), axis=1).min() <= 1.5 * RESOLUTION
-    assert found.marked_by == (CellSource("static"),)
+    assert found.marked_by == (CellCostOrigin("static"),)
     if found.barrier is BarrierKind.GAP:
         with pytest.raises(NoPathError):
             GridSearchPlanner().plan(layers.snapshot(), _pose(layers, *start), _pose(layers, *goal))
@@ -91,7 +91,7 @@ def test_explanation_names_the_layers_next_to_a_gap() -> None:
     start, goal = _pose(layers, 10, 8), _pose(layers, 10, 52)
     found = explain_no_path(layers, start, goal, 0.2)
     assert found.barrier is BarrierKind.GAP
-    assert set(found.marked_by) == {CellSource("static"), CellSource("keepout")}
+    assert set(found.marked_by) == {CellCostOrigin("static"), CellCostOrigin("keepout")}
     assert found.gap_width == pytest.approx(4 * RESOLUTION, abs=RESOLUTION)
     error = no_path_error(layers, start, goal, 0.2)
     assert error.cause == "no_path"
@@ -103,12 +103,12 @@ def test_explanation_names_the_layers_next_to_a_gap() -> None:
     closed = explain_no_path(layers, start, goal, 0.2)
     assert closed.barrier is BarrierKind.WALL
     assert closed.gap_width == 0.0
-    assert closed.marked_by == (CellSource("static"),)  # one cell thick, the zone is five
+    assert closed.marked_by == (CellCostOrigin("static"),)  # one cell thick, the zone is five
     assert len(closed.cells) == 1
     static[:30, 26:35] = OCCUPIED
     layers = _layers(static, zone)
     thick = explain_no_path(layers, _pose(layers, 40, 8), _pose(layers, 40, 52), 0.2)
-    assert thick.marked_by == (CellSource("keepout"),)
+    assert thick.marked_by == (CellCostOrigin("keepout"),)
     assert len(thick.cells) == 5
 
 
@@ -125,11 +125,11 @@ def test_explanation_names_the_sensor_of_an_obstacle() -> None:
     layers.update()
     found = explain_no_path(layers, SE2(0.3, 1.0), SE2(1.7, 1.0), 0.2)
     assert found.barrier is BarrierKind.GAP
-    assert set(found.marked_by) == {CellSource("obstacles", "front_laser"), CellSource("obstacles", "camera")}
+    assert set(found.marked_by) == {CellCostOrigin("obstacles", "front_laser"), CellCostOrigin("obstacles", "camera")}
     layers.center_on(SE2(1.2, 1.1, 0.0))
     layers.update()
-    assert layers.find_cell_sources(layers.geometry.cells_of_points([[1.01, 0.5]])) == (
-        CellSource("obstacles", "front_laser"),
+    assert layers.find_cost_origins(layers.geometry.cells_of_points([[1.01, 0.5]])) == (
+        CellCostOrigin("obstacles", "front_laser"),
     )
 
 

@@ -155,7 +155,7 @@ def _without_odometry() -> list[ry.mapping.LaserScan]:
 
 BAD_INPUT: list[tuple[str, Callable[[], Any], str]] = [
     ("plan: no file", lambda: _plan(map="no.yaml"), "no.yaml: cannot be read"),
-    ("plan: no map", lambda: _plan(map=3), "map: a int is no map"),
+    ("plan: no map", lambda: _plan(map=3), "map: an object of type int is no map"),
     ("plan: start is not finite", lambda: _plan(start=(math.nan, 1.0)), "start: (nan, 1.0) is no pose"),
     ("plan: goal of four numbers", lambda: _plan(goal=(1, 2, 3, 4)), "goal: (1, 2, 3, 4) is no pose"),
     ("plan: goal is text", lambda: _plan(goal="kitchen"), "goal: 'kitchen' is no pose"),
@@ -167,13 +167,13 @@ BAD_INPUT: list[tuple[str, Callable[[], Any], str]] = [
     ("plan: inflation", lambda: _plan(inflation_radius=math.nan), "inflation: radii"),
     ("slam: no file", lambda: ry.mapping.slam("no.bag"), "no.bag: does not exist"),
     ("slam: no scan", lambda: ry.mapping.slam([]), "scans: there is no scan"),
-    ("slam: no log", lambda: ry.mapping.slam(3), "scans: a int"),  # type: ignore[arg-type]
-    ("slam: not a scan", lambda: ry.mapping.slam([1]), "element 0 is a int"),  # type: ignore[list-item]
+    ("slam: no log", lambda: ry.mapping.slam(3), "scans: an object of type int is no log"),  # type: ignore[arg-type]
+    ("slam: not a scan", lambda: ry.mapping.slam([1]), "element 0 is of type int"),  # type: ignore[list-item]
     ("slam: order", lambda: ry.mapping.slam(drive_scans(make_office(), 3)[::-1]), "times of the scans do not ascend"),
     ("slam: algorithm", lambda: ry.mapping.slam([], algorithm="gmapping"), "'gmapping'"),
     ("slam: resolution", lambda: ry.mapping.slam([], resolution=-0.05), "slam: resolution -0.05"),
     ("load_map: no file", lambda: ry.mapping.load_map("no.yaml"), "no.yaml: cannot be read"),
-    ("localize: no map", lambda: ry.localization.localize([], 3), "map: a int is no map"),  # type: ignore[arg-type]
+    ("localize: no map", lambda: ry.localization.localize([], 3), "map: an object of type int is no map"),  # type: ignore[arg-type]
     ("localize: pose", lambda: ry.localization.localize([], make_office(), (1.0, 2.0)), "initial_pose: (1.0, 2.0)"),
     ("localize: odometry", lambda: ry.localization.localize(_without_odometry(), make_office()), "no odometry"),
     (
@@ -238,7 +238,7 @@ WALKING_ERRORS = [
     ({"goal": "there"}, "goal: 'there'"),
     ({"goal": (0.0, 0.0, 0.0)}, "goal: [0.0, 0.0, 0.0]"),
     ({"planner": "spliting"}, "no planner 'spliting'; did you mean 'splitting'?"),
-    ({"terrain": 3}, "a int is no terrain"),
+    ({"terrain": 3}, "an object of type int is no terrain"),
     ({"max_events": 0}, "budget 0"),
     ({"heading": math.inf}, "heading inf"),
 ]

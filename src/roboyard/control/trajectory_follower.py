@@ -300,7 +300,7 @@ _TIME_TOLERANCE = 1e-9
 def splice_trajectory(
     current: JointSample,
     points: Sequence[TrajectoryPoint],
-    offset: float,
+    time_until_start: float,
     limits: JointGroupLimits,
     joints: Sequence[str],
 ) -> tuple[list[TrajectoryPoint], float]:
@@ -312,7 +312,7 @@ def splice_trajectory(
     Args:
         current: Present set-points.
         points: Points of the trajectory, with times since its start.
-        offset: Time until the trajectory starts; negative: it has started [s].
+        time_until_start: Time until the trajectory starts; negative: it has started [s].
         limits: Limits of the joints.
         joints: Names of the joints.
 
@@ -323,8 +323,8 @@ def splice_trajectory(
         InputError: the joints would leave their range or exceed their speed limits.
     """
     is_moving = bool((np.abs(current.velocity) > limits.acceleration * _TIME_TOLERANCE).any())
-    start_delay = offset if offset > 0.0 and not is_moving else 0.0
-    shifted_points = [replace(point, time=point.time + offset - start_delay) for point in points]
+    start_delay = time_until_start if time_until_start > 0.0 and not is_moving else 0.0
+    shifted_points = [replace(point, time=point.time + time_until_start - start_delay) for point in points]
     future_points = [point for point in shifted_points if point.time > _TIME_TOLERANCE]
     first = (
         next((point for point in shifted_points if abs(point.time) <= _TIME_TOLERANCE), None)

@@ -75,7 +75,7 @@ class RampLimits:
         return math.copysign(min(max(magnitude, self.min_speed), max_speed), target)
 
 
-class RampConfig(Config):
+class DriveRampConfig(Config):
     """Limits of a base's forward and angular velocities, and of their changes."""
 
     speed: float = parameter(1.0, unit="m/s", low=0.0, high=50.0, runtime=True, doc="Largest speed forward.")
@@ -112,8 +112,8 @@ class RampConfig(Config):
         return RampLimits(speed=self.angular_speed, acceleration=self.angular_acceleration)
 
 
-class JerkLimitedRampConfig(RampConfig):
-    """Limits of `RampConfig` with jerk limits, dead bands and a separate angular deceleration."""
+class JerkLimitedRampConfig(DriveRampConfig):
+    """Limits of `DriveRampConfig` with jerk limits, dead bands and a separate angular deceleration."""
 
     angular_deceleration: float = parameter(
         0.0, unit="rad/s²", low=0.0, high=1e6, runtime=True,
@@ -161,7 +161,7 @@ def step_velocity(state: RampState, desired: float, dt: float, limits: RampLimit
 
     Args:
         state: Now.
-        desired: Target, shaped by ``limits.shape`` first.
+        desired: Target, shaped by ``limits.clamp_target`` first.
         dt: Step [s]; must be positive and should stay the same while jerk is limited.
         limits: What is allowed.
     """
@@ -274,7 +274,7 @@ class PlanarRampLimits:
         )
 
 
-class PlanarRampConfig(RampConfig):
+class HolonomicRampConfig(DriveRampConfig):
     """Limits of a base's forward, lateral and angular velocities, and of their changes."""
 
     lateral_speed: float = parameter(

@@ -25,7 +25,7 @@ from roboyard.errors import InputError
 from roboyard.geometry import SE2, wrap_angle
 from roboyard.geometry.se2_arrays import relative
 from roboyard.mapping.scan import PreprocessedScan
-from roboyard.mapping.trajectory import format_seconds, parse_numbers, parse_time_ns, read_lines, write_lines
+from roboyard.mapping.trajectory import format_seconds, parse_numbers, parse_time_ns, read_numbered_lines, write_lines
 
 
 @dataclass(frozen=True, slots=True)
@@ -354,7 +354,7 @@ def read_g2o(path: Path | str) -> PoseGraph:
         InputError: it cannot be read, is a graph in space, or a line is malformed (with its number).
     """
     reader = _G2oReader(str(path))
-    for line_number, line in read_lines(path):
+    for line_number, line in read_numbered_lines(path):
         words = line.split()
         if words:
             reader.parse_line(words, f"{path}:{line_number}")

@@ -94,7 +94,7 @@ MAX_LINE: Final = 1 << 16
 MAX_LINES: Final = 20_000_000
 
 
-def read_lines(path: Path | str) -> Iterator[tuple[int, str]]:
+def read_numbered_lines(path: Path | str) -> Iterator[tuple[int, str]]:
     """Yield the lines of a file, gzipped or not, with their numbers from 1.
 
     Raises:
@@ -212,7 +212,7 @@ def read_tum(path: Path | str) -> PoseTrajectory:
     """
     times: list[int] = []
     poses: list[tuple[float, float, float]] = []
-    for line_number, line in read_lines(path):
+    for line_number, line in read_numbered_lines(path):
         words = line.replace(",", " ").split()
         if not words or words[0].startswith("#"):
             continue

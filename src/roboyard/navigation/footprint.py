@@ -101,8 +101,13 @@ def is_footprint_in_collision(
 @kernel(
     examples=lambda: [(np.zeros((5, 5), dtype=np.uint8), np.zeros((4, 2)), 1, 1.0, 1.0, 0.0)],
 )
-def footprint_cost(
-    cells: NDArray[np.uint8], border: NDArray[np.float64], possible_cost: int, x: float, y: float, theta: float
+def cost_at_pose(
+    cells: NDArray[np.uint8],
+    border: NDArray[np.float64],
+    possible_collision_cost: int,
+    x: float,
+    y: float,
+    theta: float,
 ) -> int:
     """Return the cost at the center of the robot, or ``LETHAL`` if its outline collides or reaches beyond the map.
 
@@ -112,7 +117,7 @@ def footprint_cost(
     Args:
         cells: (rows, columns) costs of an inflated costmap.
         border: (n, 2) points of the outline [cells].
-        possible_cost: Cost of a center whose nearest obstacle is a circumscribed radius away.
+        possible_collision_cost: Cost of a center whose nearest obstacle is a circumscribed radius away.
         x: Position of the origin along columns, from the corner of the grid [cells].
         y: Position of the origin along rows, from the corner of the grid [cells].
         theta: Heading in the frame of the grid [rad].
@@ -125,6 +130,6 @@ def footprint_cost(
         cost = 0
     if cost >= INSCRIBED:
         return LETHAL
-    if cost >= possible_cost and is_footprint_in_collision(cells, border, x, y, theta, False):
+    if cost >= possible_collision_cost and is_footprint_in_collision(cells, border, x, y, theta, False):
         return LETHAL
     return cost

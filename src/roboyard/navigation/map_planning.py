@@ -157,7 +157,9 @@ def _as_grid(map: FilePath | str | OccupancyGrid) -> OccupancyGrid:
         return map
     if isinstance(map, (str, FilePath)):
         return load_map(map)
-    raise InputError(f"a {type(map).__name__} is no map", location="map", valid="an OccupancyGrid or a YAML file")
+    raise InputError(
+        f"an object of type {type(map).__name__} is no map", location="map", valid="an OccupancyGrid or a YAML file"
+    )
 
 
 def _as_pose(pose: SE2 | Sequence[float], name: str) -> SE2:
@@ -190,7 +192,9 @@ def _make_planner(request: MapPlanRequest) -> Any:
     planner: Any = PLANNERS[request.planner](request.footprint)
     if request.min_turning_radius is not None:
         if not isinstance(planner, HybridAStarPlanner):
-            raise InputError("--min-turning-radius requires the planner hybrid_a_star", valid="--planner hybrid_a_star")
+            raise InputError(
+                "a minimum turning radius requires the planner hybrid_a_star", valid="--planner hybrid_a_star"
+            )
         planner = replace(planner, turning_radius=request.min_turning_radius)
     if hasattr(planner, "traversal"):
         planner = replace(planner, traversal=replace(planner.traversal, allow_unknown=request.allow_unknown))

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from roboyard.errors import InputError
 from roboyard.geometry import SE2
-from roboyard.navigation.costmap import CellSource
+from roboyard.navigation.costmap import CellCostOrigin
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +102,7 @@ class PathFailure:
     gap_width: float
     required_width: float
     cells: NDArray[np.int64]
-    marked_by: tuple[CellSource, ...]
+    marked_by: tuple[CellCostOrigin, ...]
 
     def __str__(self) -> str:
         position = f"at ({self.position[0]:.2f}, {self.position[1]:.2f})"

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from roboyard.control.nodes.joint_states import JointStateNode
     from roboyard.control.nodes.joint_trajectory import JointTrajectoryNode
     from roboyard.control.nodes.robot_state import RobotStateNode, StaticTransformNode
-    from roboyard.control.nodes.steering import SteeringNode
+    from roboyard.control.nodes.steering import SteeringAngleNode
     from roboyard.control.nodes.velocity_base import VelocityBaseNode
     from roboyard.control.nodes.velocity_controller import AckermannDriveNode, DifferentialDriveNode, MecanumDriveNode
 
@@ -28,7 +28,7 @@ __all__ = [
     "NamedJointMotionNode",
     "RobotStateNode",
     "StaticTransformNode",
-    "SteeringNode",
+    "SteeringAngleNode",
     "VelocityBaseNode",
 ]
 
@@ -39,7 +39,7 @@ __getattr__, __dir__ = lazy_exports(__name__, {
     "joint_states": ("JointStateNode",),
     "joint_trajectory": ("JointTrajectoryNode",),
     "robot_state": ("RobotStateNode", "StaticTransformNode"),
-    "steering": ("SteeringNode",),
+    "steering": ("SteeringAngleNode",),
     "velocity_base": ("VelocityBaseNode",),
     "velocity_controller": ("AckermannDriveNode", "DifferentialDriveNode", "MecanumDriveNode"),
 })  # fmt: skip

@@ -26,7 +26,7 @@ class SteeringJointsConfig(Config):
     )
 
 
-class SteeringRateConfig(Config):
+class SteeringRateLimitConfig(Config):
     """Rate limit of the steering."""
 
     steering_rate: float = parameter(
@@ -39,14 +39,14 @@ class SteeringRateConfig(Config):
         return RampLimits(speed=math.inf, acceleration=self.steering_rate)
 
 
-class SteeringNodeConfig(SteeringJointsConfig, SteeringRateConfig):
-    """Configuration of `SteeringNode`."""
+class SteeringAngleNodeConfig(SteeringJointsConfig, SteeringRateLimitConfig):
+    """Configuration of `SteeringAngleNode`."""
 
     steering: AckermannSteering = parameter(factory=AckermannSteering, flatten="", doc="Geometry of the steering.")
     rate: float = parameter(50.0, unit="Hz", low=1.0, high=1000.0, doc="Rate of the control loop.")
 
 
-class SteeringNode(Node[SteeringNodeConfig]):
+class SteeringAngleNode(Node[SteeringAngleNodeConfig]):
     """Steers a car that another node drives, with Ackermann geometry.
 
     in: steering_angle (std_msgs/Float64), of a wheel midway between the two [rad]

@@ -14,14 +14,14 @@ from typing_extensions import TypeVar
 from roboyard.bus import resource
 from roboyard.config import Config, parameter
 from roboyard.control.drive_config import AckermannDriveConfig, DifferentialDriveConfig, MecanumDriveConfig
-from roboyard.control.nodes.steering import SteeringJointsConfig, SteeringRateConfig
+from roboyard.control.nodes.steering import SteeringJointsConfig, SteeringRateLimitConfig
 from roboyard.control.nodes.velocity_base import DriveCommandNode
 from roboyard.control.velocity_ramps import (
     ZERO_STATE,
+    DriveRampConfig,
+    HolonomicRampConfig,
     JerkLimitedRampConfig,
-    PlanarRampConfig,
     PlanarRampLimits,
-    RampConfig,
     RampState,
     step_velocity,
     twist_from_state,
@@ -44,7 +44,7 @@ class VelocityControllerConfig(Config):
     timeout: float = parameter(
         0.5, unit="s", low=0.01, high=1e9, runtime=True, doc="Age from which a command counts as standstill."
     )
-    ramps: RampConfig = parameter(factory=RampConfig, flatten="", doc="Limits of the velocities.")
+    ramps: DriveRampConfig = parameter(factory=DriveRampConfig, flatten="", doc="Limits of the velocities.")
 
 
 VelocityControllerConfigT = TypeVar(
@@ -163,7 +163,7 @@ class MecanumJointsConfig(Config):
 class MecanumDriveNodeConfig(MecanumJointsConfig, VelocityControllerConfig):
     """Configuration of `MecanumNode`."""
 
-    ramps: PlanarRampConfig = parameter(factory=PlanarRampConfig, flatten="", doc="Limits of the velocities.")
+    ramps: HolonomicRampConfig = parameter(factory=HolonomicRampConfig, flatten="", doc="Limits of the velocities.")
     drive: MecanumDrive = parameter(factory=MecanumDrive, flatten="", doc="Geometry of the drive.")
 
 
@@ -201,10 +201,10 @@ class AckermannJointsConfig(SteeringJointsConfig):
     right_steered_joints: tuple[str, ...] = parameter((), doc="Joints of driven right wheels that steer.")
 
 
-class AckermannDriveNodeConfig(AckermannJointsConfig, SteeringRateConfig, VelocityControllerConfig):
+class AckermannDriveNodeConfig(AckermannJointsConfig, SteeringRateLimitConfig, VelocityControllerConfig):
     """Configuration of `AckermannDriveNode`."""
 
-    ramps: PlanarRampConfig = parameter(factory=PlanarRampConfig, flatten="", doc="Limits of the velocities.")
+    ramps: HolonomicRampConfig = parameter(factory=HolonomicRampConfig, flatten="", doc="Limits of the velocities.")
     drive: AckermannDrive = parameter(factory=AckermannDrive, flatten="", doc="Geometry of the drive.")
 
 

@@ -61,7 +61,9 @@ def localize(
             covariance cannot be used.
     """
     if not isinstance(map, (str, Path, OccupancyGrid)):
-        raise InputError(f"a {type(map).__name__} is no map", location="map", valid="an OccupancyGrid or a YAML file")
+        raise InputError(
+            f"an object of type {type(map).__name__} is no map", location="map", valid="an OccupancyGrid or a YAML file"
+        )
     grid = map if isinstance(map, OccupancyGrid) else load_map(map)
     amcl = Amcl(config, np.random.default_rng(seed))
     amcl.set_map(grid)

@@ -28,7 +28,7 @@ from roboyard.mapping.trajectory import (
     format_seconds,
     parse_numbers,
     parse_time_ns,
-    read_lines,
+    read_numbered_lines,
     write_lines,
 )
 
@@ -303,7 +303,7 @@ def read_relations(path: Path | str) -> Relations:
         InputError: it cannot be read, holds none, or a line is no relation (with its number).
     """
     first, second, relative_poses = [], [], []
-    for line_number, line in read_lines(path):
+    for line_number, line in read_numbered_lines(path):
         words = line.split()
         if not words or words[0].startswith("#"):
             continue

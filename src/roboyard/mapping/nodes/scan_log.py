@@ -68,11 +68,15 @@ class ScanLog:
             InputError: There is no scan, an element is no scan, or the times do not ascend.
         """
         if not isinstance(scans, Iterable):
-            raise InputError(f"a {type(scans).__name__}", location=name, valid="a recording, a ScanLog, or scans")
+            raise InputError(
+                f"an object of type {type(scans).__name__} is no log",
+                location=name,
+                valid="a recording, a ScanLog, or scans",
+            )
         scans = tuple(scans)
         for index, scan in enumerate(scans):
             if not isinstance(scan, LaserScan):
-                raise InputError(f"element {index} is a {type(scan).__name__}", location=name, valid="LaserScan")
+                raise InputError(f"element {index} is of type {type(scan).__name__}", location=name, valid="LaserScan")
         if not scans:
             raise InputError("there is no scan", location=name, valid="one LaserScan or more")
         if any(later.time_ns <= scan.time_ns for scan, later in pairwise(scans)):

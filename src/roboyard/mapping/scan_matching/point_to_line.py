@@ -26,8 +26,8 @@ from roboyard.mapping.scan_matching.surfel_map import (
     SUM_NY,
     SUM_X,
     SUM_Y,
-    SurfelArrays,
     SurfelMap,
+    SurfelMapArrays,
 )
 
 STRAIGHTNESS = 0.75
@@ -116,7 +116,7 @@ class KernelSchedule(NamedTuple):
 
 
 def _example_newton() -> Iterable[tuple[Any, ...]]:
-    surfels = SurfelArrays(np.full((2, 4, 4), -1, dtype=np.int32), np.zeros((8, N_FIELDS)), 0.2)
+    surfels = SurfelMapArrays(np.full((2, 4, 4), -1, dtype=np.int32), np.zeros((8, N_FIELDS)), 0.2)
     prior = PosePrior(np.zeros(3), np.zeros((3, 3)))
     yield surfels, np.zeros((3, 2)), np.zeros((3, 2)), np.zeros(3), prior, 1.0, KernelSchedule(5, 0.2, 0.05)
 
@@ -150,7 +150,7 @@ def nearest_surfel(
 
 @kernel(examples=_example_newton)
 def gauss_newton(
-    surfel_arrays: SurfelArrays,
+    surfel_arrays: SurfelMapArrays,
     points: NDArray[np.float64],
     normals: NDArray[np.float64],
     pose: NDArray[np.float64],

@@ -25,7 +25,7 @@ N_FIELDS = 5
 """Fields of a surfel: number of points, sums of their coordinates [m], sums of their normals."""
 
 
-class SurfelArrays(NamedTuple):
+class SurfelMapArrays(NamedTuple):
     """Arrays of a surfel map, as kernels need them.
 
     Attributes:
@@ -53,9 +53,9 @@ class SurfelMap:
         self._surfels: NDArray[np.float64] = np.zeros((256, N_FIELDS))
         self.n_used = 0
 
-    def arrays(self) -> SurfelArrays:
+    def arrays(self) -> SurfelMapArrays:
         """Return the arrays of the map for kernels; they are not copied."""
-        return SurfelArrays(self.index, self._surfels, self.half_size)
+        return SurfelMapArrays(self.index, self._surfels, self.half_size)
 
     @property
     def surfels(self) -> NDArray[np.float64]:

@@ -37,7 +37,7 @@ _N_STEPS = 6
 _N_TRIALS = 4
 
 
-def check_layer(layer_type: LayerConfig | type[LayerConfig] | str) -> None:
+def check_layer(layer_config: LayerConfig | type[LayerConfig] | str) -> None:
     """Try a type of costmap layer on small costmaps: every promise of `Layer`, with seeded random inputs.
 
     A layer over an occupancy grid receives random grids, a sensor layer random observations of its sources' type, and
@@ -45,14 +45,14 @@ def check_layer(layer_type: LayerConfig | type[LayerConfig] | str) -> None:
     layers below change at random.
 
     Args:
-        layer_type: Configuration of the layer, or a class of configurations or its registered name; then all parameters
+        layer_config: Configuration of the layer, or a class of configurations or its registered name; then all parameters
             have their default values, and a sensor layer has one source.
 
     Raises:
         InputError: The layer breaks a promise; the message says which.
         UnknownNameError: No layer type has this name.
     """
-    config = layer_type if isinstance(layer_type, LayerConfig) else _default_config(layer_type)
+    config = layer_config if isinstance(layer_config, LayerConfig) else _default_config(layer_config)
     for seed in range(_N_TRIALS):
         _LayerCheck(config, seed).run_all()
 

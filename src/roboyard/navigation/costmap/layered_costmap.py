@@ -180,7 +180,7 @@ class Layer(ABC):
 
 
 @dataclass(frozen=True, slots=True)
-class CellSource:
+class CellCostOrigin:
     """The layer and the sensor that gave a cell its cost.
 
     Attributes:
@@ -276,28 +276,28 @@ class LayeredCostmap:
         """Return a copy of the costmap as of the last update."""
         return Costmap(self._cells.copy(), self._geometry)
 
-    def find_cell_sources(self, cells: NDArray[np.int64]) -> tuple[CellSource, ...]:
+    def find_cost_origins(self, cells: NDArray[np.int64]) -> tuple[CellCostOrigin, ...]:
         """Return the sources of the costs of cells (n, 2), rows and columns: each once, in the order of the cells."""
         bounds = CellBounds.around(cells)
         if bounds.is_empty:
             return ()
         rows, columns = np.asarray(cells).T
         recomputed = np.full(self._geometry.shape, self._background, dtype=np.uint8)
-        sources = np.full(len(rows), CellSource(""), dtype=object)
+        sources = np.full(len(rows), CellCostOrigin(""), dtype=object)
         for layer in self._layers:
             before = recomputed[rows, columns]
             layer.update_costs(recomputed, bounds)
             was_written = recomputed[rows, columns] != before
             sensors = layer.marking_sensors(np.asarray(cells)[was_written])
-            sources[was_written] = [CellSource(layer.name, sensor) for sensor in sensors]
+            sources[was_written] = [CellCostOrigin(layer.name, sensor) for sensor in sensors]
         return tuple(dict.fromkeys(sources))
 
 
-def shift_cells(cells: NDArray[Any], shift: tuple[int, int], background: float | np.generic) -> NDArray[Any]:
+def shift_cells(cells: NDArray[Any], grid_shift: tuple[int, int], background: float | np.generic) -> NDArray[Any]:
     """Return the cells (rows, columns) of a grid that moved by a number of rows and columns over the same space."""
     result = np.full_like(cells, background)
     rows, columns = cells.shape
-    down, right = shift
+    down, right = grid_shift
     if abs(down) < rows and abs(right) < columns:
         source = cells[max(down, 0) : rows + min(down, 0), max(right, 0) : columns + min(right, 0)]
         result[max(-down, 0) : rows + min(-down, 0), max(-right, 0) : columns + min(-right, 0)] = source

@@ -264,7 +264,7 @@ def homing_section(context: SectionContext) -> ReportSection | None:
         "The points are those of the longest stored trail. The link is connected, lost after the timeout, and "
         "recovering until the operator was heard long enough."
     )
-    figures = (homing_figure(context.trace, homing, context.top_down_map), link_figure(context.trace, homing))
+    figures = (homing_figure(context.trace, homing, context.top_down_map), link_and_phase_figure(context.trace, homing))
     return ReportSection("Return home without the operator", figures, note=note)
 
 
@@ -291,21 +291,21 @@ def read_homing_trace(recording: Recording, namespace: str) -> HomingTrace | Non
     return HomingTrace(np.asarray(poses, dtype=np.float64).reshape(-1, 2), tuple(changes))
 
 
-def homing_figure(trace: RobotTrace, homing: HomingTrace, top_down_map: TopDownMap | None) -> str:
+def homing_figure(robot_trace: RobotTrace, homing_trace: HomingTrace, top_down_map: TopDownMap | None) -> str:
     """Draw the path with and without the operator and the stored points over the floor plan [m]."""
-    truth = trace.truth
+    truth = robot_trace.truth
     with figure_style():
-        extent = plan_bounds([trace], top_down_map)
+        extent = plan_bounds([robot_trace], top_down_map)
         figure, axes = new_figure(_WIDTH, plan_figure_height(extent))
         draw_top_down_map(axes, top_down_map)
         samples = decimation_slice(len(truth))
         axes.plot(truth.x[samples], truth.y[samples], color=GOOD, lw=1.6, label="link connected")
-        for number, (start, end) in enumerate(homing.link_lost_intervals(float(truth.time[-1]))):
+        for number, (start, end) in enumerate(homing_trace.link_lost_intervals(float(truth.time[-1]))):
             is_link_lost = (truth.time >= start) & (truth.time <= end)
             axes.plot(
                 truth.x[is_link_lost], truth.y[is_link_lost], color=BAD, lw=2.4, label=None if number else "link lost"
             )
-        x, y = homing.points[:, 0], homing.points[:, 1]
+        x, y = homing_trace.points[:, 0], homing_trace.points[:, 1]
         axes.plot(x, y, "o", ms=5, mfc=PANEL, mec=TRUTH, mew=1.4, label=f"{len(x)} stored points")
         if len(x):
             axes.plot(x[0], y[0], "s", ms=8, mfc=PANEL, mec=GOOD, mew=2, label="home")
@@ -314,14 +314,14 @@ def homing_figure(trace: RobotTrace, homing: HomingTrace, top_down_map: TopDownM
         return render_svg(figure, "Path with the operator, and return without")
 
 
-def link_figure(trace: RobotTrace, homing: HomingTrace) -> str:
+def link_and_phase_figure(robot_trace: RobotTrace, homing_trace: HomingTrace) -> str:
     """Draw link and phase over time."""
     with figure_style():
         figure, (above, below) = new_figure(_WIDTH, 1.7, rows=2)
-        end = float(trace.truth.time[-1])
-        change_ends = [*(time for time, _, _ in homing.state_changes[1:]), end]
+        end = float(robot_trace.truth.time[-1])
+        change_ends = [*(time for time, _, _ in homing_trace.state_changes[1:]), end]
         labeled: set[str] = set()
-        for (start, link, phase), change_end in zip(homing.state_changes, change_ends, strict=True):
+        for (start, link, phase), change_end in zip(homing_trace.state_changes, change_ends, strict=True):
             for axes, state, colors in ((above, link, _LINK_COLORS), (below, phase, _PHASE_COLORS)):
                 label = None if state in labeled else state
                 labeled.add(state)
@@ -330,5 +330,5 @@ def link_figure(trace: RobotTrace, homing: HomingTrace) -> str:
             axes.set_yticks([])
             axes.set_ylabel(name)
             axes.legend(loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=5, borderaxespad=0.1, handlelength=1.0)
-        configure_time_axis(below, [trace])
+        configure_time_axis(below, [robot_trace])
         return render_svg(figure, "Link and phase over time")

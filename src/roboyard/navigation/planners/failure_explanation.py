@@ -112,7 +112,7 @@ def explain_no_path(
             nearest = _nearest_blocked_cell(is_blocked, cell, distance)
             clearance = max(distance - 0.5, 0.0) * geometry.resolution
             return PathFailure(
-                barrier, (pose.x, pose.y), clearance, radius, nearest[None], layers.find_cell_sources(nearest[None])
+                barrier, (pose.x, pose.y), clearance, radius, nearest[None], layers.find_cost_origins(nearest[None])
             )
     square, saddle = maximum_clearance_path(squared_clearances, *(int(index) for index in ends.ravel()))
     if square == 0:
@@ -164,7 +164,7 @@ def _explain_gap(
         width * geometry.resolution,
         required_width,
         cells,
-        layers.find_cell_sources(cells),
+        layers.find_cost_origins(cells),
     )
 
 
@@ -185,7 +185,7 @@ def _explain_wall(
     cells = crossed[np.sort(order)]
     x, y = geometry.cell_centers(cells.mean(axis=0))
     return PathFailure(
-        BarrierKind.WALL, (float(x), float(y)), 0.0, 2.0 * radius, cells, layers.find_cell_sources(cells)
+        BarrierKind.WALL, (float(x), float(y)), 0.0, 2.0 * radius, cells, layers.find_cost_origins(cells)
     )
 
 

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from roboyard.compute import kernel
 from roboyard.geometry.planar_kernels import wrap_angle
 from roboyard.navigation.costmap import LETHAL
-from roboyard.navigation.footprint import footprint_cost
+from roboyard.navigation.footprint import cost_at_pose
 from roboyard.navigation.planners.cost_grid import TraversalGrid
 
 _ZERO = 1e-9
@@ -231,13 +231,13 @@ class CollisionMap(NamedTuple):
         cells: (rows, columns) costs of the costmap.
         grid: Traversal costs of those cells, with a border.
         footprint_border: (n, 2) points on the outline of the robot [cells].
-        possible_cost: Smallest cost of a center whose outline may touch an obstacle.
+        possible_collision_cost: Smallest cost of a center whose outline may touch an obstacle.
     """
 
     cells: NDArray[np.uint8]
     grid: TraversalGrid
     footprint_border: NDArray[np.float64]
-    possible_cost: int
+    possible_collision_cost: int
 
 
 @kernel
@@ -275,12 +275,12 @@ def mean_motion_weight(
         spacing: Largest distance that a point of the robot moves between two checks [cells].
         footprint_radius: Distance of the robot's farthest point from its center [cells].
     """
-    cells, grid, footprint_border, possible_cost = collision_map
+    cells, grid, footprint_border, possible_collision_cost = collision_map
     count = max(math.ceil((abs(length) + footprint_radius * abs(angle)) / spacing), 1)
     total = 0.0
     for k in range(1, count + 1):
         x, y, theta = motion_pose(pose, length, angle, k / count)
-        if footprint_cost(cells, footprint_border, possible_cost, x, y, theta) == LETHAL:
+        if cost_at_pose(cells, footprint_border, possible_collision_cost, x, y, theta) == LETHAL:
             return np.inf
         weight = grid.weights[grid.cells[int(y) + 1, int(x) + 1]]
         if weight == 0.0:

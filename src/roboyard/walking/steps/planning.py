@@ -188,7 +188,7 @@ def plan_steps_on_terrain(
     elif isinstance(terrain, Terrain):
         ground = Ground.of_terrain(terrain, rig, [first, last], heading=heading)
     else:
-        raise InputError(f"a {type(terrain).__name__} is no terrain", valid="Terrain or HeightMap")
+        raise InputError(f"an object of type {type(terrain).__name__} is no terrain", valid="Terrain or HeightMap")
     problem = Problem.of(rig, ground, first, last)
     return plan_steps(problem, planner, budget=max_events, seed=seed, workers=workers)
 
