@@ -45,8 +45,8 @@ def check_layer(layer_config: LayerConfig | type[LayerConfig] | str) -> None:
     layers below change at random.
 
     Args:
-        layer_config: Configuration of the layer, or a class of configurations or its registered name; then all parameters
-            have their default values, and a sensor layer has one source.
+        layer_config: Configuration of the layer, or a class of configurations or its registered name; then all
+            parameters have their default values, and a sensor layer has one source.
 
     Raises:
         InputError: The layer breaks a promise; the message says which.
