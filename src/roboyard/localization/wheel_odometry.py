@@ -18,7 +18,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from dataclasses import astuple, dataclass
-from typing import Any, NamedTuple
+from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -339,6 +339,9 @@ def _propagate_covariance(
     return propagated
 
 
+IntegratorT = TypeVar("IntegratorT", WheelOdometry, PlanarOdometry)
+
+
 class DriveOdometry(ABC):
     """Odometry of a drive from the angles of its joints: the contract of the odometry nodes.
 
@@ -388,7 +391,31 @@ class DriveOdometry(ABC):
         """Restore the state that ``save_state`` returned."""
 
 
-class DifferentialOdometry(DriveOdometry):
+class _IntegratedOdometry(DriveOdometry, Generic[IntegratorT]):
+    """Base of drive odometry that keeps pose and covariance in an integrator."""
+
+    _integrator: IntegratorT
+
+    @property
+    def noise(self) -> OdometryNoise:
+        """Growth of the uncertainty."""
+        return self._integrator.noise
+
+    @noise.setter
+    def noise(self, noise: OdometryNoise) -> None:
+        self._integrator.noise = noise
+
+    @property
+    def T_odom_base(self) -> SE2:
+        """Pose of the base at the last reading."""
+        return self._integrator.T_odom_base
+
+    def reset(self, T_odom_base: SE2 | None = None) -> None:
+        """Set the pose to ``T_odom_base`` (by default the origin) without uncertainty."""
+        self._integrator.reset(T_odom_base)
+
+
+class DifferentialOdometry(_IntegratedOdometry[WheelOdometry]):
     """Odometry of a differential or skid-steered drive; the angles of several wheels on a side are averaged.
 
     Args:
@@ -414,33 +441,15 @@ class DifferentialOdometry(DriveOdometry):
         self._integrator.max_wheel_speed = max_wheel_speed
 
     @property
-    def noise(self) -> OdometryNoise:
-        """Growth of the uncertainty."""
-        return self._integrator.noise
-
-    @noise.setter
-    def noise(self, noise: OdometryNoise) -> None:
-        self._integrator.noise = noise
-
-    @property
     def n_rejected(self) -> int:  # type: ignore[override]
         """Number of rejected readings."""
         return self._integrator.n_rejected
-
-    @property
-    def T_odom_base(self) -> SE2:
-        """Pose of the base at the last reading."""
-        return self._integrator.T_odom_base
 
     def update(self, time_ns: int, angles: NDArray[np.float64]) -> OdometryEstimate | None:
         """Update the pose with the angles (n,) [rad] of the left wheels, then of the right ones."""
         values: list[float] = angles.tolist()
         left, right = values[: self._n_left], values[self._n_left :]
         return self._integrator.update(time_ns, sum(left) / len(left), sum(right) / len(right))
-
-    def reset(self, T_odom_base: SE2 | None = None) -> None:
-        """Set the pose to ``T_odom_base`` (by default the origin) without uncertainty."""
-        self._integrator.reset(T_odom_base)
 
     def save_state(self) -> dict[str, Any]:
         """Return the state as plain data."""
@@ -451,7 +460,7 @@ class DifferentialOdometry(DriveOdometry):
         self._integrator.load_state(state)
 
 
-class DisplacementOdometry(DriveOdometry):
+class DisplacementOdometry(_IntegratedOdometry[PlanarOdometry]):
     """Base of odometry whose readings give a displacement of the base: subclasses implement ``displacement``.
 
     The displacement is integrated by the exponential map of SE(2), as of a constant twist between two readings.
@@ -461,20 +470,6 @@ class DisplacementOdometry(DriveOdometry):
         self._integrator = PlanarOdometry(noise)
         self._last_reading: tuple[int, NDArray[np.float64]] | None = None
         self.n_rejected = 0
-
-    @property
-    def noise(self) -> OdometryNoise:
-        """Growth of the uncertainty."""
-        return self._integrator.noise
-
-    @noise.setter
-    def noise(self, noise: OdometryNoise) -> None:
-        self._integrator.noise = noise
-
-    @property
-    def T_odom_base(self) -> SE2:
-        """Pose of the base at the last reading."""
-        return self._integrator.T_odom_base
 
     @abstractmethod
     def displacement(self, previous_angles: NDArray[np.float64], angles: NDArray[np.float64]) -> PlanarTwist:
@@ -491,10 +486,6 @@ class DisplacementOdometry(DriveOdometry):
             return None
         displacement = PlanarTwist() if last is None else self.displacement(last[1], self._last_reading[1])
         return self._integrator.update(time_ns, displacement)
-
-    def reset(self, T_odom_base: SE2 | None = None) -> None:
-        """Set the pose to ``T_odom_base`` (by default the origin) without uncertainty."""
-        self._integrator.reset(T_odom_base)
 
     def save_state(self) -> dict[str, Any]:
         """Return the state as plain data."""
