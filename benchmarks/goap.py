@@ -19,13 +19,13 @@ from typing import Any
 
 import numpy as np
 
-from roboyard.behavior.goals import NOTHING, Carrying, Domain, Goal, make_plan
+from roboyard.behavior.task_planning import EMPTY_HAND, PlanningDomain, PlanningGoal, TransportModel, make_plan
 
 SIZES = (((4, 8), 20.0), ((8, 12), 200.0))
 DRAWS = 11
 
 
-def drawn(count: int, places: int, seed: int) -> tuple[Domain, dict[str, Any], Goal]:
+def drawn(count: int, places: int, seed: int) -> tuple[PlanningDomain, dict[str, Any], PlanningGoal]:
     """Things that want to be elsewhere."""
     rng = np.random.default_rng(seed)
     xy = rng.uniform(0.0, 10.0, (places, 2))
@@ -33,20 +33,20 @@ def drawn(count: int, places: int, seed: int) -> tuple[Domain, dict[str, Any], G
     things = tuple(f"t{index}" for index in range(count))
     way = {(a, b): float(np.hypot(*(xy[i] - xy[j]))) for i, a in enumerate(names) for j, b in enumerate(names)}
     begin, end = rng.permutation(places), rng.permutation(places)
-    world: dict[str, Any] = {"robot": names[0], "hand": NOTHING} | {f"on {name}": NOTHING for name in names}
+    world: dict[str, Any] = {"robot": names[0], "hand": EMPTY_HAND} | {f"on {name}": EMPTY_HAND for name in names}
     world |= {f"on {names[begin[index]]}": thing for index, thing in enumerate(things)}
-    goal = Goal("tidy", {f"on {names[end[index]]}": thing for index, thing in enumerate(things)})
-    return Carrying(names, things, lambda a, b: way[a, b]).domain(), world, goal
+    goal = PlanningGoal("tidy", {f"on {names[end[index]]}": thing for index, thing in enumerate(things)})
+    return TransportModel(names, things, lambda a, b: way[a, b]).domain(), world, goal
 
 
-def checked(world: dict[str, Any], goal: Goal, steps: Any) -> None:
+def checked(world: dict[str, Any], goal: PlanningGoal, steps: Any) -> None:
     """Carry a plan out, so that no plan counts that is none."""
     now = dict(world)
     for step in steps:
         if any(now.get(name) != value for name, value in step.needs.items()):
             raise RuntimeError(f"{step.name} is not possible")
         now.update(step.effects)
-    if not goal.holds(now):
+    if not goal.is_satisfied(now):
         raise RuntimeError("the goal is not reached")
 
 
@@ -66,18 +66,18 @@ DOMAIN = """(define (domain carry) (:requirements :strips :typing) (:types place
 """
 
 
-def as_pddl(world: dict[str, Any], goal: Goal) -> str:
+def as_pddl(world: dict[str, Any], goal: PlanningGoal) -> str:
     places = [name.removeprefix("on ") for name in world if name.startswith("on ")]
     lie = {value: name.removeprefix("on ") for name, value in world.items() if name.startswith("on ")}
-    things = [thing for thing in lie if thing != NOTHING]
+    things = [thing for thing in lie if thing != EMPTY_HAND]
     facts = [f"(robot {world['robot']})", "(empty)", *(f"(on {thing} {lie[thing]})" for thing in things)]
-    facts += [f"(free {place})" for place in places if world[f"on {place}"] == NOTHING]
-    wants = " ".join(f"(on {thing} {name.removeprefix('on ')})" for name, thing in goal.wants.items())
+    facts += [f"(free {place})" for place in places if world[f"on {place}"] == EMPTY_HAND]
+    wants = " ".join(f"(on {thing} {name.removeprefix('on ')})" for name, thing in goal.desired_state.items())
     objects = f"{' '.join(places)} - place {' '.join(things)} - thing"
     return f"(define (problem p) (:domain carry) (:objects {objects}) (:init {' '.join(facts)}) (:goal (and {wants})))"
 
 
-def theirs(world: dict[str, Any], goal: Goal) -> Callable[[], Any]:
+def theirs(world: dict[str, Any], goal: PlanningGoal) -> Callable[[], Any]:
     from pyperplan.heuristics.relaxation import hFFHeuristic
     from pyperplan.planner import search_plan
     from pyperplan.search import greedy_best_first_search

@@ -18,9 +18,9 @@ from roboyard.bringup.robot_loader import load_robot
 from roboyard.scenarios import BatchOptions, run_batch_and_report
 from roboyard.scenarios.execution import reduced_garbage_collection
 from roboyard.scenarios.run import Run
-from roboyard.walking.gaits import make_gait
-from roboyard.walking.stepping import Stepper, Steps
-from roboyard.walking.walker import Walker
+from roboyard.walking.gait import make_gait
+from roboyard.walking.gait_generator import GaitGenerator, SteppingConfig
+from roboyard.walking.legged_robot import LeggedRobot
 
 FEET = 200_000
 THESIS, FAST = 0.107, 0.45
@@ -31,29 +31,29 @@ RUNS, NIGHTLY = 4, 40
 
 def solved() -> tuple[float, float, float]:
     """Leg solutions a second, the largest error there and back [m], and solutions a second of a peer in numpy."""
-    walker = load_legged_robot("akrobat")
-    rng, count = np.random.default_rng(0), FEET // len(walker.legs)
-    q = rng.uniform(walker.lower, walker.upper, (count, len(walker.legs), 3))
+    legged_robot = load_legged_robot("akrobat")
+    rng, count = np.random.default_rng(0), FEET // len(legged_robot.legs)
+    q = rng.uniform(legged_robot.lower, legged_robot.upper, (count, len(legged_robot.legs), 3))
     q[..., 2] = -np.abs(q[..., 2])
-    feet = walker.feet(q)
+    feet = legged_robot.foot_positions(q)
     best = peer = math.inf
     for _ in range(5):
         start = time.perf_counter()
-        found = walker.reach(feet, q)
+        found = legged_robot.solve_ik(feet, q)
         best = min(best, time.perf_counter() - start)
         start = time.perf_counter()
-        textbook(walker, feet)
+        textbook(legged_robot, feet)
         peer = min(peer, time.perf_counter() - start)
-    legs = count * len(walker.legs)
-    return legs / best, float(np.abs(walker.feet(found) - feet).max()), legs / peer
+    legs = count * len(legged_robot.legs)
+    return legs / best, float(np.abs(legged_robot.foot_positions(found) - feet).max()), legs / peer
 
 
-def textbook(walker: Walker, feet: NDArray[np.float64]) -> NDArray[np.float64]:
+def textbook(legged_robot: LeggedRobot, feet: NDArray[np.float64]) -> NDArray[np.float64]:
     """One solution of each leg (n, l, 3), by the law of cosines in numpy; limits and further solutions aside."""
-    rows = walker.rows
-    coxa = rows.T_hip_knee[:, 0, 3]
-    femur, tibia = np.hypot(*rows.thigh.T), np.hypot(*rows.shank.T)
-    place = np.einsum("lji,nlj->nli", rows.T_body_hip[:, :3, :3], feet - rows.T_body_hip[:, :3, 3])
+    arrays = legged_robot.arrays
+    coxa = arrays.T_hip_knee[:, 0, 3]
+    femur, tibia = np.hypot(*arrays.thigh.T), np.hypot(*arrays.shank.T)
+    place = np.einsum("lji,nlj->nli", arrays.T_body_hip[:, :3, :3], feet - arrays.T_body_hip[:, :3, 3])
     away, down = np.hypot(place[..., 0], place[..., 1]) - coxa, place[..., 2]
     square = away**2 + down**2
     cosine = (square - femur**2 - tibia**2) / (2.0 * femur * tibia)
@@ -67,9 +67,9 @@ def walked(robot: str, profile: str, speed: float, lift: float, seconds: float) 
     arguments = {"profile": profile} if profile else {}
     package = load_robot(robot, None, arguments).with_overrides({"gait": {"lift": lift}}, {})
     with reduced_garbage_collection(), Run("empty", seed=0) as run:
-        walker = run.add_robot(package, robot, xacro_args=arguments)
+        running_robot = run.add_robot(package, robot, xacro_args=arguments)
         run.run_for(4.2)
-        walker.drive(speed)
+        running_robot.drive(speed)
         run.run_for(1.0)
         start, wall, spent = run.time, time.perf_counter(), time.thread_time()
         run.run_for(seconds)
@@ -97,7 +97,9 @@ def run(nightly: bool = False, runs: int | None = None) -> dict[str, Any]:
     lauron = walked("lauron", "", 0.4, 0.05, 0.5 * seconds)
     drift = [math.degrees(one["heading_error"]) / one["distance"] for one in (thesis, fast, lauron)]
     legs = load_legged_robot("akrobat", arguments={"profile": "fast"})
-    most = Stepper(legs, make_gait("tripod", legs), Steps(lift=0.025)).executable((9.0, 0.0, 0.0))[0][0]
+    most = GaitGenerator(legs, make_gait("tripod", legs), SteppingConfig(lift=0.025)).feasible_twist((9.0, 0.0, 0.0))[
+        0
+    ][0]
     low, low_speed = drawn("akrobat-rough-terrain", seeds)
     changes = ("terrain.height_range=0.14", "robots.akrobat.parameters.gait.lift=0.1")
     high, high_speed = drawn("akrobat-rough-terrain", seeds, *changes)

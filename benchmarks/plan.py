@@ -16,14 +16,22 @@ from roboyard.bringup.catalog import ROBOTS
 from roboyard.bringup.joint_groups import load_joint_groups
 from roboyard.errors import RoboyardError
 from roboyard.kinematics.ik import PointingTarget
-from roboyard.manipulation import Groups
-from roboyard.manipulation.collision import ExactChecker, Obstacle, box_obstacle
-from roboyard.manipulation.collision.bodies import make_work
-from roboyard.manipulation.planning import AimGoal, PlanningError, PlanSettings, Problem, goal_states, plan, recheck
-from roboyard.manipulation.planning.plan import weights_of
-from roboyard.manipulation.planning.problem import Connect
-from roboyard.manipulation.scene import PlanningScene
-from roboyard.manipulation.timing import JointLimits
+from roboyard.manipulation import SemanticDescription
+from roboyard.manipulation.collision import CoalChecker, Obstacle, box_obstacle
+from roboyard.manipulation.collision.coal_checker import recheck_motion
+from roboyard.manipulation.collision.collision_model import make_workspace
+from roboyard.manipulation.collision.planning_scene import PlanningScene
+from roboyard.manipulation.errors import PlanningError
+from roboyard.manipulation.planning import (
+    MotionPlanningProblem,
+    PlanConfig,
+    PointingGoal,
+    find_goal_states,
+    plan_motion,
+)
+from roboyard.manipulation.planning.plan import joint_weights
+from roboyard.manipulation.planning.planner import RrtConnectPlanner
+from roboyard.manipulation.time_parameterization import JointLimits
 
 ARMS = ("scitos_arm", "iisy", "youbot_arm")
 BOARD = 0.02
@@ -54,7 +62,7 @@ class Shelf:
         back = (x + self.deep / 2 + t / 2, side, self.floor + up / 2)
         self.boxes.append(box_obstacle("back", (t, across, up), back))
 
-    def goal(self, compartment: int, tool_axis: tuple[float, float, float], rng: np.random.Generator) -> AimGoal:
+    def goal(self, compartment: int, tool_axis: tuple[float, float, float], rng: np.random.Generator) -> PointingGoal:
         """A place inside, approached from the arm's axis."""
         side, level = (-1, 1)[compartment % 2], compartment // 2
         x = self.front + self.deep * rng.uniform(0.15, 0.6)  # from the axis
@@ -62,13 +70,13 @@ class Shelf:
         z = self.floor + BOARD + level * (self.high + BOARD) + self.high * rng.uniform(0.3, 0.7)
         turn, lift = math.atan2(y, x), rng.uniform(-0.5, 0.5)
         axis = (math.cos(turn) * math.cos(lift), math.sin(turn) * math.cos(lift), math.sin(lift))
-        return AimGoal(PointingTarget((x + self.axis[0], y + self.axis[1], z), axis, tool_axis))
+        return PointingGoal(PointingTarget((x + self.axis[0], y + self.axis[1], z), axis, tool_axis))
 
 
-def made(groups: Groups) -> tuple[PlanningScene, Shelf]:
+def made(groups: SemanticDescription) -> tuple[PlanningScene, Shelf]:
     group = groups.group()
     tool = "fingertips" if "fingertips" in group.tools else None
-    bare = PlanningScene.of(groups, group.name, tool=tool)
+    bare = PlanningScene.create(groups, group.name, tool=tool)
     chain = bare.chain
     tips = chain.forward(chain.sample_positions(np.random.default_rng(0), 4000))[:, :3, 3]
     frames = chain.frames(np.clip(np.zeros(chain.dof), chain.lower, chain.upper))
@@ -78,19 +86,19 @@ def made(groups: Groups) -> tuple[PlanningScene, Shelf]:
     return bare.with_obstacles([*shelf.boxes, ground]), shelf
 
 
-def problems(scene: PlanningScene, shelf: Shelf, count: int, seed: int) -> list[tuple[np.ndarray, AimGoal]]:
+def problems(scene: PlanningScene, shelf: Shelf, count: int, seed: int) -> list[tuple[np.ndarray, PointingGoal]]:
     """Starts in a compartment and goals in another one, both possible."""
     rng, found, middle = np.random.default_rng(seed), [], (scene.chain.lower + scene.chain.upper) / 2.0
     middle = np.where(np.isfinite(middle), middle, 0.0)
-    axis = scene.group.axis
+    axis = scene.group.tool_axis
     for _ in range(40 * count):
         if len(found) == count:
             break
         one, other = rng.choice(4, 2, replace=False)
         try:
-            start = goal_states(scene, shelf.goal(int(one), axis, rng), middle)[0]
+            start = find_goal_states(scene, shelf.goal(int(one), axis, rng), middle)[0]
             goal = shelf.goal(int(other), axis, rng)
-            goal_states(scene, goal, start)
+            find_goal_states(scene, goal, start)
         except PlanningError:
             continue
         found.append((start, goal))
@@ -101,16 +109,18 @@ def ms(seconds: list[float], share: float = 50.0) -> float:
     return round(1e3 * float(np.percentile(seconds, share)), 2)
 
 
-def peer_times(scene: PlanningScene, asked: list[tuple[np.ndarray, AimGoal]], seed: int) -> tuple[list[float], int]:
+def peer_times(
+    scene: PlanningScene, asked: list[tuple[np.ndarray, PointingGoal]], seed: int
+) -> tuple[list[float], int]:
     """OMPL's RRTConnect, every state looked at by coal 0.02 rad apart; how long it took, and how many it solved."""
     from ompl import base, geometric, util
 
     util.setLogLevel(util.LOG_NONE)
     util.RNG.setSeed(seed + 1)
-    checker, chain = ExactChecker(scene), scene.chain
+    checker, chain = CoalChecker(scene), scene.chain
     times, solved = [], 0
     for start, goal in asked:
-        goals = goal_states(scene, goal, start)
+        goals = find_goal_states(scene, goal, start)
         space = base.RealVectorStateSpace(chain.dof)
         bounds = base.RealVectorBounds(chain.dof)
         for k in range(chain.dof):
@@ -119,7 +129,7 @@ def peer_times(scene: PlanningScene, asked: list[tuple[np.ndarray, AimGoal]], se
         space.setBounds(bounds)
         setup = geometric.SimpleSetup(space)
         information = setup.getSpaceInformation()
-        setup.setStateValidityChecker(lambda s: checker.contact([s[k] for k in range(chain.dof)]) is None)
+        setup.setStateValidityChecker(lambda s: checker.find_contact([s[k] for k in range(chain.dof)]) is None)
         information.setStateValidityCheckingResolution(0.02 / space.getMaximumExtent())
 
         def state(q: np.ndarray, space: Any = space) -> Any:
@@ -142,38 +152,40 @@ def peer_times(scene: PlanningScene, asked: list[tuple[np.ndarray, AimGoal]], se
     return times, solved
 
 
-def measured(name: str, groups: Groups, count: int, states: int, seed: int) -> tuple[list[dict[str, Any]], list[str]]:
+def measured(
+    name: str, groups: SemanticDescription, count: int, states: int, seed: int
+) -> tuple[list[dict[str, Any]], list[str]]:
     scene, shelf = made(groups)
     asked = problems(scene, shelf, count, seed)
     if len(asked) < count:
         return [], [f"{name}: only {len(asked)} of {count} problems exist in its shelf"]
-    limits, checker = JointLimits.of(scene.chain), ExactChecker(scene)
-    plan(scene, *asked[0])  # compile
+    limits, checker = JointLimits.from_chain(scene.chain), CoalChecker(scene)
+    plan_motion(scene, *asked[0])  # compile
     first, whole, looks, spent, failures, contacts, seen = [], [], 0, 0.0, [], 0, 0
     for number, (start, goal) in enumerate(asked):
-        goals = goal_states(scene, goal, start)
-        work = make_work(scene.bodies)
-        problem = Problem(scene, work, start, goals, weights_of(limits))
+        goals = find_goal_states(scene, goal, start)
+        work = make_workspace(scene.collision_arrays)
+        problem = MotionPlanningProblem(scene, work, start, goals, joint_weights(limits))
         draws = seed + number  # with the same for all, luck with one row of states would be luck with every problem
         begin = time.perf_counter()
         try:
-            Connect().solve(problem, np.random.default_rng(draws), BUDGET, lambda: False)
+            RrtConnectPlanner().solve(problem, np.random.default_rng(draws), BUDGET, lambda: False)
             first.append(time.perf_counter() - begin)
-            looks, spent = looks + int(work.looks[0]), spent + first[-1]
+            looks, spent = looks + int(work.n_checks[0]), spent + first[-1]
             begin = time.perf_counter()
-            found = plan(scene, start, goal, PlanSettings(seed=draws, budget=BUDGET))
+            found = plan_motion(scene, start, goal, PlanConfig(seed=draws, max_states=BUDGET))
             whole.append(time.perf_counter() - begin)
         except RoboyardError as error:
             failures.append(f"{name}, problem {number}: {error}")
             continue
-        second = recheck(checker, found.trajectory)
-        contacts, seen = contacts + len(second.contacts), seen + second.states
+        second = recheck_motion(checker, found.trajectory)
+        contacts, seen = contacts + len(second.contacts), seen + second.n_states
     drawn = scene.chain.sample_positions(np.random.default_rng(seed), states)
     begin = time.perf_counter()
-    ours = scene.contacts(drawn)
+    ours = scene.find_contacts(drawn)
     each = (time.perf_counter() - begin) / states
     begin = time.perf_counter()
-    theirs = [checker.contact(q) for q in drawn]
+    theirs = [checker.find_contact(q) for q in drawn]
     coal_each = (time.perf_counter() - begin) / states
     false_free = sum(mine is None and other is not None for mine, other in zip(ours, theirs, strict=True))
     lost = sum(mine is not None and other is None for mine, other in zip(ours, theirs, strict=True))

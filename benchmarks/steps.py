@@ -20,13 +20,12 @@ from numpy.typing import NDArray
 from roboyard.bringup.legged_robot import load_free_gait_model
 from roboyard.errors import RoboyardError
 from roboyard.grids.terrain import generate_terrain
-from roboyard.walking.steps.checker import Limits, check_plan
-from roboyard.walking.steps.draws import key_of
-from roboyard.walking.steps.ground import Ground
-from roboyard.walking.steps.plan import effort_of, plan_of
-from roboyard.walking.steps.planning import PART, PLANNERS, plan_steps
-from roboyard.walking.steps.problem import Problem
-from roboyard.walking.steps.rig import Rig
+from roboyard.walking.free_gait.foothold_map import FootholdMap
+from roboyard.walking.free_gait.partial_plans import derive_key
+from roboyard.walking.free_gait.plan_checker import PlanCheckLimits, check_plan
+from roboyard.walking.free_gait.planning import EVENTS_PER_PART, PLANNERS, best_plan, plan_steps, search_statistics
+from roboyard.walking.free_gait.problem import StepPlanningProblem
+from roboyard.walking.free_gait.robot_model import FreeGaitModel
 
 Array = NDArray[np.float64]
 Task = tuple[Any, tuple[float, float]]
@@ -59,7 +58,7 @@ def wilson(hits: int, of: int, z: float = 1.96) -> tuple[float, float]:
     return (middle - half) / (1.0 + zz), (middle + half) / (1.0 + zz)
 
 
-def stones(rig: Rig, share: float, seed: int) -> Any:
+def stones(robot_model: FreeGaitModel, share: float, seed: int) -> Any:
     """A terrain of the prototype."""
     rng = np.random.default_rng([0x57E9, seed, round(1e3 * share)])
     return generate_terrain(
@@ -73,22 +72,31 @@ def blocks(seed: int) -> Any:
     return generate_terrain("blocks", (1.4, 2.4), rng, corner=(0.4, -1.2), cell_size=0.2, height_range=0.1)
 
 
-def searched(rig: Rig, terrain: Any, goal: tuple[float, float], planner: str, seed: int, seconds: float) -> Spent:
+def searched(
+    robot_model: FreeGaitModel, terrain: Any, goal: tuple[float, float], planner: str, seed: int, seconds: float
+) -> Spent:
     """Look for so long, on the thread's own time."""
-    ground = Ground.of_terrain(terrain, rig, [(0.0, 0.0), goal])
-    problem, chosen = Problem.of(rig, ground, (0.0, 0.0), goal), PLANNERS[planner]
-    world, limbs, search = problem.world, problem.limbs, chosen.search(len(problem.feet))
-    key, begin, first = np.uint64(key_of(np.uint64(seed), 0)), time.thread_time(), math.inf
+    foothold_map = FootholdMap.from_terrain(terrain, robot_model, [(0.0, 0.0), goal])
+    problem, chosen = StepPlanningProblem.create(robot_model, foothold_map, (0.0, 0.0), goal), PLANNERS[planner]
+    context, leg_arrays, search = problem.context, problem.leg_arrays, chosen.create_search(len(problem.feet))
+    key, begin, first = np.uint64(derive_key(np.uint64(seed), 0)), time.thread_time(), math.inf
     while time.thread_time() - begin < seconds:
-        chosen.spend(world, limbs, search, key, CHUNK)
-        if math.isinf(first) and np.isfinite(search.cost[0]):
+        chosen.run_search(context, leg_arrays, search, key, CHUNK)
+        if math.isinf(first) and np.isfinite(search.best_cost[0]):
             first = time.thread_time() - begin
-    whole, effort = time.thread_time() - begin, effort_of(planner, seed, search)
-    plan, faults = plan_of(problem, search, effort), 0
+    whole, statistics = time.thread_time() - begin, search_statistics(planner, seed, search)
+    plan, faults = best_plan(problem, search, statistics), 0
     if plan is not None:
-        found = check_plan(plan, rig.walker, rig.body, terrain.height, goal, Limits(margin=rig.margin))
+        found = check_plan(
+            plan,
+            robot_model.legged_robot,
+            robot_model.body_box,
+            terrain.height,
+            goal,
+            PlanCheckLimits(min_stability_margin=robot_model.min_stability_margin),
+        )
         faults = len(found.faults)
-    return Spent(first, whole, effort.events, effort.candidates, plan is not None, faults)
+    return Spent(first, whole, statistics.events, statistics.candidates, plan is not None, faults)
 
 
 @dataclass(frozen=True)
@@ -111,42 +119,42 @@ class Watched:
         return int(np.isfinite(self.costs[:, -1]).sum())
 
 
-def watched(rig: Rig, tasks: list[Task], planner: str, moments: Array) -> Watched:
+def watched(robot_model: FreeGaitModel, tasks: list[Task], planner: str, moments: Array) -> Watched:
     """Costs over thread time, searched once on each ground."""
     costs = np.full((len(tasks), len(moments)), math.inf)
     firsts, begun = np.full(len(tasks), math.inf), np.full(len(tasks), math.inf)
     for k, (terrain, goal) in enumerate(tasks):
-        ground = Ground.of_terrain(terrain, rig, [(0.0, 0.0), goal])
-        problem, chosen = Problem.of(rig, ground, (0.0, 0.0), goal), PLANNERS[planner]
-        world, limbs, search = problem.world, problem.limbs, chosen.search(len(problem.feet))
-        key, begin = np.uint64(key_of(np.uint64(k), 0)), time.thread_time()
+        foothold_map = FootholdMap.from_terrain(terrain, robot_model, [(0.0, 0.0), goal])
+        problem, chosen = StepPlanningProblem.create(robot_model, foothold_map, (0.0, 0.0), goal), PLANNERS[planner]
+        context, leg_arrays, search = problem.context, problem.leg_arrays, chosen.create_search(len(problem.feet))
+        key, begin = np.uint64(derive_key(np.uint64(k), 0)), time.thread_time()
         now = 0.0
         while now < moments[-1]:
-            chosen.spend(world, limbs, search, key, FINE_CHUNK if now < 0.5 else CHUNK)
+            chosen.run_search(context, leg_arrays, search, key, FINE_CHUNK if now < 0.5 else CHUNK)
             now = time.thread_time() - begin
-            costs[k, moments >= now] = search.cost[0]
-            if math.isinf(firsts[k]) and np.isfinite(search.cost[0]):
-                firsts[k], begun[k] = now, search.cost[0]
+            costs[k, moments >= now] = search.best_cost[0]
+            if math.isinf(firsts[k]) and np.isfinite(search.best_cost[0]):
+                firsts[k], begun[k] = now, search.best_cost[0]
     return Watched(costs, firsts, begun)
 
 
-def memory(rig: Rig, planner: str) -> float:
+def memory(robot_model: FreeGaitModel, planner: str) -> float:
     """What all arrays of a search take [MiB]."""
 
     def held(part: Any) -> int:
         return int(part.nbytes) if isinstance(part, np.ndarray) else sum(map(held, part))
 
-    return held(PLANNERS[planner].search(len(rig.walker.legs))) / 2.0**20
+    return held(PLANNERS[planner].create_search(len(robot_model.legged_robot.legs))) / 2.0**20
 
 
-def speed_up(rig: Rig, planner: str, parts: int) -> float:
+def speed_up(robot_model: FreeGaitModel, planner: str, parts: int) -> float:
     """How much sooner two threads are done with a budget of so many parts than one."""
     level = generate_terrain("flat", (1.0, 1.0), np.random.default_rng(0))
-    ground = Ground.of_terrain(level, rig, [(0.0, 0.0), (1.0, 0.0)])
-    problem, took = Problem.of(rig, ground, (0.0, 0.0), (1.0, 0.0)), []
+    foothold_map = FootholdMap.from_terrain(level, robot_model, [(0.0, 0.0), (1.0, 0.0)])
+    problem, took = StepPlanningProblem.create(robot_model, foothold_map, (0.0, 0.0), (1.0, 0.0)), []
     for workers in (1, 2):
         begin = time.perf_counter()
-        plan_steps(problem, planner, budget=parts * PART, seed=1, workers=workers)
+        plan_steps(problem, planner, budget=parts * EVENTS_PER_PART, seed=1, workers=workers)
         took.append(time.perf_counter() - begin)
     return took[0] / took[1]
 
@@ -180,19 +188,19 @@ def compare(
     nightly: bool, seed: int | None = None, terrains: int | None = None, plot: Path | None = None
 ) -> dict[str, Any]:
     """Compare all planners by Herms's criteria: anytime, parallel, memory, where they apply; and over time."""
-    rig, first, count = load_free_gait_model("akrobat"), seed or 0, terrains or (20 if nightly else 2)
+    robot_model, first, count = load_free_gait_model("akrobat"), seed or 0, terrains or (20 if nightly else 2)
     moments = np.geomspace(0.02, 10.0 if nightly else 3.0, 28)
     level = generate_terrain("flat", (1.0, 1.0), np.random.default_rng(0))
     for planner in PLANNERS:
-        watched(rig, [(level, (0.4, 0.0))], planner, moments[:1])  # compile
+        watched(robot_model, [(level, (0.4, 0.0))], planner, moments[:1])  # compile
     grounds: dict[str, list[Task]] = {
         "level, 1 m": [(level, (1.0, 0.0))] * count,
         "blocks of 0.10 m": [(blocks(first + k), GOAL) for k in range(count)],
-        "stones, p = 0.20": [(stones(rig, 0.20, first + k), GOAL) for k in range(count)],
-        "stones, p = 0.10": [(stones(rig, 0.10, first + k), GOAL) for k in range(count)],
+        "stones, p = 0.20": [(stones(robot_model, 0.20, first + k), GOAL) for k in range(count)],
+        "stones, p = 0.10": [(stones(robot_model, 0.10, first + k), GOAL) for k in range(count)],
     }
     found = {
-        name: {planner: watched(rig, tasks, planner, moments) for planner in PLANNERS}
+        name: {planner: watched(robot_model, tasks, planner, moments) for planner in PLANNERS}
         for name, tasks in grounds.items()
     }
     if plot is not None:
@@ -216,7 +224,7 @@ def compare(
         late = 1e3 * float(np.percentile(firsts, 50, method="inverted_cdf"))
         rows.append(
             f"  {planner:16s} {'-' if math.isinf(late) else f'{late:.0f}'}; {np.nanmedian(gain):.2f}; "
-            f"{speed_up(rig, planner, 2):.2f}; {memory(rig, planner):.1f}; {solved} of {tried}"
+            f"{speed_up(robot_model, planner, 2):.2f}; {memory(robot_model, planner):.1f}; {solved} of {tried}"
         )
         figures.append(
             {"name": f"grounds of all kinds solved, {planner}", "value": 100.0 * solved / tried, "unit": "%"}
@@ -227,21 +235,31 @@ def compare(
 def check(nightly: bool, seed: int | None = None, runs: int | None = None) -> dict[str, Any]:
     """Look at plans of all planners over all kinds of ground, of both robots, with the checker."""
     count, first = runs or (10_000 if nightly else 60), seed or 0
-    rigs = {name: load_free_gait_model(name) for name in ("akrobat", "lauron")}
+    robot_models = {name: load_free_gait_model(name) for name in ("akrobat", "lauron")}
     returned, faulty, details = 0, 0, []
     for k in range(first, first + count):
         robot = "lauron" if k % 4 == 3 else "akrobat"
-        rig, planner = rigs[robot], list(PLANNERS)[k % len(PLANNERS)]
-        kind, terrain, goal = random_task(k, rig.scale)
+        robot_model, planner = robot_models[robot], list(PLANNERS)[k % len(PLANNERS)]
+        kind, terrain, goal = random_task(k, robot_model.scale)
         try:
-            problem = Problem.of(rig, Ground.of_terrain(terrain, rig, [(0.0, 0.0), goal]), (0.0, 0.0), goal)
+            problem = StepPlanningProblem.create(
+                robot_model, FootholdMap.from_terrain(terrain, robot_model, [(0.0, 0.0), goal]), (0.0, 0.0), goal
+            )
             plan = plan_steps(problem, planner, budget=20_000, seed=k)
         except RoboyardError:  # no way there, or none found
             continue
-        seen = check_plan(plan, rig.walker, rig.body, terrain.height, goal, Limits(margin=rig.margin))
+        seen = check_plan(
+            plan,
+            robot_model.legged_robot,
+            robot_model.body_box,
+            terrain.height,
+            goal,
+            PlanCheckLimits(min_stability_margin=robot_model.min_stability_margin),
+        )
         returned, faulty = returned + 1, faulty + bool(seen.faults)
         details += [
-            f"task {k}, {robot}, {kind}, {planner}: {one.kind} at {one.time:.2f} s, {one.what}" for one in seen.faults
+            f"task {k}, {robot}, {kind}, {planner}: {one.kind} at {one.time:.2f} s, {one.description}"
+            for one in seen.faults
         ]
     figures = [
         {"name": "plans of all planners that the checker looked at", "value": returned, "unit": ""},
@@ -274,11 +292,15 @@ def random_task(number: int, scale: float) -> tuple[str, Any, tuple[float, float
 
 def run(nightly: bool, seed: int | None = None, terrains: int | None = None) -> dict[str, Any]:
     """Steps over level ground and stepping stones."""
-    rig, count, first = load_free_gait_model("akrobat"), terrains or (NIGHTLY if nightly else TERRAINS), seed or 0
+    robot_model, count, first = (
+        load_free_gait_model("akrobat"),
+        terrains or (NIGHTLY if nightly else TERRAINS),
+        seed or 0,
+    )
     level = generate_terrain("flat", (1.0, 1.0), np.random.default_rng(0))
     for planner in PLANNERS:
-        searched(rig, level, (0.4, 0.0), planner, 0, 0.01)  # compile
-    flat = [searched(rig, level, (1.0, 0.0), "random-sampling", first + k, 3.0) for k in range(3)]
+        searched(robot_model, level, (0.4, 0.0), planner, 0, 0.01)  # compile
+    flat = [searched(robot_model, level, (1.0, 0.0), "random-sampling", first + k, 3.0) for k in range(3)]
     rate = sum(one.candidates for one in flat) / sum(one.whole for one in flat)
     cost = 1e6 * sum(one.whole for one in flat) / sum(one.events for one in flat)
     figures: list[dict[str, Any]] = [
@@ -286,7 +308,7 @@ def run(nightly: bool, seed: int | None = None, terrains: int | None = None) -> 
         {"name": "  an event", "value": cost, "unit": "µs"},
         {
             "name": "  two threads beside one",
-            "value": speed_up(rig, "random-sampling", 20),
+            "value": speed_up(robot_model, "random-sampling", 20),
             "unit": "x",
             "target": ">= 1.8",
         },
@@ -294,7 +316,10 @@ def run(nightly: bool, seed: int | None = None, terrains: int | None = None) -> 
     every, details = list(flat), [f"load {os.getloadavg()[0]:.1f}; times are the thread's own"]
     for share, target in ((0.10, None), (0.08, ">= 95"), (0.05, ">= 70")):
         for planner in ("splitting", "greedy", "random-sampling"):
-            found = [searched(rig, stones(rig, share, first + k), GOAL, planner, k, 1.0) for k in range(count)]
+            found = [
+                searched(robot_model, stones(robot_model, share, first + k), GOAL, planner, k, 1.0)
+                for k in range(count)
+            ]
             every += found
             hits = sum(one.solved for one in found)
             low, high = wilson(hits, count)

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from roboyard.manipulation.timing import JointLimits, Path
+from roboyard.manipulation.time_parameterization import JointLimits, JointPath
 
 JOINTS, CORNERS = 6, 3
 PATHS, NIGHTLY, REPEATS = 20, 200, 5
@@ -26,7 +26,7 @@ def limits_of(rng: np.random.Generator) -> JointLimits:
     return JointLimits(names, rng.uniform(0.3, 4.0, JOINTS), rng.uniform(0.3, 20.0, JOINTS), np.full(JOINTS, 200.0))
 
 
-def bent_path(rng: np.random.Generator, names: tuple[str, ...]) -> Path:
+def bent_path(rng: np.random.Generator, names: tuple[str, ...]) -> JointPath:
     """Lines with parabolas in the corners: each piece is c₀ + c₁ s + c₂ s²."""
     points = rng.uniform(-2.0, 2.0, (CORNERS + 2, JOINTS))
     ways = np.diff(points, axis=0)
@@ -42,7 +42,7 @@ def bent_path(rng: np.random.Generator, names: tuple[str, ...]) -> Path:
             pieces.append(np.stack([end, along[k], (along[k + 1] - along[k]) / (4.0 * cut)]))
             sizes.append(2.0 * cut)
             at = points[k + 1] + cut * along[k + 1]
-    return Path.of_pieces(names, np.array(pieces), np.array(sizes))
+    return JointPath.from_segments(names, np.array(pieces), np.array(sizes))
 
 
 def least(call: Callable[[], Any]) -> float:
@@ -55,7 +55,7 @@ def least(call: Callable[[], Any]) -> float:
     return min(found)
 
 
-def toppra_of(path: Path, limits: JointLimits) -> Callable[[], float]:
+def toppra_of(path: JointPath, limits: JointLimits) -> Callable[[], float]:
     """A call that gives how long toppra's motion lasts [s]; raises ImportError without toppra."""
     import toppra
     from toppra import algorithm, constraint
@@ -71,7 +71,7 @@ def toppra_of(path: Path, limits: JointLimits) -> Callable[[], float]:
         def __call__(self, s: Any, order: int = 0) -> Any:
             x = np.atleast_1d(s)
             i = np.clip(np.searchsorted(starts, x, side="right") - 1, 0, len(path.lengths) - 1)
-            d, c = (x - starts[i])[:, None], path.pieces[i]
+            d, c = (x - starts[i])[:, None], path.segments[i]
             found = (c[:, 0] + d * (c[:, 1] + d * c[:, 2]), c[:, 1] + 2 * d * c[:, 2], 2 * c[:, 2])[order]
             return found[0] if np.ndim(s) == 0 else found
 
@@ -93,10 +93,10 @@ def run(nightly: bool, runs: int | None = None, seed: int = 0) -> dict[str, Any]
     for _ in range(runs if runs is not None else NIGHTLY if nightly else PATHS):
         limits = limits_of(rng)
         path = bent_path(rng, limits.joints)
-        motion = path.timed(limits)
-        ours.append(least(lambda path=path, limits=limits: path.timed(limits)))
-        at = motion.at(np.linspace(0.0, motion.duration, 2000))
-        beyond = max(beyond, limits.exceeded(at.velocity, at.acceleration) - 1.0)
+        motion = path.parameterize(limits)
+        ours.append(least(lambda path=path, limits=limits: path.parameterize(limits)))
+        at = motion.sample_at(np.linspace(0.0, motion.duration, 2000))
+        beyond = max(beyond, limits.utilization(at.velocity, at.acceleration) - 1.0)
         try:
             peer = toppra_of(path, limits)
         except ImportError as error:

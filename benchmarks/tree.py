@@ -16,8 +16,17 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, ClassVar
 
-from roboyard.behavior import Action, Blackboard, Condition, Factory, Status, input_port, output_port, read_tree
-from roboyard.behavior.conformance import difference, recorded, trace
+from roboyard.behavior import (
+    Blackboard,
+    ConditionNode,
+    NodeFactory,
+    NodeStatus,
+    SyncActionNode,
+    input_port,
+    output_port,
+    read_tree,
+)
+from roboyard.behavior.traces import first_difference, parse_trace, record_trace
 from roboyard.errors import InputError
 
 CPP = 0.63
@@ -26,19 +35,19 @@ SHOWN = 10
 """Traces that differ, of which it is said in what."""
 
 
-class Work(Action):
+class Work(SyncActionNode):
     ports: ClassVar = {"a": input_port(int), "b": output_port(int)}
 
-    def tick(self) -> Status:
-        self.output("b", self.input("a") + 1)
-        return Status.SUCCESS
+    def tick(self) -> NodeStatus:
+        self.set_output("b", self.get_input("a") + 1)
+        return NodeStatus.SUCCESS
 
 
-class Ask(Condition):
+class Ask(ConditionNode):
     ports: ClassVar = {"a": input_port(int)}
 
-    def tick(self) -> Status:
-        return Status.SUCCESS if self.input("a") >= 0 else Status.FAILURE
+    def tick(self) -> NodeStatus:
+        return NodeStatus.SUCCESS if self.get_input("a") >= 0 else NodeStatus.FAILURE
 
 
 LEAVES = '<Ask a="{x}"/><Work a="{x}" b="{y}"/><Work a="{y}" b="{z}"/><ForceSuccess><Ask a="{x}"/></ForceSuccess>'
@@ -76,9 +85,9 @@ def conformance(nightly: bool, traces: Path | None = None) -> dict[str, Any]:
     differing = []
     most = max((len(item.get("ticks", ())) for item in data), default=0)  # an error after these came in halting
     for number, item in enumerate(data, 1):
-        expected = recorded(item)
+        expected = parse_trace(item)
         ticks = max(min(len(expected.ticks) + (expected.error is not None), most), 1)
-        found = difference(expected, trace(item["xml"], ticks=ticks))
+        found = first_difference(expected, record_trace(item["xml"], ticks=ticks))
         if found is not None:
             differing.append(f"trace {item.get('id', number)}: {found}")
     matched = len(data) - len(differing)
@@ -106,14 +115,14 @@ def ours() -> tuple[Callable[[], Any], int]:
     def level(depth: int) -> str:
         return LEAVES if depth == 0 else "".join(f"<Sequence>{level(depth - 1)}</Sequence>" for _ in range(5))
 
-    factory = Factory()
+    factory = NodeFactory()
     factory.register(Work)
     factory.register(Ask)
     board = Blackboard()
     board.set("x", 3)
     xml = f'<root BTCPP_format="4"><BehaviorTree ID="M"><Sequence>{level(3)}</Sequence></BehaviorTree></root>'
     tree = read_tree(xml, factory, blackboard=board)
-    assert tree.tick_exactly_once() is Status.SUCCESS
+    assert tree.tick_exactly_once() is NodeStatus.SUCCESS
     return tree.tick_exactly_once, len(tree.nodes)
 
 

@@ -60,57 +60,66 @@ def _belt(name: str, to: float, nth: int, later: float, back: float) -> tuple[di
     """A belt that moves otherwise from some seconds after the arm sets out to ride along, and as ever again later."""
     moments = ((to, later), (0.03, back))
     return tuple(
-        _on("device_command", "along.rode", occurrence=nth, name=name, value=speed, trigger_delay=time)
+        _on("device_command", "track_conveyor.track", occurrence=nth, name=name, value=speed, trigger_delay=time)
         for speed, time in moments
     )
 
 
 CAMERA = {"sensor": "camera"}
 LEFT = {"joint": "gripper_finger_joint_l"}
-STUCK = ("hand_stuck",)
+STUCK = ("gripper_stuck",)
 BLIND = ("camera_silent", "no_depth")
 FAR = "robots.arm.xacro_args={tray_x: '-0.1'}"
 HEAVY = "objects.object.model=heavy_cylinder"
 CASES = (
-    Case("knocked over", "align", (_on("knock_over", "align.turned"),), 2),
-    Case("knocked over", "grasp.above", (_on("knock_over", "grasp.above"),), 2),
-    Case("knocked over", "grasp.low", (_on("knock_over", "grasp.low"),), 2),
-    Case("falls over", "release.left, placed", (_on("knock_over", "release.left", occurrence=2),), 2),
-    Case("taken away", "align", (_on("remove_object", "align.turned"),), 2),
-    Case("taken away", "grasp.low", (_on("remove_object", "grasp.low"),), 2),
-    Case("taken away", "grasp.low, in a bay", (_on("remove_object", "grasp.low", occurrence=3),), 2),
-    Case("slips", "grasp.lifted", (_on("drop_object", "grasp.lifted"),), 2),
-    Case("slips", "release.above, to a bay", (_on("drop_object", "release.above"),), 2),
-    Case("slips", "release.above, to a place", (_on("drop_object", "release.above", occurrence=3),), 2),
-    Case("pushed together", "align", (_on("push_objects_together", "align.turned"),), 2, 0, ("rests",)),
-    Case("pushed together", "grasp.low", (_on("push_objects_together", "grasp.low"),), 2, 0, ("rests",)),
-    Case("place covered", "place.aligned", (_on("cover_place", "place.aligned"),)),
-    Case("place wiped out", "release.above, to a place", (_on("remove_place", "place.seen_again"),)),
+    Case("knocked over", "align", (_on("knock_over", "align.rotate"),), 2),
+    Case("knocked over", "grasp.move_above", (_on("knock_over", "grasp.move_above"),), 2),
+    Case("knocked over", "grasp.descend", (_on("knock_over", "grasp.descend"),), 2),
+    Case("falls over", "release.retreat, placed", (_on("knock_over", "release.retreat", occurrence=2),), 2),
+    Case("taken away", "align", (_on("remove_object", "align.rotate"),), 2),
+    Case("taken away", "grasp.descend", (_on("remove_object", "grasp.descend"),), 2),
+    Case("taken away", "grasp.descend, in a bay", (_on("remove_object", "grasp.descend", occurrence=3),), 2),
+    Case("slips", "grasp.lift", (_on("drop_object", "grasp.lift"),), 2),
+    Case("slips", "release.move_above, to a bay", (_on("drop_object", "release.move_above"),), 2),
+    Case("slips", "release.move_above, to a place", (_on("drop_object", "release.move_above", occurrence=3),), 2),
+    Case("pushed together", "align", (_on("push_objects_together", "align.rotate"),), 2, 0, ("rests",)),
+    Case("pushed together", "grasp.descend", (_on("push_objects_together", "grasp.descend"),), 2, 0, ("rests",)),
+    Case("place covered", "place.align", (_on("cover_place", "place.align"),)),
+    Case("place wiped out", "release.move_above, to a place", (_on("remove_place", "place.check_occupancy"),)),
     Case(
         "all places wiped out",
         "unstow",
-        (_on("remove_place", "unstow"), _on("remove_place", "grasp.low", occurrence=2)),
+        (_on("remove_place", "unstow"), _on("remove_place", "grasp.descend", occurrence=2)),
         1,
         0,
         ("rests",),
     ),
-    Case("place occupied", "release.above, to a place", (_on("occupy_place", "release.above", occurrence=3),), 2),
-    Case("bay full", "release.above, to a bay", (_on("occupy_place", "release.above"),), 2),
+    Case(
+        "place occupied",
+        "release.move_above, to a place",
+        (_on("occupy_place", "release.move_above", occurrence=3),),
+        2,
+    ),
+    Case("bay full", "release.move_above, to a bay", (_on("occupy_place", "release.move_above"),), 2),
     Case("camera silent, 8 s", "pick", (_on("sensor_dropout", "pick", **CAMERA, **{"duration": 8.0}),)),
     Case("camera silent", "place, for good", (_on("sensor_dropout", "place", **CAMERA),), 1, 0, BLIND),
-    Case("no depth, 8 s", "align.seen", (_on("depth_dropout", "align.turned", **CAMERA, **{"duration": 8.0}),)),
+    Case("no depth, 8 s", "align.detect", (_on("depth_dropout", "align.rotate", **CAMERA, **{"duration": 8.0}),)),
     Case("no depth", "pick, for good", (_on("depth_dropout", "pick", **CAMERA),), 1, 0, BLIND),
     Case("light off, 15 s", "pick", (_on("low_light", "pick", **CAMERA, **{"duration": 15.0}),)),
     Case(
         "depth noise 30 mm, 15 s", "pick", (_on("sensor_noise", "pick", **CAMERA, stddev=0.03, **{"duration": 15.0}),)
     ),
-    Case("finger stuck, 10 s", "grasp.closed", (_on("joint_locked", "grasp.closed", **LEFT, **{"duration": 10.0}),)),
+    Case(
+        "finger stuck, 10 s",
+        "grasp.close_gripper",
+        (_on("joint_locked", "grasp.close_gripper", **LEFT, **{"duration": 10.0}),),
+    ),
     Case(
         "fingers without force",
-        "grasp.lifted",
+        "grasp.lift",
         (
-            _on("joint_degraded", "grasp.lifted", **LEFT, effort_scale=0.0),
-            _on("joint_degraded", "grasp.attached", joint="gripper_finger_joint_r", effort_scale=0.0),
+            _on("joint_degraded", "grasp.lift", **LEFT, effort_scale=0.0),
+            _on("joint_degraded", "grasp.attach_object", joint="gripper_finger_joint_r", effort_scale=0.0),
         ),
         1,
         0,
@@ -118,29 +127,29 @@ CASES = (
     ),
     Case(
         "arm stop pressed",
-        "grasp.above, moving",
-        (_on("call_service", "grasp.above", trigger_delay=0.6),),
+        "grasp.move_above, moving",
+        (_on("call_service", "grasp.move_above", trigger_delay=0.6),),
         1,
         0,
         ("cancelled",),
     ),
     Case(
         "arm stop pressed",
-        "release.above, moving",
-        (_on("call_service", "release.above", trigger_delay=0.6),),
+        "release.move_above, moving",
+        (_on("call_service", "release.move_above", trigger_delay=0.6),),
         1,
         0,
         ("cancelled",),
     ),
     Case(
         "joint 5 limp, 5 s",
-        "grasp.above",
-        (_on("joint_degraded", "grasp.above", joint="arm_joint_5", effort_scale=0.0, **{"duration": 5.0}),),
+        "grasp.move_above",
+        (_on("joint_degraded", "grasp.move_above", joint="arm_joint_5", effort_scale=0.0, **{"duration": 5.0}),),
     ),
     Case(
         "joint 1 blocked",
-        "release.above, for good",
-        (_on("joint_locked", "release.above", joint="arm_joint_1"),),
+        "release.move_above, for good",
+        (_on("joint_locked", "release.move_above", joint="arm_joint_1"),),
         1,
         0,
         ("not_followed", "rests"),
@@ -148,25 +157,43 @@ CASES = (
     ),
     Case(
         "slips, then no depth for 5 s",
-        "release.above, look",
+        "release.move_above, look",
         (
-            _on("drop_object", "release.above"),
+            _on("drop_object", "release.move_above"),
             _on("depth_dropout", "look", occurrence=2, **CAMERA, **{"duration": 5.0}),
         ),
         2,
     ),
     Case(
         "knocked over, other taken away",
-        "grasp.low, align",
-        (_on("knock_over", "grasp.low"), _on("remove_object", "align.turned", occurrence=2)),
+        "grasp.descend, align",
+        (_on("knock_over", "grasp.descend"), _on("remove_object", "align.rotate", occurrence=2)),
         3,
     ),
     Case("too heavy", "from the start", (), 1, 0, ("rests",), (HEAVY,)),
     Case("bays out of reach", "from the start", (), 1, 0, ("not_reachable", "rests"), (FAR,)),
-    Case("belt stops, 8 s", "along.rode, on the way down", _belt("inlet", 0.0, 1, 1.5, 9.5), 0, 2, scenario=BELTS),
-    Case("belt stops, 8 s", "along.rode, fingers close", _belt("inlet", 0.0, 1, 2.4, 9.5), 0, 2, scenario=BELTS),
-    Case("belt speeds up, 8 s", "along.rode, on the way down", _belt("inlet", 0.05, 1, 1.0, 9.0), 0, 2, scenario=BELTS),
-    Case("belt stops, 8 s", "along.rode, setting down", _belt("outlet", 0.0, 4, 1.5, 9.5), 0, 2, scenario=BELTS),
+    Case(
+        "belt stops, 8 s",
+        "track_conveyor.track, on the way down",
+        _belt("inlet", 0.0, 1, 1.5, 9.5),
+        0,
+        2,
+        scenario=BELTS,
+    ),
+    Case(
+        "belt stops, 8 s", "track_conveyor.track, fingers close", _belt("inlet", 0.0, 1, 2.4, 9.5), 0, 2, scenario=BELTS
+    ),
+    Case(
+        "belt speeds up, 8 s",
+        "track_conveyor.track, on the way down",
+        _belt("inlet", 0.05, 1, 1.0, 9.0),
+        0,
+        2,
+        scenario=BELTS,
+    ),
+    Case(
+        "belt stops, 8 s", "track_conveyor.track, setting down", _belt("outlet", 0.0, 4, 1.5, 9.5), 0, 2, scenario=BELTS
+    ),
 )
 MOMENTARY_LOSS = ("knock_over", "drop_object")
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from tests.harness.bus import BusHarness
 
-from roboyard.behavior.nodes import TreeMissionNode
+from roboyard.behavior.nodes import TreeExecutorNode
 from roboyard.bus import Node
 
 
@@ -60,7 +60,7 @@ class MissionHarness(BusHarness):
         self.robot: Any = None if robot is None else self.add(robot, "robot")
         for node, name in nodes:
             self.add(node, name)
-        self.mission = self.add(TreeMissionNode(file=str(file), start=start, **parameters), "mission")
+        self.mission = self.add(TreeExecutorNode(file=str(file), start_time=start, **parameters), "mission")
 
     @property
     def status(self) -> list[str]:

@@ -9,12 +9,19 @@ from tests.harness.collectors import CollectorFeed
 from roboyard.behavior.evaluation import TaskMetrics
 from roboyard.messages import msg
 
-DESK = [2.0, 1.0, 0.7]
+TARGET_POSITION = [2.0, 1.0, 0.7]
 
 
 def send_task_event(feed: CollectorFeed[TaskMetrics], event: str, time: float = 0.0, *, possible: bool = True) -> None:
     """Let the robot report an event of its one task: to bring the cup to the desk."""
-    report = {"task": 0, "goal": "bring", "what": event, "possible": possible, "ends": {"cup": DESK}, "of": 1}
+    report = {
+        "task": 0,
+        "goal": "bring",
+        "kind": event,
+        "expected_feasible": possible,
+        "expected_positions": {"cup": TARGET_POSITION},
+        "n_tasks": 1,
+    }
     feed.send("/tasks", msg.String(data=json.dumps(report)), time)
 
 
@@ -24,7 +31,7 @@ def evaluate_task(
     """Metrics of one task, whose action failed twice."""
     feed = CollectorFeed(TaskMetrics("/tasks"))
     feed.send_objects(objects)
-    for each in ("plans", "fails", "plans", "fails", "plans", event):
+    for each in ("planned", "failed", "planned", "failed", "planned", event):
         send_task_event(feed, each, possible=possible)
     return feed.result()
 
@@ -37,9 +44,9 @@ def evaluate_task(
         ("reached", {"cup": (5.0, 1.0, 0.7), "pot": (2.0, 1.0, 0.7)}, True, False),
         ("reached", {}, True, False),
         ("reached", {"cup": (2.0, 1.0, 0.7)}, False, False),
-        ("impossible", {"cup": (5.0, 1.0, 0.7)}, True, False),
-        ("impossible", {"pot": (5.0, 1.0, 0.7)}, True, True),  # the cup is gone
-        ("impossible", {"cup": (5.0, 1.0, 0.7)}, False, True),
+        ("infeasible", {"cup": (5.0, 1.0, 0.7)}, True, False),
+        ("infeasible", {"pot": (5.0, 1.0, 0.7)}, True, True),  # the cup is gone
+        ("infeasible", {"cup": (5.0, 1.0, 0.7)}, False, True),
     ],
     ids=[
         "reached", "fallen", "elsewhere", "gone", "impossible-but-reached", "possible-but-refused",
@@ -66,9 +73,9 @@ def test_removal_of_a_brought_object_keeps_the_task_right(
     rested: float, position: tuple[float, float, float], right: bool
 ) -> None:
     feed = CollectorFeed(TaskMetrics("/tasks"))
-    feed.send_objects({"cup": (1.0, 1.0, 1.0), "pot": DESK}, time=1.0)  # in the hand
-    feed.send_objects({"cup": position, "pot": DESK}, time=2.0)
-    feed.send_objects({"pot": DESK}, time=2.0 + rested)
+    feed.send_objects({"cup": (1.0, 1.0, 1.0), "pot": TARGET_POSITION}, time=1.0)  # in the hand
+    feed.send_objects({"cup": position, "pot": TARGET_POSITION}, time=2.0)
+    feed.send_objects({"pot": TARGET_POSITION}, time=2.0 + rested)
     send_task_event(feed, "reached", time=5.0)
     assert feed["tasks_incorrect"] == (not right)
 

@@ -25,12 +25,12 @@ class WorkFeed(CollectorFeed[WorkMetrics]):
         super().__init__(WorkMetrics(""), people=["anna"])
 
     def send_work(
-        self, time: float, state: str, *, thing: str = "", place: tuple[float, ...] = (), task: str = "cycle"
+        self, time: float, state: str, *, object_name: str = "", place: tuple[float, ...] = (), task: str = "cycle"
     ) -> None:
         """Let the robot report its work."""
         positions = [msg.Point(*place)] if place else []
         self.send(
-            "/work", msg.WorkEvent(actor="arm", task=task, state=state, object=thing, goal_points=positions), time
+            "/work", msg.WorkEvent(actor="arm", task=task, state=state, object=object_name, goal_points=positions), time
         )
 
     def move_joints(self, start: float, end: float, speed: float = 0.5) -> None:
@@ -59,7 +59,7 @@ def test_cycle_counts_if_its_part_is_truly_there(
     feed = WorkFeed()
     feed.send_work(2.0, "started")
     feed.send_objects({"part": true_place}, time=9.9)
-    feed.send_work(10.0, state, thing="part", place=(1.0, 0.0, 0.7))
+    feed.send_work(10.0, state, object_name="part", place=(1.0, 0.0, 0.7))
     feed.send_objects({"part": (0.0, 0.0, 0.7)}, time=11.0)  # taken away later: that counts no more
     found = feed.finish(36.0)
     assert (found["cycles"], found["work_incorrect"], found["work_ended"]) == (int(good), wrong, 1)

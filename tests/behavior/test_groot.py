@@ -12,10 +12,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.behavior.missions import MissionHarness
 
-from roboyard.behavior import Status, Tree, read_tree
-from roboyard.behavior.groot import Monitor, as_xml, packed, reached, request, statuses
-from roboyard.behavior.hooks import Hooks
-from roboyard.behavior.nodes import TreeMissionNode
+from roboyard.behavior import NodeStatus, Tree, read_tree
+from roboyard.behavior.groot import (
+    GrootHooks,
+    GrootMonitor,
+    decode_statuses,
+    encode_breakpoint_reached,
+    encode_message,
+    encode_request,
+    tree_to_xml,
+)
+from roboyard.behavior.nodes import TreeExecutorNode
 from roboyard.bus.external_inputs import ExternalInput
 from roboyard.errors import RoboyardError
 from roboyard.messages import message_type, msg, serialize
@@ -51,12 +58,12 @@ class MonitoredTree:
         self.tree: Tree = read_tree(XML)
         self.reached: list[int] = []
         self.waited = 0
-        self.hooks = Hooks(self.tree, self._wait, self.reached.append)
-        self.monitor = Monitor(self.tree, lambda: self.now_ns, self.hooks, self.hooks.change)
+        self.hooks = GrootHooks(self.tree, self._wait, self.reached.append)
+        self.monitor = GrootMonitor(self.tree, lambda: self.now_ns, self.hooks, self.hooks.change)
         self.changes: list[tuple[str, str]] = []
-        self.tree.watch(self.monitor.note)
+        self.tree.set_status_callback(self.monitor.record)
 
-    def tick(self, ms: int) -> Status:
+    def tick(self, ms: int) -> NodeStatus:
         self.now_ns = ms * MS
         with self.monitor.lock:
             return self.tree.tick_once(self.now_ns)
@@ -66,15 +73,15 @@ class MonitoredTree:
         self.waited += 1
         self.hooks.change(*self.changes.pop(0))
 
-    def request(self, kind: str, *rest: str) -> bytes:
-        header, *body = self.monitor.answer(request(kind, 77, *rest))
-        assert header[:6] == request(kind, 77)[0]
+    def request(self, kind: str, *parts: str) -> bytes:
+        header, *body = self.monitor.handle_request(encode_request(kind, 77, *parts))
+        assert header[:6] == encode_request(kind, 77)[0]
         assert len(header) == 22
         return body[0] if body else b""
 
 
 def test_tree_written_as_xml_is_read_back() -> None:
-    text = as_xml(read_tree(XML))
+    text = tree_to_xml(read_tree(XML))
     restored = read_tree(text.replace("_fullpath", "_f").replace("_uid", "_u"))
     assert [(node.uid, node.type_name, node.name) for node in restored.walk()] == [
         (node.uid, node.type_name, node.name) for node in read_tree(XML).walk()
@@ -90,16 +97,16 @@ def test_tree_written_as_xml_is_read_back() -> None:
 
 def test_status_reply_equals_the_nodes_status() -> None:
     monitored = MonitoredTree()
-    assert set(statuses(monitored.request("S")).values()) == {(Status.IDLE, False)}
+    assert set(decode_statuses(monitored.request("S")).values()) == {(NodeStatus.IDLE, False)}
     monitored.tick(0)
-    reported = statuses(monitored.request("S"))
+    reported = decode_statuses(monitored.request("S"))
     for uid, node in monitored.tree.nodes.items():
         status, was_reset = reported[uid]
-        assert (Status.IDLE if was_reset else status) is node.status
-    assert reported[1] == (Status.RUNNING, False)
+        assert (NodeStatus.IDLE if was_reset else status) is node.status
+    assert reported[1] == (NodeStatus.RUNNING, False)
     monitored.tick(600)
-    reported = statuses(monitored.request("S"))
-    assert reported[1] == (Status.SUCCESS, True)  # idle again after its success
+    reported = decode_statuses(monitored.request("S"))
+    assert reported[1] == (NodeStatus.SUCCESS, True)  # idle again after its success
 
 
 def unpack(data: bytes) -> Any:
@@ -108,20 +115,20 @@ def unpack(data: bytes) -> Any:
 
 
 def _unpack_at(data: bytes, start: int) -> tuple[Any, int]:
-    kind, rest = data[start], start + 1
+    kind, offset = data[start], start + 1
     if kind in (0xC0, 0xC2, 0xC3):
-        return {0xC0: None, 0xC2: False, 0xC3: True}[kind], rest
+        return {0xC0: None, 0xC2: False, 0xC3: True}[kind], offset
     if kind in (0xD3, 0xCB):
-        return struct.unpack_from(">q" if kind == 0xD3 else ">d", data, rest)[0], rest + 8
-    (count,) = struct.unpack_from(">I", data, rest)
-    rest += 4
+        return struct.unpack_from(">q" if kind == 0xD3 else ">d", data, offset)[0], offset + 8
+    (count,) = struct.unpack_from(">I", data, offset)
+    offset += 4
     if kind == 0xDB:
-        return data[rest : rest + count].decode(), rest + count
+        return data[offset : offset + count].decode(), offset + count
     items = []
     for _ in range(count if kind == 0xDD else 2 * count):
-        item, rest = _unpack_at(data, rest)
+        item, offset = _unpack_at(data, offset)
         items.append(item)
-    return (items, rest) if kind == 0xDD else (dict(zip(items[::2], items[1::2], strict=True)), rest)
+    return (items, offset) if kind == 0xDD else (dict(zip(items[::2], items[1::2], strict=True)), offset)
 
 
 PLAIN = st.recursive(
@@ -133,14 +140,14 @@ PLAIN = st.recursive(
 
 @given(PLAIN)
 def test_messagepack_values_are_read_back(value: Any) -> None:
-    assert unpack(packed(value)) == value
+    assert unpack(encode_message(value)) == value
 
 
 def test_blackboard_reply_groups_entries_by_subtree() -> None:
     monitored = MonitoredTree()
     monitored.tick(0)
     assert unpack(monitored.request("B", "Main;deep;nobody")) == {"Main": {"n": 3.0, "word": "go"}, "deep": {}}
-    assert monitored.monitor.answer(request("B", 1)) == [b"error", b"must be 2 parts message"]
+    assert monitored.monitor.handle_request(encode_request("B", 1)) == [b"error", b"must be 2 parts message"]
 
 
 def test_transitions_are_recorded_between_start_and_stop() -> None:
@@ -152,7 +159,7 @@ def test_transitions_are_recorded_between_start_and_stop() -> None:
     changes = monitored.request("t")
     first = int.from_bytes(changes[:6], "little"), *struct.unpack("<HB", changes[6:9])
     assert len(changes) % 9 == 0
-    assert first == (600_000, 6, Status.SUCCESS.value)
+    assert first == (600_000, 6, NodeStatus.SUCCESS.value)
     assert monitored.request("t") == b""
     monitored.request("r", "stop")
     monitored.tick(700)
@@ -162,14 +169,24 @@ def test_transitions_are_recorded_between_start_and_stop() -> None:
 @pytest.mark.parametrize(
     "parts",
     [
-        [], [b"abc"], [b"\x01T\0\0\0\0"], request("I", 1, "{}"), [bytes(6)], request("I", 1), request("I", 1, "["),
-        request("I", 1, "7"), request("U", 1, '{"uid": 1, "position": 0}'), request("N", 1), request("r", 1),
-        request("R", 1, '{"uid": 1, "position": 0}'), request("I", 1, hook_text(1, desired_status="WELL")),
-        request("I", 1, hook_text(1, mode=7)),
+        [],
+        [b"abc"],
+        [b"\x01T\0\0\0\0"],
+        encode_request("I", 1, "{}"),
+        [bytes(6)],
+        encode_request("I", 1),
+        encode_request("I", 1, "["),
+        encode_request("I", 1, "7"),
+        encode_request("U", 1, '{"uid": 1, "position": 0}'),
+        encode_request("N", 1),
+        encode_request("r", 1),
+        encode_request("R", 1, '{"uid": 1, "position": 0}'),
+        encode_request("I", 1, hook_text(1, desired_status="WELL")),
+        encode_request("I", 1, hook_text(1, mode=7)),
     ],
-)  # fmt: skip
+)
 def test_invalid_requests_are_answered_with_an_error(parts: list[bytes]) -> None:
-    reply = MonitoredTree().monitor.answer(parts)
+    reply = MonitoredTree().monitor.handle_request(parts)
     assert reply[0] == b"error"
     assert len(reply) == 2
 
@@ -180,12 +197,14 @@ def test_invalid_requests_are_answered_with_an_error(parts: list[bytes]) -> None
 def test_request_and_reply_layout_follows_the_protocol_header() -> None:
     monitored = MonitoredTree()
     # groot2_protocol.h: uint8 protocol, uint8 type, uint32 number, little endian; then char[16]
-    header, body = monitored.monitor.answer([b"\x02S\x01\x02\x03\x04"])
+    header, body = monitored.monitor.handle_request([b"\x02S\x01\x02\x03\x04"])
     assert header[:6] == b"\x02S\x01\x02\x03\x04"
     assert len(header) == 22
     assert body == b"".join(bytes((uid, 0, 0)) for uid in (1, 2, 3, 5, 6, 4))  # uint16 number, uint8 status; by subtree
-    assert reached(300, 5) == [b"\x02N\x05\0\0\0", b"300"]
-    assert monitored.monitor.answer([b"\x02I\0\0\0\0", hook_text(4, mode=1).encode()])[0][:6] == b"\x02I\0\0\0\0"
+    assert encode_breakpoint_reached(300, 5) == [b"\x02N\x05\0\0\0", b"300"]
+    assert (
+        monitored.monitor.handle_request([b"\x02I\0\0\0\0", hook_text(4, mode=1).encode()])[0][:6] == b"\x02I\0\0\0\0"
+    )
     assert monitored.request("D") == (
         b'[{"desired_status":"SKIPPED","enabled":true,"mode":1,"once":false,"position":0,"uid":4}]'
     )
@@ -194,38 +213,38 @@ def test_request_and_reply_layout_follows_the_protocol_header() -> None:
 def test_hook_status_replaces_the_nodes_status() -> None:
     monitored = MonitoredTree()
     monitored.request("I", f"[{hook_text(6, mode=1, desired_status='SUCCESS')}]")
-    assert monitored.tick(0) is Status.SUCCESS  # the Sleep node is skipped
+    assert monitored.tick(0) is NodeStatus.SUCCESS  # the Sleep node is skipped
     monitored.request("I", hook_text(4, mode=1, desired_status="FAILURE", position=1, once=True))
-    assert monitored.tick(10) is Status.FAILURE
+    assert monitored.tick(10) is NodeStatus.FAILURE
     assert monitored.reached == [6, 4]
-    assert monitored.tick(20) is Status.SUCCESS  # once
+    assert monitored.tick(20) is NodeStatus.SUCCESS  # once
     monitored.request("R", hook_text(6))
-    assert monitored.tick(30) is Status.RUNNING
+    assert monitored.tick(30) is NodeStatus.RUNNING
     assert monitored.request("D") == b"[]"
 
 
 def test_hook_after_a_running_tick_ends_the_node() -> None:
     monitored = MonitoredTree()
     monitored.request("I", hook_text(6, mode=1, desired_status="SUCCESS", position=1))
-    assert monitored.tick(0) is Status.SUCCESS
+    assert monitored.tick(0) is NodeStatus.SUCCESS
     monitored.request("X")
-    assert monitored.tick(10) is Status.RUNNING
+    assert monitored.tick(10) is NodeStatus.RUNNING
     assert monitored.reached == [6]
 
 
 @pytest.mark.parametrize(
     ("kind", "body", "ends"),
     [
-        ("U", unlock_text(4), Status.RUNNING),
-        ("U", unlock_text(4, "SUCCESS"), Status.RUNNING),
-        ("U", unlock_text(4, "FAILURE"), Status.FAILURE),
-        ("R", unlock_text(4), Status.RUNNING),
-        ("A", "", Status.RUNNING),
-        ("X", "", Status.RUNNING),
-        ("I", hook_text(4, mode=1, desired_status="FAILURE"), Status.FAILURE),
+        ("U", unlock_text(4), NodeStatus.RUNNING),
+        ("U", unlock_text(4, "SUCCESS"), NodeStatus.RUNNING),
+        ("U", unlock_text(4, "FAILURE"), NodeStatus.FAILURE),
+        ("R", unlock_text(4), NodeStatus.RUNNING),
+        ("A", "", NodeStatus.RUNNING),
+        ("X", "", NodeStatus.RUNNING),
+        ("I", hook_text(4, mode=1, desired_status="FAILURE"), NodeStatus.FAILURE),
     ],
 )
-def test_breakpoint_is_released_by_every_command(kind: str, body: str, ends: Status) -> None:
+def test_breakpoint_is_released_by_every_command(kind: str, body: str, ends: NodeStatus) -> None:
     monitored = MonitoredTree()
     monitored.request("I", hook_text(4))
     other = ("I", hook_text(6, enabled=False))
@@ -239,7 +258,7 @@ def test_breakpoint_unlocked_in_advance_does_not_wait() -> None:
     monitored = MonitoredTree()
     monitored.request("I", hook_text(4))
     monitored.request("U", unlock_text(4, "FAILURE", remove=True))
-    assert monitored.tick(0) is Status.FAILURE
+    assert monitored.tick(0) is NodeStatus.FAILURE
     assert monitored.waited == 0
     assert monitored.request("D") == b"[]"
 
@@ -247,7 +266,7 @@ def test_breakpoint_unlocked_in_advance_does_not_wait() -> None:
 def test_hook_is_ignored_where_a_precondition_decides() -> None:
     monitored = MonitoredTree()
     monitored.request("I", hook_text(5, mode=1, desired_status="FAILURE"))  # its _skipIf holds
-    assert monitored.tick(0) is Status.RUNNING
+    assert monitored.tick(0) is NodeStatus.RUNNING
     assert monitored.reached == []
 
 
@@ -263,8 +282,8 @@ class GrootClient:
             socket.setsockopt(zmq.LINGER, 0)
             socket.connect(f"tcp://127.0.0.1:{number}")
 
-    def request(self, kind: bytes, *rest: bytes) -> list[bytes]:
-        self.requests.send_multipart([b"\x02" + kind + b"\x05\0\0\0", *rest])
+    def request(self, kind: bytes, *parts: bytes) -> list[bytes]:
+        self.requests.send_multipart([b"\x02" + kind + b"\x05\0\0\0", *parts])
         header, *body = self.requests.recv_multipart()
         assert header == b"error" or header[:6] == b"\x02" + kind + b"\x05\0\0\0"
         return list(body)
@@ -287,7 +306,7 @@ def free_port(zmq: Any) -> int:
 
 def monitored_mission(folder: Path, port: int) -> MissionHarness:
     """A mission that Groot2 can monitor at a port."""
-    return MissionHarness(folder, XML, groot=port)
+    return MissionHarness(folder, XML, groot_port=port)
 
 
 def test_groot_server_answers_over_zmq(tmp_path: Path) -> None:
@@ -295,11 +314,11 @@ def test_groot_server_answers_over_zmq(tmp_path: Path) -> None:
     port = free_port(zmq)
     mission = monitored_mission(tmp_path, port)
     with pytest.raises(RoboyardError, match=f"port {port} cannot be had"):
-        mission.add(TreeMissionNode(file=str(tmp_path / "tree.xml"), groot=port), "other")
+        mission.add(TreeExecutorNode(file=str(tmp_path / "tree.xml"), groot_port=port), "other")
     groot = GrootClient(zmq, port)
     mission.run_for(0.2)
     assert groot.request(b"T")[0].startswith(b"<root")
-    assert statuses(groot.request(b"S")[0])[1] == (Status.RUNNING, False)
+    assert decode_statuses(groot.request(b"S")[0])[1] == (NodeStatus.RUNNING, False)
     assert unpack(groot.request(b"B", b"Main")[0]) == {"Main": {"n": 3.0, "word": "go"}}
     assert groot.request(b"Q") == [b"Request not recognized"]
     groot.close()
@@ -322,7 +341,7 @@ def test_breakpoints_hold_a_run_and_are_replayed_from_inputs(tmp_path: Path) -> 
         executor.paused = False
         kind, uid = groot.updates.recv_multipart()
         replies.append([kind[:2], uid])
-        replies.append(sorted(statuses(groot.request(b"S")[0]).items()))
+        replies.append(sorted(decode_statuses(groot.request(b"S")[0]).items()))
         replies.append(groot.request(b"U", unlock_text(4, "SUCCESS", remove=True).encode()))
         replies.append(groot.request(b"D"))
 
@@ -332,8 +351,8 @@ def test_breakpoints_hold_a_run_and_are_replayed_from_inputs(tmp_path: Path) -> 
     mission.run_for(0.55)
     thread.join()
     assert replies[:4] == [[], [], [b"Node ID not found"], [b"\x02N", b"4"]]
-    assert dict(replies[4])[1] == (Status.RUNNING, False)  # held within the first tick
-    assert dict(replies[4])[2] == (Status.SUCCESS, False)
+    assert dict(replies[4])[1] == (NodeStatus.RUNNING, False)  # held within the first tick
+    assert dict(replies[4])[2] == (NodeStatus.SUCCESS, False)
     assert replies[5:] == [[], [b"[]"]]
     events = mission.published("/mission/events").data
     assert "FAILURE" in events[-1]

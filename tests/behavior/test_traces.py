@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from roboyard.behavior import TreeError, read_tree
-from roboyard.behavior.conformance import Trace, difference, leaves, recorded, trace
+from roboyard.behavior.traces import TreeTrace, first_difference, parse_trace, record_trace, trace_leaves
 from roboyard.errors import RoboyardError
 
 
@@ -19,8 +19,8 @@ def traces(external_data: Path) -> list[dict[str, Any]]:
 
 
 def test_events_equal_behaviortree_cpp_traces(traces: list[dict[str, Any]]) -> None:
-    differing = {item["id"]: difference(recorded(item), trace(item["xml"])) for item in traces}
-    assert {name: what for name, what in differing.items() if what} == {}
+    differing = {item["id"]: first_difference(parse_trace(item), record_trace(item["xml"])) for item in traces}
+    assert {name: text for name, text in differing.items() if text} == {}
     assert sum("error" in item for item in traces) >= 5
 
 
@@ -28,12 +28,12 @@ def test_saved_tree_continues_identically(traces: list[dict[str, Any]]) -> None:
     for item in traces[::4]:
         events: list[str] = []
         try:
-            tree = read_tree(item["xml"], leaves(events))
+            tree = read_tree(item["xml"], trace_leaves(events))
             for _ in range(3):
                 tree.tick_exactly_once()
             saved = pickle.loads(pickle.dumps(tree.save_state()))
             other_events: list[str] = []
-            other = read_tree(item["xml"], leaves(other_events))
+            other = read_tree(item["xml"], trace_leaves(other_events))
             other.load_state(saved)
             events.clear()
             for _ in range(3):
@@ -45,10 +45,10 @@ def test_saved_tree_continues_identically(traces: list[dict[str, Any]]) -> None:
 
 
 def test_trace_differences_are_described() -> None:
-    a = Trace((("RUNNING", ("n1:start:R",)),))
-    b = Trace((("RUNNING", ("n1:start:S",)),))
-    assert difference(a, a) is None
-    assert difference(a, b) == "tick 1: event 1: n1:start:R expected, n1:start:S found"
-    assert difference(a, Trace(a.ticks, ("n1:halt",))) == "halt: event 1: nothing expected, n1:halt found"
+    a = TreeTrace((("RUNNING", ("n1:start:R",)),))
+    b = TreeTrace((("RUNNING", ("n1:start:S",)),))
+    assert first_difference(a, a) is None
+    assert first_difference(a, b) == "tick 1: event 1: n1:start:R expected, n1:start:S found"
+    assert first_difference(a, TreeTrace(a.ticks, ("n1:halt",))) == "halt: event 1: nothing expected, n1:halt found"
     with pytest.raises(TreeError, match="no trace"):
-        recorded({"xml": "<root/>"})
+        parse_trace({"xml": "<root/>"})

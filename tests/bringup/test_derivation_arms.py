@@ -14,10 +14,10 @@ from roboyard.description import load_model
 from roboyard.errors import ConfigError
 from roboyard.manipulation import load_groups
 from roboyard.manipulation.arm_analysis import analyze_arm
-from roboyard.manipulation.groups.writing import groups_text
-from roboyard.manipulation.nodes.motion_messages import trajectory_message
-from roboyard.manipulation.planning import JointGoal, plan
-from roboyard.manipulation.scene import PlanningScene
+from roboyard.manipulation.collision.planning_scene import PlanningScene
+from roboyard.manipulation.nodes.motion_messages import trajectory_to_msg
+from roboyard.manipulation.planning import JointGoal, plan_motion
+from roboyard.manipulation.semantics.groups_file import format_groups
 from roboyard.messages import action
 
 _LINKS = ((0.15, 5.0, "0 0 1"), (0.35, 6.0, "0 1 0"), (0.3, 3.0, "0 1 0"), (0.1, 1.5, "0 0 1"), (0.1, 1.0, "0 1 0"))
@@ -52,8 +52,8 @@ def arm_file(tmp_path: Path) -> Path:
     path.write_text(urdf())
     model = load_model(path)
     found = analyze_arm(model, np.random.default_rng(0), 500)
-    (tmp_path / "own.groups.yaml").write_text(groups_text(found.groups, "own"))
-    assert load_groups(tmp_path / "own.groups.yaml", model).gains == found.groups.gains
+    (tmp_path / "own.groups.yaml").write_text(format_groups(found.semantics, "own"))
+    assert load_groups(tmp_path / "own.groups.yaml", model).gains == found.semantics.gains
     return path
 
 
@@ -72,12 +72,12 @@ def test_custom_arm_follows_at_full_speed_with_its_gains(arm_file: Path) -> None
         )
         errors: list[float] = []
         for target in ([1.5, 0.9, 0.8, 1.0, 1.0], [-1.0, -0.8, 1.4, -1.0, -1.0]):
-            found = plan(PlanningScene.of(arm.groups), start_pose, JointGoal(target))
+            found = plan_motion(PlanningScene.create(arm.groups), start_pose, JointGoal(target))
             goal = harness.send_goal(
                 "/arm/follow_joint_trajectory",
                 action.FollowJointTrajectory,
                 timeout=30.0,
-                trajectory=trajectory_message(found.trajectory, "foot"),
+                trajectory=trajectory_to_msg(found.trajectory, "foot"),
             )
             assert goal.succeeded, goal.error_message
             errors += [float(np.abs(item.error.positions).max()) for item in goal.feedback]
@@ -96,7 +96,7 @@ def test_groups_are_found_next_to_dotted_description_names(arm_file: Path) -> No
 
 def test_unknown_start_pose_is_refused(arm_file: Path) -> None:
     path = arm_file.with_name("own.groups.yaml")
-    path.write_text(path.read_text().replace("start: safe", "start: save"))
+    path.write_text(path.read_text().replace("default_pose: safe", "default_pose: save"))
     with pytest.raises(ConfigError, match="no pose 'save'"):
         load_groups(path, load_model(arm_file))
 

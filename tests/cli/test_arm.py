@@ -15,8 +15,8 @@ from roboyard.bringup.joint_groups import load_joint_groups
 from roboyard.cli.app import app
 from roboyard.errors import InputError, UnknownNameError
 from roboyard.manipulation import load_groups
-from roboyard.manipulation.collision.sampling import found_pairs
-from roboyard.manipulation.groups.writing import groups_text
+from roboyard.manipulation.collision.allowed_collisions import sample_allowed_pairs
+from roboyard.manipulation.semantics.groups_file import format_groups
 
 
 def run_arm(*words: str) -> tuple[int, dict[str, Any]]:
@@ -70,7 +70,7 @@ def test_setup_file_reads_back_with_safe_pose(tmp_path: Path) -> None:
     model = load_joint_groups("youbot_arm").model
     groups = load_groups(out, model)
     assert set(groups.group("arm").poses) >= {"safe"}
-    assert groups.allowed == found_pairs(groups, np.random.default_rng(0), 2000)
+    assert groups.allowed_collisions == sample_allowed_pairs(groups, np.random.default_rng(0), 2000)
     assert Image.open(image).getcolors(50) is None
 
 
@@ -78,14 +78,14 @@ def test_setup_file_reads_back_with_safe_pose(tmp_path: Path) -> None:
 def test_groups_written_and_read_are_equal(tmp_path: Path, name: str) -> None:
     groups = load_joint_groups(name)
     path = tmp_path / "groups.yaml"
-    path.write_text(groups_text(groups, "again"))
+    path.write_text(format_groups(groups, "again"))
     repeated = load_groups(path, groups.model)
-    assert repeated.allowed == groups.allowed
+    assert repeated.allowed_collisions == groups.allowed_collisions
     assert repeated.grippers == groups.grippers
-    assert repeated.acceleration == groups.acceleration
+    assert repeated.max_acceleration == groups.max_acceleration
     for one, other in zip(groups.groups.values(), repeated.groups.values(), strict=True):
-        assert (one.joints, one.base, one.tip, one.axis, one.gripper) == (
-            other.joints, other.base, other.tip, other.axis, other.gripper
+        assert (one.joints, one.base, one.tip, one.tool_axis, one.gripper) == (
+            other.joints, other.base, other.tip, other.tool_axis, other.gripper
         )  # fmt: skip
         assert dict(one.poses) == dict(other.poses)
         assert one.tools.keys() == other.tools.keys()

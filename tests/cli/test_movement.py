@@ -6,15 +6,14 @@ import numpy as np
 import pytest
 from tests.cli.conftest import Command
 
-from roboyard.walking.movement import Movement
-from roboyard.walking.movement_file import movement_text
+from roboyard.walking.foot_movement import FootMovement, format_movement
 
 
 def written(name: str, foot: int, to: tuple[float, float, float]) -> str:
     """A movement of one foot and back."""
     steps = np.zeros((6, 3, 3))
     steps[foot, 1] = to
-    Path(name).write_text(movement_text(Movement(steps)))
+    Path(name).write_text(format_movement(FootMovement(steps)))
     return name
 
 

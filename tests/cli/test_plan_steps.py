@@ -18,7 +18,7 @@ from tests.harness.live_run import LiveRun, poll
 
 from roboyard.cli.commands import plan_steps
 from roboyard.errors import InputError
-from roboyard.walking.steps.plan_file import load_heights
+from roboyard.walking.free_gait.plan_file import load_heights
 
 KEYS = ("stability_margin", "joint_speed_fraction")
 ORIGIN_OPTIONS = ("--origin", "-0.8,-1")
@@ -200,7 +200,7 @@ def test_blocking_wall_is_named_by_its_cells(command: Command) -> None:
         (level(), ("--goal", "9,0"), ("goal", "outside of the map", "x -0.80 to 2.20")),
         (level(), ("--goal", "1,0", "--start", "5,5"), ("start", "outside of the map")),
         (walled(1e9), ("--goal", "0.4,0"), ("1e+09 m high", "10000")),
-        (level() * np.nan, ("--goal", "0.4,0"), ("nothing but holes",)),
+        (level() * np.nan, ("--goal", "0.4,0"), ("no finite cell",)),
         (np.zeros((2, 2)), ("--goal", "0.4,0"), ("(2, 2)", "4 x 4")),
         (np.zeros((0, 5)), ("--goal", "0.4,0"), ("(0, 5)", "4 x 4")),
         (np.zeros((3000, 3000), np.int8), ("--goal", "0.4,0"), ("a.npy", "(3000, 3000)", "4000000")),
@@ -335,7 +335,7 @@ def test_bad_plan_files_are_refused(command: Command) -> None:
         ({"feet": {}}, "swings[0]"),
         ({"feet": complete["feet"] | {"tail": [0, 0, 0]}}, "tail"),
         ({"swings": [complete["swings"][0] | {"leg": "tail"}]}, "swings[0]"),
-        ({"swings": [complete["swings"][0] | {"lands": 1e6}]}, "swings[0]"),
+        ({"swings": [complete["swings"][0] | {"touch_down_time": 1e6}]}, "swings[0]"),
         ({"swings": [complete["swings"][0] | {"source": [0, 0]}]}, "swings"),
         ({"goal": ["a", 0]}, "goal"),
     ]:

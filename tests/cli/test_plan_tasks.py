@@ -8,23 +8,23 @@ import pytest
 from tests.cli.conftest import Command
 
 from roboyard.behavior import read_tree
-from roboyard.behavior.goals import make_plan
-from roboyard.behavior.goals.pddl import read_pddl
+from roboyard.behavior.task_planning import make_plan
+from roboyard.behavior.task_planning.pddl import read_pddl
 
 FILE = """
 places: {dock: [0, 0, 0], desk: [3, 4, 0]}
-world: {robot: dock, arm: up}
+initial_state: {robot: dock, arm: up}
 actions:
-  fold: {effects: {arm: folded}, cost: 2, does: <MoveArm pose="folded"/>}
+  fold: {effects: {arm: folded}, cost: 2, behavior: <MoveArm pose="folded"/>}
   drive:
-    choices: {to: places, from: places}
-    needs: {robot: $from, arm: folded}
+    parameters: {to: places, from: places}
+    preconditions: {robot: $from, arm: folded}
     effects: {robot: $to}
-    cost: {way: [$from, $to], speed: 0.5 m/s}
-    does: <NavigateToPose goal="$to_pose"/>
+    cost: {distance: [$from, $to], speed: 0.5 m/s}
+    behavior: <NavigateToPose goal="$to_pose"/>
 goals:
-  desk: {wants: {robot: desk}}
-  moon: {wants: {robot: moon}, usability: 0.5}
+  desk: {desired_state: {robot: desk}}
+  moon: {desired_state: {robot: moon}, priority: 0.5}
 """
 
 
@@ -66,7 +66,7 @@ def test_task_file_is_checked(command: Command, file: str) -> None:
 @pytest.mark.parametrize(
     ("old", "new", "expected_text"),
     [
-        ("wants: {robot: desk}", "want: {robot: desk}", "tasks.yaml:13"),
+        ("desired_state: {robot: desk}", "desired: {robot: desk}", "tasks.yaml:13"),
         ("$to_pose", "$elsewhere_pose", "is no place's"),
         ('<NavigateToPose goal="$to_pose"/>', "<Fly/>", "Node not recognized: Fly"),
         ("speed: 0.5 m/s", "speed: 0", "speed"),

@@ -8,7 +8,7 @@ import pytest
 from tests.cli.conftest import Command
 
 import roboyard as ry
-from roboyard.behavior.nodes import TreeMissionNode
+from roboyard.behavior.nodes import TreeExecutorNode
 from roboyard.bus.socket import SocketServer
 from roboyard.record import Recorder
 
@@ -43,7 +43,7 @@ def tree(body: str) -> str:
         (tree('<NavigateToPose aim="1;0;0"/>'), r"bad\.xml:4: .*no port \[aim\] .*goal"),
         (tree('<Script code="a := (1 + "/>'), r"bad\.xml:4: <Script>.*position"),
         (tree('<AlwaysSuccess _skipIf="&amp;&amp; 1"/>'), r"bad\.xml:4: <AlwaysSuccess>.*_skipIf: .*position"),
-        (tree('<RunSkill skill="pick" wish="polarty: 1"/>'), r"bad\.xml:4: <RunSkill>.*polarty.*polarity"),
+        (tree('<RunSkill skill="pick" goal="polarty: 1"/>'), r"bad\.xml:4: <RunSkill>.*polarty.*polarity"),
         (tree('<CallAction server_name="a" action_type="a/b/C"/>'), r"bad\.xml:4: <CallAction>.*a/b/C"),
         (tree('<CallService service_name="a" service_type="a/b/C"/>'), r"bad\.xml:4: <CallService>.*a/b/C"),
         (tree('<WaitForMessage topic="a" type="a/b/C"/>'), r"bad\.xml:4: <WaitForMessage>.*a/b/C"),
@@ -73,10 +73,10 @@ def test_good_tree_is_described_and_drawn(command: Command) -> None:
 SLEEPY = tree('<Script code="a := 1"/><Sleep msec="2000"/><AlwaysFailure/>')
 
 
-def mission(folder: Path) -> TreeMissionNode:
+def mission(folder: Path) -> TreeExecutorNode:
     file = folder / "sleepy.xml"
     file.write_text(SLEEPY)
-    return TreeMissionNode(file=str(file), start=0.5)
+    return TreeExecutorNode(file=str(file), start_time=0.5)
 
 
 @pytest.fixture

@@ -16,9 +16,9 @@ from roboyard.bringup.legged_robot import load_free_gait_model
 from roboyard.compute import RayPool
 from roboyard.errors import ConfigError, InputError, RunError
 from roboyard.grids.terrain import generate_terrain
-from roboyard.walking.steps.ground import Ground
-from roboyard.walking.steps.planning import plan_steps
-from roboyard.walking.steps.problem import Problem
+from roboyard.walking.free_gait.foothold_map import FootholdMap
+from roboyard.walking.free_gait.planning import plan_steps
+from roboyard.walking.free_gait.problem import StepPlanningProblem
 
 NO_RAY = "a Ray cluster needs the extra 'batch', which is not installed (pip install 'roboyard[batch]')"
 
@@ -68,13 +68,13 @@ def test_local_ray_pool_behaves_like_a_process_pool(tmp_path: Path) -> None:
 def test_step_plans_of_a_ray_pool_equal_local_plans() -> None:
     pytest.importorskip("ray", reason=NO_RAY)
     rig, terrain = load_free_gait_model("akrobat"), generate_terrain("flat", (1.0, 1.0), np.random.default_rng(0))
-    ground = Ground.of_terrain(terrain, rig, [(0.0, 0.0), (0.6, 0.1)])
-    problem = Problem.of(rig, ground, (0.0, 0.0), (0.6, 0.1))
+    ground = FootholdMap.from_terrain(terrain, rig, [(0.0, 0.0), (0.6, 0.1)])
+    problem = StepPlanningProblem.create(rig, ground, (0.0, 0.0), (0.6, 0.1))
     local_plan = plan_steps(problem, budget=420_000, seed=3)
     cluster_plan = plan_steps(problem, budget=420_000, seed=3, cluster="local")
-    assert local_plan.effort == cluster_plan.effort
+    assert local_plan.statistics == cluster_plan.statistics
     assert local_plan.swings == cluster_plan.swings
-    assert local_plan.track.tobytes() == cluster_plan.track.tobytes()
+    assert local_plan.body_track.tobytes() == cluster_plan.body_track.tobytes()
 
 
 @pytest.mark.parametrize("address", ["nowhere", "host:", ":1", "host:port", "127.0.0.1:99999", "ray://"])

@@ -15,8 +15,8 @@ from roboyard.geometry import SE2
 from roboyard.grids.floor_plan import TopDownMap
 from roboyard.gym import ArmReach, FreePlaces, Hexapod, RoverNavigation
 from roboyard.scenarios.world.free_space import top_down_map
-from roboyard.walking.gaits import make_gait
-from roboyard.walking.stepping import Stepper, Steps
+from roboyard.walking.gait import make_gait
+from roboyard.walking.gait_generator import GaitGenerator, SteppingConfig
 
 
 def steer(observed: dict[str, Any]) -> np.ndarray:
@@ -152,12 +152,12 @@ def walk(env: Hexapod, twist: tuple[float, float, float], steps: int) -> tuple[f
     """Mean reward of a tripod gait, open loop, and how it ends."""
     _, info = env.reset(seed=0, options={"twist": twist})
     legs = env.robot.legs
-    stepper = Stepper(legs, make_gait("tripod", legs), Steps(lift=0.015))
-    near, total = legs.stance, 0.0
+    stepper = GaitGenerator(legs, make_gait("tripod", legs), SteppingConfig(lift=0.015))
+    near, total = legs.stance_pose, 0.0
     for _ in range(steps):
         stepper.advance(env.period, np.array(twist), None, (0.0, 0.0))
-        near = legs.reach(stepper.feet, near)
-        _, reward, over, _, info = env.step((near - legs.stance).ravel() / 0.5)
+        near = legs.solve_ik(stepper.feet, near)
+        _, reward, over, _, info = env.step((near - legs.stance_pose).ravel() / 0.5)
         total += reward
         assert not over, info
     return total / steps, info

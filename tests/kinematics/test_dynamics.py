@@ -16,8 +16,8 @@ from roboyard.description import Box, Inertial, Sphere, load_model
 from roboyard.errors import InputError, RoboyardError, UnknownNameError
 from roboyard.geometry import SE3
 from roboyard.kinematics import ChainDynamics, Payload, build_chain
-from roboyard.manipulation.collision.obstacles import Attached
-from roboyard.manipulation.scene import PlanningScene
+from roboyard.manipulation.collision.obstacles import AttachedBody
+from roboyard.manipulation.collision.planning_scene import PlanningScene
 
 seeds = st.integers(0, 2**32 - 1)
 _JOINT_TYPES = ("revolute", "prismatic", "continuous", "fixed")
@@ -118,9 +118,9 @@ def test_inertia_is_symmetric_and_positive(seed: int, count: int) -> None:
 
 def test_payload_adds_its_weight_through_the_jacobian() -> None:
     groups = load_joint_groups("youbot_arm")
-    unloaded = PlanningScene.of(groups, "arm")
+    unloaded = PlanningScene.create(groups, "arm")
     T = SE3.from_xyz_rpy((0.01, 0.02, 0.05))
-    scene = unloaded.attach(Attached("thing", "gripper_palm", Box((0.04, 0.05, 0.06)), T, mass=0.4))
+    scene = unloaded.attach(AttachedBody("thing", "gripper_palm", Box((0.04, 0.05, 0.06)), T, mass=0.4))
     chain = groups.chain("arm", "gripper_palm").with_tool(T)
     q = scene.chain.sample_positions(np.random.default_rng(0), 20)
     weight = np.array([0.0, 0.0, 9.81 * 0.4, 0.0, 0.0, 0.0])
@@ -137,9 +137,9 @@ def test_payload_adds_its_weight_through_the_jacobian() -> None:
 
 def test_gravity_of_a_tilted_arm_points_sideways() -> None:
     groups = load_joint_groups("iisy")
-    tilted = PlanningScene.of(groups, T_world_robot=SE3.from_xyz_rpy((0, 0, 1), (math.pi / 2, 0, 0)))
+    tilted = PlanningScene.create(groups, T_world_robot=SE3.from_xyz_rpy((0, 0, 1), (math.pi / 2, 0, 0)))
     np.testing.assert_allclose(tilted.dynamics.masses.gravity, [0, -9.81, 0], atol=1e-9)
-    upright = PlanningScene.of(groups).dynamics.inverse_dynamics(groups.group().pose("upright"))
+    upright = PlanningScene.create(groups).dynamics.inverse_dynamics(groups.group().pose("upright"))
     assert abs(upright[0]) < 1e-9 < 1.0 < abs(tilted.dynamics.inverse_dynamics(groups.group().pose("home"))[0])
 
 
@@ -163,7 +163,7 @@ def test_dynamics_refuses_invalid_input() -> None:
         (InputError, "kg", lambda: from_model(model, chain, [Payload("gripper_palm", negative_inertial)])),
         (InputError, "shapes", lambda: from_model(model, chain).inverse_dynamics(np.zeros(5), np.zeros((2, 5)))),
         (InputError, "shape", lambda: from_model(model, chain).mass_matrix(np.zeros((2, 5)))),
-        (InputError, "mass", lambda: Attached("a", "gripper_palm", Sphere(0.1), SE3(), mass=-0.1)),
+        (InputError, "mass", lambda: AttachedBody("a", "gripper_palm", Sphere(0.1), SE3(), mass=-0.1)),
     ]  # fmt: skip
     for kind, message, call in cases:
         with pytest.raises(kind, match=message):

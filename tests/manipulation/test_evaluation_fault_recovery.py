@@ -137,7 +137,7 @@ def test_object_in_a_bay_of_a_moved_robot_is_safe() -> None:
 def test_time_without_events_counts_while_skills_run_and_ends_are_named() -> None:
     feed = started_feed()
     feed.time = 7.0
-    feed.send_event("loop", "phase", phase="picked_up")
+    feed.send_event("loop", "phase", phase="pick")
     feed.fault()
     feed.time = 9.0
     feed.send_event("pick", "recovered", parent_id=1, error_code="lost")
@@ -154,12 +154,12 @@ def test_repeatedly_resting_loop_is_at_rest_unless_it_worked() -> None:
     feed = started_feed()
     for at_rest in (False, False, True):
         assert not feed["at_rest"]
-        feed.send_event("loop", "phase", phase="resting")
+        feed.send_event("loop", "phase", phase="idle")
         assert feed["at_rest"] == at_rest
     assert feed["end_cause"] == "rests"
-    feed.send_event("loop", "phase", phase="ready")
+    feed.send_event("loop", "phase", phase="recover_start")
     feed.send_event("pick", "finished", parent_id=1, success=True)
-    feed.send_event("loop", "phase", phase="resting")
+    feed.send_event("loop", "phase", phase="idle")
     assert not feed["at_rest"]
 
 

@@ -34,7 +34,7 @@ def test_report_shows_goals_and_joints_of_an_arm(tmp_path: Path) -> None:
     assert found.states[-1][1] == "succeeded"
     assert len(found.planned_motions) == 2
     for times, points in found.planned_motions:
-        moved = np.array([np.interp(times, found.time, column) for column in found.positions.T]).T
-        np.testing.assert_allclose(points[10:-10], moved[10:-10], atol=0.05)  # states are recorded every 20 ms
+        moved_joints = np.array([np.interp(times, found.time, column) for column in found.positions.T]).T
+        np.testing.assert_allclose(points[10:-10], moved_joints[10:-10], atol=0.05)  # states are recorded every 20 ms
     assert (np.diff(found.clearance[:, 0]) > 0.0).all()
     assert 0.0 < found.clearance[:, 1].min() <= found.clearance[:, 1].max() <= 0.5

@@ -65,7 +65,9 @@ class HandlingFeed(CollectorFeed[PickPlaceMetrics]):
 
     def touch(self, time: float, *pairs: tuple[str, str]) -> None:
         """Publish who touches whom."""
-        states = [msg.ContactState(collision1_name=own, collision2_name=other) for own, other in pairs]
+        states = [
+            msg.ContactState(collision1_name=is_own_contact, collision2_name=other) for is_own_contact, other in pairs
+        ]
         self.send("/truth/arm/contacts", msg.ContactsState(states=states), time)
 
 
@@ -123,7 +125,7 @@ def test_empty_view_is_no_pick_and_failure_is_one() -> None:
     feed = HandlingFeed()
     feed.send_event(1.0, "pick", 2, "finished", error_code="view_empty", view_empty=True)
     feed.send_event(2.0, "pick", 3, "finished", error_code="lost")
-    feed.send_event(3.0, "pick", 4, "recovered", error_code="not_grasped")
+    feed.send_event(3.0, "pick", 4, "recovered", error_code="grasp_failed")
     feed.send_event(4.0, "pick", 4, "finished", success=True)
     found = feed.result()
     assert (found["pick_attempts"], found["picks_succeeded"], found["recoveries"]) == (2, 1, 1)

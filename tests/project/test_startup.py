@@ -98,6 +98,6 @@ def test_rover_run_imports_nothing_of_other_robots() -> None:
     found = modules("-c", code)
     assert {"mujoco", "numba"} <= {name.partition(".")[0] for name in found}
     assert not {name.partition(".")[0] for name in found} & COMPILED - {"mujoco", "numba", "scipy"}
-    others = ("vision.", "manipulation.planning.", "walking.steps.", "mapping.slam", "scenarios.report.page")
+    others = ("vision.", "manipulation.planning.", "walking.free_gait.", "mapping.slam", "scenarios.report.page")
     for unused in (*(f"roboyard.{name}" for name in others), "scipy.interpolate", "scipy.optimize"):
         assert not [name for name in found if name.startswith(unused)], unused

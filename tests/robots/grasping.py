@@ -14,8 +14,8 @@ from roboyard.description.model import GROUND_PLUGIN, Box, Collision, Cylinder, 
 from roboyard.geometry import SE3
 from roboyard.hardware import JointCommand
 from roboyard.kinematics.ik import PointingTarget, solve_ik
-from roboyard.manipulation.scene import PlanningScene
-from roboyard.manipulation.timing import JointLimits, jerk_limited
+from roboyard.manipulation.collision.planning_scene import PlanningScene
+from roboyard.manipulation.time_parameterization import JointLimits, make_jerk_limited
 from roboyard.messages import action, msg
 
 I = SE3.identity()  # noqa: E741
@@ -59,7 +59,9 @@ class Bench:
         self.chain, self.gripper = self.groups.chain("arm", tool), self.groups.gripper("gripper")
         self.place = np.array(place)
         self.q = np.array(self._over(place, self.groups.group("arm").pose(near)))
-        T = PlanningScene.of(self.groups, "arm", tool=tool).T_world_base @ SE3.from_matrix(self.chain.forward(self.q))
+        T = PlanningScene.create(self.groups, "arm", tool=tool).T_world_base @ SE3.from_matrix(
+            self.chain.forward(self.q)
+        )
         x, y, z = T.xyz
         pedestal = Box((0.2, 0.2, 0.02))
         top = Link("stand", I, collisions=(Collision("top", pedestal, I),))
@@ -103,14 +105,16 @@ class Bench:
 
     def close(self, effort: float = 0.0, wait: float = 2.0) -> Goal:
         """Close on whatever is there; the goal after ``wait`` [s]."""
-        goal = self.send(self.gripper.width[0], effort)
+        goal = self.send(self.gripper.opening_range[0], effort)
         self.run.run_for(wait)
         return goal
 
     def move_to(self, goal: np.ndarray) -> None:
         """Move the arm as fast as its rated speed and acceleration allow."""
-        limits = JointLimits.of(self.chain)
-        trajectory = jerk_limited(self.chain.joints, self.q, goal, replace(limits, jerk=20.0 * limits.acceleration))
+        limits = JointLimits.from_chain(self.chain)
+        trajectory = make_jerk_limited(
+            self.chain.joints, self.q, goal, replace(limits, jerk=20.0 * limits.acceleration)
+        )
         for k in range(int(trajectory.duration / CYCLE) + 1):
             self.q = trajectory.sample((k + 1) * CYCLE).position
             self.hold()

@@ -15,7 +15,7 @@ import roboyard as ry
 from roboyard.bringup.joint_groups import load_joint_groups
 from roboyard.control.nodes.trajectory_messages import trajectory_point_to_msg
 from roboyard.hardware import JointCommand
-from roboyard.manipulation.timing import JointLimits, jerk_limited
+from roboyard.manipulation.time_parameterization import JointLimits, make_jerk_limited
 from roboyard.messages import action, msg
 from roboyard.simulation import Simulation
 
@@ -90,8 +90,8 @@ def test_resting_arm_does_not_sag(make_rig: Callable[..., Rig], name: str, which
 
 def check_tracking(rig: Rig, start: np.ndarray, goal: np.ndarray) -> None:
     """Goes from ``start``, where the arm is, to ``goal`` at rated speed."""
-    limits = JointLimits.of(rig.chain)
-    trajectory = jerk_limited(rig.chain.joints, start, goal, replace(limits, jerk=20.0 * limits.acceleration))
+    limits = JointLimits.from_chain(rig.chain)
+    trajectory = make_jerk_limited(rig.chain.joints, start, goal, replace(limits, jerk=20.0 * limits.acceleration))
     worst = max_speed = 0.0
     for k in range(int(trajectory.duration / CYCLE)):
         rig.send(trajectory.sample((k + 1) * CYCLE).position)
@@ -139,12 +139,14 @@ def test_loaded_youbot_arm_tracks_a_trajectory(poses: tuple[str, str], tmp_path:
 @pytest.mark.parametrize(("name", "pose"), [("iisy", "stretched"), ("youbot_arm", "pick")])
 def test_trajectory_node_tracks_a_trajectory(make_rig: Callable[..., Rig], name: str, pose: str) -> None:
     rig = make_rig(name, None, ("arm",))
-    limits = JointLimits.of(rig.chain)
+    limits = JointLimits.from_chain(rig.chain)
     goal = np.array(rig.group.group("arm").pose(pose))
-    trajectory = jerk_limited(rig.chain.joints, rig.position, goal, replace(limits, jerk=20.0 * limits.acceleration))
+    trajectory = make_jerk_limited(
+        rig.chain.joints, rig.position, goal, replace(limits, jerk=20.0 * limits.acceleration)
+    )
     points = [
         trajectory_point_to_msg(round(p.time * 1e9), p.position, p.velocity, p.acceleration)
-        for p in trajectory.way_points()
+        for p in trajectory.to_points()
     ]
     harness = BusHarness(bus=rig.run.bus)
     sent = harness.send_goal(

@@ -16,7 +16,7 @@ from roboyard.bringup.joint_groups import load_joint_groups
 from roboyard.description import load_model
 from roboyard.kinematics import build_chain
 from roboyard.kinematics.ik import find_closed_form
-from roboyard.manipulation.scene import PlanningScene
+from roboyard.manipulation.collision.planning_scene import PlanningScene
 
 FOLDER = Path(str(resources.files("roboyard") / "robots"))
 ARMS = ("iisy", "iisy11", "iisy15", "youbot_arm", "youbot", "scitos_arm", "scitos")
@@ -36,9 +36,9 @@ def test_arms_have_closed_form_ik_and_collision_free_poses(name: str) -> None:
     chain = groups.chain("arm")
     assert find_closed_form(chain) is not None
     assert np.isfinite(chain.max_acceleration).all()
-    scene = PlanningScene.of(groups, "arm")
+    scene = PlanningScene.create(groups, "arm")
     for pose in groups.group("arm").poses:
-        assert scene.contact(groups.group("arm").pose(pose)) is None, pose
+        assert scene.find_contact(groups.group("arm").pose(pose)) is None, pose
 
 
 @pytest.mark.parametrize("name", [*MAKERS, "youbot_arm"])

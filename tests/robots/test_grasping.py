@@ -159,10 +159,10 @@ def test_empty_hand_closes_and_opens(bench: Callable[..., Bench], name: str) -> 
     assert goal.result.reached_goal
     assert not goal.result.stalled
     assert rig.states[-1] == "stationary"
-    opened = rig.send(rig.gripper.width[1])
+    opened = rig.send(rig.gripper.opening_range[1])
     rig.run.run_for(2.5)
     assert opened.succeeded
-    assert opened.result.position == pytest.approx(rig.gripper.width[1], abs=0.0011)
+    assert opened.result.position == pytest.approx(rig.gripper.opening_range[1], abs=0.0011)
     assert rig.states[-1] == "stationary"
 
 
@@ -170,7 +170,7 @@ def test_empty_hand_closes_and_opens(bench: Callable[..., Bench], name: str) -> 
 def test_invalid_gripper_goals_are_refused_without_motion(bench: Callable[..., Bench], name: str) -> None:
     rig = bench(name, *THINGS[name][0])
     before = rig.sim.world.data.qpos.copy()
-    low, high = rig.gripper.width
+    low, high = rig.gripper.opening_range
     wrong = [(math.nan, 0.0), (low - 0.002, 0.0), (high + 0.002, 0.0), (low, -1.0), (low, math.nan), (low, math.inf)]
     goals = [rig.send(*one) for one in wrong]
     rig.run.run_for(0.3)

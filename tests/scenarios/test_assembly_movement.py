@@ -13,9 +13,8 @@ from roboyard.scenarios import load_scenario, run_scenario
 from roboyard.scenarios.assembly import build_run
 from roboyard.scenarios.resolve import resolve_scenario
 from roboyard.scenarios.run_options import RunOptions
-from roboyard.walking.errors import FootOutOfReach, LegBeyondLimits
-from roboyard.walking.movement import Movement
-from roboyard.walking.movement_file import movement_text
+from roboyard.walking.errors import FootOutOfReachError, LegJointLimitError
+from roboyard.walking.foot_movement import FootMovement, format_movement
 
 STEP = "<step><x>0</x><y>0</y><z>0</z></step>"
 
@@ -27,7 +26,7 @@ def foot(number: int, steps: int = 1) -> str:
 def lifted(leg: int, to: tuple[float, float, float]) -> str:
     steps = np.zeros((6, 3, 3))
     steps[leg, 1] = to
-    return movement_text(Movement(steps))
+    return format_movement(FootMovement(steps))
 
 
 def test_robot_rises_and_plays_a_movement(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -55,8 +54,8 @@ FEET = "".join(foot(k) for k in range(6))
         ("<movement>" + FEET.replace(foot(3), foot(3, 2)) + "</movement>", InputError, "bad.xml.*foot 3 has 2 steps"),
         ("<movement>" + FEET.replace(">0<", ">nan<", 1) + "</movement>", InputError, "bad.xml.*<x> is 'nan'"),
         (f"<walk>{FEET}</walk>", InputError, "bad.xml.*root is <walk>"),
-        (lifted(3, (0.0, 0.0, 1.0)), FootOutOfReach, "bad.xml.*leg rm.*step 1.*out of reach"),
-        (lifted(2, (0.17, -0.1, 0.0)), LegBeyondLimits, "bad.xml.*leg lm.*step 1.*needs m31 at"),
+        (lifted(3, (0.0, 0.0, 1.0)), FootOutOfReachError, "bad.xml.*leg rm.*step 1.*out of reach"),
+        (lifted(2, (0.17, -0.1, 0.0)), LegJointLimitError, "bad.xml.*leg lm.*step 1.*needs m31 at"),
     ],
 )
 def test_invalid_movement_is_refused_before_the_run(

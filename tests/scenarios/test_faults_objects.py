@@ -44,7 +44,7 @@ class SkillPublisher(Node):
         step = round(self.now / 0.1)
         position = msg.Point(x=0.24, y=0.05, z=0.045)
         if step in (5, 7):
-            kind, phase = ("started", "begin") if step == 5 else ("phase", "low")
+            kind, phase = ("started", "start") if step == 5 else ("phase", "descend")
             self.events.publish(
                 msg.SkillEvent(skill="grasp", id=1, event=kind, phase=phase, has_position=True, position=position)
             )
@@ -73,7 +73,7 @@ def run_with_faults(path: Path, seconds: float = 1.4) -> tuple[dict[str, tuple[n
 
 
 def test_fault_happens_at_the_event_of_the_skill(write):
-    path = write("  - {time: 0 s, trigger: grasp.low, type: knock_over}\n")
+    path = write("  - {time: 0 s, trigger: grasp.descend, type: knock_over}\n")
     upright, no_events = run_with_faults(path, 0.65)
     assert upright["one"][1] > 0.99
     assert no_events[:-1] == []
@@ -85,7 +85,7 @@ def test_fault_happens_at_the_event_of_the_skill(write):
 
 
 def test_fault_does_not_happen_before_its_time(write):
-    assert run_with_faults(write("  - {time: 0.8 s, trigger: grasp.low, type: knock_over}\n"))[1][:-1] == []
+    assert run_with_faults(write("  - {time: 0.8 s, trigger: grasp.descend, type: knock_over}\n"))[1][:-1] == []
 
 
 def test_remove_object_removes_the_object(write):
@@ -113,7 +113,7 @@ def test_erase_removes_a_place_and_occupy_fills_one(write):
     found, events = run_with_faults(
         write(
             "  - {time: 0 s, trigger: grasp, type: remove_place}\n"
-            "  - {time: 0 s, trigger: grasp.low, type: occupy_place}\n"
+            "  - {time: 0 s, trigger: grasp.descend, type: occupy_place}\n"
         ),
         0.702,
     )
@@ -125,10 +125,11 @@ def test_erase_removes_a_place_and_occupy_fills_one(write):
 
 
 def test_events_are_counted_and_missing_objects_reported(write):
-    repeated = "  - {time: 0 s, trigger: grasp.low, occurrence: 2, type: knock_over}\n"
+    repeated = "  - {time: 0 s, trigger: grasp.descend, occurrence: 2, type: knock_over}\n"
     assert run_with_faults(write(repeated))[1][:-1] == [], "it comes but once"
     missing = (
-        "  - {time: 0 s, trigger: grasp, type: remove_place}\n  - {time: 0 s, trigger: grasp.low, type: cover_place}\n"
+        "  - {time: 0 s, trigger: grasp, type: remove_place}\n"
+        "  - {time: 0 s, trigger: grasp.descend, type: cover_place}\n"
     )
     assert run_with_faults(write(missing))[1][1]["text"].startswith("cover_place: there is nothing")
 
@@ -175,7 +176,7 @@ def test_depth_dropout_loses_only_depth(write):
 
 def test_object_faults_repeat_and_are_reported_again(write, tmp_path):
     path = write(
-        "  - {time: 0 s, trigger: grasp.low, type: drop_object}\n"
+        "  - {time: 0 s, trigger: grasp.descend, type: drop_object}\n"
         "  - {time: 0.2 s, duration: 0.4 s, type: sensor_dropout, sensor: camera}\n"
     )
     outcomes = [
@@ -199,7 +200,7 @@ def test_object_faults_repeat_and_are_reported_again(write, tmp_path):
 @pytest.mark.slow
 def test_object_faults_go_on_from_states(write, tmp_path):
     silent = "  - {time: 0 s, trigger: grasp, duration: 0.4 s, type: sensor_dropout, sensor: camera}\n"
-    path = write(silent + "  - {time: 0 s, trigger: grasp.low, type: knock_over}\n")
+    path = write(silent + "  - {time: 0 s, trigger: grasp.descend, type: knock_over}\n")
     complete = tmp_path / "whole"
     states = snapshot_requests(tmp_path, (0.3, 0.6, 0.8))
     run_scenario(

@@ -98,8 +98,8 @@ def test_misplaced_objects_count_except_on_belts(monkeypatch):
 @pytest.mark.parametrize(
     ("fault", "n_objects", "ends"),
     [
-        ({"type": "knock_over", "trigger": "align.turned"}, 2, ""),
-        ({"type": "call_service", "trigger": "release.above", "trigger_delay": 0.6}, 1, "cancelled"),
+        ({"type": "knock_over", "trigger": "align.rotate"}, 2, ""),
+        ({"type": "call_service", "trigger": "release.move_above", "trigger_delay": 0.6}, 1, "cancelled"),
     ],
 )
 def test_loop_with_a_fault_ends_well(tmp_path, fault, n_objects, ends):

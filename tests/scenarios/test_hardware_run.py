@@ -82,7 +82,7 @@ def test_tripod_gait_walks_on_emulated_servos(akrobat: ServoRobot) -> None:
         assert emulated.bringup.nodes["servo_bus"].health.level == "ok"
         legs = akrobat.legs
         assert legs is not None
-        feet = np.array([legs.feet(q.reshape(-1, 3)) for q in true])
+        feet = np.array([legs.foot_positions(q.reshape(-1, 3)) for q in true])
         assert (np.ptp(feet[:, :, 0], axis=0) > 0.06).all()  # every foot strides
 
 

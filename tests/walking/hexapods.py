@@ -12,7 +12,7 @@ from roboyard.bringup.robot_loader import load_robot
 from roboyard.description import Model, load_model
 from roboyard.kinematics import build_chain
 from roboyard.walking.leg import Leg
-from roboyard.walking.walker import Walker
+from roboyard.walking.legged_robot import LeggedRobot
 
 
 def random_leg(rng: np.random.Generator, tmp_path: Path, *, wide: bool = True) -> Leg:
@@ -42,20 +42,20 @@ def random_leg(rng: np.random.Generator, tmp_path: Path, *, wide: bool = True) -
     )
     path = tmp_path / "leg.urdf"
     path.write_text("".join(text))
-    return Leg.of("one", build_chain(load_model(path), "body", "foot"))
+    return Leg.from_chain("one", build_chain(load_model(path), "body", "foot"))
 
 
 HEXAPODS = ("akrobat", "lauron")
 
 
 @cache
-def model_of(name: str) -> Model:
+def model_named(name: str) -> Model:
     """The description of a robot of ours."""
     package = load_robot(name)
     return load_model(package.description, arguments=package.config.xacro_args)
 
 
 @cache
-def walker_of(name: str) -> Walker:
+def legged_robot_named(name: str) -> LeggedRobot:
     """A robot of ours on its legs."""
     return load_legged_robot(name)

@@ -46,10 +46,10 @@ def test_power_is_work_and_heat_and_never_negative(effort: float, speed: float) 
 
 
 @given(share=st.floats(0.0, 0.99))
-def test_motor_at_its_limit_takes_the_power_of_its_voltage(share: float) -> None:
+def test_motor_at_its_limit_takes_the_power_of_its_voltage(fraction: float) -> None:
     """Voltage times current is in proportion to the effort: stalled all of it is heat, without load there is none."""
-    effort, speed = np.full(3, 4.0 * (1.0 - share)), np.full(3, 5.0 * share)
-    assert MOTORS.power(effort, speed)[0] == pytest.approx(4.0 * 5.0 * (1.0 - share), abs=1e-9)
+    effort, speed = np.full(3, 4.0 * (1.0 - fraction)), np.full(3, 5.0 * fraction)
+    assert MOTORS.power(effort, speed)[0] == pytest.approx(4.0 * 5.0 * (1.0 - fraction), abs=1e-9)
     assert MOTORS.is_saturated(effort, speed)[0]
     assert not MOTORS.is_saturated(0.9 * effort, speed)[0]
 
@@ -100,15 +100,15 @@ def test_report_of_a_walk_agrees_with_the_metrics(tmp_path: Path) -> None:
     assert body is not None
     assert gait.margin[gait.is_walking].min() == pytest.approx(robot_document["metrics"]["min_stability_margin"])
     assert gait.tilt[gait.is_walking].min() == pytest.approx(robot_document["metrics"]["min_tilt"])
-    firm, height = gait.margin[gait.is_walking], robot_document["metrics"]["body_height"]
+    margins, height = gait.margin[gait.is_walking], robot_document["metrics"]["body_height"]
     assert np.degrees(gait.tilt[gait.is_walking]) == pytest.approx(
-        np.degrees(np.arctan2(firm, height)), abs=3.0
+        np.degrees(np.arctan2(margins, height)), abs=3.0
     )  # level
     assert gait.in_contact is not None
     agree = (gait.in_stance == gait.in_contact)[gait.is_moving].mean()
     assert agree > 0.8
-    begin, end = gait_window(gait)
-    assert gait.time[0] <= begin < end <= gait.time[-1]
+    start, end = gait_window(gait)
+    assert gait.time[0] <= start < end <= gait.time[-1]
     assert body.height[-1] == pytest.approx(robot_document["metrics"]["body_height"], abs=0.01)
     work = robot_document["metrics"]["distance"] * motors.mass * 9.81
     last = efforts.time >= gait.time[gait.is_moving][0]

@@ -13,9 +13,8 @@ from tests.walking.hexapods import random_leg
 
 from roboyard.errors import InputError
 from roboyard.kinematics import build_chain
-from roboyard.walking.errors import FootOutOfReach, LegBeyondLimits
-from roboyard.walking.leg import Leg
-from roboyard.walking.leg_kernels import wrap_toward_range
+from roboyard.walking.errors import FootOutOfReachError, LegJointLimitError
+from roboyard.walking.leg import Leg, wrap_toward_range
 
 SEEDS = st.integers(0, 2**32 - 1)
 ONE_FOLDER = settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
@@ -27,7 +26,7 @@ def test_leg_foot_agrees_with_its_chain(seed: int, tmp_path: Path) -> None:
     rng = np.random.default_rng(seed)
     leg = random_leg(rng, tmp_path)
     q = leg.chain.sample_positions(rng, 50)
-    np.testing.assert_allclose(leg.foot(q), leg.chain.forward(q)[:, :3, 3], atol=1e-14)
+    np.testing.assert_allclose(leg.foot_position(q), leg.chain.forward(q)[:, :3, 3], atol=1e-14)
 
 
 @given(seed=SEEDS)
@@ -36,17 +35,17 @@ def test_leg_solutions_reach_the_foot_and_include_the_source(seed: int, tmp_path
     rng = np.random.default_rng(seed)
     leg = random_leg(rng, tmp_path)
     for q in leg.chain.sample_positions(rng, 20):
-        foot = leg.foot(q)
-        found = leg.solutions(foot, q)
-        assert 1 <= len(found) <= 4
-        for one in found:
-            if not one.singular:
-                np.testing.assert_allclose(leg.foot(one.q), foot, atol=1e-12)
-        near = min(np.abs(np.angle(np.exp(1j * (one.q - q)))).max() for one in found)
-        assert near < 1e-6
-        back = leg.reach(foot, q)
-        np.testing.assert_allclose(leg.foot(back), foot, atol=1e-12)
-        assert leg.chain.is_within_limits(back)
+        foot = leg.foot_position(q)
+        solutions = leg.ik_solutions(foot, q)
+        assert 1 <= len(solutions) <= 4
+        for one in solutions:
+            if not one.singularity:
+                np.testing.assert_allclose(leg.foot_position(one.q), foot, atol=1e-12)
+        smallest_difference = min(np.abs(np.angle(np.exp(1j * (one.q - q)))).max() for one in solutions)
+        assert smallest_difference < 1e-6
+        joints = leg.solve_ik(foot, q)
+        np.testing.assert_allclose(leg.foot_position(joints), foot, atol=1e-12)
+        assert leg.chain.is_within_limits(joints)
 
 
 @pytest.mark.slow
@@ -56,33 +55,33 @@ def test_leg_solutions_include_all_that_newton_finds(seed: int, tmp_path: Path) 
     """Newton's method from many starts is the independent method: whatever it converges to is among the solutions."""
     rng = np.random.default_rng(seed)
     leg = random_leg(rng, tmp_path)
-    foot = leg.foot(leg.chain.sample_positions(rng, 1)[0])
-    found = np.array([one.q for one in leg.solutions(foot)])
+    foot = leg.foot_position(leg.chain.sample_positions(rng, 1)[0])
+    found = np.array([one.q for one in leg.ik_solutions(foot)])
     q = rng.uniform(-np.pi, np.pi, (200, 3))
     for _ in range(60):
         tips = leg.chain.forward(q)[:, :3, 3]
         J = leg.chain.jacobian(q)[:, :3]
         step = np.linalg.solve(J @ J.transpose(0, 2, 1) + 1e-9 * np.eye(3), (foot - tips)[..., None])
         q = q + np.clip((J.transpose(0, 2, 1) @ step)[..., 0], -0.5, 0.5)
-    off = np.linalg.norm(leg.chain.forward(q)[:, :3, 3] - foot, axis=1)
-    for one in q[off < 1e-10]:
+    errors = np.linalg.norm(leg.chain.forward(q)[:, :3, 3] - foot, axis=1)
+    for one in q[errors < 1e-10]:
         gaps = np.abs(np.angle(np.exp(1j * (found - one)))).max(axis=1)
         assert gaps.min() < 1e-4
 
 
 def test_leg_refuses_unreachable_feet(tmp_path: Path) -> None:
     leg = random_leg(np.random.default_rng(3), tmp_path, wide=False)
-    with pytest.raises(FootOutOfReach, match=r"leg one of legged.*out of reach.*between"):
-        leg.reach([9.0, 0.0, 0.0])
-    beyond = leg.foot([0.0, 0.0, 0.9])
-    wrong = 2 * leg.hip - beyond
-    wrong[2] = beyond[2]
-    with pytest.raises((LegBeyondLimits, FootOutOfReach)):
-        leg.reach(wrong)
+    with pytest.raises(FootOutOfReachError, match=r"leg one of legged.*out of reach.*between"):
+        leg.solve_ik([9.0, 0.0, 0.0])
+    outside = leg.foot_position([0.0, 0.0, 0.9])
+    wrong = 2 * leg.hip_position - outside
+    wrong[2] = outside[2]
+    with pytest.raises((LegJointLimitError, FootOutOfReachError)):
+        leg.solve_ik(wrong)
     with pytest.raises(InputError, match="three finite"):
-        leg.reach([np.nan, 0.0, 0.0])
+        leg.solve_ik([np.nan, 0.0, 0.0])
     with pytest.raises(InputError, match="three finite"):
-        leg.reach([0.0, 0.0])
+        leg.solve_ik([0.0, 0.0])
 
 
 def test_leg_of_a_chain_with_other_axes_is_refused(tmp_path: Path) -> None:
@@ -92,9 +91,9 @@ def test_leg_of_a_chain_with_other_axes_is_refused(tmp_path: Path) -> None:
     from roboyard.description import load_model
 
     with pytest.raises(InputError, match="axes of j1, j2, j3.*parallel"):
-        Leg.of("one", build_chain(load_model(tmp_path / "bad.urdf"), "body", "foot"))
+        Leg.from_chain("one", build_chain(load_model(tmp_path / "bad.urdf"), "body", "foot"))
     with pytest.raises(InputError, match="2 joints"):
-        Leg.of("one", build_chain(load_model(tmp_path / "leg.urdf"), "body", "l2"))
+        Leg.from_chain("one", build_chain(load_model(tmp_path / "leg.urdf"), "body", "l2"))
     assert leg.joints == ("j1", "j2", "j3")
 
 

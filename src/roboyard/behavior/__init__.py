@@ -1,7 +1,7 @@
 """Behavior trees: files of BehaviorTree.CPP, executed event for event as BehaviorTree.CPP 4.10 executes them.
 
-The names that most users need: `load_tree`, `read_tree`, `Tree`, `Status`, `Blackboard`, `Factory`, `Action`,
-`StatefulAction`, `Condition`, `input_port`.
+The names that most users need: `load_tree`, `read_tree`, `Tree`, `NodeStatus`, `Blackboard`, `NodeFactory`,
+`SyncActionNode`, `StatefulActionNode`, `ConditionNode`, `input_port`.
 
     status = ry.behavior.load_tree("mission.xml").tick_once()
 """
@@ -11,57 +11,65 @@ from typing import TYPE_CHECKING
 from roboyard.config.lazy import lazy_exports
 
 if TYPE_CHECKING:
+    from roboyard.behavior.basic_types import NodeStatus, NodeType, PortType, register_converter
     from roboyard.behavior.blackboard import Blackboard
-    from roboyard.behavior.errors import ExecutionError, PortError, ScriptError, TreeError, TreeNodeError
-    from roboyard.behavior.factory import Factory
-    from roboyard.behavior.kinds import Action, Condition, Control, Decorator, GeneratorAction, StatefulAction
-    from roboyard.behavior.leaves import StandIn
-    from roboyard.behavior.node import TreeNode
+    from roboyard.behavior.builtin_actions import MockConfig
+    from roboyard.behavior.errors import PortError, ScriptError, TreeError, TreeNodeError
+    from roboyard.behavior.factory import NodeFactory
     from roboyard.behavior.ports import Port, inout_port, input_port, output_port
-    from roboyard.behavior.status import Kind, Status
     from roboyard.behavior.tree import Tree, load_tree, load_trees, read_tree
-    from roboyard.behavior.types import PortType, converter
+    from roboyard.behavior.tree_node import (
+        ConditionNode,
+        ControlNode,
+        DecoratorNode,
+        ExecutionError,
+        GeneratorActionNode,
+        StatefulActionNode,
+        SyncActionNode,
+        TreeNode,
+    )
 
 # The names that most users need come first.
 __all__ = [  # noqa: RUF022
     "load_tree",
     "read_tree",
     "Tree",
-    "Status",
+    "NodeStatus",
     "Blackboard",
-    "Factory",
-    "Action",
-    "StatefulAction",
-    "Condition",
+    "NodeFactory",
+    "SyncActionNode",
+    "StatefulActionNode",
+    "ConditionNode",
     "input_port",
-    "Control",
-    "Decorator",
+    "ControlNode",
+    "DecoratorNode",
     "ExecutionError",
-    "GeneratorAction",
-    "Kind",
+    "GeneratorActionNode",
+    "MockConfig",
+    "NodeType",
     "Port",
     "PortError",
     "PortType",
     "ScriptError",
-    "StandIn",
     "TreeError",
     "TreeNode",
     "TreeNodeError",
-    "converter",
     "inout_port",
     "load_trees",
     "output_port",
+    "register_converter",
 ]
 
 __getattr__, __dir__ = lazy_exports(__name__, {
+    "basic_types": ("NodeStatus", "NodeType", "PortType", "register_converter"),
     "blackboard": ("Blackboard",),
-    "errors": ("ExecutionError", "PortError", "ScriptError", "TreeError", "TreeNodeError"),
-    "factory": ("Factory",),
-    "kinds": ("Action", "Condition", "Control", "Decorator", "GeneratorAction", "StatefulAction"),
-    "leaves": ("StandIn",),
-    "node": ("TreeNode",),
+    "builtin_actions": ("MockConfig",),
+    "errors": ("PortError", "ScriptError", "TreeError", "TreeNodeError"),
+    "factory": ("NodeFactory",),
     "ports": ("Port", "inout_port", "input_port", "output_port"),
-    "status": ("Kind", "Status"),
     "tree": ("Tree", "load_tree", "load_trees", "read_tree"),
-    "types": ("PortType", "converter"),
+    "tree_node": (
+        "ConditionNode", "ControlNode", "DecoratorNode", "ExecutionError", "GeneratorActionNode", "StatefulActionNode",
+        "SyncActionNode", "TreeNode",
+    ),
 })  # fmt: skip

@@ -65,7 +65,7 @@ class BehaviorTreeMetrics(MetricCollector):
 
 _TASK_PLACE_TOLERANCE = 0.2
 """An object that was brought to its target is no farther from it [m]."""
-_MIN_REST_TIME_NS = 500_000_000
+_MIN_STANDSTILL_TIME_NS = 500_000_000
 _MIN_DISPLACEMENT = 1e-3
 """A smaller displacement is no motion [m]."""
 
@@ -90,7 +90,8 @@ class TaskMetrics(MetricCollector):
         Metric(
             "tasks_incorrect",
             "count",
-            "Tasks that were reported as reached though an object is not truly where the file says that it `ends` "
+            "Tasks that were reported as reached though an object is not truly where the file says that it "
+            "should be at the end "
             "(nor was until it was removed from the world), or given up though they are possible by the file and the "
             "objects are there, or reached though they are impossible.",
             "lower",
@@ -144,24 +145,27 @@ class TaskMetrics(MetricCollector):
             if name not in previous_positions or math.dist(position, previous_positions[name]) > _MIN_DISPLACEMENT:
                 self._last_motion_ns[name] = time_ns
         for name in previous_positions.keys() - self._object_positions.keys():
-            if time_ns - self._last_motion_ns[name] >= _MIN_REST_TIME_NS:
+            if time_ns - self._last_motion_ns[name] >= _MIN_STANDSTILL_TIME_NS:
                 self._removed_positions[name] = previous_positions[name]
 
     def _on_task(self, message: Any, time_ns: int) -> None:
         data = json.loads(message.data)
-        task, event = data["task"], data["what"]
-        self._n_tasks = data["of"]
-        if event == "plans":
+        task, event = data["task"], data["kind"]
+        self._n_tasks = data["n_tasks"]
+        if event == "planned":
             self._plans_by_task[task] = self._plans_by_task.get(task, 0) + 1
-        elif event == "fails":
+        elif event == "failed":
             self._failures_by_task[task] = self._failures_by_task.get(task, 0) + 1
-        elif event == "changes":
+        elif event == "invalidated":
             self._plan_invalidations += 1
-        elif event in ("reached", "impossible"):
-            self._outcomes[task] = (event, self._is_outcome_correct(event, data["possible"], data.get("ends", {})))
+        elif event in ("reached", "infeasible"):
+            self._outcomes[task] = (
+                event,
+                self._is_outcome_correct(event, data["expected_feasible"], data.get("expected_positions", {})),
+            )
 
     def _is_outcome_correct(self, outcome: str, possible: bool, target_positions: Mapping[str, list[float]]) -> bool:
-        if outcome == "impossible":
+        if outcome == "infeasible":
             return not (possible and all(name in self._object_positions for name in target_positions))
         positions = self._object_positions | self._removed_positions
         return possible and all(
@@ -179,7 +183,7 @@ class TaskMetrics(MetricCollector):
         return {
             "tasks_over": len(self._outcomes) == self._n_tasks,
             "tasks_done": sum(outcome == "reached" for outcome, _ in self._outcomes.values()),
-            "tasks_impossible": sum(outcome == "impossible" for outcome, _ in self._outcomes.values()),
+            "tasks_impossible": sum(outcome == "infeasible" for outcome, _ in self._outcomes.values()),
             "tasks_incorrect": len(self._outcomes) - len(correct_tasks),
             "task_failures": failures,
             "plan_invalidations": self._plan_invalidations,

@@ -1,86 +1,116 @@
-"""A tree that runs: ticked with the time, halted, watched, saved and loaded."""
+"""Behavior trees: loaded, checked, ticked at given times, halted, monitored, saved and restored."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
+from roboyard.behavior.basic_types import FAILURE, RUNNING, SUCCESS, NodeStatus, PortType
 from roboyard.behavior.blackboard import Blackboard
-from roboyard.behavior.building import Builder, SubtreePart
-from roboyard.behavior.checks import check_nodes
-from roboyard.behavior.document import Document, read_document
 from roboyard.behavior.errors import TreeError, TreeNodeError
-from roboyard.behavior.factory import Factory
-from roboyard.behavior.matching import matches
-from roboyard.behavior.mocks import with_mocks
-from roboyard.behavior.node import TreeNode, WakeUp, Watcher
-from roboyard.behavior.status import FAILURE, RUNNING, SUCCESS, Status
-from roboyard.behavior.timers import Timers
-from roboyard.behavior.types import PortType
+from roboyard.behavior.factory import NodeFactory, matches_pattern
+from roboyard.behavior.tree_builder import SubtreeInfo, TreeBuilder, add_mocks
+from roboyard.behavior.tree_file import TreeDocument, read_document
+from roboyard.behavior.tree_node import StatusChangeCallback, TimerQueue, TreeNode, WakeUpSignal, describe_node
+
+
+def check_nodes(nodes: Iterable[TreeNode]) -> None:
+    """Whether each node has the ports and the children without which it cannot be ticked.
+
+    Raises:
+        TreeError: one has not; says file, line, node, port and what would be right.
+    """
+    for node in nodes:
+        _check_ports(node)
+        _check_children(node)
+
+
+def _check_ports(node: TreeNode) -> None:
+    for name, port in node.ports.items():
+        if port.is_required and name not in node.inputs:
+            raise TreeError(
+                f"the port [{name}] is missing" + (f": {port.doc}" if port.doc else ""),
+                location=f"{node.location}: {describe_node(node)}, port {name}",
+                valid=f'{name}="{{entry}}"'
+                + (f" or a constant of type {port.type.name}" if port.type.is_strong else ""),
+            )
+
+
+def _check_children(node: TreeNode) -> None:
+    if node.arity is None:
+        return
+    low, high = node.arity
+    if not low <= len(node.children) <= high:
+        expected = f"{low}" if low == high else f"{low} to {high}"
+        raise TreeError(
+            f"it has {len(node.children)} children",
+            location=f"{node.location}: {describe_node(node)}",
+            valid=f"{expected} of them",
+        )
 
 
 class Tree:
-    """A tree of nodes; made by `load_tree` and `read_tree`.
+    """A tree of nodes, created by `load_tree` and `read_tree`.
 
-    Time is an argument of the ticks: what waits (Timeout, Delay, Sleep) waits by it.
+    Ticks take the time as an argument: Timeout, Delay and Sleep measure by it.
 
     Attributes:
-        root: The topmost node.
-        parts: The tree itself and its subtrees, each with its blackboard.
-        nodes: All nodes, by their numbers, which begin with 1.
+        root: Root node.
+        subtrees: The tree itself and its subtrees, each with its blackboard.
+        nodes: All nodes, by their numbers, from 1.
     """
 
-    def __init__(self, root: TreeNode, parts: list[SubtreePart], wake_up: WakeUp, timers: Timers) -> None:
+    def __init__(self, root: TreeNode, subtrees: list[SubtreeInfo], wake_up: WakeUpSignal, timers: TimerQueue) -> None:
         self.root = root
-        self.parts = parts
-        self.nodes: dict[int, TreeNode] = {node.uid: node for part in parts for node in part.nodes}
+        self.subtrees = subtrees
+        self.nodes: dict[int, TreeNode] = {node.uid: node for part in subtrees for node in part.nodes}
         self._wake_up = wake_up
         self._timers = timers
 
     @property
     def name(self) -> str:
         """The tree's ID."""
-        return self.parts[0].tree
+        return self.subtrees[0].tree_id
 
     @property
     def blackboard(self) -> Blackboard:
         """The blackboard of the tree itself."""
-        return self.parts[0].blackboard
+        return self.subtrees[0].blackboard
 
-    def tick_exactly_once(self, now_ns: int = 0) -> Status:
+    def tick_exactly_once(self, now_ns: int = 0) -> NodeStatus:
         """Tick the root once, at a time [ns].
 
         Raises:
             ExecutionError: a node failed with an error; the tree stays as it is then, and should be halted.
         """
-        return self._tick(now_ns, again=False)
+        return self._tick(now_ns, repeats=False)
 
-    def tick_once(self, now_ns: int = 0) -> Status:
+    def tick_once(self, now_ns: int = 0) -> NodeStatus:
         """Tick the root at a time [ns], and again as long as a node asks for that.
 
         Raises:
             ExecutionError: as `tick_exactly_once`.
         """
-        return self._tick(now_ns, again=True)
+        return self._tick(now_ns, repeats=True)
 
-    def _tick(self, now_ns: int, *, again: bool) -> Status:
+    def _tick(self, now_ns: int, *, repeats: bool) -> NodeStatus:
         shared = self.blackboard.shared
         shared.now_ns = now_ns
-        for uid in self._timers.due(now_ns):
-            self.nodes[uid].alarm()
+        for uid in self._timers.pop_due(now_ns):
+            self.nodes[uid].on_timer()
         root = self.root
-        status = root.execute()
-        while again and status is RUNNING and self._wake_up.asked:
-            self._wake_up.asked = False
-            status = root.execute()
+        status = root.execute_tick()
+        while repeats and status is RUNNING and self._wake_up.requested:
+            self._wake_up.requested = False
+            status = root.execute_tick()
         if status is SUCCESS or status is FAILURE:
-            root.reset()
+            root.reset_status()
         return status
 
     @property
-    def next_ns(self) -> int | None:
-        """When the next node's time comes [ns]; None if none waits."""
+    def next_timer_ns(self) -> int | None:
+        """Time of the next timer [ns]; None without one."""
         return self._timers.next_ns
 
     def halt(self) -> None:
@@ -88,10 +118,10 @@ class Tree:
         self.root.halt_node()
         for node in self.walk():
             node.halt_node()
-        self.root.reset()
+        self.root.reset_status()
 
     def close(self) -> None:
-        """Have its nodes let go of what lies outside; it is not used any more."""
+        """Let the nodes release what they use outside of the tree; it is not used any more."""
         for node in self.nodes.values():
             node.close()
 
@@ -104,52 +134,52 @@ class Tree:
             stack.extend(reversed(node.children))
 
     def find(self, pattern: str) -> list[TreeNode]:
-        """Nodes whose path is as a pattern says, in which ``*`` is any text."""
-        return [node for node in self.nodes.values() if matches(node.path, pattern)]
+        """Return the nodes whose path matches a pattern, in which ``*`` is any text."""
+        return [node for node in self.nodes.values() if matches_pattern(node.path, pattern)]
 
-    def watch(self, watcher: Watcher | None) -> None:
+    def set_status_callback(self, callback: StatusChangeCallback | None) -> None:
         """Have ``watcher(node, before, after)`` called at each change of a node's status."""
         for node in self.nodes.values():
-            node.watch(watcher)
+            node.set_status_callback(callback)
 
     def save_state(self) -> dict[str, Any]:
         """The state of the tree as plain data: nodes, blackboards, timers.
 
         Raises:
-            NodeError: a node cannot be saved; says which.
+            TreeNodeError: a node cannot be saved; says which.
         """
         return {
             "tree": self.name,
             "nodes": {str(uid): node.save_state() for uid, node in self.nodes.items()},
-            "boards": [part.blackboard.save_state() for part in self.parts],
+            "blackboards": [part.blackboard.save_state() for part in self.subtrees],
             "timers": self._timers.save_state(),
-            "asked": self._wake_up.asked,
+            "wake_up_requested": self._wake_up.requested,
             "now_ns": self.blackboard.shared.now_ns,
         }
 
     def load_state(self, saved: dict[str, Any]) -> None:
-        """Take back what ``save`` gave, on a tree of the same file.
+        """Restore the result of `save_state`, on a tree of the same file.
 
         Raises:
-            NodeError: it is another tree.
+            TreeNodeError: The state is of another tree.
         """
         if saved["tree"] != self.name or saved["nodes"].keys() != {str(uid) for uid in self.nodes}:
             raise TreeNodeError(f"the saved tree {saved['tree']!r} is not this one, {self.name!r}")
         for uid, state in saved["nodes"].items():
             self.nodes[int(uid)].load_state(state)
-        kinds: dict[str, PortType] = {
+        port_types: dict[str, PortType] = {
             port.type.name: port.type for node in self.nodes.values() for port in node.ports.values()
         }
-        for part, entries in zip(self.parts, saved["boards"], strict=True):
-            part.blackboard.load_state(entries, kinds)
+        for part, entries in zip(self.subtrees, saved["blackboards"], strict=True):
+            part.blackboard.load_state(entries, port_types)
         self._timers.load_state(saved["timers"])
-        self._wake_up.asked = saved["asked"]
+        self._wake_up.requested = saved["wake_up_requested"]
         self.blackboard.shared.now_ns = saved["now_ns"]
 
 
 def load_tree(
     path: str | Path,
-    factory: Factory | None = None,
+    factory: NodeFactory | None = None,
     *,
     main: str | None = None,
     blackboard: Blackboard | None = None,
@@ -167,24 +197,24 @@ def load_tree(
     Raises:
         TreeError: the file is wrong; says line, node, port and what would be right.
     """
-    document, factory = _read(path, factory, mock=mock)
-    return _built(document, factory, main or document.main_tree(), blackboard)
+    document, factory = _read_file(path, factory, mock=mock)
+    return _build_tree(document, factory, main or document.main_tree(), blackboard)
 
 
-def load_trees(path: str | Path, factory: Factory | None = None, *, mock: bool = False) -> list[Tree]:
+def load_trees(path: str | Path, factory: NodeFactory | None = None, *, mock: bool = False) -> list[Tree]:
     """The tree that a file wants to be run; or if it says none, each of its trees.
 
     Raises:
         TreeError: as `load_tree`; a file that only declares node types has no tree, and that is no error.
     """
-    document, factory = _read(path, factory, mock=mock)
-    names = [document.main] if document.main else document.own
-    return [_built(document, factory, name, None) for name in names]
+    document, factory = _read_file(path, factory, mock=mock)
+    names = [document.main_tree_id] if document.main_tree_id else document.local_trees
+    return [_build_tree(document, factory, name, None) for name in names]
 
 
 def read_tree(
     text: str,
-    factory: Factory | None = None,
+    factory: NodeFactory | None = None,
     *,
     main: str | None = None,
     blackboard: Blackboard | None = None,
@@ -196,30 +226,32 @@ def read_tree(
 
     Unless it is ``strict``, missing ports and children are found where BehaviorTree.CPP finds them: in the tick.
     """
-    factory = factory or Factory(plugins=True)
-    document = read_document(text, source, None, factory, mock=mock)
+    factory = factory or NodeFactory(plugins=True)
+    document = read_document(text, source, None, factory, uses_mocks=mock)
     if mock:
-        factory = with_mocks(factory, document)
-    return _built(document, factory, main or document.main_tree(), blackboard, strict=strict)
+        factory = add_mocks(factory, document)
+    return _build_tree(document, factory, main or document.main_tree(), blackboard, strict=strict)
 
 
-def _read(path: str | Path, factory: Factory | None, *, mock: bool) -> tuple[Document, Factory]:
+def _read_file(path: str | Path, factory: NodeFactory | None, *, mock: bool) -> tuple[TreeDocument, NodeFactory]:
     file = Path(path)
     try:
         data = file.read_bytes()
     except OSError as error:
-        raise TreeError(f"cannot be read: {error.strerror}", where=str(path), valid="a file of trees in XML") from None
-    factory = factory or Factory(plugins=True)
-    document = read_document(data, str(path), file.resolve().parent, factory, mock=mock)
-    return document, with_mocks(factory, document) if mock else factory
+        raise TreeError(
+            f"cannot be read: {error.strerror}", location=str(path), valid="a file of trees in XML"
+        ) from None
+    factory = factory or NodeFactory(plugins=True)
+    document = read_document(data, str(path), file.resolve().parent, factory, uses_mocks=mock)
+    return document, add_mocks(factory, document) if mock else factory
 
 
-def _built(
-    document: Document, factory: Factory, name: str, blackboard: Blackboard | None, *, strict: bool = True
+def _build_tree(
+    document: TreeDocument, factory: NodeFactory, name: str, blackboard: Blackboard | None, *, strict: bool = True
 ) -> Tree:
-    builder = Builder(document, factory)
+    builder = TreeBuilder(document, factory)
     root = builder.build(name, blackboard or Blackboard())
-    tree = Tree(root, builder.parts, builder.wake_up, builder.timers)
+    tree = Tree(root, builder.subtrees, builder.wake_up, builder.timers)
     if strict:
         check_nodes(tree.nodes.values())
     return tree

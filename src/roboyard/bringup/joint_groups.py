@@ -12,12 +12,12 @@ from roboyard.bringup.robot_loader import load_robot
 from roboyard.bringup.servo_gains import with_servo_gains
 from roboyard.control import JointAccelerationLimits
 from roboyard.description import JointInterface, Model
-from roboyard.manipulation import Groups, guess_groups, load_groups
+from roboyard.manipulation import SemanticDescription, guess_groups, load_groups
 
 
 def load_joint_groups(
     robot: str, base_folder: Path | None = None, arguments: Mapping[str, str] | None = None, *, repair: bool = False
-) -> Groups:
+) -> SemanticDescription:
     """Load the joint groups of a robot.
 
     Args:
@@ -43,7 +43,7 @@ class RobotJoints:
     """
 
     model: Model
-    declared_groups: Groups | None
+    declared_groups: SemanticDescription | None
 
     @classmethod
     def from_package(cls, package: RobotPackage, model: Model) -> RobotJoints:
@@ -63,7 +63,7 @@ class RobotJoints:
         return cls(model_with_gains, replace(declared, model=model_with_gains))
 
     @property
-    def groups(self) -> Groups:
+    def groups(self) -> SemanticDescription:
         """Joint groups of the file, or inferred ones without a file."""
         return self.declared_groups if self.declared_groups is not None else guess_groups(self.model)
 
@@ -73,7 +73,7 @@ class RobotJoints:
         return (
             JointAccelerationLimits()
             if self.declared_groups is None
-            else JointAccelerationLimits(self.declared_groups.acceleration)
+            else JointAccelerationLimits(self.declared_groups.max_acceleration)
         )
 
     @property
@@ -89,13 +89,13 @@ class RobotJoints:
         return frozenset(links)
 
 
-def _with_start_poses(model: Model, groups: Groups) -> Model:
+def _with_start_poses(model: Model, groups: SemanticDescription) -> Model:
     """Return the model with the start poses of its groups, for joints whose interfaces state no initial position."""
-    groups_with_start = [group for group in groups.groups.values() if group.start is not None]
+    groups_with_start = [group for group in groups.groups.values() if group.default_pose is not None]
     start_positions = {
         name: value
         for one in groups_with_start
-        for name, value in zip(one.joints, one.poses[str(one.start)], strict=True)
+        for name, value in zip(one.joints, one.poses[str(one.default_pose)], strict=True)
     }
     if not start_positions:
         return model

@@ -10,15 +10,15 @@ from roboyard.bringup.robot_loader import load_robot
 from roboyard.bringup.robot_nodes import DescribedRobot
 from roboyard.description import Model
 from roboyard.errors import InputError
-from roboyard.walking import Walker
+from roboyard.walking import LeggedRobot
 
 if TYPE_CHECKING:
-    from roboyard.walking import Rig
+    from roboyard.walking import FreeGaitModel
 
 
 def load_legged_robot(
     robot: str, base_folder: Path | None = None, arguments: Mapping[str, str] | None = None
-) -> Walker:
+) -> LeggedRobot:
     """Load the legs of a robot.
 
     Args:
@@ -27,7 +27,7 @@ def load_legged_robot(
         arguments: Values for ``<xacro:arg>``; they override those of the package.
 
     Raises:
-        UnknownNameError, InputError, ConfigError, DescriptionError: As `load_robot`, `load_model` and `load_walker`;
+        UnknownNameError, InputError, ConfigError, DescriptionError: As `load_robot`, `load_model` and `load_legs`;
             InputError where the robot has no legs.
     """
     return load_legged_robot_and_model(robot, base_folder, arguments)[0]
@@ -35,11 +35,11 @@ def load_legged_robot(
 
 def load_legged_robot_and_model(
     robot: str, base_folder: Path | None = None, arguments: Mapping[str, str] | None = None
-) -> tuple[Walker, Model]:
+) -> tuple[LeggedRobot, Model]:
     """Load the legs of a robot and return them with its description; see `load_legged_robot`."""
     package = load_robot(robot, base_folder, dict(arguments or {}), use_calibration=False)
     model = package.load_model(arguments)
-    legged_robot: Walker | None = DescribedRobot(package, model).resource("legs")
+    legged_robot: LeggedRobot | None = DescribedRobot(package, model).resource("legs")
     if legged_robot is None:
         raise InputError("has no legs", location=str(package.source), valid="a robot whose YAML names a file of `legs`")
     return legged_robot, model
@@ -51,7 +51,7 @@ def load_free_gait_model(
     arguments: Mapping[str, str] | None = None,
     *,
     failed_leg: str | None = None,
-) -> Rig:
+) -> FreeGaitModel:
     """Load a robot's legs and body, as planners of free gaits see them.
 
     Args:
@@ -63,7 +63,7 @@ def load_free_gait_model(
     Raises:
         UnknownNameError, InputError, ConfigError, DescriptionError: As `load_legged_robot`; there is no such leg.
     """
-    from roboyard.walking import Rig  # with its planner's kernels, which nobody who walks by a gait needs
+    from roboyard.walking import FreeGaitModel  # with its planner's kernels, which nobody who walks by a gait needs
 
     legged_robot, model = load_legged_robot_and_model(robot, base_folder, arguments)
-    return Rig.of(legged_robot if failed_leg is None else legged_robot.without(failed_leg), model)
+    return FreeGaitModel.from_robot(legged_robot if failed_leg is None else legged_robot.without_leg(failed_leg), model)

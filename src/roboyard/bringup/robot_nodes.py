@@ -21,7 +21,7 @@ from roboyard.description import Model
 from roboyard.description.extent import FootprintPolygon, footprint_polygon
 from roboyard.errors import ConfigError, describe_exception
 from roboyard.evaluation.scenario_key import RobotFiles
-from roboyard.manipulation import Groups
+from roboyard.manipulation import SemanticDescription
 
 
 class RobotResources(Mapping[str, Any]):
@@ -308,7 +308,7 @@ class DescribedRobot:
         return ROBOT_RESOURCES[name](self)
 
 
-def _joint_groups(robot: ResourceOwner) -> Groups:
+def _joint_groups(robot: ResourceOwner) -> SemanticDescription:
     return robot.joints.groups
 
 

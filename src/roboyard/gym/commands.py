@@ -135,7 +135,7 @@ class JointTargets(Command):
     def _posture(self, robot: ReadRobot) -> Mapping[str, float]:
         if self.posture is not None:
             return self.posture
-        return dict(zip(robot.legs.joints, robot.legs.stance.ravel().tolist(), strict=True))
+        return dict(zip(robot.legs.joints, robot.legs.stance_pose.ravel().tolist(), strict=True))
 
 
 @dataclass(frozen=True)
@@ -177,9 +177,12 @@ class JointSpeeds(Command):
 
     def nodes(self, robot: ReadRobot, T_world_model: SE3, period: float) -> Mapping[str, RobotNodeConfig]:
         """The servo node, which knows where the robot stands."""
-        T_world_root = T_world_model @ robot.model.link(robot.groups.root).T_model_link
+        T_world_root = T_world_model @ robot.model.link(robot.groups.root_link).T_model_link
         parameters = {
-            "group": self.group, "speed": self.share, "timeout": _LAPSE * period, "know_world": True,
-            "place": [float(value) for value in (*T_world_root.translation, *T_world_root.rpy)],
-        }  # fmt: skip
+            "group": self.group,
+            "speed_scaling": self.share,
+            "incoming_command_timeout": _LAPSE * period,
+            "use_world_model": True,
+            "robot_pose": [float(value) for value in (*T_world_root.translation, *T_world_root.rpy)],
+        }
         return {"servo": RobotNodeConfig("servo", parameters)}

@@ -21,8 +21,8 @@ from roboyard.gym.picture import View
 from roboyard.gym.robot import ReadRobot
 from roboyard.gym.senses import Joints, Sense, Topics, box
 from roboyard.gym.task import Episode, Stage, Start, Task, Verdict, chosen
-from roboyard.manipulation.collision import obstacles_of
-from roboyard.manipulation.scene import PlanningScene
+from roboyard.manipulation.collision import obstacles_from_world
+from roboyard.manipulation.collision.planning_scene import PlanningScene
 from roboyard.messages import msg
 
 ARRIVED, HIT, LATER, NEARER = 10.0, -10.0, -0.01, 10.0
@@ -66,8 +66,8 @@ class Reach(Task):
     def prepare(self, world: World, robot: ReadRobot) -> None:
         """See what stands about."""
         T_world_robot = to_world_pose(self.at, robot.model)
-        obstacles = obstacles_of(world)
-        self._scene = PlanningScene.of(
+        obstacles = obstacles_from_world(world)
+        self._scene = PlanningScene.create(
             robot.groups, self.group or None, T_world_robot=T_world_robot, obstacles=obstacles
         )
 
@@ -98,7 +98,7 @@ class Reach(Task):
         )
         goal = tuple(chain.forward(far)[:3, 3].tolist())
         q = chosen(options, "joints", chain.dof) or tuple(drawn.tolist())
-        if not chain.is_within_limits(q) or not scene.free(q):
+        if not chain.is_within_limits(q) or not scene.is_free(q):
             raise InputError(f"{list(q)}", location="option joints", valid="within limits, and touching nothing")
         return Start(self.at, dict(zip(chain.joints, q, strict=True)), chosen(options, "goal", 3) or goal)
 
@@ -118,7 +118,7 @@ class Reach(Task):
     def _free(self, draw: Any, fits: Any = lambda q: True) -> Array:
         for _ in range(_TRIES):
             q: Array = draw()
-            if fits(q) and self.scene.free(q):
+            if fits(q) and self.scene.is_free(q):
                 return q
         raise InputError(
             "no posture was found that touches nothing", location=self.scene.chain.robot, valid="more room"

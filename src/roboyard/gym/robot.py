@@ -16,8 +16,8 @@ from roboyard.control.joint_limits import JointGroupLimits
 from roboyard.description import JointInterface, Model
 from roboyard.errors import ConfigError
 from roboyard.kinematics.chain import ONE_AXIS_TYPES
-from roboyard.manipulation import Groups
-from roboyard.walking.walker import Walker
+from roboyard.manipulation import SemanticDescription
+from roboyard.walking.legged_robot import LeggedRobot
 
 
 @dataclass(frozen=True)
@@ -64,14 +64,14 @@ class ReadRobot(RobotPackage):
         return RobotJoints.from_package(self, self.model)
 
     @property
-    def groups(self) -> Groups:
+    def groups(self) -> SemanticDescription:
         """Its groups of joints."""
         return self.known.groups
 
     @cached_property
-    def legs(self) -> Walker:
+    def legs(self) -> LeggedRobot:
         """Its legs. Raises ConfigError where it has none."""
-        found: Walker | None = DescribedRobot(self, self.model).resource("legs")
+        found: LeggedRobot | None = DescribedRobot(self, self.model).resource("legs")
         if found is None:
             raise ConfigError(
                 "has no legs", location=f"robot {self.name}", valid="a robot whose YAML names a file of legs"

@@ -78,7 +78,7 @@ class Walk(Task):
         legs = robot.legs
         T_model_body = robot.model.link(legs.body).T_model_link
         T_world_body = SE3(translation=(0.0, 0.0, -float(legs.stance_feet[:, 2].min())))
-        stance = dict(zip(legs.joints, legs.stance.ravel().tolist(), strict=True))
+        stance = dict(zip(legs.joints, legs.stance_pose.ravel().tolist(), strict=True))
         twist = chosen(options, "twist", 3) or drawn
         if (np.abs(twist) > self._most()).any():
             raise InputError(
@@ -126,7 +126,7 @@ class _Walk(Episode):
         joints = self._stage.robot.hardware.read().position[self._where].reshape(-1, 3)
         root = self._stage.run.simulation.world.addresses(self._stage.robot.name).root
         T_world_body = T_world_root @ model.link(root).T_model_link.inverse() @ model.link(legs.body).T_model_link
-        feet: Array = legs.feet(joints) @ T_world_body.rotation_matrix().T
+        feet: Array = legs.foot_positions(joints) @ T_world_body.rotation_matrix().T
         return -float(feet[:, 2].min())
 
 

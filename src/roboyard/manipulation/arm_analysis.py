@@ -10,9 +10,9 @@ import numpy as np
 from roboyard.description import World
 from roboyard.description.model import PlacedModel
 from roboyard.geometry import SE3
-from roboyard.manipulation.collision.sampling import found_pairs
-from roboyard.manipulation.groups import Groups, guess_groups
-from roboyard.manipulation.scene import PlanningScene
+from roboyard.manipulation.collision.allowed_collisions import sample_allowed_pairs
+from roboyard.manipulation.collision.planning_scene import PlanningScene
+from roboyard.manipulation.semantics import SemanticDescription, guess_groups
 from roboyard.physics.compiled_world import SCOPE_SEPARATOR
 from roboyard.physics.servos import MAX_POSITION_ERROR, POSITION_INTEGRAL_TIME, VELOCITY_INTEGRAL_TIME
 from roboyard.simulation import Simulation
@@ -42,41 +42,41 @@ class ArmAnalysis:
     """Result of the analysis of an arm.
 
     Attributes:
-        groups: Joint groups with pairs, poses, accelerations and gains.
+        semantics: Joint groups with pairs, poses, accelerations and gains.
         clearance: Smallest distance between links that must not touch, in the safe pose of each group [m].
     """
 
-    groups: Groups
+    semantics: SemanticDescription
     clearance: dict[str, float]
 
 
-def analyze_arm(model: Model, rng: np.random.Generator, samples: int) -> ArmAnalysis:
+def analyze_arm(model: Model, rng: np.random.Generator, n_samples: int) -> ArmAnalysis:
     """Analyze a robot with arms.
 
     Args:
         model: The robot.
         rng: Generator of random positions.
-        samples: Number of random positions of each group that are checked for links that always or never touch.
+        n_samples: Number of random positions of each group that are checked for links that always or never touch.
     """
     guessed = guess_groups(model)
-    groups_with_pairs = replace(guessed, allowed=found_pairs(guessed, rng, samples))
+    groups_with_pairs = replace(guessed, allowed_collisions=sample_allowed_pairs(guessed, rng, n_samples))
     analyzed_groups, clearance = dict(groups_with_pairs.groups), {}
     max_velocities: dict[str, float] = {}
     gains: dict[str, dict[str, float]] = {}
     for name, group in groups_with_pairs.groups.items():
-        scene = PlanningScene.of(groups_with_pairs, name)
-        poses = {pose: values for pose, values in group.poses.items() if scene.free(np.array(values))}
+        scene = PlanningScene.create(groups_with_pairs, name)
+        poses = {pose: values for pose, values in group.poses.items() if scene.is_free(np.array(values))}
         q, clearance[name] = _find_safe_pose(scene, rng)
         if clearance[name] > 0.0:
             poses["safe"] = tuple(float(round(value, 4)) for value in q)
-        analyzed_groups[name] = replace(group, poses=poses, start="safe" if "safe" in poses else None)
+        analyzed_groups[name] = replace(group, poses=poses, default_pose="safe" if "safe" in poses else None)
         max_velocities |= dict(zip(scene.chain.joints, scene.chain.max_velocity.tolist(), strict=True))
         gains |= _compute_gains(scene, rng)
     accelerations = {
         joint: round(speed / _ACCELERATION_TIME, 6) for joint, speed in max_velocities.items() if 0.0 < speed < 1e3
     }
     return ArmAnalysis(
-        replace(groups_with_pairs, groups=analyzed_groups, acceleration=accelerations, gains=gains), clearance
+        replace(groups_with_pairs, groups=analyzed_groups, max_acceleration=accelerations, gains=gains), clearance
     )
 
 

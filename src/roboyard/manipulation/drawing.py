@@ -14,8 +14,8 @@ from roboyard.kinematics import Chain
 
 if TYPE_CHECKING:
     from roboyard.description import World
-    from roboyard.manipulation.planning import Plan
-    from roboyard.manipulation.scene import PlanningScene
+    from roboyard.manipulation.collision.planning_scene import PlanningScene
+    from roboyard.manipulation.planning import MotionPlan
 
 
 _WIDTH, _HEIGHT = 960, 720
@@ -25,8 +25,8 @@ _PIXEL_DIFFERENCE = 14
 _PREVIEW_ALPHA, _PATH_COLOR = 0.45, (208, 64, 43)
 
 
-def draw_motion(file: Path, scene: PlanningScene, plan: Plan, world: World | None) -> None:
-    """Draw it, seen from the side and above.
+def draw_motion(file: Path, scene: PlanningScene, plan: MotionPlan, world: World | None) -> None:
+    """Draw a planned motion, seen from the side and above.
 
     Raises:
         InputError: the file cannot be written.
@@ -44,7 +44,7 @@ def draw_motion(file: Path, scene: PlanningScene, plan: Plan, world: World | Non
     from roboyard.rendering.ray_renderer import RayRenderer
     from roboyard.simulation import Simulation
 
-    model = scene.groups.model
+    model = scene.semantics.model
     placed = PlacedModel("arm", model, scene.T_world_robot)
     models = world.models if world is not None else ()
     lights = world.lights if world is not None else ()
@@ -57,8 +57,8 @@ def draw_motion(file: Path, scene: PlanningScene, plan: Plan, world: World | Non
         if render_scene.model.joint(k).name.split(SCOPE_SEPARATOR)[-1] == joint
     }
     times = np.linspace(0.0, plan.trajectory.duration, _N_PREVIEWS)
-    states = plan.trajectory.at(times).position
-    path_positions = plan.trajectory.at(np.linspace(0.0, plan.trajectory.duration, 300)).position
+    states = plan.trajectory.sample_at(times).position
+    path_positions = plan.trajectory.sample_at(np.linspace(0.0, plan.trajectory.duration, 300)).position
     tool_positions = scene.T_world_base @ scene.chain.forward(path_positions)[:, :3, 3]
     extent_points = np.concatenate(
         [tool_positions, scene.T_world_base @ scene.chain.frames(states)[:, :, :3, 3].reshape(-1, 3)]
@@ -98,7 +98,7 @@ def draw_motion(file: Path, scene: PlanningScene, plan: Plan, world: World | Non
 
 
 def _project_points(camera: Any, points: Any) -> list[tuple[float, float]]:
-    """Points of the world in the picture [px]."""
+    """Project points of the world into the image [px]."""
     local, focal = camera.T_world_camera.inverse() @ points, camera.focal_length(_HEIGHT)
     return [(_WIDTH / 2 + focal * x / z, _HEIGHT / 2 + focal * y / z) for x, y, z in local.tolist() if z > 0.0]
 
@@ -109,13 +109,13 @@ _BATCH_SIZE = 5000
 
 @dataclass(frozen=True)
 class Workspace:
-    """Places of the tool in the chain's base.
+    """Sampled positions of the tool in the chain's base.
 
     Attributes:
         points: (k, 3) [m].
-        measures: (k,) manipulability at each.
-        volume: Of the cells with a place in them [m³].
-        cell: Edge of a cell [m].
+        manipulability: (k,) manipulability at each.
+        volume: Volume of the cells that contain a position [m³].
+        cell: Edge length of a cell [m].
     """
 
     points: Array
@@ -124,11 +124,11 @@ class Workspace:
     cell: float
 
 
-def sample_workspace(chain: Chain, rng: np.random.Generator, samples: int) -> Workspace:
-    """Look at random positions of the joints. Raises InputError where a sliding joint has no limits."""
+def sample_workspace(chain: Chain, rng: np.random.Generator, n_samples: int) -> Workspace:
+    """Sample random joint positions. Raises InputError if a sliding joint has no limits."""
     points, manipulability = [], []
-    for first in range(0, samples, _BATCH_SIZE):
-        q = chain.sample_positions(rng, min(_BATCH_SIZE, samples - first))
+    for first in range(0, n_samples, _BATCH_SIZE):
+        q = chain.sample_positions(rng, min(_BATCH_SIZE, n_samples - first))
         points.append(chain.forward(q)[:, :3, 3])
         manipulability.append(np.atleast_1d(chain.manipulability(q)))
     positions = np.concatenate(points)
@@ -138,7 +138,8 @@ def sample_workspace(chain: Chain, rng: np.random.Generator, samples: int) -> Wo
 
 
 def draw_workspace(file: Path, chain: Chain, workspace: Workspace) -> None:
-    """Slices from the side, from ahead and from above, 2 cells thick: how often, and how well, it gets to each place.
+    """Draw slices of the workspace from the side, the front and above, 2 cells thick: density of positions, and
+    manipulability.
 
     Raises:
         InputError: the file cannot be written.

@@ -227,7 +227,7 @@ class CollaborativeSafetyMetrics(MetricCollector):
             f"{self._namespace}/collaborative_safety/state": self._on_safety_state,
             f"{self._namespace}/handover": self._on_handover,
             f"{self._namespace}/arm/controller_state": self._on_controller,
-            f"{self._namespace}/servo/wanted": self._on_servo_target,
+            f"{self._namespace}/servo/desired_joint_velocity": self._on_servo_target,
             f"{self._namespace}/hand_guiding/enable": self._on_hand_guiding,
         }
 

@@ -72,7 +72,7 @@ class ServoRobot:
 
     @cached_property
     def legs(self) -> Any:
-        """Legs of the robot, a `roboyard.walking.Walker`; None without legs."""
+        """Legs of the robot, a `roboyard.walking.LeggedRobot`; None without legs."""
         return DescribedRobot(self.package, self.model).resource("legs")
 
     def create_emulated_bus(self, faults: Iterable[FaultInjection] = (), start_time: float = 0.0) -> EmulatedBus:
@@ -85,7 +85,7 @@ class ServoRobot:
         Raises:
             InputError: A fault is of a servo that the robot does not have.
         """
-        rest_pose = dict(zip(self.legs.joints, self.legs.rest.ravel().tolist(), strict=True)) if self.legs else {}
+        rest_pose = dict(zip(self.legs.joints, self.legs.rest_pose.ravel().tolist(), strict=True)) if self.legs else {}
         ticks = self.servos.to_ticks([rest_pose.get(joint, 0.0) for joint in self.servos.joints]).tolist()
         emulated_servos = [
             EmulatedServo(servo, position_ticks) for servo, position_ticks in zip(self.servos.ids, ticks, strict=True)

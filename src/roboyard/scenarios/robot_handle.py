@@ -17,7 +17,7 @@ from roboyard.evaluation.collector import GroundTruthProvider, RobotContext
 from roboyard.evaluation.topics import RobotTopics
 from roboyard.geometry import SE2
 from roboyard.hardware import Hardware
-from roboyard.manipulation import Groups
+from roboyard.manipulation import SemanticDescription
 from roboyard.messages import action, message_type
 from roboyard.messages.convert import pose_stamped_to_msg
 from roboyard.physics.world import GroundTruth
@@ -110,7 +110,7 @@ class RobotHandle(RobotBringup):
         )
 
     @cached_property
-    def groups(self) -> Groups:
+    def groups(self) -> SemanticDescription:
         """Its groups of joints: from its package, or guessed."""
         return self.joints.groups
 

@@ -11,7 +11,7 @@ from typing import Protocol
 
 from roboyard.evaluation.scenario_key import RobotBuilder, RunBuilder
 from roboyard.grids.terrain import Terrain
-from roboyard.manipulation import Groups
+from roboyard.manipulation import SemanticDescription
 from roboyard.physics.world import GroundTruth
 from roboyard.simulation import Simulation
 from roboyard.simulation.nodes import DeviceNode, PersonNode
@@ -25,7 +25,7 @@ class SimulatedRobotBuilder(RobotBuilder, Protocol):
         """Ground truth of its pose and velocity."""
 
     @property
-    def groups(self) -> Groups:
+    def groups(self) -> SemanticDescription:
         """Its joint groups and grippers."""
 
 

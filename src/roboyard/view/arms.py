@@ -16,7 +16,7 @@ from roboyard.bus.actions import endpoint
 from roboyard.errors import InputError, RoboyardError
 from roboyard.geometry import SE3
 from roboyard.geometry.arrays import Array
-from roboyard.manipulation.nodes.motion_messages import pose_constraints
+from roboyard.manipulation.nodes.motion_messages import pose_constraints_to_msg
 from roboyard.messages import action_type, msg, service_type, srv
 from roboyard.messages.convert import pose_stamped_to_msg, pose_to_msg
 from roboyard.messages.convert.action_goals import uuid_of_text, uuid_to_msg
@@ -123,7 +123,7 @@ class ArmHand:
         if found is None:
             raise InputError("the robot's frames are not known yet", valid="a moment later")
         group, space = robot.groups.group(None), robot.namespace
-        frame = f"{space.strip('/')}/{robot.groups.root}" if space else robot.groups.root
+        frame = f"{space.strip('/')}/{robot.groups.root_link}" if space else robot.groups.root_link
         places, body = found
         there = None if pose is None else places.place(frame, body).inverse() @ pose
         if said["op"] == "ik" and there is not None:
@@ -139,7 +139,7 @@ class ArmHand:
         if there is None:
             goal = msg.moveit_msgs.Constraints(name=word(said, "named", 100))
         else:
-            goal = pose_constraints(group.tip, pose_to_msg(there), frame)
+            goal = pose_constraints_to_msg(group.tip, pose_to_msg(there), frame)
         request.motion_plan_request.goal_constraints = [goal]
         request.motion_plan_request.allowed_planning_time = _SECONDS
         request.motion_plan_request.max_velocity_scaling_factor = number(said, "speed", 0.01, 1.0, 1.0)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from roboyard.behavior.nodes import GoalMissionNode
+from roboyard.behavior.nodes import TaskExecutorNode
 from roboyard.bus.actions import endpoint
 from roboyard.errors import InputError
 from roboyard.messages import action_type, msg
@@ -17,7 +17,7 @@ from roboyard.view.wire import ViewMessage, numbers, text, word
 
 def tasks(run: Run) -> dict[str, list[str]]:
     """Goals that nodes can pursue, by node; on the run's thread."""
-    return {name: list(node.offered) for name, node in run.bus.nodes.items() if isinstance(node, GoalMissionNode)}
+    return {name: list(node.goal_names) for name, node in run.bus.nodes.items() if isinstance(node, TaskExecutorNode)}
 
 
 class DeedHand:
@@ -41,7 +41,7 @@ class DeedHand:
         """
         if said["op"] == "task":
             node = word(said, "node")
-            if not isinstance(self._run.bus.nodes.get(node), GoalMissionNode):
+            if not isinstance(self._run.bus.nodes.get(node), TaskExecutorNode):
                 raise InputError(f"{node} pursues no goals", valid="a mission of tasks")
             self._sender.publish(f"{node}/add", msg.String(data=word(said, "goal")))
             reply(ViewMessage(text("done", id=said.get("id"), to="task")))

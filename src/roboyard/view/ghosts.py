@@ -10,7 +10,7 @@ import numpy as np
 
 from roboyard.errors import RoboyardError
 from roboyard.geometry.arrays import Array
-from roboyard.manipulation.nodes.motion_messages import sampled
+from roboyard.manipulation.nodes.motion_messages import sample_trajectory_msg
 from roboyard.physics.compiled_world import SCOPE_SEPARATOR, scoped_name
 from roboyard.view.scenery import Scenery
 from roboyard.view.wire import ViewMessage, packed
@@ -26,7 +26,7 @@ def moments_of(trajectory: Any) -> tuple[list[str], Array, Array]:
         RoboyardError: it is none.
     """
     names = [str(name) for name in trajectory.joint_names]
-    times, rows = sampled(trajectory, names)
+    times, rows = sample_trajectory_msg(trajectory, names)
     chosen = np.unique(np.linspace(0, len(times) - 1, min(_MOST_MOMENTS, len(times))).astype(int))
     return names, times[chosen], rows[chosen]
 

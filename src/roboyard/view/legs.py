@@ -14,7 +14,7 @@ from roboyard.geometry import SE3
 from roboyard.scenarios import Run
 from roboyard.view.drawings import Drawing
 from roboyard.view.places import Places
-from roboyard.walking.walker import Walker
+from roboyard.walking.legged_robot import LeggedRobot
 
 GAIT, PLAN = "roboyard_msgs/msg/GaitState", "roboyard_msgs/msg/FootstepPlan"
 
@@ -45,8 +45,8 @@ class Feet:
             return None
         name = robot.name
         if name not in self._tips:
-            walker = robot.resources().get("legs")
-            legs = walker.legs if isinstance(walker, Walker) else ()
+            legged_robot = robot.resources().get("legs")
+            legs = legged_robot.legs if isinstance(legged_robot, LeggedRobot) else ()
             self._tips[name] = {leg.name: f"{frame_prefix(robot.namespace)}{leg.chain.tip}" for leg in legs}
         tips = self._tips[name]
         known = [index for index, leg in enumerate(message.legs) if leg in tips]

@@ -9,56 +9,65 @@ from typing import TYPE_CHECKING, Any
 from roboyard.config import atomic_path, write_atomic
 
 if TYPE_CHECKING:
-    from roboyard.walking.movement import Movement, Played
-    from roboyard.walking.steps.ground import Ground
-    from roboyard.walking.steps.plan import StepPlan
-    from roboyard.walking.steps.rig import Rig
-    from roboyard.walking.steps.searches import SpiralSearch
-    from roboyard.walking.walker import Walker
+    from roboyard.walking.foot_movement import FootMovement, MovementPlayback
+    from roboyard.walking.free_gait.foothold_map import FootholdMap
+    from roboyard.walking.free_gait.plan_analysis import FootholdSearchTrace
+    from roboyard.walking.free_gait.robot_model import FreeGaitModel
+    from roboyard.walking.free_gait.step_plan import StepPlan
+    from roboyard.walking.legged_robot import LeggedRobot
 
 
 _N_POLYGONS = 14
 """Support polygons that are drawn."""
 
 
-def draw_steps(file: Path, plan: StepPlan, rig: Rig, ground: Ground, goal: tuple[float, float]) -> None:
-    """Draw it. Raises InputError where the file cannot be written."""
+def draw_step_plan(
+    file: Path, plan: StepPlan, robot_model: FreeGaitModel, foothold_map: FootholdMap, goal: tuple[float, float]
+) -> None:
+    """Draw a step plan. Raises InputError if the file cannot be written."""
     import numpy as np
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
     from roboyard.errors import InputError
-    from roboyard.walking.stability import stability_margin, support_polygon, tip_over
-    from roboyard.walking.steps.searches import searches
-    from roboyard.walking.steps.stretches import along_way, stretches
+    from roboyard.walking.free_gait.plan_analysis import (
+        admissible_intervals,
+        distance_along_path,
+        trace_foothold_searches,
+    )
+    from roboyard.walking.statics import stability_margin, support_polygon, tip_over_stability
 
-    legs = rig.walker.legs
+    legs = robot_model.legged_robot.legs
     times = np.linspace(0.0, plan.duration, 800)
-    feet, is_stance = plan.feet_at(times)
-    body = plan.body(times)
+    feet, is_stance = plan.foot_states(times)
+    body = plan.body_positions(times)
     low, top = feet[..., :2].min(axis=(0, 1)) - 0.25, feet[..., :2].max(axis=(0, 1)) + 0.25
     ratio = min(max(float((top - low)[1] / (top - low)[0]), 0.25), 1.2)
     names = ["above", "looked", "gait", "way", "margin"]
     height_ratios = [9.0 * ratio, 9.0 * ratio, 2.0, 2.0, 2.0]
-    spirals = searches(plan, ground)
-    if not spirals:
+    search_traces = trace_foothold_searches(plan, foothold_map)
+    if not search_traces:
         del names[1], height_ratios[1]
     figure = Figure(figsize=(11.0, 1.5 + sum(height_ratios)), layout="constrained")
     FigureCanvasAgg(figure)
     axes: dict[str, Any] = figure.subplot_mosaic([[name] for name in names], height_ratios=height_ratios)
     top_view, gait_axes, progress_axes, stability_axes = (axes[name] for name in names if name != "looked")
-    draw_heights(figure, top_view, ground)
+    draw_heights(figure, top_view, foothold_map)
     for k in np.linspace(0, len(times) - 1, _N_POLYGONS).astype(int):
         corners = support_polygon(feet[k, is_stance[k]])
         top_view.fill(*corners.T, facecolor="none", edgecolor="0.25", linewidth=0.6, alpha=0.5)
     for leg, one in enumerate(legs):
         color = f"C{leg}"
-        footholds = np.array([plan.feet[leg], *(swing.target for swing in plan.swings if swing.leg == leg)])
+        footholds = np.array([plan.start_feet[leg], *(swing.target for swing in plan.swings if swing.leg == leg)])
         top_view.plot(*feet[:, leg, :2].T, color=color, linewidth=0.7, alpha=0.8)
         top_view.plot(*footholds[:, :2].T, "o", color=color, markersize=5, label=one.name)
         whole_time = [(0.0, plan.duration)]
         gait_axes.broken_barh(whole_time, (len(legs) - leg - 0.9, 0.8), facecolor=color)
-        swing_intervals = [(swing.lifts, swing.lands - swing.lifts) for swing in plan.swings if swing.leg == leg]
+        swing_intervals = [
+            (swing.lift_off_time, swing.touch_down_time - swing.lift_off_time)
+            for swing in plan.swings
+            if swing.leg == leg
+        ]
         gait_axes.broken_barh(swing_intervals, (len(legs) - leg - 0.9, 0.8), facecolor="white")
     top_view.plot(*body[:, :2].T, color="black", linewidth=1.5, label="body")
     top_view.plot(*goal, "*", color="black", markersize=12)
@@ -68,20 +77,20 @@ def draw_steps(file: Path, plan: StepPlan, rig: Rig, ground: Ground, goal: tuple
         title=f"{plan.duration:.1f} s, {len(plan.swings)} steps",
     )  # fmt: skip
     top_view.legend(loc="upper left", fontsize="small", ncols=7)
-    if spirals:
-        draw_heights(figure, axes["looked"], ground)
-        _draw_searches(axes["looked"], spirals)
+    if search_traces:
+        draw_heights(figure, axes["looked"], foothold_map)
+        _draw_foothold_searches(axes["looked"], search_traces)
         axes["looked"].set(xlim=(low[0], top[0]), ylim=(low[1], top[1]), xlabel="x [m]", ylabel="y [m]")
     gait_axes.set(yticks=np.arange(len(legs)) + 0.5, ylabel="on the ground", xlim=(0.0, plan.duration))
     gait_axes.set_yticklabels([leg.name for leg in reversed(legs)])
-    for start, end, first, last in stretches(plan, rig):
+    for start, end, first, last in admissible_intervals(plan, robot_model):
         progress_axes.fill_between([start, end], first, last, color="C0", alpha=0.35, linewidth=0.0)
-    progress_axes.plot(times, along_way(plan, times), color="black", linewidth=0.9)
+    progress_axes.plot(times, distance_along_path(plan, times), color="black", linewidth=0.9)
     progress_axes.set(ylabel="way [m]; where it could be", xlim=(0.0, plan.duration))
     margins = [stability_margin(feet[k, is_stance[k]], body[k]) for k in range(len(times))]
-    angles = [np.degrees(tip_over(feet[k, is_stance[k]], body[k]).angle) for k in range(len(times))]
+    angles = [np.degrees(tip_over_stability(feet[k, is_stance[k]], body[k]).angle) for k in range(len(times))]
     stability_axes.plot(times, margins, color="black", linewidth=0.9)
-    stability_axes.axhline(rig.margin, color="C3", linestyle=":")
+    stability_axes.axhline(robot_model.min_stability_margin, color="C3", linestyle=":")
     stability_axes.set(xlabel="time [s]", ylabel="margin [m]", xlim=(0.0, plan.duration), ylim=(0.0, None))
     tilt = stability_axes.twinx()
     tilt.plot(times, angles, color="C0", linewidth=0.9)
@@ -96,15 +105,15 @@ def draw_steps(file: Path, plan: StepPlan, rig: Rig, ground: Ground, goal: tuple
         ) from None
 
 
-def _draw_searches(axes: Any, spirals: list[SpiralSearch]) -> None:
-    """Of each foothold the place that was drawn, what was passed over on the way outwards, and where it ended."""
-    for one in spirals:
-        color, (x, y) = f"C{one.leg}", one.found
+def _draw_foothold_searches(axes: Any, search_traces: list[FootholdSearchTrace]) -> None:
+    """Draw for each foothold its sampled position, the rejected cells on the way outward, and the result."""
+    for one in search_traces:
+        color, (x, y) = f"C{one.leg}", one.foothold
         axes.plot(*one.cells.T, color=color, linewidth=0.4, alpha=0.5)
-        axes.plot(*one.cells[one.firm].T, ".", color="goldenrod", markersize=2.5)
-        axes.plot(*one.cells[~one.firm].T, ".", color="C3", markersize=2.5)
-        axes.plot((one.wish[0], x), (one.wish[1], y), color=color, linewidth=1.0)
-        axes.plot(*one.wish, "x", color=color, markersize=4)
+        axes.plot(*one.cells[one.can_stand].T, ".", color="goldenrod", markersize=2.5)
+        axes.plot(*one.cells[~one.can_stand].T, ".", color="C3", markersize=2.5)
+        axes.plot((one.sampled[0], x), (one.sampled[1], y), color=color, linewidth=1.0)
+        axes.plot(*one.sampled, "x", color=color, markersize=4)
         axes.plot(x, y, "o", color=color, markersize=4)
     axes.set_aspect("equal")
     axes.set_title(
@@ -113,39 +122,39 @@ def _draw_searches(axes: Any, spirals: list[SpiralSearch]) -> None:
     )
 
 
-def draw_heights(figure: Any, axes: Any, ground: Ground) -> None:
-    """The ground from above, with its scale of heights; where no foot may stand it is hatched."""
+def draw_heights(figure: Any, axes: Any, foothold_map: FootholdMap) -> None:
+    """Draw the ground from above with a color scale of its heights; cells without footholds are marked."""
     import numpy as np
 
-    rows = ground.rows
-    high, wide = np.array(rows.heights.shape) * rows.cell
-    extent = (rows.x, rows.x + wide, rows.y, rows.y + high)
-    image = axes.imshow(rows.heights, origin="lower", extent=extent, cmap="gist_earth", alpha=0.6)
+    arrays = foothold_map.arrays
+    high, wide = np.array(arrays.heights.shape) * arrays.cell_size
+    extent = (arrays.x, arrays.x + wide, arrays.y, arrays.y + high)
+    image = axes.imshow(arrays.heights, origin="lower", extent=extent, cmap="gist_earth", alpha=0.6)
     figure.colorbar(image, ax=axes, label="height [m]", shrink=0.7)
-    forbidden = np.where(rows.stand, np.nan, 1.0)
+    forbidden = np.where(arrays.can_stand, np.nan, 1.0)
     axes.imshow(forbidden, origin="lower", extent=extent, cmap="Reds", vmin=0.0, vmax=1.6, alpha=0.35)
 
 
 _JOINT_LABELS = ("first joints", "second joints", "third joints")
 
 
-def draw_movement(file: Path, legged_robot: Walker, movement: Movement, played: Played) -> None:
-    """Draw it. Raises InputError where the file cannot be written."""
+def draw_movement(file: Path, legged_robot: LeggedRobot, movement: FootMovement, playback: MovementPlayback) -> None:
+    """Draw a foot movement. Raises InputError if the file cannot be written."""
     import numpy as np
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
     from roboyard.errors import InputError
-    from roboyard.walking.movement import feet_of
+    from roboyard.walking.foot_movement import absolute_foot_positions
 
-    feet, steps = legged_robot.feet(played.q), feet_of(movement, legged_robot)
-    time = np.arange(len(played.q)) * played.period
-    step_times = np.concatenate([[0], np.cumsum(played.ticks)]) * played.period
+    feet, steps = legged_robot.foot_positions(playback.q), absolute_foot_positions(movement, legged_robot)
+    time = np.arange(len(playback.q)) * playback.period
+    step_times = np.concatenate([[0], np.cumsum(playback.step_ticks)]) * playback.period
     figure = Figure(figsize=(12.0, 8.0), layout="constrained")
     FigureCanvasAgg(figure)
     axes: dict[str, Any] = figure.subplot_mosaic([["above", name, name] for name in ("height", "0", "1", "2")])
     top_view = axes["above"]
-    hips = np.array([leg.hip for leg in legged_robot.legs])
+    hips = np.array([leg.hip_position for leg in legged_robot.legs])
     hull_order = np.argsort(np.arctan2(hips[:, 1], hips[:, 0]))
     top_view.fill(-hips[hull_order, 1], hips[hull_order, 0], color="0.88")
     for k, leg in enumerate(legged_robot.legs):
@@ -153,21 +162,21 @@ def draw_movement(file: Path, legged_robot: Walker, movement: Movement, played: 
         top_view.plot(-feet[:, k, 1], feet[:, k, 0], color=color, label=leg.name)
         top_view.plot(-steps[:, k, 1], steps[:, k, 0], ".", color=color)
         top_view.plot(
-            [-leg.hip[1], -legged_robot.stance_feet[k, 1]],
-            [leg.hip[0], legged_robot.stance_feet[k, 0]],
+            [-leg.hip_position[1], -legged_robot.stance_feet[k, 1]],
+            [leg.hip_position[0], legged_robot.stance_feet[k, 0]],
             color=color,
             alpha=0.3,
         )
         axes["height"].plot(time, 1e3 * (feet[:, k, 2] - legged_robot.stance_feet[k, 2]), color=color)
-        axes["height"].plot(step_times, 1e3 * movement.steps[k, :, 2], ".", color=color)
+        axes["height"].plot(step_times, 1e3 * movement.foot_offsets[k, :, 2], ".", color=color)
         for j in range(3):
-            axes[str(j)].plot(time, np.degrees(played.q[:, k, j]), color=color)
+            axes[str(j)].plot(time, np.degrees(playback.q[:, k, j]), color=color)
             for limit in (legged_robot.lower[k, j], legged_robot.upper[k, j]):
                 axes[str(j)].axhline(np.degrees(limit), color=color, alpha=0.35, linestyle=":", linewidth=0.8)
     top_view.set_aspect("equal")
     top_view.set(xlabel="to the right [m]", ylabel="forward [m]", title="from above")
     top_view.legend(loc="upper right", fontsize="small")
-    title = f"{movement.name}: {movement.count} steps, {legged_robot.robot}"
+    title = f"{movement.name}: {movement.n_steps} steps, {legged_robot.name}"
     axes["height"].set(ylabel="feet over the stance [mm]", title=title)
     for j, name in enumerate(_JOINT_LABELS):
         axes[str(j)].set(ylabel=f"{name} [°]")
@@ -187,10 +196,10 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from roboyard.walking.steps.ground import Ground
-    from roboyard.walking.steps.plan import StepPlan
-    from roboyard.walking.steps.rig import Rig
-    from roboyard.walking.walker import Walker
+    from roboyard.walking.free_gait.foothold_map import FootholdMap
+    from roboyard.walking.free_gait.robot_model import FreeGaitModel
+    from roboyard.walking.free_gait.step_plan import StepPlan
+    from roboyard.walking.legged_robot import LeggedRobot
 
     Array = NDArray[np.float64]
 
@@ -204,7 +213,7 @@ _VIEW_MARGIN = 0.25
 """Beside the feet [m]."""
 
 
-def leg_lines(plan: StepPlan, legged_robot: Walker, times: Array) -> Array:
+def leg_lines(plan: StepPlan, legged_robot: LeggedRobot, times: Array) -> Array:
     """(n, l, 4, 3) first axis, second axis, knee and foot of each leg in the world [m] at times (n,) [s].
 
     Joints come from inverse kinematics, near to those before, and places from the chains' frames.
@@ -216,11 +225,15 @@ def leg_lines(plan: StepPlan, legged_robot: Walker, times: Array) -> Array:
 
     from roboyard.geometry import SE3
 
-    local, body_positions, seed_angles = plan.local_feet(times), plan.body(times), legged_robot.stance
+    local, body_positions, seed_angles = (
+        plan.foot_positions_in_body(times),
+        plan.body_positions(times),
+        legged_robot.stance_pose,
+    )
     rotation = SE3.from_xyz_rpy((0.0, 0.0, 0.0), (0.0, 0.0, plan.heading)).matrix()[:3, :3]
     q = np.empty_like(local)
     for k, feet in enumerate(local):
-        seed_angles = q[k] = legged_robot.reach(feet, seed_angles)
+        seed_angles = q[k] = legged_robot.solve_ik(feet, seed_angles)
     lines = [
         np.concatenate([one.chain.frames(q[:, leg])[:, 1:4, :3, 3], local[:, leg, None]], axis=1)
         for leg, one in enumerate(legged_robot.legs)
@@ -229,17 +242,21 @@ def leg_lines(plan: StepPlan, legged_robot: Walker, times: Array) -> Array:
     return found
 
 
-def animate_steps(
-    file: Path, plan: StepPlan, rig: Rig, ground: Ground, progress: Callable[[int, int], object] | None = None
+def animate_step_plan(
+    file: Path,
+    plan: StepPlan,
+    robot_model: FreeGaitModel,
+    foothold_map: FootholdMap,
+    progress: Callable[[int, int], object] | None = None,
 ) -> None:
     """Write it, in the time that the walk takes.
 
     Args:
         file: .gif, .mp4 or .html.
         plan: Whose.
-        rig: The robot.
-        ground: What it walks on.
-        told: How many pictures of how many are drawn.
+        robot_model: The robot.
+        foothold_map: What it walks on.
+        progress: Receives the number of finished frames and of all frames.
 
     Raises:
         InputError: the file cannot be written.
@@ -257,7 +274,9 @@ def animate_steps(
     rate = (count - 1) / plan.duration if count > 1 else 1.0 / _FRAME_PERIOD
     figure = Figure(figsize=_FIGURE_SIZE, dpi=_DPI, layout="constrained")
     canvas = FigureCanvasAgg(figure)
-    scene = _StepAnimation(figure, plan, rig, ground, times, leg_lines(plan, rig.walker, times))
+    scene = _StepPlanAnimation(
+        figure, plan, robot_model, foothold_map, times, leg_lines(plan, robot_model.legged_robot, times)
+    )
     canvas.draw()
     static_background = canvas.copy_from_bbox(figure.bbox)
 
@@ -313,25 +332,33 @@ _ANIMATION_WRITERS = {".gif": _write_gif, ".mp4": _write_mp4, ".html": _write_ht
 ANIMATION_SUFFIXES = tuple(_ANIMATION_WRITERS)
 
 
-class _StepAnimation:
+class _StepPlanAnimation:
     """What is drawn once, and what moves."""
 
-    def __init__(self, figure: Any, plan: StepPlan, rig: Rig, ground: Ground, times: Array, lines: Array) -> None:
+    def __init__(
+        self,
+        figure: Any,
+        plan: StepPlan,
+        robot_model: FreeGaitModel,
+        foothold_map: FootholdMap,
+        times: Array,
+        lines: Array,
+    ) -> None:
         import numpy as np
 
-        self._plan, self._rig, self._times, self._leg_lines = plan, rig, times, lines
+        self._plan, self._robot_model, self._times, self._leg_lines = plan, robot_model, times, lines
         c, s = np.cos(plan.heading), np.sin(plan.heading)
         self._rotation = np.array([[c, -s], [s, c]])
-        self._body, (_, self._is_stance) = plan.body(times), plan.feet_at(times)
+        self._body, (_, self._is_stance) = plan.body_positions(times), plan.foot_states(times)
         top_view, side_view = figure.subplots(2, 1, height_ratios=(2.2, 1.0))
-        draw_heights(figure, top_view, ground)
+        draw_heights(figure, top_view, foothold_map)
         top_view.plot(*self._body[:, :2].T, color="black", linewidth=0.8, linestyle=":")
         low, high = lines[..., :2].min(axis=(0, 1, 2)) - _VIEW_MARGIN, lines[..., :2].max(axis=(0, 1, 2)) + _VIEW_MARGIN
         top_view.set(xlim=(low[0], high[0]), ylim=(low[1], high[1]), xlabel="x [m]", ylabel="y [m]", aspect="equal")
         along = lines[..., :2] @ self._rotation[:, 0]
         reach = (float(along.min()) - _VIEW_MARGIN, float(along.max()) + _VIEW_MARGIN)
-        self._draw_ground_profile(side_view, ground, reach, float(self._leg_lines[..., 2].min()))
-        top = max(float(lines[..., 2].max()), float(self._body[:, 2].max() + rig.body[1, 2])) + 0.03
+        self._draw_ground_profile(side_view, foothold_map, reach, float(self._leg_lines[..., 2].min()))
+        top = max(float(lines[..., 2].max()), float(self._body[:, 2].max() + robot_model.body_box[1, 2])) + 0.03
         side_view.set(xlim=reach, ylim=(None, top), xlabel="ahead [m]", ylabel="height [m]", aspect="equal")
         colors = [f"C{leg}" for leg in range(lines.shape[1])]
         (self._polygon,) = top_view.fill([0.0], [0.0], facecolor="gold", edgecolor="0.3", alpha=0.45, zorder=3)
@@ -350,25 +377,29 @@ class _StepAnimation:
         for artist in self._moving:
             artist.set_animated(True)
 
-    def _draw_ground_profile(self, side_view: Any, ground: Ground, reach: tuple[float, float], low: float) -> None:
+    def _draw_ground_profile(
+        self, side_view: Any, foothold_map: FootholdMap, reach: tuple[float, float], low: float
+    ) -> None:
         """The highest and the lowest ground beside the way, seen from the right."""
         import numpy as np
 
-        rows = ground.rows
-        r, c = np.indices(rows.heights.shape)
-        cell_centers = np.stack([rows.x + (c + 0.5) * rows.cell, rows.y + (r + 0.5) * rows.cell], axis=-1)
+        arrays = foothold_map.arrays
+        r, c = np.indices(arrays.heights.shape)
+        cell_centers = np.stack(
+            [arrays.x + (c + 0.5) * arrays.cell_size, arrays.y + (r + 0.5) * arrays.cell_size], axis=-1
+        )
         along, across = np.moveaxis(cell_centers @ self._rotation, -1, 0)
         lateral_extent = self._leg_lines[..., :2] @ self._rotation[:, 1]
-        is_along_path = (across >= lateral_extent.min()) & (across <= lateral_extent.max()) & ~np.isnan(rows.heights)
+        is_along_path = (across >= lateral_extent.min()) & (across <= lateral_extent.max()) & ~np.isnan(arrays.heights)
         is_along_path &= (along >= reach[0]) & (along <= reach[1])
         if not is_along_path.any():
             return
         first = float(along[is_along_path].min())
-        bins = np.round((along[is_along_path] - first) / rows.cell).astype(int)
+        bins = np.round((along[is_along_path] - first) / arrays.cell_size).astype(int)
         top, bottom = np.full(bins.max() + 1, -np.inf), np.full(bins.max() + 1, np.inf)
-        np.maximum.at(top, bins, rows.heights[is_along_path])
-        np.minimum.at(bottom, bins, rows.heights[is_along_path])
-        bin_positions, has_ground = first + np.arange(len(top)) * rows.cell, np.isfinite(top)
+        np.maximum.at(top, bins, arrays.heights[is_along_path])
+        np.minimum.at(bottom, bins, arrays.heights[is_along_path])
+        bin_positions, has_ground = first + np.arange(len(top)) * arrays.cell_size, np.isfinite(top)
         floor = max(min(low, float(bottom[has_ground].min())), low - 0.3) - 0.05
         side_view.set_ylim(bottom=floor)
         for heights, color in ((top, "0.82"), (bottom, "0.62")):
@@ -380,9 +411,9 @@ class _StepAnimation:
         """What moves, as it is in picture ``k``."""
         import numpy as np
 
-        from roboyard.walking.stability import stability_margin, support_polygon, tip_over
+        from roboyard.walking.statics import stability_margin, support_polygon, tip_over_stability
 
-        lines, body, box = self._leg_lines[k], self._body[k], self._rig.body
+        lines, body, box = self._leg_lines[k], self._body[k], self._robot_model.body_box
         stance = self._is_stance[k]
         feet = lines[:, -1]
         corners = np.array([[box[a, 0], box[b, 1]] for a, b in ((0, 0), (1, 0), (1, 1), (0, 1))]) @ self._rotation.T
@@ -399,7 +430,7 @@ class _StepAnimation:
                 leg_line.set_linewidth(2.4 if is_stance else 1.2)
                 foot.set_data(points[0, -1:], points[1, -1:])
                 foot.set_fillstyle("full" if is_stance else "none")
-        margin, angle = stability_margin(feet[stance], body), np.degrees(tip_over(feet[stance], body).angle)
+        margin, angle = stability_margin(feet[stance], body), np.degrees(tip_over_stability(feet[stance], body).angle)
         stability_text = f"margin {1e3 * margin:.0f} mm, {angle:.0f}° until it tips"
         self._title.set_text(f"{self._times[k]:.1f} of {self._plan.duration:.1f} s: {stability_text}")
         return self._moving

@@ -1,48 +1,48 @@
-"""What legs cannot do: one error for each cause."""
+"""Errors of legged robots: one class for each cause."""
 
 from __future__ import annotations
 
 from roboyard.errors import InputError, RoboyardError
 
 
-class FootOutOfReach(RoboyardError):
-    """A foot is wanted where its leg cannot put it."""
+class FootOutOfReachError(RoboyardError):
+    """The requested foot position is outside the leg's workspace."""
 
 
-class LegBeyondLimits(RoboyardError):
-    """A leg reaches a place only with a joint beyond its limits.
+class LegJointLimitError(RoboyardError):
+    """A leg reaches the requested foot position only with a joint outside its limits.
 
     Args:
-        what: See ``RoboyardError``.
-        where: See there.
-        valid: See there.
-        joint: Which.
-        value: What it would take [rad].
+        message: See ``RoboyardError``.
+        location: See ``RoboyardError``.
+        valid: See ``RoboyardError``.
+        joint: Name of the joint.
+        value: Value that the joint would need [rad].
     """
 
-    def __init__(self, what: str, *, where: str, valid: str, joint: str, value: float) -> None:
-        super().__init__(what, location=where, valid=valid)
+    def __init__(self, message: str, *, location: str, valid: str, joint: str, value: float) -> None:
+        super().__init__(message, location=location, valid=valid)
         self.joint = joint
         self.value = value
 
 
-class BadStart(InputError):
-    """A plan cannot begin there."""
+class InvalidStepStartError(InputError):
+    """A step plan cannot start at the given pose or stance."""
 
 
-class BadGoal(InputError):
-    """A plan cannot end there."""
+class InvalidStepGoalError(InputError):
+    """A step plan cannot end at the given position."""
 
 
-class NoPlan(RoboyardError):
-    """No steps were found that lead to a goal.
+class NoStepPlanError(RoboyardError):
+    """No step plan to the goal was found.
 
     Args:
-        what: See ``RoboyardError``.
-        valid: See there.
-        cells: Rows and columns of the map where it ends.
+        message: See ``RoboyardError``.
+        valid: See ``RoboyardError``.
+        barrier_cells: Rows and columns of the map's cells that bound the region reachable from the start.
     """
 
-    def __init__(self, what: str, *, valid: str, cells: tuple[tuple[int, int], ...] = ()) -> None:
-        super().__init__(what, valid=valid)
-        self.cells = cells
+    def __init__(self, message: str, *, valid: str, barrier_cells: tuple[tuple[int, int], ...] = ()) -> None:
+        super().__init__(message, valid=valid)
+        self.barrier_cells = barrier_cells

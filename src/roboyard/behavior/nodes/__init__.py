@@ -1,18 +1,30 @@
-"""Trees on the bus: leaves that send goals and call services, and nodes that run trees and pursue goals."""
+"""Behavior trees on the bus: leaves that use actions, services and topics, and the nodes that execute trees and
+tasks."""
 
 from typing import TYPE_CHECKING
 
 from roboyard.config.lazy import lazy_exports
 
 if TYPE_CHECKING:
-    from roboyard.behavior.nodes.goal_mission import GoalMissionNode
-    from roboyard.behavior.nodes.leaves import bind, register
-    from roboyard.behavior.nodes.tree_mission import TreeMissionNode
+    from roboyard.behavior.nodes.leaf_registry import bind_leaves, register
+    from roboyard.behavior.nodes.task_executor import TaskExecutorNode
+    from roboyard.behavior.nodes.tree_executor import TreeExecutorNode
 
-__all__ = ["GoalMissionNode", "TreeMissionNode", "bind", "register"]
+__all__ = [
+    "TaskExecutorNode",
+    "TreeExecutorNode",
+    "bind_leaves",
+    "register",
+]
 
-__getattr__, __dir__ = lazy_exports(__name__, {
-    "goal_mission": ("GoalMissionNode",),
-    "leaves": ("bind", "register"),
-    "tree_mission": ("TreeMissionNode",),
-})  # fmt: skip
+__getattr__, __dir__ = lazy_exports(
+    __name__,
+    {
+        "leaf_registry": (
+            "bind_leaves",
+            "register",
+        ),
+        "task_executor": ("TaskExecutorNode",),
+        "tree_executor": ("TreeExecutorNode",),
+    },
+)

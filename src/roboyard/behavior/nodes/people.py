@@ -1,21 +1,21 @@
-"""Leaves for people: walking somewhere and showing animations, what chance decides, and telling of work."""
+"""Leaves for people: walking and animations, random choices and pauses, and reports of work."""
 
 from __future__ import annotations
 
 import math
 from typing import Any, ClassVar
 
+from roboyard.behavior.basic_types import IDLE, RUNNING, SKIPPED, SUCCESS, NodeStatus
 from roboyard.behavior.errors import PortError, TreeNodeError
-from roboyard.behavior.kinds import Action, Control, StatefulAction
-from roboyard.behavior.nodes.sending import COMMON, OnBus, SendGoal
+from roboyard.behavior.nodes.leaf_host import ACTION_PORTS, ActionLeaf, BusLeaf
 from roboyard.behavior.ports import input_port
-from roboyard.behavior.status import IDLE, RUNNING, SKIPPED, SUCCESS, Status
+from roboyard.behavior.tree_node import ControlNode, StatefulActionNode, SyncActionNode
 from roboyard.geometry import SE2
 from roboyard.messages import action, msg
 from roboyard.messages.convert import make_header, pose_to_msg
 
 
-class ActorMovement(SendGoal):
+class ActorMovement(ActionLeaf):
     """Has a person walk somewhere."""
 
     ports: ClassVar = {
@@ -23,26 +23,28 @@ class ActorMovement(SendGoal):
         "animation_distance": input_port(float, 0.0, "That a round of it covers [m]; 0: as it does by itself"),
         "velocity": input_port(float, 0.0, "Of walking [m/s]; 0: as the clip at that distance goes"),
         "target": input_port(list[float], doc="x;y, or x;y;yaw for how they stand then [m, rad]"),
-        **COMMON,
+        **ACTION_PORTS,
     }
-    server = "movement"
-    type = property(lambda _: action.ActorMovement)
+    action_name = "movement"
+    action_type = property(lambda _: action.ActorMovement)
 
-    def goal(self) -> Any:
-        """See `SendGoal.goal`."""
-        place = self.input("target")
-        if len(place) not in (2, 3):
-            raise PortError(f"[target] has {len(place)} numbers", valid="x;y or x;y;yaw")
-        target = pose_to_msg(SE2(place[0], place[1], place[2] if len(place) == 3 else 0.0))
-        if len(place) == 2:
+    def make_goal(self) -> Any:
+        """See `ActionLeaf.make_goal`."""
+        target_numbers = self.get_input("target")
+        if len(target_numbers) not in (2, 3):
+            raise PortError(f"[target] has {len(target_numbers)} numbers", valid="x;y or x;y;yaw")
+        target = pose_to_msg(
+            SE2(target_numbers[0], target_numbers[1], target_numbers[2] if len(target_numbers) == 3 else 0.0)
+        )
+        if len(target_numbers) == 2:
             target.orientation = msg.Quaternion(x=0.0, y=0.0, z=0.0, w=0.0)
         return action.ActorMovement.Goal(
-            animation_name=self.input("animation_name"), animation_distance=self.input("animation_distance"),
-            velocity=self.input("velocity"), target=target,
+            animation_name=self.get_input("animation_name"), animation_distance=self.get_input("animation_distance"),
+            velocity=self.get_input("velocity"), target=target,
         )  # fmt: skip
 
 
-class ActorAnimation(SendGoal):
+class ActorAnimation(ActionLeaf):
     """Has a person show an animation; one that reaches can grasp an object, or release the held one."""
 
     ports: ClassVar = {
@@ -58,28 +60,28 @@ class ActorAnimation(SendGoal):
         "hold_timeout": input_port(
             float, 0.0, "The hand waits so long for others to release the object, or to take it [s]"
         ),
-        **COMMON,
+        **ACTION_PORTS,
     }
-    server = "animation"
-    type = property(lambda _: action.ActorAnimation)
+    action_name = "animation"
+    action_type = property(lambda _: action.ActorAnimation)
 
-    def goal(self) -> Any:
-        """See `SendGoal.goal`."""
+    def make_goal(self) -> Any:
+        """See `ActionLeaf.make_goal`."""
         goal = action.ActorAnimation.Goal(
-            animation_name=self.input("animation_name"), animation_speed=self.input("animation_speed"),
-            hand=self.input("hand"), grasp_object=self.input("grasp_object"),
-            release=self.input("release"), hold_timeout=self.input("hold_timeout"),
+            animation_name=self.get_input("animation_name"), animation_speed=self.get_input("animation_speed"),
+            hand=self.get_input("hand"), grasp_object=self.get_input("grasp_object"),
+            release=self.get_input("release"), hold_timeout=self.get_input("hold_timeout"),
         )  # fmt: skip
         if "target" in self.inputs:
-            target = self.input("target")
-            shift = self.input("shift")
+            target = self.get_input("target")
+            shift = self.get_input("shift")
             if len(target) != 3 or len(shift) != 3:
                 raise PortError(f"[target] has {len(target)}, [shift] {len(shift)} numbers", valid="x;y;z in m")
             goal.has_target, goal.target = True, msg.Point(*(a + b for a, b in zip(target, shift, strict=True)))
         return goal
 
 
-class WeightedRandom(OnBus, Control):
+class WeightedRandom(BusLeaf, ControlNode):
     """Ticks one of its children, drawn by weight with the run's seed, until that is done, and answers as it does."""
 
     ports: ClassVar = {"weights": input_port(list[float], doc="One for each child, none below 0, as 3;1;1")}
@@ -89,62 +91,62 @@ class WeightedRandom(OnBus, Control):
         """See `TreeNode.setup`."""
         self._index = 0
 
-    def tick(self) -> Status:
+    def tick(self) -> NodeStatus:
         """See `TreeNode.tick`."""
         if self.status is not RUNNING:
-            self._index = self._drawn()
+            self._index = self._draw_child()
             self.set_status(RUNNING)
-        answer = self.children[self._index].execute()
-        if answer is RUNNING:
+        child_status = self.children[self._index].execute_tick()
+        if child_status is RUNNING:
             return RUNNING
-        if answer is IDLE:
+        if child_status is IDLE:
             raise TreeNodeError(f"[{self.name}]: a child should not return IDLE")
         self.reset_children()
-        return SKIPPED if answer is SKIPPED else answer
+        return SKIPPED if child_status is SKIPPED else child_status
 
-    def _drawn(self) -> int:
-        weights = self.input("weights")
-        fair = all(math.isfinite(weight) and weight >= 0.0 for weight in weights) and sum(weights) > 0.0
-        if len(weights) != len(self.children) or not fair:
+    def _draw_child(self) -> int:
+        weights = self.get_input("weights")
+        are_valid = all(math.isfinite(weight) and weight >= 0.0 for weight in weights) and sum(weights) > 0.0
+        if len(weights) != len(self.children) or not are_valid:
             raise PortError(
                 f"[weights] are {weights} for {len(self.children)} children", valid="one for each, from 0 on"
             )
-        left = float(self.on_desk().node.random.uniform(0.0, sum(weights)))
+        remaining = float(self.require_host().node.random.uniform(0.0, sum(weights)))
         for index, weight in enumerate(weights):
-            left -= weight
-            if left < 0.0:
+            remaining -= weight
+            if remaining < 0.0:
                 return index
         return max(index for index, weight in enumerate(weights) if weight > 0.0)
 
 
-class RandomSleep(OnBus, StatefulAction):
+class RandomSleep(BusLeaf, StatefulActionNode):
     """Waits for a time that is drawn evenly between two, with the run's seed."""
 
     ports: ClassVar = {
         "low": input_port(float, doc="The least [s]"),
         "high": input_port(float, doc="The greatest [s]"),
     }
-    state_fields: ClassVar = ("_until_ns",)
+    state_fields: ClassVar = ("_deadline_ns",)
 
     def setup(self) -> None:
         """See `TreeNode.setup`."""
-        self._until_ns = 0
+        self._deadline_ns = 0
 
-    def on_start(self) -> Status:
-        """See `StatefulAction.on_start`."""
-        low, high = self.input("low"), self.input("high")
+    def on_start(self) -> NodeStatus:
+        """See `StatefulActionNode.on_start`."""
+        low, high = self.get_input("low"), self.get_input("high")
         if not 0.0 <= low <= high < math.inf:
             raise PortError(f"[low] {low}, [high] {high}", valid="the lesser one first, from 0 on")
-        self._until_ns = self.now_ns + round(float(self.on_desk().node.random.uniform(low, high)) * 1e9)
+        self._deadline_ns = self.now_ns + round(float(self.require_host().node.random.uniform(low, high)) * 1e9)
         return self.on_running()
 
-    def on_running(self) -> Status:
-        """See `StatefulAction.on_running`."""
-        return RUNNING if self.now_ns < self._until_ns else SUCCESS
+    def on_running(self) -> NodeStatus:
+        """See `StatefulActionNode.on_running`."""
+        return RUNNING if self.now_ns < self._deadline_ns else SUCCESS
 
 
-class TellWork(OnBus, Action):
-    """Tells that somebody begins or ends a piece of work, so that a run can be judged by it."""
+class ReportWork(BusLeaf, SyncActionNode):
+    """Publishes that an actor starts or ends a piece of work, for the metrics of a run."""
 
     ports: ClassVar = {
         "actor": input_port(str, doc="Who"),
@@ -157,19 +159,23 @@ class TellWork(OnBus, Action):
 
     def setup(self) -> None:
         """See `TreeNode.setup`."""
-        self._out = None
-        if self.desk is not None:
-            self._out = self.desk.node.publisher(self.inputs.get("topic", "") or "/work", msg.WorkEvent)
+        self._publisher = None
+        if self.host is not None:
+            self._publisher = self.host.node.publisher(self.inputs.get("topic", "") or "/work", msg.WorkEvent)
 
-    def tick(self) -> Status:
+    def tick(self) -> NodeStatus:
         """See `TreeNode.tick`."""
-        node = self.on_desk().node
-        points = [msg.Point(*self.input("goal_point"))] if "goal_point" in self.inputs else []
-        if self._out is not None:
-            self._out.publish(
+        node = self.require_host().node
+        points = [msg.Point(*self.get_input("goal_point"))] if "goal_point" in self.inputs else []
+        if self._publisher is not None:
+            self._publisher.publish(
                 msg.WorkEvent(
-                    header=make_header("world", node.now_ns), actor=self.input("actor"), task=self.input("task"),
-                    state=self.input("state"), object=self.input("object"), goal_points=points,
+                    header=make_header("world", node.now_ns),
+                    actor=self.get_input("actor"),
+                    task=self.get_input("task"),
+                    state=self.get_input("state"),
+                    object=self.get_input("object"),
+                    goal_points=points,
                 )
-            )  # fmt: skip
+            )
         return SUCCESS

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from roboyard.geometry import SE3
     from roboyard.kinematics import Chain
     from roboyard.kinematics.ik import PointingTarget
-    from roboyard.manipulation import Group
+    from roboyard.manipulation import PlanningGroup
     from roboyard.manipulation.arm_analysis import ArmAnalysis
 
 app = command_group("Analyze arms: inverse kinematics, workspace, joint groups.")
@@ -184,18 +184,18 @@ def setup(
     from roboyard.cli.terminal import print_result
     from roboyard.errors import InputError
     from roboyard.manipulation.arm_analysis import analyze_arm, draw_pose
-    from roboyard.manipulation.groups.writing import groups_text
+    from roboyard.manipulation.semantics.groups_file import format_groups
 
     validate_output_path("--picture", image, PHOTO_SUFFIXES)
     validate_output_path("--out", out, (".yaml", ".yml"))
     model = load_robot(robot, repair=True, use_calibration=False).load_model(repair=True)
     found = analyze_arm(model, np.random.default_rng(seed), samples)
-    groups = found.groups
+    groups = found.semantics
     if not groups.groups:
         raise InputError(
             "the robot has no chain of two or more moving joints", location=robot, valid="a robot with an arm"
         )
-    text = groups_text(groups, f"Groups of {model.name}, as found by `roboyard arm setup`.")
+    text = format_groups(groups, f"Groups of {model.name}, as found by `roboyard arm setup`.")
     if out is not None:
         _write_groups(out, text, model, found)
     if image is not None:
@@ -216,7 +216,7 @@ def setup(
             for one in groups.groups.values()
         },
         "pairs": {
-            reason: sum(pair_reason == reason for pair_reason in groups.allowed.values())
+            reason: sum(pair_reason == reason for pair_reason in groups.allowed_collisions.values())
             for reason in ("adjacent", "never", "always")
         },
         "gains": dict(groups.gains),
@@ -233,7 +233,7 @@ def _write_groups(file: Path, text: str, model: Any, found: ArmAnalysis) -> None
     from roboyard.manipulation import load_groups
 
     write_text(file, text)
-    if load_groups(file, model).groups.keys() != found.groups.groups.keys():
+    if load_groups(file, model).groups.keys() != found.semantics.groups.keys():
         raise RunError("the written joint groups differ when they are read back", location=str(file))
 
 
@@ -264,7 +264,7 @@ def _print_groups(result: dict[str, Any]) -> None:
         print_line(result["text"].rstrip("\n"))
 
 
-def _parse_goal(group: Group, goal: str | None, position: str | None, axis: str | None) -> SE3 | PointingTarget:
+def _parse_goal(group: PlanningGroup, goal: str | None, position: str | None, axis: str | None) -> SE3 | PointingTarget:
     from roboyard.errors import InputError
     from roboyard.geometry import SE3
     from roboyard.kinematics.ik import PointingTarget
@@ -273,13 +273,15 @@ def _parse_goal(group: Group, goal: str | None, position: str | None, axis: str 
         numbers = parse_numbers("--goal", goal, 6)
         return SE3.from_xyz_rpy(numbers[:3], numbers[3:])
     if goal is None and position is not None and axis is not None:
-        return PointingTarget(parse_numbers("--position", position, 3), parse_numbers("--axis", axis, 3), group.axis)
+        return PointingTarget(
+            parse_numbers("--position", position, 3), parse_numbers("--axis", axis, 3), group.tool_axis
+        )
     raise InputError(
         "exactly one goal is required", valid="--goal 'x y z r p y', or --position 'x y z' with --axis 'x y z'"
     )
 
 
-def _seed_positions(group: Group, chain: Chain, text: str | None) -> Any:
+def _seed_positions(group: PlanningGroup, chain: Chain, text: str | None) -> Any:
     if text is None or text in group.poses:
         return None if text is None else group.pose(text)
     if not any(letter.isdigit() for letter in text.split(" ")[0].split(",")[0]):

@@ -208,9 +208,9 @@ def list_entries_of(kind: RegistryKind) -> list[Entry]:
 
             return [_entry(name, TERRAINS[name].make_heights) for name in TERRAINS.names()]
         case RegistryKind.TREE_NODES:
-            from roboyard.behavior import Factory
+            from roboyard.behavior import NodeFactory
 
-            factory = Factory(plugins=True)
+            factory = NodeFactory(plugins=True)
             return [_entry(name, factory.find(name)) for name in factory.names]
         case RegistryKind.WORLD_SOURCES:
             from roboyard.bringup.catalog import WORLD_SOURCES

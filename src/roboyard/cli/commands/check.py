@@ -90,9 +90,9 @@ def tree(
     trees = [load_tree(file, main=main, mock=mock)] if main else load_trees(file, mock=mock)
     tree_data: list[dict[str, Any]] = []
     for found in trees:
-        types = {node.type_name for node in found.nodes.values() if type(node).__module__.endswith(".mocks")}
-        entries = dict.fromkeys(key for part in found.parts for key, _ in part.blackboard)
-        subtrees = [part.tree for part in found.parts[1:]]
+        types = {node.type_name for node in found.nodes.values() if type(node).__module__.endswith(".tree_builder")}
+        entries = dict.fromkeys(key for part in found.subtrees for key, _ in part.blackboard)
+        subtrees = [part.tree_id for part in found.subtrees[1:]]
         tree_data.append(
             {"tree": found.name, "nodes": len(found.nodes), "subtrees": subtrees, "blackboard": list(entries)}
             | {"mocked": sorted(types)}
@@ -121,19 +121,19 @@ def planning_problems(
 
     A goal without a plan is no error; the command prints the reason.
     """
-    from roboyard.behavior.goals import Impossible, as_xml, load_tasks, make_plan
+    from roboyard.behavior.task_planning import NoPlanError, load_tasks, make_plan, plan_to_xml
     from roboyard.behavior.tree import read_tree
     from roboyard.cli.terminal import print_result
 
     found = load_tasks(file)
-    domain, world = found.domain(), found.start()
+    domain, world = found.domain(), found.initial_world_state()
     goals: dict[str, dict[str, Any]] = {}
     for name in found.goals:
         try:
             plan = make_plan(domain, world, found.goal(name))
-            read_tree(as_xml(plan, domain, world), source=f"{file}: the plan for {name}")
+            read_tree(plan_to_xml(plan, domain, world), source=f"{file}: the plan for {name}")
             goals[name] = {"cost": plan.cost, "steps": [step.name for step in plan.steps]}
-        except Impossible as error:
+        except NoPlanError as error:
             goals[name] = {"reason": error.message}
     print_result({"ok": True, "actions": list(found.actions), "goals": goals}, json, _print_tasks)
 

@@ -10,8 +10,8 @@ import typer
 from roboyard.cli.options import INTERPOLATION, ROBOT, TICKS, ImageOption, JsonOption
 
 if TYPE_CHECKING:
-    from roboyard.walking.movement import Movement, Played
-    from roboyard.walking.walker import Walker
+    from roboyard.walking.foot_movement import FootMovement, MovementPlayback
+    from roboyard.walking.legged_robot import LeggedRobot
 
 FileArgument = Annotated[Path, typer.Argument(metavar="FILE", help="Movement: .xml.")]
 RobotOption = Annotated[str, ROBOT("; it needs legs")]
@@ -34,20 +34,20 @@ def check_movement(
     Exit code 1: the robot cannot execute it; 2: the file is not valid.
     """
     from roboyard.cli.terminal import print_fields, print_result
-    from roboyard.walking.movement import TICKS as DEFAULT_TICKS
+    from roboyard.walking.foot_movement import DEFAULT_TICKS
 
-    movement, legged_robot, played = _play_movement(file, robot, interpolation, ticks)
-    n_slowed = int((played.ticks > (ticks or movement.ticks or DEFAULT_TICKS)).sum())
+    movement, legged_robot, playback = _play_movement(file, robot, interpolation, ticks)
+    n_slowed = int((playback.step_ticks > (ticks or movement.step_ticks or DEFAULT_TICKS)).sum())
     result = {
-        "ok": True, "file": file, "robot": legged_robot.robot, "feet": movement.legs, "steps": movement.count,
-        "duration": played.duration, "ticks": played.ticks.tolist(), "slowed": n_slowed,
+        "ok": True, "file": file, "robot": legged_robot.name, "feet": movement.n_feet, "steps": movement.n_steps,
+        "duration": playback.duration, "ticks": playback.step_ticks.tolist(), "slowed": n_slowed,
     }  # fmt: skip
     fields = [
-        ("robot", legged_robot.robot),
-        ("feet", movement.legs),
-        ("steps", movement.count),
-        ("duration", f"{played.duration:.2f} s, {interpolation}"),
-        ("slowed", f"{n_slowed} of {len(played.ticks)} motions between steps, for the joint speeds"),
+        ("robot", legged_robot.name),
+        ("feet", movement.n_feet),
+        ("steps", movement.n_steps),
+        ("duration", f"{playback.duration:.2f} s, {interpolation}"),
+        ("slowed", f"{n_slowed} of {len(playback.step_ticks)} motions between steps, for the joint speeds"),
     ]
     print_result(result, json, lambda _: print_fields(fields))
 
@@ -66,27 +66,29 @@ def show_movement(
     from roboyard.walking.drawing import draw_movement
 
     validate_output_path("--picture", image, IMAGE_SUFFIXES)
-    movement, legged_robot, played = _play_movement(file, robot, interpolation, ticks)
+    movement, legged_robot, playback = _play_movement(file, robot, interpolation, ticks)
     if image is not None:
-        draw_movement(image, legged_robot, movement, played)
+        draw_movement(image, legged_robot, movement, playback)
     result = {
-        "file": file, "robot": legged_robot.robot, "steps": movement.count, "duration": played.duration,
-        "interpolation": interpolation, "feet": _describe_feet(movement, legged_robot, played), "picture": image,
+        "file": file, "robot": legged_robot.name, "steps": movement.n_steps, "duration": playback.duration,
+        "interpolation": interpolation, "feet": _describe_feet(movement, legged_robot, playback), "picture": image,
     }  # fmt: skip
     print_result(result, json, _print_movement)
 
 
-def _describe_feet(movement: Movement, legged_robot: Walker, played: Played) -> list[dict[str, Any]]:
+def _describe_feet(
+    movement: FootMovement, legged_robot: LeggedRobot, playback: MovementPlayback
+) -> list[dict[str, Any]]:
     import numpy as np
 
-    speeds = np.abs(np.diff(played.q, axis=0)).max(axis=(0, 2), initial=0.0) / played.period
+    speeds = np.abs(np.diff(playback.q, axis=0)).max(axis=(0, 2), initial=0.0) / playback.period
     return [
         {
             "leg": leg.name, "min_position": steps.min(axis=0).tolist(), "max_position": steps.max(axis=0).tolist(),
             "path_length": float(np.linalg.norm(np.diff(steps, axis=0), axis=1).sum()),
             "max_joint_speed": float(speed),
         }
-        for leg, steps, speed in zip(legged_robot.legs, movement.steps, speeds, strict=True)
+        for leg, steps, speed in zip(legged_robot.legs, movement.foot_offsets, speeds, strict=True)
     ]  # fmt: skip
 
 
@@ -115,14 +117,15 @@ def _print_movement(result: dict[str, Any]) -> None:
     print_table(["leg", "x [mm]", "y [mm]", "z [mm]", "path [m]", "joints up to [rad/s]"], rows)
 
 
-def _play_movement(file: Path, robot: str, interpolation: str, ticks: int | None) -> tuple[Movement, Walker, Played]:
+def _play_movement(
+    file: Path, robot: str, interpolation: str, ticks: int | None
+) -> tuple[FootMovement, LeggedRobot, MovementPlayback]:
     from roboyard.bringup.legged_robot import load_legged_robot
     from roboyard.errors import InputError
-    from roboyard.walking.movement import play
-    from roboyard.walking.movement_file import load_movement
+    from roboyard.walking.foot_movement import load_movement, play_movement
 
     if interpolation not in ("cosine", "spline"):
         raise InputError(f"--interpolation {interpolation!r}", valid="cosine or spline")
     movement, legged_robot = load_movement(file), load_legged_robot(robot)
-    between: Literal["cosine", "spline"] = "spline" if interpolation == "spline" else "cosine"
-    return movement, legged_robot, play(movement, legged_robot, between=between, ticks=ticks)
+    method: Literal["cosine", "spline"] = "spline" if interpolation == "spline" else "cosine"
+    return movement, legged_robot, play_movement(movement, legged_robot, interpolation=method, step_ticks=ticks)

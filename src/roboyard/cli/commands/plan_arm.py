@@ -25,9 +25,9 @@ from roboyard.cli.options import (
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from roboyard.manipulation import Group
-    from roboyard.manipulation.planning import Goal, Plan
-    from roboyard.manipulation.scene import PlanningScene
+    from roboyard.manipulation import PlanningGroup
+    from roboyard.manipulation.collision.planning_scene import PlanningScene
+    from roboyard.manipulation.planning import MotionGoal, MotionPlan
 
 _RECHECK_STEP = 0.002
 """Maximum motion of the tool between two states that coal checks [m]."""
@@ -50,7 +50,7 @@ def arm(
         str, typer.Option(metavar="'X Y Z YAW'", help="Pose of the robot in the world [m, rad].")
     ] = "0 0 0 0",
     frame: Annotated[str, typer.Option(metavar="NAME", help="Frame of the goal: base, world, or a link.")] = "base",
-    planner: Annotated[str, PLANNER(": connect, ompl:RRTConnect, …")] = "connect",
+    planner: Annotated[str, PLANNER(": rrt_connect, ompl:RRTConnect, …")] = "rrt_connect",
     seed: Annotated[int, SEED()] = 0,
     max_samples: Annotated[int, typer.Option(metavar="N", min=1, help="Maximum number of random states.")] = 20_000,
     collision_margin: Annotated[
@@ -72,32 +72,34 @@ def arm(
     """
     from roboyard.cli.exit_codes import ExitCode, exit_unless_success
     from roboyard.cli.terminal import print_note, print_result
-    from roboyard.manipulation.collision import ExactChecker
+    from roboyard.manipulation.collision import CoalChecker
+    from roboyard.manipulation.collision.coal_checker import recheck_motion
     from roboyard.manipulation.drawing import draw_motion
-    from roboyard.manipulation.planning import PlanningError, PlanSettings, plan, recheck
+    from roboyard.manipulation.errors import PlanningError
+    from roboyard.manipulation.planning import PlanConfig, plan_motion
 
     validate_output_path("--picture", image, PHOTO_SUFFIXES)
     validate_output_path("--out", out, (".json",))
     scene, world_model = _make_scene(robot, group, tool, world, base_pose, collision_margin)
     first = _parse_start(scene.group, start, scene)
-    settings = PlanSettings(planner=planner, seed=seed, budget=max_samples, speed=velocity_scaling)
+    settings = PlanConfig(planner=planner, seed=seed, max_states=max_samples, velocity_scaling=velocity_scaling)
     try:
-        found = plan(scene, first, _parse_goal(scene, goal, frame), settings)
+        found = plan_motion(scene, first, _parse_goal(scene, goal, frame), settings)
     except PlanningError as error:
         failure = {"plan": None, "cause": error.cause, "reason": error.message, "expected": error.valid}
         text = f"no motion: {error}"
         print_result(failure, json, lambda _: print_note(text))
         exit_unless_success(ExitCode.FAILURE)
         return
-    rechecked = recheck(ExactChecker(scene), found.trajectory, _RECHECK_STEP)
+    rechecked = recheck_motion(CoalChecker(scene), found.trajectory, _RECHECK_STEP)
     if out is not None:
         write_text(out, _trajectory_text(found))
     if image is not None:
         draw_motion(image, scene, found, world_model)
     result = {
         "robot": robot, "group": scene.group.name, "planner": planner, "duration": found.trajectory.duration,
-        "length": found.path.length, "start_displacement": found.repaired, "checked_states": found.looks,
-        "tree_states": found.states, "rechecked_states": rechecked.states, "contacts": len(rechecked.contacts),
+        "length": found.path.length, "start_displacement": found.start_repair, "checked_states": found.n_checks,
+        "tree_states": found.n_states, "rechecked_states": rechecked.n_states, "contacts": len(rechecked.contacts),
         "joints": list(found.path.joints), "goal": found.goal.tolist(), "points": found.points.tolist(), "out": out,
         "picture": image,
     }  # fmt: skip
@@ -125,7 +127,7 @@ def _print_plan(result: dict[str, Any]) -> None:
     )
 
 
-def _trajectory_text(found: Plan) -> str:
+def _trajectory_text(found: MotionPlan) -> str:
     """Return the trajectory as JSON, with the field names of trajectory_msgs/JointTrajectory."""
     import json
 
@@ -136,7 +138,7 @@ def _trajectory_text(found: Plan) -> str:
             "velocities": None if point.velocity is None else point.velocity.tolist(),
             "accelerations": None if point.acceleration is None else point.acceleration.tolist(),
         }
-        for point in found.trajectory.knots()
+        for point in found.trajectory.to_cubic_points()
     ]
     return json.dumps({"joint_names": list(found.path.joints), "points": points}, indent=1) + "\n"
 
@@ -148,24 +150,24 @@ def _make_scene(
     from roboyard.bringup.joint_groups import load_joint_groups
     from roboyard.description import load_world
     from roboyard.geometry import SE3
-    from roboyard.manipulation.collision import obstacles_of
-    from roboyard.manipulation.scene import PlanningScene
+    from roboyard.manipulation.collision import obstacles_from_world
+    from roboyard.manipulation.collision.planning_scene import PlanningScene
 
     x, y, z, yaw = parse_numbers("--base-pose", base_pose, 4)
     groups = load_joint_groups(robot)
     world_model = None if world is None else load_world(WORLDS.resolve(world))
-    scene = PlanningScene.of(
+    scene = PlanningScene.create(
         groups,
         group,
         tool=tool,
         T_world_robot=SE3.from_xyz_rpy((x, y, z), (0.0, 0.0, yaw)),
-        obstacles=[] if world_model is None else obstacles_of(world_model),
+        obstacles=[] if world_model is None else obstacles_from_world(world_model),
         margin=collision_margin,
     )
     return scene, world_model
 
 
-def _parse_start(group: Group, text: str | None, scene: PlanningScene) -> NDArray[Any]:
+def _parse_start(group: PlanningGroup, text: str | None, scene: PlanningScene) -> NDArray[Any]:
     import numpy as np
 
     if text is None:
@@ -182,17 +184,17 @@ def _is_numeric(text: str) -> bool:
     return bool(first) and first[0].lstrip("+-").replace(".", "", 1)[:1].isdigit()
 
 
-def _parse_goal(scene: PlanningScene, text: str, frame: str) -> Goal:
+def _parse_goal(scene: PlanningScene, text: str, frame: str) -> MotionGoal:
     from roboyard.geometry import SE3
     from roboyard.kinematics.ik import PointingTarget
-    from roboyard.manipulation.planning import AimGoal, JointGoal, NamedGoal, PoseGoal
+    from roboyard.manipulation.planning import JointGoal, NamedGoal, PointingGoal, PoseGoal
 
     kind, _, values = text.strip().partition(" ")
     if kind == "joints":
         return JointGoal(parse_numbers("--goal joints", values, scene.chain.dof))
     if kind == "aim":
         numbers = parse_numbers("--goal aim", values, 6)
-        return AimGoal(PointingTarget(numbers[:3], numbers[3:], scene.group.axis), frame)
+        return PointingGoal(PointingTarget(numbers[:3], numbers[3:], scene.group.tool_axis), frame)
     if _is_numeric(text):
         numbers = parse_numbers("--goal", text, 6)
         return PoseGoal(SE3.from_xyz_rpy(numbers[:3], numbers[3:]), frame)

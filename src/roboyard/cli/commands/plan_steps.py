@@ -38,11 +38,11 @@ from roboyard.errors import InputError
 
 if TYPE_CHECKING:
     from roboyard.grids.terrain import TerrainConfig
-    from roboyard.walking.steps.checker import Verdict
-    from roboyard.walking.steps.ground import Ground
-    from roboyard.walking.steps.plan import StepPlan
-    from roboyard.walking.steps.plan_file import HeightMapFile
-    from roboyard.walking.steps.rig import Rig
+    from roboyard.walking.free_gait.foothold_map import FootholdMap
+    from roboyard.walking.free_gait.plan_checker import PlanCheckReport
+    from roboyard.walking.free_gait.plan_file import HeightMapFile
+    from roboyard.walking.free_gait.robot_model import FreeGaitModel
+    from roboyard.walking.free_gait.step_plan import StepPlan
 
 
 AnimationOption = Annotated[Path | None, ANIMATION()]
@@ -77,25 +77,30 @@ class StepPlanOutputs:
         candidates = {"picture": self.image, "animation": self.animation, "movement": self.movement}
         return {name: file for name, file in candidates.items() if file is not None}
 
-    def write(self, plan: StepPlan, rig: Rig, ground: Ground, goal: tuple[float, float]) -> None:
+    def write(
+        self, plan: StepPlan, robot_model: FreeGaitModel, foothold_map: FootholdMap, goal: tuple[float, float]
+    ) -> None:
         """Write the files.
 
         Raises:
             InputError: A file cannot be written.
         """
         if self.movement is not None:
-            from roboyard.walking.movement_file import movement_text
-            from roboyard.walking.steps.as_movement import movement_of
+            from roboyard.walking.foot_movement import format_movement
+            from roboyard.walking.free_gait.step_plan import to_foot_movement
 
-            write_text(self.movement, movement_text(movement_of(plan, rig.walker, name=self.movement.stem)))
+            write_text(
+                self.movement,
+                format_movement(to_foot_movement(plan, robot_model.legged_robot, name=self.movement.stem)),
+            )
         if self.image is not None:
-            from roboyard.walking.drawing import draw_steps
+            from roboyard.walking.drawing import draw_step_plan
 
-            draw_steps(self.image, plan, rig, ground, goal)
+            draw_step_plan(self.image, plan, robot_model, foothold_map, goal)
         if self.animation is not None:
-            from roboyard.walking.drawing import animate_steps
+            from roboyard.walking.drawing import animate_step_plan
 
-            animate_steps(self.animation, plan, rig, ground)
+            animate_step_plan(self.animation, plan, robot_model, foothold_map)
 
 
 _REPORT_PERIOD = 2.0
@@ -269,12 +274,12 @@ def steps(
     from roboyard.bringup.legged_robot import load_free_gait_model
     from roboyard.cli.exit_codes import ExitCode, exit_unless_success
     from roboyard.cli.terminal import print_fields, print_note, print_result
-    from roboyard.walking.errors import NoPlan
-    from roboyard.walking.steps.checker import Limits, check_plan
-    from roboyard.walking.steps.plan_file import create_ground, format_step_plan, height_function
-    from roboyard.walking.steps.planning import plan_steps
-    from roboyard.walking.steps.problem import Problem, Rating
-    from roboyard.walking.steps.upkeep import leg_loss_margins, work
+    from roboyard.walking.errors import NoStepPlanError
+    from roboyard.walking.free_gait.plan_analysis import joint_work, leg_loss_margins
+    from roboyard.walking.free_gait.plan_checker import PlanCheckLimits, check_plan
+    from roboyard.walking.free_gait.plan_file import create_foothold_map, format_step_plan, height_function
+    from roboyard.walking.free_gait.planning import plan_steps
+    from roboyard.walking.free_gait.problem import PlanCostWeights, StepPlanningProblem
 
     validate_output_path("--out", out, (".yaml", ".yml", ".json"))
     outputs = StepPlanOutputs(image, animation, movement)
@@ -286,42 +291,61 @@ def steps(
     entry = _load_ground(
         terrain, origin, size, {"height_range": height_range, "cell_size": cell_size, "fraction": fraction}, ground_seed
     )
-    heights, rig = height_function(entry), load_free_gait_model(robot, failed_leg=failed_leg)
-    ground = create_ground(entry, rig, [first[:2], last], heading)
-    problem = Problem.of(rig, ground, first[:2], last, Rating(energy=energy, leg_loss=leg_loss))
+    heights, robot_model = height_function(entry), load_free_gait_model(robot, failed_leg=failed_leg)
+    foothold_map = create_foothold_map(entry, robot_model, [first[:2], last], heading)
+    problem = StepPlanningProblem.create(
+        robot_model, foothold_map, first[:2], last, PlanCostWeights(joint_work=energy, leg_loss=leg_loss)
+    )
     events = max_events or (
         _DEFAULT_MAX_EVENTS if time_limit is None else math.ceil(time_limit * _MAX_EVENT_RATE * workers)
     )
     try:
         with run_search_with_progress(events, time_limit, quiet=json) as search:
             plan = plan_steps(
-                problem, planner, budget=events, seed=seed, workers=workers, cluster=cluster, stop=search.should_stop,
-                told=search.update,
-            )  # fmt: skip
-    except NoPlan as error:
+                problem,
+                planner,
+                budget=events,
+                seed=seed,
+                workers=workers,
+                cluster=cluster,
+                should_stop=search.should_stop,
+                on_progress=search.update,
+            )
+    except NoStepPlanError as error:
         if search.is_interrupted:
             raise KeyboardInterrupt from None
-        failure = {"plan": None, "reason": error.message, "cells": [list(cell) for cell in error.cells]}
+        failure = {"plan": None, "reason": error.message, "cells": [list(cell) for cell in error.barrier_cells]}
         text = f"no plan: {error}"
         print_result(failure, json, lambda _: print_note(text))
         exit_unless_success(ExitCode.FAILURE)
         return
-    check_result = check_plan(plan, rig.walker, rig.body, heights, (last[0], last[1]), Limits(margin=rig.margin))
+    check_result = check_plan(
+        plan,
+        robot_model.legged_robot,
+        robot_model.body_box,
+        heights,
+        (last[0], last[1]),
+        PlanCheckLimits(min_stability_margin=robot_model.min_stability_margin),
+    )
     if out is not None:
-        write_text(out, format_step_plan(plan, rig.walker, robot, (last[0], last[1]), entry, failed_leg))
-    outputs.write(plan, rig, ground, (last[0], last[1]))
-    joint_work, leg_loss_stability = work(plan, rig), float((leg_loss_margins(plan)[1] > 0.0).mean())
-    effort = plan.effort
+        write_text(out, format_step_plan(plan, robot_model.legged_robot, robot, (last[0], last[1]), entry, failed_leg))
+    outputs.write(plan, robot_model, foothold_map, (last[0], last[1]))
+    total_joint_work, leg_loss_stability = (
+        joint_work(plan, robot_model),
+        float((leg_loss_margins(plan)[1] > 0.0).mean()),
+    )
+    statistics = plan.statistics
     stopped_by = "by Ctrl-C" if search.is_interrupted else "by --time-limit" if search.is_out_of_time else None
-    search_text = f"{effort.events} events, {effort.candidates} candidates, {effort.arrivals} reached the goal" + (
-        f"; ended {stopped_by} after {search.elapsed:.1f} s" if stopped_by else ""
+    search_text = (
+        f"{statistics.events} events, {statistics.candidates} candidates, {statistics.arrivals} reached the goal"
+        + (f"; ended {stopped_by} after {search.elapsed:.1f} s" if stopped_by else "")
     )
     fields = [
-        ("duration", f"{plan.duration:.1f} s for {plan.length:.2f} m, {len(plan.swings)} steps"),
+        ("duration", f"{plan.duration:.1f} s for {plan.path_length:.2f} m, {len(plan.swings)} steps"),
         ("cost", f"{plan.cost:.1f} s with the weights of stability and ground"),
         ("margin", _format_margin(check_result)),
         ("loss of a leg", f"stable for {100.0 * leg_loss_stability:.0f} % of the time"),
-        ("work", f"{joint_work:.0f} J of the joints"),
+        ("work", f"{total_joint_work:.0f} J of the joints"),
         ("search", search_text),
         ("check", _format_faults(check_result)),
         ("out", out),
@@ -329,14 +353,26 @@ def steps(
     ]
     result = {
         "plan": {
-            "duration": plan.duration, "length": plan.length, "steps": len(plan.swings), "cost": plan.cost,
+            "duration": plan.duration,
+            "length": plan.path_length,
+            "steps": len(plan.swings),
+            "cost": plan.cost,
         },
-        "stability_margin": check_result.margin, "tilt_margin": check_result.tilt,
-        "joint_speed_fraction": check_result.rate, "work": joint_work, "leg_loss_stability": leg_loss_stability,
-        "faults": [f"{one.kind}: {one.what}" for one in check_result.faults],
-        "planner": planner, "events": effort.events, "candidates": effort.candidates, "arrivals": effort.arrivals,
-        "stopped_by": stopped_by, "out": out, "picture": image, **outputs.files,
-    }  # fmt: skip
+        "stability_margin": check_result.min_stability_margin,
+        "tilt_margin": check_result.min_tip_over_angle,
+        "joint_speed_fraction": check_result.max_speed_fraction,
+        "work": total_joint_work,
+        "leg_loss_stability": leg_loss_stability,
+        "faults": [f"{one.kind}: {one.description}" for one in check_result.faults],
+        "planner": planner,
+        "events": statistics.events,
+        "candidates": statistics.candidates,
+        "arrivals": statistics.arrivals,
+        "stopped_by": stopped_by,
+        "out": out,
+        "picture": image,
+        **outputs.files,
+    }
     print_result(result, json, lambda _: print_fields(fields))
     if search.is_interrupted:
         raise KeyboardInterrupt
@@ -353,21 +389,26 @@ def check_step_plan(file: StepPlanArgument, json: JsonOption = False) -> None:
     from roboyard.bringup.legged_robot import load_free_gait_model
     from roboyard.cli.exit_codes import ExitCode, exit_unless_success
     from roboyard.cli.terminal import print_fields, print_result
-    from roboyard.walking.steps.checker import Limits, check_plan
-    from roboyard.walking.steps.plan_file import height_function, load_step_plan
+    from roboyard.walking.free_gait.plan_checker import PlanCheckLimits, check_plan
+    from roboyard.walking.free_gait.plan_file import height_function, load_step_plan
 
     step_file = load_step_plan(file)
-    rig = load_free_gait_model(step_file.robot, failed_leg=step_file.failed_leg)
-    plan = step_file.to_plan(rig.walker)
+    robot_model = load_free_gait_model(step_file.robot, failed_leg=step_file.failed_leg)
+    plan = step_file.to_plan(robot_model.legged_robot)
     check_result = check_plan(
-        plan, rig.walker, rig.body, height_function(step_file.ground), step_file.goal, Limits(margin=rig.margin)
+        plan,
+        robot_model.legged_robot,
+        robot_model.body_box,
+        height_function(step_file.ground),
+        step_file.goal,
+        PlanCheckLimits(min_stability_margin=robot_model.min_stability_margin),
     )
     result = {
         "ok": not check_result.faults, "file": file, "duration": plan.duration, "steps": len(plan.swings),
-        "checked_instants": check_result.looks, "stability_margin": check_result.margin,
-        "tilt_margin": check_result.tilt, "joint_speed_fraction": check_result.rate,
+        "checked_instants": check_result.n_samples, "stability_margin": check_result.min_stability_margin,
+        "tilt_margin": check_result.min_tip_over_angle, "joint_speed_fraction": check_result.max_speed_fraction,
         "faults": [
-            {"type": one.kind, "time": one.time, "description": one.what, "count": one.count}
+            {"type": one.kind, "time": one.time, "description": one.description, "count": one.count}
             for one in check_result.faults
         ],
     }  # fmt: skip
@@ -375,7 +416,7 @@ def check_step_plan(file: StepPlanArgument, json: JsonOption = False) -> None:
         ("robot", step_file.robot),
         ("duration", f"{plan.duration:.1f} s, {len(plan.swings)} steps"),
         ("margin", _format_margin(check_result)),
-        ("joints", f"up to {100.0 * check_result.rate:.0f} % of their maximum speed"),
+        ("joints", f"up to {100.0 * check_result.max_speed_fraction:.0f} % of their maximum speed"),
         ("check", _format_faults(check_result)),
     ]
     print_result(result, json, lambda _: print_fields(fields))
@@ -396,24 +437,35 @@ def show_step_plan(
     """
     from roboyard.bringup.legged_robot import load_free_gait_model
     from roboyard.cli.terminal import print_result
-    from roboyard.walking.steps.plan_file import create_ground, load_step_plan
+    from roboyard.walking.free_gait.plan_file import create_foothold_map, load_step_plan
 
     outputs, step_file = StepPlanOutputs(image, animation, movement), load_step_plan(file)
-    rig = load_free_gait_model(step_file.robot, failed_leg=step_file.failed_leg)
-    plan = step_file.to_plan(rig.walker)
+    robot_model = load_free_gait_model(step_file.robot, failed_leg=step_file.failed_leg)
+    plan = step_file.to_plan(robot_model.legged_robot)
     if outputs.files:
-        ends = [plan.track[0, 1:3].tolist(), step_file.goal]
-        outputs.write(plan, rig, create_ground(step_file.ground, rig, ends, plan.heading), step_file.goal)
-    names = [leg.name for leg in rig.walker.legs]
+        ends = [plan.body_track[0, 1:3].tolist(), step_file.goal]
+        outputs.write(
+            plan, robot_model, create_foothold_map(step_file.ground, robot_model, ends, plan.heading), step_file.goal
+        )
+    names = [leg.name for leg in robot_model.legged_robot.legs]
     result = {
-        "file": file, "robot": step_file.robot, "goal": step_file.goal, "duration": plan.duration,
-        "length": plan.length, "provenance": dict(step_file.provenance),
+        "file": file,
+        "robot": step_file.robot,
+        "goal": step_file.goal,
+        "duration": plan.duration,
+        "length": plan.path_length,
+        "provenance": dict(step_file.provenance),
         "steps": [
-            {"leg": names[one.leg], "lifts": one.lifts, "lands": one.lands, "target": one.target}
+            {
+                "leg": names[one.leg],
+                "lift_off_time": one.lift_off_time,
+                "touch_down_time": one.touch_down_time,
+                "target": one.target,
+            }
             for one in plan.swings
         ],
         **outputs.files,
-    }  # fmt: skip
+    }
     files = [(name, str(file)) for name, file in outputs.files.items()]
     print_result(result, json, lambda found: _print_step_plan(found, files))
 
@@ -431,23 +483,28 @@ def _print_step_plan(result: dict[str, Any], files: list[tuple[str, str]]) -> No
             *files,
         ]
     )
-    headers = ["leg", "lifts [s]", "lands [s]", "x [m]", "y [m]", "z [m]"]
+    headers = ["leg", "lift-off [s]", "touch-down [s]", "x [m]", "y [m]", "z [m]"]
     rows = [
-        [one["leg"], f"{one['lifts']:.2f}", f"{one['lands']:.2f}", *(f"{value:.3f}" for value in one["target"])]
+        [
+            one["leg"],
+            f"{one['lift_off_time']:.2f}",
+            f"{one['touch_down_time']:.2f}",
+            *(f"{value:.3f}" for value in one["target"]),
+        ]
         for one in steps
     ]
     print_table(headers, rows, right=headers[1:])
 
 
-def _format_margin(check_result: Verdict) -> str:
-    tilt = math.degrees(check_result.tilt)
-    return f"{check_result.margin:.3f} m in the plane; {tilt:.0f}° of tilt"
+def _format_margin(check_result: PlanCheckReport) -> str:
+    tilt = math.degrees(check_result.min_tip_over_angle)
+    return f"{check_result.min_stability_margin:.3f} m in the plane; {tilt:.0f}° of tilt"
 
 
-def _format_faults(check_result: Verdict) -> str:
+def _format_faults(check_result: PlanCheckReport) -> str:
     if not check_result.faults:
-        return f"no fault at {check_result.looks} instants"
-    return "; ".join(f"{one.kind} at {one.time:.2f} s: {one.what}" for one in check_result.faults)
+        return f"no fault at {check_result.n_samples} instants"
+    return "; ".join(f"{one.kind} at {one.time:.2f} s: {one.description}" for one in check_result.faults)
 
 
 def _load_ground(
@@ -455,7 +512,7 @@ def _load_ground(
 ) -> TerrainConfig | HeightMapFile:
     from roboyard.config import load, yaml_from_data
     from roboyard.grids.terrain import TERRAINS, TerrainConfig
-    from roboyard.walking.steps.plan_file import HeightMapFile
+    from roboyard.walking.free_gait.plan_file import HeightMapFile
 
     settings: dict[str, Any] = {name: value for name, value in options.items() if value is not None}
     if kind in TERRAINS:

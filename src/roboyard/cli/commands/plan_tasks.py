@@ -12,7 +12,7 @@ from roboyard.cli.options import GOAL, OUT, SET, JsonOption
 from roboyard.errors import InputError
 
 if TYPE_CHECKING:
-    from roboyard.behavior.goals import Domain, Goal, Tasks
+    from roboyard.behavior.task_planning import PlanningDomain, PlanningGoal, TaskFile
 
 
 def tasks(
@@ -45,9 +45,15 @@ def tasks(
 
     Exit code 1: there is no plan; 2: the file cannot be used.
     """
-    from roboyard.behavior.goals import Impossible, as_xml, make_plan, without, would_help
-    from roboyard.behavior.goals import why as explain_steps
-    from roboyard.behavior.goals.solver import plan_by
+    from roboyard.behavior.task_planning import (
+        NoPlanError,
+        alternatives_without_steps,
+        helpful_changes,
+        make_plan,
+        plan_to_xml,
+    )
+    from roboyard.behavior.task_planning import explain_steps as explain_steps
+    from roboyard.behavior.task_planning.pddl import solve_with
     from roboyard.cli.exit_codes import ExitCode, exit_unless_success
     from roboyard.cli.terminal import print_note, print_result
 
@@ -62,9 +68,11 @@ def tasks(
         if solver is None:
             plan = make_plan(domain, world, planning_goal, blocked=blocked)
         else:
-            plan = plan_by(domain, world, planning_goal, solver)
-    except Impossible as error:
-        changes = [f"{name} = {value}" for name, value in would_help(domain, world, planning_goal, blocked=blocked)]
+            plan = solve_with(domain, world, planning_goal, solver)
+    except NoPlanError as error:
+        changes = [
+            f"{name} = {value}" for name, value in helpful_changes(domain, world, planning_goal, blocked=blocked)
+        ]
         failure = {"goal": planning_goal.name, "plan": None, "reason": error.message, "helpful_changes": changes}
 
         def show_failure(found: dict[str, Any]) -> None:
@@ -75,13 +83,13 @@ def tasks(
         exit_unless_success(ExitCode.FAILURE)
         return
     if out is not None:
-        write_text(out, as_xml(plan, domain, world))
+        write_text(out, plan_to_xml(plan, domain, world))
     result = {
         "goal": planning_goal.name, "cost": plan.cost,
         "plan": [{"step": step.name, "cost": step.cost} for step in plan.steps],
-        "expanded_nodes": plan.looked_at, "tree": out,
+        "expanded_nodes": plan.expanded_nodes, "tree": out,
         "explanation": explain_steps(plan) if explain else None,
-        "alternatives": without(domain, world, plan, blocked=blocked) if explain else None,
+        "alternatives": alternatives_without_steps(domain, world, plan, blocked=blocked) if explain else None,
     }  # fmt: skip
     print_result(result, json, _print_plan)
 
@@ -97,17 +105,17 @@ def _print_plan(result: dict[str, Any]) -> None:
 
 def _load_problem(
     file: Path, problem: Path | None, goal: str | None, settings: list[str]
-) -> tuple[Domain, dict[str, Any], Goal]:
+) -> tuple[PlanningDomain, dict[str, Any], PlanningGoal]:
     """Load the domain, the initial state and the goal from a task file, or from a domain and a problem in PDDL."""
-    from roboyard.behavior.goals import load_tasks
-    from roboyard.behavior.goals.pddl import load_pddl
+    from roboyard.behavior.task_planning import load_tasks
+    from roboyard.behavior.task_planning.pddl import load_pddl
     from roboyard.config import parse_yaml
 
     if problem is None:
         if file.suffix.lower() == ".pddl":
             raise InputError("a domain requires a problem", location=str(file), valid="DOMAIN.pddl PROBLEM.pddl")
         found = load_tasks(file)
-        domain, world = found.domain(), dict(found.start())
+        domain, world = found.domain(), dict(found.initial_world_state())
     else:
         if goal is not None:
             raise InputError(f"--goal {goal} cannot be used with PDDL", valid="the goal of the problem")
@@ -123,11 +131,11 @@ def _load_problem(
     return domain, world, planning_goal if problem is not None else _select_goal(found, goal, world)
 
 
-def _write_pddl(folder: Path, domain: Domain, world: dict[str, object], goal: Goal) -> None:
-    from roboyard.behavior.goals.pddl import as_pddl
+def _write_pddl(folder: Path, domain: PlanningDomain, world: dict[str, object], goal: PlanningGoal) -> None:
+    from roboyard.behavior.task_planning.pddl import write_pddl
     from roboyard.config import write_atomic
 
-    written = as_pddl(domain, world, goal)
+    written = write_pddl(domain, world, goal)
     try:
         folder.mkdir(parents=True, exist_ok=True)
         write_atomic(folder / "domain.pddl", written.domain)
@@ -136,12 +144,12 @@ def _write_pddl(folder: Path, domain: Domain, world: dict[str, object], goal: Go
         raise InputError(f"the files cannot be written: {error.strerror}", location=str(folder)) from None
 
 
-def _select_goal(found: Tasks, name: str | None, world: dict[str, object]) -> Goal:
+def _select_goal(found: TaskFile, name: str | None, world: dict[str, object]) -> PlanningGoal:
 
     if name is not None:
         return found.goal(name)
     goals = [found.goal(one) for one in found.goals]
-    usable = [goal for goal in goals if goal.worth(world) > 0.0]
+    usable = [goal for goal in goals if goal.priority_in(world) > 0.0]
     if not usable:
         raise InputError("no goal has a positive priority in the initial state", valid="--goal NAME")
-    return max(usable, key=lambda goal: goal.worth(world))
+    return max(usable, key=lambda goal: goal.priority_in(world))

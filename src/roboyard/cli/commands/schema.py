@@ -15,13 +15,19 @@ from roboyard.cli.options import OUT, JsonOption
 FILE_TYPES: dict[str, tuple[str, str]] = {
     "scenario": ("roboyard.scenarios.json_schema:scenario_json_schema", "Scenario, for `roboyard run`."),
     "robot": ("roboyard.bringup.robot_config:RobotConfig", "Robot: its description and its nodes."),
-    "groups": ("roboyard.manipulation.groups.file:GroupsFile", "Joint groups, tools and named poses of a robot."),
-    "legs": ("roboyard.walking.walker_file:WalkerFile", "Legs of a robot and their stance."),
+    "groups": (
+        "roboyard.manipulation.semantics.groups_file:SemanticDescriptionConfig",
+        "Joint groups, tools and named poses of a robot.",
+    ),
+    "legs": ("roboyard.walking.legged_robot:LegsFile", "Legs of a robot and their stance."),
     "servos": ("roboyard.hardware.dynamixel.config:ServosConfig", "Servos of a real robot, for `roboyard bringup`."),
     "operator": ("roboyard.scenarios.operator:OperatorScriptFile", "Script of an operator who drives a robot."),
-    "tasks": ("roboyard.behavior.goals.file:Tasks", "Conditions, actions and goals, for `roboyard check tasks`."),
+    "tasks": (
+        "roboyard.behavior.task_planning.task_file:TaskFile",
+        "Conditions, actions and goals, for `roboyard check tasks`.",
+    ),
     "steps": (
-        "roboyard.walking.steps.plan_file:StepPlanFile",
+        "roboyard.walking.free_gait.plan_file:StepPlanFile",
         "Step plan of a legged robot, for `roboyard show step-plan`.",
     ),
     "animation": ("roboyard.people.clip_library:KeyframeClip", "Keyframes of a person's motion."),

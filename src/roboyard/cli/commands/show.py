@@ -31,7 +31,7 @@ from roboyard.cli.terminal import flush_output, format_time, print_fields, print
 from roboyard.errors import InputError
 
 if TYPE_CHECKING:
-    from roboyard.behavior.playback import Playback
+    from roboyard.behavior.tree_drawing import TreePlayback
     from roboyard.people.clip import AnimationClip
 
 
@@ -118,21 +118,24 @@ def tree(
         print_tree_state(run, recording, node, time, transitions=transitions, json=json)
         return
     from roboyard.behavior import load_tree
-    from roboyard.behavior.show import as_svg, as_text
+    from roboyard.behavior.tree_drawing import tree_to_svg, tree_to_text
 
     validate_output_path("--picture", image, (".svg",))
     found = load_tree(file, main=main, mock=mock)
     if image is not None:
-        write_text(image, as_svg(found))
+        write_text(image, tree_to_svg(found))
     nodes = [
         {
-            "uid": tree_node.uid, "type": tree_node.type_name, "kind": tree_node.kind.value, "path": tree_node.path,
-            "location": tree_node.where,
+            "uid": tree_node.uid,
+            "type": tree_node.type_name,
+            "node_type": tree_node.node_type.value,
+            "path": tree_node.path,
+            "location": tree_node.location,
         }
         for tree_node in found.walk()
-    ]  # fmt: skip
-    result = {"tree": found.name, "nodes": nodes, "text": as_text(found), "picture": image}
-    print_result(result, json, lambda _: print_line(as_text(found)))
+    ]
+    result = {"tree": found.name, "nodes": nodes, "text": tree_to_text(found), "picture": image}
+    print_result(result, json, lambda _: print_line(tree_to_text(found)))
 
 
 def show_terrain(
@@ -268,21 +271,21 @@ def print_tree_state(
     Raises:
         InputError: There is no tree, or there are several, or a time is given for a live run.
     """
-    from roboyard.behavior.playback import Playback
+    from roboyard.behavior.tree_drawing import TreePlayback
 
     with open_source(run, recording) as source:
         if source.is_live and time is not None:
             raise InputError("--time requires a recording", valid="--file, or no --time")
         node = _find_tree_node(source, node_name)
-        playback, until_ns, last_ns = Playback(), None if time is None else round(time * 1e9), 0
+        playback, until_ns, last_ns = TreePlayback(), None if time is None else round(time * 1e9), 0
         for received in source.messages([f"{node}/tree", f"{node}/events"]):
             if until_ns is not None and received.time_ns > until_ns:
                 break
             last_ns = received.time_ns
             if received.topic.endswith("/events"):
-                playback.events(received.message.data)
+                playback.apply_events(received.message.data)
             elif received.message.data.splitlines() != playback.lines:
-                playback.tree(received.message.data)
+                playback.set_tree(received.message.data)
                 if isinstance(source, LiveSource):
                     _request_node_states(source, node, playback)
             if transitions:
@@ -293,9 +296,13 @@ def print_tree_state(
             _print_tree(playback, last_ns if until_ns is None else until_ns, json=json, shows_time=False)
 
 
-def _print_tree(playback: Playback, time_ns: int, *, json: bool, shows_time: bool) -> None:
+def _print_tree(playback: TreePlayback, time_ns: int, *, json: bool, shows_time: bool) -> None:
     nodes = [
-        {"uid": uid, "status": playback.now.get(uid, "IDLE"), "last_status": playback.last.get(uid)}
+        {
+            "uid": uid,
+            "status": playback.current_statuses.get(uid, "IDLE"),
+            "last_status": playback.last_statuses.get(uid),
+        }
         for uid in range(1, len(playback.lines) + 1)
     ]
     heading = f"# {format_time(time_ns)}\n" if shows_time else ""
@@ -325,9 +332,9 @@ def _find_tree_node(source: DataSource, node_name: str) -> str:
     return nodes[0]
 
 
-def _request_node_states(source: LiveSource, node: str, playback: Playback) -> None:
+def _request_node_states(source: LiveSource, node: str, playback: TreePlayback) -> None:
     """Request the present status of all nodes, since earlier events are not received."""
     from roboyard.messages import srv
 
     response = source.connection.call(f"{node}/state", srv.Trigger, srv.Trigger.Request())
-    playback.take((int(uid), str(status)) for uid, status in plain_json.loads(response.message))
+    playback.apply_statuses((int(uid), str(status)) for uid, status in plain_json.loads(response.message))

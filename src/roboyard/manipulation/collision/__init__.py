@@ -1,6 +1,6 @@
-"""Collision checking: kernels that never call a touching state free, and coal for a second, exact look.
+"""Collision checking: planning scenes, conservative collision kernels, and exact checks with coal.
 
-A `PlanningScene` asks them; what stands in it are the shapes of ``obstacles``.
+A `PlanningScene` holds the robot and its obstacles. The kernels never call a colliding state collision-free.
 """
 
 from typing import TYPE_CHECKING
@@ -8,19 +8,33 @@ from typing import TYPE_CHECKING
 from roboyard.config.lazy import lazy_exports
 
 if TYPE_CHECKING:
-    from roboyard.manipulation.collision.exact import ExactChecker
+    from roboyard.manipulation.collision.coal_checker import CoalChecker, RecheckResult, recheck_motion
     from roboyard.manipulation.collision.obstacles import (
-        Attached,
+        AttachedBody,
         Obstacle,
-        Voxels,
+        VoxelObstacles,
         box_obstacle,
-        obstacles_of,
-        voxels_of_cloud,
+        obstacles_from_world,
+        voxels_from_cloud,
     )
+    from roboyard.manipulation.collision.planning_scene import PlanningScene
 
-__all__ = ["Attached", "ExactChecker", "Obstacle", "Voxels", "box_obstacle", "obstacles_of", "voxels_of_cloud"]
+__all__ = [
+    "AttachedBody",
+    "CoalChecker",
+    "Obstacle",
+    "PlanningScene",
+    "RecheckResult",
+    "VoxelObstacles",
+    "box_obstacle",
+    "obstacles_from_world",
+    "recheck_motion",
+    "voxels_from_cloud",
+]
 
 __getattr__, __dir__ = lazy_exports(__name__, {
-    "exact": ("ExactChecker",),
-    "obstacles": ("Attached", "Obstacle", "Voxels", "box_obstacle", "obstacles_of", "voxels_of_cloud"),
+    "coal_checker": ("CoalChecker", "RecheckResult", "recheck_motion"),
+    "obstacles": ("AttachedBody", "Obstacle", "VoxelObstacles", "box_obstacle", "obstacles_from_world",
+        "voxels_from_cloud"),
+    "planning_scene": ("PlanningScene",),
 })  # fmt: skip

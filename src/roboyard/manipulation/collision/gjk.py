@@ -1,9 +1,9 @@
-"""Distance between two convex solids, bounded from below by a plane that parts them.
+"""GJK: a lower bound of the distance between two convex shapes, certified by a separating plane.
 
 E. Gilbert, D. Johnson, S. Keerthi, "A fast procedure for computing the distance between complex objects in
 three-dimensional space", IEEE J. Robotics and Automation 4(2), 1988; the nearest point of a simplex after C. Ericson,
-"Real-Time Collision Detection", 2005, 5.1.  What is answered is never more than the distance, however the search went:
-the supports along any direction bound the distance from below, and the best bound counts.
+"Real-Time Collision Detection", 2005, 5.1. The result never exceeds the distance, even if the search does not converge:
+the support points along any direction bound the distance from below, and the best bound counts.
 """
 
 from __future__ import annotations
@@ -17,39 +17,46 @@ import numpy as np
 from roboyard.compute import kernel
 from roboyard.geometry import SE3
 from roboyard.geometry.arrays import Array
-from roboyard.manipulation.collision.solids import BOX, CYLINDER, ELLIPSOID, Solid, Solids, gathered
+from roboyard.manipulation.collision.convex_shapes import (
+    BOX,
+    CYLINDER,
+    ELLIPSOID,
+    ConvexShape,
+    ConvexShapeArrays,
+    stack_shapes,
+)
 
-_ROUNDS = 40
-_NEAR = 1e-9
-"""Bounds closer than this are one [m]."""
+_MAX_ITERATIONS = 40
+_CONVERGENCE_TOLERANCE = 1e-9
+"""Difference of two bounds below which the search has converged [m]."""
 
 
-def sample_solids() -> Solids:
-    """A solid, for kernels' examples."""
-    return gathered([Solid(BOX, np.ones(3), 0.0, SE3.identity(), np.zeros((0, 3)))])
+def example_shapes() -> ConvexShapeArrays:
+    """Return a shape for the examples of kernels."""
+    return stack_shapes([ConvexShape(BOX, np.ones(3), 0.0, SE3.identity(), np.zeros((0, 3)))])
 
 
 def _examples() -> Iterable[tuple[Any, ...]]:
-    one = sample_solids()
+    one = example_shapes()
     yield one, 0, np.eye(4), one, 0, np.eye(4), 1.0, 0.0, np.zeros((5, 3))
 
 
 @kernel(inline="always")
-def _support(s: Solids, i: int, T: Array, x: float, y: float, z: float) -> tuple[float, float, float]:
-    """The point of a core that is farthest in a direction."""
+def _support(shapes: ConvexShapeArrays, i: int, T: Array, x: float, y: float, z: float) -> tuple[float, float, float]:
+    """Return the support point of a core: its farthest point in a direction."""
     u = T[0, 0] * x + T[1, 0] * y + T[2, 0] * z
     v = T[0, 1] * x + T[1, 1] * y + T[2, 1] * z
     w = T[0, 2] * x + T[1, 2] * y + T[2, 2] * z
-    a, b, c = s.size[i, 0], s.size[i, 1], s.size[i, 2]
-    kind = s.kind[i]
+    a, b, c = shapes.half_size[i, 0], shapes.half_size[i, 1], shapes.half_size[i, 2]
+    kind = shapes.kind[i]
     if kind == BOX:
         a = a if u >= 0.0 else -a
         b = b if v >= 0.0 else -b
         c = c if w >= 0.0 else -c
     elif kind == CYLINDER:
-        flat = math.sqrt(u * u + v * v)
-        if flat > 0.0:
-            a, b = a * u / flat, b * v / flat
+        horizontal_length = math.sqrt(u * u + v * v)
+        if horizontal_length > 0.0:
+            a, b = a * u / horizontal_length, b * v / horizontal_length
         else:
             b = 0.0
         c = c if w >= 0.0 else -c
@@ -58,13 +65,13 @@ def _support(s: Solids, i: int, T: Array, x: float, y: float, z: float) -> tuple
         if length > 0.0:
             a, b, c = a * a * u / length, b * b * v / length, c * c * w / length
     else:
-        best, start = -math.inf, s.first[i]
-        at = start
-        for k in range(start, start + s.many[i]):
-            far = s.points[k, 0] * u + s.points[k, 1] * v + s.points[k, 2] * w
-            if far > best:
-                best, at = far, k
-        a, b, c = s.points[at, 0], s.points[at, 1], s.points[at, 2]
+        best, start = -math.inf, shapes.first_point[i]
+        support_index = start
+        for k in range(start, start + shapes.n_points[i]):
+            projection = shapes.points[k, 0] * u + shapes.points[k, 1] * v + shapes.points[k, 2] * w
+            if projection > best:
+                best, support_index = projection, k
+        a, b, c = shapes.points[support_index, 0], shapes.points[support_index, 1], shapes.points[support_index, 2]
     return (
         T[0, 0] * a + T[0, 1] * b + T[0, 2] * c + T[0, 3],
         T[1, 0] * a + T[1, 1] * b + T[1, 2] * c + T[1, 3],
@@ -83,25 +90,25 @@ def _dot(W: Array, i: int, j: int, k: int, m: int) -> float:
 
 
 @kernel(inline="always")
-def _against(W: Array, i: int, j: int, k: int) -> float:
-    """-(W_j - W_i) · W_k: how far along an edge the origin lies, seen from a corner."""
+def _edge_projection(W: Array, i: int, j: int, k: int) -> float:
+    """-(W_j - W_i) · W_k: projection of the origin onto an edge, relative to a vertex."""
     return float(-((W[j, 0] - W[i, 0]) * W[k, 0] + (W[j, 1] - W[i, 1]) * W[k, 1] + (W[j, 2] - W[i, 2]) * W[k, 2]))
 
 
 @kernel
-def _on_triangle(W: Array, a: int, b: int, c: int) -> tuple[float, float, float]:
-    """Weights of the corners of a triangle's point nearest to the origin."""
-    d1, d2 = _against(W, a, b, a), _against(W, a, c, a)
+def _closest_on_triangle(W: Array, a: int, b: int, c: int) -> tuple[float, float, float]:
+    """Return the barycentric weights of a triangle's point nearest to the origin."""
+    d1, d2 = _edge_projection(W, a, b, a), _edge_projection(W, a, c, a)
     if d1 <= 0.0 and d2 <= 0.0:
         return 1.0, 0.0, 0.0
-    d3, d4 = _against(W, a, b, b), _against(W, a, c, b)
+    d3, d4 = _edge_projection(W, a, b, b), _edge_projection(W, a, c, b)
     if d3 >= 0.0 and d4 <= d3:
         return 0.0, 1.0, 0.0
     vc = d1 * d4 - d3 * d2
     if vc <= 0.0 and d1 >= 0.0 and d3 <= 0.0:
         v = d1 / (d1 - d3)
         return 1.0 - v, v, 0.0
-    d5, d6 = _against(W, a, b, c), _against(W, a, c, c)
+    d5, d6 = _edge_projection(W, a, b, c), _edge_projection(W, a, c, c)
     if d6 >= 0.0 and d5 <= d6:
         return 0.0, 0.0, 1.0
     vb = d5 * d2 - d1 * d6
@@ -112,15 +119,15 @@ def _on_triangle(W: Array, a: int, b: int, c: int) -> tuple[float, float, float]
     if va <= 0.0 and d4 - d3 >= 0.0 and d5 - d6 >= 0.0:
         w = (d4 - d3) / ((d4 - d3) + (d5 - d6))
         return 0.0, 1.0 - w, w
-    whole = va + vb + vc
-    if not whole > 0.0:
+    weight_sum = va + vb + vc
+    if not weight_sum > 0.0:
         return 1.0, 0.0, 0.0
-    return va / whole, vb / whole, vc / whole
+    return va / weight_sum, vb / weight_sum, vc / weight_sum
 
 
 @kernel(inline="always")
-def _volume(W: Array, a: int, b: int, c: int, d: int) -> float:
-    """Six times the signed volume of a tetrahedron; 4: the origin."""
+def _signed_volume(W: Array, a: int, b: int, c: int, d: int) -> float:
+    """Return six times the signed volume of a tetrahedron; index 4 is the origin."""
     ax, ay, az = W[a, 0], W[a, 1], W[a, 2]
     bx, by, bz = W[b, 0] - ax, W[b, 1] - ay, W[b, 2] - az
     cx, cy, cz = W[c, 0] - ax, W[c, 1] - ay, W[c, 2] - az
@@ -130,13 +137,14 @@ def _volume(W: Array, a: int, b: int, c: int, d: int) -> float:
 
 @kernel
 def _reduce(W: Array, count: int) -> tuple[int, float, float, float]:
-    """Keeps those of the first ``count`` corners that carry the nearest point to the origin: how many, and that point.
+    """Keep those of the first ``count`` vertices that span the point nearest to the origin; return their number and
+    this point.
 
     Four are kept where the origin is inside.
     """
     if count == 2:
         square = _dot(W, 0, 1, 0, 1)
-        t = _against(W, 0, 1, 0) / square if square > 0.0 else 0.0
+        t = _edge_projection(W, 0, 1, 0) / square if square > 0.0 else 0.0
         if t <= 0.0:
             return 1, W[0, 0], W[0, 1], W[0, 2]
         if t >= 1.0:
@@ -156,11 +164,11 @@ def _reduce(W: Array, count: int) -> tuple[int, float, float, float]:
         elif face == 3:
             i, j, k, other = 1, 2, 3, 0
         if count == 4:
-            inner, here = _volume(W, i, j, k, other), _volume(W, i, j, k, 4)
-            if inner * here > 0.0:
+            corner_volume, origin_volume = _signed_volume(W, i, j, k, other), _signed_volume(W, i, j, k, 4)
+            if corner_volume * origin_volume > 0.0:
                 continue  # the origin lies on the same side as the fourth corner
             outside = True
-        u, v, w = _on_triangle(W, i, j, k)
+        u, v, w = _closest_on_triangle(W, i, j, k)
         x = u * W[i, 0] + v * W[j, 0] + w * W[k, 0]
         y = u * W[i, 1] + v * W[j, 1] + w * W[k, 1]
         z = u * W[i, 2] + v * W[j, 2] + w * W[k, 2]
@@ -172,57 +180,66 @@ def _reduce(W: Array, count: int) -> tuple[int, float, float, float]:
     x = bu * W[bi, 0] + bv * W[bj, 0] + bw * W[bk, 0]
     y = bu * W[bi, 1] + bv * W[bj, 1] + bw * W[bk, 1]
     z = bu * W[bi, 2] + bv * W[bj, 2] + bw * W[bk, 2]
-    kept = 0
-    for at, weight in ((bi, bu), (bj, bv), (bk, bw)):
+    n_vertices = 0
+    for index, weight in ((bi, bu), (bj, bv), (bk, bw)):
         if weight > 0.0:
-            W[kept] = W[at]  # numbers rise, so that none is lost
-            kept += 1
-    return kept, x, y, z
+            W[n_vertices] = W[index]  # indices ascend, so that none is lost
+            n_vertices += 1
+    return n_vertices, x, y, z
 
 
 @kernel(examples=_examples)
-def separation(
-    a: Solids, i: int, Ta: Array, b: Solids, j: int, Tb: Array, enough: float, touch: float, W: Array
+def distance_lower_bound(
+    a: ConvexShapeArrays,
+    i: int,
+    Ta: Array,
+    b: ConvexShapeArrays,
+    j: int,
+    Tb: Array,
+    far_threshold: float,
+    contact_threshold: float,
+    W: Array,
 ) -> float:
-    """A lower bound of the distance between two solids, tight unless more than ``enough`` or less than ``touch``.
+    """Return a lower bound of the distance of two shapes, tight unless above ``far_threshold`` or below
+    ``contact_threshold``.
 
     Args:
-        a: Solids.
-        i: Which of them.
+        a: Shapes.
+        i: Index of the first shape.
         Ta: (4, 4) its pose.
-        b: Solids.
-        j: Which of them.
+        b: Shapes.
+        j: Index of the second shape.
         Tb: (4, 4) its pose.
-        enough: The search ends once they are known to be so far apart [m].
-        touch: It ends once they are known to be nearer than this [m].
-        W: (5, 3) for the search's use.
+        far_threshold: The search ends as soon as the distance is known to be larger [m].
+        contact_threshold: The search ends as soon as the distance is known to be smaller [m].
+        W: (5, 3) workspace of the search.
 
     Returns:
-        [m]; 0 or less where they touch.
+        [m]; 0 or less in contact.
     """
-    swept = a.radius[i] + b.radius[j]
+    radius_sum = a.radius[i] + b.radius[j]
     vx, vy, vz = Ta[0, 3] - Tb[0, 3], Ta[1, 3] - Tb[1, 3], Ta[2, 3] - Tb[2, 3]
     length = math.sqrt(vx * vx + vy * vy + vz * vz)
     if length == 0.0:
         vx, length = 1.0, 1.0
     W[4, 0] = W[4, 1] = W[4, 2] = 0.0
-    lower, count = -math.inf, 0
-    for _ in range(_ROUNDS):
+    lower_bound, count = -math.inf, 0
+    for _ in range(_MAX_ITERATIONS):
         ax, ay, az = _support(a, i, Ta, -vx, -vy, -vz)
         bx, by, bz = _support(b, j, Tb, vx, vy, vz)
         wx, wy, wz = ax - bx, ay - by, az - bz
-        lower = max(lower, (vx * wx + vy * wy + vz * wz) / length)
-        if lower - swept >= enough:
-            return float(lower - swept)
+        lower_bound = max(lower_bound, (vx * wx + vy * wy + vz * wz) / length)
+        if lower_bound - radius_sum >= far_threshold:
+            return float(lower_bound - radius_sum)
         if count > 0:
-            if length - swept < touch:
-                return float(length - swept)
-            if length - lower <= _NEAR:
+            if length - radius_sum < contact_threshold:
+                return float(length - radius_sum)
+            if length - lower_bound <= _CONVERGENCE_TOLERANCE:
                 break
-            known = False
+            is_known_vertex = False
             for k in range(count):
-                known = known or (W[k, 0] == wx and W[k, 1] == wy and W[k, 2] == wz)
-            if known:
+                is_known_vertex = is_known_vertex or (W[k, 0] == wx and W[k, 1] == wy and W[k, 2] == wz)
+            if is_known_vertex:
                 break
         W[count, 0], W[count, 1], W[count, 2] = wx, wy, wz
         count += 1
@@ -231,9 +248,9 @@ def separation(
         else:
             count, vx, vy, vz = _reduce(W, count)
             if count == 4:
-                return float(-swept)
+                return float(-radius_sum)
         square = vx * vx + vy * vy + vz * vz
-        if square <= _NEAR * _NEAR:
-            return float(-swept)
+        if square <= _CONVERGENCE_TOLERANCE * _CONVERGENCE_TOLERANCE:
+            return float(-radius_sum)
         length = math.sqrt(square)
-    return float(lower - swept)
+    return float(lower_bound - radius_sum)

@@ -24,7 +24,7 @@ from roboyard.evaluation.figures import BAD, COMMAND, GOOD, MUTED, PANEL, TRUTH,
 from roboyard.evaluation.section import ReportSection, SectionContext
 from roboyard.geometry import SE3
 from roboyard.geometry.arrays import Array
-from roboyard.manipulation.nodes.motion_messages import sampled
+from roboyard.manipulation.nodes.motion_messages import sample_trajectory_msg
 from roboyard.messages.convert import pose_to_se3
 from roboyard.messages.time import to_seconds
 from roboyard.record import Recording
@@ -33,7 +33,7 @@ from roboyard.safety.evaluation import ArmGroundTruth, ArmState
 
 if TYPE_CHECKING:
     from roboyard.kinematics import Chain
-    from roboyard.manipulation import Groups
+    from roboyard.manipulation import SemanticDescription
 
 _FINAL_STATES = ("succeeded", "aborted", "canceled")
 _LIMIT_CHECK_INTERVAL = 0.001
@@ -50,7 +50,7 @@ class JointGroupGroundTruth:
         groups: Gives the robot's joint groups; called when they are needed for the first time.
     """
 
-    def __init__(self, truth: GroundTruthProvider, robot: str, groups: Callable[[], Groups]) -> None:
+    def __init__(self, truth: GroundTruthProvider, robot: str, groups: Callable[[], SemanticDescription]) -> None:
         self._truth, self._robot, self._find_groups = truth, robot, groups
 
     @classmethod
@@ -61,7 +61,7 @@ class JointGroupGroundTruth:
         return cls(robot.truth, robot.name, lambda: robot.resource("joint_groups"))
 
     @cached_property
-    def _groups(self) -> Groups:
+    def _groups(self) -> SemanticDescription:
         return self._find_groups()
 
     @cached_property
@@ -71,7 +71,7 @@ class JointGroupGroundTruth:
 
     def root_link(self) -> str:
         """Return the name of the robot's root link."""
-        return self._groups.root
+        return self._groups.root_link
 
     def joint_names(self) -> tuple[str, ...]:
         """Return the names of the joints of its first group; none where it has no groups."""
@@ -82,7 +82,7 @@ class JointGroupGroundTruth:
         tip_frame = self._groups.group(group).tip
         frame = next((candidate for candidate in self._groups.model.frames if candidate.name == tip_frame), None)
         link, T_link_tip = (tip_frame, SE3.identity()) if frame is None else (frame.link, frame.T_link_frame)
-        T_world_root = self._truth.link_pose(self._robot, self._groups.root)
+        T_world_root = self._truth.link_pose(self._robot, self._groups.root_link)
         return T_world_root, self._truth.link_pose(self._robot, link) @ T_link_tip
 
     def state(self) -> ArmState | None:
@@ -96,11 +96,11 @@ class JointGroupGroundTruth:
 
     def joint_limits(self, joints: Sequence[str]) -> tuple[Array, Array]:
         """Return limits (n,) of velocity and acceleration of joints; infinite where none is declared."""
-        from roboyard.manipulation.timing import JointLimits
+        from roboyard.manipulation.time_parameterization import JointLimits
 
         limits_by_joint: dict[str, tuple[float, float]] = {}
         for name in self._groups.groups:
-            limits = JointLimits.of(self._groups.chain(name))
+            limits = JointLimits.from_chain(self._groups.chain(name))
             rows = zip(limits.velocity, limits.acceleration, strict=True)
             limits_by_joint |= dict(zip(limits.joints, rows, strict=True))
         limit_rows = [limits_by_joint.get(name, (np.inf, np.inf)) for name in joints]
@@ -500,7 +500,7 @@ def _read_planned_motions(
         if start_index is None or states[start_index][0] > display_time + 1e-3 or not item.message.trajectory:
             continue  # only planned
         try:
-            times, points = sampled(item.message.trajectory[0].joint_trajectory, joints)
+            times, points = sample_trajectory_msg(item.message.trajectory[0].joint_trajectory, joints)
         except RoboyardError:
             continue  # of other joints
         end_time = states[start_index + 1][0] if start_index + 1 < len(states) else np.inf

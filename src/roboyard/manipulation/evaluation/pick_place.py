@@ -31,10 +31,10 @@ _NOT_ATTEMPTED_CAUSES = (
     "disagreement",
     "cancelled",
     "preempted",
-    "covered",
+    "place_occupied",
     "bay_full",
-    "hand_full",
-    "nothing_loaded",
+    "gripper_occupied",
+    "bays_empty",
 )
 """Error codes of skills that ended before anything was attempted."""
 _PLACE_SETTLING_NS = 600_000_000
@@ -353,7 +353,7 @@ _MIN_DISPLACEMENT = 0.02
 """An object that moves farther along the floor within 0.2 s was moved by others than the robot [m]."""
 _MOTIONLESS_TOLERANCE = 5e-4
 """An object that moves less within 0.2 s stands still [m]."""
-_MAX_IDLE_RESTS = 3
+_MAX_IDLE_PHASES = 3
 """A loop that rests so often with no skill done in between has come to rest."""
 ObjectPose = tuple[float, float, float, float]
 """x, y, z [m] and cosine of the tilt."""
@@ -446,8 +446,8 @@ class FaultRecoveryMetrics(MetricCollector):
         self._end_cause = ""
         self._failure_causes: list[str] = []
         self._recovery_time: float | None = None
-        self._max_silence = 0.0
-        self._n_fallen = self._n_lying_touched = self._n_rests = 0
+        self._max_event_gap = 0.0
+        self._n_fallen = self._n_lying_touched = self._n_idle_phases = 0
 
     def subscriptions(self) -> Mapping[str, MessageHandler]:
         """Return the topics of skill events, of true objects, places, odometry and contacts, and of the log."""
@@ -515,11 +515,11 @@ class FaultRecoveryMetrics(MetricCollector):
             self._bay_positions[int(message.bay)] = message.position.x, message.position.y
         is_handling_done = is_finished and message.success and message.skill in ("pick", "place", "stow", "unstow")
         if is_top_level and message.event in ("started", "phase", "finished"):
-            self._n_rests += message.phase == "resting"
-            self._at_rest = is_finished or (message.phase == "resting" and self._n_rests >= _MAX_IDLE_RESTS)
+            self._n_idle_phases += message.phase == "idle"
+            self._at_rest = is_finished or (message.phase == "idle" and self._n_idle_phases >= _MAX_IDLE_PHASES)
             self._end_cause = str(message.error_code) if is_finished else "rests" if self._at_rest else ""
         if is_handling_done:
-            self._n_rests = 0
+            self._n_idle_phases = 0
         if self._fault_ns is not None and time_ns <= self._fault_ns:
             return
         if (
@@ -534,7 +534,7 @@ class FaultRecoveryMetrics(MetricCollector):
     def finish(self, time_ns: int) -> None:
         """Count the silence until now."""
         if self._last_event_ns is not None and not self._at_rest:
-            self._max_silence = max(self._max_silence, (time_ns - self._last_event_ns) * 1e-9)
+            self._max_event_gap = max(self._max_event_gap, (time_ns - self._last_event_ns) * 1e-9)
 
     # -- results -------------------------------------------------------------------------------------------------------
     def values(self) -> dict[str, MetricValue | None]:
@@ -551,7 +551,7 @@ class FaultRecoveryMetrics(MetricCollector):
             "objects_fallen": self._n_fallen,
             "fallen_object_contacts": self._n_lying_touched,
             "recovery_time": self._recovery_time,
-            "max_skill_silence": self._max_silence,
+            "max_skill_silence": self._max_event_gap,
             "at_rest": self._at_rest,
             "end_cause": self._end_cause,
             "failure_causes": ", ".join(self._failure_causes),

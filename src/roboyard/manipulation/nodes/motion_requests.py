@@ -1,4 +1,4 @@
-"""What moveit_msgs ask for, as requests to a planner; whatever cannot be done is refused with the reason."""
+"""MoveIt's motion requests as planning requests; what is not supported is rejected with the reason."""
 
 from __future__ import annotations
 
@@ -12,213 +12,246 @@ from roboyard.config.wording import did_you_mean
 from roboyard.geometry import SE3
 from roboyard.geometry.arrays import Array
 from roboyard.kinematics.ik import PointingTarget
-from roboyard.manipulation.nodes.move_codes import MoveError
-from roboyard.manipulation.nodes.scene_keeper import SceneKeeper
+from roboyard.manipulation.nodes.moveit_errors import ArmMotionError
+from roboyard.manipulation.nodes.planning_scene_monitor import PlanningSceneMonitor
 from roboyard.manipulation.planning import (
-    AimGoal,
-    Goal,
+    AxisConstraint,
     JointGoal,
-    KeepAxis,
+    MotionGoal,
     NamedGoal,
-    PlanSettings,
+    PlanConfig,
+    PointingGoal,
     PoseGoal,
-    Station,
+    TimedPose,
 )
-from roboyard.manipulation.searching import Request
+from roboyard.manipulation.planning.planning_request import PlanningRequest
 from roboyard.messages import msg, to_nanoseconds, to_seconds
 from roboyard.messages.convert import pose_to_se3
 from roboyard.messages.convert.poses import quaternion_to_array, vector_to_array
 
-FREE: Final = 0.999 * math.pi
-"""A tolerance of so much about an axis leaves the turn about it open [rad]."""
-HEADROOM: Final = 0.998
-"""Motions take at most such a share of the limits, since in arcs a controller's cubics are not quite the motion."""
-STRAIGHT: Final = "LIN"
-"""Planner of straight lines of the tool, as MoveIt's industrial motion planner calls it."""
-TIMED: Final = "PURSUIT"
-"""Planner of a time-table of the tool: the points of one Cartesian reference trajectory, each at its moment."""
-_SEEDS: Final = 2**31
-_MOST_ATTEMPTS: Final = 32
+FREE_AXIS_TOLERANCE: Final = 0.999 * math.pi
+"""An orientation tolerance from here on leaves the rotation about an axis free [rad]."""
+MAX_SCALING: Final = 0.998
+"""Maximum scaling of the limits, because a controller's cubics deviate a little from the motion in blends."""
+STRAIGHT_PLANNER: Final = "LIN"
+"""Planner of straight tool paths, with the name of MoveIt's industrial motion planner."""
+TIMED_PLANNER: Final = "TIMED"
+"""Planner of timed tool poses: the points of one Cartesian reference trajectory, each at its time."""
+_N_SEEDS: Final = 2**31
+_MAX_ATTEMPTS: Final = 32
 
 
-class Reader:
-    """Reads requests for a group of joints.
+class MotionRequestReader:
+    """Reads motion requests for a planning group.
 
     Args:
-        keeper: Knows the robot, and where frames are.
-        states_per_second: How many states a second of allowed planning time stands for.
+        monitor: Monitor of the planning scene, with the robot and its frames.
+        states_per_planning_second: Number of sampled states for a second of allowed planning time.
     """
 
-    def __init__(self, keeper: SceneKeeper, states_per_second: float) -> None:
-        self._keeper, self._pace = keeper, states_per_second
+    def __init__(self, monitor: PlanningSceneMonitor, states_per_planning_second: float) -> None:
+        self._monitor, self._states_per_planning_second = monitor, states_per_planning_second
 
-    def request(self, message: Any, seed: int) -> Request:
-        """Of a moveit_msgs/MotionPlanRequest. Raises MoveError, TransformError, MessageError, InputError."""
+    def read_plan_request(self, message: Any, seed: int) -> PlanningRequest:
+        """Read a moveit_msgs/MotionPlanRequest. Raises ArmMotionError, TransformError, MessageError, InputError."""
         self.check_group(message.group_name)
-        if str(message.planner_id) == TIMED:
-            return self._timed(message, seed)
+        if str(message.planner_id) == TIMED_PLANNER:
+            return self._read_timed_request(message, seed)
         if not message.goal_constraints:
-            raise MoveError("no goal", "bad_goal", valid="goal_constraints")
+            raise ArmMotionError("no goal", "bad_goal", valid="goal_constraints")
         if message.trajectory_constraints.constraints or message.reference_trajectories:
-            raise MoveError("constraints by trajectories are not served", "bad_goal", valid="goal and path constraints")
+            raise ArmMotionError(
+                "constraints by trajectories are not supported", "bad_goal", valid="goal and path constraints"
+            )
         if message.max_cartesian_speed > 0.0:
-            raise MoveError("a limit of the tool's speed is not served", "bad_goal", valid="scaling of the velocity")
-        read = [self._goal(one) for one in message.goal_constraints]
-        tools = {tool for _, tool in read}
+            raise ArmMotionError(
+                "a limit of the tool's speed is not supported", "bad_goal", valid="scaling of the velocity"
+            )
+        goals_and_tools = [self._read_goal(one) for one in message.goal_constraints]
+        tools = {tool for _, tool in goals_and_tools}
         if len(tools) > 1:
-            raise MoveError("goals for several tools in one request", "bad_goal", valid="one tool")
-        time = float(message.allowed_planning_time)
-        if not 0.0 <= time <= 1e4:
-            raise MoveError(f"allowed_planning_time {time}", "bad_goal", valid="0 (the usual) to 1e4 s")
-        straight = str(message.planner_id) == STRAIGHT
-        settings = PlanSettings(
-            planner="connect" if straight else str(message.planner_id) or "connect",
-            seed=seed % _SEEDS,
-            budget=max(1, round(time * self._pace)) if time > 0.0 else PlanSettings.budget,
-            speed=_share(message.max_velocity_scaling_factor),
-            acceleration=_share(message.max_acceleration_scaling_factor),
+            raise ArmMotionError("goals for several tools in one request", "bad_goal", valid="one tool")
+        planning_time = float(message.allowed_planning_time)
+        if not 0.0 <= planning_time <= 1e4:
+            raise ArmMotionError(f"allowed_planning_time {planning_time}", "bad_goal", valid="0 (the default) to 1e4 s")
+        is_straight = str(message.planner_id) == STRAIGHT_PLANNER
+        config = PlanConfig(
+            planner="rrt_connect" if is_straight else str(message.planner_id) or "rrt_connect",
+            seed=seed % _N_SEEDS,
+            max_states=max(1, round(planning_time * self._states_per_planning_second))
+            if planning_time > 0.0
+            else PlanConfig.max_states,
+            velocity_scaling=_scaling(message.max_velocity_scaling_factor),
+            acceleration_scaling=_scaling(message.max_acceleration_scaling_factor),
         )
-        keep = self._keep(message.path_constraints)
-        attempts = min(max(int(message.num_planning_attempts), 1), _MOST_ATTEMPTS)
-        if straight:
-            goals = [goal for goal, _ in read]
-            if keep is not None or len(goals) != 1 or not isinstance(goals[0], PoseGoal):
-                raise MoveError(f"no line for {STRAIGHT}", "bad_goal", valid="one pose, and nothing to keep on the way")
-            return Request(line=(goals[0].pose,), settings=settings, tool=tools.pop())
-        wanted = tuple(goal for goal, _ in read)
-        return Request(wanted, keep=keep, settings=settings, attempts=attempts, tool=tools.pop())
+        constraint = self._path_constraint(message.path_constraints)
+        n_attempts = min(max(int(message.num_planning_attempts), 1), _MAX_ATTEMPTS)
+        if is_straight:
+            goals = [goal for goal, _ in goals_and_tools]
+            if constraint is not None or len(goals) != 1 or not isinstance(goals[0], PoseGoal):
+                raise ArmMotionError(
+                    f"no line for {STRAIGHT_PLANNER}", "bad_goal", valid="one pose, and no path constraint"
+                )
+            return PlanningRequest(cartesian_poses=(goals[0].pose,), config=config, tool=tools.pop())
+        motion_goals = tuple(goal for goal, _ in goals_and_tools)
+        return PlanningRequest(
+            motion_goals, constraint=constraint, config=config, n_attempts=n_attempts, tool=tools.pop()
+        )
 
-    def start(self, state: Any) -> Array:
-        """(n,) of a moveit_msgs/RobotState: measured where it says nothing. Raises MoveError."""
+    def read_start_state(self, state: Any) -> Array:
+        """Read a moveit_msgs/RobotState as (n,) joints; joints without a value are measured. Raises ArmMotionError."""
         if state.attached_collision_objects:
-            raise MoveError("a start with attached objects", "bad_state", valid="attach them to the planning scene")
+            raise ArmMotionError(
+                "a start with attached objects", "bad_state", valid="attach them to the planning scene"
+            )
         if state.multi_dof_joint_state.joint_names:
-            raise MoveError("a start of joints with several degrees of freedom", "bad_state", valid="joint_state")
-        return self._keeper.with_given(state.joint_state)
+            raise ArmMotionError("a start of joints with several degrees of freedom", "bad_state", valid="joint_state")
+        return self._monitor.with_joint_state(state.joint_state)
 
     def check_group(self, name: str) -> None:
-        """Raises MoveError: it is another group's."""
-        mine = self._keeper.scene.group.name
-        if name not in ("", mine):
-            raise MoveError(f"group {name!r} is not moved here", "unknown_group", valid=mine)
+        """Raises ArmMotionError for the name of another group."""
+        group_name = self._monitor.scene.group.name
+        if name not in ("", group_name):
+            raise ArmMotionError(f"group {name!r} is not the group of this node", "unknown_group", valid=group_name)
 
-    def line(self, message: Any) -> Request:
-        """Of a moveit_msgs/GetCartesianPath request. Raises MoveError, TransformError, MessageError, InputError."""
+    def read_cartesian_request(self, message: Any) -> PlanningRequest:
+        """Read a moveit_msgs/GetCartesianPath request. Raises ArmMotionError, TransformError, MessageError,
+        InputError.
+        """
         self.check_group(message.group_name)
         if not message.waypoints:
-            raise MoveError("no way points", "bad_goal", valid="poses of the tool")
+            raise ArmMotionError("no waypoints", "bad_goal", valid="poses of the tool")
         if not message.avoid_collisions:
-            raise MoveError("a line through obstacles is not served", "bad_goal", valid="avoid_collisions")
+            raise ArmMotionError("a path through obstacles is not supported", "bad_goal", valid="avoid_collisions")
         constraints = message.path_constraints
         if constraints.joint_constraints or constraints.position_constraints or constraints.orientation_constraints:
-            raise MoveError("constraints on lines are not served", "bad_goal", valid="poses that keep them")
-        T = self._keeper.T_world_frame(message.header.frame_id)
-        settings = PlanSettings(
-            speed=_share(message.max_velocity_scaling_factor),
-            acceleration=_share(message.max_acceleration_scaling_factor),
+            raise ArmMotionError("constraints on paths are not supported", "bad_goal", valid="poses that satisfy them")
+        T = self._monitor.T_world_frame(message.header.frame_id)
+        config = PlanConfig(
+            velocity_scaling=_scaling(message.max_velocity_scaling_factor),
+            acceleration_scaling=_scaling(message.max_acceleration_scaling_factor),
         )
         poses = tuple(T @ pose_to_se3(pose) for pose in message.waypoints)
-        return Request(line=poses, settings=settings, tool=self.tool(message.link_name))
+        return PlanningRequest(cartesian_poses=poses, config=config, tool=self.find_tool(message.link_name))
 
-    def _timed(self, message: Any, seed: int) -> Request:
-        given = [one for reference in message.reference_trajectories for one in reference.cartesian_trajectory]
-        if len(given) != 1 or not given[0].points or message.goal_constraints:
-            raise MoveError(
-                f"{len(given)} Cartesian reference trajectories and {len(message.goal_constraints)} goals for {TIMED}",
-                "bad_goal", valid="one with points, and no goals",
-            )  # fmt: skip
-        way = given[0]
-        T = self._keeper.T_world_frame(way.header.frame_id)
+    def _read_timed_request(self, message: Any, seed: int) -> PlanningRequest:
+        trajectories = [one for reference in message.reference_trajectories for one in reference.cartesian_trajectory]
+        if len(trajectories) != 1 or not trajectories[0].points or message.goal_constraints:
+            raise ArmMotionError(
+                f"{len(trajectories)} Cartesian reference trajectories and {len(message.goal_constraints)} "
+                f"goals for {TIMED_PLANNER}",
+                "bad_goal",
+                valid="one with points, and no goals",
+            )
+        trajectory = trajectories[0]
+        T = self._monitor.T_world_frame(trajectory.header.frame_id)
         R = T.rotation_matrix()
-        stations = []
-        for point in way.points:
+        timed_poses = []
+        for point in trajectory.points:
             x, y, z = (R @ vector_to_array(point.point.velocity.linear)).tolist()
             if not all(map(math.isfinite, (x, y, z))):
-                raise MoveError("a velocity that is not finite", "bad_goal")
-            time = to_seconds(point.time_from_start)
-            stations.append(Station(time, T @ pose_to_se3(point.point.pose), (x, y, z)))
-        settings = PlanSettings(
-            seed=seed % _SEEDS,
-            speed=_share(message.max_velocity_scaling_factor),
-            acceleration=_share(message.max_acceleration_scaling_factor),
+                raise ArmMotionError("a velocity that is not finite", "bad_goal")
+            point_time = to_seconds(point.time_from_start)
+            timed_poses.append(TimedPose(point_time, T @ pose_to_se3(point.point.pose), (x, y, z)))
+        config = PlanConfig(
+            seed=seed % _N_SEEDS,
+            velocity_scaling=_scaling(message.max_velocity_scaling_factor),
+            acceleration_scaling=_scaling(message.max_acceleration_scaling_factor),
         )
-        begin = to_nanoseconds(way.header.stamp)
-        if not begin:
-            raise MoveError(f"no stamp for {TIMED}", "bad_goal", valid="when its times begin")
-        tool = self.tool(way.tracked_frame)
-        return Request(stations=tuple(stations), begin_ns=begin, settings=settings, tool=tool)
+        start_time_ns = to_nanoseconds(trajectory.header.stamp)
+        if not start_time_ns:
+            raise ArmMotionError(f"no stamp for {TIMED_PLANNER}", "bad_goal", valid="the start of its times")
+        tool = self.find_tool(trajectory.tracked_frame)
+        return PlanningRequest(timed_poses=tuple(timed_poses), start_time_ns=start_time_ns, config=config, tool=tool)
 
     # -- goals ---------------------------------------------------------------------------------------------------------
-    def _goal(self, goal: Any) -> tuple[Goal, str | None]:
+    def _read_goal(self, goal: Any) -> tuple[MotionGoal, str | None]:
         if goal.visibility_constraints:
-            raise MoveError("visibility is no goal here", "bad_goal", valid="joints, or a place and an orientation")
-        joints, places, turns = goal.joint_constraints, goal.position_constraints, goal.orientation_constraints
-        if joints and not places and not turns:
-            return self._joints(joints), None
-        if len(places) == 1 and len(turns) == 1 and not joints:
-            return self._pose(places[0], turns[0])
-        if not joints and not places and not turns and goal.name:
-            return self._named(str(goal.name)), None
-        what = f"{len(joints)} joint, {len(places)} position and {len(turns)} orientation constraints"
-        raise MoveError(
-            what, "bad_goal", valid="all joints; or one position and one orientation; or only the name of a pose"
+            raise ArmMotionError(
+                "visibility goals are not supported", "bad_goal", valid="joints, or a position and an orientation"
+            )
+        joint_constraints, position_constraints, orientation_constraints = (
+            goal.joint_constraints,
+            goal.position_constraints,
+            goal.orientation_constraints,
+        )
+        if joint_constraints and not position_constraints and not orientation_constraints:
+            return self._joint_goal(joint_constraints), None
+        if len(position_constraints) == 1 and len(orientation_constraints) == 1 and not joint_constraints:
+            return self._pose_goal(position_constraints[0], orientation_constraints[0])
+        if not joint_constraints and not position_constraints and not orientation_constraints and goal.name:
+            return self._named_goal(str(goal.name)), None
+        counts_text = (
+            f"{len(joint_constraints)} joint, {len(position_constraints)} position and "
+            f"{len(orientation_constraints)} orientation constraints"
+        )
+        raise ArmMotionError(
+            counts_text, "bad_goal", valid="all joints; or one position and one orientation; or only the name of a pose"
         )
 
-    def _named(self, name: str) -> Goal:
-        known = list(self._keeper.scene.group.poses)
-        if name not in known:
-            raise MoveError(
-                f"no pose {name!r}{did_you_mean(name, known)}", "bad_goal", valid=", ".join(known) or "none"
+    def _named_goal(self, name: str) -> MotionGoal:
+        pose_names = list(self._monitor.scene.group.poses)
+        if name not in pose_names:
+            raise ArmMotionError(
+                f"no pose {name!r}{did_you_mean(name, pose_names)}", "bad_goal", valid=", ".join(pose_names) or "none"
             )
         return NamedGoal(name)
 
-    def _joints(self, constraints: Sequence[Any]) -> Goal:
-        wanted = self._keeper.joints
-        given: dict[str, float] = {}
-        for one in constraints:
-            if one.joint_name not in wanted:
-                name = str(one.joint_name)
-                raise MoveError(f"no joint {name!r}{did_you_mean(name, wanted)}", "bad_goal", valid=", ".join(wanted))
-            if not math.isfinite(one.position) or one.joint_name in given:
-                what = "is no number" if one.joint_name not in given else "is given twice"
-                raise MoveError(f"the position of {one.joint_name} {what}", "bad_goal", valid="one for each joint")
-            given[str(one.joint_name)] = float(one.position)
-        missing = [name for name in wanted if name not in given]
+    def _joint_goal(self, constraints: Sequence[Any]) -> MotionGoal:
+        group_joints = self._monitor.joints
+        positions: dict[str, float] = {}
+        for constraint in constraints:
+            if constraint.joint_name not in group_joints:
+                name = str(constraint.joint_name)
+                raise ArmMotionError(
+                    f"no joint {name!r}{did_you_mean(name, group_joints)}", "bad_goal", valid=", ".join(group_joints)
+                )
+            if not math.isfinite(constraint.position) or constraint.joint_name in positions:
+                problem = "is no number" if constraint.joint_name not in positions else "is given twice"
+                raise ArmMotionError(
+                    f"the position of {constraint.joint_name} {problem}", "bad_goal", valid="one for each joint"
+                )
+            positions[str(constraint.joint_name)] = float(constraint.position)
+        missing = [name for name in group_joints if name not in positions]
         if missing:
-            raise MoveError(f"no position for {missing[0]}", "bad_goal", valid=f"all of {', '.join(wanted)}")
-        return JointGoal(np.array([given[name] for name in wanted]))
+            raise ArmMotionError(f"no position for {missing[0]}", "bad_goal", valid=f"all of {', '.join(group_joints)}")
+        return JointGoal(np.array([positions[name] for name in group_joints]))
 
-    def _pose(self, place: Any, turn: Any) -> tuple[Goal, str | None]:
-        tool = self.tool(place.link_name)
-        if self.tool(turn.link_name) != tool:
-            raise MoveError("position and orientation of two links", "bad_goal", valid="the same link")
-        region = place.constraint_region
+    def _pose_goal(self, position_constraint: Any, orientation_constraint: Any) -> tuple[MotionGoal, str | None]:
+        tool = self.find_tool(position_constraint.link_name)
+        if self.find_tool(orientation_constraint.link_name) != tool:
+            raise ArmMotionError("position and orientation of two links", "bad_goal", valid="the same link")
+        region = position_constraint.constraint_region
         poses = [*region.primitive_poses, *region.mesh_poses]
         if len(poses) != 1:
-            raise MoveError(f"a position in {len(poses)} regions", "bad_goal", valid="one: its middle is the goal")
-        T_frame = self._keeper.T_world_frame(place.header.frame_id)
-        T_turn = self._keeper.T_world_frame(turn.header.frame_id) @ _turn(turn)
+            raise ArmMotionError(f"a position in {len(poses)} regions", "bad_goal", valid="one: its center is the goal")
+        T_frame = self._monitor.T_world_frame(position_constraint.header.frame_id)
+        T_world_orientation = self._monitor.T_world_frame(orientation_constraint.header.frame_id) @ _rotation(
+            orientation_constraint
+        )
         point = T_frame @ pose_to_se3(poses[0]).translation
-        offset = vector_to_array(place.target_point_offset)
+        offset = vector_to_array(position_constraint.target_point_offset)
         if not np.isfinite(offset).all():
-            raise MoveError("an offset of the target that is not finite", "bad_goal")
-        T_world = SE3(T_turn.rotation, point - T_turn.rotation_matrix() @ offset)
-        axis = _open_axis(turn)
-        if axis is None:
-            return PoseGoal(T_world, "world", _radius(region), min(_tolerances(turn))), tool
-        mine = np.array(self._keeper.scene.group.axis)
-        if abs(abs(float(axis @ mine)) / float(np.linalg.norm(mine)) - 1.0) > 1e-6:
-            raise MoveError(
-                "an orientation that is open about another axis than the tool's", "bad_goal",
-                valid=f"a tolerance of pi about {_name(mine)}",
+            raise ArmMotionError("an offset of the target that is not finite", "bad_goal")
+        T_world = SE3(T_world_orientation.rotation, point - T_world_orientation.rotation_matrix() @ offset)
+        free_axis = _free_axis(orientation_constraint)
+        if free_axis is None:
+            return PoseGoal(T_world, "world", _region_radius(region), min(_tolerances(orientation_constraint))), tool
+        tool_axis = np.array(self._monitor.scene.group.tool_axis)
+        if abs(abs(float(free_axis @ tool_axis)) / float(np.linalg.norm(tool_axis)) - 1.0) > 1e-6:
+            raise ArmMotionError(
+                "an orientation that is free about another axis than the tool's", "bad_goal",
+                valid=f"a tolerance of pi about {_axis_name(tool_axis)}",
             )  # fmt: skip
-        direction = T_world.rotation_matrix() @ mine
-        aim = PointingTarget(tuple(T_world.translation.tolist()), tuple(direction.tolist()), tuple(mine.tolist()))
-        return AimGoal(aim, "world"), tool
+        direction = T_world.rotation_matrix() @ tool_axis
+        pointing_target = PointingTarget(
+            tuple(T_world.translation.tolist()), tuple(direction.tolist()), tuple(tool_axis.tolist())
+        )
+        return PointingGoal(pointing_target, "world"), tool
 
-    def tool(self, link: str) -> str | None:
-        """The tool of the group that a link's name means: a tool's name, its link, or the group's tip."""
-        group = self._keeper.scene.group
+    def find_tool(self, link: str) -> str | None:
+        """Return the tool frame of a link's name: a tool's name, its link, or None for the group's tip."""
+        group = self._monitor.scene.group
         if link in ("", group.tip):
             return None
         if link in group.tools:
@@ -226,39 +259,59 @@ class Reader:
         for name, tool in group.tools.items():
             if tool.link == link and tool.T_link_tool.distance(SE3.identity()) < 1e-9:
                 return name
-        known = [group.tip, *group.tools]
-        raise MoveError(f"no tool {link!r}{did_you_mean(link, known)}", "unknown_link", valid=", ".join(known))
+        known_tools = [group.tip, *group.tools]
+        raise ArmMotionError(
+            f"no tool {link!r}{did_you_mean(link, known_tools)}", "unknown_link", valid=", ".join(known_tools)
+        )
 
-    def _keep(self, constraints: Any) -> KeepAxis | None:
-        turns = constraints.orientation_constraints
+    def _path_constraint(self, constraints: Any) -> AxisConstraint | None:
+        orientation_constraints = constraints.orientation_constraints
         if constraints.joint_constraints or constraints.position_constraints or constraints.visibility_constraints:
-            raise MoveError("only orientations can be kept on the way", "bad_goal", valid="one orientation constraint")
-        if not turns:
+            raise ArmMotionError(
+                "only orientations are supported as path constraints", "bad_goal", valid="one orientation constraint"
+            )
+        if not orientation_constraints:
             return None
-        if len(turns) > 1:
-            raise MoveError(f"{len(turns)} orientations to be kept", "bad_goal", valid="one")
-        turn = turns[0]
-        if self.tool(turn.link_name) is not None:
-            raise MoveError(f"what {turn.link_name} keeps", "unknown_link", valid=self._keeper.scene.group.tip)
-        axis = _open_axis(turn)
+        if len(orientation_constraints) > 1:
+            raise ArmMotionError(
+                f"{len(orientation_constraints)} orientation constraints of the path", "bad_goal", valid="one"
+            )
+        orientation_constraint = orientation_constraints[0]
+        if self.find_tool(orientation_constraint.link_name) is not None:
+            raise ArmMotionError(
+                f"a path constraint of {orientation_constraint.link_name}",
+                "unknown_link",
+                valid=self._monitor.scene.group.tip,
+            )
+        axis = _free_axis(orientation_constraint)
         if axis is None:
-            raise MoveError("an orientation to be kept about all axes", "bad_goal", valid="a tolerance of pi about one")
-        T = self._keeper.T_world_frame(turn.header.frame_id) @ _turn(turn)
-        T_base = self._keeper.now().T_world_base.inverse() @ T
-        others = [value for value, open_ in zip(_tolerances(turn), axis.tolist(), strict=True) if not open_]
-        direction = T_base.rotation_matrix() @ axis
-        return KeepAxis(tuple(axis.tolist()), tuple(direction.tolist()), min(others))
+            raise ArmMotionError(
+                "an orientation constraint about all axes", "bad_goal", valid="a tolerance of pi about one"
+            )
+        T = self._monitor.T_world_frame(orientation_constraint.header.frame_id) @ _rotation(orientation_constraint)
+        T_base_orientation = self._monitor.current_scene().T_world_base.inverse() @ T
+        tolerances = [
+            value
+            for value, is_free in zip(_tolerances(orientation_constraint), axis.tolist(), strict=True)
+            if not is_free
+        ]
+        direction = T_base_orientation.rotation_matrix() @ axis
+        return AxisConstraint(tuple(axis.tolist()), tuple(direction.tolist()), min(tolerances))
 
 
-def _tolerances(turn: Any) -> tuple[float, float, float]:
-    found = (turn.absolute_x_axis_tolerance, turn.absolute_y_axis_tolerance, turn.absolute_z_axis_tolerance)
-    if not all(value >= 0.0 for value in found):
-        raise MoveError("tolerances of an orientation that are no numbers from 0 on", "bad_goal")
-    return float(found[0]), float(found[1]), float(found[2])
+def _tolerances(orientation_constraint: Any) -> tuple[float, float, float]:
+    tolerances = (
+        orientation_constraint.absolute_x_axis_tolerance,
+        orientation_constraint.absolute_y_axis_tolerance,
+        orientation_constraint.absolute_z_axis_tolerance,
+    )
+    if not all(value >= 0.0 for value in tolerances):
+        raise ArmMotionError("orientation tolerances that are not numbers from 0 on", "bad_goal")
+    return float(tolerances[0]), float(tolerances[1]), float(tolerances[2])
 
 
-def _radius(region: Any) -> float:
-    """Of the largest ball in a region that is a ball or a box; 0 for others [m]."""
+def _region_radius(region: Any) -> float:
+    """Return the radius of the largest sphere in a spherical or box region; 0 for others [m]."""
     kinds = msg.SolidPrimitive
     for shape in region.primitives[:1]:
         sizes = [float(size) for size in shape.dimensions]
@@ -267,28 +320,28 @@ def _radius(region: Any) -> float:
     return 0.0
 
 
-def _open_axis(turn: Any) -> Array | None:
-    """The axis about which any turn will do. Raises MoveError for more than one."""
-    free = [value >= FREE for value in _tolerances(turn)]
-    if sum(free) > 1:
-        raise MoveError("an orientation that is open about several axes", "bad_goal", valid="about one, or none")
-    return np.array(free, dtype=np.float64) if any(free) else None
+def _free_axis(orientation_constraint: Any) -> Array | None:
+    """Return the axis about which the rotation is free. Raises ArmMotionError for more than one."""
+    is_free = [value >= FREE_AXIS_TOLERANCE for value in _tolerances(orientation_constraint)]
+    if sum(is_free) > 1:
+        raise ArmMotionError("an orientation that is free about several axes", "bad_goal", valid="about one, or none")
+    return np.array(is_free, dtype=np.float64) if any(is_free) else None
 
 
-def _turn(turn: Any) -> SE3:
-    q = quaternion_to_array(turn.orientation)
+def _rotation(orientation_constraint: Any) -> SE3:
+    q = quaternion_to_array(orientation_constraint.orientation)
     length = float(np.linalg.norm(q))
     if not (math.isfinite(length) and length > 1e-6):
-        raise MoveError("an orientation that is none", "bad_goal", valid="a quaternion")
+        raise ArmMotionError("an invalid orientation", "bad_goal", valid="a quaternion")
     return SE3(q / length)
 
 
-def _share(value: float) -> float:
-    """A scaling factor: what is not in (0, 1] counts as 1, as in MoveIt; a little is left for the controller."""
+def _scaling(value: float) -> float:
+    """Return a scaling factor: values outside (0, 1] count as 1, as in MoveIt; a reserve is left for the controller."""
     if not math.isfinite(value):
-        raise MoveError(f"a scaling factor {value}", "bad_goal", valid="more than 0, at most 1")
-    return HEADROOM * (float(value) if 0.0 < value <= 1.0 else 1.0)
+        raise ArmMotionError(f"a scaling factor {value}", "bad_goal", valid="more than 0, at most 1")
+    return MAX_SCALING * (float(value) if 0.0 < value <= 1.0 else 1.0)
 
 
-def _name(axis: Array) -> str:
+def _axis_name(axis: Array) -> str:
     return "xyz"[int(np.argmax(np.abs(axis)))]

@@ -1,4 +1,4 @@
-"""The servo node: an arm driven by hand, by twists of its tool or speeds of its joints, as MoveIt Servo does it."""
+"""The servo node: teleoperates an arm by twists of its tool or velocities of its joints, as MoveIt Servo."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from roboyard.description.model import Model
 from roboyard.errors import InputError, RoboyardError
 from roboyard.geometry.arrays import Array
 from roboyard.hardware.interface import Hardware, JointCommand, check_command_mode, joint_indices
-from roboyard.manipulation.collision.boxes_tree import _fill
-from roboyard.manipulation.collision.clearance import distances, free_piece
-from roboyard.manipulation.groups import Groups
-from roboyard.manipulation.nodes.scene_feeds import SceneFeeds
-from roboyard.manipulation.nodes.scene_keeper import SceneKeeper, place_of
-from roboyard.manipulation.people import PeopleSettings
-from roboyard.manipulation.scene import PlanningScene
-from roboyard.manipulation.servoing import ServoCode, Servoed, Servoing, ServoingSettings, Wanted
+from roboyard.manipulation.collision.collision_model import _fill_aabb_tree
+from roboyard.manipulation.collision.motion_check import compute_distances, is_segment_free
+from roboyard.manipulation.collision.obstacles import PersonModelConfig
+from roboyard.manipulation.collision.planning_scene import PlanningScene
+from roboyard.manipulation.nodes.planning_scene_monitor import PlanningSceneMonitor, parse_pose
+from roboyard.manipulation.nodes.scene_inputs import SceneInputs
+from roboyard.manipulation.semantics import SemanticDescription
+from roboyard.manipulation.servo import ArmServo, ArmServoConfig, JointVelocityDemand, ServoCode, ServoSetpoint
 from roboyard.messages import msg, srv
 from roboyard.messages.convert.poses import make_header, vector_to_array
 from roboyard.safety.collaborative.monitor import SpeedScalingWatchdog
@@ -36,10 +36,10 @@ class ServoNodeConfig(Config):
 
     group: str = parameter("", doc="Group of joints that moves; empty: the first group of the robot.")
     rate: float = parameter(100.0, unit="Hz", low=1.0, high=1000.0, doc="Rate of the control loop.")
-    timeout: float = parameter(
+    incoming_command_timeout: float = parameter(
         0.2, unit="s", low=0.01, high=60.0, runtime=True, doc="Age from which a command is no longer used."
     )
-    speed: float = parameter(0.5, low=0.01, high=1.0, doc="Share of the joints' speeds.")
+    speed_scaling: float = parameter(0.5, low=0.01, high=1.0, doc="Velocity scaling of the joints.")
     start_tolerance: float = parameter(
         0.1,
         unit="rad or m",
@@ -49,103 +49,110 @@ class ServoNodeConfig(Config):
         doc="Distance from its set-points from which an arm at rest starts at its measured position.",
     )
     world_frame: str = parameter(
-        "", doc="Frame of plans, found by /tf; empty: the robot's root link, which stands still."
+        "", doc="Frame of plans, from /tf; empty: the root link of a robot that does not move."
     )
-    know_world: bool = parameter(False, doc="Know beforehand what is fixed in the world, as from a map.")
-    place: tuple[float, ...] = parameter((), doc="Pose x y z roll pitch yaw of the root in the world.")
-    octomap_topic: str = parameter("", doc="Topic of maps of space that sensors make; empty: none.")
-    people_topics: tuple[str, ...] = parameter((), doc="Topics of people's positions, one nav_msgs/Odometry each.")
-    people: PeopleSettings = parameter(factory=PeopleSettings, doc="Clearance of people.")
-    gripper_topic: str = parameter("", doc="Topic of the state of a gripper that the scene follows; empty: none.")
+    use_world_model: bool = parameter(False, doc="Use the fixed models of the world as obstacles, as from a map.")
+    robot_pose: tuple[float, ...] = parameter((), doc="Pose x y z roll pitch yaw of the root in the world.")
+    octomap_topic: str = parameter("", doc="Topic of octomaps from sensors; empty: none.")
+    person_topics: tuple[str, ...] = parameter((), doc="Topics of people's positions, one nav_msgs/Odometry each.")
+    people: PersonModelConfig = parameter(factory=PersonModelConfig, doc="Model of people as obstacles.")
+    gripper_state_topic: str = parameter(
+        "", doc="Topic of the gripper's state, with which objects are attached; empty: none."
+    )
     margin: float = parameter(
-        0.005, unit="m", low=0.0005, high=0.5, doc="Smallest distance between the arm and everything else."
+        0.005, unit="m", low=0.0005, high=0.5, doc="Minimum distance between the arm and obstacles."
     )
-    guarded: bool = parameter(False, doc="Move only while a person guard allows it.")
-    guard_timeout: float = parameter(
-        0.15, unit="s", low=0.01, high=60.0, doc="Silence of the guard after which the arm stops."
+    is_person_limited: bool = parameter(False, doc="Move only at the speed that the safety node allows.")
+    person_limit_timeout: float = parameter(
+        0.15, unit="s", low=0.01, high=60.0, doc="Timeout of the safety node's limit, after which the arm stops."
     )
-    servoing: ServoingSettings = parameter(
-        factory=ServoingSettings, flatten="", doc="Slow-down near singularities and obstacles."
+    servoing: ArmServoConfig = parameter(
+        factory=ArmServoConfig, flatten="", doc="Slow-down near singularities and obstacles."
     )
 
 
 class ServoNode(Node[ServoNodeConfig]):
-    """Drives an arm by hand: within every limit, slower near singular positions, and it touches nothing.
+    """Teleoperates an arm within all limits, slower near singularities, and without collisions.
 
     in: ~/delta_twist_cmds (geometry_msgs/TwistStamped: m/s, rad/s in the axes of its frame; no frame is that of plans),
         ~/delta_joint_cmds (control_msgs/JointJog: velocities), joint_states, /tf, planning_scene, collision_object,
         attached_collision_object (moveit_msgs), octomap (the parameter octomap_topic)
-        ~/allowed (std_msgs/Float64), if it is ``guarded``: the share of it that the person guard allows
-    out: ~/status (moveit_msgs/ServoStatus, latched): why the arm is slower than asked; positions to the hardware;
-        ~/wanted (control_msgs/JointJog), if it is ``guarded``: speeds of the joints that a command comes to
-    services: ~/pause_servo (std_srvs/SetBool): no commands are taken; ~stop, ~pause as all who move joints have them
+        ~/allowed_speed_fraction (std_msgs/Float64), with ``is_person_limited``: the speed fraction that the safety node
+        allows
+    out: ~/status (moveit_msgs/ServoStatus, latched): why the arm is slower than commanded; positions to the hardware;
+        ~/desired_joint_velocity (control_msgs/JointJog), with ``is_person_limited``: joint velocities of the command
+    services: ~/pause_servo (std_srvs/SetBool): commands are ignored; ~stop, ~pause as for all nodes that move joints
 
-    Names are MoveIt Servo's.  The newest command counts, whichever its kind.  The arm stops when none comes for
-    ``timeout``, and on one that makes no sense: not finite, in an unknown frame, for unknown joints, or while
-    another source moves the joints (see `JointOwners`).  An arm at rest that something moved farther than
-    ``start_tolerance`` from its set-points starts from its measured positions.  A guarded arm stops while
-    the guard is silent.  See `tip_speeds` for what arms of five joints leave out.
+    Names are MoveIt Servo's.  The newest command of either kind is used.  The arm stops without a command for
+    ``incoming_command_timeout``, and on an invalid one: not finite, in an unknown frame, for unknown joints, or while
+    another source moves the joints (see `JointClaims`).  An arm at rest that was moved farther than ``start_tolerance``
+    from its set-points starts from its measured positions.  A person-limited arm stops without messages of the safety
+    node.  See `joint_velocities_for_twist` for what arms with five joints leave out.
     """
 
     hardware: Hardware = resource(Hardware)
     description: Model = resource(Model)
     joint_claims: JointClaims = resource(JointClaims, make=JointClaims)
     acceleration_limits: JointAccelerationLimits = resource(JointAccelerationLimits, make=JointAccelerationLimits)
-    groups: Groups = resource(Groups)
+    groups: SemanticDescription = resource(SemanticDescription)
     world: World | None = resource(World, optional=True)
 
     def setup(self) -> None:
-        """Connect."""
-        expect_kernels(_fill, distances, free_piece)
-        self._keeper = keeper = SceneKeeper(
+        """Create inputs, outputs and services."""
+        expect_kernels(_fill_aabb_tree, compute_distances, is_segment_free)
+        self._monitor = monitor = PlanningSceneMonitor(
             self,
             self.groups,
             self.config.group,
             world_frame=self.config.world_frame,
-            place=place_of(self.config.place),
-            known=self.world if self.config.know_world else None,
+            robot_pose=parse_pose(self.config.robot_pose),
+            known_world=self.world if self.config.use_world_model else None,
             margin=self.config.margin,
             joint_timeout=1.0,
         )
-        self._joints = keeper.joints
+        self._joints = monitor.joints
         check_command_mode(self.hardware, self._joints, "position", self.full_name)
-        self._where = joint_indices(self.hardware, self._joints)
+        self._joint_indices = joint_indices(self.hardware, self._joints)
         bounds = JointGroupLimits.from_model(self.description, self._joints, self.acceleration_limits)
-        most = self.config.speed * np.where(np.isfinite(bounds.speed), bounds.speed, 1.0)
-        self._servoing = Servoing(keeper.scene.chain, most, bounds.acceleration, self._actual(), self.config.servoing)
-        self._allowance = SpeedScalingWatchdog(self.config.guard_timeout) if self.config.guarded else None
-        if self._allowance is not None:
-            self._wanted = self.publisher("~/wanted", msg.JointJog)
-            self.subscribe("~/allowed", msg.Float64, self._on_allowed)
-        self._twist: tuple[Array, str] | None = None
-        self._speeds: Array | None = None
-        self._until_ns = -1
-        self._off = False
-        self._said = (-2, "")
-        self._status = self.publisher("~/status", msg.moveit_msgs.ServoStatus, latched=True)
-        self._say(ServoCode.NO_WARNING, "")
+        max_velocity = self.config.speed_scaling * np.where(np.isfinite(bounds.speed), bounds.speed, 1.0)
+        self._servo = ArmServo(
+            monitor.scene.chain, max_velocity, bounds.acceleration, self._measured_position(), self.config.servoing
+        )
+        self._person_limit = (
+            SpeedScalingWatchdog(self.config.person_limit_timeout) if self.config.is_person_limited else None
+        )
+        if self._person_limit is not None:
+            self._velocity_publisher = self.publisher("~/desired_joint_velocity", msg.JointJog)
+            self.subscribe("~/allowed_speed_fraction", msg.Float64, self._on_allowed)
+        self._twist_command: tuple[Array, str] | None = None
+        self._joint_command: Array | None = None
+        self._command_expiry_ns = -1
+        self._is_paused = False
+        self._last_status = (-2, "")
+        self._status_publisher = self.publisher("~/status", msg.moveit_msgs.ServoStatus, latched=True)
+        self._publish_status(ServoCode.NO_WARNING, "")
         self.subscribe("~/delta_twist_cmds", msg.TwistStamped, self._on_twist)
         self.subscribe("~/delta_joint_cmds", msg.JointJog, self._on_joints)
-        self._feeds = SceneFeeds(
+        self._inputs = SceneInputs(
             self,
-            keeper,
+            monitor,
             octomap_topic=self.config.octomap_topic,
-            people_topics=self.config.people_topics,
-            people=self.config.people,
-            gripper_topic=self.config.gripper_topic,
-            changed=lambda: None,
+            person_topics=self.config.person_topics,
+            person_config=self.config.people,
+            gripper_state_topic=self.config.gripper_state_topic,
+            on_change=lambda: None,
         )
         self.service("~/pause_servo", srv.SetBool, self._on_pause)
-        add_stop_services(self, self.joint_claims, self._joints, self._forget)
+        add_stop_services(self, self.joint_claims, self._joints, self._clear_command)
         self.timer(rate=self.config.rate, callback=self._tick, immediate=True)
 
     def close(self) -> None:
-        """Leave the joints to others."""
+        """Release the joints."""
         self.joint_claims.unregister(self.full_name)
 
-    def _actual(self) -> Array:
-        actual: Array = self.hardware.read().position[self._where]
-        return actual
+    def _measured_position(self) -> Array:
+        position: Array = self.hardware.read().position[self._joint_indices]
+        return position
 
     # -- commands ------------------------------------------------------------------------------------------------------
     def _on_twist(self, message: Any) -> None:
@@ -154,16 +161,16 @@ class ServoNode(Node[ServoNodeConfig]):
         try:
             if not np.isfinite(twist).all():
                 raise InputError(f"the twist {twist.tolist()} is not finite", valid="m/s and rad/s")
-            self._turn(frame)
-            self._take()
+            self._frame_rotation(frame)
+            self._claim_joints()
         except RoboyardError as error:
-            self._refuse(error)
+            self._reject(error)
         else:
-            self._twist, self._speeds = (twist, frame), None
+            self._twist_command, self._joint_command = (twist, frame), None
 
     def _on_joints(self, message: Any) -> None:
         try:
-            speeds = np.zeros(len(self._joints))
+            velocities = np.zeros(len(self._joints))
             if len(message.velocities) != len(message.joint_names) or len(message.displacements):
                 raise InputError("a jog without a velocity for each joint, and only that", valid="velocities")
             for name, speed in zip(message.joint_names, message.velocities, strict=True):
@@ -173,129 +180,139 @@ class ServoNode(Node[ServoNodeConfig]):
                     )
                 if not np.isfinite(speed):
                     raise InputError(f"{speed} for {name}", valid="a finite number")
-                speeds[self._joints.index(name)] = speed
-            self._take()
+                velocities[self._joints.index(name)] = speed
+            self._claim_joints()
         except RoboyardError as error:
-            self._refuse(error)
+            self._reject(error)
         else:
-            self._twist, self._speeds = None, speeds
+            self._twist_command, self._joint_command = None, velocities
 
     def _on_allowed(self, message: Any) -> None:
-        if self._allowance is not None:
-            self._allowance.set_scaling(float(message.data), self.now_ns)
+        if self._person_limit is not None:
+            self._person_limit.set_scaling(float(message.data), self.now_ns)
 
-    def _take(self) -> None:
-        """Have the joints, for a while. Raises InputError: another source moves them, or commands are off."""
-        if self._off:
+    def _claim_joints(self) -> None:
+        """Claim the joints for the command timeout. Raises InputError if another source moves them, or commands are
+        paused.
+        """
+        if self._is_paused:
             raise InputError("commands are switched off", valid="pause_servo with false")
-        mine = self.joint_claims.has_claim(self.full_name, self._joints)
+        has_claim = self.joint_claims.has_claim(self.full_name, self._joints)
         self.joint_claims.claim(self.full_name, self._joints)
-        actual = self._actual()
-        if not mine or (
-            self._is_at_rest() and np.abs(actual - self._servoing.position).max() > self.config.start_tolerance
+        position = self._measured_position()
+        if not has_claim or (
+            self._is_at_rest() and np.abs(position - self._servo.position).max() > self.config.start_tolerance
         ):
-            self._servoing.be_at(actual)
-        self._until_ns = self.now_ns + round(self.config.timeout * 1e9)
+            self._servo.reset_to(position)
+        self._command_expiry_ns = self.now_ns + round(self.config.incoming_command_timeout * 1e9)
 
     def _is_at_rest(self) -> bool:
-        """Whether nothing is asked for and the joints are told to stand."""
-        return self._twist is None and self._speeds is None and self._servoing.standing
+        """Whether there is no command and the commanded velocity is zero."""
+        return self._twist_command is None and self._joint_command is None and self._servo.is_stopped
 
-    def _refuse(self, error: RoboyardError) -> None:
-        self.log.error(f"refused a command: {error}", throttle=1.0)
-        self._forget()
-        self._say(ServoCode.INVALID, str(error))
+    def _reject(self, error: RoboyardError) -> None:
+        self.log.error(f"rejected a command: {error}", throttle=1.0)
+        self._clear_command()
+        self._publish_status(ServoCode.INVALID, str(error))
 
-    def _forget(self) -> None:
-        """From now on nothing is asked for: the joints slow down."""
-        self._twist = self._speeds = None
-        self._until_ns = -1
+    def _clear_command(self) -> None:
+        """Clear the command: the joints slow down."""
+        self._twist_command = self._joint_command = None
+        self._command_expiry_ns = -1
 
     def _on_pause(self, request: Any) -> Any:
-        self._off = bool(request.data)
-        if self._off:
-            self._forget()
-        return srv.SetBool.Response(success=True, message="takes no commands" if self._off else "takes commands")
+        self._is_paused = bool(request.data)
+        if self._is_paused:
+            self._clear_command()
+        return srv.SetBool.Response(success=True, message="takes no commands" if self._is_paused else "takes commands")
 
-    def _turn(self, frame: str) -> Array:
-        """(3, 3) rotation of a frame in the base of the chain. Raises TransformError."""
-        scene = self._keeper.scene
+    def _frame_rotation(self, frame: str) -> Array:
+        """Return the (3, 3) rotation of a frame in the base of the chain. Raises TransformError."""
+        scene = self._monitor.scene
         if frame in (scene.chain.tip, self.frame(scene.chain.tip)):
-            return np.asarray(scene.chain.forward(self._servoing.position)[:3, :3])
-        T_world_base = self._keeper.standing(scene).T_world_base
-        return np.asarray((T_world_base.inverse() @ self._keeper.T_world_frame(frame)).rotation_matrix())
+            return np.asarray(scene.chain.forward(self._servo.position)[:3, :3])
+        T_world_base = self._monitor.at_robot_pose(scene).T_world_base
+        return np.asarray((T_world_base.inverse() @ self._monitor.T_world_frame(frame)).rotation_matrix())
 
     # -- each cycle ----------------------------------------------------------------------------------------------------
     def _tick(self) -> None:
         if not self.joint_claims.has_claim(self.full_name, self._joints):
-            self._forget()
+            self._clear_command()
             return
-        if self.now_ns > self._until_ns:
-            self._forget()
+        if self.now_ns > self._command_expiry_ns:
+            self._clear_command()
         try:
-            found = self._next(self._keeper.now(), 1.0 / self.config.rate)
+            setpoint = self._next_setpoint(self._monitor.current_scene(), 1.0 / self.config.rate)
         except RoboyardError as error:
-            self._refuse(error)
-            found = self._servoing.brake(1.0 / self.config.rate)
-        self.hardware.write(JointCommand("position", self._joints, found.position))
-        asked = self._twist is not None or self._speeds is not None
-        if asked:
-            self._say(found.code, found.text)
-        elif self._servoing.standing:
+            self._reject(error)
+            setpoint = self._servo.brake(1.0 / self.config.rate)
+        self.hardware.write(JointCommand("position", self._joints, setpoint.position))
+        has_command = self._twist_command is not None or self._joint_command is not None
+        if has_command:
+            self._publish_status(setpoint.code, setpoint.message)
+        elif self._servo.is_stopped:
             self.joint_claims.finish_motion(self.full_name)
 
-    def _next(self, scene: PlanningScene, dt: float) -> Servoed:
-        if self._twist is None or self.joint_claims.is_paused(self._joints):
-            speeds = self._speeds if self._speeds is not None else np.zeros(len(self._joints))
-            want = self._servoing.wants_joints(
-                0.0 * speeds if self.joint_claims.is_paused(self._joints) else speeds, dt
+    def _next_setpoint(self, scene: PlanningScene, dt: float) -> ServoSetpoint:
+        if self._twist_command is None or self.joint_claims.is_paused(self._joints):
+            velocities = self._joint_command if self._joint_command is not None else np.zeros(len(self._joints))
+            demand = self._servo.demand_from_joints(
+                0.0 * velocities if self.joint_claims.is_paused(self._joints) else velocities, dt
             )
         else:
-            twist, frame = self._twist
-            R = self._turn(frame)
-            turned = np.concatenate([R @ twist[:3], R @ twist[3:]])
-            want = self._servoing.wants_twist(turned, np.array(scene.group.axis), dt)
-        return self._servoing.step(scene, self._guarded(want), dt)
+            twist, frame = self._twist_command
+            R = self._frame_rotation(frame)
+            base_twist = np.concatenate([R @ twist[:3], R @ twist[3:]])
+            demand = self._servo.demand_from_twist(base_twist, np.array(scene.group.tool_axis), dt)
+        return self._servo.step(scene, self._apply_person_limit(demand), dt)
 
-    def _guarded(self, want: Wanted) -> Wanted:
-        """The wanted motion, published for the guard and slowed to the speed that it allows."""
-        if self._allowance is None:
-            return want
-        self._wanted.publish(
+    def _apply_person_limit(self, demand: JointVelocityDemand) -> JointVelocityDemand:
+        """Publish the demand for the safety node and scale it to the speed that the safety node allows."""
+        if self._person_limit is None:
+            return demand
+        self._velocity_publisher.publish(
             msg.JointJog(
-                header=make_header("", self.now_ns), joint_names=list(self._joints), velocities=want.speeds.copy()
+                header=make_header("", self.now_ns), joint_names=list(self._joints), velocities=demand.velocities.copy()
             )
         )
-        return want.slowed(self._allowance.scaling(self.now_ns))
+        return demand.scaled(self._person_limit.scaling(self.now_ns))
 
-    def _say(self, code: ServoCode, text: str) -> None:
-        if (int(code), text.partition(":")[0]) == self._said:
+    def _publish_status(self, code: ServoCode, text: str) -> None:
+        if (int(code), text.partition(":")[0]) == self._last_status:
             return
-        self._said = int(code), text.partition(":")[0]
-        self._status.publish(msg.moveit_msgs.ServoStatus(code=int(code), message=text))
+        self._last_status = int(code), text.partition(":")[0]
+        self._status_publisher.publish(msg.moveit_msgs.ServoStatus(code=int(code), message=text))
 
     # -- state ---------------------------------------------------------------------------------------------------------
     def save_state(self) -> dict[str, Any]:
         """State as plain data."""
         return super().save_state() | {
-            "keeper": self._keeper.save_state(),
-            "feeds": self._feeds.save_state(),
-            "servoing": self._servoing.save_state(),
-            "allowance": None if self._allowance is None else self._allowance.save_state(),
-            "asked": (self._twist, self._speeds, self._until_ns, self._off, self._said),
+            "keeper": self._monitor.save_state(),
+            "feeds": self._inputs.save_state(),
+            "servoing": self._servo.save_state(),
+            "allowance": None if self._person_limit is None else self._person_limit.save_state(),
+            "asked": (
+                self._twist_command,
+                self._joint_command,
+                self._command_expiry_ns,
+                self._is_paused,
+                self._last_status,
+            ),
             "owns": self.joint_claims.has_claim(self.full_name, self._joints),
             "paused": self.joint_claims.is_paused(self._joints),
         }
 
     def load_state(self, state: dict[str, Any]) -> None:
-        """Take back what ``save`` gave."""
+        """Restore what ``save_state`` returned."""
         super().load_state(state)
-        self._keeper.load_state(state["keeper"])
-        self._feeds.load_state(state["feeds"])
-        self._servoing.load_state(state["servoing"])
-        if self._allowance is not None:
-            self._allowance.load_state(state["allowance"])
-        self._twist, self._speeds, self._until_ns, self._off, self._said = state["asked"]
+        self._monitor.load_state(state["keeper"])
+        self._inputs.load_state(state["feeds"])
+        self._servo.load_state(state["servoing"])
+        if self._person_limit is not None:
+            self._person_limit.load_state(state["allowance"])
+        self._twist_command, self._joint_command, self._command_expiry_ns, self._is_paused, self._last_status = state[
+            "asked"
+        ]
         self.joint_claims.set_paused(self._joints, state["paused"])
         if state["owns"]:
-            self.joint_claims.claim(self.full_name, self._joints)  # the next cycle tells whether they rest
+            self.joint_claims.claim(self.full_name, self._joints)  # the next cycle checks whether they are at rest

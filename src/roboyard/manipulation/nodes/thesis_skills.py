@@ -1,99 +1,382 @@
-"""The node of a thesis's skills: the same actions as ours have, its own way of doing them."""
+"""The thesis's skills as a node, and the executor of their requests: images, joint velocities, fingers."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final
 
+import numpy as np
+
+from roboyard.bus import Node
 from roboyard.config import parameter
 from roboyard.errors import ConfigError
-from roboyard.manipulation.nodes.skill_node import Doing, SkillNode, SkillNodeConfig
-from roboyard.manipulation.nodes.thesis_doer import ThesisDoer, ThesisDoings
-from roboyard.manipulation.skills import Now, Outcome, Skill, Wish
-from roboyard.manipulation.thesis.asking import ThesisNow
-from roboyard.manipulation.thesis.choice import THESIS_SKILLS, make_thesis_skill
-from roboyard.manipulation.thesis.config import ThesisConfig
-from roboyard.manipulation.thesis.inverse import Scale
-from roboyard.manipulation.thesis.loop import Finish
+from roboyard.geometry.arrays import Array
+from roboyard.manipulation.nodes.skills import SkillExecutor, SkillNodeBase, SkillNodeBaseConfig
+from roboyard.manipulation.skills import (
+    SUCCESS,
+    DelayRequest,
+    Skill,
+    SkillContext,
+    SkillGoal,
+    SkillRequest,
+    SkillResult,
+    SkillResultCode,
+    TargetDetection,
+)
+from roboyard.manipulation.skills.thesis_control import JointPController, ThesisConfig, ThesisJointScale
+from roboyard.manipulation.skills.thesis_skills import (
+    THESIS_SKILL_NAMES,
+    ThesisContext,
+    ThesisDetectRequest,
+    ThesisFinishSkill,
+    ThesisGripperRequest,
+    ThesisJointRequest,
+    ThesisStopRequest,
+    detections_on_places,
+    make_thesis_skill,
+)
+from roboyard.messages import msg
+from roboyard.messages.convert import jpeg_to_msg
+from roboyard.vision.discs.reference_detectors import ThesisDisc, detect_discs_thesis, draw_thesis_discs
+from roboyard.vision.nodes.camera_subscriber import CameraImage, CameraSubscriber, CameraTopics
+
+_JOINT_CONTROLLER: Final = JointPController()
+_MAX_STOPPED_SPEED: Final = 0.1 * _JOINT_CONTROLLER.end_speed
+"""Sum of the joint speeds at rest after the last position command [rad/s]."""
+_MAX_FINGER_OPENING_MM: Final = 10.0
+"""Opening of a fully open finger on the thesis's scale."""
+_FINGER_TOLERANCE: Final = 1e-5
+"""The thesis waits until both fingers are within this distance of their goal [m] ..."""
+_FINGER_STALL_TIMEOUT_NS: Final = 300_000_000
+"""... or, which its own gripper could not measure, do not move for this time [ns]."""
 
 
-class ThesisSkillsNodeConfig(SkillNodeConfig):
+@dataclass(frozen=True)
+class ThesisExecutorConfig:
+    """Names and timeouts of topics.
+
+    Attributes:
+        image_topic: Topic of the images.
+        info_topic: Topic of their camera info.
+        depth_topic: Topic of the depth images, as the depth camera sees them.
+        velocity_topic: Topic brics_actuator/JointVelocities of the arm.
+        position_topic: Topic brics_actuator/JointPositions of the arm.
+        gripper_topic: Topic brics_actuator/JointPositions of the gripper.
+        image_timeout: Timeout of an image [s].
+        motion_timeout: Timeout of a motion [s].
+    """
+
+    image_topic: str
+    info_topic: str
+    depth_topic: str
+    velocity_topic: str
+    position_topic: str
+    gripper_topic: str
+    image_timeout: float
+    motion_timeout: float
+
+
+class ThesisSkillExecutor:
+    """Executes the requests of the thesis's skills.
+
+    Args:
+        node: Node that publishes.
+        thesis: Constants of the thesis.
+        joint_scale: Scale of the arm's joints.
+        joints: Joints of the arm, in their order.
+        finger_openings: Maximum opening of each finger joint [m].
+        config: Names and timeouts.
+        on_finished: Called with the result of a request.
+
+    Attributes:
+        joint1_velocity: Velocity of the first joint [rad/s].
+        is_holding: Whether the fingers measure an object: always false.
+    """
+
+    def __init__(
+        self,
+        node: Node,
+        thesis: ThesisConfig,
+        joint_scale: ThesisJointScale,
+        joints: tuple[str, ...],
+        finger_openings: dict[str, float],
+        config: ThesisExecutorConfig,
+        on_finished: Callable[[SkillResult], None],
+    ) -> None:
+        self.is_holding = False
+        self._node, self._thesis, self._joint_scale, self._on_finished, self._config = (
+            node,
+            thesis,
+            joint_scale,
+            on_finished,
+            config,
+        )
+        self._joints, self._finger_openings = joints, finger_openings
+        self._positions, self._velocities = np.full(len(joints), np.nan), np.full(len(joints), np.nan)
+        self._finger_positions = np.full(len(finger_openings), np.nan)
+        self._request: SkillRequest | None = None
+        self._deadline_ns = 0
+        self._goal = np.zeros(0)
+        self._has_sent_position = False
+        self._finger_progress: tuple[float, int] = (0.0, 0)
+        self._velocity_publisher = node.publisher(config.velocity_topic, msg.JointVelocities)
+        self._position_publisher = node.publisher(config.position_topic, msg.JointPositions)
+        self._gripper_publisher = node.publisher(config.gripper_topic, msg.JointPositions)
+        self._image_publisher = node.publisher("discs/image/compressed", msg.CompressedImage)
+        self._camera = CameraSubscriber(
+            node, CameraTopics(config.image_topic, config.info_topic, config.depth_topic), self._on_image
+        )
+        node.subscribe("joint_states", msg.JointState, self._on_joints)
+
+    @property
+    def joint1_velocity(self) -> float:
+        """Velocity of the first joint [rad/s]; infinite if it is unknown."""
+        return float(self._velocities[0]) if np.isfinite(self._velocities[0]) else np.inf
+
+    # -- requests ------------------------------------------------------------------------------------------------------
+    def start(self, request: SkillRequest) -> SkillResult | None:
+        """Start a request; returns the result if it is done at once, else ``on_finished`` is called later."""
+        if isinstance(request, ThesisStopRequest):
+            self._publish_velocities(np.zeros(len(self._joints)))
+            return SUCCESS
+        self._request, self._has_sent_position = request, False
+        timeout = {ThesisDetectRequest: self._config.image_timeout, DelayRequest: 0.0}.get(
+            type(request), self._config.motion_timeout
+        )
+        if isinstance(request, DelayRequest):
+            timeout = request.duration
+        self._deadline_ns = self._node.now_ns + round(timeout * 1e9)
+        if isinstance(request, ThesisDetectRequest):
+            self._camera.set_enabled()
+            self._publish_velocities(np.array([request.speed, *[0.0] * (len(self._joints) - 1)]))
+        elif isinstance(request, ThesisJointRequest):
+            self._camera.set_enabled(False)
+            self._goal = np.zeros(0)
+        elif isinstance(request, ThesisGripperRequest):
+            self._goal = np.clip(0.5 * request.opening / _MAX_FINGER_OPENING_MM, 0.0, 1.0) * np.array(
+                list(self._finger_openings.values())
+            )
+            self._finger_progress = (np.inf, self._node.now_ns)
+            self._gripper_publisher.publish(_joint_positions_msg(tuple(self._finger_openings), self._goal, "m"))
+        return None
+
+    def cancel(self, result: SkillResult) -> None:
+        """Stop all joints, as the thesis's `stop`."""
+        if self._request is not None:
+            self._publish_velocities(np.zeros(len(self._joints)))
+            self._finish(result)
+
+    def update(self) -> None:
+        """Run one cycle of the loops in GelenkPos and GreiferPos."""
+        request = self._request
+        if request is None:
+            return
+        if self._is_finished(request):
+            self._finish(SUCCESS)
+        elif self._node.now_ns >= self._deadline_ns:
+            self._finish(SUCCESS if isinstance(request, DelayRequest) else self._timeout_result(request))
+
+    def _is_finished(self, request: SkillRequest) -> bool:
+        if isinstance(request, ThesisJointRequest):
+            return bool(np.isfinite(self._positions).all()) and self._control_joints(request)
+        return isinstance(request, ThesisGripperRequest) and self._are_fingers_done()
+
+    def _timeout_result(self, request: SkillRequest) -> SkillResult:
+        if isinstance(request, ThesisDetectRequest):
+            stale_topic = self._camera.find_stale_topic(self._deadline_ns - round(self._config.image_timeout * 1e9))
+            cause, message = next((one for one in (self._camera.error, stale_topic) if one[0]), ("", "no image"))
+            return SkillResult(SkillResultCode.CAMERA_SILENT, f"{cause}: {message}" if cause else message)
+        self._publish_velocities(np.zeros(len(self._joints)))
+        joint_words = "the fingers" if isinstance(request, ThesisGripperRequest) else "the joints"
+        return SkillResult(
+            SkillResultCode.TIMED_OUT,
+            f"{joint_words} did not reach their goal within {self._config.motion_timeout:g} s",
+        )
+
+    def _finish(self, result: SkillResult) -> None:
+        self._request = None
+        self._on_finished(result)
+
+    # -- joints --------------------------------------------------------------------------------------------------------
+    def _control_joints(self, request: ThesisJointRequest) -> bool:
+        if not self._goal.size:
+            self._goal = self._joint_scale.to_joints(request.degrees, self._positions)
+        if self._has_sent_position:
+            return float(np.abs(self._velocities).sum()) < _MAX_STOPPED_SPEED
+        if _JOINT_CONTROLLER.is_at_goal(self._goal, self._positions, self._velocities):
+            self._publish_velocities(np.zeros(len(self._joints)))
+            self._position_publisher.publish(_joint_positions_msg(self._joints, self._goal, "rad"))
+            self._has_sent_position = True
+        else:
+            self._publish_velocities(_JOINT_CONTROLLER.compute_velocities(self._goal, self._positions))
+        return False
+
+    def _are_fingers_done(self) -> bool:
+        error_sum = float(np.abs(self._goal - self._finger_positions).sum())
+        if error_sum < 2.0 * _FINGER_TOLERANCE:
+            return True
+        min_error, progress_ns = self._finger_progress
+        if error_sum < min_error - _FINGER_TOLERANCE:
+            self._finger_progress = (error_sum, self._node.now_ns)
+            return False
+        return self._node.now_ns - progress_ns >= _FINGER_STALL_TIMEOUT_NS
+
+    def _publish_velocities(self, velocities: Array) -> None:
+        values = [
+            msg.JointValue(joint_uri=name, unit="s^-1 rad", value=float(speed))
+            for name, speed in zip(self._joints, velocities, strict=True)
+        ]
+        self._velocity_publisher.publish(msg.JointVelocities(velocities=values))
+
+    def _on_joints(self, message: Any) -> None:
+        positions = dict(zip(message.name, message.position, strict=False))
+        velocities = dict(zip(message.name, message.velocity, strict=False))
+        self._positions = np.array([positions.get(name, np.nan) for name in self._joints])
+        self._velocities = np.array([velocities.get(name, np.nan) for name in self._joints])
+        self._finger_positions = np.array([positions.get(name, np.nan) for name in self._finger_openings])
+
+    # -- images --------------------------------------------------------------------------------------------------------
+    def _on_image(self, image: CameraImage) -> None:
+        request = self._request
+        if not isinstance(request, ThesisDetectRequest) or image.depth is None:
+            return
+        thesis = self._thesis
+        discs = detect_discs_thesis(
+            image.image, image.depth, thesis.disc_config(request.polarity, request.mode), thesis.camera
+        )
+        detections = _to_detections(discs)
+        if request.max_place_distance > 0.0:
+            places = detect_discs_thesis(image.image, image.depth, thesis.disc_config("black", "pair"), thesis.camera)
+            detections = detections_on_places(detections, _to_detections(places), request.max_place_distance)
+        if request.is_published:
+            self._image_publisher.publish(
+                jpeg_to_msg(draw_thesis_discs(image.image, discs), image.frame_id, image.time_ns)
+            )
+        self._finish(SkillResult(detections=detections))
+
+    # -- state ---------------------------------------------------------------------------------------------------------
+    def save_state(self) -> dict[str, Any]:
+        """Return the request under way as plain data."""
+        return {
+            "ask": self._request,
+            "due": self._deadline_ns,
+            "goal": self._goal,
+            "sent": self._has_sent_position,
+            "still": self._finger_progress,
+            "angles": self._positions,
+            "speeds": self._velocities,
+            "open": self._finger_positions,
+            "camera": self._camera.save_state(),
+            "listens": self._camera.is_enabled,
+        }
+
+    def load_state(self, saved: dict[str, Any]) -> None:
+        """Restore what ``save_state`` returned."""
+        self._request, self._deadline_ns, self._goal = saved["ask"], saved["due"], saved["goal"]
+        self._has_sent_position, self._finger_progress = saved["sent"], saved["still"]
+        self._positions, self._velocities, self._finger_positions = saved["angles"], saved["speeds"], saved["open"]
+        self._camera.load_state(saved["camera"])
+        self._camera.set_enabled(saved["listens"])
+
+
+def _joint_positions_msg(names: tuple[str, ...], values: Array, unit: str) -> Any:
+    pairs = zip(names, values, strict=True)
+    return msg.JointPositions(positions=[msg.JointValue(joint_uri=n, unit=unit, value=float(v)) for n, v in pairs])
+
+
+def _to_detections(discs: list[ThesisDisc]) -> tuple[TargetDetection, ...]:
+    rows = [(one.position.tolist(), one) for one in discs]
+    return tuple(TargetDetection((x, y, z), one.diameter, one.distance) for (x, y, z), one in rows)
+
+
+class ThesisSkillsNodeConfig(SkillNodeBaseConfig):
     """Configuration of `ThesisSkillsNode`."""
 
     thesis: ThesisConfig = parameter(factory=ThesisConfig, doc="Constants of the thesis's program.")
-    ground: float = parameter(0.0, unit="m", low=-10.0, high=10.0, doc="Height of the floor in the root's frame.")
+    floor_height: float = parameter(0.0, unit="m", low=-10.0, high=10.0, doc="Height of the floor in the root frame.")
     image_topic: str = parameter("camera/rgb/image_raw", doc="Topic of the images.")
     info_topic: str = parameter("camera/rgb/camera_info", high=math.inf, doc="Topic of their camera_info.")
     depth_topic: str = parameter("camera/depth/image", doc="Topic of the depth images, as the depth camera sees them.")
     velocity_topic: str = parameter("arm_1/arm_controller/velocity_command", doc="Topic of the arm's velocities.")
     position_topic: str = parameter("arm_1/arm_controller/position_command", doc="Topic of the arm's positions.")
     gripper_topic: str = parameter("arm_1/gripper_controller/position_command", doc="Topic of both fingers.")
-    look_time: float = parameter(3.0, unit="s", low=0.1, high=1e3, doc="Longest wait for an image.")
-    move_time: float = parameter(40.0, unit="s", low=0.1, high=1e4, doc="Longest duration of a motion.")
+    image_timeout: float = parameter(3.0, unit="s", low=0.1, high=1e3, doc="Timeout of an image.")
+    motion_timeout: float = parameter(40.0, unit="s", low=0.1, high=1e4, doc="Timeout of a motion.")
 
 
-class ThesisSkillsNode(SkillNode[ThesisSkillsNodeConfig]):
+class ThesisSkillsNode(SkillNodeBase[ThesisSkillsNodeConfig]):
     """Picks, stores and places as a bachelor's thesis did (Westfälische Hochschule 2017), with its constants.
 
     actions: ~/align, ~/check_load, ~/pick, ~/place, ~/stow, ~/unstow, ~/loop (roboyard_msgs/RunSkill)
     service: ~/stop (std_srvs/Trigger)
-    in: joint_states, the camera's pictures, camera_info and depth
+    in: joint_states, the camera's images, camera_info and depth
     out: joints' velocities (brics_actuator/JointVelocities) and positions (brics_actuator/JointPositions), positions of
         both fingers; ~/events (roboyard_msgs/SkillEvent), ~/loop_status (LoopStatus, latched);
-        discs/image/compressed: the last picture of each look
+        discs/image/compressed: the last image of each detection
 
     Circles by Hough at one scale, its map from pixels to the arm, P control of the first joint to the nearest symbol, a
-    geometric inverse kinematics, P control of the joints.  Nothing is felt, and nothing that is in the way is looked
-    out for: it may touch.  The camera is listened to only while it looks.
+    geometric inverse kinematics, P control of the joints.  There is no contact sensing and no
+    collision checking: it may touch obstacles.  Images are received only during detections.
     """
 
-    skills_offered = THESIS_SKILLS
+    offered_skills = THESIS_SKILL_NAMES
     rate = 100.0
 
-    def connect(self) -> Doing:
-        """Topics of the robot's drivers."""
-        count = len(self.config.skills.fields)
-        if len(self.config.thesis.bearings) != count:
+    def create_executor(self) -> SkillExecutor:
+        """Return the executor that uses the topics of the robot's drivers."""
+        n_areas = len(self.config.skills.work_areas)
+        if len(self.config.thesis.view_azimuths) != n_areas:
             raise ConfigError(
-                f"{len(self.config.thesis.bearings)} bearings",
+                f"{len(self.config.thesis.view_azimuths)} view azimuths",
                 location=self.full_name,
-                valid=f"one for each of {count} fields",
+                valid=f"one for each of {n_areas} work areas",
             )
-        chain = self._body.chain
-        known = self.groups.group(self.config.group or None).gripper
-        if known is None:
+        chain = self._arm.chain
+        gripper_name = self.groups.group(self.config.group or None).gripper
+        if gripper_name is None:
             raise ConfigError("there is no gripper", location=self.full_name, valid="a group with one")
-        gripper = self.groups.gripper(known)
-        fingers = dict(zip(gripper.joints, gripper.open, strict=True))
-        doings = ThesisDoings(
+        gripper = self.groups.gripper(gripper_name)
+        finger_openings = dict(zip(gripper.joints, gripper.open, strict=True))
+        executor_config = ThesisExecutorConfig(
             self.config.image_topic,
             self.config.info_topic,
             self.config.depth_topic,
             self.config.velocity_topic,
             self.config.position_topic,
             self.config.gripper_topic,
-            self.config.look_time,
-            self.config.move_time,
+            self.config.image_timeout,
+            self.config.motion_timeout,
         )
-        self._arm = ThesisDoer(self, self.config.thesis, Scale.of(chain), chain.joints, fingers, doings, self.came)
-        return self._arm
+        self._thesis_executor = ThesisSkillExecutor(
+            self,
+            self.config.thesis,
+            ThesisJointScale.from_chain(chain),
+            chain.joints,
+            finger_openings,
+            executor_config,
+            self.on_result,
+        )
+        return self._thesis_executor
 
-    def make(self, name: str, wish: Wish) -> Skill:
-        """One of the thesis's."""
-        return make_thesis_skill(name, wish, self.config.skills.fields, len(self.config.thesis.bay_turns))
+    def create_skill(self, name: str, goal: SkillGoal) -> Skill:
+        """Return one of the thesis's skills."""
+        return make_thesis_skill(name, goal, self.config.skills.work_areas, len(self.config.thesis.bay_azimuths))
 
-    def finish(self, why: Outcome) -> Skill:
-        """The arm at rest; what is held stays held."""
-        return Finish(why)
+    def make_finish_skill(self, result: SkillResult) -> Skill:
+        """Return the skill that moves the arm to its rest pose; a held object stays in the gripper."""
+        return ThesisFinishSkill(result)
 
-    def now_of(self) -> Now:
-        """What a skill knows, with the thesis's constants."""
-        memory, body, joints = self._memory, self._body, self._joints
-        return ThesisNow(
+    def make_context(self) -> SkillContext:
+        """Return the inputs of a skill's step, with the thesis's constants."""
+        memory, arm, joints = self._memory, self._arm, self._joints
+        return ThesisContext(
             self.config.skills,
             memory,
-            body,
+            arm,
             joints,
             thesis=self.config.thesis,
-            ground=self.config.ground,
-            turning=self._arm.turning,
+            floor_height=self.config.floor_height,
+            joint1_velocity=self._thesis_executor.joint1_velocity,
         )

@@ -1,49 +1,52 @@
-"""Planning an arm's motion: `plan` in a `PlanningScene` to a goal; every failure is an error with its cause."""
+"""Motion planning for arms in a `PlanningScene`, to joint, pose and pointing goals; each failure is an error with its
+cause.
+"""
 
 from typing import TYPE_CHECKING
 
 from roboyard.config.lazy import lazy_exports
 
 if TYPE_CHECKING:
-    from roboyard.manipulation.planning.choice import planner_named, planner_names
-    from roboyard.manipulation.planning.constraints import KeepAxis
-    from roboyard.manipulation.planning.errors import (
-        BudgetSpent,
-        Cancelled,
-        ConstraintBroken,
-        EffortError,
-        GoalInCollision,
-        GoalOutsideLimits,
-        GoalUnreachable,
-        LineBlocked,
-        PlanningError,
-        StartInCollision,
-        StartOutsideLimits,
+    from roboyard.manipulation.planning.axis_constraint import AxisConstraint
+    from roboyard.manipulation.planning.cartesian_path import plan_cartesian_path
+    from roboyard.manipulation.planning.goals import (
+        JointGoal,
+        MotionGoal,
+        NamedGoal,
+        PointingGoal,
+        PoseGoal,
+        find_goal_states,
     )
-    from roboyard.manipulation.planning.goals import AimGoal, Goal, JointGoal, NamedGoal, PoseGoal, goal_states
-    from roboyard.manipulation.planning.lines import plan_line
-    from roboyard.manipulation.planning.plan import Plan, PlanSettings, plan
-    from roboyard.manipulation.planning.problem import Found, Planner, Problem
-    from roboyard.manipulation.planning.pursuit import Station, plan_pursuit
-    from roboyard.manipulation.planning.rechecking import Recheck, recheck
+    from roboyard.manipulation.planning.plan import MotionPlan, PlanConfig, make_planner, plan_motion, planner_names
+    from roboyard.manipulation.planning.planner import MotionPlanner, MotionPlanningProblem, PlannedPath
+    from roboyard.manipulation.planning.timed_tool_path import TimedPose, plan_timed_tool_path
 
 __all__ = [
-    "AimGoal", "BudgetSpent", "Cancelled", "ConstraintBroken", "EffortError", "Found", "Goal", "GoalInCollision",
-    "GoalOutsideLimits", "GoalUnreachable", "JointGoal", "KeepAxis", "LineBlocked", "NamedGoal", "Plan",
-    "PlanSettings", "Planner", "PlanningError", "PoseGoal", "Problem", "Recheck", "StartInCollision",
-    "StartOutsideLimits", "Station", "goal_states", "plan", "plan_line", "plan_pursuit", "planner_named",
-    "planner_names", "recheck",
-]  # fmt: skip
+    "AxisConstraint",
+    "JointGoal",
+    "MotionGoal",
+    "MotionPlan",
+    "MotionPlanner",
+    "MotionPlanningProblem",
+    "NamedGoal",
+    "PlanConfig",
+    "PlannedPath",
+    "PointingGoal",
+    "PoseGoal",
+    "TimedPose",
+    "find_goal_states",
+    "make_planner",
+    "plan_cartesian_path",
+    "plan_motion",
+    "plan_timed_tool_path",
+    "planner_names",
+]
 
 __getattr__, __dir__ = lazy_exports(__name__, {
-    "choice": ("planner_named", "planner_names"),
-    "constraints": ("KeepAxis",),
-    "errors": ("BudgetSpent", "Cancelled", "ConstraintBroken", "EffortError", "GoalInCollision", "GoalOutsideLimits",
-        "GoalUnreachable", "LineBlocked", "PlanningError", "StartInCollision", "StartOutsideLimits"),
-    "goals": ("AimGoal", "Goal", "JointGoal", "NamedGoal", "PoseGoal", "goal_states"),
-    "lines": ("plan_line",),
-    "plan": ("Plan", "PlanSettings", "plan"),
-    "problem": ("Found", "Planner", "Problem"),
-    "pursuit": ("Station", "plan_pursuit"),
-    "rechecking": ("Recheck", "recheck"),
+    "axis_constraint": ("AxisConstraint",),
+    "cartesian_path": ("plan_cartesian_path",),
+    "goals": ("JointGoal", "MotionGoal", "NamedGoal", "PointingGoal", "PoseGoal", "find_goal_states"),
+    "plan": ("MotionPlan", "PlanConfig", "make_planner", "plan_motion", "planner_names"),
+    "planner": ("MotionPlanner", "MotionPlanningProblem", "PlannedPath"),
+    "timed_tool_path": ("TimedPose", "plan_timed_tool_path"),
 })  # fmt: skip

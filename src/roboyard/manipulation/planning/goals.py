@@ -1,4 +1,4 @@
-"""Where an arm shall go, and the positions of its joints that are there."""
+"""Goals of an arm, and the joint positions that reach them."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from roboyard.errors import InputError
 from roboyard.geometry import SE3
 from roboyard.geometry.arrays import Array
 from roboyard.kinematics.ik import IkConfig, IkSolution, PointingTarget, solve_ik
-from roboyard.manipulation.planning.errors import GoalInCollision, GoalOutsideLimits, GoalUnreachable
-from roboyard.manipulation.scene import PlanningScene
+from roboyard.manipulation.collision.planning_scene import PlanningScene
+from roboyard.manipulation.errors import GoalInCollisionError, GoalOutsideLimitsError, GoalUnreachableError
 
-_ALIKE = 1e-6
-"""Joints beyond a limit by rounding are at it [rad or m]."""
-SEARCHED = 8
-"""Positions that are looked for where no closed form knows all."""
-ROLLS = 12
-"""Turns of a tool about its direction that are tried, where that is left open."""
+_ROUNDING_TOLERANCE = 1e-6
+"""Positions that exceed a limit by less are at the limit [rad or m]."""
+MAX_IK_SOLUTIONS = 8
+"""Number of IK solutions that are searched for without a closed form."""
+N_ROLLS = 12
+"""Number of rotations about the tool's direction that are tried if it is free."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,58 +42,60 @@ class PoseGoal:
     """A pose of the tool.
 
     Attributes:
-        pose: In the frame.
+        pose: The pose in the frame.
         frame: ``"base"`` of the chain, ``"world"``, or a link that the group does not move.
-        tolerance: Where the pose itself cannot be had, as with arms of five joints, one so near will do [m].
-        turn_tolerance: And turned by so little [rad].
+        tolerance: Position tolerance if the pose itself cannot be reached, as by arms with five joints [m].
+        orientation_tolerance: Orientation tolerance in this case [rad].
     """
 
     pose: SE3
     frame: str = "base"
     tolerance: float = 0.0
-    turn_tolerance: float = 0.0
+    orientation_tolerance: float = 0.0
 
 
 @dataclass(frozen=True, eq=False)
-class AimGoal:
-    """A place of the tool and the direction in which it points.
+class PointingGoal:
+    """A position and a pointing direction of the tool.
 
     Attributes:
-        aim: In the frame.
+        target: Position and direction in the frame.
         frame: As of `PoseGoal`.
     """
 
-    aim: PointingTarget
+    target: PointingTarget
     frame: str = "base"
 
 
-Goal = JointGoal | NamedGoal | PoseGoal | AimGoal
+MotionGoal = JointGoal | NamedGoal | PoseGoal | PointingGoal
 
 
-def goal_states(scene: PlanningScene, goal: Goal, near: Array) -> Array:
-    """Positions of the joints (k, n) that are at a goal and touch nothing, the nearest to ``near`` (n,) first.
+def find_goal_states(scene: PlanningScene, goal: MotionGoal, seed: Array) -> Array:
+    """Return the collision-free joint positions (k, n) that reach a goal, the nearest to ``seed`` (n,) first.
 
     Raises:
-        GoalUnreachable: no joints are there.
-        GoalOutsideLimits: joints are asked to be beyond their limits.
-        GoalInCollision: something touches in all of them.
-        InputError: the goal is no goal: not finite, of another size.
+        GoalUnreachableError: no joint positions reach it.
+        GoalOutsideLimitsError: the goal requires joints outside their limits.
+        GoalInCollisionError: all of them are in collision.
+        InputError: the goal is not finite or has a wrong size.
         UnknownNameError: there is no such named pose or frame.
     """
-    states = _states(scene, goal, near)
-    touching = scene.contacts(states)
-    if isinstance(goal, AimGoal) and None not in touching:
-        states = _rolled(scene, states)
-        touching = scene.contacts(states)
-    free = [k for k, pair in enumerate(touching) if pair is None]
+    states = _solve_goal(scene, goal, seed)
+    contact_pairs = scene.find_contacts(states)
+    if isinstance(goal, PointingGoal) and None not in contact_pairs:
+        states = _with_tool_rolls(scene, states)
+        contact_pairs = scene.find_contacts(states)
+    free = [k for k, pair in enumerate(contact_pairs) if pair is None]
     if not free:
-        one, other = touching[0] or ("", "")
-        ways = f", in all {len(states)} ways to stand there" if len(states) > 1 else ""
-        raise GoalInCollision(f"at the goal {one} touches {other}{ways}", valid="a goal that is free", pair=touching[0])
+        one, other = contact_pairs[0] or ("", "")
+        solutions_text = f", in all {len(states)} joint configurations" if len(states) > 1 else ""
+        raise GoalInCollisionError(
+            f"at the goal {one} touches {other}{solutions_text}", valid="a collision-free goal", pair=contact_pairs[0]
+        )
     return np.ascontiguousarray(states[free])
 
 
-def _states(scene: PlanningScene, goal: Goal, near: Array) -> Array:
+def _solve_goal(scene: PlanningScene, goal: MotionGoal, seed: Array) -> Array:
     chain = scene.chain
     match goal:
         case NamedGoal(name):
@@ -104,59 +106,63 @@ def _states(scene: PlanningScene, goal: Goal, near: Array) -> Array:
                 raise InputError(f"joint positions of shape {values.shape}", valid=f"({chain.dof},)")
             return _within_limits(scene, values)[None]
         case PoseGoal(pose, frame):
-            wanted: SE3 | PointingTarget = T_base_frame(scene, frame) @ pose
-        case AimGoal(aim, frame):
-            T = T_base_frame(scene, frame)
-            place = np.asarray(aim.position, dtype=np.float64)
-            axis = np.asarray(aim.axis, dtype=np.float64)
-            if place.shape != (3,) or axis.shape != (3,):
-                raise InputError("an aim without place or axis", valid="three numbers each")
-            wanted = PointingTarget(T @ place, T.rotation_matrix() @ axis, aim.tool_axis)
-    found = solve_ik(chain, wanted, near, IkConfig(max_solutions=SEARCHED))
-    best = found.nearest
+            ik_goal: SE3 | PointingTarget = fixed_frame_pose(scene, frame) @ pose
+        case PointingGoal(target, frame):
+            T = fixed_frame_pose(scene, frame)
+            position = np.asarray(target.position, dtype=np.float64)
+            axis = np.asarray(target.axis, dtype=np.float64)
+            if position.shape != (3,) or axis.shape != (3,):
+                raise InputError("a pointing goal without position or axis", valid="three numbers each")
+            ik_goal = PointingTarget(T @ position, T.rotation_matrix() @ axis, target.tool_axis)
+    ik_solution = solve_ik(chain, ik_goal, seed, IkConfig(max_solutions=MAX_IK_SOLUTIONS))
+    nearest = ik_solution.nearest
     if (
-        isinstance(goal, PoseGoal) and best is not None
-        and best.distance <= goal.tolerance and best.angle <= goal.turn_tolerance
+        isinstance(goal, PoseGoal) and nearest is not None
+        and nearest.distance <= goal.tolerance and nearest.angle <= goal.orientation_tolerance
     ):  # fmt: skip
-        found = solve_ik(chain, best.pose, near, IkConfig(max_solutions=SEARCHED))
-    if not found.is_solved:
-        raise GoalUnreachable(f"no joint positions put {chain.tip} there: {_why(found)}", valid=_nearest(found))
-    return found.solutions
+        ik_solution = solve_ik(chain, nearest.pose, seed, IkConfig(max_solutions=MAX_IK_SOLUTIONS))
+    if not ik_solution.is_solved:
+        raise GoalUnreachableError(
+            f"no joint positions put {chain.tip} there: {_failure_text(ik_solution)}", valid=_nearest_text(ik_solution)
+        )
+    return ik_solution.solutions
 
 
-def _rolled(scene: PlanningScene, states: Array) -> Array:
-    """States (k, n), and after them the same with the tool turned about the direction in which it points.
+def _with_tool_rolls(scene: PlanningScene, states: Array) -> Array:
+    """Append to states (k, n) the same states with the tool rotated about its pointing direction.
 
-    Where the last joint does just that, it is free: a tool that is not round may touch in one turn, and not in another.
+    If the last joint rotates about this direction, it is free: a tool that is not round may collide at one angle only.
     """
-    chain, last = scene.chain, scene.chain.dof - 1
-    if not chain.is_revolute[last]:
+    chain, last_joint = scene.chain, scene.chain.dof - 1
+    if not chain.is_revolute[last_joint]:
         return states
-    low, high = max(chain.lower[last], -math.pi), min(chain.upper[last], math.pi)
+    low, high = max(chain.lower[last_joint], -math.pi), min(chain.upper[last_joint], math.pi)
     found = [states]
-    for value in np.linspace(low, high, ROLLS):
-        turned = states.copy()
-        turned[:, last] = value
-        found.append(turned)
-    every = np.concatenate(found)
-    tips, wanted = chain.forward(every), np.tile(chain.forward(states), (ROLLS + 1, 1, 1))
-    axis = np.array(scene.group.axis) / math.hypot(*scene.group.axis)
-    same = np.abs(tips[:, :3, 3] - wanted[:, :3, 3]).max(axis=1) < _ALIKE
-    same &= np.abs(tips[:, :3, :3] @ axis - wanted[:, :3, :3] @ axis).max(axis=1) < _ALIKE
-    same[: len(states)] = True
-    return np.ascontiguousarray(every[same])
+    for value in np.linspace(low, high, N_ROLLS):
+        rolled_states = states.copy()
+        rolled_states[:, last_joint] = value
+        found.append(rolled_states)
+    all_states = np.concatenate(found)
+    tip_poses, target_poses = chain.forward(all_states), np.tile(chain.forward(states), (N_ROLLS + 1, 1, 1))
+    axis = np.array(scene.group.tool_axis) / math.hypot(*scene.group.tool_axis)
+    is_same_goal = np.abs(tip_poses[:, :3, 3] - target_poses[:, :3, 3]).max(axis=1) < _ROUNDING_TOLERANCE
+    is_same_goal &= (
+        np.abs(tip_poses[:, :3, :3] @ axis - target_poses[:, :3, :3] @ axis).max(axis=1) < _ROUNDING_TOLERANCE
+    )
+    is_same_goal[: len(states)] = True
+    return np.ascontiguousarray(all_states[is_same_goal])
 
 
 def _within_limits(scene: PlanningScene, q: Array) -> Array:
     chain = scene.chain
     for name, value, low, high in zip(chain.joints, q, chain.lower, chain.upper, strict=True):
-        if not low - _ALIKE <= value <= high + _ALIKE:
-            raise GoalOutsideLimits(f"the goal has {name} at {value:g}", valid=f"{low:g} to {high:g}")
+        if not low - _ROUNDING_TOLERANCE <= value <= high + _ROUNDING_TOLERANCE:
+            raise GoalOutsideLimitsError(f"the goal has {name} at {value:g}", valid=f"{low:g} to {high:g}")
     return np.asarray(np.clip(q, chain.lower, chain.upper))
 
 
-def T_base_frame(scene: PlanningScene, frame: str) -> SE3:
-    """The pose in the chain's base of a frame that stands still. Raises UnknownNameError, InputError."""
+def fixed_frame_pose(scene: PlanningScene, frame: str) -> SE3:
+    """Return the pose of a frame that does not move, in the chain's base. Raises UnknownNameError, InputError."""
     if frame in ("base", scene.chain.base):
         return SE3.identity()
     if frame == "world":
@@ -167,14 +173,14 @@ def T_base_frame(scene: PlanningScene, frame: str) -> SE3:
     return SE3.from_matrix(T)
 
 
-def _why(found: IkSolution) -> str:
-    return found.failure.value if found.failure is not None else "not found"
+def _failure_text(ik_solution: IkSolution) -> str:
+    return ik_solution.failure.value if ik_solution.failure is not None else "not found"
 
 
-def _nearest(found: IkSolution) -> str | None:
-    best = found.nearest
-    if best is None:
+def _nearest_text(ik_solution: IkSolution) -> str | None:
+    nearest = ik_solution.nearest
+    if nearest is None:
         return None
-    x, y, z = best.pose[:3, 3]
-    far = f"{1e3 * best.distance:.3g} mm and {math.degrees(best.angle):.3g} degrees"
-    return f"the nearest that can be done is {far} away, at {x:.3f} {y:.3f} {z:.3f}"
+    x, y, z = nearest.pose[:3, 3]
+    distance_text = f"{1e3 * nearest.distance:.3g} mm and {math.degrees(nearest.angle):.3g} degrees"
+    return f"the nearest reachable pose is {distance_text} away, at {x:.3f} {y:.3f} {z:.3f}"

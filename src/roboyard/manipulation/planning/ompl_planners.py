@@ -1,7 +1,7 @@
-"""The planners of the library OMPL, on our collision kernels.
+"""Planners of OMPL over Roboyard's collision kernels.
 
-Only those that search on one thread: a PRM of OMPL's looks for ways on a second one, so that its answer would depend
-on who is quicker.
+Only planners that search on one thread are included: OMPL's PRM uses a second one, so that its result would depend on
+timing.
 """
 
 from __future__ import annotations
@@ -14,114 +14,116 @@ import numpy as np
 
 from roboyard.errors import RunError
 from roboyard.geometry.arrays import Array
-from roboyard.manipulation.collision.clearance import free_line, look
-from roboyard.manipulation.planning.errors import BudgetSpent, Cancelled
-from roboyard.manipulation.planning.problem import CHUNK, Found, Problem, Stop
+from roboyard.manipulation.collision.motion_check import certified_free_range, is_line_free
+from roboyard.manipulation.errors import MotionBudgetExceededError, PlanningCancelledError
+from roboyard.manipulation.planning.planner import STATES_PER_POLL, MotionPlanningProblem, PlannedPath, StopCallback
 
-NAMES: Final = (
+OMPL_PLANNER_NAMES: Final = (
     "RRTConnect", "RRT", "RRTstar", "InformedRRTstar", "BITstar", "KPIECE1", "BKPIECE1", "LBKPIECE1", "FMT", "BFMT"
 )  # fmt: skip
-"""As OMPL calls them."""
+"""Names as in OMPL."""
 
 
 @dataclass(frozen=True)
 class OmplPlanner:
-    """A planner of OMPL's.
+    """A planner of OMPL.
 
-    Those that go on improving a way (RRTstar, InformedRRTstar, BITstar) use their whole budget.
+    Planners that keep improving a path (RRTstar, InformedRRTstar, BITstar) use their whole budget.
 
     Attributes:
-        name: One of `NAMES`.
+        name: One of `OMPL_PLANNER_NAMES`.
     """
 
     name: str
 
-    def solve(self, problem: Problem, rng: np.random.Generator, budget: int, stop: Stop) -> Found:
-        """See `Planner`; the budget counts how often the planner asks whether to go on."""
+    def solve(
+        self, problem: MotionPlanningProblem, rng: np.random.Generator, max_states: int, should_stop: StopCallback
+    ) -> PlannedPath:
+        """See `MotionPlanner`; ``max_states`` counts how often OMPL polls the termination condition."""
         from ompl import base, geometric, util
 
         util.setLogLevel(util.LOG_NONE)
-        # Generators that are made from now on draw from this seed.
+        # Generators that are created from now on use this seed.
         util.RNG.setSeed(int(rng.integers(1, 2**31)))
         dof = len(problem.start)
         space = base.RealVectorStateSpace(dof)
         bounds = base.RealVectorBounds(dof)
-        for k, (low, high) in enumerate(zip(*problem.ranges, strict=True)):
+        for k, (low, high) in enumerate(zip(*problem.sampling_bounds, strict=True)):
             bounds.setLow(k, float(low))
             bounds.setHigh(k, float(high))
         space.setBounds(bounds)
         setup = geometric.SimpleSetup(space)
-        information = setup.getSpaceInformation()
-        setup.setStateValidityChecker(_validity(problem))
-        information.setMotionValidator(_motions(base, information, problem))
-        setup.setStartState(_state(space, problem.start))
-        goal = base.GoalStates(information)
+        space_information = setup.getSpaceInformation()
+        setup.setStateValidityChecker(_make_validity_checker(problem))
+        space_information.setMotionValidator(_make_motion_validator(base, space_information, problem))
+        setup.setStartState(_make_state(space, problem.start))
+        goal = base.GoalStates(space_information)
         for state in problem.goals:
-            goal.addState(_state(space, state))
+            goal.addState(_make_state(space, state))
         setup.setGoal(goal)
-        planner = getattr(geometric, self.name)(information)
+        planner = getattr(geometric, self.name)(space_information)
         setup.setPlanner(planner)
-        counter = _Counter(setup, budget, stop)
+        counter = _TerminationCondition(setup, max_states, should_stop)
         setup.solve(base.PlannerTerminationCondition(counter))
         if counter.failure is not None:
             raise RunError(f"OMPL's {self.name}: {counter.failure}")
-        if counter.cancelled:
-            raise Cancelled("the search was ended", valid="another start")
+        if counter.is_cancelled:
+            raise PlanningCancelledError("the search was cancelled", valid="another start")
         if not setup.haveExactSolutionPath():
-            raise BudgetSpent(
-                f"{self.name} found no way in {counter.asked} rounds",
-                valid="a larger budget, or a goal that can be reached",
+            raise MotionBudgetExceededError(
+                f"{self.name} found no path in {counter.n_calls} iterations",
+                valid="more states, or a reachable goal",
             )
         states = setup.getSolutionPath().getStates()
         points = np.array([[state[k] for k in range(dof)] for state in states])
-        return Found(points, counter.asked)
+        return PlannedPath(points, counter.n_calls)
 
 
-class _Counter:
-    """Ends the search after so many questions, when a way is known, or when somebody says so."""
+class _TerminationCondition:
+    """Ends the search after a number of polls, when a path is found, or when it is cancelled."""
 
-    def __init__(self, setup: Any, budget: int, stop: Stop) -> None:
-        self._setup, self._budget, self._stop = setup, budget, stop
-        self.asked, self.cancelled = 0, False
+    def __init__(self, setup: Any, max_calls: int, should_stop: StopCallback) -> None:
+        self._setup, self._max_calls, self._should_stop = setup, max_calls, should_stop
+        self.n_calls, self.is_cancelled = 0, False
         self.failure: str | None = None
 
     def __call__(self) -> bool:
-        self.asked += 1
-        if self.asked % CHUNK == 0 and self._stop():
-            self.cancelled = True
-        return self.cancelled or self.asked > self._budget or bool(self._setup.haveExactSolutionPath())
+        self.n_calls += 1
+        if self.n_calls % STATES_PER_POLL == 0 and self._should_stop():
+            self.is_cancelled = True
+        return self.is_cancelled or self.n_calls > self._max_calls or bool(self._setup.haveExactSolutionPath())
 
 
-def _state(space: Any, values: Array) -> Any:
+def _make_state(space: Any, values: Array) -> Any:
     state = space.allocState()
     for k, value in enumerate(values.tolist()):
         state[k] = value
     return state
 
 
-def _validity(problem: Problem) -> Callable[[Any], bool]:
-    bodies, work, dof = problem.scene.bodies, problem.work, len(problem.start)
+def _make_validity_checker(problem: MotionPlanningProblem) -> Callable[[Any], bool]:
+    collision, workspace, dof = problem.scene.collision_arrays, problem.workspace, len(problem.start)
     q = np.empty(dof)
 
-    def valid(state: Any) -> bool:
+    def is_valid(state: Any) -> bool:
         for k in range(dof):
             q[k] = state[k]
-        work.pace[:] = 0.0
-        work.pair_pace[:] = 0.0
-        return bool(look(bodies, q, 0.0, work) >= 0.0)
+        workspace.motion_rates[:] = 0.0
+        workspace.pair_rates[:] = 0.0
+        return bool(certified_free_range(collision, q, 0.0, workspace) >= 0.0)
 
-    return valid
+    return is_valid
 
 
-def _motions(base: Any, information: Any, problem: Problem) -> Any:
-    """Ways are judged as ours are: free everywhere or not."""
-    bodies, work, dof = problem.scene.bodies, problem.work, len(problem.start)
+def _make_motion_validator(base: Any, space_information: Any, problem: MotionPlanningProblem) -> Any:
+    """Return a validator that certifies motions as the other planners do."""
+    collision, workspace, dof = problem.scene.collision_arrays, problem.workspace, len(problem.start)
     a, b = np.empty(dof), np.empty(dof)
 
     class Motions(base.MotionValidator):  # type: ignore[misc]
         def checkMotion(self, first: Any, last: Any, *_: Any) -> bool:  # OMPL's name
             for k in range(dof):
                 a[k], b[k] = first[k], last[k]
-            return bool(free_line(bodies, work, a, b))
+            return bool(is_line_free(collision, workspace, a, b))
 
-    return Motions(information)
+    return Motions(space_information)

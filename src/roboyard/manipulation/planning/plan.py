@@ -1,4 +1,4 @@
-"""Planning an arm's motion: from where it stands to a goal, touching nothing, within the limits of its joints."""
+"""Motion planning from a start state to a goal: collision-free, shortened, blended and time-optimal."""
 
 from __future__ import annotations
 
@@ -9,194 +9,256 @@ from typing import Final
 import numpy as np
 from numpy.typing import ArrayLike
 
-from roboyard.errors import InputError
+from roboyard.config.wording import did_you_mean
+from roboyard.errors import InputError, UnknownNameError
 from roboyard.geometry.arrays import Array
-from roboyard.manipulation.collision.bodies import make_work
-from roboyard.manipulation.planning.choice import planner_named
-from roboyard.manipulation.planning.constraints import KeepAxis
-from roboyard.manipulation.planning.errors import Cancelled
-from roboyard.manipulation.planning.goals import Goal, goal_states
-from roboyard.manipulation.planning.keeping import keeping_goals, keeping_rounded, keeping_shortened, keeping_way
-from roboyard.manipulation.planning.problem import Problem, Stop
-from roboyard.manipulation.planning.shortening import round_corners, shorten
-from roboyard.manipulation.planning.starting import free_start
-from roboyard.manipulation.scene import PlanningScene
-from roboyard.manipulation.timing import EffortLimits, GivenTimes, JointLimits, Path, Trajectory
+from roboyard.manipulation.collision.collision_model import make_workspace
+from roboyard.manipulation.collision.planning_scene import PlanningScene
+from roboyard.manipulation.errors import PlanningCancelledError
+from roboyard.manipulation.planning.axis_constraint import (
+    AxisConstraint,
+    blend_constrained_path,
+    plan_constrained_path,
+    select_feasible_goals,
+    shorten_constrained_path,
+)
+from roboyard.manipulation.planning.goals import MotionGoal, find_goal_states
+from roboyard.manipulation.planning.ompl_planners import OMPL_PLANNER_NAMES, OmplPlanner
+from roboyard.manipulation.planning.path_shortening import blend_corners, shortcut_path
+from roboyard.manipulation.planning.planner import (
+    MotionPlanner,
+    MotionPlanningProblem,
+    RrtConnectPlanner,
+    StopCallback,
+    find_free_start,
+)
+from roboyard.manipulation.time_parameterization import (
+    EffortLimits,
+    JointLimits,
+    JointPath,
+    TimedWaypointTrajectory,
+    TimeOptimalTrajectory,
+)
 
-LARGEST_ARC: Final = 0.6
-"""A corner's arc begins at most so far before it, in the space of the joints."""
+BUILT_IN_PLANNERS = ("rrt_connect",)
+
+
+def planner_names() -> tuple[str, ...]:
+    """Return the names of all planners."""
+    return (*BUILT_IN_PLANNERS, *(f"ompl:{name}" for name in OMPL_PLANNER_NAMES))
+
+
+def make_planner(name: str) -> MotionPlanner:
+    """Return the planner with a name. Raises UnknownNameError."""
+    if name == "rrt_connect":
+        return RrtConnectPlanner()
+    kind, _, ompl_name = name.partition(":")
+    if kind == "ompl" and ompl_name in OMPL_PLANNER_NAMES:
+        return OmplPlanner(ompl_name)
+    known_names = planner_names()
+    raise UnknownNameError(f"no planner {name!r}{did_you_mean(name, known_names)}", valid=", ".join(known_names))
+
+
+MAX_BLEND: Final = 0.6
+"""Maximum distance of a blend's start from its corner, in joint space."""
 
 
 @dataclass(frozen=True)
-class PlanSettings:
-    """How a motion is looked for.
+class PlanConfig:
+    """Options of motion planning.
 
     Attributes:
-        planner: Name of who looks: "connect", or one of OMPL's as "ompl:RRTConnect".
-        seed: Of what is drawn; the same one gives the same plan.
-        budget: How many states are drawn before giving up.
-        shortcuts: How many cuts are tried to make the way shorter; 0 leaves it as it was found.
-        speed: Share of the joints' velocities that is used.
-        acceleration: Share of their accelerations.
-        effort: Share of their efforts, see `EffortLimits`.
-        repair: A start that touches something, or is beyond limits, may be moved by so much to one that does not, the
-            greatest change of a joint [rad or m].
+        planner: Name of the planner: "rrt_connect", or one of OMPL's as "ompl:RRTConnect".
+        seed: Seed of the random states; the same seed gives the same plan.
+        max_states: Number of sampled states after which the search is given up.
+        max_shortcuts: Number of shortcuts that are tried; 0 keeps the path as it was found.
+        velocity_scaling: Fraction of the joints' velocity limits.
+        acceleration_scaling: Fraction of their acceleration limits.
+        effort_scaling: Fraction of their effort limits, see `EffortLimits`.
+        max_start_repair: Maximum change of a joint by which a start in collision or outside the limits may be moved to
+            a valid state [rad or m].
     """
 
-    planner: str = "connect"
+    planner: str = "rrt_connect"
     seed: int = 0
-    budget: int = 20_000
-    shortcuts: int = 100
-    speed: float = 1.0
-    acceleration: float = 1.0
-    effort: float = 0.95
-    repair: float = 0.1
+    max_states: int = 20_000
+    max_shortcuts: int = 100
+    velocity_scaling: float = 1.0
+    acceleration_scaling: float = 1.0
+    effort_scaling: float = 0.95
+    max_start_repair: float = 0.1
 
     def __post_init__(self) -> None:
-        for name, value, low in (("budget", self.budget, 1), ("shortcuts", self.shortcuts, 0), ("seed", self.seed, 0)):
+        for name, value, low in (
+            ("max_states", self.max_states, 1),
+            ("max_shortcuts", self.max_shortcuts, 0),
+            ("seed", self.seed, 0),
+        ):
             if value < low:
-                raise InputError(f"{name} {value}", location="plan settings", valid=f"{low} or more")
-        if not 0.0 <= self.repair <= math.pi:
-            raise InputError(f"repair {self.repair}", location="plan settings", valid="0 to pi")
+                raise InputError(f"{name} {value}", location="PlanConfig", valid=f"{low} or more")
+        if not 0.0 <= self.max_start_repair <= math.pi:
+            raise InputError(f"max_start_repair {self.max_start_repair}", location="PlanConfig", valid="0 to pi")
 
 
 @dataclass(frozen=True, eq=False)
-class Plan:
-    """A motion.
+class MotionPlan:
+    """A planned motion.
 
     Attributes:
-        trajectory: Where the joints are at any moment.
-        points: (k, n) corners of the way, before they were rounded.
-        repaired: How far the start had to be moved to touch nothing, the greatest change of a joint [rad or m]; the
-            trajectory begins where the arm stands, and goes there first.
-        found_length: Of the way as it was found, in the space of the joints.
-        states: How many states the search kept.
-        looks: At how many states collisions were looked for.
-        planner: Who looked.
+        trajectory: The trajectory; it begins at the requested start.
+        points: (k, n) corners of the path before blending.
+        start_repair: Maximum change of a joint by which the start was moved out of collision [rad or m].
+        raw_length: Length of the path as the planner found it, in joint space.
+        n_states: Number of states in the search trees.
+        n_checks: Number of states that were checked for collisions.
+        planner: Name of the planner.
     """
 
-    trajectory: Trajectory | GivenTimes
+    trajectory: TimeOptimalTrajectory | TimedWaypointTrajectory
     points: Array = field(repr=False)
-    repaired: float
-    found_length: float
-    states: int
-    looks: int
+    start_repair: float
+    raw_length: float
+    n_states: int
+    n_checks: int
     planner: str
 
     @property
-    def path(self) -> Path:
-        """Where it goes, without time."""
+    def path(self) -> JointPath:
+        """The path without times."""
         return self.trajectory.path
 
     @property
     def goal(self) -> Array:
-        """(n,) where it ends."""
+        """(n,) goal state."""
         return np.array(self.points[-1])
 
 
-def _never() -> bool:
+def _never_stop() -> bool:
     return False
 
 
-def plan(
+def plan_motion(
     scene: PlanningScene,
     start: ArrayLike,
-    goal: Goal,
-    settings: PlanSettings | None = None,
+    goal: MotionGoal,
+    config: PlanConfig | None = None,
     *,
     limits: JointLimits | None = None,
-    keep: KeepAxis | None = None,
-    cancelled: Stop = _never,
-) -> Plan:
-    """A motion that touches nothing, short, with round corners, in time.
+    constraint: AxisConstraint | None = None,
+    should_stop: StopCallback = _never_stop,
+) -> MotionPlan:
+    """Plan a short, blended, collision-free motion with times.
 
     Args:
-        scene: The arm and what must not be touched.
-        start: (n,) where it stands.
-        goal: Where it shall be: joints, a named pose, a pose of the tool, or its place and direction.
-        settings: How to look.
-        limits: Of the joints; those of the scene's chain unless given, of which the settings' shares are used.
-        keep: What shall hold all along the way; the planner "connect" can do that.
-        cancelled: Asked now and then; true ends the search.
+        scene: The scene.
+        start: (n,) start state.
+        goal: Joint positions, a named pose, a pose of the tool, or its position and direction.
+        config: Options.
+        limits: Joint limits; default: those of the scene's chain, scaled by the options.
+        constraint: Axis constraint of the path; only the planner "rrt_connect" supports it.
+        should_stop: Polled during the search; True ends it.
 
     Raises:
-        ConstraintBroken: start or goal do not keep what shall be kept.
-        StartInCollision, StartOutsideLimits: and nothing free is near.
-        GoalUnreachable, GoalOutsideLimits, GoalInCollision: see there.
-        BudgetSpent: no way was found.
-        EffortError: a joint cannot hold still at start or goal, or not be moved on the way.
-        Cancelled: somebody ended it.
-        InputError: start, goal or settings are none.
+        ConstraintViolatedError: start or goal violates the constraint.
+        StartInCollisionError, StartOutsideLimitsError: no valid state is near the start.
+        GoalUnreachableError, GoalOutsideLimitsError, GoalInCollisionError: see there.
+        MotionBudgetExceededError: no path was found.
+        EffortLimitError: a joint cannot hold the start or goal at rest, or cannot be moved on the path.
+        PlanningCancelledError: the search was cancelled.
+        InputError: start, goal or options are invalid.
         UnknownNameError: there is no such planner, frame or named pose.
     """
-    asked = settings or PlanSettings()
-    planner = planner_named(asked.planner)
-    if keep is not None and asked.planner != "connect":
-        raise InputError(f"planner {asked.planner!r} keeps no axis", valid="connect")
+    plan_config = config or PlanConfig()
+    planner = make_planner(plan_config.planner)
+    if constraint is not None and plan_config.planner != "rrt_connect":
+        raise InputError(f"planner {plan_config.planner!r} supports no axis constraint", valid="rrt_connect")
     chain = scene.chain
-    kept = limits or JointLimits.of(chain, speed=asked.speed, acceleration=asked.acceleration)
-    rng = np.random.default_rng(asked.seed)
-    begin, repaired = free_start(scene, start, asked.repair, rng)
-    efforts = EffortLimits(scene.dynamics, asked.effort)
-    efforts.check_held(begin, "at the start")
-    goals = goal_states(scene, goal, begin)
-    held = efforts.holds(goals)
-    if not held.any():
-        efforts.check_held(goals[0], "at the goal")
-    goals = np.ascontiguousarray(goals[held])
-    if cancelled():
-        raise Cancelled("the search was ended before it began")
-    work = make_work(scene.bodies)
-    problem = Problem(scene, work, begin, goals, weights_of(kept))
-    if keep is None:
-        found = planner.solve(problem, rng, asked.budget, cancelled)
-        points = shortened(problem, found.points, rng, asked.shortcuts)
-        path = rounded(problem, points)
+    joint_limits = limits or JointLimits.from_chain(
+        chain, velocity_scaling=plan_config.velocity_scaling, acceleration_scaling=plan_config.acceleration_scaling
+    )
+    rng = np.random.default_rng(plan_config.seed)
+    start_state, start_repair = find_free_start(scene, start, plan_config.max_start_repair, rng)
+    effort_limits = EffortLimits(scene.dynamics, plan_config.effort_scaling)
+    effort_limits.check_can_hold(start_state, "at the start")
+    goals = find_goal_states(scene, goal, start_state)
+    can_hold = effort_limits.can_hold(goals)
+    if not can_hold.any():
+        effort_limits.check_can_hold(goals[0], "at the goal")
+    goals = np.ascontiguousarray(goals[can_hold])
+    if should_stop():
+        raise PlanningCancelledError("the search was cancelled before it began")
+    workspace = make_workspace(scene.collision_arrays)
+    problem = MotionPlanningProblem(scene, workspace, start_state, goals, joint_weights(joint_limits))
+    if constraint is None:
+        planned_path = planner.solve(problem, rng, plan_config.max_states, should_stop)
+        points = shorten_path(problem, planned_path.points, rng, plan_config.max_shortcuts)
+        path = blend_path(problem, points)
     else:
-        problem = keeping_goals(problem, keep)
-        found = keeping_way(problem, keep, rng, asked.budget, cancelled)
-        points = keeping_shortened(problem, keep, found.points, rng, asked.shortcuts)
-        path = keeping_rounded(problem, keep, points)
-    if repaired > 0.0:
-        path = _led_in(chain.as_positions(start), path)
-    length = float(np.linalg.norm(np.diff(found.points, axis=0), axis=1).sum())
-    return Plan(path.timed(kept, efforts), points, repaired, length, found.states, int(work.looks[0]), asked.planner)
+        problem = select_feasible_goals(problem, constraint)
+        planned_path = plan_constrained_path(problem, constraint, rng, plan_config.max_states, should_stop)
+        points = shorten_constrained_path(problem, constraint, planned_path.points, rng, plan_config.max_shortcuts)
+        path = blend_constrained_path(problem, constraint, points)
+    if start_repair > 0.0:
+        path = _prepend_lead_in(chain.as_positions(start), path)
+    length = float(np.linalg.norm(np.diff(planned_path.points, axis=0), axis=1).sum())
+    return MotionPlan(
+        path.parameterize(joint_limits, effort_limits),
+        points,
+        start_repair,
+        length,
+        planned_path.n_states,
+        int(workspace.n_checks[0]),
+        plan_config.planner,
+    )
 
 
-def weights_of(limits: JointLimits) -> Array:
-    """(n,) weights of the joints in distances: what takes long counts much; the slowest counts 1."""
+def joint_weights(limits: JointLimits) -> Array:
+    """Return (n,) weights of the joints in distances: slow joints weigh more, the slowest 1."""
     return np.asarray(limits.velocity.min() / limits.velocity)
 
 
-def shortened(problem: Problem, points: Array, rng: np.random.Generator, tries: int) -> Array:
-    """A way (k, n) with corners cut."""
-    if tries == 0 or len(points) < 3:
+def shorten_path(problem: MotionPlanningProblem, points: Array, rng: np.random.Generator, max_shortcuts: int) -> Array:
+    """Return a path (k, n) shortened by shortcuts."""
+    if max_shortcuts == 0 or len(points) < 3:
         return points
-    room = np.zeros((len(points) + 2 * tries + 4, points.shape[1]))
-    room[: len(points)] = points
-    bodies = problem.scene.bodies
-    count = shorten(bodies, problem.work, room, len(points), problem.weights, rng, tries, max(tries // 3, 10))
-    kept = [room[0]]
-    for state in room[1:count]:
-        if np.abs(state - kept[-1]).max() > 1e-9:
-            kept.append(state)
-    return np.array(kept)
+    buffer = np.zeros((len(points) + 2 * max_shortcuts + 4, points.shape[1]))
+    buffer[: len(points)] = points
+    collision = problem.scene.collision_arrays
+    count = shortcut_path(
+        collision,
+        problem.workspace,
+        buffer,
+        len(points),
+        problem.weights,
+        rng,
+        max_shortcuts,
+        max(max_shortcuts // 3, 10),
+    )
+    distinct_points = [buffer[0]]
+    for state in buffer[1:count]:
+        if np.abs(state - distinct_points[-1]).max() > 1e-9:
+            distinct_points.append(state)
+    return np.array(distinct_points)
 
 
-def rounded(problem: Problem, points: Array) -> Path:
-    """The way (k, n) with arcs in its corners."""
+def blend_path(problem: MotionPlanningProblem, points: Array) -> JointPath:
+    """Return the path (k, n) with blended corners."""
     joints = problem.scene.chain.joints
-    pieces, lengths = np.zeros((0, 3, len(joints))), np.zeros(0)
+    segments, lengths = np.zeros((0, 3, len(joints))), np.zeros(0)
     if len(points) > 1:
-        pieces, lengths = round_corners(problem.scene.bodies, problem.work, np.ascontiguousarray(points), LARGEST_ARC)
-    if not len(pieces):  # the arm is there already
-        return Path(joints, np.array([[points[0], 0 * points[0], 0 * points[0]]]), np.zeros(1), np.array([True, True]))
-    return Path.of_pieces(joints, pieces, lengths)
+        segments, lengths = blend_corners(
+            problem.scene.collision_arrays, problem.workspace, np.ascontiguousarray(points), MAX_BLEND
+        )
+    if not len(segments):  # the arm is at the goal already
+        return JointPath(
+            joints, np.array([[points[0], 0 * points[0], 0 * points[0]]]), np.zeros(1), np.array([True, True])
+        )
+    return JointPath.from_segments(joints, segments, lengths)
 
 
-def _led_in(start: Array, path: Path) -> Path:
-    """A path with a straight line before it."""
-    line = Path.straight(path.joints, np.stack([start, path.pieces[0, 0]]))
-    return Path.of_pieces(
-        path.joints, np.concatenate([line.pieces, path.pieces]), np.concatenate([line.lengths, path.lengths])
+def _prepend_lead_in(start: Array, path: JointPath) -> JointPath:
+    """Prepend a straight line to a path."""
+    lead_in = JointPath.from_points(path.joints, np.stack([start, path.segments[0, 0]]))
+    return JointPath.from_segments(
+        path.joints, np.concatenate([lead_in.segments, path.segments]), np.concatenate([lead_in.lengths, path.lengths])
     )

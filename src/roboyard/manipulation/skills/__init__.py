@@ -1,7 +1,7 @@
-"""What an arm with a camera and a gripper knows how to do: look, align, pick, place, stow, and the loop of all that.
+"""Skills of an arm with a camera and a gripper: detect, align, pick, place, stow, and the loop of these.
 
-Skills are state machines that are data (`Skill`, `Stack`): they ask for looks, motions and grips, and are told what
-came of it.
+Skills are hierarchical state machines as plain data (`Skill`, `SkillStack`): they request detections, motions and
+gripper commands, and receive the results.
 """
 
 from typing import TYPE_CHECKING
@@ -9,82 +9,91 @@ from typing import TYPE_CHECKING
 from roboyard.config.lazy import lazy_exports
 
 if TYPE_CHECKING:
-    from roboyard.manipulation.skills.asking import (
-        DONE,
-        Ask,
-        Go,
-        Grip,
-        Joints,
-        Look,
-        Move,
-        Named,
-        Outcome,
-        Point,
-        Ride,
-        Show,
-        Sighting,
-        Stage,
-        Target,
-        Tip,
-        Wait,
-    )
-    from roboyard.manipulation.skills.body import Body
-    from roboyard.manipulation.skills.causes import Cause
-    from roboyard.manipulation.skills.choice import SKILLS, Wish, make_skill
+    from roboyard.manipulation.skills.arm_geometry import ArmGeometry
     from roboyard.manipulation.skills.config import SkillConfig
-    from roboyard.manipulation.skills.loop import Finish, Loop, Rounds
-    from roboyard.manipulation.skills.memory import Held, Memory
-    from roboyard.manipulation.skills.moving import Lane, lanes_of
-    from roboyard.manipulation.skills.skill import Event, Now, Skill, Stack, packed, unpacked
+    from roboyard.manipulation.skills.conveyor import ConveyorLane, conveyor_lanes
+    from roboyard.manipulation.skills.loop import FinishSkill, PickPlaceLoop, PickPlaceLoopBase
+    from roboyard.manipulation.skills.registry import SKILL_NAMES, SkillGoal, make_skill
+    from roboyard.manipulation.skills.requests import (
+        SUCCESS,
+        ArmMotionRequest,
+        ConveyorTrackingRequest,
+        DelayRequest,
+        DetectDiscsRequest,
+        DriveRequest,
+        GripperRequest,
+        JointTarget,
+        MotionTarget,
+        NamedTarget,
+        Point,
+        SceneUpdateRequest,
+        SkillRequest,
+        SkillResult,
+        SkillResultCode,
+        TargetDetection,
+        TimedToolPose,
+        ToolTarget,
+    )
+    from roboyard.manipulation.skills.skill import (
+        GraspedObject,
+        Skill,
+        SkillContext,
+        SkillEvent,
+        SkillMemory,
+        SkillStack,
+        skill_from_dict,
+        to_dict,
+    )
 
 __all__ = [
-    "DONE",
-    "SKILLS",
-    "Ask",
-    "Body",
-    "Cause",
-    "Event",
-    "Finish",
-    "Go",
-    "Grip",
-    "Held",
-    "Joints",
-    "Lane",
-    "Look",
-    "Loop",
-    "Memory",
-    "Move",
-    "Named",
-    "Now",
-    "Outcome",
+    "SKILL_NAMES",
+    "SUCCESS",
+    "ArmGeometry",
+    "ArmMotionRequest",
+    "ConveyorLane",
+    "ConveyorTrackingRequest",
+    "DelayRequest",
+    "DetectDiscsRequest",
+    "DriveRequest",
+    "FinishSkill",
+    "GraspedObject",
+    "GripperRequest",
+    "JointTarget",
+    "MotionTarget",
+    "NamedTarget",
+    "PickPlaceLoop",
+    "PickPlaceLoopBase",
     "Point",
-    "Ride",
-    "Rounds",
-    "Show",
-    "Sighting",
+    "SceneUpdateRequest",
     "Skill",
     "SkillConfig",
-    "Stack",
-    "Stage",
-    "Target",
-    "Tip",
-    "Wait",
-    "Wish",
-    "lanes_of",
+    "SkillContext",
+    "SkillEvent",
+    "SkillGoal",
+    "SkillMemory",
+    "SkillRequest",
+    "SkillResult",
+    "SkillResultCode",
+    "SkillStack",
+    "TargetDetection",
+    "TimedToolPose",
+    "ToolTarget",
+    "conveyor_lanes",
     "make_skill",
-    "packed",
-    "unpacked",
+    "skill_from_dict",
+    "to_dict",
 ]
 
 __getattr__, __dir__ = lazy_exports(__name__, {
-    "asking": ("DONE", "Ask", "Go", "Grip", "Joints", "Look", "Move", "Named", "Outcome", "Point", "Ride", "Show",
-        "Sighting", "Stage", "Target", "Tip", "Wait"),
-    "body": ("Body",),
-    "causes": ("Cause",),
-    "choice": ("SKILLS", "Wish", "make_skill"),
+    "arm_geometry": ("ArmGeometry",),
     "config": ("SkillConfig",),
-    "loop": ("Finish", "Loop", "Rounds"),
-    "memory": ("Held", "Memory"),
-    "moving": ("Lane", "lanes_of"),
-    "skill": ("Event", "Now", "Skill", "Stack", "packed", "unpacked"),
+    "conveyor": ("ConveyorLane", "conveyor_lanes"),
+    "loop": ("FinishSkill", "PickPlaceLoop", "PickPlaceLoopBase"),
+    "registry": ("SKILL_NAMES", "SkillGoal", "make_skill"),
+    "requests": ("SUCCESS", "ArmMotionRequest", "ConveyorTrackingRequest", "DelayRequest", "DetectDiscsRequest",
+        "DriveRequest", "GripperRequest", "JointTarget", "MotionTarget", "NamedTarget", "Point",
+        "SceneUpdateRequest", "SkillRequest", "SkillResult", "SkillResultCode", "TargetDetection",
+        "TimedToolPose", "ToolTarget"),
+    "skill": ("GraspedObject", "Skill", "SkillContext", "SkillEvent", "SkillMemory", "SkillStack",
+        "skill_from_dict", "to_dict"),
 })  # fmt: skip

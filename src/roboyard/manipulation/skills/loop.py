@@ -1,315 +1,479 @@
-"""The loop: pick until the bays are full, place until they are empty, change the place, for ever."""
+"""The pick-and-place loop, its end, and the skills that drive the robot: change of the work area, and approach of a
+target.
+"""
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from typing import Final, Literal
 
-from roboyard.manipulation.skills.asking import DONE, Move, Named, Outcome, Wait
-from roboyard.manipulation.skills.causes import BARRED, BEYOND, BLIND, BURDENED, MOVED_ON, UNSEEN, Cause
-from roboyard.manipulation.skills.driving import ChangePlace, DrawNear
-from roboyard.manipulation.skills.handling import Ready
-from roboyard.manipulation.skills.loading import CheckLoad, Stow, Unstow
-from roboyard.manipulation.skills.memory import EMPTY, FULL
-from roboyard.manipulation.skills.picking import Pick
-from roboyard.manipulation.skills.placing import FindPlaces, Place, PutBack
-from roboyard.manipulation.skills.skill import Now, Request, Skill
+from roboyard.manipulation.skills.bays import InspectBaysSkill, StowSkill, UnstowSkill
+from roboyard.manipulation.skills.grasp_release import RecoverStartSkill, grasped_object_extent
+from roboyard.manipulation.skills.pick_place import FindPlacesSkill, PickSkill, PlaceSkill, PutBackSkill
+from roboyard.manipulation.skills.requests import (
+    CONVEYOR_UNUSABLE,
+    NO_CAMERA,
+    NO_DETECTIONS,
+    OVERLOADED,
+    SUCCESS,
+    TARGET_MOVED,
+    UNREACHABLE,
+    ArmMotionRequest,
+    DelayRequest,
+    DriveRequest,
+    NamedTarget,
+    Point,
+    SceneUpdateRequest,
+    SkillResult,
+    SkillResultCode,
+)
+from roboyard.manipulation.skills.skill import BAY_EMPTY, BAY_FULL, NextAction, Skill, SkillContext
 
-Order = Literal["pick", "place"]
-HOME: Final = "start_end"
-"""Where the robot goes when it is over."""
-_BETWEEN: Final = 2.0
-"""Looks for a free place are so far apart [s]."""
-_DRAWS: Final = 3
-"""So often in a row the robot drives nearer to what it sees."""
-_NOWHERE: Final = Outcome(Cause.NOT_REACHABLE, "no bay is within reach")
+_MIN_DRIVE_DISTANCE: Final = 0.01
+"""A shorter drive does not change the reachability [m]."""
 
 
 @dataclass
-class Finish(Skill):
-    """End well: nothing in the hand, the robot at its home place, the arm at rest.
+class ChangeWorkAreaSkill(Skill):
+    """Drive to another work area, with the arm at its rest pose.
+
+    Objects and places before the robot are not detected by its laser: it backs off before it rotates, and approaches a
+    work area straight from ``approach_distance`` before it.  After a failed drive it backs off and tries again.
 
     Attributes:
-        outcome: How that ends which it finishes.
+        area: Its name.
+        n_attempts: Number of failed drives.
+    """
+
+    name = "change_work_area"
+    area: str = ""
+    n_attempts: int = 0
+
+    def _start(self, context: SkillContext, result: SkillResult) -> NextAction | SkillResult:
+        if not context.config.is_mobile:
+            return self.enter_phase("drive", DriveRequest(self.area))
+        return self.enter_phase(
+            "move_to_rest_pose",
+            ArmMotionRequest(
+                (NamedTarget(context.config.rest_pose),), is_holding=context.memory.grasped_object is not None
+            ),
+        )
+
+    def _move_to_rest_pose(self, context: SkillContext, result: SkillResult) -> NextAction | SkillResult:
+        if not result.is_success:
+            return result
+        if context.memory.work_area not in context.config.work_areas:
+            return self._back_off(context, SUCCESS)
+        return self._start_back_off(context)
+
+    def _start_back_off(self, context: SkillContext) -> NextAction:
+        context.memory.work_area = ""
+        return self.enter_phase("back_off", DriveRequest(offset=(-context.config.approach_distance, 0.0)))
+
+    def _back_off(self, context: SkillContext, result: SkillResult) -> NextAction | SkillResult:
+        if not result.is_success:
+            context.report_recovery(result.code, result.message)  # an obstacle is behind it: another path may be free
+        context.memory.work_area = ""
+        if self.area not in context.config.work_areas:
+            return self._approach(context, SUCCESS)
+        return self.enter_phase("approach", DriveRequest(self.area, (-context.config.approach_distance, 0.0)))
+
+    def _approach(self, context: SkillContext, result: SkillResult) -> NextAction | SkillResult:
+        return self.enter_phase("drive", DriveRequest(self.area)) if result.is_success else self._retry(context, result)
+
+    def _drive(self, context: SkillContext, result: SkillResult) -> NextAction | SkillResult:
+        if not result.is_success:
+            return self._retry(context, result)
+        context.memory.work_area = self.area
+        context.memory.unreachable_bays.clear()
+        return _reset_scene(self, context)
+
+    def _retry(self, context: SkillContext, result: SkillResult) -> NextAction | SkillResult:
+        self.n_attempts += 1
+        if self.n_attempts > context.config.max_attempts or not context.config.is_mobile:
+            return result
+        context.report_recovery(result.code, result.message)
+        return self._start_back_off(context)
+
+    def _update_scene(self, context: SkillContext, result: SkillResult) -> NextAction | SkillResult:
+        return SUCCESS
+
+
+@dataclass
+class ApproachByDrivingSkill(Skill):
+    """Drive straight until a target is at the best distance from the first joint.
+
+    Attributes:
+        target: Position of the target, as detected at the present pose.
+        drive_offset: Offset to drive, ahead and to the left [m].
+    """
+
+    name = "approach"
+    target: Point
+    drive_offset: tuple[float, float] = (0.0, 0.0)
+
+    def subject(self) -> SkillResult:
+        """What it deals with."""
+        return SkillResult(position=self.target)
+
+    def _start(self, context: SkillContext, result: SkillResult) -> NextAction | SkillResult:
+        distance, azimuth = context.arm.horizontal_distance(self.target), context.arm.azimuth(self.target)
+        drive_distance = distance - sum(context.config.reach_range) / 2.0
+        if abs(drive_distance) < _MIN_DRIVE_DISTANCE:
+            return SkillResult(SkillResultCode.NOT_REACHABLE, "driving nearer does not change the reachability")
+        self.drive_offset = (drive_distance * math.cos(azimuth), drive_distance * math.sin(azimuth))
+        return self.enter_phase("drive", DriveRequest(offset=self.drive_offset))
+
+    def _drive(self, context: SkillContext, result: SkillResult) -> NextAction | SkillResult:
+        if not result.is_success:
+            return result
+        x, y = self.drive_offset
+        context.memory.ignored_objects = [
+            (object_x - x, object_y - y, object_z) for object_x, object_y, object_z in context.memory.ignored_objects
+        ]
+        return _reset_scene(self, context)
+
+    def _update_scene(self, context: SkillContext, result: SkillResult) -> NextAction | SkillResult:
+        return SUCCESS
+
+
+def _reset_scene(skill: Skill, context: SkillContext) -> NextAction:
+    """Clear the detected objects and places, because the robot has moved."""
+    memory = context.memory
+    memory.objects, memory.free_places = [], []
+    grasped_extent = grasped_object_extent(context) if memory.grasped_object is not None else None
+    return skill.enter_phase("update_scene", SceneUpdateRequest(tuple(memory.all_objects()), grasped_extent))
+
+
+LoopOrder = Literal["pick", "place"]
+HOME_AREA: Final = "start_end"
+"""Where the robot drives at the end."""
+_PLACE_WAIT_PERIOD: Final = 2.0
+"""Time between detections of free places [s]."""
+_MAX_APPROACHES: Final = 3
+"""Maximum number of consecutive approaches of a target by driving."""
+_NO_REACHABLE_BAY: Final = SkillResult(SkillResultCode.NOT_REACHABLE, "no bay is within reach")
+
+
+@dataclass
+class FinishSkill(Skill):
+    """Finish in a safe state: the gripper empty, the robot at its home, the arm at its rest pose.
+
+    Attributes:
+        final_result: Result of the skill that it finishes.
     """
 
     name = "finish"
-    outcome: Outcome = DONE
+    final_result: SkillResult = SUCCESS
 
-    def _begin(self, now: Now, came: Outcome) -> Request | Outcome:
-        return self.then("ready", Ready())
+    def _start(self, context: SkillContext, result: SkillResult) -> NextAction | SkillResult:
+        return self.enter_phase("recover_start", RecoverStartSkill())
 
-    def _ready(self, now: Now, came: Outcome) -> Request | Outcome:
-        if not came.done:  # the arm stays
-            return replace(self.outcome, text=came.text)
-        if now.memory.held is None:
-            return self._emptied(now, DONE)
-        return self.then("put", PutBack())
+    def _recover_start(self, context: SkillContext, result: SkillResult) -> NextAction | SkillResult:
+        if not result.is_success:  # the arm stays
+            return replace(self.final_result, message=result.message)
+        if context.memory.grasped_object is None:
+            return self._move_to_final_pose(context, SUCCESS)
+        return self.enter_phase("put_back", PutBackSkill())
 
-    def _put(self, now: Now, came: Outcome) -> Request | Outcome:
-        return self._emptied(now, came)
+    def _put_back(self, context: SkillContext, result: SkillResult) -> NextAction | SkillResult:
+        return self._move_to_final_pose(context, result)
 
-    def _emptied(self, now: Now, came: Outcome) -> Request | Outcome:
-        return self.then("rested", Move((Named(now.config.rest),), holding=now.memory.held is not None))
+    def _move_to_final_pose(self, context: SkillContext, result: SkillResult) -> NextAction | SkillResult:
+        return self.enter_phase(
+            "move_to_rest_pose",
+            ArmMotionRequest(
+                (NamedTarget(context.config.rest_pose),), is_holding=context.memory.grasped_object is not None
+            ),
+        )
 
-    def _rested(self, now: Now, came: Outcome) -> Request | Outcome:
-        return self.then("home", ChangePlace(HOME))
+    def _move_to_rest_pose(self, context: SkillContext, result: SkillResult) -> NextAction | SkillResult:
+        return self.enter_phase("drive_home", ChangeWorkAreaSkill(HOME_AREA))
 
-    def _home(self, now: Now, came: Outcome) -> Request | Outcome:
-        return self.outcome
+    def _drive_home(self, context: SkillContext, result: SkillResult) -> NextAction | SkillResult:
+        return self.final_result
 
 
 @dataclass
-class Rounds(Skill):
-    """What any loop tells of itself, whatever its method.
+class PickPlaceLoopBase(Skill):
+    """State of a pick-and-place loop that is published, whatever its method.
 
     Attributes:
-        objects: To be placed; 0: no end.
-        order: What it is at.
-        picked: Stowed so far.
-        placed: So far.
-        text: What it waits for.
+        n_objects: Number of objects to place; 0: no end.
+        order: Whether it picks or places.
+        n_picked: Number of stowed objects so far.
+        n_placed: Number of placed objects so far.
+        waiting_for: What it waits for.
     """
 
     name = "loop"
-    objects: int = 0
-    order: Order = "pick"
-    picked: int = 0
-    placed: int = 0
-    text: str = ""
+    n_objects: int = 0
+    order: LoopOrder = "pick"
+    n_picked: int = 0
+    n_placed: int = 0
+    waiting_for: str = ""
 
 
 @dataclass
-class Loop(Rounds):
-    """The thesis's main loop, with patience.
+class PickPlaceLoop(PickPlaceLoopBase):
+    """The thesis's main loop, with timeouts and recoveries.
 
-    What is loaded is placed first; else things are picked until the bays are full or nothing is in view.  With a full
-    load and no free place it waits, looks again for ``patience``, then changes the place; where nothing could be moved
-    at any place twice over, it rests for ``idle``.  It ends after ``objects`` were placed, or when nothing can be seen
-    for want of pictures, the fingers do not open, or the arm does not even come to rest, time after time; somebody who
-    cancels it gets the arm to rest.
+    Stowed objects are placed first; else objects are picked until the bays are full or no object is detected.  With
+    full
+    bays and no free place it waits and detects again for ``wait_timeout``, then changes the work area; if no object
+    could be moved in any work area twice, it rests for ``idle_time``.  It ends after ``n_objects``, or after repeated
+    failures of the camera, the gripper or the rest motion; a canceled loop moves the arm to its rest pose.
 
     Attributes:
-        changes: Of place since anything was moved.
-        waited: For a free place [s].
-        helpless: Times in a row that it could but wait: for pictures, for fingers or joints to move.
-        failures: In a row.
-        drawn: Drives nearer to what is seen, since anything was moved.
+        n_area_changes: Number of changes of the work area since an object was moved.
+        waited_time: Time waited for a free place [s].
+        n_waits: Number of consecutive waits for images, fingers or joints.
+        n_failures: Number of consecutive failures.
+        n_approaches: Number of approaches by driving since an object was moved.
     """
 
-    changes: int = 0
-    waited: float = 0.0
-    helpless: int = 0
-    failures: int = 0
-    drawn: int = 0
+    n_area_changes: int = 0
+    waited_time: float = 0.0
+    n_waits: int = 0
+    n_failures: int = 0
+    n_approaches: int = 0
 
-    def _begin(self, now: Now, came: Outcome) -> Request | Outcome:
-        if not len(now.body.bays):
-            return Outcome(Cause.BAD_GOAL, "there are no bays")
-        return self.then("ready", Ready())
+    def _start(self, context: SkillContext, result: SkillResult) -> NextAction | SkillResult:
+        if not len(context.arm.bay_positions):
+            return SkillResult(SkillResultCode.BAD_GOAL, "there are no bays")
+        return self.enter_phase("recover_start", RecoverStartSkill())
 
-    def _ready(self, now: Now, came: Outcome) -> Request | Outcome:
-        if not came.done:
-            return self._failed(now, came)
-        self.text = ""
-        return self.then("checked", CheckLoad())
+    def _recover_start(self, context: SkillContext, result: SkillResult) -> NextAction | SkillResult:
+        if not result.is_success:
+            return self._handle_failure(context, result)
+        self.waiting_for = ""
+        return self.enter_phase("inspect_bays", InspectBaysSkill())
 
-    def _checked(self, now: Now, came: Outcome) -> Request | Outcome:
-        if came.cause in (*BLIND, *BEYOND):
-            return self._cannot_see(now, came)
-        if not came.done and not came.view_empty:
-            return self._failed(now, came)
-        if now.memory.held is not None:
-            return self.then("stowed", Stow())
-        full = FULL in now.memory.load
-        if not full and not now.memory.first(EMPTY):
-            return self._failed(now, came if not came.done else _NOWHERE)
-        self.order = "place" if full else "pick"
-        return self._go(now)
+    def _inspect_bays(self, context: SkillContext, result: SkillResult) -> NextAction | SkillResult:
+        if result.code in (*NO_CAMERA, *CONVEYOR_UNUSABLE):
+            return self._handle_camera_loss(context, result)
+        if not result.is_success and not result.is_empty:
+            return self._handle_failure(context, result)
+        if context.memory.grasped_object is not None:
+            return self.enter_phase("stow", StowSkill())
+        has_full_bay = BAY_FULL in context.memory.bay_states
+        if not has_full_bay and not context.memory.first_bay(BAY_EMPTY):
+            return self._handle_failure(context, result if not result.is_success else _NO_REACHABLE_BAY)
+        self.order = "place" if has_full_bay else "pick"
+        return self._go_to_area(context)
 
-    # -- which place -----------------------------------------------------------------------------------------------
-    def _go(self, now: Now) -> Request:
-        """Do what the order says, where it says so."""
-        wanted = now.config.pick_at if self.order == "pick" else now.config.place_at
-        wanted = wanted or now.memory.at or now.config.fields[0]
-        if wanted != now.memory.at:
-            return self.then("arrived", ChangePlace(wanted))
-        return self._act(now)
+    # -- work areas ----------------------------------------------------------------------------------------------------
+    def _go_to_area(self, context: SkillContext) -> NextAction:
+        """Continue the order in its work area."""
+        area = context.config.pick_area if self.order == "pick" else context.config.place_area
+        area = area or context.memory.work_area or context.config.work_areas[0]
+        if area != context.memory.work_area:
+            return self.enter_phase("change_work_area", ChangeWorkAreaSkill(area))
+        return self._start_order(context)
 
-    def _change(self, now: Now, order: Order) -> Request:
-        """Another place, another order; after two rounds in vain, rest."""
-        self.order, self.waited = order, 0.0
-        self.changes += 1
-        fields = now.config.fields
-        if self.changes > 2 * len(fields):
-            self.changes = 0
-            self.text = "nothing can be moved at any place"
-            return self.then("resting", Move((Named(now.config.rest),)))
-        wanted = now.config.pick_at if order == "pick" else now.config.place_at
-        at = fields.index(now.memory.at) if now.memory.at in fields else -1
-        return self.then("arrived", ChangePlace(wanted or fields[(at + 1) % len(fields)]))
+    def _change_area(self, context: SkillContext, order: LoopOrder) -> NextAction:
+        """Change work area and order; after two rounds without success, rest."""
+        self.order, self.waited_time = order, 0.0
+        self.n_area_changes += 1
+        work_areas = context.config.work_areas
+        if self.n_area_changes > 2 * len(work_areas):
+            self.n_area_changes = 0
+            self.waiting_for = "no object can be moved in any work area"
+            return self.enter_phase("idle", ArmMotionRequest((NamedTarget(context.config.rest_pose),)))
+        area = context.config.pick_area if order == "pick" else context.config.place_area
+        area_index = work_areas.index(context.memory.work_area) if context.memory.work_area in work_areas else -1
+        return self.enter_phase(
+            "change_work_area", ChangeWorkAreaSkill(area or work_areas[(area_index + 1) % len(work_areas)])
+        )
 
-    def _arrived(self, now: Now, came: Outcome) -> Request | Outcome:
-        if not came.done:
-            return self._failed(now, came)
-        self.drawn = 0
-        return self._act(now)
+    def _change_work_area(self, context: SkillContext, result: SkillResult) -> NextAction | SkillResult:
+        if not result.is_success:
+            return self._handle_failure(context, result)
+        self.n_approaches = 0
+        return self._start_order(context)
 
-    def _nearer(self, now: Now, came: Outcome) -> Request | Outcome:
-        return self._act(now) if came.done else self._failed(now, came)
+    def _approach(self, context: SkillContext, result: SkillResult) -> NextAction | SkillResult:
+        return self._start_order(context) if result.is_success else self._handle_failure(context, result)
 
-    def _act(self, now: Now) -> Request:
-        memory = now.memory
+    def _start_order(self, context: SkillContext) -> NextAction:
+        memory = context.memory
         if self.order == "pick":
-            return self.then("picked_up", Pick(memory.at))
-        if memory.free or memory.at in now.config.moving:  # what a belt brings is looked for with a thing in the hand
-            return self._take(now)
-        return self.then("found", FindPlaces(memory.at))
+            return self.enter_phase("pick", PickSkill(memory.work_area))
+        if (
+            memory.free_places or memory.work_area in context.config.conveyor_areas
+        ):  # places on a conveyor are detected with an object in the gripper
+            return self._unstow_next(context)
+        return self.enter_phase("find_places", FindPlacesSkill(memory.work_area))
 
-    def _resting(self, now: Now, came: Outcome) -> Request | Outcome:
-        if came.cause is Cause.NOT_FOLLOWED and self._gives_up(now):  # the arm does not even come to rest
-            return came
-        return self.then("ready", Wait(now.config.idle))
+    def _idle(self, context: SkillContext, result: SkillResult) -> NextAction | SkillResult:
+        if result.code is SkillResultCode.NOT_FOLLOWED and self._has_exhausted_attempts(
+            context
+        ):  # the arm cannot reach its rest pose
+            return result
+        return self.enter_phase("recover_start", DelayRequest(context.config.idle_time))
 
-    def _draw_near(self, now: Now, came: Outcome) -> Request | None:
-        """Drive nearer to what is seen and out of reach, where the robot can."""
-        if came.cause is not Cause.NOT_REACHABLE or came.position is None:
+    def _approach_target(self, context: SkillContext, result: SkillResult) -> NextAction | None:
+        """Drive nearer to a detected target that is out of reach, if the robot can drive."""
+        if result.code is not SkillResultCode.NOT_REACHABLE or result.position is None:
             return None
-        if not now.config.drives or self.drawn >= _DRAWS:
+        if not context.config.is_mobile or self.n_approaches >= _MAX_APPROACHES:
             return None
-        self.drawn += 1
-        return self.then("nearer", DrawNear(came.position))
+        self.n_approaches += 1
+        return self.enter_phase("approach", ApproachByDrivingSkill(result.position))
 
-    # -- picking ---------------------------------------------------------------------------------------------------
-    def _picked_up(self, now: Now, came: Outcome) -> Request | Outcome:
-        if came.done:
-            return self.then("stowed", Stow())
-        if came.cause in (*BLIND, *BEYOND):
-            return self._cannot_see(now, came)
-        if (nearer := self._draw_near(now, came)) is not None:
-            return nearer
-        if came.cause in (*UNSEEN, *BARRED, *MOVED_ON, Cause.TOO_CLOSE, Cause.TOO_HEAVY):
-            return self._change(now, "place" if now.memory.first(FULL) else "pick")
-        return self._failed(now, came)
+    # -- picking -------------------------------------------------------------------------------------------------------
+    def _pick(self, context: SkillContext, result: SkillResult) -> NextAction | SkillResult:
+        if result.is_success:
+            return self.enter_phase("stow", StowSkill())
+        if result.code in (*NO_CAMERA, *CONVEYOR_UNUSABLE):
+            return self._handle_camera_loss(context, result)
+        if (approach := self._approach_target(context, result)) is not None:
+            return approach
+        if result.code in (
+            *NO_DETECTIONS,
+            *UNREACHABLE,
+            *TARGET_MOVED,
+            SkillResultCode.TOO_CLOSE,
+            SkillResultCode.TOO_HEAVY,
+        ):
+            return self._change_area(context, "place" if context.memory.first_bay(BAY_FULL) else "pick")
+        return self._handle_failure(context, result)
 
-    def _stowed(self, now: Now, came: Outcome) -> Request | Outcome:
-        if came.done:
-            self.picked += 1
-            self._moved()
-            return self._act(now) if now.memory.first(EMPTY) else self._change(now, "place")
-        if now.memory.held is not None:
-            now.mended(came.cause, came.text, came.position)
-            return self.then("put_back", PutBack(came.cause in BURDENED))
-        return self._failed(now, came)
+    def _stow(self, context: SkillContext, result: SkillResult) -> NextAction | SkillResult:
+        if result.is_success:
+            self.n_picked += 1
+            self._reset_counters()
+            return (
+                self._start_order(context)
+                if context.memory.first_bay(BAY_EMPTY)
+                else self._change_area(context, "place")
+            )
+        if context.memory.grasped_object is not None:
+            context.report_recovery(result.code, result.message, result.position)
+            return self.enter_phase("put_back", PutBackSkill(result.code in OVERLOADED))
+        return self._handle_failure(context, result)
 
-    def _put_back(self, now: Now, came: Outcome) -> Request | Outcome:
-        if not came.done:
-            return self._failed(now, came)
-        if not now.memory.first(FULL) and not now.memory.first(EMPTY):
-            return self._failed(now, _NOWHERE)
-        return self._change(now, "place" if now.memory.first(FULL) else "pick")
+    def _put_back(self, context: SkillContext, result: SkillResult) -> NextAction | SkillResult:
+        if not result.is_success:
+            return self._handle_failure(context, result)
+        if not context.memory.first_bay(BAY_FULL) and not context.memory.first_bay(BAY_EMPTY):
+            return self._handle_failure(context, _NO_REACHABLE_BAY)
+        return self._change_area(context, "place" if context.memory.first_bay(BAY_FULL) else "pick")
 
-    # -- placing ---------------------------------------------------------------------------------------------------
-    def _found(self, now: Now, came: Outcome) -> Request | Outcome:
-        if came.done:
-            return self._take(now)
-        if came.cause in (*BLIND, *BEYOND):
-            return self._cannot_see(now, came)
-        if (nearer := self._draw_near(now, came)) is not None:
-            return nearer
-        if came.cause in (*UNSEEN, Cause.COVERED, Cause.NOT_REACHABLE):
-            return self._no_place(now, came)
-        return self._failed(now, came)
+    # -- placing -------------------------------------------------------------------------------------------------------
+    def _find_places(self, context: SkillContext, result: SkillResult) -> NextAction | SkillResult:
+        if result.is_success:
+            return self._unstow_next(context)
+        if result.code in (*NO_CAMERA, *CONVEYOR_UNUSABLE):
+            return self._handle_camera_loss(context, result)
+        if (approach := self._approach_target(context, result)) is not None:
+            return approach
+        if result.code in (*NO_DETECTIONS, SkillResultCode.PLACE_OCCUPIED, SkillResultCode.NOT_REACHABLE):
+            return self._handle_no_place(context, result)
+        return self._handle_failure(context, result)
 
-    def _take(self, now: Now) -> Request:
-        self.text = ""
-        if not now.memory.first(FULL):
-            return self._change(now, "pick")
-        return self.then("taken", Unstow())
+    def _unstow_next(self, context: SkillContext) -> NextAction:
+        self.waiting_for = ""
+        if not context.memory.first_bay(BAY_FULL):
+            return self._change_area(context, "pick")
+        return self.enter_phase("unstow", UnstowSkill())
 
-    def _no_place(self, now: Now, came: Outcome) -> Request:
-        """Wait for one if the load is full; else pick meanwhile."""
-        now.memory.free = []
-        if now.memory.first(EMPTY) or self.waited >= now.config.patience:
-            return self._change(now, "pick" if now.memory.first(EMPTY) else "place")
-        self.waited += _BETWEEN
-        self.text = f"a free place: {came.text}"
-        return self.then("waited_for", Wait(_BETWEEN))
+    def _handle_no_place(self, context: SkillContext, result: SkillResult) -> NextAction:
+        """Wait for a free place if the bays are full, else pick meanwhile."""
+        context.memory.free_places = []
+        if context.memory.first_bay(BAY_EMPTY) or self.waited_time >= context.config.wait_timeout:
+            return self._change_area(context, "pick" if context.memory.first_bay(BAY_EMPTY) else "place")
+        self.waited_time += _PLACE_WAIT_PERIOD
+        self.waiting_for = f"a free place: {result.message}"
+        return self.enter_phase("wait", DelayRequest(_PLACE_WAIT_PERIOD))
 
-    def _waited_for(self, now: Now, came: Outcome) -> Request:
-        return self.then("found", FindPlaces(now.memory.at))
+    def _wait(self, context: SkillContext, result: SkillResult) -> NextAction:
+        return self.enter_phase("find_places", FindPlacesSkill(context.memory.work_area))
 
-    def _taken(self, now: Now, came: Outcome) -> Request | Outcome:
-        if came.done:
-            return self.then("set_down", Place(now.memory.at))
-        if came.cause in (*BLIND, *BEYOND):
-            return self._cannot_see(now, came)
-        return self._failed(now, came)
+    def _unstow(self, context: SkillContext, result: SkillResult) -> NextAction | SkillResult:
+        if result.is_success:
+            return self.enter_phase("place", PlaceSkill(context.memory.work_area))
+        if result.code in (*NO_CAMERA, *CONVEYOR_UNUSABLE):
+            return self._handle_camera_loss(context, result)
+        return self._handle_failure(context, result)
 
-    def _set_down(self, now: Now, came: Outcome) -> Request | Outcome:
-        if came.done:
-            self.placed += 1
-            self._moved()
-            if self.objects and self.placed >= self.objects:
-                return self.then("finished", Finish())
-            return self._go(now) if now.memory.first(FULL) else self._change(now, "pick")
-        if now.memory.held is None:
-            return self._failed(now, came)
-        now.mended(came.cause, came.text, came.position)
-        self.text = came.text
-        return self.then("back_again", PutBack(came.cause in BURDENED))
+    def _place(self, context: SkillContext, result: SkillResult) -> NextAction | SkillResult:
+        if result.is_success:
+            self.n_placed += 1
+            self._reset_counters()
+            if self.n_objects and self.n_placed >= self.n_objects:
+                return self.enter_phase("finish", FinishSkill())
+            return (
+                self._go_to_area(context) if context.memory.first_bay(BAY_FULL) else self._change_area(context, "pick")
+            )
+        if context.memory.grasped_object is None:
+            return self._handle_failure(context, result)
+        context.report_recovery(result.code, result.message, result.position)
+        self.waiting_for = result.message
+        return self.enter_phase("put_back_again", PutBackSkill(result.code in OVERLOADED))
 
-    def _back_again(self, now: Now, came: Outcome) -> Request | Outcome:
-        if not came.done:
-            return self._failed(now, came)
-        return self._no_place(now, Outcome(Cause.COVERED, self.text))
+    def _put_back_again(self, context: SkillContext, result: SkillResult) -> NextAction | SkillResult:
+        if not result.is_success:
+            return self._handle_failure(context, result)
+        return self._handle_no_place(context, SkillResult(SkillResultCode.PLACE_OCCUPIED, self.waiting_for))
 
-    def _finished(self, now: Now, came: Outcome) -> Request | Outcome:
-        return came
+    def _finish(self, context: SkillContext, result: SkillResult) -> NextAction | SkillResult:
+        return result
 
-    # -- trouble ---------------------------------------------------------------------------------------------------
-    def _moved(self) -> None:
-        self.changes = self.failures = self.helpless = self.drawn = 0
-        self.waited = 0.0
+    # -- failures ------------------------------------------------------------------------------------------------------
+    def _reset_counters(self) -> None:
+        self.n_area_changes = self.n_failures = self.n_waits = self.n_approaches = 0
+        self.waited_time = 0.0
 
-    def _failed(self, now: Now, came: Outcome) -> Request | Outcome:
-        """Begin anew with a look at the bays; rest first if that keeps happening.
+    def _handle_failure(self, context: SkillContext, result: SkillResult) -> NextAction | SkillResult:
+        """Start again with an inspection of the bays; after repeated failures, rest first.
 
-        While the fingers do not open the arm stays: what is between them would go wherever it goes.
+        While the fingers do not open, the arm does not move: it would move the object between them.
         """
-        if came.cause is Cause.HAND_STUCK:
-            return self._stuck(now, came)
-        now.mended(came.cause, came.text, came.position)
-        self.failures += 1
-        if self.failures <= now.config.tries:
-            return self.then("ready", Ready())
-        self.failures = 0
-        self.text = came.text
-        return self.then("resting", Move((Named(now.config.rest),), holding=now.memory.held is not None))
+        if result.code is SkillResultCode.GRIPPER_STUCK:
+            return self._handle_stuck_gripper(context, result)
+        context.report_recovery(result.code, result.message, result.position)
+        self.n_failures += 1
+        if self.n_failures <= context.config.max_attempts:
+            return self.enter_phase("recover_start", RecoverStartSkill())
+        self.n_failures = 0
+        self.waiting_for = result.message
+        return self.enter_phase(
+            "idle",
+            ArmMotionRequest(
+                (NamedTarget(context.config.rest_pose),), is_holding=context.memory.grasped_object is not None
+            ),
+        )
 
-    def _gives_up(self, now: Now) -> bool:
-        """Whether it could but wait too often in a row."""
-        self.helpless += 1
-        return self.helpless > now.config.tries
+    def _has_exhausted_attempts(self, context: SkillContext) -> bool:
+        """Whether it had to wait too often in a row."""
+        self.n_waits += 1
+        return self.n_waits > context.config.max_attempts
 
-    def _stuck(self, now: Now, came: Outcome) -> Request | Outcome:
+    def _handle_stuck_gripper(self, context: SkillContext, result: SkillResult) -> NextAction | SkillResult:
         """Wait for the fingers to open, then give up."""
-        if self._gives_up(now):
-            return came
-        now.mended(came.cause, came.text, came.position)
-        self.text = came.text
-        return self.then("stayed", Wait(now.config.patience))
+        if self._has_exhausted_attempts(context):
+            return result
+        context.report_recovery(result.code, result.message, result.position)
+        self.waiting_for = result.message
+        return self.enter_phase("wait_for_gripper", DelayRequest(context.config.wait_timeout))
 
-    def _stayed(self, now: Now, came: Outcome) -> Request | Outcome:
-        return self.then("ready", Ready())
+    def _wait_for_gripper(self, context: SkillContext, result: SkillResult) -> NextAction | SkillResult:
+        return self.enter_phase("recover_start", RecoverStartSkill())
 
-    def _cannot_see(self, now: Now, came: Outcome) -> Request | Outcome:
-        """Wait at rest for the camera, then give up."""
-        if self._gives_up(now):
-            return self.then("finished", Finish(came))
-        now.mended(came.cause, came.text)
-        self.text = came.text
-        return self.then("blinded", Move((Named(now.config.rest),), holding=now.memory.held is not None))
+    def _handle_camera_loss(self, context: SkillContext, result: SkillResult) -> NextAction | SkillResult:
+        """Wait at the rest pose for the camera, then give up."""
+        if self._has_exhausted_attempts(context):
+            return self.enter_phase("finish", FinishSkill(result))
+        context.report_recovery(result.code, result.message)
+        self.waiting_for = result.message
+        return self.enter_phase(
+            "wait_for_camera",
+            ArmMotionRequest(
+                (NamedTarget(context.config.rest_pose),), is_holding=context.memory.grasped_object is not None
+            ),
+        )
 
-    def _blinded(self, now: Now, came: Outcome) -> Request | Outcome:
-        return self.then("ready", Wait(now.config.patience))
+    def _wait_for_camera(self, context: SkillContext, result: SkillResult) -> NextAction | SkillResult:
+        return self.enter_phase("recover_start", DelayRequest(context.config.wait_timeout))

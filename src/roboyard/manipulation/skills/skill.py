@@ -1,7 +1,8 @@
-"""State machines that are data: skills that use skills, kept on a stack that can be saved at any moment.
+"""Hierarchical state machines as plain data: a stack of skills that can be saved and restored at any step, and their
+memory.
 
-A skill asks for one thing, is told how that ended, and asks for the next, until it ends itself.  What it asks for is
-carried out elsewhere: by a node in a run, by a few lines in a test.
+A skill makes one request at a time, receives its result, and makes the next one, until it returns its own result. An
+executor carries the requests out: a node in a run, a few lines in a test.
 """
 
 from __future__ import annotations
@@ -12,216 +13,287 @@ from dataclasses import dataclass, field, fields
 from typing import Any, ClassVar, Final, Literal
 
 from roboyard.errors import InputError
-from roboyard.manipulation.skills.asking import DONE, Ask, Outcome, Point
-from roboyard.manipulation.skills.body import Body
-from roboyard.manipulation.skills.causes import ENDED, Cause
+from roboyard.manipulation.skills.arm_geometry import ArmGeometry
 from roboyard.manipulation.skills.config import SkillConfig
-from roboyard.manipulation.skills.memory import Memory
+from roboyard.manipulation.skills.requests import ABORTED, SUCCESS, Point, SkillRequest, SkillResult, SkillResultCode
 
-EventKind = Literal["started", "phase", "recovered", "finished"]
-_MOST_STEPS: Final = 1000
+BAY_FULL, BAY_EMPTY, BAY_UNKNOWN = 1, 0, -1
 
 
 @dataclass(frozen=True, slots=True)
-class Event:
-    """Something to be told of a skill.
+class GraspedObject:
+    """The object in the gripper.
+
+    Attributes:
+        origin: Position of the disc on top before it was grasped.
+        bay: Bay that it was taken from, from 1 on; 0: a work area.
+    """
+
+    origin: Point
+    bay: int = 0
+
+
+@dataclass(slots=True)
+class SkillMemory:
+    """What skills remember from one to the next.
+
+    Attributes:
+        work_area: Work area at which the robot is, or another place; empty while it drives.
+        grasped_object: Object in the gripper; None: none.
+        is_tool_low: Whether the tool may be between objects.
+        bay_states: State of each bay: 1 full, 0 empty, -1 unknown.
+        bay_discs: Disc of each bay, as detected or left: on the object in it, or on its floor.
+        bay_yaws: Yaw of the gripper when it stowed the object of each bay; None: unknown.
+        unreachable_bays: Bays that the arm could not reach.
+        ignored_objects: Objects that are not picked again.
+        objects: Discs on the objects of the work area, as detected or placed last.
+        free_places: Centers of the free places that were detected last, nearest first.
+        conveyor_lanes: Work areas with moving objects, and the height of these objects [m].
+        last_skill_id: Number of skills that were started.
+        recoveries: Number of failures that were recovered from.
+    """
+
+    work_area: str
+    grasped_object: GraspedObject | None = None
+    is_tool_low: bool = False
+    bay_states: list[int] = field(default_factory=list)
+    bay_discs: list[Point | None] = field(default_factory=list)
+    bay_yaws: list[float | None] = field(default_factory=list)
+    unreachable_bays: list[int] = field(default_factory=list)
+    ignored_objects: list[Point] = field(default_factory=list)
+    objects: list[Point] = field(default_factory=list)
+    free_places: list[Point] = field(default_factory=list)
+    conveyor_lanes: list[tuple[str, float]] = field(default_factory=list)
+    last_skill_id: int = 0
+    recoveries: int = 0
+
+    def all_objects(self) -> list[Point]:
+        """Return the discs on all objects around the arm: in the work area and in bays."""
+        stored_objects = [
+            disc
+            for disc, state in zip(self.bay_discs, self.bay_states, strict=True)
+            if disc is not None and state == BAY_FULL
+        ]
+        return [*self.objects, *stored_objects]
+
+    def first_bay(self, state: int) -> int:
+        """Return the first reachable bay with a state, from 1 on; 0: none."""
+        return next(
+            (
+                bay
+                for bay, bay_state in enumerate(self.bay_states, 1)
+                if bay_state == state and bay not in self.unreachable_bays
+            ),
+            0,
+        )
+
+
+SkillEventKind = Literal["started", "phase", "recovered", "finished"]
+_MAX_STEPS: Final = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class SkillEvent:
+    """Start, phase, recovery or end of a skill.
 
     Attributes:
         kind: started, phase, recovered, finished.
-        skill: Its name.
-        number: Its own, counted over all skills.
-        of: Number of the one that uses it; 0: none does.
-        phase: That is under way.
-        outcome: How it ended, or what was mended.
+        skill: Name of the skill.
+        skill_id: Its id, counted over all skills.
+        parent_id: Id of the skill that uses it; 0: none.
+        phase: Phase under way.
+        result: Its result, or the failure that it recovered from.
     """
 
-    kind: EventKind
+    kind: SkillEventKind
     skill: str
-    number: int
-    of: int
+    skill_id: int
+    parent_id: int
     phase: str
-    outcome: Outcome = DONE
+    result: SkillResult = SUCCESS
 
 
 @dataclass
-class Now:
-    """What a skill knows when it is asked.
+class SkillContext:
+    """Inputs of a skill's step.
 
     Attributes:
-        config: Of the cell.
-        memory: What is remembered.
-        body: The arm.
-        joints: (n,) measured [rad]; empty: nobody says.
-        holding: Whether the fingers feel something.
-        shift: How far the middle between the fingers is off the tool's, along its y axis [m].
-        efforts: (n,) measured [N m]; empty: nobody says.
-        time_ns: The moment.
-        flows: How fast belts move that fields lie on, as they tell themselves [m/s]; NaN: they do not.
-        told: What was mended in this step.
+        config: Configuration of the cell.
+        memory: Memory of the skills.
+        arm: Geometry of the arm.
+        joints: (n,) measured positions [rad]; empty: unknown.
+        is_holding: Whether the fingers measure an object.
+        grasp_offset: Offset of the center between the fingers from the tool, along its y axis [m].
+        efforts: (n,) measured efforts [N m]; empty: unknown.
+        time_ns: Present time.
+        conveyor_speeds: Reported speed of the conveyor of each work area [m/s]; NaN: not reported.
+        reported_recoveries: Failures that this step recovered from.
     """
 
     config: SkillConfig
-    memory: Memory
-    body: Body
+    memory: SkillMemory
+    arm: ArmGeometry
     joints: tuple[float, ...] = ()
-    holding: bool = False
-    shift: float = 0.0
+    is_holding: bool = False
+    grasp_offset: float = 0.0
     efforts: tuple[float, ...] = ()
     time_ns: int = 0
-    flows: Mapping[str, float] = field(default_factory=dict)
-    told: list[Outcome] = field(default_factory=list)
+    conveyor_speeds: Mapping[str, float] = field(default_factory=dict)
+    reported_recoveries: list[SkillResult] = field(default_factory=list)
 
-    def mended(self, cause: Cause, text: str, position: Point | None = None) -> None:
-        """Something went wrong and the skill goes on."""
+    def report_recovery(self, code: SkillResultCode, message: str, position: Point | None = None) -> None:
+        """Report a failure that the skill recovers from."""
         self.memory.recoveries += 1
-        self.told.append(Outcome(cause, text, position=position))
+        self.reported_recoveries.append(SkillResult(code, message, position=position))
 
 
 @dataclass
 class Skill:
-    """One skill under way; its fields are all its state.
+    """A skill under way; its fields are its whole state.
 
     ``phase`` names the method that takes what comes back: ``_PHASE(now, came)`` gives what is asked for next, another
     skill, or the outcome.
 
     Attributes:
-        phase: What happens next.
-        number: Its own, given when it begins.
-        recoveries: What it mended.
+        phase: The phase under way: the activity whose result is awaited.
+        skill_id: Id of the skill, assigned when it starts.
+        recoveries: Number of failures that it recovered from.
     """
 
     name: ClassVar[str] = ""
-    phase: str = field(default="begin", kw_only=True)
-    number: int = field(default=0, kw_only=True)
+    phase: str = field(default="start", kw_only=True)
+    skill_id: int = field(default=0, kw_only=True)
     recoveries: int = field(default=0, kw_only=True)
 
-    def then(self, phase: str, request: Request) -> Request:
-        """Ask for something; ``phase`` takes what comes back."""
+    def enter_phase(self, phase: str, request: NextAction) -> NextAction:
+        """Enter a phase, which carries the request out; the phase's method receives the result."""
         self.phase = phase
         return request
 
-    def step(self, now: Now, came: Outcome) -> Request | Outcome:
-        """Go on with what came back."""
-        handler: Callable[[Now, Outcome], Request | Outcome] = getattr(self, f"_{self.phase}")
-        return handler(now, came)
+    def advance(self, context: SkillContext, result: SkillResult) -> NextAction | SkillResult:
+        """Process the result of the last request."""
+        handler: Callable[[SkillContext, SkillResult], NextAction | SkillResult] = getattr(self, f"_{self.phase}")
+        return handler(context, result)
 
-    def about(self) -> Outcome:
-        """What it deals with, for those who listen."""
-        return DONE
-
-
-Request = Ask | Skill
-"""What a skill may ask for."""
+    def subject(self) -> SkillResult:
+        """Return position and bay that the skill deals with, for its events."""
+        return SUCCESS
 
 
-def packed(one: Any) -> dict[str, Any]:
-    """A skill's or a memory's fields as plain data."""
-    found = {part.name: copy.copy(getattr(one, part.name)) for part in fields(one)}
-    return {"kind": _kind(type(one)), **found} if isinstance(one, Skill) else found
+NextAction = SkillRequest | Skill
+"""What a skill does next: a request to the executor, or another skill."""
 
 
-def unpacked(data: dict[str, Any]) -> Skill:
-    """A skill again, from what `packed` gave."""
-    return {_kind(one): one for one in _below(Skill)}[data["kind"]](
+def to_dict(state: Any) -> dict[str, Any]:
+    """Return the fields of a skill or a memory as plain data."""
+    values = {state_field.name: copy.copy(getattr(state, state_field.name)) for state_field in fields(state)}
+    return {"kind": _type_name(type(state)), **values} if isinstance(state, Skill) else values
+
+
+def skill_from_dict(data: dict[str, Any]) -> Skill:
+    """Return a skill from the data of `to_dict`."""
+    return {_type_name(skill_type): skill_type for skill_type in _all_subclasses(Skill)}[data["kind"]](
         **{key: copy.copy(value) for key, value in data.items() if key != "kind"}
     )
 
 
-def _kind(skill: type[Skill]) -> str:
-    """Methods have skills of the same names: the module tells them apart."""
+def _type_name(skill: type[Skill]) -> str:
+    """Return the name of a skill class with its module."""
     return f"{skill.__module__}.{skill.__qualname__}"
 
 
-def _below(kind: type[Skill]) -> Iterator[type[Skill]]:
-    for one in kind.__subclasses__():
-        yield one
-        yield from _below(one)
+def _all_subclasses(skill_type: type[Skill]) -> Iterator[type[Skill]]:
+    for subclass in skill_type.__subclasses__():
+        yield subclass
+        yield from _all_subclasses(subclass)
 
 
-class Stack:
-    """Skills under way: the last is used by the one before it.
+class SkillStack:
+    """Skills under way: each is used by the one before it.
 
     Attributes:
-        frames: From the one that was asked for to the one that asks now.
-        events: To be told; whoever tells them empties the list.
+        skills: From the requested skill to the one that made the last request.
+        events: Events to publish; the publisher clears the list.
     """
 
     def __init__(self) -> None:
-        self.frames: list[Skill] = []
-        self.events: list[Event] = []
+        self.skills: list[Skill] = []
+        self.events: list[SkillEvent] = []
 
     @property
-    def busy(self) -> bool:
+    def is_busy(self) -> bool:
         """Whether a skill is under way."""
-        return bool(self.frames)
+        return bool(self.skills)
 
-    def begin(self, skill: Skill, now: Now) -> Ask | Outcome:
-        """Begin a skill: what it asks for first, or how it ended. Raises InputError: one is under way."""
-        if self.frames:
-            raise InputError(f"{self.frames[0].name} is under way", location="skills", valid="cancel it first")
-        self._push(skill, now)
-        return self.feed(now, DONE)
+    def start(self, skill: Skill, context: SkillContext) -> SkillRequest | SkillResult:
+        """Start a skill and return its first request, or its result. Raises InputError if a skill is under way."""
+        if self.skills:
+            raise InputError(f"{self.skills[0].name} is under way", location="skills", valid="cancel it first")
+        self._push(skill, context)
+        return self.on_result(context, SUCCESS)
 
-    def feed(self, now: Now, came: Outcome) -> Ask | Outcome:
-        """Tell how what was asked for ended: what is asked for next, or how the whole ended.
+    def on_result(self, context: SkillContext, result: SkillResult) -> SkillRequest | SkillResult:
+        """Process the result of the last request and return the next request, or the result of the first skill.
 
-        Where somebody else has stopped it, all ends there: who stops an arm does not want it to move on.
+        If another client has stopped the arm, all skills end: the arm must not move on.
         """
-        if came.cause in ENDED:
-            return self.abandon(came.cause, came.text)
-        for _ in range(_MOST_STEPS):
-            top = self.frames[-1]
-            before = top.phase
-            said = top.step(now, came)
-            for mended in now.told:
-                top.recoveries += 1
-                self._tell("recovered", top, mended)
-            now.told.clear()
-            if isinstance(said, Outcome):
-                came = self._pop(said)
-                if not self.frames:
-                    return came
+        if result.code in ABORTED:
+            return self.abort(result.code, result.message)
+        for _ in range(_MAX_STEPS):
+            skill = self.skills[-1]
+            previous_phase = skill.phase
+            action = skill.advance(context, result)
+            for recovery in context.reported_recoveries:
+                skill.recoveries += 1
+                self._add_event("recovered", skill, recovery)
+            context.reported_recoveries.clear()
+            if isinstance(action, SkillResult):
+                result = self._pop(action)
+                if not self.skills:
+                    return result
                 continue
-            if top.phase != before:
-                self._tell("phase", top, top.about())
-            if not isinstance(said, Skill):
-                return said
-            self._push(said, now)
-            came = DONE
-        raise InputError(f"{self.frames[-1].name} comes to no end in {self.frames[-1].phase}", location="skills")
+            if skill.phase != previous_phase:
+                self._add_event("phase", skill, skill.subject())
+            if not isinstance(action, Skill):
+                return action
+            self._push(action, context)
+            result = SUCCESS
+        raise InputError(f"{self.skills[-1].name} does not end in phase {self.skills[-1].phase}", location="skills")
 
-    def abandon(self, cause: Cause, text: str) -> Outcome:
-        """End everything that is under way; what is held stays held."""
-        outcome = Outcome(cause, text)
-        while self.frames:
-            outcome = self._pop(Outcome(cause, text))
-        return outcome
+    def abort(self, code: SkillResultCode, message: str) -> SkillResult:
+        """End all skills; the gripper keeps a held object."""
+        result = SkillResult(code, message)
+        while self.skills:
+            result = self._pop(SkillResult(code, message))
+        return result
 
-    def _push(self, skill: Skill, now: Now) -> None:
-        now.memory.serial += 1
-        skill.number = now.memory.serial
-        self.frames.append(skill)
-        self._tell("started", skill, skill.about())
+    def _push(self, skill: Skill, context: SkillContext) -> None:
+        context.memory.last_skill_id += 1
+        skill.skill_id = context.memory.last_skill_id
+        self.skills.append(skill)
+        self._add_event("started", skill, skill.subject())
 
-    def _pop(self, outcome: Outcome) -> Outcome:
-        skill = self.frames.pop()
-        about, total = skill.about(), skill.recoveries
-        ended = Outcome(
-            outcome.cause,
-            outcome.text,
-            outcome.seen,
-            outcome.position or about.position,
-            outcome.bay or about.bay,
-            total,
+    def _pop(self, result: SkillResult) -> SkillResult:
+        skill = self.skills.pop()
+        subject, n_recoveries = skill.subject(), skill.recoveries
+        final_result = SkillResult(
+            result.code,
+            result.message,
+            result.detections,
+            result.position or subject.position,
+            result.bay or subject.bay,
+            n_recoveries,
         )
-        self.events.append(Event("finished", skill.name, skill.number, self._of(), skill.phase, ended))
-        if self.frames:
-            self.frames[-1].recoveries += total
-        return ended
+        self.events.append(
+            SkillEvent("finished", skill.name, skill.skill_id, self._parent_id(), skill.phase, final_result)
+        )
+        if self.skills:
+            self.skills[-1].recoveries += n_recoveries
+        return final_result
 
-    def _of(self) -> int:
-        return self.frames[-1].number if self.frames else 0
+    def _parent_id(self) -> int:
+        return self.skills[-1].skill_id if self.skills else 0
 
-    def _tell(self, kind: EventKind, skill: Skill, outcome: Outcome) -> None:
-        of = self.frames[-2].number if len(self.frames) > 1 else 0
-        self.events.append(Event(kind, skill.name, skill.number, of, skill.phase, outcome))
+    def _add_event(self, kind: SkillEventKind, skill: Skill, result: SkillResult) -> None:
+        parent_id = self.skills[-2].skill_id if len(self.skills) > 1 else 0
+        self.events.append(SkillEvent(kind, skill.name, skill.skill_id, parent_id, skill.phase, result))

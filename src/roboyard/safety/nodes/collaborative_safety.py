@@ -92,7 +92,8 @@ class CollaborativeSafetyNode(Node[CollaborativeSafetyNodeConfig]):
         truth /truth/<name>/body (roboyard_msgs/PersonBody), used ``latency`` later, or ``tracked_topic``
         (roboyard_msgs/TrackedPeople) of sensors; handover (std_msgs/Bool): whether a person takes or gives an object by
         intention; ``guiding_node``/enable (std_msgs/Bool): the enabling switch of hand guiding, published periodically
-    out: ``controller_node``/speed_scaling (std_msgs/Float64); ``servo_node``/allowed (std_msgs/Float64) in every cycle
+    out: ``controller_node``/speed_scaling (std_msgs/Float64); ``servo_node``/allowed_speed_fraction
+        (std_msgs/Float64) in every cycle
         while the servo node moves the arm; ~state (roboyard_msgs/CollaborativeSafetyState, latched); /diagnostics
 
     The modes are those of `CollaborativeMode`: off, zones, ssm, pfl; ``mode`` may be changed while the node runs.
@@ -156,13 +157,13 @@ class CollaborativeSafetyNode(Node[CollaborativeSafetyNodeConfig]):
         self._start_ns = self.now_ns
         self._decision = SpeedScalingDecision(1.0)
         self._scaling_publisher = self.publisher(f"{self.config.controller_node}/speed_scaling", msg.Float64)
-        self._servo_scaling_publisher = self.publisher(f"{self.config.servo_node}/allowed", msg.Float64)
+        self._servo_scaling_publisher = self.publisher(f"{self.config.servo_node}/allowed_speed_fraction", msg.Float64)
         self._state = self.publisher("~state", msg.CollaborativeSafetyState, latched=True)
         self.subscribe("joint_states", msg.JointState, self._on_joints)
         self.subscribe(f"{self.config.controller_node}/plan", msg.JointTrajectory, self._on_plan)
         state = msg.JointTrajectoryControllerState
         self.subscribe(f"{self.config.controller_node}/controller_state", state, self._on_controller)
-        self.subscribe(f"{self.config.servo_node}/wanted", msg.JointJog, self._on_servo_velocity)
+        self.subscribe(f"{self.config.servo_node}/desired_joint_velocity", msg.JointJog, self._on_servo_velocity)
         self.subscribe("handover", msg.Bool, self._on_handover)
         self.subscribe(f"{self.config.guiding_node}/enable", msg.Bool, self._on_guiding)
         for name in self.config.people:

@@ -150,7 +150,7 @@ class TriggeredFault(FaultConfig):
             raise ConfigError(
                 f"trigger {self.trigger!r}",
                 location="trigger",
-                valid="SKILL (when it begins) or SKILL.PHASE, as the skills report them: grasp.low",
+                valid="SKILL (when it begins) or SKILL.PHASE, as the skills report them: grasp.descend",
             )
         if self.trigger is None and (self.occurrence != 1 or self.trigger_delay > 0.0):
             raise ConfigError(

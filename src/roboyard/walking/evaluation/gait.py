@@ -41,14 +41,14 @@ from roboyard.geometry import wrap_angle
 from roboyard.geometry.arrays import Array, Flags
 from roboyard.geometry.constants import GRAVITY
 from roboyard.record import Recording
-from roboyard.walking.evaluation.kernels import (
+from roboyard.walking.evaluation.gait_kernels import (
     SATURATION_RATIO,
     MotorParameters,
     detect_foot_slips,
     feet_in_air,
     motor_power_and_saturation,
 )
-from roboyard.walking.walker import Walker
+from roboyard.walking.legged_robot import LeggedRobot
 
 _FALL_TILT = 0.7
 """A body with a larger tilt has fallen [rad]."""
@@ -64,11 +64,11 @@ _SPEED_DELAY_NS = 2_000_000_000
 class LegModel:
     """Legs and motors of a robot, by which its walking is judged: the resource `leg_model` of robots with legs."""
 
-    legged_robot: Walker
+    legged_robot: LeggedRobot
     motors: MotorModel
 
     @classmethod
-    def from_model(cls, legged_robot: Walker, model: Model) -> LegModel:
+    def from_model(cls, legged_robot: LeggedRobot, model: Model) -> LegModel:
         """Return that of a robot's description."""
         return cls(legged_robot, MotorModel.from_model(legged_robot, model))
 
@@ -252,9 +252,9 @@ class GaitMetrics(MetricCollector):
             self._joints_ns = time_ns
         self._has_collapsed = False
         if self._is_walking:
-            leg_rows, pose = leg_model.legged_robot.rows, self._body_pose
+            leg_arrays, pose = leg_model.legged_robot.arrays, self._body_pose
             slips, height = detect_foot_slips(
-                leg_rows, self._joint_indices, message.position, pose, self._foot_contact, _MAX_SLIP
+                leg_arrays, self._joint_indices, message.position, pose, self._foot_contact, _MAX_SLIP
             )
             self._n_slips += slips
             self._has_collapsed = height < _COLLAPSE_HEIGHT_RATIO * leg_model.legged_robot.stance_height
@@ -324,7 +324,7 @@ class MotorModel:
     no_load_speed: Array
 
     @classmethod
-    def from_model(cls, legged_robot: Walker, model: Model) -> MotorModel:
+    def from_model(cls, legged_robot: LeggedRobot, model: Model) -> MotorModel:
         """Return the motors of a robot's description."""
         interface_parameters = {interface.joint: dict(interface.parameters) for interface in model.interfaces}
         effort_limits = {joint.name: joint.axes[0].limits.effort for joint in model.joints if joint.axes}
@@ -375,24 +375,24 @@ class MotorModel:
     def to_dict(self) -> dict[str, Any]:
         """Return them as plain data; None for infinite values."""
 
-        def none_if_infinite(values: Array) -> list[float | None]:
+        def finite_or_null(values: Array) -> list[float | None]:
             return [value if math.isfinite(value) else None for value in values.tolist()]
 
         return {
             "mass": self.mass, "legs": list(self.legs), "joints": list(self.joints),
-            "stall_torque": none_if_infinite(self.stall_torque), "no_load_speed": none_if_infinite(self.no_load_speed),
+            "stall_torque": finite_or_null(self.stall_torque), "no_load_speed": finite_or_null(self.no_load_speed),
         }  # fmt: skip
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> MotorModel:
         """Return the motors that `to_dict` returned as plain data."""
 
-        def infinite_if_none(values: list[float | None]) -> Array:
+        def null_to_infinite(values: list[float | None]) -> Array:
             return np.array([math.inf if value is None else value for value in values])
 
         return cls(
             float(data["mass"]), tuple(data["legs"]), tuple(data["joints"]),
-            infinite_if_none(data["stall_torque"]), infinite_if_none(data["no_load_speed"]),
+            null_to_infinite(data["stall_torque"]), null_to_infinite(data["no_load_speed"]),
         )  # fmt: skip
 
 

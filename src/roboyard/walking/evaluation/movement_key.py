@@ -8,8 +8,7 @@ from typing import Any
 
 from roboyard.errors import InputError, RoboyardError
 from roboyard.evaluation.scenario_key import FileLookup, RobotSetup, ScenarioKey
-from roboyard.walking.movement import Between, play
-from roboyard.walking.movement_file import load_movement
+from roboyard.walking.foot_movement import Interpolation, load_movement, play_movement
 
 
 class MovementKey(ScenarioKey[str]):
@@ -38,10 +37,12 @@ class MovementKey(ScenarioKey[str]):
         gait_node = next((name for name, node_type in robot.node_types.items() if node_type == "gait"), None)
         if legs is None or gait_node is None:
             raise InputError(f"{robot.name} plays none", valid="a robot on legs with a node `gait`")
-        interpolation: Between = "spline" if robot.node_parameters(gait_node).get("between") == "spline" else "cosine"
+        interpolation: Interpolation = (
+            "spline" if robot.node_parameters(gait_node).get("interpolation") == "spline" else "cosine"
+        )
         path = Path(value)
         try:
-            play(load_movement(path), legs, between=interpolation)
+            play_movement(load_movement(path), legs, interpolation=interpolation)
         except RoboyardError as error:
             if str(path) not in str(error):
                 error.location = f"{path}, {error.location}" if error.location else str(path)

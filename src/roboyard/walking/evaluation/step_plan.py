@@ -125,7 +125,7 @@ class StepPlanMetrics(MetricCollector):
             return
         legged_robot, names = self._leg_model.legged_robot, list(message.name)
         q = np.array([message.position[names.index(joint)] for joint in legged_robot.joints]).reshape(-1, 3)
-        feet = legged_robot.feet(q)
+        feet = legged_robot.foot_positions(q)
         for leg, x, y in self._pending_touchdowns:
             foot_position = SE3(*self._body_pose) @ feet[leg]
             self._touchdown_errors.append(math.hypot(float(foot_position[0]) - x, float(foot_position[1]) - y))

@@ -1,13 +1,13 @@
-"""Nodes of robots on legs."""
+"""Nodes of legged robots."""
 
 from typing import TYPE_CHECKING
 
 from roboyard.config.lazy import lazy_exports
 
 if TYPE_CHECKING:
+    from roboyard.walking.nodes.free_gait import FreeGaitNode
     from roboyard.walking.nodes.gait import GaitNode
-    from roboyard.walking.nodes.steps import StepsNode
 
-__all__ = ["GaitNode", "StepsNode"]
+__all__ = ["FreeGaitNode", "GaitNode"]
 
-__getattr__, __dir__ = lazy_exports(__name__, {"gait": ("GaitNode",), "steps": ("StepsNode",)})
+__getattr__, __dir__ = lazy_exports(__name__, {"free_gait": ("FreeGaitNode",), "gait": ("GaitNode",)})

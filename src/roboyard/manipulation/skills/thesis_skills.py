@@ -1,0 +1,765 @@
+"""The thesis's skills and loop: its functions KreisErkennung, GelenkPos, GreiferPos, LadeCheck, VorIk, Aufheben and
+Ablegen.
+
+The same skills as those of the other modules, as the thesis did them (listings A, G, I, L, M, P, Q and R). There is no
+contact sensing and no collision checking: a skill ends when its motions end.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from roboyard.config.wording import did_you_mean
+from roboyard.errors import InputError
+from roboyard.manipulation.errors import GoalUnreachableError
+from roboyard.manipulation.skills.loop import PickPlaceLoopBase
+from roboyard.manipulation.skills.registry import SkillGoal
+from roboyard.manipulation.skills.requests import (
+    SUCCESS,
+    DelayRequest,
+    DiscMode,
+    DiscPolarity,
+    Point,
+    SkillRequest,
+    SkillResult,
+    SkillResultCode,
+    TargetDetection,
+)
+from roboyard.manipulation.skills.skill import (
+    BAY_EMPTY,
+    BAY_FULL,
+    BAY_UNKNOWN,
+    GraspedObject,
+    NextAction,
+    Skill,
+    SkillContext,
+)
+from roboyard.manipulation.skills.thesis_control import REST_POSE, AlignPController, ThesisConfig, solve_point_down_ik
+
+UNCHANGED_ANGLE: Final = math.nan
+"""A joint that keeps its angle."""
+
+
+@dataclass(frozen=True, slots=True)
+class ThesisDetectRequest(SkillRequest):
+    """Detect discs in one image while the first joint rotates; detections are in the arm's frame [m].
+
+    This frame rotates with the first joint: x to the right, y ahead of its axis, z up from the floor.
+
+    Attributes:
+        polarity: Polarity of the discs.
+        mode: single or pair.
+        speed: Velocity of the first joint meanwhile [rad/s].
+        max_place_distance: Maximum distance to the nearest pair's center, in x and in y [m]; 0: no maximum
+            (PosAufnehmen).
+        is_published: Whether the image is published with the detections drawn in.
+    """
+
+    polarity: DiscPolarity
+    mode: DiscMode
+    speed: float = 0.0
+    max_place_distance: float = 0.0
+    is_published: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ThesisStopRequest(SkillRequest):
+    """Stop all joints; done at once."""
+
+
+@dataclass(frozen=True, slots=True)
+class ThesisJointRequest(SkillRequest):
+    """Move the joints to angles on the thesis's scale (5,) [degrees]; NaN keeps an angle."""
+
+    degrees: tuple[float, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ThesisGripperRequest(SkillRequest):
+    """Move both fingers to an opening [the thesis's mm]."""
+
+    opening: float
+
+
+@dataclass
+class ThesisContext(SkillContext):
+    """Inputs of a skill's step.
+
+    Attributes:
+        thesis: Constants of the thesis.
+        floor_height: Height of the floor in the frame of the robot's root [m].
+        joint1_velocity: Velocity of the first joint [rad/s].
+    """
+
+    thesis: ThesisConfig = field(default_factory=ThesisConfig)
+    floor_height: float = 0.0
+    joint1_velocity: float = 0.0
+
+    def to_root_frame(self, point: Point) -> Point | None:
+        """Return a point of the arm's frame in the frame of the robot's root [m]; None: the joint positions are
+        unknown.
+        """
+        if not self.joints:
+            return None
+        first, second = self.arm.chain.frames(self.joints)[1:3, :3, 3]
+        forward = self.arm.T_root_base.rotation_matrix()[:2] @ (second - first)
+        forward_x, forward_y = (forward / math.hypot(*forward)).tolist()
+        x, y, _ = (self.arm.T_root_base @ first).tolist()
+        right_offset, forward_offset, height = point
+        return (
+            x + forward_offset * forward_x + right_offset * forward_y,
+            y + forward_offset * forward_y - right_offset * forward_x,
+            self.floor_height + height,
+        )
+
+
+RETRY_DELAY: Final = 0.1
+"""Delay after an image without detections [s]."""
+_ALIGN_CONTROLLER: Final = AlignPController()
+_END_SPEED: Final = 0.05
+"""Of the first joint, when it is ahead [rad/s]."""
+_MAX_ALIGN_IMAGES: Final = 450
+"""Images of half a minute while aligning. The thesis would continue for ever."""
+
+
+def nearest_symbol(detections: Sequence[TargetDetection]) -> TargetDetection | None:
+    """Return the detection nearest to the first joint's axis; None: there is none."""
+    return min(detections, key=lambda one: math.hypot(*one.position[:2]), default=None)
+
+
+def detections_on_places(
+    detections: Sequence[TargetDetection], places: Sequence[TargetDetection], max_distance: float
+) -> tuple[TargetDetection, ...]:
+    """Return the last detection within a distance [m] of the nearest place in x and in y, or nothing (PosAufnehmen)."""
+    nearest_place = nearest_symbol(places)
+    if nearest_place is None:
+        return ()
+    x, y, _ = nearest_place.position
+    found = [
+        one for one in detections if abs(one.position[0] - x) < max_distance and abs(one.position[1] - y) < max_distance
+    ]
+    return tuple(found[-1:])
+
+
+def median_filter(positions: Sequence[Point], window: float) -> Point | None:
+    """Return the mean of the positions within a window [m] of their median in x and in y; None: there is none
+    (PosMinDis).
+    """
+    if not positions:
+        return None
+    median_index = len(positions) // 2
+    x, y = (sorted(position[axis] for position in positions)[median_index] for axis in (0, 1))
+    inliers = [position for position in positions if abs(position[0] - x) < window and abs(position[1] - y) < window]
+    if not inliers:
+        return None
+    x, y, z = (sum(position[axis] for position in inliers) / len(inliers) for axis in range(3))
+    return x, y, z
+
+
+@dataclass
+class ThesisInspectBaysSkill(Skill):
+    """LadeCheck: black discs mark empty bays, white ones full bays.
+
+    Attributes:
+        n_attempts: Number of inspections so far.
+        black_discs: Black discs of the last inspection.
+    """
+
+    name = "check_load"
+    n_attempts: int = 0
+    black_discs: tuple[TargetDetection, ...] = ()
+
+    def _start(self, context: ThesisContext, result: SkillResult) -> NextAction | SkillResult:
+        context.memory.bay_states = [BAY_UNKNOWN] * len(context.thesis.bay_azimuths)
+        return self.enter_phase(
+            "move_to_view", ThesisJointRequest(context.thesis.view_angles(context.thesis.bay_view_azimuth))
+        )
+
+    def _move_to_view(self, context: ThesisContext, result: SkillResult) -> NextAction | SkillResult:
+        return self.enter_phase("detect_black", ThesisDetectRequest("black", "single")) if result.is_success else result
+
+    def _detect_black(self, context: ThesisContext, result: SkillResult) -> NextAction | SkillResult:
+        if not result.is_success:
+            return result
+        self.black_discs = result.detections
+        return self.enter_phase("detect_white", ThesisDetectRequest("white", "single", is_published=True))
+
+    def _detect_white(self, context: ThesisContext, result: SkillResult) -> NextAction | SkillResult:
+        if not result.is_success:
+            return result
+        n_detected = self._store_bay_states(context, self.black_discs, BAY_EMPTY) + self._store_bay_states(
+            context, result.detections, BAY_FULL
+        )
+        self.n_attempts += 1
+        bay_states = context.memory.bay_states
+        if n_detected == len(bay_states) or self.n_attempts >= context.thesis.max_bay_inspections:
+            unknown_bays = [str(bay) for bay, state in enumerate(bay_states, 1) if state == BAY_UNKNOWN]
+            if len(unknown_bays) == len(bay_states):
+                return SkillResult(SkillResultCode.VIEW_EMPTY, f"no bay is detected in {self.n_attempts} images")
+            return SkillResult(message=f"bays {', '.join(unknown_bays)} are not detected" if unknown_bays else "")
+        return self.enter_phase("move_to_view", DelayRequest(RETRY_DELAY))
+
+    def _store_bay_states(self, context: ThesisContext, detections: Sequence[TargetDetection], state: int) -> int:
+        """Return the number of discs at the bays; their states are stored."""
+        thesis, count = context.thesis, 0
+        for x, y, _ in (one.position for one in detections):
+            for bay, (bay_x, bay_y) in enumerate(zip(thesis.bay_disc_x, thesis.bay_disc_y, strict=True)):
+                if max(abs(1e3 * x - bay_x), abs(1e3 * y - bay_y)) < thesis.bay_window:
+                    context.memory.bay_states[bay] = state
+                    count += 1
+        return count
+
+
+def detection_request(
+    context: ThesisContext, mode: DiscMode, speed: float = 0.0, *, is_published: bool = False
+) -> ThesisDetectRequest:
+    """Return a request for objects (single) or places (pair)."""
+    if mode == "single":
+        return ThesisDetectRequest("white", "single", speed, 1e-3 * context.thesis.require_place_within, is_published)
+    return ThesisDetectRequest("black", "pair", speed, is_published=is_published)
+
+
+def _no_detections(mode: DiscMode, n_images: int) -> SkillResult:
+    expected = "no disc" if mode == "single" else "no pair of discs"
+    return SkillResult(SkillResultCode.VIEW_EMPTY, f"{expected} in {n_images} images")
+
+
+@dataclass
+class ThesisAlignSkill(Skill):
+    """VorIk: rotate the first joint with P control towards the nearest symbol until it is straight ahead.
+
+    Attributes:
+        mode: single for objects, pair for places.
+        n_images: Number of images so far.
+        n_empty_images: Number of images without a symbol.
+        position: Position of the symbol in the root frame.
+    """
+
+    name = "align"
+    mode: DiscMode = "single"
+    n_images: int = 0
+    n_empty_images: int = 0
+    position: Point | None = None
+
+    def subject(self) -> SkillResult:
+        """What it deals with."""
+        return SkillResult(position=self.position)
+
+    def _start(self, context: ThesisContext, result: SkillResult) -> NextAction | SkillResult:
+        return self._request_image(context, 0.0)
+
+    def _request_image(self, context: ThesisContext, speed: float) -> NextAction:
+        self.n_images += 1
+        return self.enter_phase("detect", detection_request(context, self.mode, speed))
+
+    def _detect(self, context: ThesisContext, result: SkillResult) -> NextAction | SkillResult:
+        if not result.is_success:
+            return result
+        symbol = nearest_symbol(result.detections)
+        if symbol is None:
+            self.n_empty_images += 1
+            if self.n_empty_images > context.thesis.max_empty_images:
+                return _no_detections(self.mode, self.n_empty_images)
+            return self.enter_phase("stop_after_miss", ThesisStopRequest())
+        self.position = context.to_root_frame(symbol.position)
+        x, y, _ = symbol.position
+        if y <= 0.0:
+            return SkillResult(SkillResultCode.NOT_REACHABLE, "the nearest symbol is behind the arm")
+        speed = _ALIGN_CONTROLLER.compute_velocity(x, y)
+        if speed == 0.0 and abs(context.joint1_velocity) < _END_SPEED:
+            return self.enter_phase("stop", ThesisStopRequest())
+        if self.n_images > _MAX_ALIGN_IMAGES:
+            return SkillResult(SkillResultCode.NOT_FOLLOWED, f"not ahead after {self.n_images} images")
+        return self._request_image(context, speed)
+
+    def _stop_after_miss(self, context: ThesisContext, result: SkillResult) -> NextAction | SkillResult:
+        return self.enter_phase("wait", DelayRequest(RETRY_DELAY))
+
+    def _wait(self, context: ThesisContext, result: SkillResult) -> NextAction | SkillResult:
+        return self._request_image(context, 0.0)
+
+    def _stop(self, context: ThesisContext, result: SkillResult) -> NextAction | SkillResult:
+        return SkillResult(position=self.position)
+
+
+@dataclass
+class ThesisLocateSkill(Skill):
+    """PosMinDis, as often as the thesis's Aufheben and Ablegen call it.
+
+    The result has the nearest symbol in the arm's frame as the only detection, and its position in the root frame.
+
+    Attributes:
+        mode: single for objects, pair for places.
+        positions: Positions of the nearest symbol in each image with one [m].
+        n_images: Number of images of this round.
+        n_empty_rounds: Number of rounds without a symbol.
+    """
+
+    name = "look"
+    mode: DiscMode = "single"
+    positions: list[Point] = field(default_factory=list)
+    n_images: int = 0
+    n_empty_rounds: int = 0
+
+    def _start(self, context: ThesisContext, result: SkillResult) -> NextAction | SkillResult:
+        self.positions, self.n_images = [], 0
+        return self._request_image(context)
+
+    def _request_image(self, context: ThesisContext) -> NextAction:
+        is_last = self.n_images + 1 == context.thesis.num_images
+        return self.enter_phase("detect", detection_request(context, self.mode, is_published=is_last))
+
+    def _detect(self, context: ThesisContext, result: SkillResult) -> NextAction | SkillResult:
+        if not result.is_success:
+            return result
+        self.n_images += 1
+        symbol = nearest_symbol(result.detections)
+        if symbol is not None:
+            self.positions = [*self.positions, symbol.position]
+        if self.n_images < context.thesis.num_images:
+            return self._request_image(context)
+        position = median_filter(self.positions, 1e-3 * context.thesis.median_window)
+        if position is not None:
+            return SkillResult(detections=(TargetDetection(position),), position=context.to_root_frame(position))
+        self.n_empty_rounds += 1
+        if self.n_empty_rounds > context.thesis.max_empty_images:
+            return _no_detections(self.mode, self.n_empty_rounds * self.n_images)
+        return self.enter_phase("start", DelayRequest(RETRY_DELAY))
+
+
+@dataclass
+class ThesisSkill(Skill):
+    """A skill that ends if the arm cannot reach its goal, or a joint fails; base of the others.
+
+    Attributes:
+        symbol: Position of the symbol in the arm's frame [m].
+        position: The same in the root frame.
+        bay: Bay that it deals with, from 1 on; 0: none.
+    """
+
+    symbol: Point | None = None
+    position: Point | None = None
+    bay: int = 0
+
+    def subject(self) -> SkillResult:
+        """What it deals with."""
+        return SkillResult(position=self.position, bay=self.bay)
+
+    def advance(self, context: SkillContext, result: SkillResult) -> NextAction | SkillResult:
+        """Process a result; a failure or an unreachable goal ends the skill."""
+        if not result.is_success:
+            return result
+        try:
+            return super().advance(context, result)
+        except GoalUnreachableError as error:
+            return SkillResult(SkillResultCode.NOT_REACHABLE, str(error))
+
+    def _set_bay_state(self, context: ThesisContext, state: int) -> None:
+        memory = context.memory
+        memory.bay_states = memory.bay_states or [BAY_UNKNOWN] * len(context.thesis.bay_azimuths)
+        memory.bay_states[self.bay - 1] = state
+
+    def _point_down_request(self, context: ThesisContext, height: float) -> ThesisJointRequest:
+        """Return the joint angles with the gripper pointing down at a height over the symbol [mm]."""
+        _, y, z = self.symbol or (0.0, 0.0, 0.0)
+        joint_angles = solve_point_down_ik(1e3 * y, 1e3 * z + height, as_programmed=context.thesis.as_programmed)
+        return ThesisJointRequest((UNCHANGED_ANGLE, *joint_angles, UNCHANGED_ANGLE))
+
+    def _store_symbol(self, result: SkillResult) -> None:
+        if result.detections:
+            self.symbol, self.position = result.detections[0].position, result.position
+
+
+@dataclass
+class ThesisPickSkill(ThesisSkill):
+    """Aufheben, until the object is lifted.
+
+    Attributes:
+        area: Work area.
+    """
+
+    name = "pick"
+    area: str = ""
+
+    def _start(self, context: ThesisContext, result: SkillResult) -> NextAction | SkillResult:
+        return self.enter_phase("move_to_view", view_request(context, self.area))
+
+    def _move_to_view(self, context: ThesisContext, result: SkillResult) -> NextAction | SkillResult:
+        return self.enter_phase("align", ThesisAlignSkill("single"))
+
+    def _align(self, context: ThesisContext, result: SkillResult) -> NextAction | SkillResult:
+        return self.enter_phase("locate", ThesisLocateSkill("single"))
+
+    def _locate(self, context: ThesisContext, result: SkillResult) -> NextAction | SkillResult:
+        self._store_symbol(result)
+        return self.enter_phase("grasp", ThesisGraspSkill(self.symbol, self.position))
+
+    def _grasp(self, context: ThesisContext, result: SkillResult) -> NextAction | SkillResult:
+        return self.enter_phase("ascend", ThesisJointRequest((UNCHANGED_ANGLE, *context.thesis.view_pose)))
+
+    def _ascend(self, context: ThesisContext, result: SkillResult) -> NextAction | SkillResult:
+        return SkillResult(position=self.position)
+
+
+@dataclass
+class ThesisGraspSkill(ThesisSkill):
+    """Move above the symbol, open the gripper, descend, close it, lift."""
+
+    name = "grasp"
+
+    def _start(self, context: ThesisContext, result: SkillResult) -> NextAction | SkillResult:
+        return self.enter_phase("move_above", self._point_down_request(context, context.thesis.pick_heights[0]))
+
+    def _move_above(self, context: ThesisContext, result: SkillResult) -> NextAction | SkillResult:
+        return self.enter_phase("open_gripper", ThesisGripperRequest(context.thesis.gripper_openings[0]))
+
+    def _open_gripper(self, context: ThesisContext, result: SkillResult) -> NextAction | SkillResult:
+        return self.enter_phase("descend", self._point_down_request(context, context.thesis.pick_heights[1]))
+
+    def _descend(self, context: ThesisContext, result: SkillResult) -> NextAction | SkillResult:
+        context.memory.grasped_object = GraspedObject(self.position or (0.0, 0.0, 0.0))
+        return self.enter_phase("close_gripper", ThesisGripperRequest(context.thesis.gripper_openings[1]))
+
+    def _close_gripper(self, context: ThesisContext, result: SkillResult) -> NextAction | SkillResult:
+        return self.enter_phase("lift", self._point_down_request(context, context.thesis.pick_heights[0]))
+
+    def _lift(self, context: ThesisContext, result: SkillResult) -> NextAction | SkillResult:
+        return SkillResult(position=self.position)
+
+
+@dataclass
+class ThesisStowSkill(ThesisSkill):
+    """The second half of Aufheben: stow the object in a bay."""
+
+    name = "stow"
+
+    def _start(self, context: ThesisContext, result: SkillResult) -> NextAction | SkillResult:
+        return self.enter_phase("rotate", bay_azimuth_request(context, self.bay))
+
+    def _rotate(self, context: ThesisContext, result: SkillResult) -> NextAction | SkillResult:
+        return self.enter_phase(
+            "move_above", ThesisJointRequest(context.thesis.bay_angles(self.bay, context.thesis.pre_stow_offset))
+        )
+
+    def _move_above(self, context: ThesisContext, result: SkillResult) -> NextAction | SkillResult:
+        return self.enter_phase(
+            "descend", ThesisJointRequest(context.thesis.bay_angles(self.bay, context.thesis.stow_offset))
+        )
+
+    def _descend(self, context: ThesisContext, result: SkillResult) -> NextAction | SkillResult:
+        return self.enter_phase("open_gripper", ThesisGripperRequest(context.thesis.gripper_openings[0]))
+
+    def _open_gripper(self, context: ThesisContext, result: SkillResult) -> NextAction | SkillResult:
+        context.memory.grasped_object = None
+        self._set_bay_state(context, BAY_FULL)
+        if not context.thesis.retreat_after_stow:
+            return self._retreat(context, SUCCESS)
+        return self.enter_phase(
+            "retreat", ThesisJointRequest(context.thesis.bay_angles(self.bay, context.thesis.retrieve_offset))
+        )
+
+    def _retreat(self, context: ThesisContext, result: SkillResult) -> NextAction | SkillResult:
+        return self.enter_phase("ascend", ThesisJointRequest((UNCHANGED_ANGLE, *context.thesis.view_pose)))
+
+    def _ascend(self, context: ThesisContext, result: SkillResult) -> NextAction | SkillResult:
+        return SkillResult(bay=self.bay)
+
+
+@dataclass
+class ThesisUnstowSkill(ThesisSkill):
+    """The first half of Ablegen: take an object out of a bay."""
+
+    name = "unstow"
+
+    def _start(self, context: ThesisContext, result: SkillResult) -> NextAction | SkillResult:
+        return self.enter_phase("rotate", bay_azimuth_request(context, self.bay))
+
+    def _rotate(self, context: ThesisContext, result: SkillResult) -> NextAction | SkillResult:
+        return self.enter_phase(
+            "move_above", ThesisJointRequest(context.thesis.bay_angles(self.bay, context.thesis.retrieve_offset))
+        )
+
+    def _move_above(self, context: ThesisContext, result: SkillResult) -> NextAction | SkillResult:
+        return self.enter_phase("open_gripper", ThesisGripperRequest(context.thesis.gripper_openings[0]))
+
+    def _open_gripper(self, context: ThesisContext, result: SkillResult) -> NextAction | SkillResult:
+        return self.enter_phase("descend", ThesisJointRequest(context.thesis.bay_angles(self.bay)))
+
+    def _descend(self, context: ThesisContext, result: SkillResult) -> NextAction | SkillResult:
+        context.memory.grasped_object = GraspedObject((0.0, 0.0, 0.0), self.bay)
+        return self.enter_phase("close_gripper", ThesisGripperRequest(context.thesis.gripper_openings[1]))
+
+    def _close_gripper(self, context: ThesisContext, result: SkillResult) -> NextAction | SkillResult:
+        return self.enter_phase(
+            "lift", ThesisJointRequest(context.thesis.bay_angles(self.bay, context.thesis.retrieve_offset))
+        )
+
+    def _lift(self, context: ThesisContext, result: SkillResult) -> NextAction | SkillResult:
+        self._set_bay_state(context, BAY_EMPTY)
+        return SkillResult(bay=self.bay)
+
+
+@dataclass
+class ThesisPlaceSkill(ThesisSkill):
+    """The second half of Ablegen: place the object between two black discs.
+
+    Attributes:
+        area: Work area.
+    """
+
+    name = "place"
+    area: str = ""
+
+    def _start(self, context: ThesisContext, result: SkillResult) -> NextAction | SkillResult:
+        return self.enter_phase("move_to_view", view_request(context, self.area))
+
+    def _move_to_view(self, context: ThesisContext, result: SkillResult) -> NextAction | SkillResult:
+        return self.enter_phase("align", ThesisAlignSkill("pair"))
+
+    def _align(self, context: ThesisContext, result: SkillResult) -> NextAction | SkillResult:
+        return self.enter_phase("locate", ThesisLocateSkill("pair"))
+
+    def _locate(self, context: ThesisContext, result: SkillResult) -> NextAction | SkillResult:
+        self._store_symbol(result)
+        return self.enter_phase("release", ThesisReleaseSkill(self.symbol, self.position))
+
+    def _release(self, context: ThesisContext, result: SkillResult) -> NextAction | SkillResult:
+        return self.enter_phase("ascend", ThesisJointRequest((UNCHANGED_ANGLE, *context.thesis.view_pose)))
+
+    def _ascend(self, context: ThesisContext, result: SkillResult) -> NextAction | SkillResult:
+        return SkillResult(position=self.position)
+
+
+@dataclass
+class ThesisReleaseSkill(ThesisSkill):
+    """Move above the place, descend, open the gripper, ascend."""
+
+    name = "release"
+
+    def _start(self, context: ThesisContext, result: SkillResult) -> NextAction | SkillResult:
+        return self.enter_phase("move_above", self._point_down_request(context, context.thesis.place_heights[0]))
+
+    def _move_above(self, context: ThesisContext, result: SkillResult) -> NextAction | SkillResult:
+        return self.enter_phase("descend", self._point_down_request(context, context.thesis.place_heights[1]))
+
+    def _descend(self, context: ThesisContext, result: SkillResult) -> NextAction | SkillResult:
+        return self.enter_phase("open_gripper", ThesisGripperRequest(context.thesis.gripper_openings[0]))
+
+    def _open_gripper(self, context: ThesisContext, result: SkillResult) -> NextAction | SkillResult:
+        context.memory.grasped_object = None
+        return self.enter_phase("retreat", self._point_down_request(context, context.thesis.place_heights[0]))
+
+    def _retreat(self, context: ThesisContext, result: SkillResult) -> NextAction | SkillResult:
+        return SkillResult(position=self.position)
+
+
+@dataclass
+class ThesisPutBackSkill(ThesisSkill):
+    """AblegenSimpel: put the object back into its bay."""
+
+    name = "put_back"
+
+    def _start(self, context: ThesisContext, result: SkillResult) -> NextAction | SkillResult:
+        return self.enter_phase("rotate", bay_azimuth_request(context, self.bay))
+
+    def _rotate(self, context: ThesisContext, result: SkillResult) -> NextAction | SkillResult:
+        return self.enter_phase(
+            "move_above", ThesisJointRequest(context.thesis.bay_angles(self.bay, context.thesis.retrieve_offset))
+        )
+
+    def _move_above(self, context: ThesisContext, result: SkillResult) -> NextAction | SkillResult:
+        return self.enter_phase("descend", ThesisJointRequest(context.thesis.bay_angles(self.bay)))
+
+    def _descend(self, context: ThesisContext, result: SkillResult) -> NextAction | SkillResult:
+        return self.enter_phase("open_gripper", ThesisGripperRequest(context.thesis.gripper_openings[0]))
+
+    def _open_gripper(self, context: ThesisContext, result: SkillResult) -> NextAction | SkillResult:
+        context.memory.grasped_object = None
+        self._set_bay_state(context, BAY_FULL)
+        return self.enter_phase(
+            "retreat", ThesisJointRequest(context.thesis.bay_angles(self.bay, context.thesis.retrieve_offset))
+        )
+
+    def _retreat(self, context: ThesisContext, result: SkillResult) -> NextAction | SkillResult:
+        return self.enter_phase(
+            "ascend", ThesisJointRequest(context.thesis.view_angles(context.thesis.bay_azimuths[self.bay - 1]))
+        )
+
+    def _ascend(self, context: ThesisContext, result: SkillResult) -> NextAction | SkillResult:
+        return SkillResult(bay=self.bay)
+
+
+def view_request(context: ThesisContext, area: str) -> ThesisJointRequest:
+    """Return the view pose towards a work area."""
+    work_areas = context.config.work_areas
+    azimuth = context.thesis.view_azimuths[work_areas.index(area) if area in work_areas else 0]
+    return ThesisJointRequest(context.thesis.view_angles(azimuth))
+
+
+def bay_azimuth_request(context: ThesisContext, bay: int) -> ThesisJointRequest:
+    """Return the upright arm, rotated so that it bends back into a bay."""
+    return ThesisJointRequest((context.thesis.bay_azimuths[bay - 1], 0.0, 0.0, 0.0, context.thesis.bay_pose[3]))
+
+
+_NO_SYMBOL: Final = (SkillResultCode.VIEW_EMPTY, SkillResultCode.NOT_REACHABLE)
+"""Result codes that count as an empty view."""
+_MAX_FAILURES: Final = 3
+"""Maximum number of consecutive failures, such as missing images; the thesis would wait for ever."""
+
+
+@dataclass
+class ThesisFinishSkill(Skill):
+    """Move the arm to its rest pose.
+
+    Attributes:
+        final_result: Result of the skill that it finishes.
+    """
+
+    name = "finish"
+    final_result: SkillResult = SUCCESS
+
+    def _start(self, context: ThesisContext, result: SkillResult) -> NextAction | SkillResult:
+        return self.enter_phase("move_to_rest_pose", ThesisJointRequest(REST_POSE))
+
+    def _move_to_rest_pose(self, context: ThesisContext, result: SkillResult) -> NextAction | SkillResult:
+        return self.final_result
+
+
+@dataclass
+class ThesisPickPlaceLoop(PickPlaceLoopBase):
+    """Ablauf. The last full or empty bay is used first.
+
+    With full bays and no detected place it repeats the detection, as the program does; without objects in either work
+    area it alternates between them.  It ends after ``n_objects``, when it is canceled, when no bay is detected, or
+    after
+    repeated failures.
+
+    Attributes:
+        bay: Bay that it deals with.
+        n_failures: Number of consecutive failures.
+    """
+
+    bay: int = 0
+    n_failures: int = 0
+
+    def _start(self, context: ThesisContext, result: SkillResult) -> NextAction | SkillResult:
+        return self.enter_phase("inspect_bays", ThesisInspectBaysSkill())
+
+    def _inspect_bays(self, context: ThesisContext, result: SkillResult) -> NextAction | SkillResult:
+        if not result.is_success:
+            return self.enter_phase("finish", ThesisFinishSkill(result))
+        return self._go_to_area(context, "place" if BAY_FULL in context.memory.bay_states else "pick")
+
+    def _go_to_area(self, context: ThesisContext, order: str) -> NextAction:
+        """Fahrt: move the arm to its rest pose, then use the other work area."""
+        self.order = "place" if order == "place" else "pick"
+        area = context.config.place_area if self.order == "place" else context.config.pick_area
+        context.memory.work_area = area or context.config.work_areas[self.order == "place"]
+        return self.enter_phase("change_work_area", ThesisJointRequest(REST_POSE))
+
+    def _change_work_area(self, context: ThesisContext, result: SkillResult) -> NextAction | SkillResult:
+        return self._start_order(context) if result.is_success else self._handle_failure(context, result)
+
+    def _start_order(self, context: ThesisContext) -> NextAction | SkillResult:
+        required_state = BAY_FULL if self.order == "place" else BAY_EMPTY
+        self.bay = max(
+            (bay for bay, state in enumerate(context.memory.bay_states, 1) if state == required_state), default=0
+        )
+        if not self.bay:
+            return self._go_to_area(context, "pick" if self.order == "place" else "place")
+        if self.order == "place":
+            return self.enter_phase("unstow", ThesisUnstowSkill(bay=self.bay))
+        return self.enter_phase("pick", ThesisPickSkill(area=context.memory.work_area))
+
+    # -- picking -------------------------------------------------------------------------------------------------------
+    def _pick(self, context: ThesisContext, result: SkillResult) -> NextAction | SkillResult:
+        if result.is_success:
+            return self.enter_phase("stow", ThesisStowSkill(bay=self.bay))
+        return (
+            self._go_to_area(context, "place") if result.code in _NO_SYMBOL else self._handle_failure(context, result)
+        )
+
+    def _stow(self, context: ThesisContext, result: SkillResult) -> NextAction | SkillResult:
+        if not result.is_success:
+            return self._handle_failure(context, result)
+        self.n_picked, self.n_failures = self.n_picked + 1, 0
+        return (
+            self._go_to_area(context, "place")
+            if BAY_EMPTY not in context.memory.bay_states
+            else self._start_order(context)
+        )
+
+    # -- placing -------------------------------------------------------------------------------------------------------
+    def _unstow(self, context: ThesisContext, result: SkillResult) -> NextAction | SkillResult:
+        return (
+            self.enter_phase("place", ThesisPlaceSkill(area=context.memory.work_area))
+            if result.is_success
+            else self._handle_failure(context, result)
+        )
+
+    def _place(self, context: ThesisContext, result: SkillResult) -> NextAction | SkillResult:
+        if result.is_success:
+            self.n_placed, self.n_failures = self.n_placed + 1, 0
+            if self.n_objects and self.n_placed >= self.n_objects:
+                return self.enter_phase("finish", ThesisFinishSkill())
+            return (
+                self._start_order(context)
+                if BAY_FULL in context.memory.bay_states
+                else self._go_to_area(context, "pick")
+            )
+        if result.code not in _NO_SYMBOL:
+            return self._handle_failure(context, result)
+        self.waiting_for = result.message
+        return self.enter_phase("put_back", ThesisPutBackSkill(bay=self.bay))
+
+    def _put_back(self, context: ThesisContext, result: SkillResult) -> NextAction | SkillResult:
+        if not result.is_success:
+            return self._handle_failure(context, result)
+        return (
+            self._go_to_area(context, "pick") if BAY_EMPTY in context.memory.bay_states else self._start_order(context)
+        )
+
+    # -- failures ------------------------------------------------------------------------------------------------------
+    def _handle_failure(self, context: ThesisContext, result: SkillResult) -> NextAction | SkillResult:
+        self.n_failures, self.waiting_for = self.n_failures + 1, result.message
+        if self.n_failures >= _MAX_FAILURES:
+            return self.enter_phase("finish", ThesisFinishSkill(result))
+        context.report_recovery(result.code, result.message, result.position)
+        return self._go_to_area(context, self.order)
+
+    def _finish(self, context: ThesisContext, result: SkillResult) -> NextAction | SkillResult:
+        return result
+
+
+THESIS_SKILL_NAMES: Final = ("align", "check_load", "pick", "place", "stow", "unstow", "loop")
+"""Names of the skills that can be requested."""
+
+
+def make_thesis_skill(name: str, goal: SkillGoal, work_areas: tuple[str, ...], n_bays: int) -> Skill:
+    """Return a skill that is ready to start.
+
+    Raises:
+        InputError: there is no such skill, work area or bay.
+    """
+    if name not in THESIS_SKILL_NAMES:
+        raise InputError(
+            f"no skill {name!r}{did_you_mean(name, THESIS_SKILL_NAMES)}", valid=", ".join(THESIS_SKILL_NAMES)
+        )
+    if goal.work_area and goal.work_area not in work_areas:
+        raise InputError(
+            f"no work area {goal.work_area!r}{did_you_mean(goal.work_area, work_areas)}", valid=", ".join(work_areas)
+        )
+    if name in ("stow", "unstow"):
+        if not 1 <= goal.bay <= n_bays:
+            raise InputError(f"bay {goal.bay}", valid=f"1 to {n_bays}")
+        return ThesisStowSkill(bay=goal.bay) if name == "stow" else ThesisUnstowSkill(bay=goal.bay)
+    if name == "align":
+        return ThesisAlignSkill("pair" if goal.mode == "pair" else "single")
+    if name == "check_load":
+        return ThesisInspectBaysSkill()
+    if name == "loop":
+        return ThesisPickPlaceLoop(goal.n_objects)
+    return ThesisPickSkill(area=goal.work_area) if name == "pick" else ThesisPlaceSkill(area=goal.work_area)

@@ -1,0 +1,1 @@
+"""Planners of step plans: sampling, metaheuristics, splitting, and ARA* over a graph of stances."""

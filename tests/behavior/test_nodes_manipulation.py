@@ -1,0 +1,144 @@
+"""Leaves that find an object and reach for it: its position, the pose of the tool, and the reasons of failures."""
+
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.behavior.missions import MissionHarness
+from tests.harness.bus import Abort, FakeActionServer, Outcome, Succeed
+
+import roboyard as ry
+from roboyard.behavior.nodes.manipulation import level_pose
+from roboyard.geometry import SE3
+from roboyard.messages import action
+from roboyard.messages.convert import pose_to_se3
+from roboyard.messages.convert.detections import make_detection, make_detection_array
+
+T_BASE_FOOT = SE3.from_xyz_rpy((-0.075, 0.0, 0.6), (0.0, 0.0, 0.4))
+T_BASE_TOOL = SE3.from_xyz_rpy((0.5, 0.2, 0.9), (0.0, 1.4, 0.3))
+T_BASE_CAMERA = SE3.from_xyz_rpy((0.1, 0.0, 1.1), (-1.9, 0.0, -1.6))
+T_MAP_BASE = SE3.from_xyz_rpy((3.0, -1.0, 0.0), (0.0, 0.0, 0.7))
+
+
+SUCCEED = Succeed()
+
+
+class ArmMission(MissionHarness):
+    """A mission for an arm with a camera.
+
+    Args:
+        folder: Where the tree's file is written.
+        body: What the tree consists of.
+        markers: (name, T_base_marker) that the camera detects at 10 Hz.
+        outcome: What becomes of the arm's motions.
+    """
+
+    def __init__(
+        self, folder: Path, body: str, *, markers: tuple[tuple[str, SE3], ...] = (), outcome: Outcome = SUCCEED
+    ) -> None:
+        self.arm = FakeActionServer("move_action", action.MoveGroup, outcome)
+        super().__init__(folder, body, nodes=[(self.arm, "arm")], start=0.5)
+        self.publish_transforms(
+            (T_BASE_FOOT, "base_link", "arm_base"),
+            (T_BASE_TOOL, "base_link", "gripper_link"),
+            (T_BASE_CAMERA, "base_link", "camera"),
+            (T_MAP_BASE, "map", "base_link"),
+            static=True,
+        )
+        self._markers = markers
+        for k in range(20):
+            self.at(0.1 * k, self._publish_detections)
+
+    def _publish_detections(self) -> None:
+        found = [
+            make_detection("camera", self.now_ns, T_BASE_CAMERA.inverse() @ T, (0.04, 0.04, 0.0), name, 1.0)
+            for name, T in self._markers
+        ]
+        self.publish("/fiducials", make_detection_array("camera", self.now_ns, found))
+
+
+def marker(x: float, y: float, z: float, yaw: float) -> SE3:
+    """The pose of a marker on a side of an object: its z axis points out of it, level."""
+    return SE3.from_xyz_rpy((x, y, z), (0.0, 0.0, yaw)) @ SE3.from_xyz_rpy((0, 0, 0), (0.0, 0.5 * math.pi, 0.0))
+
+
+SCREWS = ("screws", marker(0.6, -0.3, 0.9, 3.0))
+places = st.tuples(st.floats(-3, 3), st.floats(-3, 3), st.floats(0, 2))
+
+
+@given(places, places, st.floats(0, 0.3), st.floats(-0.2, 0.2))
+def test_level_pose_points_the_tool_from_arm_base_at_the_place(
+    place: tuple[float, float, float], foot: tuple[float, float, float], short: float, over: float
+) -> None:
+    pose = level_pose(list(place), list(foot), short, over)
+    R = pose.rotation_matrix()
+    np.testing.assert_allclose(R[:, 0], [0, 0, -1], atol=1e-12)
+    assert abs(R[2, 2]) < 1e-12
+    target = pose.translation + short * R[:, 2]
+    np.testing.assert_allclose(target, [place[0], place[1], place[2] + over], atol=1e-12)
+    direction = np.array(place)[:2] - np.array(foot)[:2]
+    np.testing.assert_allclose(R[:2, 2] * np.hypot(*direction), direction, atol=1e-9)
+
+
+@pytest.mark.parametrize("yaw", [3.1, 2.0, -2.5])
+def test_find_object_places_the_center_behind_the_marker(tmp_path: Path, yaw: float) -> None:
+    center = np.array([0.7, 0.1, 0.85])
+    on_side = marker(center[0] + 0.025 * math.cos(yaw), center[1] + 0.025 * math.sin(yaw), 0.85, yaw)
+    body = '<FindObject object_id="tea" depth_offset="0.025" position="{at}"/>'
+    mission = ArmMission(tmp_path, body, markers=(SCREWS, ("tea", on_side)))
+    assert mission.run_to_end(4.0) == "SUCCESS"
+    np.testing.assert_allclose(mission.entry("at"), center, atol=1e-9)
+
+
+def test_find_object_fails_by_timeout_and_names_the_object(tmp_path: Path) -> None:
+    mission = ArmMission(tmp_path, '<FindObject object_id="tea" timeout="1" position="{at}"/>', markers=(SCREWS,))
+    assert mission.run_to_end(4.0) == "FAILURE"
+    assert mission.mission._tree.root.failure_reason == "tea is not seen"
+
+
+def test_offset_point_is_expressed_in_the_base_frame(tmp_path: Path) -> None:
+    mission = ArmMission(tmp_path, '<OffsetPoint pose="4;2;1.2" distance="0.7" height="0.85" position="{at}"/>')
+    assert mission.run_to_end(4.0) == "SUCCESS"
+    expected = T_MAP_BASE.inverse() @ np.array([4 + 0.7 * math.cos(1.2), 2 + 0.7 * math.sin(1.2), 0.85])
+    np.testing.assert_allclose(mission.entry("at"), expected, atol=1e-9)
+
+
+def test_reach_leaf_requests_the_level_pose(tmp_path: Path) -> None:
+    before, up = (
+        '<ReachPosition position="0.7;0.1;0.85" standoff="0.14"/>',
+        '<ReachPosition tool="gripper_link" height_offset="0.1" straight="true"/>',
+    )
+    mission = ArmMission(tmp_path, f"<Sequence>{before}{up}</Sequence>")
+    assert mission.run_to_end(4.0) == "SUCCESS"
+    first, second = (goal.request for goal in mission.arm.goals)
+    foot = T_BASE_FOOT.translation.tolist()
+    for request, tool, pose, planner in (
+        (first, "fingertips", level_pose([0.7, 0.1, 0.85], foot, 0.14), ""),
+        (second, "gripper_link", level_pose(T_BASE_TOOL.translation.tolist(), foot, height_offset=0.1), "LIN"),
+    ):
+        constraint = request.goal_constraints[0].position_constraints[0]
+        requested = pose_to_se3(constraint.constraint_region.primitive_poses[0])
+        assert requested.distance(pose) < 1e-9
+        assert (constraint.header.frame_id, constraint.link_name, request.planner_id) == ("base_link", tool, planner)
+
+
+def test_rejected_reach_gives_reason_and_error_code(tmp_path: Path) -> None:
+    result = action.MoveGroup.Result()
+    result.error_code.val = -4
+    body = '<ReachPosition position="0.7;0.1;0.85" error_msg="{why}" error_code_id="{code}"/>'
+    mission = ArmMission(tmp_path, body, outcome=Abort(0.0, "it does not follow", "not_followed", result))
+    assert mission.run_to_end(4.0) == "FAILURE"
+    assert (mission.entry("why"), mission.entry("code")) == ("it does not follow", -4)
+
+
+@pytest.mark.slow
+def test_assistant_fetches_an_object() -> None:
+    only = {"mission.parameters": {"goals": ["tea to the table"]}, "faults": [], "randomize": {}}
+    spec = ry.scenarios.load_scenario("scitos-tasks", overrides=[f"{key}={value}" for key, value in only.items()])
+    outcome = ry.scenarios.run_scenario(spec, ry.scenarios.RunOptions(serve=False, write_files=False))
+    assert outcome.metrics["tasks_done"] == 1
+    assert outcome.metrics["tasks_incorrect"] == 0
+    assert outcome.metrics["collisions"] == 0

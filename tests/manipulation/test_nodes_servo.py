@@ -1,0 +1,193 @@
+"""The servo node: twists and jogs on the bus, in frames, until they cease; what makes no sense stops the arm."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+from tests.harness.arms import ARM_NODES, ArmCell
+
+from roboyard.manipulation.servo import ServoCode
+from roboyard.messages import action, msg, srv
+from roboyard.messages.convert import make_header
+from roboyard.scenarios.snapshot_file import decode_snapshot, encode_snapshot
+
+FOLLOW = action.FollowJointTrajectory
+TWISTS, JOGS, STATUS = "/servo/delta_twist_cmds", "/servo/delta_joint_cmds", "/servo/status"
+STEP = 0.05  # s between commands
+
+
+class ServoCell(ArmCell):
+    """An iisy at its home pose, driven by the servo node."""
+
+    def __init__(self) -> None:
+        super().__init__("iisy", (*ARM_NODES, "servo"), seed=2, settle=0.2)
+        home = self.pose("home")
+        for _ in range(400):
+            off = home - self.joints()
+            if np.abs(off).max() < 0.01:
+                break
+            self.jog(dict(zip(self.chain.joints, np.clip(3.0 * off, -1.0, 1.0), strict=True)))
+        self.wait_until_still()
+
+    def jog(self, speeds: dict[str, float], seconds: float = STEP) -> None:
+        """Command speeds of joints [rad/s] for a while."""
+        jog = msg.JointJog(joint_names=list(speeds), velocities=np.array(list(speeds.values()), dtype=np.float64))
+        for _ in range(round(seconds / STEP)):
+            self.harness.publish(JOGS, jog)
+            self.run.run_for(STEP)
+
+    def twist(self, linear: tuple[float, float, float], frame: str = "", *, seconds: float = 1.0) -> None:
+        """Command a velocity of the tool [m/s] in a frame for a while."""
+        twist = msg.Twist(linear=msg.Vector3(**dict(zip("xyz", map(float, linear), strict=True))))
+        for _ in range(round(seconds / STEP)):
+            self.harness.publish(TWISTS, msg.TwistStamped(header=make_header(frame, 0), twist=twist))
+            self.run.run_for(STEP)
+
+    @property
+    def status(self) -> Any:
+        """The newest message of the servo node."""
+        return self.harness.last(STATUS)
+
+    def is_stopped(self) -> bool:
+        """Whether the arm does not move for a while."""
+        before = self.joints()
+        self.run.run_for(0.2)
+        return bool(np.abs(self.joints() - before).max() < 1e-3)
+
+    def move_to(self, q: np.ndarray) -> bool:
+        """Let the arm's controller take the joints to positions in 2 s, at rest; whether it did."""
+        point = msg.JointTrajectoryPoint(positions=q, velocities=np.zeros(6), time_from_start=msg.Duration(sec=2))
+        trajectory = msg.JointTrajectory(joint_names=list(self.chain.joints), points=[point])
+        return self.harness.send_goal("/arm/follow_joint_trajectory", FOLLOW, trajectory=trajectory).succeeded
+
+
+@pytest.fixture(scope="module")
+def cell() -> Iterator[ServoCell]:
+    with ServoCell() as cell:
+        yield cell
+
+
+@pytest.mark.parametrize("frame", ["", "base_link", "tcp"])
+def test_twist_moves_the_tool_in_its_frame_until_commands_stop(cell: ServoCell, frame: str) -> None:
+    T = cell.tool_pose()
+    cell.twist((0.0, 0.04, 0.0), frame)
+    cell.run.run_for(0.6)
+    assert cell.is_stopped()
+    displacement = cell.tool_pose().translation - T.translation
+    direction = T.rotation_matrix()[:, 1] if frame == "tcp" else np.array([0.0, 1.0, 0.0])
+    assert 0.04 < displacement @ direction < 0.052  # a second, and what the last command holds
+    assert np.linalg.norm(displacement - (displacement @ direction) * direction) < 0.003
+    cell.twist((0.0, -0.04, 0.0), frame)
+    cell.run.run_for(0.6)
+
+
+def test_joint_jog_moves_the_named_joint(cell: ServoCell) -> None:
+    before = cell.joints()
+    cell.jog({"joint_6": 0.4}, 0.5)
+    cell.run.run_for(1.0)
+    change = cell.joints() - before
+    assert change[5] == pytest.approx(0.4 * 0.65, abs=0.03)
+    assert np.abs(change[:5]).max() < 5e-3
+
+
+@pytest.mark.parametrize("speed", [-0.4, 0.4])
+@pytest.mark.parametrize("command_kind", ["joint", "tool"])
+def test_jog_after_a_trajectory_starts_at_the_measured_joints(cell: ServoCell, command_kind: str, speed: float) -> None:
+    start = cell.joints()
+    cell.jog({"joint_6": -speed}, 0.3)  # the servo node has had the joints before
+    cell.run.run_for(0.6)
+    assert cell.move_to(start + np.array([0.3, 0.0, 0.0, 0.0, 0.0, 0.3]))
+    cell.wait_until_still()
+    before, T, displacements = cell.joints(), cell.tool_pose(), []
+    for _ in range(6):
+        if command_kind == "joint":
+            cell.jog({"joint_6": speed})
+        else:
+            cell.twist((0.0, 0.0, 0.1 * speed), seconds=0.05)
+        displacements.append((cell.joints() - before, cell.tool_pose().translation - T.translation))
+    distances = np.array([joints[5] if command_kind == "joint" else tip[2] for joints, tip in displacements]) * np.sign(
+        speed
+    )
+    assert distances.min() > -2e-3
+    assert distances[-1] > (0.05 if command_kind == "joint" else 0.005)
+    assert np.abs([joints[:5] for joints, _ in displacements]).max() < (5e-3 if command_kind == "joint" else 0.1)
+    cell.run.run_for(0.6)
+    assert cell.move_to(start), "back for the other tests"
+
+
+def test_jog_of_a_displaced_arm_starts_at_the_measured_joints(cell: ServoCell, monkeypatch) -> None:
+    cell.jog({"joint_6": 0.2}, 0.2)
+    cell.run.run_for(1.0)
+    node: Any = cell.run.bus.nodes["/servo"]
+    displaced_joints = cell.joints() + np.array([0.0, 0.0, 0.0, 0.0, 0.0, 0.4])
+    written: list[np.ndarray] = []
+    monkeypatch.setattr(node, "_measured_position", lambda: displaced_joints)
+    monkeypatch.setattr(node.hardware, "write", lambda command: written.append(np.array(command.setpoints)))
+    cell.jog({"joint_6": 0.2}, 0.2)
+    monkeypatch.undo()  # the drives were off, and are on again
+    commanded = np.array([values[5] for values in written if len(values) == len(displaced_joints)])
+    assert len(commanded) > 10
+    assert commanded.min() >= displaced_joints[5] - 1e-9
+    assert commanded.max() > displaced_joints[5]
+    node._servo.reset_to(cell.joints())
+    cell.run.run_for(0.5)
+
+
+BAD: dict[str, Any] = {
+    "nan": lambda c: c.twist((float("nan"), 0.0, 0.0), seconds=0.05),
+    "unknown frame": lambda c: c.twist((0.1, 0.0, 0.0), "nowhere", seconds=0.05),
+    "unknown joint": lambda c: c.jog({"joint_9": 0.1}),
+    "infinite": lambda c: c.jog({"joint_1": float("inf")}),
+}
+
+
+@pytest.mark.parametrize("name", list(BAD))
+def test_invalid_command_stops_the_arm_and_is_reported(cell: ServoCell, name: str) -> None:
+    cell.jog({"joint_6": -0.4}, 0.3)
+    BAD[name](cell)
+    assert cell.status.code == ServoCode.INVALID
+    assert {"nan": "finite", "unknown frame": "nowhere", "unknown joint": "joint_9", "infinite": "inf"}[name] in (
+        cell.status.message
+    )
+    cell.run.run_for(0.5)
+    assert cell.is_stopped()
+    cell.jog({"joint_6": 0.4}, 0.3)
+    assert cell.status.code == ServoCode.NO_WARNING
+    cell.run.run_for(0.6)
+
+
+def test_paused_servo_takes_no_commands(cell: ServoCell) -> None:
+    for on in (True, False):
+        cell.harness.call("/servo/pause_servo", srv.SetBool, data=on)
+        cell.jog({"joint_6": 0.1}, 0.1)
+        assert (cell.status.code == ServoCode.INVALID) == on
+    cell.run.run_for(0.5)
+
+
+def test_servo_stops_before_an_object(cell: ServoCell) -> None:
+    T = cell.tool_pose()
+    cell.add_box("wall", (0.6, 0.02, 0.6), T.translation + np.array([0.0, 0.3, 0.0]), "base_link")
+    cell.twist((0.0, 0.1, 0.0), seconds=3.5)
+    assert cell.status.code == ServoCode.HALT_FOR_COLLISION
+    assert 0.01 < (cell.tool_pose().translation - T.translation)[1] < 0.29
+    cell.remove_object("wall")
+    cell.twist((0.0, -0.1, 0.0), seconds=0.3)
+    assert cell.status.code == ServoCode.NO_WARNING
+    cell.run.run_for(0.5)
+
+
+def test_saved_servo_command_is_restored(cell: ServoCell) -> None:
+    cell.twist((0.0, 0.02, 0.0), "tcp", seconds=0.1)
+    node: Any = cell.robot.nodes["servo"]
+    saved = decode_snapshot(*encode_snapshot(node.save_state()))
+    before = node._servo.position.copy()
+    cell.run.run_for(0.6)
+    assert np.abs(node._servo.position - before).max() > 1e-4
+    node.load_state(saved)
+    np.testing.assert_array_equal(node._servo.position, before)
+    assert node._twist_command[1] == "tcp"
+    cell.run.run_for(0.6)
+    assert cell.is_stopped()

@@ -1,0 +1,193 @@
+"""Driving an arm by hand: the tip follows, no limit is passed, nothing is touched, and it always stops."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from roboyard.bringup.joint_groups import load_joint_groups
+from roboyard.manipulation.collision import CoalChecker, box_obstacle
+from roboyard.manipulation.collision.planning_scene import PlanningScene
+from roboyard.manipulation.servo import (
+    ArmServo,
+    ArmServoConfig,
+    ServoCode,
+    braking_motion,
+    condition_number,
+    joint_velocities_for_twist,
+)
+from roboyard.manipulation.time_parameterization import JointLimits
+
+Z = np.array([0.0, 0.0, 1.0])
+
+
+def make_scene(robot: str, **options: object) -> PlanningScene:
+    return PlanningScene.create(load_joint_groups(robot), margin=0.005, **options)  # type: ignore[arg-type]
+
+
+def sample_regular_state(scene: PlanningScene) -> np.ndarray:
+    """A state far from singular positions and limits."""
+    rng = np.random.default_rng(5)
+    for q in scene.chain.sample_positions(rng, 2000):
+        limit_distance = np.minimum(q - scene.chain.lower, scene.chain.upper - q).min()
+        if limit_distance > 0.4 and condition_number(scene.chain, q, 0.3) < 15.0 and scene.distance(q, 0.2) > 0.012:
+            return np.array(q)
+    raise AssertionError("there is none")
+
+
+def make_servo(scene: PlanningScene, q: np.ndarray, speed: float = 1.0, **settings: float) -> ArmServo:
+    limits = JointLimits.from_chain(scene.chain)
+    rate = np.where(np.isfinite(limits.acceleration), limits.acceleration, 2.0 * limits.velocity)
+    return ArmServo(scene.chain, speed * np.asarray(limits.velocity), np.asarray(rate), q, ArmServoConfig(**settings))
+
+
+@pytest.mark.parametrize("robot", ["iisy", "scitos_arm", "youbot_arm"])
+def test_tip_follows_a_twist(robot: str) -> None:
+    scene = make_scene(robot)
+    q = sample_regular_state(scene)
+    servoing = make_servo(scene, q)
+    start = scene.chain.forward(q)[:3, 3]
+    twist = np.array([0.0, 0.0, -0.02, 0.0, 0.0, 0.0])
+    for _ in range(150):
+        found = servoing.step_twist(scene, twist, Z, 0.02)
+        assert found.code == ServoCode.NO_WARNING, found.message
+    displacement = scene.chain.forward(found.position)[:3, 3] - start
+    J = scene.chain.jacobian(found.position)
+    np.testing.assert_allclose(J[:3] @ found.velocity, twist[:3], atol=1e-3)
+    assert abs(displacement[0]) < 1e-3
+    assert abs(displacement[1]) < 1e-3
+    assert -0.06 - 1e-3 < displacement[2] < -0.04  # it takes a while to get as fast
+
+
+def test_joint_velocities_of_six_and_five_joints_follow_the_twist() -> None:
+    rng = np.random.default_rng(2)
+    for robot, joints in (("iisy", 6), ("scitos_arm", 5)):
+        scene = make_scene(robot)
+        q = sample_regular_state(scene)
+        J = scene.chain.jacobian(q)
+        for _ in range(20):
+            twist = rng.uniform(-0.1, 0.1, 6)
+            speeds = joint_velocities_for_twist(scene.chain, q, twist, Z)
+            np.testing.assert_allclose(J[:3] @ speeds, twist[:3], atol=1e-6)
+            if joints == 6:
+                np.testing.assert_allclose(J @ speeds, twist, atol=1e-6)
+            # turning about the tool's axis is done as well where the last joint does just that
+            axis = scene.chain.forward(q)[:3, 2]
+            assert axis @ (J[3:] @ speeds) == pytest.approx(float(axis @ twist[3:]), abs=1e-6)
+
+
+def test_braking_ends_where_decelerating_joints_stop() -> None:
+    position, velocity, rate = np.array([0.1, -0.2, 0.3]), np.array([0.4, -0.3, 0.0]), np.array([0.5, 1.0, 2.0])
+    pieces = braking_motion(position, velocity, rate)
+    assert sum(length for _, length in pieces) == pytest.approx(0.8)
+    rows, length = pieces[-1]
+    end = rows[0] + length * rows[1] + length**2 * rows[2]
+    np.testing.assert_allclose(end, position + 0.5 * velocity * np.abs(velocity) / rate, atol=1e-12)
+
+
+@pytest.mark.parametrize("kind", ["twist", "joints"])
+@pytest.mark.parametrize("robot", ["iisy", "youbot_arm"])
+def test_random_commands_keep_limits_and_avoid_collisions(robot: str, kind: str) -> None:
+    """Wild commands, sampled each millisecond; coal has the last word on what is touched."""
+    wall = [
+        box_obstacle("wall", (0.05, 1.0, 1.0), (0.35, 0.0, 0.4)),
+        box_obstacle("floor", (2, 2, 0.02), (0, 0, -0.05)),
+    ]
+    scene = make_scene(robot, obstacles=wall)
+    rng, chain = np.random.default_rng(8), scene.chain
+    checker = CoalChecker(scene)
+    start = next(q for q in chain.sample_positions(rng, 4000) if checker.signed_distance(q, 0.05)[0] > 0.015)
+    servoing = make_servo(scene, start)
+    rate, max_velocity = servoing._max_acceleration, servoing._max_velocity
+    before, speed = servoing.position.copy(), servoing.velocity.copy()
+    closest, dt, codes = 1.0, 0.01, set()
+    for k in range(300):
+        if k % 60 == 0:
+            twist, jog = rng.uniform(-1.0, 1.0, 6), rng.uniform(-2.0, 2.0, chain.dof) * max_velocity
+        found = servoing.step_twist(scene, twist, Z, dt) if kind == "twist" else servoing.step_joints(scene, jog, dt)
+        codes.add(found.code)
+        assert (np.abs(found.velocity) <= max_velocity * (1 + 1e-9)).all()
+        assert (np.abs(found.velocity - speed) <= rate * dt * (1 + 1e-9)).all()
+        assert chain.is_within_limits(found.position)
+        # between set-points the joints change their speeds evenly, but for those that come to stand
+        for s in np.arange(0.001, dt, 0.001):
+            assert chain.is_within_limits(before + s * speed + 0.5 * s**2 / dt * (found.velocity - speed), 2e-5)
+        if k % 15 == 0:
+            closest = min(closest, checker.signed_distance(found.position, 0.1)[0])
+        before, speed = found.position, found.velocity
+    assert closest > 0.002
+    assert len(codes) > 1
+    for _ in range(400):
+        found = servoing.step_joints(scene, np.zeros(chain.dof), dt)
+    assert servoing.is_stopped
+
+
+def test_servo_stops_before_a_wall_and_leaves_it() -> None:
+    free = make_scene("iisy")
+    q = sample_regular_state(free)
+    x, y, z = free.chain.forward(q)[:3, 3]
+    out = np.array([x, y, 0.0]) / np.hypot(x, y)
+    place = np.array([x, y, z]) + 0.12 * out
+    scene = free.with_obstacles([box_obstacle("wall", (0.02, 1.0, 1.0), place, float(np.arctan2(y, x)))])
+    servoing = make_servo(scene, q, speed=0.3)
+    toward = np.array([*(0.1 * out), 0.0, 0.0, 0.0])
+    codes = [servoing.step_twist(scene, toward, Z, 0.01).code for _ in range(500)]
+    assert ServoCode.DECELERATE_FOR_COLLISION in codes
+    assert codes[-1] == ServoCode.HALT_FOR_COLLISION
+    assert servoing.is_stopped
+    halted_distance = scene.world_distance(servoing.position)
+    assert 0.015 < halted_distance < 0.035
+    # it does not tremble: once it stands it stays, since it goes on only when there is more room
+    halted_position = servoing.position.copy()
+    for _ in range(50):
+        servoing.step_twist(scene, toward, Z, 0.01)
+    np.testing.assert_array_equal(servoing.position, halted_position)
+    for _ in range(100):
+        found = servoing.step_twist(scene, -toward, Z, 0.01)
+    assert found.code == ServoCode.NO_WARNING
+    assert scene.world_distance(servoing.position) > halted_distance + 0.02
+
+
+def test_servo_slows_towards_a_singularity_only() -> None:
+    scene = make_scene("iisy")
+    q = sample_regular_state(scene)
+    servoing = make_servo(scene, q, speed=0.5)
+    x, y, _ = scene.chain.forward(q)[:3, 3]
+    out = np.array([x, y, 0.0, 0.0, 0.0, 0.0]) / np.hypot(x, y)
+    codes = [servoing.step_twist(scene, 0.2 * out, Z, 0.01).code for _ in range(900)]
+    slowed = {ServoCode.DECELERATE_FOR_APPROACHING_SINGULARITY, ServoCode.HALT_FOR_SINGULARITY}
+    assert slowed & set(codes) or ServoCode.JOINT_BOUND in codes
+    assert condition_number(scene.chain, servoing.position, 0.3) < 1.5 * ArmServoConfig.hard_stop_singularity_threshold
+    for _ in range(100):
+        found = servoing.step_twist(scene, -0.2 * out, Z, 0.01)
+    assert found.code == ServoCode.NO_WARNING
+    assert scene.chain.forward(servoing.position)[:3, 3] @ out[:3] < np.hypot(x, y) + 1.0
+
+
+def test_joint_slows_before_its_limit_while_others_go_on() -> None:
+    scene = make_scene("scitos_arm")
+    q = np.clip(sample_regular_state(scene), scene.chain.lower + 0.3, scene.chain.upper - 0.3)
+    q[4] = scene.chain.upper[4] - 0.1
+    servoing = make_servo(scene, q)
+    jog = np.array([0.05, 0.0, 0.0, 0.0, 0.3])
+    codes = {servoing.step_joints(scene, jog, 0.01).code for _ in range(200)}
+    assert ServoCode.JOINT_BOUND in codes
+    assert servoing.position[4] <= scene.chain.upper[4]
+    assert servoing.position[4] == pytest.approx(scene.chain.upper[4], abs=2e-3)
+    assert servoing.position[0] > q[0] + 0.08
+
+
+def test_arm_within_the_margin_can_leave_the_obstacle() -> None:
+    free = make_scene("youbot_arm")
+    q = sample_regular_state(free)
+    tip = free.chain.forward(q)[:3, 3]
+    for wall_distance in np.arange(0.3, 0.0, -0.001):
+        scene = free.with_obstacles([box_obstacle("wall", (0.02, 1.0, 1.0), tip + np.array([wall_distance, 0.0, 0.0]))])
+        if scene.world_distance(q) < 0.003:
+            break
+    distance = scene.world_distance(q)
+    assert 0.0 < distance < scene.margin
+    servoing = make_servo(scene, q)
+    for _ in range(60):
+        servoing.step_twist(scene, np.array([-0.05, 0.0, 0.0, 0.0, 0.0, 0.0]), Z, 0.02)
+    assert scene.world_distance(servoing.position) > distance + 0.02
