@@ -50,7 +50,7 @@ def sample_count(full: int, fraction: float) -> int:
 
 @pytest.hookimpl
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Scale the examples of all collected laws; the items of a parametrized one fraction their settings."""
+    """Scale the examples of all collected laws; the items of a parametrized one share their settings."""
     profile = settings.get_current_profile_name()
     finished: set[int] = set()
     for item in items:

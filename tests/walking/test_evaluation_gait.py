@@ -45,7 +45,7 @@ def test_power_is_work_and_heat_and_never_negative(effort: float, speed: float) 
         np.testing.assert_allclose(power, effort * speed + heat, atol=1e-12)
 
 
-@given(share=st.floats(0.0, 0.99))
+@given(fraction=st.floats(0.0, 0.99))
 def test_motor_at_its_limit_takes_the_power_of_its_voltage(fraction: float) -> None:
     """Voltage times current is in proportion to the effort: stalled all of it is heat, without load there is none."""
     effort, speed = np.full(3, 4.0 * (1.0 - fraction)), np.full(3, 5.0 * fraction)

@@ -36,7 +36,7 @@ def test_movement_files_read_back_as_written(steps: np.ndarray, tmp_path: Path) 
     assert back.name == "m"
 
 
-@given(seed=st.integers(0, 2**32 - 1), ticks=st.integers(1, 12), between=st.sampled_from(["cosine", "spline"]))
+@given(seed=st.integers(0, 2**32 - 1), ticks=st.integers(1, 12), interpolation=st.sampled_from(["cosine", "spline"]))
 @settings(max_examples=25, deadline=None)
 def test_played_movement_passes_all_steps_within_speeds(seed: int, ticks: int, interpolation: Interpolation) -> None:
     legged_robot = legged_robot_named("akrobat")

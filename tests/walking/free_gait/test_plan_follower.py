@@ -189,7 +189,7 @@ def test_plan_messages_convert_back_to_equal_plans() -> None:
         step_plan_from_msg(message, 6)
 
 
-@pytest.mark.parametrize("share", [0.5, 0.7])
+@pytest.mark.parametrize("fraction", [0.5, 0.7])
 def test_replanned_steps_equal_the_plan_until_then(fraction: float) -> None:
     problem = level_problem()
     plan = level_plan()
