@@ -96,7 +96,7 @@ def test_find_object_places_the_center_behind_the_marker(tmp_path: Path, yaw: fl
 def test_find_object_fails_by_timeout_and_names_the_object(tmp_path: Path) -> None:
     mission = ArmMission(tmp_path, '<FindObject object_id="tea" timeout="1" position="{at}"/>', markers=(SCREWS,))
     assert mission.run_to_end(4.0) == "FAILURE"
-    assert mission.mission._tree.root.failure_reason == "tea is not seen"
+    assert mission.mission._tree.root.failure_reason == "tea is not detected"
 
 
 def test_offset_point_is_expressed_in_the_base_frame(tmp_path: Path) -> None:

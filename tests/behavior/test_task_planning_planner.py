@@ -142,7 +142,7 @@ def test_assignment_costs_as_much_as_scipys(sample: tuple[int, int, int]) -> Non
     costs = np.random.default_rng(seed).uniform(0.0, 9.0, (rows, columns))
     _, _, table, potentials, assignment = allocate_workspace(8)
     table[:rows, :columns] = costs
-    transport = no_transport_costs(0)._replace(costs=table, prices=potentials, matches=assignment)
+    transport = no_transport_costs(0)._replace(empty_drive_costs=table, potentials=potentials, assignment=assignment)
     assert assignment_cost(transport, rows, columns) == pytest.approx(costs[linear_sum_assignment(costs)].sum())
 
 

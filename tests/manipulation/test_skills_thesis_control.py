@@ -9,21 +9,23 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from roboyard.manipulation.thesis import (
-    REST_POSE,
-    SEARCH_POSE,
-    AlignPController,
-    JointPController,
-    ThesisJointScale,
-    solve_point_down_ik,
-)
 
 from roboyard.bringup.joint_groups import load_joint_groups
 from roboyard.errors import InputError
 from roboyard.kinematics import Chain
 from roboyard.kinematics.ik import PointingTarget, solve_ik
 from roboyard.manipulation.errors import GoalUnreachableError
-from roboyard.manipulation.skills.thesis_control import LOWER_LIMITS, PROGRAM_ANGLE_OFFSETS, UPPER_LIMITS
+from roboyard.manipulation.skills.thesis_control import (
+    LOWER_LIMITS,
+    PROGRAM_ANGLE_OFFSETS,
+    REST_POSE,
+    SEARCH_POSE,
+    UPPER_LIMITS,
+    AlignPController,
+    JointPController,
+    ThesisJointScale,
+    solve_point_down_ik,
+)
 
 GROUND = -0.032
 """Of the arm's foot, where the thesis counts heights from [m]."""

@@ -27,10 +27,9 @@ from roboyard.manipulation.skills import (
 )
 
 from roboyard.manipulation.skills import Skill, SkillGoal, to_dict, skill_from_dict  # isort: skip
-from roboyard.manipulation.thesis import ThesisJointScale, solve_point_down_ik
 
 from roboyard.bringup.joint_groups import load_joint_groups
-from roboyard.manipulation.skills.thesis_control import REST_POSE, ThesisConfig
+from roboyard.manipulation.skills.thesis_control import REST_POSE, ThesisConfig, ThesisJointScale, solve_point_down_ik
 from roboyard.manipulation.skills.thesis_skills import (
     THESIS_SKILL_NAMES,
     ThesisContext,

@@ -83,7 +83,7 @@ STEP = "<step><x>0</x><y>0</y><z>0</z></step>"
 
 
 @pytest.mark.parametrize(
-    ("text", "wanted"),
+    ("text", "expected_text"),
     [
         ("<walk/>", "root is <walk>.*<movement>"),
         ("<movement/>", "no feet"),

@@ -26,7 +26,9 @@ part = st.floats(-1.0, 1.0)
 twists = st.tuples(part, part, part).filter(lambda t: max(map(abs, t)) > 0.05)
 
 
-@pytest.mark.parametrize(("name", "duty", "down"), [("wave", 5 / 6, 5), ("ripple", 0.75, 4), ("tripod", 0.5, 3)])
+@pytest.mark.parametrize(
+    ("name", "duty_factor", "min_stance_feet"), [("wave", 5 / 6, 5), ("ripple", 0.75, 4), ("tripod", 0.5, 3)]
+)
 def test_gait_feet_are_in_stance_for_their_duty_factor(name: str, duty_factor: float, min_stance_feet: int) -> None:
     gait = make_gait(name, legged_robot_named("akrobat"))
     assert gait.duty_factor == pytest.approx(duty_factor)

@@ -67,7 +67,7 @@ def test_legged_robot_refuses_unreachable_poses_and_bad_shapes() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "wanted"),
+    ("text", "expected_text"),
     [
         (
             "body: base_link\nfeet: {lf: nowhere, rf: rf_foot, lm: lm_foot}\nstance_pose: [0,0,0]\nrest_pose: [0,0,0]",

@@ -253,7 +253,7 @@ class FindObject(TopicLeaf):
 
     def on_timeout(self) -> str:
         """See `TopicLeaf.on_timeout`."""
-        return f"{self.get_input('what')} is not seen"
+        return f"{self.get_input('object_id')} is not detected"
 
 
 class OffsetPoint(BusLeaf, SyncActionNode):
