@@ -57,7 +57,7 @@ def test_drawn_jogs_stay_within_limits_and_clear(scene: PlanningScene) -> None:
         assert wall.chain.is_within_limits(end)
         assert wall.is_line_free(q, end)
     boxed = scene.with_obstacles([box_obstacle("box", (3.0, 3.0, 3.0), (0.0, 0.0, 1.5))])
-    with pytest.raises(InputError, match="no joint can be driven"):
+    with pytest.raises(InputError, match="no joint can be jogged"):
         sample_jog(boxed, q, rng)
 
 

@@ -140,7 +140,7 @@ def test_detected_objects_are_obstacles_until_gripped() -> None:
             gripper_state_topic="grip", detections_topic="eyes", allowed_collisions=[("bar", "finger_left")]
         )
         scene_monitor = node._monitor
-        point, _ = find_grasp_center(PlanningScene.create(cell.robot.groups), scene_monitor.measured())
+        point, _ = find_grasp_center(PlanningScene.create(cell.robot.groups), scene_monitor.measured_joints())
         size, distant_position = (0.02, 0.12, 0.02), (3.0, 0.0, 0.0)
 
         def detect(*detections: Any) -> dict[str, Any]:
@@ -173,7 +173,7 @@ def test_detected_objects_are_obstacles_until_gripped() -> None:
         assert ("bar", "finger_left") in scene_monitor.scene.allowed
         cell.run.run_for(1.5)
         assert detect() == {}  # nobody has seen it for long
-        with pytest.raises(ConfigError, match=r"allowed\[0\]"):
+        with pytest.raises(ConfigError, match=r"allowed_collisions\[0\]"):
             MoveGroupNode(groups=cell.robot.groups, allowed_collisions=[("bar",)])
 
 

@@ -181,7 +181,7 @@ def test_plan_failures_name_their_cause() -> None:
     with pytest.raises(GoalOutsideLimitsError, match="arm_joint_3 at 9"):
         plan_motion(scene(), start, JointGoal([0.0, 0.0, 9.0, 0.0, 0.0]))
     _, inner = plan_across()
-    with pytest.raises(MotionBudgetExceededError, match="1 states"):
+    with pytest.raises(MotionBudgetExceededError, match="1 sampled states"):
         plan_motion(scene(), inner, compartment_goal(1, 1), PlanConfig(max_states=1, seed=1))
     with pytest.raises(PlanningCancelledError):
         plan_motion(scene(), start, compartment_goal(-1, 0), should_stop=lambda: True)

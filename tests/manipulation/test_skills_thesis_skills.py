@@ -150,10 +150,10 @@ def test_thesis_loop_moves_all_objects() -> None:
     assert not paper.objects
     assert not paper.places
     assert memory.bay_states == [0, 0, 0]
-    finished_skills = [one.skill for one in events if one.kind == "finished" and one.outcome.done]
+    finished_skills = [one.skill for one in events if one.kind == "finished" and one.result.is_success]
     assert finished_skills.count("pick") == finished_skills.count("stow") == finished_skills.count("place") == 4
     assert paper.degrees == REST_POSE
-    stowed = [one.outcome.bay for one in events if one.kind == "finished" and one.skill == "stow"]
+    stowed = [one.result.bay for one in events if one.kind == "finished" and one.skill == "stow"]
     assert stowed == [3, 2, 1, 3]  # the last that is empty
 
 
