@@ -131,6 +131,8 @@ def no_sockets(patch: Patch, _: Path) -> None:
 
 
 def no_gl(patch: Patch, _: Path) -> None:
+    for name in ("MUJOCO_GL", "PYOPENGL_PLATFORM"):  # a test before may have chosen a platform
+        patch.delenv(name, raising=False)
     patch.setattr("roboyard.rendering.gl_platform.find_gl_platform", lambda: None)
 
 
