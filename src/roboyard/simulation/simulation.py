@@ -40,7 +40,7 @@ S = TypeVar("S", bound=SimulatedSensor[Any])
 
 MAX_COORDINATE = 1e6
 """Models are at most this far from the origin [m]: squares of larger coordinates lose digits."""
-STATE_VERSION = 8
+STATE_VERSION = 9
 
 
 @dataclass(frozen=True, slots=True)
