@@ -88,7 +88,7 @@ class GuidingHand(ry.Node):
 def make_guarded_arm(*nodes: str, people: tuple[str, ...] = ("anna",), **guard: object) -> ry.Run:
     run = ry.Run("empty", record=False)
     arm = run.add_robot("iisy", nodes=["joint_states", "robot_state"])
-    arm.add_node("servo", "servo", parameters={"guarded": True, "speed": 1.0})
+    arm.add_node("servo", "servo", parameters={"is_person_limited": True, "speed_scaling": 1.0})
     joints = [f"joint_{k}" for k in range(1, 7)]
     arm.add_node(
         "collaborative_safety", "collaborative_safety", parameters={"people": list(people), "joints": joints, **guard}
