@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from roboyard.behavior.task_planning import EMPTY_HAND, PlanningDomain, PlanningGoal, TransportModel, make_plan
+from roboyard.task_planning import EMPTY_HAND, PlanningDomain, PlanningGoal, TransportModel, make_plan
 
 SIZES = (((4, 8), 20.0), ((8, 12), 200.0))
 DRAWS = 11

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
         safety,
         scenarios,
         simulation,
+        task_planning,
         vision,
         walking,
     )
@@ -64,13 +65,14 @@ _NAMES = {
 _ROOMS = (
     "behavior", "bus", "compute", "control", "description", "geometry", "grids", "hardware", "kinematics",
     "localization", "manipulation", "mapping", "messages", "navigation", "record", "safety", "scenarios",
-    "simulation", "vision", "walking",
+    "simulation", "task_planning", "vision", "walking",
 )  # fmt: skip
 
 __all__ = ["SE2", "SE3", "Bus", "Config", "Node", "RoboyardError", "Run", "Simulation", "action", "behavior", "bus",
            "compute", "control", "description", "geometry", "grids", "hardware", "kinematics", "load_model",
            "load_world", "localization", "manipulation", "mapping", "messages", "msg", "navigation", "parameter",
-           "record", "resource", "safety", "scenarios", "simulation", "srv", "vision", "walking"]  # fmt: skip
+           "record", "resource", "safety", "scenarios", "simulation", "srv", "task_planning", "vision",
+           "walking"]  # fmt: skip
 
 
 def __getattr__(name: str) -> Any:

@@ -10,7 +10,7 @@ from xml.etree import ElementTree
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.behavior.missions import MissionHarness
+from tests.harness.missions import MissionHarness
 
 from roboyard.behavior import NodeStatus, Tree, read_tree
 from roboyard.behavior.groot import (

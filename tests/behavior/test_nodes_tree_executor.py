@@ -4,7 +4,6 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import pytest
-from tests.behavior.missions import MissionHarness, tree_document
 from tests.harness.bus import (
     BusHarness,
     FakeActionServer,
@@ -14,6 +13,7 @@ from tests.harness.bus import (
     Succeed,
     check_snapshot_continues,
 )
+from tests.harness.missions import MissionHarness, tree_document
 
 from roboyard.behavior import NodeFactory, NodeStatus, TreeError, read_tree
 from roboyard.errors import RoboyardError

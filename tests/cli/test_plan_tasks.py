@@ -8,8 +8,8 @@ import pytest
 from tests.cli.conftest import Command
 
 from roboyard.behavior import read_tree
-from roboyard.behavior.task_planning import make_plan
-from roboyard.behavior.task_planning.pddl import read_pddl
+from roboyard.task_planning import make_plan
+from roboyard.task_planning.pddl import read_pddl
 
 FILE = """
 places: {dock: [0, 0, 0], desk: [3, 4, 0]}

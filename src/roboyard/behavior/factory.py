@@ -1,7 +1,7 @@
-"""Registered node types: those that are built in, and those of packages.
+"""Node types by name: the registry `TREE_NODES`, and the factory that creates the nodes of one tree.
 
-A package offers its own through the entry point group ``roboyard.tree_nodes``: a function that takes the
-    `NodeFactory`.
+A package offers a node type through the entry point group ``roboyard.tree_nodes``: the entry's name is the name of the
+    type in XML, its value the class. The class is imported when the first tree uses it.
 """
 
 from __future__ import annotations
@@ -9,15 +9,15 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Mapping
-from importlib.metadata import entry_points
-from typing import Any
+from typing import Any, Final
 
 from roboyard.behavior import bt_version3, builtin_actions, controls, decorators
-from roboyard.behavior.basic_types import NodeStatus, NodeType
+from roboyard.behavior.basic_types import NodeStatus
 from roboyard.behavior.builtin_actions import MockConfig, TestNode
 from roboyard.behavior.errors import TreeError, TreeNodeError
 from roboyard.behavior.ports import Port
 from roboyard.behavior.tree_node import ConditionNode, DecoratorNode, SyncActionNode, TreeNode, TreeNodeConfig
+from roboyard.config.registry import Registry
 
 _BUILTIN_TYPES: dict[str, type[TreeNode]] = {
     "Sequence": controls.SequenceNode,
@@ -60,71 +60,78 @@ _BUILTIN_TYPES: dict[str, type[TreeNode]] = {
     "Sleep": builtin_actions.SleepNode,
 }
 
+TREE_NODES: Final[Registry[type[TreeNode]]] = Registry(
+    "tree node", group="roboyard.tree_nodes", base=lambda: TreeNode, built_in=_BUILTIN_TYPES
+)
+"""Node types by their name in XML: those of BehaviorTree.CPP 4, and those that installed packages offer."""
+
 SubstitutionRule = str | MockConfig
+"""What replaces a node: the node type of this name, or a mock."""
 
 
 class NodeFactory:
-    """Node types by name, names of numbers for scripts, and substitution rules.
+    """Creates the nodes of trees: node types by name, names of numbers for scripts, and substitution rules.
 
     Args:
-        plugins: Also register the node types of installed packages.
+        plugins: Also use the node types of installed packages (`TREE_NODES`); False: those of BehaviorTree.CPP only.
+        adapt: Called once for each class that does not belong to BehaviorTree.CPP; returns the class to be used.
     """
 
-    def __init__(self, *, plugins: bool = False) -> None:
+    def __init__(
+        self, *, plugins: bool = False, adapt: Callable[[type[TreeNode]], type[TreeNode]] | None = None
+    ) -> None:
         self.enums: dict[str, int] = {}
+        self._uses_plugins = plugins
+        self._adapt = adapt
         self._types: dict[str, type[TreeNode]] = dict(_BUILTIN_TYPES)
         self._rules: dict[str, SubstitutionRule] = {}
-        if plugins:
-            for point in sorted(entry_points(group="roboyard.tree_nodes"), key=lambda point: point.name):
-                point.load()(self)
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Names of all node types, in order."""
-        return tuple(sorted(self._types))
+        """Names of all node types, in order; no package is imported."""
+        return tuple(sorted({*self._types, *(TREE_NODES.names() if self._uses_plugins else ())}))
 
     @property
     def builtin_names(self) -> frozenset[str]:
-        """Names of those that come with the engine."""
+        """Names of the node types of BehaviorTree.CPP 4."""
         return frozenset(_BUILTIN_TYPES)
 
     def __contains__(self, name: str) -> bool:
-        return name in self._types
+        return name in self._types or (self._uses_plugins and name in TREE_NODES)
 
     def find(self, name: str, *, version: int = 4) -> type[TreeNode] | None:
-        """The class of a node type as a file of this version means it; None if there is none."""
+        """Return the class of a node type as a file of this version means it; None if there is none.
+
+        Raises:
+            ConfigError: An installed package does not offer the class that its entry point names.
+        """
         if version == 3 and (older := bt_version3.NODE_TYPES.get(name)) is not None:
             return older
+        if name not in self._types and self._uses_plugins and name in TREE_NODES:
+            self._types[name] = self._adapted(TREE_NODES[name])
         return self._types.get(name)
 
+    def _adapted(self, node_class: type[TreeNode]) -> type[TreeNode]:
+        return node_class if self._adapt is None else self._adapt(node_class)
+
     def register(self, node_class: type[TreeNode], name: str | None = None) -> None:
-        """Add a node type.
+        """Add a node type to this factory.
 
         Args:
             node_class: Its class.
-            name: Its name in XML; the class's own, if not said.
+            name: Its name in XML; by default the name of the class.
 
         Raises:
-            TreeError: the name is taken.
+            TreeError: Another node type has the name.
         """
         name = name or node_class.__name__
-        if name in self._types:
+        if name in self:
             raise TreeError(f"ID [{name}] already registered", valid="a name that no other node type has")
-        self._types[name] = node_class
-
-    def replace(self, node_class: type[TreeNode], name: str) -> None:
-        """Put a node type in the place of the one of this name, which does not come with the engine.
-
-        Raises:
-            TreeError: it comes with the engine.
-        """
-        if name in _BUILTIN_TYPES:
-            raise TreeError(f"You can not remove the builtin registration ID [{name}]")
-        self._types[name] = node_class
+        self._types[name] = self._adapted(node_class)
 
     def copy(self) -> NodeFactory:
-        """Another one with the same types, names and rules."""
-        other = NodeFactory()
+        """Return another factory with the same types, names and rules."""
+        other = NodeFactory(plugins=self._uses_plugins, adapt=self._adapt)
         other.enums, other._types, other._rules = dict(self.enums), dict(self._types), dict(self._rules)
         return other
 
@@ -210,7 +217,7 @@ class NodeFactory:
             if pattern in (name, type_name) or matches_pattern(config.path, pattern):
                 if isinstance(rule, MockConfig):
                     return TestNode(name, config, rule)
-                other = self._types.get(rule)
+                other = self.find(rule)
                 if other is None:
                     raise TreeNodeError(f"Substituted Node ID [{rule}] not found")
                 return other(name, config)
@@ -218,10 +225,6 @@ class NodeFactory:
         if found is None:
             raise TreeNodeError(f"BehaviorTreeFactory: ID [{type_name}] not registered")
         return found(name, config)
-
-    def node_types(self) -> dict[str, NodeType]:
-        """Return the type of each registered node."""
-        return {name: node.node_type for name, node in self._types.items()}
 
 
 def _make_node_class(

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from roboyard.behavior.basic_types import FAILURE, IDLE, RUNNING, SKIPPED, SUCCESS, NodeStatus
 from roboyard.behavior.errors import TreeNodeError
 from roboyard.behavior.ports import input_port
 from roboyard.behavior.tree_node import ControlNode, DecoratorNode
-
-if TYPE_CHECKING:
-    from roboyard.behavior.factory import NodeFactory
 
 
 class RecoveryNode(ControlNode):
@@ -183,9 +180,3 @@ class SingleTrigger(DecoratorNode):
         child_status = self.children[0].execute_tick()
         self._has_finished = child_status in (SUCCESS, FAILURE)
         return child_status
-
-
-def register(factory: NodeFactory) -> None:
-    """Register the nodes of this module."""
-    for node in (RecoveryNode, PipelineSequence, RoundRobin, RateController, SingleTrigger):
-        factory.register(node)

@@ -261,7 +261,7 @@ class _DocumentCheck:
         self._version = version
         self._uses_mocks = uses_mocks
         self._trees = trees
-        self._node_types = factory.node_types()
+        self._version_3_types: dict[str, NodeType] = {}
         self._line = first_line
         self._lines: dict[int, int] = {}
 
@@ -279,11 +279,10 @@ class _DocumentCheck:
         has_several_elements = len(root.children) > 1
         trees = root.children_with_tag("BehaviorTree")
         if self._version == 3:
-            for name in self._trees | {tree.get("ID") for tree in trees}:
-                self._node_types.setdefault(name, NodeType.SUBTREE)
-            self._node_types.update(
-                dict.fromkeys(VERSION_3_TYPES, NodeType.DECORATOR) | {"SequenceStar": NodeType.CONTROL}
-            )
+            names = self._trees | {tree.get("ID") for tree in trees}
+            self._version_3_types = {name: NodeType.SUBTREE for name in names if name not in self._factory}
+            self._version_3_types |= dict.fromkeys(VERSION_3_TYPES, NodeType.DECORATOR)
+            self._version_3_types["SequenceStar"] = NodeType.CONTROL
         for tree in trees:
             self._check_tree(tree, several=has_several_elements)
             for child in tree.children:
@@ -349,11 +348,11 @@ class _DocumentCheck:
     def _check_registered_node(self, element: Element, name: str) -> None:
         if element.tag not in TAGS_WITH_ID:
             self._check_model_name(name, element)
-        node_type = self._node_types.get(name)
+        node_type = self._node_type(name)
         if node_type is None:
             if self._uses_mocks:
                 return
-            self._reject(element, f"Node not recognized: {name}", alternatives(name, self._node_types))
+            self._reject(element, f"Node not recognized: {name}", alternatives(name, self._names()))
         count = len(element.children)
         if node_type is NodeType.DECORATOR and count != 1:
             self._reject(element, f"The node '{name}' must have exactly 1 child", f"it has {count}")
@@ -367,13 +366,23 @@ class _DocumentCheck:
         elif node_type in (NodeType.ACTION, NodeType.CONDITION) and count:
             self._reject(element, f"The node '{name}' must not have any child")
 
+    def _node_type(self, name: str) -> NodeType | None:
+        """Return the type of a registered node, or of a tree of version 3; None if there is none of this name."""
+        if name in self._version_3_types:
+            return self._version_3_types[name]
+        node_class = self._factory.find(name)
+        return None if node_class is None else node_class.node_type
+
+    def _names(self) -> set[str]:
+        return {*self._factory.names, *self._version_3_types}
+
     def _check_reactive_sequence(self, element: Element) -> None:
         n_async_children = 0
         for child in element.children:
-            if child.tag not in self._node_types:
+            if self._node_type(child.tag) is None:
                 if self._uses_mocks:
                     continue
-                self._reject(child, f"Unknown node type: {child.tag}", alternatives(child.tag, self._node_types))
+                self._reject(child, f"Unknown node type: {child.tag}", alternatives(child.tag, self._names()))
             n_async_children += child.tag == "AsyncSequence"
             if n_async_children > 1:
                 self._reject(element, "A ReactiveSequence cannot have more than one async child.")

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from roboyard.behavior.nodes import TaskExecutorNode
 from roboyard.bus.actions import endpoint
 from roboyard.errors import InputError
 from roboyard.messages import action_type, msg
 from roboyard.messages.convert.action_goals import uuid_of_text, uuid_to_msg
 from roboyard.scenarios import Run
+from roboyard.task_planning.nodes import TaskExecutorNode
 from roboyard.view.sender import Sender
 from roboyard.view.show import Reply
 from roboyard.view.wire import ViewMessage, numbers, text, word

@@ -1,30 +1,33 @@
-"""Behavior trees on the bus: leaves that use actions, services and topics, and the nodes that execute trees and
-tasks."""
+"""Behavior trees on the bus: the node that executes a tree, its host for leaves, and leaves for any topic, service and
+action."""
 
 from typing import TYPE_CHECKING
 
 from roboyard.config.lazy import lazy_exports
 
 if TYPE_CHECKING:
-    from roboyard.behavior.nodes.leaf_registry import bind_leaves, register
-    from roboyard.behavior.nodes.task_executor import TaskExecutorNode
+    from roboyard.behavior.nodes.leaf_host import (
+        ActionLeaf,
+        BusLeaf,
+        LeafHost,
+        TreeHostNode,
+        create_host_factory,
+    )
+    from roboyard.behavior.nodes.topic_leaves import TopicLeaf
     from roboyard.behavior.nodes.tree_executor import TreeExecutorNode
 
 __all__ = [
-    "TaskExecutorNode",
+    "ActionLeaf",
+    "BusLeaf",
+    "LeafHost",
+    "TopicLeaf",
     "TreeExecutorNode",
-    "bind_leaves",
-    "register",
+    "TreeHostNode",
+    "create_host_factory",
 ]
 
-__getattr__, __dir__ = lazy_exports(
-    __name__,
-    {
-        "leaf_registry": (
-            "bind_leaves",
-            "register",
-        ),
-        "task_executor": ("TaskExecutorNode",),
-        "tree_executor": ("TreeExecutorNode",),
-    },
-)
+__getattr__, __dir__ = lazy_exports(__name__, {
+    "leaf_host": ("ActionLeaf", "BusLeaf", "LeafHost", "TreeHostNode", "create_host_factory"),
+    "topic_leaves": ("TopicLeaf",),
+    "tree_executor": ("TreeExecutorNode",),
+})  # fmt: skip

@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Final, Protocol
 
 from roboyard.behavior.basic_types import FAILURE, RUNNING, SUCCESS, NodeStatus, PortType, register_converter
 from roboyard.behavior.errors import PortError, TreeNodeError
+from roboyard.behavior.factory import NodeFactory
 from roboyard.behavior.ports import Port, input_port, output_port, remapped_key
 from roboyard.behavior.tree import Tree
 from roboyard.behavior.tree_node import StatefulActionNode, TreeNode
@@ -106,6 +107,7 @@ def _parse_goal(text: str) -> SE2:
 register_converter(SE2, _parse_pose)
 POSE_LIST: Final = PortType("nav_msgs::msg::Goals", list, lambda text: [_parse_goal(part) for part in text.split("|")])
 """Several poses, ``x;y;yaw|x;y;yaw``."""
+POSE_LIST_DOC = "Poses `x;y;yaw|x;y;yaw` in the map [m, rad]."
 
 
 def parse_fields(text: str) -> Any:
@@ -216,6 +218,17 @@ class ActionLeaf(BusLeaf, StatefulActionNode):
         for port, value in (("error_code_id", code), ("error_msg", reason)):
             if port in self.outputs:
                 self.set_output(port, value)
+
+
+def create_host_factory(host: LeafHost) -> NodeFactory:
+    """Return a factory with all registered node types, whose leaves on the bus use a host."""
+
+    def bind(node_class: type[TreeNode]) -> type[TreeNode]:
+        if not issubclass(node_class, BusLeaf):
+            return node_class
+        return type(node_class.__name__, (node_class,), {"host": host, "__module__": node_class.__module__})
+
+    return NodeFactory(plugins=True, adapt=bind)
 
 
 class TreeHostNode(Node[ConfigT]):

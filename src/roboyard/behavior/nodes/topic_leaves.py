@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 from functools import reduce
 from typing import Any, ClassVar
@@ -21,7 +20,7 @@ from roboyard.behavior.nodes.leaf_host import (
 from roboyard.behavior.ports import input_port, output_port
 from roboyard.behavior.tree_node import ConditionNode, StatefulActionNode, SyncActionNode
 from roboyard.bus import Future
-from roboyard.messages import action_type, message_type, msg, service_type, srv
+from roboyard.messages import action_type, message_type, msg, service_type
 from roboyard.messages.convert import pose_to_se2
 from roboyard.messages.from_data import message_from_data
 
@@ -181,60 +180,6 @@ class WaitForMessage(TopicLeaf):
         if "message" in self.outputs:
             self.set_output("message", message)
         return True
-
-
-class WaitForPull(TopicLeaf):
-    """Waits until a person pulls at the held object: until the force on a finger has changed."""
-
-    ports: ClassVar = {
-        "topic": input_port(str, "finger_left/force", "Of geometry_msgs/WrenchStamped"),
-        "force": input_port(float, 2.0, "So much it changes [N]"),
-        "timeout": input_port(float, 30.0, "After which it has failed [s]"),
-    }
-    state_fields = (*TopicLeaf.state_fields, "_reference_force")
-
-    def setup(self) -> None:
-        """See `TreeNode.setup`."""
-        super().setup()
-        self._reference_force: list[float] = []
-
-    def topic_type(self) -> Any:
-        """See `TopicLeaf.topic_type`."""
-        return msg.WrenchStamped
-
-    def on_start(self) -> NodeStatus:
-        """See `StatefulActionNode.on_start`."""
-        self._reference_force = []
-        return super().on_start()
-
-    def on_message(self, message: Any) -> bool:
-        """See `TopicLeaf.on_message`."""
-        force = [message.wrench.force.x, message.wrench.force.y, message.wrench.force.z]
-        self._reference_force = self._reference_force or force
-        return bool(math.dist(force, self._reference_force) >= self.get_input("force"))
-
-    def on_timeout(self) -> str:
-        """See `TopicLeaf.on_timeout`."""
-        return "nobody pulled"
-
-
-class ClearEntireCostmap(CallService):
-    """Clears the navigator's costmaps."""
-
-    ports: ClassVar = {
-        "service_name": input_port(str, doc="Nav2's name; both are cleared", optional=True),
-        "plugins": input_port(object, doc="Not used", optional=True),
-        "server_timeout": TIMEOUT_PORT,
-    }
-
-    def _service_name(self) -> str:
-        return "clear_costmaps"
-
-    def _service_type(self) -> Any:
-        return srv.Empty
-
-    def _make_request(self) -> Any:
-        return srv.Empty.Request()
 
 
 _ENTRY_PATTERN = re.compile(r"\{(\w+)\}")

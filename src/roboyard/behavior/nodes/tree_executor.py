@@ -16,11 +16,9 @@ from typing import Any, Generic, TypeVar
 
 from roboyard.behavior.basic_types import IDLE, RUNNING, NodeStatus
 from roboyard.behavior.errors import TreeError, TreeNodeError
-from roboyard.behavior.factory import NodeFactory
 from roboyard.behavior.groot import GrootError, GrootHooks, GrootMonitor
 from roboyard.behavior.nodes.groot_server import GrootServer
-from roboyard.behavior.nodes.leaf_host import TreeHostNode
-from roboyard.behavior.nodes.leaf_registry import bind_leaves
+from roboyard.behavior.nodes.leaf_host import TreeHostNode, create_host_factory
 from roboyard.behavior.tree import Tree, load_tree
 from roboyard.behavior.tree_drawing import tree_to_text
 from roboyard.behavior.tree_node import ExecutionError, TreeNode
@@ -226,8 +224,7 @@ class TreeExecutorNode(TreeHostNode[TreeExecutorNodeConfig]):
         self._status = IDLE
         if not self.config.file:
             raise ConfigError("no tree", location=f"{self.full_name}: file", valid="a file of trees in XML")
-        factory = NodeFactory(plugins=True)
-        bind_leaves(factory, self)
+        factory = create_host_factory(self)
         self._tree = load_tree(self.config.file, factory, main=self.config.tree or None, mock=self.config.mock)
         self._tree.set_status_callback(self._on_status_change)
         self._groot = (

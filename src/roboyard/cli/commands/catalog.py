@@ -208,10 +208,9 @@ def list_entries_of(kind: RegistryKind) -> list[Entry]:
 
             return [_entry(name, TERRAINS[name].make_heights) for name in TERRAINS.names()]
         case RegistryKind.TREE_NODES:
-            from roboyard.behavior import NodeFactory
+            from roboyard.behavior.factory import TREE_NODES
 
-            factory = NodeFactory(plugins=True)
-            return [_entry(name, factory.find(name)) for name in factory.names]
+            return list(_registry_entries(TREE_NODES))
         case RegistryKind.WORLD_SOURCES:
             from roboyard.bringup.catalog import WORLD_SOURCES
 

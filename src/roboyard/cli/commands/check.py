@@ -121,9 +121,9 @@ def planning_problems(
 
     A goal without a plan is no error; the command prints the reason.
     """
-    from roboyard.behavior.task_planning import NoPlanError, load_tasks, make_plan, plan_to_xml
     from roboyard.behavior.tree import read_tree
     from roboyard.cli.terminal import print_result
+    from roboyard.task_planning import NoPlanError, load_tasks, make_plan, plan_to_xml
 
     found = load_tasks(file)
     domain, world = found.domain(), found.initial_world_state()

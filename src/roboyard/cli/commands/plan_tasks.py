@@ -12,7 +12,7 @@ from roboyard.cli.options import GOAL, OUT, SET, JsonOption
 from roboyard.errors import InputError
 
 if TYPE_CHECKING:
-    from roboyard.behavior.task_planning import PlanningDomain, PlanningGoal, TaskFile
+    from roboyard.task_planning import PlanningDomain, PlanningGoal, TaskFile
 
 
 def tasks(
@@ -45,17 +45,17 @@ def tasks(
 
     Exit code 1: there is no plan; 2: the file cannot be used.
     """
-    from roboyard.behavior.task_planning import (
+    from roboyard.cli.exit_codes import ExitCode, exit_unless_success
+    from roboyard.cli.terminal import print_note, print_result
+    from roboyard.task_planning import (
         NoPlanError,
         alternatives_without_steps,
         helpful_changes,
         make_plan,
         plan_to_xml,
     )
-    from roboyard.behavior.task_planning import explain_steps as explain_steps
-    from roboyard.behavior.task_planning.pddl import solve_with
-    from roboyard.cli.exit_codes import ExitCode, exit_unless_success
-    from roboyard.cli.terminal import print_note, print_result
+    from roboyard.task_planning import explain_steps as explain_steps
+    from roboyard.task_planning.pddl import solve_with
 
     domain, world, planning_goal = _load_problem(file, problem, goal, settings or [])
     blocked = frozenset(excluded_steps or ())
@@ -107,9 +107,9 @@ def _load_problem(
     file: Path, problem: Path | None, goal: str | None, settings: list[str]
 ) -> tuple[PlanningDomain, dict[str, Any], PlanningGoal]:
     """Load the domain, the initial state and the goal from a task file, or from a domain and a problem in PDDL."""
-    from roboyard.behavior.task_planning import load_tasks
-    from roboyard.behavior.task_planning.pddl import load_pddl
     from roboyard.config import parse_yaml
+    from roboyard.task_planning import load_tasks
+    from roboyard.task_planning.pddl import load_pddl
 
     if problem is None:
         if file.suffix.lower() == ".pddl":
@@ -132,8 +132,8 @@ def _load_problem(
 
 
 def _write_pddl(folder: Path, domain: PlanningDomain, world: dict[str, object], goal: PlanningGoal) -> None:
-    from roboyard.behavior.task_planning.pddl import write_pddl
     from roboyard.config import write_atomic
+    from roboyard.task_planning.pddl import write_pddl
 
     written = write_pddl(domain, world, goal)
     try:

@@ -23,7 +23,7 @@ FILE_TYPES: dict[str, tuple[str, str]] = {
     "servos": ("roboyard.hardware.dynamixel.config:ServosConfig", "Servos of a real robot, for `roboyard bringup`."),
     "operator": ("roboyard.scenarios.operator:OperatorScriptFile", "Script of an operator who drives a robot."),
     "tasks": (
-        "roboyard.behavior.task_planning.task_file:TaskFile",
+        "roboyard.task_planning.task_file:TaskFile",
         "Conditions, actions and goals, for `roboyard check tasks`.",
     ),
     "steps": (

@@ -1,0 +1,1 @@
+"""Leaves of behavior trees for people."""
