@@ -16,7 +16,9 @@ import roboyard as ry
 from roboyard.grids import FREE, OCCUPIED, GridGeometry, OccupancyGrid, simulate_scans
 
 ROOT = Path(__file__).resolve().parents[2]
-ROOMS = ("navigation", "mapping", "localization", "vision", "walking", "behavior", "kinematics")
+ROOMS = (
+    "navigation", "mapping", "localization", "vision", "walking", "behavior", "kinematics", "task_planning",
+)  # fmt: skip
 N_FIRST = 10
 CELL = 0.05
 
@@ -57,7 +59,9 @@ def test_docstring_names_the_first_names_in_their_order(room: str) -> None:
 
 @pytest.mark.parametrize("room", ROOMS)
 def test_page_shows_every_first_name_before_the_generated_part(room: str) -> None:
-    page = (ROOT / "docs" / "reference" / f"{room}.md").read_text("utf-8").split("\n:::", maxsplit=1)[0]
+    page = (
+        (ROOT / "docs" / "reference" / f"{room.replace('_', '-')}.md").read_text("utf-8").split("\n:::", maxsplit=1)[0]
+    )
     assert "| what | one line |" in page
     assert [name for name in first_names(room) if not re.search(rf"\b{name}\b", page)] == []
 
@@ -203,6 +207,14 @@ BAD_INPUT: list[tuple[str, Callable[[], Any], str]] = [
     ("load_movement: no file", lambda: ry.walking.load_movement(Path("no.xml")), "no.xml: no such file"),
     ("load_tree: no file", lambda: ry.behavior.load_tree("no.xml"), "no.xml"),
     ("read_tree: no tree", lambda: ry.behavior.read_tree("<root/>"), ""),
+    ("plan: no task file", lambda: ry.task_planning.plan("no.yaml", "goal"), "no.yaml: cannot be read"),
+    ("plan: no tasks", lambda: ry.task_planning.plan(3, "goal"), "tasks: an object of type int is no task file"),  # type: ignore[arg-type]
+    ("plan: unknown goal", lambda: ry.task_planning.plan(make_tasks(), "open"), "no goal 'open'"),
+    ("plan: goal is a list", lambda: ry.task_planning.plan(make_tasks(), []), "goal: an object of type list"),  # type: ignore[arg-type]
+    ("plan: empty goal", lambda: ry.task_planning.plan(make_tasks(), {}), "goal: the desired state is empty"),
+    ("plan: state", lambda: ry.task_planning.plan(make_tasks(), "out", 3), "initial_state: an object of type int"),  # type: ignore[arg-type]
+    ("plan: impossible", lambda: ry.task_planning.plan(make_tasks(), {"door": "gone"}), "no action makes door = gone"),
+    ("load_pddl: no file", lambda: ry.task_planning.load_pddl("no.pddl", "no.pddl"), "no.pddl: cannot be read"),
     ("build_chain: no link", lambda: ry.kinematics.build_chain(make_arm(), "base", "hand"), "hand"),
     (
         "solve_ik: not finite",
@@ -210,6 +222,23 @@ BAD_INPUT: list[tuple[str, Callable[[], Any], str]] = [
         "finite",
     ),
 ]
+
+
+def make_tasks() -> Any:
+    from roboyard.task_planning.task_file import ActionConfig, GoalConfig
+
+    return ry.task_planning.TaskFile(
+        {"open": ActionConfig({"door": "open"}, cost=2.0), "leave": ActionConfig({"robot": "out"}, {"door": "open"})},
+        {"out": GoalConfig({"robot": "out"})},
+        initial_state={"door": "closed", "robot": "in"},
+    )
+
+
+def test_plan_reaches_the_goal_from_the_given_state() -> None:
+    plan = ry.task_planning.plan(make_tasks(), "out")
+    assert ([step.name for step in plan.steps], plan.cost) == (["open", "leave"], 3.0)
+    assert [step.name for step in ry.task_planning.plan(make_tasks(), "out", {"door": "open"}).steps] == ["leave"]
+    assert ry.task_planning.plan(make_tasks(), {"door": "closed"}).steps == ()
 
 
 def _one_pose(time_ns: int) -> ry.mapping.PoseTrajectory:

@@ -13,12 +13,13 @@ from collections import deque
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import product
+from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from roboyard.errors import RoboyardError
+from roboyard.errors import InputError, RoboyardError
 from roboyard.task_planning.domain import (
     VARIABLE,
     Fact,
@@ -35,6 +36,7 @@ from roboyard.task_planning.domain import (
     variable_names,
 )
 from roboyard.task_planning.search import GroundActions, max_precondition_cost, search_backward
+from roboyard.task_planning.task_file import PathLength, TaskFile, load_tasks
 from roboyard.task_planning.transport_costs import no_transport_costs
 
 
@@ -433,8 +435,49 @@ def make_plan(
 
 _NO_EFFECT = object()
 
+
+def plan(
+    tasks: TaskFile | str | Path,
+    goal: str | Mapping[str, Value],
+    initial_state: Mapping[str, Value] | None = None,
+    *,
+    path_length: PathLength | None = None,
+) -> TaskPlan:
+    """Return the cheapest plan for a goal of a task file.
+
+    Args:
+        tasks: A task file, or its path.
+        goal: Name of a goal of the file, or the desired values of conditions.
+        initial_state: Conditions that differ from the initial state of the file.
+        path_length: Length of the path between two places [m]; by default the straight-line distance.
+
+    Raises:
+        NoPlanError: There is no plan; the message gives the reason.
+        PlanningBudgetExceededError: The search exceeds its budget.
+        InputError: The file, the goal or the state is not valid.
+    """
+    if isinstance(tasks, str | Path):
+        tasks = load_tasks(tasks)
+    if not isinstance(tasks, TaskFile):
+        raise InputError(
+            f"tasks: an object of type {type(tasks).__name__} is no task file", valid="a path, or a TaskFile"
+        )
+    for name, value in (("goal", goal), ("initial_state", initial_state)):
+        if not isinstance(value, Mapping) and not (isinstance(value, str) if name == "goal" else value is None):
+            valid = "values of conditions, as {'door': 'open'}"
+            raise InputError(
+                f"{name}: an object of type {type(value).__name__} is no {'goal' if name == 'goal' else 'state'}",
+                valid=f"the name of a goal, or {valid}" if name == "goal" else valid,
+            )
+    desired = tasks.goal(goal) if isinstance(goal, str) else PlanningGoal("the goal", dict(goal))
+    if not desired.desired_state:
+        raise InputError("goal: the desired state is empty", valid="values of conditions, as {'door': 'open'}")
+    state = {**tasks.initial_world_state(), **(initial_state or {})}
+    return make_plan(tasks.domain(path_length), state, desired)
+
+
 _MAX_REASONS = 3
-"""Reasons that are told of one fact."""
+"""Largest number of reasons that an explanation of one fact gives."""
 
 
 def explain_infeasibility(problem: GroundedProblem) -> str:
