@@ -21,7 +21,7 @@ from PIL import Image
 
 from roboyard.errors import InputError
 from roboyard.geometry import CameraModel
-from roboyard.vision.discs.disc_detector import DiscConfig, Polarity, detect_discs
+from roboyard.vision.discs.disc_detector import DiscConfig, DiscPolarity, detect_discs
 from roboyard.vision.discs.disc_pose import project_center
 from roboyard.vision.discs.reference_detectors import detect_circles_hough, detect_discs_hough
 from roboyard.vision.opencv import opencv, to_gray
@@ -47,7 +47,7 @@ NEAR = 0.3
 """Share of its radius by which a disc may be missed and still be found."""
 KINECT = 525.0
 """Focal length of the real pictures' camera [px]."""
-Detector = Callable[[np.ndarray, Polarity], list[np.ndarray]]
+Detector = Callable[[np.ndarray, DiscPolarity], list[np.ndarray]]
 
 
 @dataclass
@@ -94,15 +94,15 @@ class Score:
         self.times += other.times
 
 
-def ours(lens: CameraModel, image: np.ndarray, polarity: Polarity) -> list[np.ndarray]:
+def ours(lens: CameraModel, image: np.ndarray, polarity: DiscPolarity) -> list[np.ndarray]:
     return [project_center(disc, lens) for disc in detect_discs(image, DiscConfig(polarity=polarity))]
 
 
-def hough(image: np.ndarray, polarity: Polarity) -> list[np.ndarray]:
+def hough(image: np.ndarray, polarity: DiscPolarity) -> list[np.ndarray]:
     return [disc.center for disc in detect_discs_hough(image, DiscConfig(polarity=polarity))]
 
 
-def thesis(image: np.ndarray, polarity: Polarity) -> list[np.ndarray]:
+def thesis(image: np.ndarray, polarity: DiscPolarity) -> list[np.ndarray]:
     """Its circles and its test of the mark; without depth, so that only its picture counts."""
     gray = to_gray(image)
     kept = []
@@ -113,7 +113,7 @@ def thesis(image: np.ndarray, polarity: Polarity) -> list[np.ndarray]:
     return kept
 
 
-def blobs(image: np.ndarray, polarity: Polarity) -> list[np.ndarray]:
+def blobs(image: np.ndarray, polarity: DiscPolarity) -> list[np.ndarray]:
     cv2 = opencv()
     settings = cv2.SimpleBlobDetector_Params()
     settings.filterByColor, settings.blobColor = True, 0 if polarity == "white" else 255  # in the middle: the mark

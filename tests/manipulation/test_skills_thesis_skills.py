@@ -17,6 +17,7 @@ from roboyard.manipulation.skills import (
     SUCCESS,
     ArmGeometry,
     DelayRequest,
+    GripperRequest,
     SkillConfig,
     SkillMemory,
     SkillRequest,
@@ -29,13 +30,13 @@ from roboyard.manipulation.skills import (
 from roboyard.manipulation.skills import Skill, SkillGoal, to_dict, skill_from_dict  # isort: skip
 
 from roboyard.bringup.joint_groups import load_joint_groups
+from roboyard.manipulation.nodes.thesis_method import ThesisMethodConfig
 from roboyard.manipulation.skills.thesis_control import REST_POSE, ThesisConfig, ThesisJointScale, solve_point_down_ik
 from roboyard.manipulation.skills.thesis_skills import (
     THESIS_SKILL_NAMES,
     ThesisContext,
     ThesisDetectRequest,
     ThesisFinishSkill,
-    ThesisGripperRequest,
     ThesisJointRequest,
     ThesisStopRequest,
     detections_on_places,
@@ -55,7 +56,7 @@ CONFIG = SkillConfig()
 def measured_constants() -> ThesisConfig:
     """The constants that were measured anew on our arm."""
     entry = load_scenario("youbot-pick-place-loop", overrides=("method=thesis-trimmed",)).config.nodes["skills"]
-    return ThesisConfig(**_tuples(entry.parameters["thesis"]))
+    return ThesisMethodConfig(**_tuples(entry.parameters["method"]))
 
 
 def _tuples(data: dict[str, Any]) -> dict[str, Any]:
@@ -79,8 +80,8 @@ class SimulatedThesisCell:
         self.requests.append(request)
         if isinstance(request, ThesisJointRequest):
             self.degrees = tuple(b if math.isnan(a) else a for a, b in zip(request.degrees, self.degrees, strict=True))
-        elif isinstance(request, ThesisGripperRequest):
-            self._grip(request.opening)
+        elif isinstance(request, GripperRequest):
+            self._grip(1e3 * request.opening)
         elif isinstance(request, ThesisDetectRequest):
             return SkillResult(detections=self._detect(request))
         return SUCCESS
@@ -133,7 +134,7 @@ def run(
         if isinstance(action, SkillResult):
             return action, stack.events, memory
         assert isinstance(
-            action, ThesisDetectRequest | ThesisJointRequest | ThesisGripperRequest | ThesisStopRequest | DelayRequest
+            action, ThesisDetectRequest | ThesisJointRequest | GripperRequest | ThesisStopRequest | DelayRequest
         )
         result = cell.execute(action)
         action = stack.on_result(cell.context(memory), given_results.pop(0) if given_results else result)
@@ -144,7 +145,7 @@ def test_thesis_loop_moves_all_objects() -> None:
     paper = SimulatedThesisCell(
         measured_constants(), [(0.05, 0.2), (-0.1, 0.2), (0.0, 0.15), (0.1, 0.1)], [(0.0, 0.2)] * 4
     )
-    outcome, events, memory = run(paper, make_thesis_skill("loop", SkillGoal(n_objects=4), CONFIG.work_areas, 3))
+    outcome, events, memory = run(paper, make_thesis_skill("loop", SkillGoal(n_objects=4), CONFIG, 3))
     assert outcome is not None
     assert outcome.is_success
     assert not paper.objects
@@ -159,7 +160,7 @@ def test_thesis_loop_moves_all_objects() -> None:
 
 def test_thesis_loop_places_an_earlier_load_first() -> None:
     paper = SimulatedThesisCell(measured_constants(), [(0.0, 0.2)], [(0.0, 0.2)] * 2, is_bay_full=[True, False, True])
-    _, events, _ = run(paper, make_thesis_skill("loop", SkillGoal(n_objects=2), CONFIG.work_areas, 3))
+    _, events, _ = run(paper, make_thesis_skill("loop", SkillGoal(n_objects=2), CONFIG, 3))
     assert [one.skill for one in events if one.kind == "started"][:3] == ["loop", "check_load", "unstow"]
     assert paper.is_bay_full == [False, False, False]
 
@@ -168,7 +169,7 @@ def test_thesis_loop_order_depends_on_the_load() -> None:
     for loaded, order in (([True] * 3, "place"), ([True, True, False], "pick")):
         paper = SimulatedThesisCell(measured_constants(), [], [], is_bay_full=list(loaded))
         memory, stack = SkillMemory("left"), SkillStack()
-        loop = make_thesis_skill("loop", SkillGoal(), CONFIG.work_areas, 3)
+        loop = make_thesis_skill("loop", SkillGoal(), CONFIG, 3)
         action = stack.start(loop, paper.context(memory))
         orders: list[str] = []
         while len(orders) < 2 and not isinstance(action, SkillResult):
@@ -184,7 +185,7 @@ def test_thesis_loop_without_known_bays_ends_at_rest() -> None:
     paper = SimulatedThesisCell(measured_constants(), [(0.0, 0.2)], [])
     paper.thesis = ThesisConfig(bay_disc_x=(900.0,) * 3, bay_disc_y=(900.0,) * 3)
     paper.is_bay_full = [False] * 3
-    outcome, _, _ = run(paper, make_thesis_skill("loop", SkillGoal(), CONFIG.work_areas, 3))
+    outcome, _, _ = run(paper, make_thesis_skill("loop", SkillGoal(), CONFIG, 3))
     assert outcome is not None
     assert outcome.code is SkillResultCode.VIEW_EMPTY
     assert sum(isinstance(one, ThesisDetectRequest) for one in paper.requests) == 12  # six looks for each colour
@@ -201,7 +202,7 @@ def test_thesis_skills_end_for_any_results_and_copies_continue(data: Any, name: 
     detections = st.lists(place.map(TargetDetection), max_size=3).map(tuple)
     memory, stack = SkillMemory("left"), SkillStack()
     paper = SimulatedThesisCell(measured_constants(), [], [])
-    action = stack.start(make_thesis_skill(name, SkillGoal(bay=2), CONFIG.work_areas, 3), paper.context(memory))
+    action = stack.start(make_thesis_skill(name, SkillGoal(bay=2), CONFIG, 3), paper.context(memory))
     for _ in range(2000):
         if isinstance(action, SkillResult):
             return
@@ -227,7 +228,7 @@ def test_thesis_loop_ends_when_the_camera_is_silent() -> None:
             return SkillResult(SkillResultCode.CAMERA_SILENT, "dark") if blind else found
 
     outcome, events, _ = run(
-        Dark(measured_constants(), [], []), make_thesis_skill("loop", SkillGoal(), CONFIG.work_areas, 3)
+        Dark(measured_constants(), [], []), make_thesis_skill("loop", SkillGoal(), CONFIG, 3)
     )
     assert outcome is not None
     assert outcome.code is SkillResultCode.CAMERA_SILENT
@@ -319,9 +320,9 @@ def test_thesis_skills_refuse_bad_goals_and_settings() -> None:
         ("unstow", SkillGoal()),
     ):
         with pytest.raises(InputError):
-            make_thesis_skill(name, goal, CONFIG.work_areas, 3)
+            make_thesis_skill(name, goal, CONFIG, 3)
     for name in THESIS_SKILL_NAMES:
-        make_thesis_skill(name, SkillGoal(bay=1), CONFIG.work_areas, 3)
+        make_thesis_skill(name, SkillGoal(bay=1), CONFIG, 3)
     with pytest.raises(ConfigError):
         ThesisConfig(bay_disc_x=(1.0,))
     assert isinstance(

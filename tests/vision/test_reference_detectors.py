@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from roboyard.vision import ThesisCamera
-from roboyard.vision.discs.disc_detector import DiscConfig, Polarity
+from roboyard.vision.discs.disc_detector import DiscConfig, DiscPolarity
 from roboyard.vision.discs.reference_detectors import imfindcircles
 
 
@@ -32,11 +32,11 @@ def test_circle_is_found_with_its_polarity_only(
     image = draw_circles(
         [(x, y, radius)], light_level if is_white else dark_level, dark_level if is_white else light_level
     )
-    polarity: Polarity = "white" if is_white else "black"
+    polarity: DiscPolarity = "white" if is_white else "black"
     (found,) = imfindcircles(image, DiscConfig(polarity=polarity))
     assert np.hypot(found[0] - x, found[1] - y) < 0.5
     assert abs(found[2] - radius) <= 1.0
-    other_polarity: Polarity = "black" if is_white else "white"
+    other_polarity: DiscPolarity = "black" if is_white else "white"
     assert not len(imfindcircles(image, DiscConfig(polarity=other_polarity)))
 
 

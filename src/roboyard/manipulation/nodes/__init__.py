@@ -10,7 +10,6 @@ if TYPE_CHECKING:
     from roboyard.manipulation.nodes.self_filter import SelfFilterNode
     from roboyard.manipulation.nodes.servo import ServoNode
     from roboyard.manipulation.nodes.skills import SkillServerNode
-    from roboyard.manipulation.nodes.thesis_skills import ThesisSkillsNode
 
 __all__ = [
     "ArmGoalSequenceNode",
@@ -19,7 +18,6 @@ __all__ = [
     "SelfFilterNode",
     "ServoNode",
     "SkillServerNode",
-    "ThesisSkillsNode",
 ]
 
 __getattr__, __dir__ = lazy_exports(__name__, {
@@ -28,5 +26,4 @@ __getattr__, __dir__ = lazy_exports(__name__, {
     "self_filter": ("SelfFilterNode",),
     "servo": ("ServoNode",),
     "skills": ("SkillServerNode",),
-    "thesis_skills": ("ThesisSkillsNode",),
 })  # fmt: skip

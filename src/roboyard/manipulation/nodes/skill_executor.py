@@ -1,23 +1,25 @@
-"""Executes skill requests one at a time, each with a timeout: skill requests as action goals, and results of
-actions.
+"""The collision-aware method of the skill server: executes skill requests one at a time as goals of other nodes'
+actions, each with a timeout.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Final
 
-from roboyard.bus import GoalFuture, Node
+from roboyard.bus import GoalFuture
+from roboyard.config import parameter
 from roboyard.description import Box, Cylinder
+from roboyard.errors import ConfigError
 from roboyard.geometry import SE2, SE3
 from roboyard.manipulation.collision import AttachedBody, Obstacle
 from roboyard.manipulation.nodes.motion_messages import pose_constraints_to_msg
 from roboyard.manipulation.nodes.motion_requests import STRAIGHT_PLANNER, TIMED_PLANNER
 from roboyard.manipulation.nodes.planning_scene_monitor import object_to_msg
-from roboyard.manipulation.semantics import SemanticDescription
+from roboyard.manipulation.nodes.skill_method import SkillMethod, SkillMethodConfig, SkillServerContext
 from roboyard.manipulation.skills import (
     SUCCESS,
     ArmMotionRequest,
@@ -26,17 +28,24 @@ from roboyard.manipulation.skills import (
     DelayRequest,
     DetectDiscsRequest,
     DriveRequest,
+    FinishSkill,
     GripperRequest,
     JointTarget,
     NamedTarget,
     Point,
     SceneUpdateRequest,
+    Skill,
     SkillConfig,
+    SkillContext,
+    SkillGoal,
     SkillRequest,
     SkillResult,
     SkillResultCode,
     TargetDetection,
     ToolTarget,
+    conveyor_lanes,
+    make_skill,
+    skill_names,
 )
 from roboyard.messages import action, msg, to_nanoseconds
 from roboyard.messages.convert import make_header, pose_stamped_to_msg, pose_to_msg
@@ -174,28 +183,43 @@ def motion_result(future: GoalFuture) -> SkillResult:
 
 
 # -- scene -------------------------------------------------------------------------------------------------------------
+@dataclass(frozen=True, slots=True)
+class SceneLayout:
+    """Frames, sizes and links that the messages of the planning scene need.
+
+    Attributes:
+        frame: Frame of the robot's root.
+        tool_frame: Link or frame of the tool, its z axis along the fingers.
+        touch_links: Links that may touch the held object.
+        config: Sizes of objects.
+        floor_height: Height of the floor [m].
+    """
+
+    frame: str
+    tool_frame: str
+    touch_links: tuple[str, ...]
+    config: SkillConfig
+    floor_height: float
+
+
 def scene_messages(
-    request: SceneUpdateRequest,
-    previous_names: tuple[str, ...],
-    frame: str,
-    tool_frame: str,
-    touch_links: tuple[str, ...],
-    config: SkillConfig,
-    floor_height: float,
-    lanes: Sequence[ConveyorLane],
+    request: SceneUpdateRequest, previous_names: tuple[str, ...], layout: SceneLayout, lanes: Sequence[ConveyorLane]
 ) -> tuple[list[Any], tuple[str, ...]]:
     """Return the moveit_msgs/PlanningScene messages of a scene update, and the names of the objects then.
 
     Args:
         request: Objects around the arm, and the held object.
         previous_names: Names of the last update; ``GRASPED_NAME`` is among them if an object was held.
-        frame: Frame of the robot's root.
-        tool_frame: Link or frame of the tool, its z axis along the fingers.
-        touch_links: Links that may touch the held object.
-        config: Sizes of objects.
-        floor_height: Height of the floor [m].
+        layout: Frames, sizes and links.
         lanes: Conveyor lanes that the arm avoids.
     """
+    frame, tool_frame, touch_links, config, floor_height = (
+        layout.frame,
+        layout.tool_frame,
+        layout.touch_links,
+        layout.config,
+        layout.floor_height,
+    )
     kinds = msg.moveit_msgs
     removal = kinds.CollisionObject.REMOVE
     messages: list[Any] = []
@@ -280,74 +304,113 @@ _REQUEST_WORDS: Final = {
 
 
 @dataclass(frozen=True)
-class SkillExecutorConfig:
-    """Names and timeouts of the actions and topics.
+class SkillActionNames:
+    """Actions of other nodes that the skills use."""
 
-    Attributes:
-        detection_action: Action roboyard_msgs/LookForDiscs.
-        motion_action: Action moveit_msgs/MoveGroup.
-        gripper_action: Action control_msgs/GripperCommand.
-        gripper_state_topic: Topic std_msgs/String of that gripper.
-        conveyor_topics: Topics std_msgs/Float64 of the conveyor speeds by work area [m/s].
-        finger_force_topics: Topics geometry_msgs/WrenchStamped of the finger forces, z along the finger.
-        contact_force: Change of the sum of these forces that counts as a contact [N].
-        navigate_action: Action nav2_msgs/NavigateToPose.
-        area_poses: Poses of work areas by name, in ``map_frame``; empty: the robot does not drive.
-        map_frame: Frame of these poses.
-        detection_timeout: Timeout of a detection [s].
-        motion_timeout: Timeout of a motion [s].
-        grip_timeout: Timeout of a gripper motion [s].
-        drive_timeout: Timeout of a drive [s].
+    detection_action: str = parameter("look", doc="Action roboyard_msgs/LookForDiscs of the disc detector.")
+    move_action: str = parameter("move_action", doc="Action moveit_msgs/MoveGroup of move_group.")
+    gripper_action: str = parameter("gripper/gripper_cmd", doc="Action control_msgs/GripperCommand of the gripper.")
+    navigate_action: str = parameter("navigate_to_pose", doc="Action nav2_msgs/NavigateToPose of the navigator.")
+
+
+@dataclass(frozen=True)
+class SkillTimeouts:
+    """Timeouts of the requests of the skills."""
+
+    detection_timeout: float = parameter(3.0, unit="s", low=0.1, high=1e3, doc="Timeout of a detection.")
+    motion_timeout: float = parameter(40.0, unit="s", low=0.1, high=1e4, doc="Timeout of a motion.")
+    grip_timeout: float = parameter(6.0, unit="s", low=0.1, high=1e3, doc="Timeout of a gripper motion.")
+    drive_timeout: float = parameter(180.0, unit="s", low=0.1, high=1e5, doc="Timeout of a drive.")
+
+
+@dataclass(frozen=True, kw_only=True)
+class CollisionAwareConfig(SkillMethodConfig):
+    """Planned motions around all detected objects, with contact sensing; every skill recovers from failures.
+
+    Take it for any arm with a wrist camera and a parallel gripper.
     """
 
-    detection_action: str
-    motion_action: str
-    gripper_action: str
-    gripper_state_topic: str
-    finger_force_topics: tuple[str, ...]
-    contact_force: float
-    navigate_action: str
-    conveyor_topics: dict[str, str]
-    area_poses: dict[str, SE2]
-    map_frame: str
-    detection_timeout: float
-    motion_timeout: float
-    grip_timeout: float
-    drive_timeout: float
+    type: str = parameter("collision_aware", doc="Name of the method.")
+    actions: SkillActionNames = parameter(factory=SkillActionNames, flatten="", doc="Actions of other nodes.")
+    timeouts: SkillTimeouts = parameter(factory=SkillTimeouts, flatten="", doc="Timeouts of the requests.")
+    gripper_state_topic: str = parameter("gripper/state", doc="Topic std_msgs/String of the gripper's state.")
+    conveyor_topics: tuple[str, ...] = parameter(
+        (), doc="Topics std_msgs/Float64 of the conveyors' speeds [m/s], one for each of 'conveyor_areas'."
+    )
+    finger_force_topics: tuple[str, ...] = parameter(
+        (),
+        doc="Topics geometry_msgs/WrenchStamped of the finger forces, z along the finger; empty: contacts are not "
+        "measured.",
+    )
+    contact_force: float = parameter(
+        4.0, unit="N", low=0.0, high=1e4,
+        doc="Change of the sum of these forces that counts as a contact during the descent.",
+    )  # fmt: skip
+    area_poses: dict[str, tuple[float, float, float]] = parameter(
+        factory=dict,
+        unit=("m", "m", "rad"),
+        doc="Poses (x, y, yaw) of the work areas and of start_end in the map; none: the robot does not drive.",
+    )
+    map_frame: str = parameter("map", doc="Frame of these poses.")
+
+    def make_method(self, server: SkillServerContext) -> SkillMethod:
+        """Return the method. Raises ConfigError if a named pose is missing, or topics and conveyors do not match."""
+        skills, group = server.skills, server.semantics.group(server.group or None)
+        for name in (*skills.view_poses, skills.bay_view_pose, skills.rest_pose):
+            group.pose(name)
+        if self.conveyor_topics and len(self.conveyor_topics) != len(skills.conveyor_areas):
+            raise ConfigError(
+                f"{len(self.conveyor_topics)} topics for {len(skills.conveyor_areas)} conveyors",
+                location=f"{server.node.full_name}, parameter 'method.conveyor_topics'",
+                valid="one for each of skills.conveyor_areas, or none",
+            )
+        return CollisionAwareMethod(server, self)
+
+
+class CollisionAwareMethod(SkillMethod):
+    """The registered skills, with requests as goals of other nodes' actions."""
+
+    def __init__(self, server: SkillServerContext, config: CollisionAwareConfig) -> None:
+        self._server = server
+        self.skill_names = skill_names()
+        self.executor: ActionSkillExecutor = ActionSkillExecutor(server, config)
+
+    def create_skill(self, name: str, goal: SkillGoal) -> Skill:
+        """Return one of the registered skills. Raises InputError."""
+        return make_skill(name, goal, self._server.skills, len(self._server.arm.bay_positions))
+
+    def create_finish_skill(self, result: SkillResult) -> Skill:
+        """Return the skill that empties the gripper and moves the arm to its rest pose."""
+        return FinishSkill(result)
+
+    def extend_context(self, context: SkillContext) -> SkillContext:
+        """Return the inputs of a skill's step with the conveyor speeds."""
+        return replace(context, conveyor_speeds=dict(self.executor.conveyor_speeds))
 
 
 class ActionSkillExecutor:
     """Executes skill requests by the actions of other nodes.
 
     Args:
-        node: Node that sends the goals.
-        semantics: Semantic description of the robot.
-        group: Planning group that moves.
-        skill_config: Sizes of objects.
-        floor_height: Height of the floor in the frame of the robot's root [m].
-        config: Names and timeouts.
-        on_finished: Called with the result of a request.
-        lanes: Returns the conveyor lanes that the arm avoids.
+        server: The skill server.
+        config: Actions, topics and timeouts.
 
     Attributes:
         is_holding: Whether the fingers measure an object.
         conveyor_speeds: Conveyor speeds by work area [m/s]; NaN until they are received.
     """
 
-    def __init__(
-        self,
-        node: Node,
-        semantics: SemanticDescription,
-        group: str,
-        skill_config: SkillConfig,
-        floor_height: float,
-        config: SkillExecutorConfig,
-        on_finished: Callable[[SkillResult], None],
-        lanes: Callable[[], tuple[ConveyorLane, ...]],
-    ) -> None:
-        self._node, self._skill_config, self._floor_height, self._config = node, skill_config, floor_height, config
-        self._on_finished, self._lanes = on_finished, lanes
-        planning_group = semantics.group(group or None)
+    def __init__(self, server: SkillServerContext, config: CollisionAwareConfig) -> None:
+        node, semantics = server.node, server.semantics
+        self._node, self._skill_config, self._floor_height, self._config = (
+            node,
+            server.skills,
+            server.floor_height,
+            config,
+        )
+        self._on_finished, self._memory = server.on_result, server.memory
+        self._area_poses = {name: SE2(*pose) for name, pose in config.area_poses.items()}
+        planning_group = semantics.group(server.group or None)
         self._joints, self._tool_frame = planning_group.joints, planning_group.tip
         self._touch_links = semantics.gripper(planning_group.gripper).links if planning_group.gripper else ()
         self._frame = node.frame(semantics.root_link)
@@ -355,18 +418,19 @@ class ActionSkillExecutor:
         self._request: SkillRequest | None = None
         self._deadline_ns = 0
         self._has_moved_fingers = False
-        self.conveyor_speeds = dict.fromkeys(config.conveyor_topics, math.nan)
+        conveyor_topics = dict(zip(server.skills.conveyor_areas, config.conveyor_topics, strict=False))
+        self.conveyor_speeds = dict.fromkeys(conveyor_topics, math.nan)
         self._cancel_result: SkillResult | None = None
         self._scene_names: tuple[str, ...] = ()
         self._future: GoalFuture | None = None
         self._restored_goals: dict[str, GoalFuture] = {}
         actions: dict[str, tuple[str, Any]] = {
-            "DetectDiscsRequest": (config.detection_action, action.LookForDiscs),
-            "ArmMotionRequest": (config.motion_action, action.MoveGroup),
-            "GripperRequest": (config.gripper_action, action.GripperCommand),
+            "DetectDiscsRequest": (config.actions.detection_action, action.LookForDiscs),
+            "ArmMotionRequest": (config.actions.move_action, action.MoveGroup),
+            "GripperRequest": (config.actions.gripper_action, action.GripperCommand),
         }
-        if config.area_poses:
-            actions["DriveRequest"] = (config.navigate_action, action.NavigateToPose)
+        if self._area_poses:
+            actions["DriveRequest"] = (config.actions.navigate_action, action.NavigateToPose)
         self._clients = {
             request_type: node.action_client(
                 name, type_, on_goal_restored=partial(self._on_goal_restored, request_type)
@@ -375,7 +439,7 @@ class ActionSkillExecutor:
         }
         self._scene_publisher = node.publisher("planning_scene", msg.moveit_msgs.PlanningScene)
         node.subscribe(config.gripper_state_topic, msg.String, self._on_gripper_state)
-        for name, topic in config.conveyor_topics.items():
+        for name, topic in conveyor_topics.items():
             node.subscribe(topic, msg.Float64, partial(self._on_conveyor, name))
         self._finger_forces = dict.fromkeys(config.finger_force_topics, 0.0)
         self._start_force = 0.0
@@ -390,23 +454,17 @@ class ActionSkillExecutor:
     # -- requests ------------------------------------------------------------------------------------------------------
     def start(self, request: SkillRequest) -> SkillResult | None:
         """Start a request; returns the result if it is done at once, else ``on_finished`` is called later."""
-        config = self._config
         if isinstance(request, SceneUpdateRequest):
-            messages, self._scene_names = scene_messages(
-                request,
-                self._scene_names,
-                self._frame,
-                self._tool_frame,
-                self._touch_links,
-                self._skill_config,
-                self._floor_height,
-                self._lanes(),
+            layout = SceneLayout(
+                self._frame, self._tool_frame, self._touch_links, self._skill_config, self._floor_height
             )
+            lanes = conveyor_lanes(self._skill_config, self._memory())
+            messages, self._scene_names = scene_messages(request, self._scene_names, layout, lanes)
             for message in messages:
                 self._scene_publisher.publish(message)
             return SUCCESS
         if isinstance(request, DriveRequest) and (
-            not config.area_poses or (request.area and request.area not in config.area_poses)
+            not self._area_poses or (request.area and request.area not in self._area_poses)
         ):
             return SUCCESS
         if (
@@ -424,7 +482,7 @@ class ActionSkillExecutor:
         return None
 
     def _timeout_of(self, request: SkillRequest) -> float:
-        config = self._config
+        config = self._config.timeouts
         if isinstance(request, ConveyorTrackingRequest):
             return (request.tool_poses[-1].time_ns - self._node.now_ns) * 1e-9 + _RESULT_TIMEOUT
         timeouts = {
@@ -438,7 +496,7 @@ class ActionSkillExecutor:
     def _goal_of(self, request: SkillRequest) -> Any:
         config = self._config
         if isinstance(request, DetectDiscsRequest):
-            return detection_goal(request, self._frame, config.detection_timeout)
+            return detection_goal(request, self._frame, config.timeouts.detection_timeout)
         if isinstance(request, ArmMotionRequest):
             return motion_goal(request, self._joints, self._tool_frame, self._frame)
         if isinstance(request, ConveyorTrackingRequest):
@@ -447,7 +505,7 @@ class ActionSkillExecutor:
             command = msg.GripperCommand(position=request.opening, max_effort=request.force)
             return action.GripperCommand.Goal(command=command)
         drive_request = request if isinstance(request, DriveRequest) else DriveRequest()
-        pose = (config.area_poses[drive_request.area] if drive_request.area else SE2()) @ SE2(*drive_request.offset)
+        pose = (self._area_poses[drive_request.area] if drive_request.area else SE2()) @ SE2(*drive_request.offset)
         frame = self._node.frame(config.map_frame) if drive_request.area else self._frame
         return action.NavigateToPose.Goal(pose=pose_stamped_to_msg(pose, frame, self._node.now_ns))
 
@@ -581,26 +639,30 @@ class ActionSkillExecutor:
     def save_state(self) -> dict[str, Any]:
         """Return the request under way as plain data; the goals are saved by their clients."""
         return {
-            "ask": self._request,
-            "due": self._deadline_ns,
-            "why": self._cancel_result,
-            "told": self._scene_names,
-            "holding": self.is_holding,
-            "waits": self._future is not None,
-            "fingers": self._has_moved_fingers,
-            "flows": dict(self.conveyor_speeds),
-            "forces": dict(self._finger_forces),
-            "force_before": self._start_force,
+            "request": self._request,
+            "deadline_ns": self._deadline_ns,
+            "cancel_result": self._cancel_result,
+            "scene_names": self._scene_names,
+            "is_holding": self.is_holding,
+            "has_goal": self._future is not None,
+            "has_moved_fingers": self._has_moved_fingers,
+            "conveyor_speeds": dict(self.conveyor_speeds),
+            "finger_forces": dict(self._finger_forces),
+            "start_force": self._start_force,
         }
 
     def load_state(self, saved: dict[str, Any]) -> None:
         """Restore what ``save_state`` returned, after the clients have restored their goals."""
-        self._request, self._deadline_ns, self._cancel_result = saved["ask"], saved["due"], saved["why"]
-        self._scene_names, self.is_holding = saved["told"], saved["holding"]
-        self._has_moved_fingers, self.conveyor_speeds = saved["fingers"], dict(saved["flows"])
-        self._finger_forces, self._start_force = dict(saved["forces"]), saved["force_before"]
+        self._request, self._deadline_ns, self._cancel_result = (
+            saved["request"],
+            saved["deadline_ns"],
+            saved["cancel_result"],
+        )
+        self._scene_names, self.is_holding = saved["scene_names"], saved["is_holding"]
+        self._has_moved_fingers, self.conveyor_speeds = saved["has_moved_fingers"], dict(saved["conveyor_speeds"])
+        self._finger_forces, self._start_force = dict(saved["finger_forces"]), saved["start_force"]
         self._future = None
-        if saved["waits"]:
+        if saved["has_goal"]:
             self._follow(self._restored_goals[_client_name(self._request)])
         self._restored_goals.clear()
 

@@ -1,27 +1,21 @@
-"""The skill server: actions of an arm that detects, picks, places and stows, and the base of such nodes."""
+"""The skill server: actions of an arm that detects, picks, places and stows objects."""
 
 from __future__ import annotations
 
 import copy
-from abc import ABC, abstractmethod
-from dataclasses import replace
 from functools import partial
-from typing import Any, ClassVar, Protocol
+from typing import Any
 
 import numpy as np
-from typing_extensions import TypeVar
 
 from roboyard.bus import GoalHandle, Node, resource
 from roboyard.config import Config, parameter
-from roboyard.errors import ConfigError, InputError
-from roboyard.geometry import SE2
-from roboyard.manipulation.nodes.skill_executor import ActionSkillExecutor, SkillExecutorConfig, point_to_msg
+from roboyard.errors import InputError
+from roboyard.manipulation.nodes.skill_executor import CollisionAwareConfig, point_to_msg
+from roboyard.manipulation.nodes.skill_method import SkillMethodEntry, SkillServerContext
 from roboyard.manipulation.semantics import SemanticDescription
 from roboyard.manipulation.skills import (
-    SKILL_NAMES,
     ArmGeometry,
-    ConveyorLane,
-    FinishSkill,
     PickPlaceLoopBase,
     Skill,
     SkillConfig,
@@ -33,8 +27,6 @@ from roboyard.manipulation.skills import (
     SkillResult,
     SkillResultCode,
     SkillStack,
-    conveyor_lanes,
-    make_skill,
     skill_from_dict,
     to_dict,
 )
@@ -43,32 +35,15 @@ from roboyard.messages import action, msg, srv
 from roboyard.messages.convert import make_header
 
 
-class SkillExecutor(Protocol):
-    """Executes skill requests, one at a time."""
-
-    is_holding: bool
-
-    def start(self, request: SkillRequest) -> SkillResult | None:
-        """Start a request; returns the result if it is done at once, else the node's `on_result` is called later."""
-
-    def cancel(self, result: SkillResult) -> None:
-        """Stop the request under way; it ends with ``result`` once it has stopped."""
-
-    def update(self) -> None:
-        """Check the timeout; called periodically."""
-
-    def save_state(self) -> dict[str, Any]:
-        """Return the request under way as plain data."""
-
-    def load_state(self, saved: dict[str, Any]) -> None:
-        """Restore what ``save_state`` returned."""
-
-
-class SkillNodeBaseConfig(Config):
-    """Configuration of `SkillNodeBase`."""
+class SkillServerNodeConfig(Config):
+    """Configuration of `SkillServerNode`."""
 
     group: str = parameter("", doc="Group of joints that moves; empty: the first group of the robot.")
+    method: SkillMethodEntry = parameter(
+        CollisionAwareConfig(), doc="How the skills are carried out: type and parameters of the method."
+    )
     skills: SkillConfig = parameter(factory=SkillConfig, doc="Configuration of the skills.")
+    floor_height: float = parameter(0.0, unit="m", low=-10.0, high=10.0, doc="Height of the floor in the root frame.")
     stop_service: str = parameter("arm/stop", doc="Service that stops the arm's joints.")
     loop: int = parameter(
         -1,
@@ -80,29 +55,27 @@ class SkillNodeBaseConfig(Config):
     start_time: float = parameter(1.0, unit="s", low=0.0, high=1e6, doc="Time at which that loop starts.")
 
 
-SkillNodeBaseConfigT = TypeVar(
-    "SkillNodeBaseConfigT", bound=SkillNodeBaseConfig, default=SkillNodeBaseConfig, covariant=True
-)
+class SkillServerNode(Node[SkillServerNodeConfig]):
+    """Runs the skills of an arm with a wrist camera and a gripper, and reports why a skill fails.
 
+    actions: ~/align, ~/check_load, ~/pick, ~/place, ~/stow, ~/unstow, ~/loop (roboyard_msgs/RunSkill); ~/look and the
+        skills of installed packages with the method collision_aware
+    service: ~/stop (std_srvs/Trigger): the arm stops at once, a held object stays in the gripper; never refused
+    in: joint_states (sensor_msgs/JointState); what the method subscribes to
+    out: ~/events (roboyard_msgs/SkillEvent), ~/loop_status (LoopStatus, latched); what the method publishes
 
-class SkillNodeBase(Node[SkillNodeBaseConfigT], ABC):
-    """Base of nodes whose skills are state machines; one skill runs at a time.
+    One skill runs at a time: a newer goal ends the running one.  A cancellation stops the arm with the object in the
+    gripper, but a cancelled loop finishes first.
 
-    actions: ~/look, ~/align, ~/check_load, ~/pick, ~/place, ~/stow, ~/unstow, ~/loop (roboyard_msgs/RunSkill), as far
-        as the method has them
-    service: ~/stop (std_srvs/Trigger): the arm stops at once, what is held stays held; never refused
-    in: joint_states (sensor_msgs/JointState)
-    out: ~/events (roboyard_msgs/SkillEvent), ~/loop_status (LoopStatus, latched)
+    The method collision_aware uses disc_detector's look (roboyard_msgs/LookForDiscs), move_group's move_action
+    (moveit_msgs/MoveGroup), the gripper's gripper_cmd (control_msgs/GripperCommand) and ~state (std_msgs/String),
+    FINGER/force (geometry_msgs/WrenchStamped), conveyor speeds (std_msgs/Float64), navigate_to_pose
+    (nav2_msgs/NavigateToPose) where work areas have poses, and publishes planning_scene (moveit_msgs/PlanningScene).
 
-    A newer goal ends the one under way.  A cancellation stops the arm with the object in the gripper, but a canceled
-    loop
-    finishes first.  Subclasses create the skills (`create_skill`, `make_finish_skill`) and the executor
-    (`create_executor`).
+    The method thesis uses the images of the camera with camera_info and depth, and publishes velocities
+    (brics_actuator/JointVelocities) and positions (brics_actuator/JointPositions) of the joints and of both fingers,
+    and discs/image/compressed, the last image of each detection.
     """
-
-    offered_skills: ClassVar[tuple[str, ...]] = SKILL_NAMES
-    rate: ClassVar[float] = 50.0
-    """Rate of the timeout checks [Hz]."""
 
     groups: SemanticDescription = resource(SemanticDescription)
 
@@ -135,9 +108,21 @@ class SkillNodeBase(Node[SkillNodeBaseConfigT], ABC):
         self._has_started_loop = False
         self._last_loop_status: tuple[Any, ...] = ()
         self._restored_handles: dict[str, GoalHandle] = {}
-        self._executor = self.create_executor()
+        self._method = self.config.method.make_method(
+            SkillServerContext(
+                self,
+                self.groups,
+                self.config.group,
+                self._arm,
+                config,
+                lambda: self._memory,
+                self.config.floor_height,
+                self.on_result,
+            )
+        )
+        self._executor = self._method.executor
         self.subscribe("joint_states", msg.JointState, self._on_joints)
-        for name in self.offered_skills:
+        for name in self._method.skill_names:
             self.action_server(
                 f"~/{name}", action.RunSkill, partial(self._on_goal, name), preempt=False,
                 on_goal_restored=partial(self._on_restored, name),
@@ -146,25 +131,12 @@ class SkillNodeBase(Node[SkillNodeBaseConfigT], ABC):
         self._stop_client = self.service_client(self.config.stop_service, srv.Trigger)
         self._event_publisher = self.publisher("~/events", msg.SkillEvent)
         self._status_publisher = self.publisher("~/loop_status", msg.LoopStatus, latched=True)
-        self.timer(rate=self.rate, callback=self._tick)
-
-    # -- for subclasses ------------------------------------------------------------------------------------------------
-    @abstractmethod
-    def create_executor(self) -> SkillExecutor:
-        """Return the executor of the requests."""
-
-    @abstractmethod
-    def create_skill(self, name: str, goal: SkillGoal) -> Skill:
-        """Return a skill that is ready to start. Raises InputError."""
-
-    @abstractmethod
-    def make_finish_skill(self, result: SkillResult) -> Skill:
-        """Return the skill with which a canceled loop ends."""
+        self.timer(rate=self._method.update_rate, callback=self._tick)
 
     # -- goals ---------------------------------------------------------------------------------------------------------
     def _on_goal(self, name: str, handle: GoalHandle) -> None:
         try:
-            self.create_skill(name, _skill_goal(handle.goal))
+            self._method.create_skill(name, _skill_goal(handle.goal))
         except InputError as error:
             handle.reject(str(error), SkillResultCode.BAD_GOAL.value)
             return
@@ -184,7 +156,7 @@ class SkillNodeBase(Node[SkillNodeBaseConfigT], ABC):
         if handle is None:
             return
         self._handle = handle
-        self._start_skill(self.create_skill(self._pending_skill, _skill_goal(handle.goal)))
+        self._start_skill(self._method.create_skill(self._pending_skill, _skill_goal(handle.goal)))
 
     def _on_cancel(self, handle: GoalHandle) -> None:
         cancelled = SkillResult(SkillResultCode.CANCELLED, "cancelled")
@@ -214,32 +186,33 @@ class SkillNodeBase(Node[SkillNodeBaseConfigT], ABC):
         self._executor.cancel(result)
 
     # -- results -------------------------------------------------------------------------------------------------------
-    def make_context(self) -> SkillContext:
-        """Return the inputs of a skill's step."""
-        return SkillContext(
-            self.config.skills,
-            self._memory,
-            self._arm,
-            self._joints,
-            self._executor.is_holding,
-            self._grasp_offset,
-            self._efforts,
-            self.now_ns,
+    def _make_context(self) -> SkillContext:
+        return self._method.extend_context(
+            SkillContext(
+                self.config.skills,
+                self._memory,
+                self._arm,
+                self._joints,
+                self._executor.is_holding,
+                self._grasp_offset,
+                self._efforts,
+                self.now_ns,
+            )
         )
 
     def _start_skill(self, skill: Skill) -> None:
-        self._process(self._stack.start(skill, self.make_context()))
+        self._process(self._stack.start(skill, self._make_context()))
 
     def on_result(self, result: SkillResult) -> None:
         """Process the result of a request."""
         if self._end_request is None:
-            self._process(self._stack.on_result(self.make_context(), result))
+            self._process(self._stack.on_result(self._make_context(), result))
             return
         (end_result, may_finish), self._end_request = self._end_request, None
         final_result = self._stack.abort(end_result.code, end_result.message)
         self._publish_events()
         if may_finish:
-            self._start_skill(self.make_finish_skill(end_result))
+            self._start_skill(self._method.create_finish_skill(end_result))
         else:
             self._on_stack_finished(final_result)
 
@@ -250,7 +223,7 @@ class SkillNodeBase(Node[SkillNodeBaseConfigT], ABC):
             immediate_result = self._executor.start(action_or_result)
             if immediate_result is None:
                 return
-            action_or_result = self._stack.on_result(self.make_context(), immediate_result)
+            action_or_result = self._stack.on_result(self._make_context(), immediate_result)
             self._publish_events()
         self._on_stack_finished(action_or_result)
 
@@ -287,7 +260,7 @@ class SkillNodeBase(Node[SkillNodeBaseConfigT], ABC):
         if self.config.loop >= 0 and not self._has_started_loop and self.now >= self.config.start_time - 1e-9:
             self._has_started_loop = True
             if not self._stack.is_busy:
-                self._start_skill(self.create_skill("loop", SkillGoal(n_objects=self.config.loop)))
+                self._start_skill(self._method.create_skill("loop", SkillGoal(n_objects=self.config.loop)))
         self._executor.update()
 
     def _on_joints(self, message: Any) -> None:
@@ -388,7 +361,7 @@ class SkillNodeBase(Node[SkillNodeBaseConfigT], ABC):
         ids = [None if one is None else one.id.hex() for one in (self._handle, self._pending_handle)]
         return super().save_state() | {
             "memory": to_dict(self._memory), "stack": [to_dict(one) for one in self._stack.skills],
-            "doer": self._executor.save_state(), "goals": ids,
+            "executor": self._executor.save_state(), "goals": ids,
         }  # fmt: skip
 
     def load_state(self, state: dict[str, Any]) -> None:
@@ -397,7 +370,7 @@ class SkillNodeBase(Node[SkillNodeBaseConfigT], ABC):
         super().load_state(state)
         self._memory = SkillMemory(**copy.deepcopy(state["memory"]))
         self._stack.skills = [skill_from_dict(one) for one in state["stack"]]
-        self._executor.load_state(state["doer"])
+        self._executor.load_state(state["executor"])
         self._handle, self._pending_handle = (
             None if one is None else self._restored_handles[one] for one in state["goals"]
         )
@@ -414,107 +387,3 @@ def _skill_goal(goal: Any) -> SkillGoal:
         position,
         int(goal.objects),
     )
-
-
-class SkillServerNodeConfig(SkillNodeBaseConfig):
-    """Configuration of `SkillServerNode`."""
-
-    floor_height: float = parameter(0.0, unit="m", low=-10.0, high=10.0, doc="Height of the floor in the root frame.")
-    detection_action: str = parameter("look", doc="Action of the disc detector.")
-    move_action: str = parameter("move_action", doc="Action of move_group.")
-    gripper_action: str = parameter("gripper/gripper_cmd", doc="Action of the gripper.")
-    gripper_state_topic: str = parameter("gripper/state", doc="Topic of the gripper's state.")
-    conveyor_topics: tuple[str, ...] = parameter(
-        (), doc="Topics of the conveyors' speeds, one for each of 'conveyor_areas'."
-    )
-    finger_force_topics: tuple[str, ...] = parameter(
-        (), doc="Topics of the finger forces, z along the finger; empty: not measured."
-    )
-    contact_force: float = parameter(
-        4.0, unit="N", low=0.0, high=1e4, doc="Force that counts as a contact during the descent."
-    )
-    navigate_action: str = parameter("navigate_to_pose", doc="Action of the navigator.")
-    area_poses: dict[str, tuple[float, float, float]] = parameter(
-        factory=dict,
-        unit=("m", "m", "rad"),
-        doc="Poses (x, y, yaw) of the work areas and of start_end in the map; none: the robot does not drive.",
-    )
-    map_frame: str = parameter("map", doc="Frame of the map.")
-    detection_timeout: float = parameter(3.0, unit="s", low=0.1, high=1e3, doc="Timeout of a detection.")
-    motion_timeout: float = parameter(40.0, unit="s", low=0.1, high=1e4, doc="Timeout of a motion.")
-    grip_timeout: float = parameter(6.0, unit="s", low=0.1, high=1e3, doc="Timeout of a gripper motion.")
-    drive_timeout: float = parameter(180.0, unit="s", low=0.1, high=1e5, doc="Timeout of a drive.")
-
-
-class SkillServerNode(SkillNodeBase[SkillServerNodeConfig]):
-    """Runs the skills of an arm with a wrist camera and a gripper, and reports why a skill fails.
-
-    actions: ~/look, ~/align, ~/check_load, ~/pick, ~/place, ~/stow, ~/unstow, ~/loop (roboyard_msgs/RunSkill); it uses
-        disc_detector's look (LookForDiscs), move_group's move_action (moveit_msgs/MoveGroup), the gripper's gripper_cmd
-        (control_msgs/GripperCommand), and navigate_to_pose (nav2_msgs/NavigateToPose) where places are given
-    service: ~/stop (std_srvs/Trigger): the arm stops at once, what is held stays held; never refused
-    in: joint_states (sensor_msgs/JointState), the gripper's ~state (std_msgs/String) and FINGER/force
-        (geometry_msgs/WrenchStamped), conveyor speeds (std_msgs/Float64)
-    out: ~/events (roboyard_msgs/SkillEvent), ~/loop_status (LoopStatus, latched), planning_scene
-        (moveit_msgs/PlanningScene): detected objects, and the held object
-
-    One skill runs at a time: a newer goal ends the one under way.  A cancellation stops the arm with the object in the
-    gripper, but a canceled loop puts it back and moves the arm to its rest pose.
-    """
-
-    def create_executor(self) -> SkillExecutor:
-        """Return the executor by the actions of other nodes: detections, motions, gripper commands, drives."""
-        config = self.config.skills
-        for name in (*config.view_poses, config.bay_view_pose, config.rest_pose):
-            self.groups.group(self.config.group or None).pose(name)
-        if self.config.conveyor_topics and len(self.config.conveyor_topics) != len(config.conveyor_areas):
-            problem, location = (
-                f"{len(self.config.conveyor_topics)} topics for {len(config.conveyor_areas)} conveyors",
-                f"{self.full_name}, parameter 'conveyor_topics'",
-            )
-            raise ConfigError(problem, location=location, valid="one for each of skills.conveyor_areas, or none")
-        executor_config = SkillExecutorConfig(
-            self.config.detection_action,
-            self.config.move_action,
-            self.config.gripper_action,
-            self.config.gripper_state_topic,
-            self.config.finger_force_topics,
-            self.config.contact_force,
-            self.config.navigate_action,
-            dict(zip(config.conveyor_areas, self.config.conveyor_topics, strict=False)),
-            {name: SE2(*pose) for name, pose in self.config.area_poses.items()},
-            self.config.map_frame,
-            self.config.detection_timeout,
-            self.config.motion_timeout,
-            self.config.grip_timeout,
-            self.config.drive_timeout,
-        )
-        return ActionSkillExecutor(
-            self,
-            self.groups,
-            self.config.group,
-            config,
-            self.config.floor_height,
-            executor_config,
-            self.on_result,
-            self._conveyor_lanes,
-        )
-
-    def _conveyor_lanes(self) -> tuple[ConveyorLane, ...]:
-        return conveyor_lanes(self.config.skills, self._memory)
-
-    def make_context(self) -> SkillContext:
-        """Return the inputs of a skill's step, with the conveyor speeds."""
-        executor = self._executor
-        return replace(
-            super().make_context(),
-            conveyor_speeds=dict(executor.conveyor_speeds) if isinstance(executor, ActionSkillExecutor) else {},
-        )
-
-    def create_skill(self, name: str, goal: SkillGoal) -> Skill:
-        """Return one of `SKILL_NAMES`."""
-        return make_skill(name, goal, self.config.skills, len(self._arm.bay_positions))
-
-    def make_finish_skill(self, result: SkillResult) -> Skill:
-        """Return the skill that empties the gripper and moves the arm to its rest pose."""
-        return FinishSkill(result)

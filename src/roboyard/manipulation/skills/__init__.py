@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from roboyard.manipulation.skills.config import SkillConfig
     from roboyard.manipulation.skills.conveyor import ConveyorLane, conveyor_lanes
     from roboyard.manipulation.skills.loop import FinishSkill, PickPlaceLoop, PickPlaceLoopBase
-    from roboyard.manipulation.skills.registry import SKILL_NAMES, SkillGoal, make_skill
+    from roboyard.manipulation.skills.registry import SKILLS, SkillGoal, make_skill, skill_names
     from roboyard.manipulation.skills.requests import (
         SUCCESS,
         ArmMotionRequest,
@@ -35,21 +35,24 @@ if TYPE_CHECKING:
         ToolTarget,
     )
     from roboyard.manipulation.skills.skill import (
+        BayState,
         GraspedObject,
         Skill,
         SkillContext,
         SkillEvent,
         SkillMemory,
         SkillStack,
+        phase,
         skill_from_dict,
         to_dict,
     )
 
 __all__ = [
-    "SKILL_NAMES",
+    "SKILLS",
     "SUCCESS",
     "ArmGeometry",
     "ArmMotionRequest",
+    "BayState",
     "ConveyorLane",
     "ConveyorTrackingRequest",
     "DelayRequest",
@@ -80,7 +83,9 @@ __all__ = [
     "ToolTarget",
     "conveyor_lanes",
     "make_skill",
+    "phase",
     "skill_from_dict",
+    "skill_names",
     "to_dict",
 ]
 
@@ -89,11 +94,11 @@ __getattr__, __dir__ = lazy_exports(__name__, {
     "config": ("SkillConfig",),
     "conveyor": ("ConveyorLane", "conveyor_lanes"),
     "loop": ("FinishSkill", "PickPlaceLoop", "PickPlaceLoopBase"),
-    "registry": ("SKILL_NAMES", "SkillGoal", "make_skill"),
+    "registry": ("SKILLS", "SkillGoal", "make_skill", "skill_names"),
     "requests": ("SUCCESS", "ArmMotionRequest", "ConveyorTrackingRequest", "DelayRequest", "DetectDiscsRequest",
         "DriveRequest", "GripperRequest", "JointTarget", "MotionTarget", "NamedTarget", "Point",
         "SceneUpdateRequest", "SkillRequest", "SkillResult", "SkillResultCode", "TargetDetection",
         "TimedToolPose", "ToolTarget"),
-    "skill": ("GraspedObject", "Skill", "SkillContext", "SkillEvent", "SkillMemory", "SkillStack",
+    "skill": ("BayState", "GraspedObject", "Skill", "SkillContext", "SkillEvent", "SkillMemory", "SkillStack", "phase",
         "skill_from_dict", "to_dict"),
 })  # fmt: skip

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from roboyard.manipulation.skills.grasp_release import GraspSkill, RecoverStartSkill, ReleaseSkill, offset_vertically
@@ -18,15 +19,25 @@ from roboyard.manipulation.skills.requests import (
     SkillResultCode,
     TargetDetection,
 )
-from roboyard.manipulation.skills.skill import BAY_EMPTY, BAY_FULL, BAY_UNKNOWN, NextAction, Skill, SkillContext
+from roboyard.manipulation.skills.skill import BayState, NextAction, Skill, SkillContext, SkillMemory, phase
+
+
+def is_in_bay_window(position: Sequence[float], center: Sequence[float], window: float) -> bool:
+    """Whether a position is within a distance from the center of a bay in x and in y, all in the same unit."""
+    return max(abs(position[0] - center[0]), abs(position[1] - center[1])) <= window
 
 
 def disc_in_bay_window(detections: tuple[TargetDetection, ...], center: Point, window: float) -> Point | None:
-    """Return the first disc in the window of a bay; None: there is none."""
-    for detection in detections:
-        if abs(detection.position[0] - center[0]) <= window and abs(detection.position[1] - center[1]) <= window:
-            return detection.position
-    return None
+    """Return the position of the first disc in the window of a bay [m]; None: there is none."""
+    return next((one.position for one in detections if is_in_bay_window(one.position, center, window)), None)
+
+
+def inspection_result(memory: SkillMemory, n_attempts: int) -> SkillResult:
+    """Return the result of an inspection of the bays: a failure if no bay was detected."""
+    unknown_bays = [str(bay) for bay, state in enumerate(memory.bay_states, 1) if state == BayState.UNKNOWN]
+    if len(unknown_bays) == len(memory.bay_states):
+        return SkillResult(SkillResultCode.VIEW_EMPTY, f"no bay is detected in {n_attempts} inspections")
+    return SkillResult(message=f"bays {', '.join(unknown_bays)} are not detected" if unknown_bays else "")
 
 
 @dataclass
@@ -42,11 +53,10 @@ class InspectBaysSkill(Skill):
     n_attempts: int = 0
     white_discs: tuple[TargetDetection, ...] = ()
 
+    @phase
     def _start(self, context: SkillContext, result: SkillResult) -> NextAction | SkillResult:
-        n_bays = len(context.arm.bay_positions)
-        context.memory.bay_states, context.memory.bay_discs = [BAY_UNKNOWN] * n_bays, [None] * n_bays
-        context.memory.bay_yaws = context.memory.bay_yaws or [None] * n_bays
-        if not n_bays:
+        context.memory.reset_bays(len(context.arm.bay_positions))
+        if not context.memory.bay_states:
             return SUCCESS
         return self.enter_phase(
             "move_to_view",
@@ -55,54 +65,48 @@ class InspectBaysSkill(Skill):
             ),
         )
 
+    @phase(on_failure="return")
     def _move_to_view(self, context: SkillContext, result: SkillResult) -> NextAction | SkillResult:
-        if not result.is_success:
-            return result
         return self.enter_phase("settle", DelayRequest(context.config.settle_time))
 
+    @phase
     def _settle(self, context: SkillContext, result: SkillResult) -> NextAction | SkillResult:
         return self.enter_phase("detect_white", DetectDiscsRequest("white", "single", context.config.quick_images))
 
+    @phase(on_failure="return", handled_codes=NO_DETECTIONS)
     def _detect_white(self, context: SkillContext, result: SkillResult) -> NextAction | SkillResult:
-        if not result.is_success and result.code not in NO_DETECTIONS:
-            return result
         self.white_discs = result.detections
         return self.enter_phase("detect_black", DetectDiscsRequest("black", "single", context.config.quick_images))
 
+    @phase(on_failure="return", handled_codes=NO_DETECTIONS)
     def _detect_black(self, context: SkillContext, result: SkillResult) -> NextAction | SkillResult:
-        if not result.is_success and result.code not in NO_DETECTIONS:
-            return result
         memory, config = context.memory, context.config
-        for k in range(len(context.arm.bay_positions)):
-            center = context.arm.bay_position(k + 1)
-            for detections, state in ((self.white_discs, BAY_FULL), (result.detections, BAY_EMPTY)):
+        for bay, center in enumerate(context.arm.bay_positions, 1):
+            for detections, state in ((self.white_discs, BayState.FULL), (result.detections, BayState.EMPTY)):
                 disc = disc_in_bay_window(detections, center, config.bay_window)
-                if disc is not None and memory.bay_states[k] == BAY_UNKNOWN:
-                    memory.bay_states[k], memory.bay_discs[k] = state, disc
+                if disc is not None and memory.bay_states[bay - 1] == BayState.UNKNOWN:
+                    memory.store_bay(bay, state, disc)
         self.n_attempts += 1
-        unknown_bays = [k for k, state in enumerate(memory.bay_states, 1) if state == BAY_UNKNOWN]
-        if unknown_bays and self.n_attempts < config.max_attempts:
+        if BayState.UNKNOWN in memory.bay_states and self.n_attempts < config.max_attempts:
             return self._settle(context, SUCCESS)
-        if len(unknown_bays) == len(context.arm.bay_positions):
-            return SkillResult(SkillResultCode.VIEW_EMPTY, f"no bay is detected in {self.n_attempts} inspections")
-        return SkillResult(message=f"bays {', '.join(map(str, unknown_bays))} are not detected" if unknown_bays else "")
+        return inspection_result(memory, self.n_attempts)
 
 
 def _select_bay(
-    bay: int, requested_bay: int, required_state: int, context: SkillContext, result: SkillResult
+    bay: int, requested_bay: int, required_state: BayState, context: SkillContext, result: SkillResult
 ) -> tuple[int, SkillResult | None]:
     """Return the requested bay, or the first one with the required state, and why it is not suitable."""
     bay_states = context.memory.bay_states
     if requested_bay > len(bay_states):
         return bay, SkillResult(SkillResultCode.BAD_GOAL, f"there are {len(bay_states)} bays", bay=requested_bay)
     bay = requested_bay or context.memory.first_bay(required_state)
-    if bay and (bay_states[bay - 1] == BAY_FULL) == (required_state == BAY_FULL):
+    if bay and (bay_states[bay - 1] == BayState.FULL) == (required_state == BayState.FULL):
         return bay, None
     if not requested_bay and not result.is_success:
         return bay, result
     code, state_word, opposite_word = (
         (SkillResultCode.BAYS_EMPTY, "empty", "full")
-        if required_state == BAY_FULL
+        if required_state == BayState.FULL
         else (SkillResultCode.BAY_FULL, "full", "empty")
     )
     return bay, SkillResult(
@@ -128,6 +132,7 @@ class StowSkill(Skill):
         """What it deals with."""
         return SkillResult(bay=self.bay)
 
+    @phase
     def _start(self, context: SkillContext, result: SkillResult) -> NextAction | SkillResult:
         memory = context.memory
         if memory.grasped_object is None:
@@ -137,26 +142,32 @@ class StowSkill(Skill):
             return self.enter_phase("inspect_bays", InspectBaysSkill())
         return self._select(context, SUCCESS)
 
+    @phase(on_failure="return")
     def _inspect_bays(self, context: SkillContext, result: SkillResult) -> NextAction | SkillResult:
-        return self._select(context, result) if result.is_success else result
+        return self._select(context, result)
 
     def _select(self, context: SkillContext, result: SkillResult) -> NextAction | SkillResult:
-        self.bay, failure = _select_bay(self.bay, self.requested_bay, BAY_EMPTY, context, result)
+        self.bay, failure = _select_bay(self.bay, self.requested_bay, BayState.EMPTY, context, result)
         if failure is not None:
             return failure
         return self.enter_phase("release", ReleaseSkill(self._floor_position(context), self.bay))
 
     def _floor_position(self, context: SkillContext) -> Point:
-        disc = context.memory.bay_discs[self.bay - 1] if context.memory.bay_states[self.bay - 1] == BAY_EMPTY else None
+        disc = (
+            context.memory.bay_discs[self.bay - 1]
+            if context.memory.bay_states[self.bay - 1] == BayState.EMPTY
+            else None
+        )
         return disc or context.arm.bay_position(self.bay)
 
+    @phase
     def _release(self, context: SkillContext, result: SkillResult) -> NextAction | SkillResult:
         memory = context.memory
         if result.is_success:
-            memory.bay_states[self.bay - 1] = BAY_FULL
-            memory.bay_discs[self.bay - 1] = offset_vertically(
+            disc = offset_vertically(
                 result.position or context.arm.bay_position(self.bay), context.config.object_height
             )
+            memory.store_bay(self.bay, BayState.FULL, disc)
             return SkillResult(bay=self.bay, position=result.position)
         if result.code in UNREACHABLE and not self.requested_bay:
             memory.unreachable_bays.append(self.bay)
@@ -191,24 +202,25 @@ class UnstowSkill(Skill):
         """What it deals with."""
         return SkillResult(bay=self.bay)
 
+    @phase
     def _start(self, context: SkillContext, result: SkillResult) -> NextAction | SkillResult:
         self.requested_bay = self.bay
         return self.enter_phase("recover_start", RecoverStartSkill())
 
+    @phase(on_failure="return")
     def _recover_start(self, context: SkillContext, result: SkillResult) -> NextAction | SkillResult:
-        if not result.is_success:
-            return result
         if context.memory.grasped_object is not None:
             return SkillResult(SkillResultCode.GRIPPER_OCCUPIED, "the gripper holds an object already")
         if not context.memory.bay_states:
             return self.enter_phase("inspect_bays", InspectBaysSkill())
         return self._select(context, SUCCESS)
 
+    @phase(on_failure="return")
     def _inspect_bays(self, context: SkillContext, result: SkillResult) -> NextAction | SkillResult:
-        return self._select(context, result) if result.is_success else result
+        return self._select(context, result)
 
     def _select(self, context: SkillContext, result: SkillResult) -> NextAction | SkillResult:
-        self.bay, failure = _select_bay(self.bay, self.requested_bay, BAY_FULL, context, result)
+        self.bay, failure = _select_bay(self.bay, self.requested_bay, BayState.FULL, context, result)
         if failure is not None:
             return failure
         memory = context.memory
@@ -217,10 +229,11 @@ class UnstowSkill(Skill):
         )
         return self.enter_phase("grasp", GraspSkill(disc, self.bay, memory.bay_yaws[self.bay - 1]))
 
+    @phase
     def _grasp(self, context: SkillContext, result: SkillResult) -> NextAction | SkillResult:
         memory, self.n_attempts = context.memory, self.n_attempts + 1
         if result.is_success:
-            memory.bay_states[self.bay - 1], memory.bay_discs[self.bay - 1] = BAY_EMPTY, None
+            memory.store_bay(self.bay, BayState.EMPTY)
             return SkillResult(bay=self.bay, position=result.position)
         if result.code in UNREACHABLE and not self.requested_bay:
             memory.unreachable_bays.append(self.bay)

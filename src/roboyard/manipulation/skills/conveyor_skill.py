@@ -29,7 +29,7 @@ from roboyard.manipulation.skills.requests import (
     TargetDetection,
     ToolTarget,
 )
-from roboyard.manipulation.skills.skill import GraspedObject, NextAction, Skill, SkillContext
+from roboyard.manipulation.skills.skill import GraspedObject, NextAction, Skill, SkillContext, phase
 
 _N_CHECKED_POSES: Final = 4
 """Number of poses of the tracking motion that are checked for joint positions beforehand."""
@@ -64,6 +64,7 @@ class ConveyorTrackingSkill(Skill):
         """Return the position of the detection."""
         return SkillResult(position=self.target.position)
 
+    @phase
     def _start(self, context: SkillContext, result: SkillResult) -> NextAction | SkillResult:
         config, target = context.config, self.target
         if self.is_placing and context.memory.grasped_object is None:
@@ -84,6 +85,7 @@ class ConveyorTrackingSkill(Skill):
             return SkillResult(SkillResultCode.TOO_CLOSE, "the fingers have no clearance beside moving objects")
         return self.enter_phase("update_scene", self._scene_update(context, is_conveyor_blocked=True))
 
+    @phase
     def _update_scene(self, context: SkillContext, result: SkillResult) -> NextAction | SkillResult:
         return (
             self._move_to_waiting_pose(context)
@@ -91,8 +93,9 @@ class ConveyorTrackingSkill(Skill):
             else self.enter_phase("open_gripper", GripperRequest(context.config.open_width))
         )
 
+    @phase(on_failure="return")
     def _open_gripper(self, context: SkillContext, result: SkillResult) -> NextAction | SkillResult:
-        return self._move_to_waiting_pose(context) if result.is_success else result
+        return self._move_to_waiting_pose(context)
 
     def _move_to_waiting_pose(self, context: SkillContext) -> NextAction | SkillResult:
         """Move to joint positions from which the whole tracking motion is possible."""
@@ -125,6 +128,7 @@ class ConveyorTrackingSkill(Skill):
             ]
         return targets
 
+    @phase
     def _move_above(self, context: SkillContext, result: SkillResult) -> NextAction | SkillResult:
         if not result.is_success:
             if result.code is SkillResultCode.LOST:
@@ -143,6 +147,7 @@ class ConveyorTrackingSkill(Skill):
         self.start_time_ns, context.memory.is_tool_low = intercept.start_time_ns, True
         return self.enter_phase("unblock_conveyor", self._scene_update(context, is_conveyor_blocked=False))
 
+    @phase
     def _unblock_conveyor(self, context: SkillContext, result: SkillResult) -> NextAction | SkillResult:
         config, (height_above, grip_height) = context.config, self._heights(context)
         tool_poses = tracking_poses(
@@ -173,6 +178,7 @@ class ConveyorTrackingSkill(Skill):
             ),
         )
 
+    @phase
     def _track(self, context: SkillContext, result: SkillResult) -> NextAction | SkillResult:
         memory = context.memory
         memory.is_tool_low = not result.is_success
@@ -197,11 +203,13 @@ class ConveyorTrackingSkill(Skill):
             )
         return self.enter_phase("block_conveyor", self._scene_update(context, is_conveyor_blocked=True))
 
+    @phase
     def _block_conveyor(self, context: SkillContext, result: SkillResult) -> NextAction | SkillResult:
         if not self.is_placing and context.memory.grasped_object is None and not context.memory.is_tool_low:
             return self.enter_phase("reopen_gripper", GripperRequest(context.config.open_width))
         return self.final_result
 
+    @phase
     def _reopen_gripper(self, context: SkillContext, result: SkillResult) -> NextAction | SkillResult:
         return self.final_result
 

@@ -20,7 +20,7 @@ from roboyard.manipulation.skills.requests import (
     SkillResultCode,
     ToolTarget,
 )
-from roboyard.manipulation.skills.skill import GraspedObject, NextAction, Skill, SkillContext
+from roboyard.manipulation.skills.skill import GraspedObject, NextAction, Skill, SkillContext, phase
 
 
 def offset_vertically(point: Point, height: float) -> Point:
@@ -66,6 +66,7 @@ class VerticalApproachSkill(Skill):
         )
         return self.enter_phase("return_above", return_motion)
 
+    @phase
     def _return_above(self, context: SkillContext, result: SkillResult) -> NextAction | SkillResult:
         context.memory.is_tool_low = not result.is_success
         return self.final_result
@@ -98,6 +99,7 @@ class GraspSkill(VerticalApproachSkill):
         """What it deals with."""
         return SkillResult(position=self.disc_position, bay=self.bay)
 
+    @phase
     def _start(self, context: SkillContext, result: SkillResult) -> NextAction | SkillResult:
         config, neighbors = context.config, objects_around(context, self.disc_position)
         self.candidate_yaws = tuple(
@@ -109,12 +111,12 @@ class GraspSkill(VerticalApproachSkill):
             self.candidate_yaws = tuple(sorted(self.candidate_yaws, key=lambda yaw: abs(math.cos(yaw - previous_yaw))))
         return self.enter_phase("update_scene", SceneUpdateRequest(tuple(neighbors)))
 
+    @phase
     def _update_scene(self, context: SkillContext, result: SkillResult) -> NextAction | SkillResult:
         return self.enter_phase("open_gripper", GripperRequest(context.config.open_width))
 
+    @phase(on_failure="return")
     def _open_gripper(self, context: SkillContext, result: SkillResult) -> NextAction | SkillResult:
-        if not result.is_success:
-            return result
         approaches = vertical_approaches(
             context,
             offset_vertically(self.disc_position, -context.config.grasp_depth),
@@ -127,9 +129,8 @@ class GraspSkill(VerticalApproachSkill):
             )
         return self.enter_phase("move_above", ArmMotionRequest(approaches, speed_scaling=context.config.speed_scaling))
 
+    @phase(on_failure="return")
     def _move_above(self, context: SkillContext, result: SkillResult) -> NextAction | SkillResult:
-        if not result.is_success:
-            return result
         self.candidate_yaws = (context.arm.tool_yaw(context.joints) if context.joints else self.candidate_yaws[0],)
         conveyor_area = "" if self.bay else conveyor_area_here(context)
         if (failure := conveyor_started(context, conveyor_area)) is not None:
@@ -146,6 +147,7 @@ class GraspSkill(VerticalApproachSkill):
             ),
         )
 
+    @phase
     def _descend(self, context: SkillContext, result: SkillResult) -> NextAction | SkillResult:
         if not result.is_success:
             return self._retreat_with(context, result)
@@ -154,6 +156,7 @@ class GraspSkill(VerticalApproachSkill):
         )  # unless the fingers measure no object
         return self.enter_phase("close_gripper", GripperRequest(context.config.closed_width, context.config.grip_force))
 
+    @phase
     def _close_gripper(self, context: SkillContext, result: SkillResult) -> NextAction | SkillResult:
         if not result.is_success or not context.is_holding:
             return self._let_go(
@@ -167,6 +170,7 @@ class GraspSkill(VerticalApproachSkill):
             ),
         )
 
+    @phase
     def _attach_object(self, context: SkillContext, result: SkillResult) -> NextAction | SkillResult:
         return self.enter_phase(
             "lift",
@@ -175,6 +179,7 @@ class GraspSkill(VerticalApproachSkill):
             ),
         )
 
+    @phase
     def _lift(self, context: SkillContext, result: SkillResult) -> NextAction | SkillResult:
         if result.is_success and self.efforts_above and context.efforts:
             mass = context.arm.estimate_mass(context.joints, self.efforts_above, context.efforts)
@@ -197,9 +202,11 @@ class GraspSkill(VerticalApproachSkill):
         )
         return self.enter_phase("lower_object", replace(descent, is_guarded=result.code is SkillResultCode.LOST))
 
+    @phase
     def _finish_lift(self, context: SkillContext, result: SkillResult) -> NextAction | SkillResult:
         return SUCCESS
 
+    @phase
     def _lower_object(self, context: SkillContext, result: SkillResult) -> NextAction | SkillResult:
         """The object stands again: it was not lifted higher than this.
 
@@ -209,12 +216,14 @@ class GraspSkill(VerticalApproachSkill):
             return self._let_go(context, self.final_result)
         return self.enter_phase("settle", DelayRequest(_JOINT_SETTLE_TIME))
 
+    @phase
     def _settle(self, context: SkillContext, result: SkillResult) -> NextAction | SkillResult:
         descent = self._straight_motion(
             context, context.config.release_height - context.config.grasp_depth, is_holding=True
         )
         return self.enter_phase("lower_object_again", descent)
 
+    @phase
     def _lower_object_again(self, context: SkillContext, result: SkillResult) -> NextAction | SkillResult:
         return self._let_go(context, self.final_result)
 
@@ -230,11 +239,13 @@ class GraspSkill(VerticalApproachSkill):
             context.memory.ignored_objects += [self.disc_position, current_position]
         return self.enter_phase("detach_object", SceneUpdateRequest(tuple(objects_around(context, self.disc_position))))
 
+    @phase
     def _detach_object(self, context: SkillContext, result: SkillResult) -> NextAction:
         return self.enter_phase("reopen_gripper", GripperRequest(context.config.open_width))
 
+    @phase(on_failure="return")
     def _reopen_gripper(self, context: SkillContext, result: SkillResult) -> NextAction | SkillResult:
-        return self._retreat_with(context, self.final_result) if result.is_success else result
+        return self._retreat_with(context, self.final_result)
 
     def _retreat_with(self, context: SkillContext, result: SkillResult) -> NextAction:
         self.final_result = result
@@ -245,6 +256,7 @@ class GraspSkill(VerticalApproachSkill):
             ),
         )
 
+    @phase
     def _retreat(self, context: SkillContext, result: SkillResult) -> NextAction | SkillResult:
         return self._return_unless_above(context, result)
 
@@ -303,6 +315,7 @@ class ReleaseSkill(VerticalApproachSkill):
         """What it deals with."""
         return SkillResult(position=self.floor_position, bay=self.bay)
 
+    @phase
     def _start(self, context: SkillContext, result: SkillResult) -> NextAction | SkillResult:
         if context.memory.grasped_object is None:
             return SkillResult(SkillResultCode.GRIPPER_EMPTY, "the gripper holds no object")
@@ -314,6 +327,7 @@ class ReleaseSkill(VerticalApproachSkill):
             return SkillResult(SkillResultCode.TOO_CLOSE, "the fingers have no clearance beside other objects")
         return self.enter_phase("update_scene", SceneUpdateRequest(tuple(neighbors), grasped_object_extent(context)))
 
+    @phase
     def _update_scene(self, context: SkillContext, result: SkillResult) -> NextAction | SkillResult:
         approaches = vertical_approaches(
             context, self._tool_position(context, 0.0), context.config.approach_height, self.candidate_yaws
@@ -326,6 +340,7 @@ class ReleaseSkill(VerticalApproachSkill):
             "move_above", ArmMotionRequest(approaches, is_holding=True, speed_scaling=context.config.speed_scaling)
         )
 
+    @phase
     def _move_above(self, context: SkillContext, result: SkillResult) -> NextAction | SkillResult:
         if not result.is_success:
             return _clear_if_lost(context, result)
@@ -339,6 +354,7 @@ class ReleaseSkill(VerticalApproachSkill):
             ),
         )
 
+    @phase
     def _prepare_descent(self, context: SkillContext, result: SkillResult) -> NextAction | SkillResult:
         conveyor_area = "" if self.bay else conveyor_area_here(context)
         if (failure := conveyor_started(context, conveyor_area)) is not None:
@@ -347,6 +363,7 @@ class ReleaseSkill(VerticalApproachSkill):
         descent = self._straight_motion(context, context.config.release_height, is_holding=True)
         return self.enter_phase("descend", replace(descent, is_guarded=True, conveyor_area=conveyor_area))
 
+    @phase
     def _descend(self, context: SkillContext, result: SkillResult) -> NextAction | SkillResult:
         if not result.is_success:
             self.final_result = _clear_if_lost(context, result)
@@ -365,22 +382,24 @@ class ReleaseSkill(VerticalApproachSkill):
             memory.objects = [*others, offset_vertically(self.floor_position, context.config.object_height)]
         return self.enter_phase("open_gripper", GripperRequest(context.config.open_width))
 
+    @phase(on_failure="return")
     def _open_gripper(self, context: SkillContext, result: SkillResult) -> NextAction | SkillResult:
-        if not result.is_success:
-            return result
         return self.enter_phase(
             "detach_object", SceneUpdateRequest(tuple(objects_around(context, self.floor_position)))
         )
 
+    @phase
     def _detach_object(self, context: SkillContext, result: SkillResult) -> NextAction | SkillResult:
         return self.enter_phase(
             "retreat", self._straight_motion(context, context.config.approach_height, is_holding=False)
         )
 
+    @phase
     def _retreat(self, context: SkillContext, result: SkillResult) -> NextAction | SkillResult:
         context.memory.is_tool_low = not result.is_success
         return SUCCESS  # the object stands there, whatever the arm's state
 
+    @phase
     def _back_off(self, context: SkillContext, result: SkillResult) -> NextAction | SkillResult:
         return self._return_unless_above(context, result)
 
@@ -411,6 +430,7 @@ class RecoverStartSkill(Skill):
 
     name = "recover_start"
 
+    @phase
     def _start(self, context: SkillContext, result: SkillResult) -> NextAction | SkillResult:
         memory = context.memory
         if memory.grasped_object is not None and not context.is_holding:
@@ -422,19 +442,23 @@ class RecoverStartSkill(Skill):
             return self.enter_phase("ascend", self._ascent(context))
         return self.enter_phase("detach_object", SceneUpdateRequest())
 
+    @phase
     def _detach_object(self, context: SkillContext, result: SkillResult) -> NextAction | SkillResult:
         """The fingers may enclose an object: they open before the arm ascends."""
         return self.enter_phase("open_gripper", GripperRequest(context.config.open_width))
 
+    @phase(on_failure="return")
     def _open_gripper(self, context: SkillContext, result: SkillResult) -> NextAction | SkillResult:
-        return self.enter_phase("ascend", self._ascent(context)) if result.is_success else result
+        return self.enter_phase("ascend", self._ascent(context))
 
+    @phase
     def _ascend(self, context: SkillContext, result: SkillResult) -> NextAction | SkillResult:
         memory = context.memory
         memory.is_tool_low = False  # or there is no better recovery
         grasped_extent = grasped_object_extent(context) if memory.grasped_object is not None else None
         return self.enter_phase("update_scene", SceneUpdateRequest(tuple(memory.all_objects()), grasped_extent))
 
+    @phase
     def _update_scene(self, context: SkillContext, result: SkillResult) -> NextAction | SkillResult:
         return SUCCESS
 

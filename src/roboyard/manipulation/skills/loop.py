@@ -28,14 +28,31 @@ from roboyard.manipulation.skills.requests import (
     SkillResult,
     SkillResultCode,
 )
-from roboyard.manipulation.skills.skill import BAY_EMPTY, BAY_FULL, NextAction, Skill, SkillContext
+from roboyard.manipulation.skills.skill import BayState, NextAction, Skill, SkillContext, phase
 
 _MIN_DRIVE_DISTANCE: Final = 0.01
 """A shorter drive does not change the reachability [m]."""
 
 
 @dataclass
-class ChangeWorkAreaSkill(Skill):
+class DrivingSkill(Skill):
+    """Base of skills that drive the robot: what was detected before the drive is no longer valid after it."""
+
+    def _reset_scene(self, context: SkillContext) -> NextAction:
+        """Clear the detected objects and places, because the robot has moved."""
+        memory = context.memory
+        memory.objects, memory.free_places = [], []
+        grasped_extent = grasped_object_extent(context) if memory.grasped_object is not None else None
+        return self.enter_phase("update_scene", SceneUpdateRequest(tuple(memory.all_objects()), grasped_extent))
+
+    @phase
+    def _update_scene(self, context: SkillContext, result: SkillResult) -> NextAction | SkillResult:
+        """End: the scene is updated at once."""
+        return SUCCESS
+
+
+@dataclass
+class ChangeWorkAreaSkill(DrivingSkill):
     """Drive to another work area, with the arm at its rest pose.
 
     Objects and places before the robot are not detected by its laser: it backs off before it rotates, and approaches a
@@ -50,6 +67,7 @@ class ChangeWorkAreaSkill(Skill):
     area: str = ""
     n_attempts: int = 0
 
+    @phase
     def _start(self, context: SkillContext, result: SkillResult) -> NextAction | SkillResult:
         if not context.config.is_mobile:
             return self.enter_phase("drive", DriveRequest(self.area))
@@ -60,9 +78,8 @@ class ChangeWorkAreaSkill(Skill):
             ),
         )
 
+    @phase(on_failure="return")
     def _move_to_rest_pose(self, context: SkillContext, result: SkillResult) -> NextAction | SkillResult:
-        if not result.is_success:
-            return result
         if context.memory.work_area not in context.config.work_areas:
             return self._back_off(context, SUCCESS)
         return self._start_back_off(context)
@@ -71,6 +88,7 @@ class ChangeWorkAreaSkill(Skill):
         context.memory.work_area = ""
         return self.enter_phase("back_off", DriveRequest(offset=(-context.config.approach_distance, 0.0)))
 
+    @phase
     def _back_off(self, context: SkillContext, result: SkillResult) -> NextAction | SkillResult:
         if not result.is_success:
             context.report_recovery(result.code, result.message)  # an obstacle is behind it: another path may be free
@@ -79,15 +97,17 @@ class ChangeWorkAreaSkill(Skill):
             return self._approach(context, SUCCESS)
         return self.enter_phase("approach", DriveRequest(self.area, (-context.config.approach_distance, 0.0)))
 
+    @phase
     def _approach(self, context: SkillContext, result: SkillResult) -> NextAction | SkillResult:
         return self.enter_phase("drive", DriveRequest(self.area)) if result.is_success else self._retry(context, result)
 
+    @phase
     def _drive(self, context: SkillContext, result: SkillResult) -> NextAction | SkillResult:
         if not result.is_success:
             return self._retry(context, result)
         context.memory.work_area = self.area
         context.memory.unreachable_bays.clear()
-        return _reset_scene(self, context)
+        return self._reset_scene(context)
 
     def _retry(self, context: SkillContext, result: SkillResult) -> NextAction | SkillResult:
         self.n_attempts += 1
@@ -96,12 +116,9 @@ class ChangeWorkAreaSkill(Skill):
         context.report_recovery(result.code, result.message)
         return self._start_back_off(context)
 
-    def _update_scene(self, context: SkillContext, result: SkillResult) -> NextAction | SkillResult:
-        return SUCCESS
-
 
 @dataclass
-class ApproachByDrivingSkill(Skill):
+class ApproachByDrivingSkill(DrivingSkill):
     """Drive straight until a target is at the best distance from the first joint.
 
     Attributes:
@@ -117,6 +134,7 @@ class ApproachByDrivingSkill(Skill):
         """What it deals with."""
         return SkillResult(position=self.target)
 
+    @phase
     def _start(self, context: SkillContext, result: SkillResult) -> NextAction | SkillResult:
         distance, azimuth = context.arm.horizontal_distance(self.target), context.arm.azimuth(self.target)
         drive_distance = distance - sum(context.config.reach_range) / 2.0
@@ -125,25 +143,13 @@ class ApproachByDrivingSkill(Skill):
         self.drive_offset = (drive_distance * math.cos(azimuth), drive_distance * math.sin(azimuth))
         return self.enter_phase("drive", DriveRequest(offset=self.drive_offset))
 
+    @phase(on_failure="return")
     def _drive(self, context: SkillContext, result: SkillResult) -> NextAction | SkillResult:
-        if not result.is_success:
-            return result
         x, y = self.drive_offset
         context.memory.ignored_objects = [
             (object_x - x, object_y - y, object_z) for object_x, object_y, object_z in context.memory.ignored_objects
         ]
-        return _reset_scene(self, context)
-
-    def _update_scene(self, context: SkillContext, result: SkillResult) -> NextAction | SkillResult:
-        return SUCCESS
-
-
-def _reset_scene(skill: Skill, context: SkillContext) -> NextAction:
-    """Clear the detected objects and places, because the robot has moved."""
-    memory = context.memory
-    memory.objects, memory.free_places = [], []
-    grasped_extent = grasped_object_extent(context) if memory.grasped_object is not None else None
-    return skill.enter_phase("update_scene", SceneUpdateRequest(tuple(memory.all_objects()), grasped_extent))
+        return self._reset_scene(context)
 
 
 LoopOrder = Literal["pick", "place"]
@@ -167,9 +173,11 @@ class FinishSkill(Skill):
     name = "finish"
     final_result: SkillResult = SUCCESS
 
+    @phase
     def _start(self, context: SkillContext, result: SkillResult) -> NextAction | SkillResult:
         return self.enter_phase("recover_start", RecoverStartSkill())
 
+    @phase
     def _recover_start(self, context: SkillContext, result: SkillResult) -> NextAction | SkillResult:
         if not result.is_success:  # the arm stays
             return replace(self.final_result, message=result.message)
@@ -177,6 +185,7 @@ class FinishSkill(Skill):
             return self._move_to_final_pose(context, SUCCESS)
         return self.enter_phase("put_back", PutBackSkill())
 
+    @phase
     def _put_back(self, context: SkillContext, result: SkillResult) -> NextAction | SkillResult:
         return self._move_to_final_pose(context, result)
 
@@ -188,9 +197,11 @@ class FinishSkill(Skill):
             ),
         )
 
+    @phase
     def _move_to_rest_pose(self, context: SkillContext, result: SkillResult) -> NextAction | SkillResult:
         return self.enter_phase("drive_home", ChangeWorkAreaSkill(HOME_AREA))
 
+    @phase
     def _drive_home(self, context: SkillContext, result: SkillResult) -> NextAction | SkillResult:
         return self.final_result
 
@@ -205,6 +216,7 @@ class PickPlaceLoopBase(Skill):
         n_picked: Number of stowed objects so far.
         n_placed: Number of placed objects so far.
         waiting_for: What it waits for.
+        n_failures: Number of consecutive failures.
     """
 
     name = "loop"
@@ -213,6 +225,30 @@ class PickPlaceLoopBase(Skill):
     n_picked: int = 0
     n_placed: int = 0
     waiting_for: str = ""
+    n_failures: int = 0
+
+    def record_stowed_object(self) -> None:
+        """Count an object that was picked and stowed."""
+        self.n_picked += 1
+        self.reset_counters()
+
+    def record_placed_object(self) -> bool:
+        """Count an object that was placed; returns whether it was the last one."""
+        self.n_placed += 1
+        self.reset_counters()
+        return 0 < self.n_objects <= self.n_placed
+
+    def reset_counters(self) -> None:
+        """Forget earlier failures, because an object was moved."""
+        self.n_failures = 0
+
+    def configured_area(self, context: SkillContext) -> str:
+        """Return the work area that the configuration gives for the present order; empty: any."""
+        return context.config.pick_area if self.order == "pick" else context.config.place_area
+
+    @phase
+    def _finish(self, context: SkillContext, result: SkillResult) -> NextAction | SkillResult:
+        return result
 
 
 @dataclass
@@ -229,27 +265,28 @@ class PickPlaceLoop(PickPlaceLoopBase):
         n_area_changes: Number of changes of the work area since an object was moved.
         waited_time: Time waited for a free place [s].
         n_waits: Number of consecutive waits for images, fingers or joints.
-        n_failures: Number of consecutive failures.
         n_approaches: Number of approaches by driving since an object was moved.
     """
 
     n_area_changes: int = 0
     waited_time: float = 0.0
     n_waits: int = 0
-    n_failures: int = 0
     n_approaches: int = 0
 
+    @phase
     def _start(self, context: SkillContext, result: SkillResult) -> NextAction | SkillResult:
         if not len(context.arm.bay_positions):
             return SkillResult(SkillResultCode.BAD_GOAL, "there are no bays")
         return self.enter_phase("recover_start", RecoverStartSkill())
 
+    @phase
     def _recover_start(self, context: SkillContext, result: SkillResult) -> NextAction | SkillResult:
         if not result.is_success:
             return self._handle_failure(context, result)
         self.waiting_for = ""
         return self.enter_phase("inspect_bays", InspectBaysSkill())
 
+    @phase
     def _inspect_bays(self, context: SkillContext, result: SkillResult) -> NextAction | SkillResult:
         if result.code in (*NO_CAMERA, *CONVEYOR_UNUSABLE):
             return self._handle_camera_loss(context, result)
@@ -257,8 +294,8 @@ class PickPlaceLoop(PickPlaceLoopBase):
             return self._handle_failure(context, result)
         if context.memory.grasped_object is not None:
             return self.enter_phase("stow", StowSkill())
-        has_full_bay = BAY_FULL in context.memory.bay_states
-        if not has_full_bay and not context.memory.first_bay(BAY_EMPTY):
+        has_full_bay = BayState.FULL in context.memory.bay_states
+        if not has_full_bay and not context.memory.first_bay(BayState.EMPTY):
             return self._handle_failure(context, result if not result.is_success else _NO_REACHABLE_BAY)
         self.order = "place" if has_full_bay else "pick"
         return self._go_to_area(context)
@@ -266,8 +303,7 @@ class PickPlaceLoop(PickPlaceLoopBase):
     # -- work areas ----------------------------------------------------------------------------------------------------
     def _go_to_area(self, context: SkillContext) -> NextAction:
         """Continue the order in its work area."""
-        area = context.config.pick_area if self.order == "pick" else context.config.place_area
-        area = area or context.memory.work_area or context.config.work_areas[0]
+        area = self.configured_area(context) or context.memory.work_area or context.config.work_areas[0]
         if area != context.memory.work_area:
             return self.enter_phase("change_work_area", ChangeWorkAreaSkill(area))
         return self._start_order(context)
@@ -281,18 +317,20 @@ class PickPlaceLoop(PickPlaceLoopBase):
             self.n_area_changes = 0
             self.waiting_for = "no object can be moved in any work area"
             return self.enter_phase("idle", ArmMotionRequest((NamedTarget(context.config.rest_pose),)))
-        area = context.config.pick_area if order == "pick" else context.config.place_area
+        area = self.configured_area(context)
         area_index = work_areas.index(context.memory.work_area) if context.memory.work_area in work_areas else -1
         return self.enter_phase(
             "change_work_area", ChangeWorkAreaSkill(area or work_areas[(area_index + 1) % len(work_areas)])
         )
 
+    @phase
     def _change_work_area(self, context: SkillContext, result: SkillResult) -> NextAction | SkillResult:
         if not result.is_success:
             return self._handle_failure(context, result)
         self.n_approaches = 0
         return self._start_order(context)
 
+    @phase
     def _approach(self, context: SkillContext, result: SkillResult) -> NextAction | SkillResult:
         return self._start_order(context) if result.is_success else self._handle_failure(context, result)
 
@@ -306,6 +344,7 @@ class PickPlaceLoop(PickPlaceLoopBase):
             return self._unstow_next(context)
         return self.enter_phase("find_places", FindPlacesSkill(memory.work_area))
 
+    @phase
     def _idle(self, context: SkillContext, result: SkillResult) -> NextAction | SkillResult:
         if result.code is SkillResultCode.NOT_FOLLOWED and self._has_exhausted_attempts(
             context
@@ -323,6 +362,7 @@ class PickPlaceLoop(PickPlaceLoopBase):
         return self.enter_phase("approach", ApproachByDrivingSkill(result.position))
 
     # -- picking -------------------------------------------------------------------------------------------------------
+    @phase
     def _pick(self, context: SkillContext, result: SkillResult) -> NextAction | SkillResult:
         if result.is_success:
             return self.enter_phase("stow", StowSkill())
@@ -337,16 +377,16 @@ class PickPlaceLoop(PickPlaceLoopBase):
             SkillResultCode.TOO_CLOSE,
             SkillResultCode.TOO_HEAVY,
         ):
-            return self._change_area(context, "place" if context.memory.first_bay(BAY_FULL) else "pick")
+            return self._change_area(context, "place" if context.memory.first_bay(BayState.FULL) else "pick")
         return self._handle_failure(context, result)
 
+    @phase
     def _stow(self, context: SkillContext, result: SkillResult) -> NextAction | SkillResult:
         if result.is_success:
-            self.n_picked += 1
-            self._reset_counters()
+            self.record_stowed_object()
             return (
                 self._start_order(context)
-                if context.memory.first_bay(BAY_EMPTY)
+                if context.memory.first_bay(BayState.EMPTY)
                 else self._change_area(context, "place")
             )
         if context.memory.grasped_object is not None:
@@ -354,14 +394,16 @@ class PickPlaceLoop(PickPlaceLoopBase):
             return self.enter_phase("put_back", PutBackSkill(result.code in OVERLOADED))
         return self._handle_failure(context, result)
 
+    @phase
     def _put_back(self, context: SkillContext, result: SkillResult) -> NextAction | SkillResult:
         if not result.is_success:
             return self._handle_failure(context, result)
-        if not context.memory.first_bay(BAY_FULL) and not context.memory.first_bay(BAY_EMPTY):
+        if not context.memory.first_bay(BayState.FULL) and not context.memory.first_bay(BayState.EMPTY):
             return self._handle_failure(context, _NO_REACHABLE_BAY)
-        return self._change_area(context, "place" if context.memory.first_bay(BAY_FULL) else "pick")
+        return self._change_area(context, "place" if context.memory.first_bay(BayState.FULL) else "pick")
 
     # -- placing -------------------------------------------------------------------------------------------------------
+    @phase
     def _find_places(self, context: SkillContext, result: SkillResult) -> NextAction | SkillResult:
         if result.is_success:
             return self._unstow_next(context)
@@ -375,22 +417,24 @@ class PickPlaceLoop(PickPlaceLoopBase):
 
     def _unstow_next(self, context: SkillContext) -> NextAction:
         self.waiting_for = ""
-        if not context.memory.first_bay(BAY_FULL):
+        if not context.memory.first_bay(BayState.FULL):
             return self._change_area(context, "pick")
         return self.enter_phase("unstow", UnstowSkill())
 
     def _handle_no_place(self, context: SkillContext, result: SkillResult) -> NextAction:
         """Wait for a free place if the bays are full, else pick meanwhile."""
         context.memory.free_places = []
-        if context.memory.first_bay(BAY_EMPTY) or self.waited_time >= context.config.wait_timeout:
-            return self._change_area(context, "pick" if context.memory.first_bay(BAY_EMPTY) else "place")
+        if context.memory.first_bay(BayState.EMPTY) or self.waited_time >= context.config.wait_timeout:
+            return self._change_area(context, "pick" if context.memory.first_bay(BayState.EMPTY) else "place")
         self.waited_time += _PLACE_WAIT_PERIOD
         self.waiting_for = f"a free place: {result.message}"
         return self.enter_phase("wait", DelayRequest(_PLACE_WAIT_PERIOD))
 
+    @phase
     def _wait(self, context: SkillContext, result: SkillResult) -> NextAction:
         return self.enter_phase("find_places", FindPlacesSkill(context.memory.work_area))
 
+    @phase
     def _unstow(self, context: SkillContext, result: SkillResult) -> NextAction | SkillResult:
         if result.is_success:
             return self.enter_phase("place", PlaceSkill(context.memory.work_area))
@@ -398,14 +442,15 @@ class PickPlaceLoop(PickPlaceLoopBase):
             return self._handle_camera_loss(context, result)
         return self._handle_failure(context, result)
 
+    @phase
     def _place(self, context: SkillContext, result: SkillResult) -> NextAction | SkillResult:
         if result.is_success:
-            self.n_placed += 1
-            self._reset_counters()
-            if self.n_objects and self.n_placed >= self.n_objects:
+            if self.record_placed_object():
                 return self.enter_phase("finish", FinishSkill())
             return (
-                self._go_to_area(context) if context.memory.first_bay(BAY_FULL) else self._change_area(context, "pick")
+                self._go_to_area(context)
+                if context.memory.first_bay(BayState.FULL)
+                else self._change_area(context, "pick")
             )
         if context.memory.grasped_object is None:
             return self._handle_failure(context, result)
@@ -413,16 +458,15 @@ class PickPlaceLoop(PickPlaceLoopBase):
         self.waiting_for = result.message
         return self.enter_phase("put_back_again", PutBackSkill(result.code in OVERLOADED))
 
+    @phase
     def _put_back_again(self, context: SkillContext, result: SkillResult) -> NextAction | SkillResult:
         if not result.is_success:
             return self._handle_failure(context, result)
         return self._handle_no_place(context, SkillResult(SkillResultCode.PLACE_OCCUPIED, self.waiting_for))
 
-    def _finish(self, context: SkillContext, result: SkillResult) -> NextAction | SkillResult:
-        return result
-
     # -- failures ------------------------------------------------------------------------------------------------------
-    def _reset_counters(self) -> None:
+    def reset_counters(self) -> None:
+        """Forget earlier failures and waits, because an object was moved."""
         self.n_area_changes = self.n_failures = self.n_waits = self.n_approaches = 0
         self.waited_time = 0.0
 
@@ -459,6 +503,7 @@ class PickPlaceLoop(PickPlaceLoopBase):
         self.waiting_for = result.message
         return self.enter_phase("wait_for_gripper", DelayRequest(context.config.wait_timeout))
 
+    @phase
     def _wait_for_gripper(self, context: SkillContext, result: SkillResult) -> NextAction | SkillResult:
         return self.enter_phase("recover_start", RecoverStartSkill())
 
@@ -475,5 +520,6 @@ class PickPlaceLoop(PickPlaceLoopBase):
             ),
         )
 
+    @phase
     def _wait_for_camera(self, context: SkillContext, result: SkillResult) -> NextAction | SkillResult:
         return self.enter_phase("recover_start", DelayRequest(context.config.wait_timeout))

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Final
 
 from roboyard.manipulation.skills.arm_geometry import feasible_yaws, is_too_close
@@ -35,7 +37,7 @@ from roboyard.manipulation.skills.requests import (
     SkillResultCode,
     TargetDetection,
 )
-from roboyard.manipulation.skills.skill import BAY_FULL, NextAction, Skill, SkillContext
+from roboyard.manipulation.skills.skill import BayState, NextAction, Skill, SkillContext, phase
 
 
 def view_pose_of(context: SkillContext, name: str) -> JointTarget | NamedTarget:
@@ -49,15 +51,25 @@ def view_pose_of(context: SkillContext, name: str) -> JointTarget | NamedTarget:
 
 
 def nearest_detection(
-    detections: tuple[TargetDetection, ...], point: Point, config: SkillConfig
+    detections: Sequence[TargetDetection], distance: Callable[[Point], float], max_distance: float = math.inf
 ) -> TargetDetection | None:
-    """Return the detection at an expected position; None: there is none."""
-    detection = min(detections, key=lambda one: math.dist(one.position, point), default=None)
-    return (
-        detection
-        if detection is not None and math.dist(detection.position, point) <= config.same_object_radius
-        else None
-    )
+    """Return the detection with the smallest distance; None: there is none within the maximum [m].
+
+    Args:
+        detections: The detections.
+        distance: Distance of a position from where a detection is expected [m].
+        max_distance: Maximum of this distance [m].
+    """
+    nearest = min(detections, key=lambda one: distance(one.position), default=None)
+    return nearest if nearest is not None and distance(nearest.position) <= max_distance else None
+
+
+def no_detections_result(
+    mode: DiscMode, n_images: int, detections: tuple[TargetDetection, ...] = (), position: Point | None = None
+) -> SkillResult:
+    """Return the failure of a skill that detected no disc, or no pair, in a number of images."""
+    expected = "no disc" if mode == "single" else "no pair of discs"
+    return SkillResult(SkillResultCode.VIEW_EMPTY, f"{expected} in {n_images} images", detections, position)
 
 
 @dataclass
@@ -79,6 +91,7 @@ class DetectSkill(Skill):
     area: str = ""
     may_move: bool = False
 
+    @phase
     def _start(self, context: SkillContext, result: SkillResult) -> NextAction | SkillResult:
         if not self.area:
             return self._move_to_view(context, SUCCESS)
@@ -87,17 +100,18 @@ class DetectSkill(Skill):
             ArmMotionRequest((view_pose_of(context, self.area),), is_holding=context.memory.grasped_object is not None),
         )
 
+    @phase(on_failure="return")
     def _move_to_view(self, context: SkillContext, result: SkillResult) -> NextAction | SkillResult:
-        if not result.is_success:
-            return result
         config = context.config
         return self.enter_phase(
             "settle", DelayRequest(config.conveyor_settle_time if self.may_move else config.settle_time)
         )
 
+    @phase
     def _settle(self, context: SkillContext, result: SkillResult) -> NextAction | SkillResult:
         return self.enter_phase("detect", DetectDiscsRequest(self.polarity, self.mode, self.num_images, self.may_move))
 
+    @phase
     def _detect(self, context: SkillContext, result: SkillResult) -> NextAction | SkillResult:
         return result
 
@@ -129,6 +143,7 @@ class AlignSkill(Skill):
         """What it deals with."""
         return SkillResult(position=self.target)
 
+    @phase
     def _start(self, context: SkillContext, result: SkillResult) -> NextAction | SkillResult:
         return self._request_images(context) if self.target is None else self._rotate_to_target(context)
 
@@ -136,23 +151,18 @@ class AlignSkill(Skill):
         self.is_aligned = False
         return self.enter_phase("detect", DetectDiscsRequest(self.polarity, self.mode, context.config.quick_images))
 
+    @phase
     def _detect(self, context: SkillContext, result: SkillResult) -> NextAction | SkillResult:
         config = context.config
         detection = result.detections[0] if result.detections and self.target is None else None
         if detection is None and self.target is not None:
-            detection = nearest_detection(result.detections, self.target, config)
+            detection = nearest_detection(result.detections, partial(math.dist, self.target), config.same_object_radius)
         if detection is None:
             if not result.is_success and result.code not in NO_DETECTIONS:
                 return result
             self.n_empty_images += images_of_last_detection(self, config)
             if self.n_empty_images >= config.max_empty_images:
-                expected = "no disc" if self.mode == "single" else "no pair of discs"
-                return SkillResult(
-                    SkillResultCode.VIEW_EMPTY,
-                    f"{expected} in {self.n_empty_images} images",
-                    result.detections,
-                    self.target,
-                )
+                return no_detections_result(self.mode, self.n_empty_images, result.detections, self.target)
             return self._request_images(context)
         self.target, self.n_empty_images = detection.position, 0
         if (
@@ -186,11 +196,13 @@ class AlignSkill(Skill):
             ),
         )
 
+    @phase
     def _rotate(self, context: SkillContext, result: SkillResult) -> NextAction | SkillResult:
         if not result.is_success:
             return SkillResult(result.code, result.message, position=self.target)
         return self.enter_phase("settle", DelayRequest(context.config.settle_time))
 
+    @phase
     def _settle(self, context: SkillContext, result: SkillResult) -> NextAction | SkillResult:
         self.is_aligned = True
         return self.enter_phase("detect", DetectDiscsRequest(self.polarity, self.mode, context.config.num_images))
@@ -244,12 +256,12 @@ class PickSkill(Skill):
         """What it deals with."""
         return SkillResult(position=self.target)
 
+    @phase
     def _start(self, context: SkillContext, result: SkillResult) -> NextAction | SkillResult:
         return self.enter_phase("recover_start", RecoverStartSkill())
 
+    @phase(on_failure="return")
     def _recover_start(self, context: SkillContext, result: SkillResult) -> NextAction | SkillResult:
-        if not result.is_success:
-            return result
         if context.memory.grasped_object is not None:
             return SkillResult(SkillResultCode.GRIPPER_OCCUPIED, "the gripper holds an object already")
         return self._start_detection(context)
@@ -263,6 +275,7 @@ class PickSkill(Skill):
         num_images = config.conveyor_images if is_conveyor else config.quick_images
         return self.enter_phase("detect", DetectSkill("white", "single", num_images, area, is_conveyor))
 
+    @phase
     def _detect(self, context: SkillContext, result: SkillResult) -> NextAction | SkillResult:
         is_conveyor = (self.area or context.memory.work_area) in context.config.conveyor_areas
         if is_conveyor and result.code in NO_DETECTIONS:
@@ -279,9 +292,8 @@ class PickSkill(Skill):
             return self.enter_phase("detect_places", DetectDiscsRequest("black", "pair", context.config.quick_images))
         return self._select_target(context, context.memory.objects)
 
+    @phase(on_failure="return", handled_codes=NO_DETECTIONS)
     def _detect_places(self, context: SkillContext, result: SkillResult) -> NextAction | SkillResult:
-        if not result.is_success and result.code not in NO_DETECTIONS:
-            return result
         max_distance = context.config.require_place_within
         places = [one.position for one in result.detections]
         objects = [
@@ -345,9 +357,11 @@ class PickSkill(Skill):
         self.waited_time += _OBJECT_POLL_PERIOD
         return self.enter_phase("wait", DelayRequest(_OBJECT_POLL_PERIOD))
 
+    @phase
     def _wait(self, context: SkillContext, result: SkillResult) -> NextAction | SkillResult:
         return self._start_detection(context)
 
+    @phase
     def _track_conveyor(self, context: SkillContext, result: SkillResult) -> NextAction | SkillResult:
         if result.is_success:
             return SkillResult(position=result.position)
@@ -370,6 +384,7 @@ class PickSkill(Skill):
         ignored_positions = [*self.skipped_objects, *context.memory.ignored_objects]
         return any(math.dist(point[:2], one[:2]) <= context.config.same_object_radius for one in ignored_positions)
 
+    @phase
     def _align(self, context: SkillContext, result: SkillResult) -> NextAction | SkillResult:
         if result.is_empty:
             return self._retry(context, result, "it is no longer detected: fallen or removed")
@@ -380,6 +395,7 @@ class PickSkill(Skill):
         self.target, context.memory.objects = result.position, detections_in_area(result.detections, context)
         return self.enter_phase("grasp", GraspSkill(self.target))
 
+    @phase
     def _grasp(self, context: SkillContext, result: SkillResult) -> NextAction | SkillResult:
         if result.is_success:
             return SkillResult(position=self.target)
@@ -429,6 +445,7 @@ class FindPlacesSkill(Skill):
     object_detections: tuple[TargetDetection, ...] = ()
     waited_time: float = 0.0
 
+    @phase
     def _start(self, context: SkillContext, result: SkillResult) -> NextAction | SkillResult:
         area = self.area or context.memory.work_area
         if (failure := conveyor_unknown(context, area)) is not None:
@@ -438,15 +455,15 @@ class FindPlacesSkill(Skill):
         )
         return self.enter_phase("detect_objects", detection)
 
+    @phase(on_failure="return", handled_codes=NO_DETECTIONS)
     def _detect_objects(self, context: SkillContext, result: SkillResult) -> NextAction | SkillResult:
-        if not result.is_success and result.code not in NO_DETECTIONS:
-            return result
         self.object_detections, config = result.detections, context.config
         context.memory.objects = detections_in_area(stationary_detections(result.detections, context), context)
         is_conveyor = (self.area or context.memory.work_area) in config.conveyor_areas
         num_images = config.conveyor_images if is_conveyor else config.quick_images
         return self.enter_phase("detect_places", DetectDiscsRequest("black", "pair", num_images, is_conveyor))
 
+    @phase
     def _detect_places(self, context: SkillContext, result: SkillResult) -> NextAction | SkillResult:
         memory = context.memory
         memory.free_places = []
@@ -507,6 +524,7 @@ class FindPlacesSkill(Skill):
         self.waited_time += _PLACE_POLL_PERIOD
         return self.enter_phase("wait", DelayRequest(_PLACE_POLL_PERIOD))
 
+    @phase
     def _wait(self, context: SkillContext, result: SkillResult) -> NextAction | SkillResult:
         return self._start(context, SUCCESS)
 
@@ -541,12 +559,12 @@ class PlaceSkill(Skill):
         """What it deals with."""
         return SkillResult(position=self.target)
 
+    @phase
     def _start(self, context: SkillContext, result: SkillResult) -> NextAction | SkillResult:
         return self.enter_phase("recover_start", RecoverStartSkill())
 
+    @phase(on_failure="return")
     def _recover_start(self, context: SkillContext, result: SkillResult) -> NextAction | SkillResult:
-        if not result.is_success:
-            return result
         if context.memory.grasped_object is None:
             return SkillResult(SkillResultCode.GRIPPER_EMPTY, "the gripper holds no object")
         if self.requested_position is not None:
@@ -558,9 +576,8 @@ class PlaceSkill(Skill):
         self.target = None
         return self.enter_phase("find_places", FindPlacesSkill(self.area))
 
+    @phase(on_failure="return")
     def _find_places(self, context: SkillContext, result: SkillResult) -> NextAction | SkillResult:
-        if not result.is_success:
-            return result
         radius = context.config.same_object_radius
         free_positions = [one.position for one in result.detections]
         candidates = [
@@ -574,6 +591,7 @@ class PlaceSkill(Skill):
             return self.enter_phase("track_conveyor", ConveyorTrackingSkill(detection, is_placing=True))
         return self.enter_phase("align", AlignSkill("black", "pair", self.target))
 
+    @phase
     def _track_conveyor(self, context: SkillContext, result: SkillResult) -> NextAction | SkillResult:
         if result.is_success:
             return SkillResult(position=result.position)
@@ -593,6 +611,7 @@ class PlaceSkill(Skill):
         context.report_recovery(result.code, result.message, self.target)
         return self.enter_phase("recover_start", RecoverStartSkill())
 
+    @phase
     def _align(self, context: SkillContext, result: SkillResult) -> NextAction | SkillResult:
         if result.is_empty:
             return self._skip_target(
@@ -606,6 +625,7 @@ class PlaceSkill(Skill):
         self.target = result.position
         return self.enter_phase("check_occupancy", DetectDiscsRequest("white", "single", context.config.quick_images))
 
+    @phase
     def _check_occupancy(self, context: SkillContext, result: SkillResult) -> NextAction | SkillResult:
         if self.target is None or (not result.is_success and result.code not in NO_DETECTIONS):
             return result
@@ -616,6 +636,7 @@ class PlaceSkill(Skill):
             )
         return self.enter_phase("release", ReleaseSkill(self.target))
 
+    @phase
     def _release(self, context: SkillContext, result: SkillResult) -> NextAction | SkillResult:
         if result.is_success:
             radius = context.config.same_object_radius
@@ -659,12 +680,12 @@ class PutBackSkill(Skill):
         """What it deals with."""
         return SkillResult(position=self.origin)
 
+    @phase
     def _start(self, context: SkillContext, result: SkillResult) -> NextAction | SkillResult:
         return self.enter_phase("recover_start", RecoverStartSkill())
 
+    @phase(on_failure="return")
     def _recover_start(self, context: SkillContext, result: SkillResult) -> NextAction | SkillResult:
-        if not result.is_success:
-            return result
         grasped_object = context.memory.grasped_object
         if grasped_object is None:
             return SUCCESS
@@ -683,11 +704,12 @@ class PutBackSkill(Skill):
             ),
         )
 
+    @phase
     def _release(self, context: SkillContext, result: SkillResult) -> NextAction | SkillResult:
         memory = context.memory
         if result.is_success:
             if result.bay and result.bay <= len(memory.bay_states):
-                memory.bay_states[result.bay - 1], memory.bay_discs[result.bay - 1] = BAY_FULL, self.origin
+                memory.store_bay(result.bay, BayState.FULL, self.origin)
             return SkillResult(position=self.origin, bay=result.bay)
         if memory.grasped_object is None or result.code not in (
             *UNREACHABLE,
@@ -698,5 +720,6 @@ class PutBackSkill(Skill):
         context.report_recovery(result.code, result.message, self.origin)
         return self.enter_phase("stow", StowSkill())
 
+    @phase
     def _stow(self, context: SkillContext, result: SkillResult) -> NextAction | SkillResult:
         return result

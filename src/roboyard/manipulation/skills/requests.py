@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Literal
+
+from roboyard.vision.discs.disc_detector import DiscMode, DiscPolarity
 
 
 class SkillResultCode(StrEnum):
@@ -85,8 +86,6 @@ ABORTED = (SkillResultCode.CANCELLED, SkillResultCode.PREEMPTED)
 
 Point = tuple[float, float, float]
 """A position in the frame of the robot's root link [m]."""
-DiscPolarity = Literal["white", "black"]
-DiscMode = Literal["single", "pair"]
 
 
 @dataclass(frozen=True, slots=True)

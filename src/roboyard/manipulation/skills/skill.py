@@ -8,16 +8,25 @@ executor carries the requests out: a node in a run, a few lines in a test.
 from __future__ import annotations
 
 import copy
+import dis
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, fields
-from typing import Any, ClassVar, Final, Literal
+from enum import IntEnum
+from types import CodeType, FunctionType
+from typing import Any, ClassVar, Final, Literal, NamedTuple, TypeVar, overload
 
 from roboyard.errors import InputError
 from roboyard.manipulation.skills.arm_geometry import ArmGeometry
 from roboyard.manipulation.skills.config import SkillConfig
 from roboyard.manipulation.skills.requests import ABORTED, SUCCESS, Point, SkillRequest, SkillResult, SkillResultCode
 
-BAY_FULL, BAY_EMPTY, BAY_UNKNOWN = 1, 0, -1
+
+class BayState(IntEnum):
+    """Whether an object is in a bay of the robot; the values are those of ``load`` in messages."""
+
+    UNKNOWN = -1
+    EMPTY = 0
+    FULL = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +50,7 @@ class SkillMemory:
         work_area: Work area at which the robot is, or another place; empty while it drives.
         grasped_object: Object in the gripper; None: none.
         is_tool_low: Whether the tool may be between objects.
-        bay_states: State of each bay: 1 full, 0 empty, -1 unknown.
+        bay_states: State of each bay.
         bay_discs: Disc of each bay, as detected or left: on the object in it, or on its floor.
         bay_yaws: Yaw of the gripper when it stowed the object of each bay; None: unknown.
         unreachable_bays: Bays that the arm could not reach.
@@ -56,7 +65,7 @@ class SkillMemory:
     work_area: str
     grasped_object: GraspedObject | None = None
     is_tool_low: bool = False
-    bay_states: list[int] = field(default_factory=list)
+    bay_states: list[BayState] = field(default_factory=list)
     bay_discs: list[Point | None] = field(default_factory=list)
     bay_yaws: list[float | None] = field(default_factory=list)
     unreachable_bays: list[int] = field(default_factory=list)
@@ -72,24 +81,35 @@ class SkillMemory:
         stored_objects = [
             disc
             for disc, state in zip(self.bay_discs, self.bay_states, strict=True)
-            if disc is not None and state == BAY_FULL
+            if disc is not None and state == BayState.FULL
         ]
         return [*self.objects, *stored_objects]
 
-    def first_bay(self, state: int) -> int:
+    def reset_bays(self, n_bays: int) -> None:
+        """Forget the states and discs of all bays; the yaws of stowed objects are kept."""
+        self.bay_states, self.bay_discs = [BayState.UNKNOWN] * n_bays, [None] * n_bays
+        self.bay_yaws = self.bay_yaws or [None] * n_bays
+
+    def store_bay(self, bay: int, state: BayState, disc: Point | None = None) -> None:
+        """Store the state of a bay, from 1 on, and the disc that marks it; None: its position is unknown."""
+        self.bay_states[bay - 1], self.bay_discs[bay - 1] = state, disc
+
+    def bays_in_state(self, state: BayState) -> list[int]:
+        """Return all reachable bays with a state, from 1 on, in their order."""
+        return [
+            bay
+            for bay, bay_state in enumerate(self.bay_states, 1)
+            if bay_state is state and bay not in self.unreachable_bays
+        ]
+
+    def first_bay(self, state: BayState) -> int:
         """Return the first reachable bay with a state, from 1 on; 0: none."""
-        return next(
-            (
-                bay
-                for bay, bay_state in enumerate(self.bay_states, 1)
-                if bay_state == state and bay not in self.unreachable_bays
-            ),
-            0,
-        )
+        return next(iter(self.bays_in_state(state)), 0)
 
 
 SkillEventKind = Literal["started", "phase", "recovered", "finished"]
 _MAX_STEPS: Final = 1000
+"""Number of phases without a request after which a skill counts as endless."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +121,7 @@ class SkillEvent:
         skill: Name of the skill.
         skill_id: Its id, counted over all skills.
         parent_id: Id of the skill that uses it; 0: none.
-        phase: Phase under way.
+        phase: Its current phase.
         result: Its result, or the failure that it recovered from.
     """
 
@@ -147,37 +167,158 @@ class SkillContext:
         self.reported_recoveries.append(SkillResult(code, message, position=position))
 
 
-@dataclass
-class Skill:
-    """A skill under way; its fields are its whole state.
+_HandlerT = TypeVar("_HandlerT", bound=Callable[..., Any])
+_PHASE_MARK: Final = "_phase_handler"
 
-    ``phase`` names the method that takes what comes back: ``_PHASE(now, came)`` gives what is asked for next, another
-    skill, or the outcome.
+
+class PhaseHandler(NamedTuple):
+    """The handler of a phase, and how a failure of the request is dealt with.
 
     Attributes:
-        phase: The phase under way: the activity whose result is awaited.
+        method_name: Name of the method of the skill.
+        on_failure: "handle": the handler receives every result; "return": a failure ends the skill with that failure.
+        handled_codes: Failures that the handler receives nevertheless.
+    """
+
+    method_name: str
+    on_failure: Literal["handle", "return"] = "handle"
+    handled_codes: tuple[SkillResultCode, ...] = ()
+
+
+@overload
+def phase(handler: _HandlerT) -> _HandlerT: ...
+@overload
+def phase(
+    *, on_failure: Literal["handle", "return"] = "handle", handled_codes: tuple[SkillResultCode, ...] = ()
+) -> Callable[[_HandlerT], _HandlerT]: ...
+def phase(
+    handler: Any = None,
+    *,
+    on_failure: Literal["handle", "return"] = "handle",
+    handled_codes: tuple[SkillResultCode, ...] = (),
+) -> Any:
+    """Register a method of a skill as the handler of a phase, whose name is that of the method without underscores.
+
+    A phase is the time from a request to its result: ``enter_phase("descend", request)`` starts it, and the method
+    ``_descend(self, context, result)`` receives the result and returns the next action or the result of the skill.
+
+    Args:
+        handler: The method, if the decorator is used without arguments.
+        on_failure: "return" ends the skill with the failure of the request, without a call of the handler.
+        handled_codes: Failures for which the handler is called although ``on_failure`` is "return".
+    """
+
+    def mark(method: Any) -> Any:
+        setattr(method, _PHASE_MARK, PhaseHandler(method.__name__, on_failure, handled_codes))
+        return method
+
+    return mark if handler is None else mark(handler)
+
+
+@dataclass
+class Skill:
+    """A running skill: a state machine whose fields are its whole state.
+
+    The methods that `phase` decorates are its phases; every skill begins in the phase ``start``.  A class whose
+    ``enter_phase`` names a phase without a handler is refused when it is created.
+
+    Attributes:
+        phase: Current phase: the activity whose result is awaited.
         skill_id: Id of the skill, assigned when it starts.
         recoveries: Number of failures that it recovered from.
     """
 
     name: ClassVar[str] = ""
+    phases: ClassVar[Mapping[str, PhaseHandler]] = {}
+    """Phases of the class by name."""
     phase: str = field(default="start", kw_only=True)
     skill_id: int = field(default=0, kw_only=True)
     recoveries: int = field(default=0, kw_only=True)
 
+    def __init_subclass__(cls, **options: Any) -> None:
+        """Collect the phases of the class.
+
+        Raises:
+            InputError: The class enters a phase that has no handler, or a phase whose name is not a literal.
+        """
+        super().__init_subclass__(**options)
+        cls.phases = {
+            name.strip("_"): getattr(method, _PHASE_MARK)
+            for base in reversed(cls.__mro__)
+            for name, method in vars(base).items()
+            if hasattr(method, _PHASE_MARK)
+        }
+        for method in vars(cls).values():
+            if isinstance(method, FunctionType):
+                for target in entered_phases(method):
+                    if target not in cls.phases:
+                        raise InputError(
+                            f"enters the phase {target!r}, which has no handler"
+                            if target
+                            else "enters a computed phase",
+                            location=f"{cls.__qualname__}.{method.__name__}",
+                            valid=f"a literal name of a method that `phase` decorates: {', '.join(cls.phases)}",
+                        )
+
     def enter_phase(self, phase: str, request: NextAction) -> NextAction:
-        """Enter a phase, which carries the request out; the phase's method receives the result."""
+        """Enter a phase and return its request, or the skill that it uses; the phase's handler receives the result."""
         self.phase = phase
         return request
 
     def advance(self, context: SkillContext, result: SkillResult) -> NextAction | SkillResult:
-        """Process the result of the last request."""
-        handler: Callable[[SkillContext, SkillResult], NextAction | SkillResult] = getattr(self, f"_{self.phase}")
+        """Process the result of the last request: call the handler of the current phase."""
+        method_name, on_failure, handled_codes = self.phases[self.phase]
+        if on_failure == "return" and not result.is_success and result.code not in handled_codes:
+            return result
+        handler: Callable[[SkillContext, SkillResult], NextAction | SkillResult] = getattr(self, method_name)
         return handler(context, result)
 
     def subject(self) -> SkillResult:
         """Return position and bay that the skill deals with, for its events."""
         return SUCCESS
+
+
+def entered_phases(method: FunctionType) -> list[str]:
+    """Return the names of the phases that a method enters, read from its code; "" for a name that is computed."""
+    if "enter_phase" not in method.__code__.co_names:
+        return []
+    targets, is_call = [], False
+    for instruction in dis.get_instructions(method):
+        if is_call:
+            is_literal = instruction.opname.startswith("LOAD_CONST") and isinstance(instruction.argval, str)
+            targets.append(instruction.argval if is_literal else "")
+        is_call = instruction.opname in ("LOAD_METHOD", "LOAD_ATTR") and instruction.argval == "enter_phase"
+    return targets
+
+
+def phase_graph(skill_type: type[Skill]) -> dict[str, tuple[str, ...]]:
+    """Return the phases that can follow each phase of a skill; a phase without successors ends the skill.
+
+    It is read from the code of the handlers and of the methods that they call, so that it may contain transitions that
+    no run takes.
+    """
+    return {
+        name: tuple(sorted(_targets_of(skill_type, handler.method_name, set())))
+        for name, handler in skill_type.phases.items()
+    }
+
+
+def _targets_of(skill_type: type[Skill], method_name: str, visited: set[str]) -> set[str]:
+    """Return the phases that a method enters, itself or by other methods of the class."""
+    visited.add(method_name)
+    method = getattr(skill_type, method_name)
+    targets = set(entered_phases(method))
+    for name in _names_in(method.__code__):
+        if name not in visited and isinstance(getattr(skill_type, name, None), FunctionType):
+            targets |= _targets_of(skill_type, name, visited)
+    return targets
+
+
+def _names_in(code: CodeType) -> Iterator[str]:
+    yield from code.co_names
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield from _names_in(constant)
 
 
 NextAction = SkillRequest | Skill
@@ -209,7 +350,7 @@ def _all_subclasses(skill_type: type[Skill]) -> Iterator[type[Skill]]:
 
 
 class SkillStack:
-    """Skills under way: each is used by the one before it.
+    """Running skills: each is used by the one before it.
 
     Attributes:
         skills: From the requested skill to the one that made the last request.
@@ -222,13 +363,13 @@ class SkillStack:
 
     @property
     def is_busy(self) -> bool:
-        """Whether a skill is under way."""
+        """Whether a skill is running."""
         return bool(self.skills)
 
     def start(self, skill: Skill, context: SkillContext) -> SkillRequest | SkillResult:
-        """Start a skill and return its first request, or its result. Raises InputError if a skill is under way."""
+        """Start a skill and return its first request, or its result. Raises InputError if a skill is running."""
         if self.skills:
-            raise InputError(f"{self.skills[0].name} is under way", location="skills", valid="cancel it first")
+            raise InputError(f"{self.skills[0].name} is running", location="skills", valid="cancel it first")
         self._push(skill, context)
         return self.on_result(context, SUCCESS)
 
@@ -236,7 +377,12 @@ class SkillStack:
         """Process the result of the last request and return the next request, or the result of the first skill.
 
         If another client has stopped the arm, all skills end: the arm must not move on.
+
+        Raises:
+            InputError: No skill is running, or a skill changes its phase without end.
         """
+        if not self.skills:
+            raise InputError("a result without a running skill", location="skills", valid="start a skill first")
         if result.code in ABORTED:
             return self.abort(result.code, result.message)
         for _ in range(_MAX_STEPS):
@@ -261,7 +407,7 @@ class SkillStack:
         raise InputError(f"{self.skills[-1].name} does not end in phase {self.skills[-1].phase}", location="skills")
 
     def abort(self, code: SkillResultCode, message: str) -> SkillResult:
-        """End all skills; the gripper keeps a held object."""
+        """End all skills and return the result of the first one; the gripper keeps a held object."""
         result = SkillResult(code, message)
         while self.skills:
             result = self._pop(SkillResult(code, message))

@@ -17,7 +17,7 @@ from roboyard.errors import ConfigError, InputError
 from roboyard.geometry.arrays import Array
 from roboyard.kinematics.chain import Chain
 from roboyard.manipulation.errors import GoalUnreachableError
-from roboyard.vision.discs.disc_detector import DiscConfig, Mode, Polarity
+from roboyard.vision.discs.disc_detector import DiscConfig, DiscMode, DiscPolarity
 from roboyard.vision.discs.reference_detectors import ThesisCamera
 
 ThesisPose = tuple[float, float, float, float]
@@ -119,7 +119,7 @@ class ThesisConfig:
         """The camera model from pixels to the arm's frame."""
         return ThesisCamera(self.focal_length, self.camera_origin, self.depth_map)
 
-    def disc_config(self, polarity: Polarity, mode: Mode) -> DiscConfig:
+    def disc_config(self, polarity: DiscPolarity, mode: DiscMode) -> DiscConfig:
         """Return the detection of discs of 20 mm and of pairs with a distance of 52 mm."""
         tolerance = 1e-3 * self.size_tolerance
         return DiscConfig(

@@ -8,20 +8,22 @@ contact sensing and no collision checking: a skill ends when its motions end.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from roboyard.config.wording import did_you_mean
 from roboyard.errors import InputError
 from roboyard.manipulation.errors import GoalUnreachableError
+from roboyard.manipulation.skills.bays import inspection_result, is_in_bay_window
+from roboyard.manipulation.skills.config import SkillConfig
 from roboyard.manipulation.skills.loop import PickPlaceLoopBase
-from roboyard.manipulation.skills.registry import SkillGoal
+from roboyard.manipulation.skills.pick_place import nearest_detection, no_detections_result
+from roboyard.manipulation.skills.registry import SkillGoal, check_goal, disc_kind
 from roboyard.manipulation.skills.requests import (
     SUCCESS,
     DelayRequest,
-    DiscMode,
-    DiscPolarity,
+    DetectDiscsRequest,
+    GripperRequest,
     Point,
     SkillRequest,
     SkillResult,
@@ -29,37 +31,34 @@ from roboyard.manipulation.skills.requests import (
     TargetDetection,
 )
 from roboyard.manipulation.skills.skill import (
-    BAY_EMPTY,
-    BAY_FULL,
-    BAY_UNKNOWN,
+    BayState,
     GraspedObject,
     NextAction,
     Skill,
     SkillContext,
+    phase,
 )
 from roboyard.manipulation.skills.thesis_control import REST_POSE, AlignPController, ThesisConfig, solve_point_down_ik
+from roboyard.vision.discs.disc_detector import DiscMode
 
 UNCHANGED_ANGLE: Final = math.nan
 """A joint that keeps its angle."""
 
 
 @dataclass(frozen=True, slots=True)
-class ThesisDetectRequest(SkillRequest):
-    """Detect discs in one image while the first joint rotates; detections are in the arm's frame [m].
+class ThesisDetectRequest(DetectDiscsRequest):
+    """Detect discs in one image, while the first joint rotates; detections are in the arm's frame [m].
 
     This frame rotates with the first joint: x to the right, y ahead of its axis, z up from the floor.
 
     Attributes:
-        polarity: Polarity of the discs.
-        mode: single or pair.
         speed: Velocity of the first joint meanwhile [rad/s].
         max_place_distance: Maximum distance to the nearest pair's center, in x and in y [m]; 0: no maximum
             (PosAufnehmen).
         is_published: Whether the image is published with the detections drawn in.
     """
 
-    polarity: DiscPolarity
-    mode: DiscMode
+    num_images: int = 1
     speed: float = 0.0
     max_place_distance: float = 0.0
     is_published: bool = False
@@ -75,13 +74,6 @@ class ThesisJointRequest(SkillRequest):
     """Move the joints to angles on the thesis's scale (5,) [degrees]; NaN keeps an angle."""
 
     degrees: tuple[float, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class ThesisGripperRequest(SkillRequest):
-    """Move both fingers to an opening [the thesis's mm]."""
-
-    opening: float
 
 
 @dataclass
@@ -125,16 +117,24 @@ _MAX_ALIGN_IMAGES: Final = 450
 """Images of half a minute while aligning. The thesis would continue for ever."""
 
 
-def nearest_symbol(detections: Sequence[TargetDetection]) -> TargetDetection | None:
-    """Return the detection nearest to the first joint's axis; None: there is none."""
-    return min(detections, key=lambda one: math.hypot(*one.position[:2]), default=None)
+def _horizontal_distance(position: Point) -> float:
+    """Return the distance of a position of the arm's frame from the first joint's axis [m]."""
+    return math.hypot(*position[:2])
+
+
+def _open_request(context: ThesisContext) -> GripperRequest:
+    return GripperRequest(1e-3 * context.thesis.gripper_openings[0])
+
+
+def _close_request(context: ThesisContext) -> GripperRequest:
+    return GripperRequest(1e-3 * context.thesis.gripper_openings[1])
 
 
 def detections_on_places(
     detections: Sequence[TargetDetection], places: Sequence[TargetDetection], max_distance: float
 ) -> tuple[TargetDetection, ...]:
     """Return the last detection within a distance [m] of the nearest place in x and in y, or nothing (PosAufnehmen)."""
-    nearest_place = nearest_symbol(places)
+    nearest_place = nearest_detection(places, _horizontal_distance)
     if nearest_place is None:
         return ()
     x, y, _ = nearest_place.position
@@ -172,43 +172,39 @@ class ThesisInspectBaysSkill(Skill):
     n_attempts: int = 0
     black_discs: tuple[TargetDetection, ...] = ()
 
+    @phase
     def _start(self, context: ThesisContext, result: SkillResult) -> NextAction | SkillResult:
-        context.memory.bay_states = [BAY_UNKNOWN] * len(context.thesis.bay_azimuths)
+        context.memory.reset_bays(len(context.thesis.bay_azimuths))
         return self.enter_phase(
             "move_to_view", ThesisJointRequest(context.thesis.view_angles(context.thesis.bay_view_azimuth))
         )
 
+    @phase(on_failure="return")
     def _move_to_view(self, context: ThesisContext, result: SkillResult) -> NextAction | SkillResult:
-        return self.enter_phase("detect_black", ThesisDetectRequest("black", "single")) if result.is_success else result
+        return self.enter_phase("detect_black", ThesisDetectRequest("black", "single"))
 
+    @phase(on_failure="return")
     def _detect_black(self, context: ThesisContext, result: SkillResult) -> NextAction | SkillResult:
-        if not result.is_success:
-            return result
         self.black_discs = result.detections
         return self.enter_phase("detect_white", ThesisDetectRequest("white", "single", is_published=True))
 
+    @phase(on_failure="return")
     def _detect_white(self, context: ThesisContext, result: SkillResult) -> NextAction | SkillResult:
-        if not result.is_success:
-            return result
-        n_detected = self._store_bay_states(context, self.black_discs, BAY_EMPTY) + self._store_bay_states(
-            context, result.detections, BAY_FULL
+        n_detected = self._store_bay_states(context, self.black_discs, BayState.EMPTY) + self._store_bay_states(
+            context, result.detections, BayState.FULL
         )
         self.n_attempts += 1
-        bay_states = context.memory.bay_states
-        if n_detected == len(bay_states) or self.n_attempts >= context.thesis.max_bay_inspections:
-            unknown_bays = [str(bay) for bay, state in enumerate(bay_states, 1) if state == BAY_UNKNOWN]
-            if len(unknown_bays) == len(bay_states):
-                return SkillResult(SkillResultCode.VIEW_EMPTY, f"no bay is detected in {self.n_attempts} images")
-            return SkillResult(message=f"bays {', '.join(unknown_bays)} are not detected" if unknown_bays else "")
+        if n_detected == len(context.memory.bay_states) or self.n_attempts >= context.thesis.max_bay_inspections:
+            return inspection_result(context.memory, self.n_attempts)
         return self.enter_phase("move_to_view", DelayRequest(RETRY_DELAY))
 
-    def _store_bay_states(self, context: ThesisContext, detections: Sequence[TargetDetection], state: int) -> int:
+    def _store_bay_states(self, context: ThesisContext, detections: Sequence[TargetDetection], state: BayState) -> int:
         """Return the number of discs at the bays; their states are stored."""
         thesis, count = context.thesis, 0
         for x, y, _ in (one.position for one in detections):
-            for bay, (bay_x, bay_y) in enumerate(zip(thesis.bay_disc_x, thesis.bay_disc_y, strict=True)):
-                if max(abs(1e3 * x - bay_x), abs(1e3 * y - bay_y)) < thesis.bay_window:
-                    context.memory.bay_states[bay] = state
+            for bay, center in enumerate(zip(thesis.bay_disc_x, thesis.bay_disc_y, strict=True), 1):
+                if is_in_bay_window((1e3 * x, 1e3 * y), center, thesis.bay_window):
+                    context.memory.store_bay(bay, state)
                     count += 1
         return count
 
@@ -218,13 +214,11 @@ def detection_request(
 ) -> ThesisDetectRequest:
     """Return a request for objects (single) or places (pair)."""
     if mode == "single":
-        return ThesisDetectRequest("white", "single", speed, 1e-3 * context.thesis.require_place_within, is_published)
-    return ThesisDetectRequest("black", "pair", speed, is_published=is_published)
-
-
-def _no_detections(mode: DiscMode, n_images: int) -> SkillResult:
-    expected = "no disc" if mode == "single" else "no pair of discs"
-    return SkillResult(SkillResultCode.VIEW_EMPTY, f"{expected} in {n_images} images")
+        max_distance = 1e-3 * context.thesis.require_place_within
+        return ThesisDetectRequest(
+            "white", "single", speed=speed, max_place_distance=max_distance, is_published=is_published
+        )
+    return ThesisDetectRequest("black", "pair", speed=speed, is_published=is_published)
 
 
 @dataclass
@@ -248,6 +242,7 @@ class ThesisAlignSkill(Skill):
         """What it deals with."""
         return SkillResult(position=self.position)
 
+    @phase
     def _start(self, context: ThesisContext, result: SkillResult) -> NextAction | SkillResult:
         return self._request_image(context, 0.0)
 
@@ -255,14 +250,13 @@ class ThesisAlignSkill(Skill):
         self.n_images += 1
         return self.enter_phase("detect", detection_request(context, self.mode, speed))
 
+    @phase(on_failure="return")
     def _detect(self, context: ThesisContext, result: SkillResult) -> NextAction | SkillResult:
-        if not result.is_success:
-            return result
-        symbol = nearest_symbol(result.detections)
+        symbol = nearest_detection(result.detections, _horizontal_distance)
         if symbol is None:
             self.n_empty_images += 1
             if self.n_empty_images > context.thesis.max_empty_images:
-                return _no_detections(self.mode, self.n_empty_images)
+                return no_detections_result(self.mode, self.n_empty_images)
             return self.enter_phase("stop_after_miss", ThesisStopRequest())
         self.position = context.to_root_frame(symbol.position)
         x, y, _ = symbol.position
@@ -275,12 +269,15 @@ class ThesisAlignSkill(Skill):
             return SkillResult(SkillResultCode.NOT_FOLLOWED, f"not ahead after {self.n_images} images")
         return self._request_image(context, speed)
 
+    @phase
     def _stop_after_miss(self, context: ThesisContext, result: SkillResult) -> NextAction | SkillResult:
         return self.enter_phase("wait", DelayRequest(RETRY_DELAY))
 
+    @phase
     def _wait(self, context: ThesisContext, result: SkillResult) -> NextAction | SkillResult:
         return self._request_image(context, 0.0)
 
+    @phase
     def _stop(self, context: ThesisContext, result: SkillResult) -> NextAction | SkillResult:
         return SkillResult(position=self.position)
 
@@ -304,6 +301,7 @@ class ThesisLocateSkill(Skill):
     n_images: int = 0
     n_empty_rounds: int = 0
 
+    @phase
     def _start(self, context: ThesisContext, result: SkillResult) -> NextAction | SkillResult:
         self.positions, self.n_images = [], 0
         return self._request_image(context)
@@ -312,11 +310,10 @@ class ThesisLocateSkill(Skill):
         is_last = self.n_images + 1 == context.thesis.num_images
         return self.enter_phase("detect", detection_request(context, self.mode, is_published=is_last))
 
+    @phase(on_failure="return")
     def _detect(self, context: ThesisContext, result: SkillResult) -> NextAction | SkillResult:
-        if not result.is_success:
-            return result
         self.n_images += 1
-        symbol = nearest_symbol(result.detections)
+        symbol = nearest_detection(result.detections, _horizontal_distance)
         if symbol is not None:
             self.positions = [*self.positions, symbol.position]
         if self.n_images < context.thesis.num_images:
@@ -326,7 +323,7 @@ class ThesisLocateSkill(Skill):
             return SkillResult(detections=(TargetDetection(position),), position=context.to_root_frame(position))
         self.n_empty_rounds += 1
         if self.n_empty_rounds > context.thesis.max_empty_images:
-            return _no_detections(self.mode, self.n_empty_rounds * self.n_images)
+            return no_detections_result(self.mode, self.n_empty_rounds * self.n_images)
         return self.enter_phase("start", DelayRequest(RETRY_DELAY))
 
 
@@ -349,18 +346,16 @@ class ThesisSkill(Skill):
         return SkillResult(position=self.position, bay=self.bay)
 
     def advance(self, context: SkillContext, result: SkillResult) -> NextAction | SkillResult:
-        """Process a result; a failure or an unreachable goal ends the skill."""
-        if not result.is_success:
-            return result
+        """Process a result; an unreachable goal ends the skill."""
         try:
             return super().advance(context, result)
         except GoalUnreachableError as error:
             return SkillResult(SkillResultCode.NOT_REACHABLE, str(error))
 
-    def _set_bay_state(self, context: ThesisContext, state: int) -> None:
-        memory = context.memory
-        memory.bay_states = memory.bay_states or [BAY_UNKNOWN] * len(context.thesis.bay_azimuths)
-        memory.bay_states[self.bay - 1] = state
+    def _set_bay_state(self, context: ThesisContext, state: BayState) -> None:
+        if not context.memory.bay_states:
+            context.memory.reset_bays(len(context.thesis.bay_azimuths))
+        context.memory.store_bay(self.bay, state)
 
     def _point_down_request(self, context: ThesisContext, height: float) -> ThesisJointRequest:
         """Return the joint angles with the gripper pointing down at a height over the symbol [mm]."""
@@ -384,22 +379,28 @@ class ThesisPickSkill(ThesisSkill):
     name = "pick"
     area: str = ""
 
+    @phase(on_failure="return")
     def _start(self, context: ThesisContext, result: SkillResult) -> NextAction | SkillResult:
         return self.enter_phase("move_to_view", view_request(context, self.area))
 
+    @phase(on_failure="return")
     def _move_to_view(self, context: ThesisContext, result: SkillResult) -> NextAction | SkillResult:
         return self.enter_phase("align", ThesisAlignSkill("single"))
 
+    @phase(on_failure="return")
     def _align(self, context: ThesisContext, result: SkillResult) -> NextAction | SkillResult:
         return self.enter_phase("locate", ThesisLocateSkill("single"))
 
+    @phase(on_failure="return")
     def _locate(self, context: ThesisContext, result: SkillResult) -> NextAction | SkillResult:
         self._store_symbol(result)
         return self.enter_phase("grasp", ThesisGraspSkill(self.symbol, self.position))
 
+    @phase(on_failure="return")
     def _grasp(self, context: ThesisContext, result: SkillResult) -> NextAction | SkillResult:
         return self.enter_phase("ascend", ThesisJointRequest((UNCHANGED_ANGLE, *context.thesis.view_pose)))
 
+    @phase(on_failure="return")
     def _ascend(self, context: ThesisContext, result: SkillResult) -> NextAction | SkillResult:
         return SkillResult(position=self.position)
 
@@ -410,22 +411,28 @@ class ThesisGraspSkill(ThesisSkill):
 
     name = "grasp"
 
+    @phase(on_failure="return")
     def _start(self, context: ThesisContext, result: SkillResult) -> NextAction | SkillResult:
         return self.enter_phase("move_above", self._point_down_request(context, context.thesis.pick_heights[0]))
 
+    @phase(on_failure="return")
     def _move_above(self, context: ThesisContext, result: SkillResult) -> NextAction | SkillResult:
-        return self.enter_phase("open_gripper", ThesisGripperRequest(context.thesis.gripper_openings[0]))
+        return self.enter_phase("open_gripper", _open_request(context))
 
+    @phase(on_failure="return")
     def _open_gripper(self, context: ThesisContext, result: SkillResult) -> NextAction | SkillResult:
         return self.enter_phase("descend", self._point_down_request(context, context.thesis.pick_heights[1]))
 
+    @phase(on_failure="return")
     def _descend(self, context: ThesisContext, result: SkillResult) -> NextAction | SkillResult:
         context.memory.grasped_object = GraspedObject(self.position or (0.0, 0.0, 0.0))
-        return self.enter_phase("close_gripper", ThesisGripperRequest(context.thesis.gripper_openings[1]))
+        return self.enter_phase("close_gripper", _close_request(context))
 
+    @phase(on_failure="return")
     def _close_gripper(self, context: ThesisContext, result: SkillResult) -> NextAction | SkillResult:
         return self.enter_phase("lift", self._point_down_request(context, context.thesis.pick_heights[0]))
 
+    @phase(on_failure="return")
     def _lift(self, context: ThesisContext, result: SkillResult) -> NextAction | SkillResult:
         return SkillResult(position=self.position)
 
@@ -436,34 +443,41 @@ class ThesisStowSkill(ThesisSkill):
 
     name = "stow"
 
+    @phase(on_failure="return")
     def _start(self, context: ThesisContext, result: SkillResult) -> NextAction | SkillResult:
         return self.enter_phase("rotate", bay_azimuth_request(context, self.bay))
 
+    @phase(on_failure="return")
     def _rotate(self, context: ThesisContext, result: SkillResult) -> NextAction | SkillResult:
         return self.enter_phase(
             "move_above", ThesisJointRequest(context.thesis.bay_angles(self.bay, context.thesis.pre_stow_offset))
         )
 
+    @phase(on_failure="return")
     def _move_above(self, context: ThesisContext, result: SkillResult) -> NextAction | SkillResult:
         return self.enter_phase(
             "descend", ThesisJointRequest(context.thesis.bay_angles(self.bay, context.thesis.stow_offset))
         )
 
+    @phase(on_failure="return")
     def _descend(self, context: ThesisContext, result: SkillResult) -> NextAction | SkillResult:
-        return self.enter_phase("open_gripper", ThesisGripperRequest(context.thesis.gripper_openings[0]))
+        return self.enter_phase("open_gripper", _open_request(context))
 
+    @phase(on_failure="return")
     def _open_gripper(self, context: ThesisContext, result: SkillResult) -> NextAction | SkillResult:
         context.memory.grasped_object = None
-        self._set_bay_state(context, BAY_FULL)
+        self._set_bay_state(context, BayState.FULL)
         if not context.thesis.retreat_after_stow:
             return self._retreat(context, SUCCESS)
         return self.enter_phase(
             "retreat", ThesisJointRequest(context.thesis.bay_angles(self.bay, context.thesis.retrieve_offset))
         )
 
+    @phase(on_failure="return")
     def _retreat(self, context: ThesisContext, result: SkillResult) -> NextAction | SkillResult:
         return self.enter_phase("ascend", ThesisJointRequest((UNCHANGED_ANGLE, *context.thesis.view_pose)))
 
+    @phase(on_failure="return")
     def _ascend(self, context: ThesisContext, result: SkillResult) -> NextAction | SkillResult:
         return SkillResult(bay=self.bay)
 
@@ -474,31 +488,38 @@ class ThesisUnstowSkill(ThesisSkill):
 
     name = "unstow"
 
+    @phase(on_failure="return")
     def _start(self, context: ThesisContext, result: SkillResult) -> NextAction | SkillResult:
         return self.enter_phase("rotate", bay_azimuth_request(context, self.bay))
 
+    @phase(on_failure="return")
     def _rotate(self, context: ThesisContext, result: SkillResult) -> NextAction | SkillResult:
         return self.enter_phase(
             "move_above", ThesisJointRequest(context.thesis.bay_angles(self.bay, context.thesis.retrieve_offset))
         )
 
+    @phase(on_failure="return")
     def _move_above(self, context: ThesisContext, result: SkillResult) -> NextAction | SkillResult:
-        return self.enter_phase("open_gripper", ThesisGripperRequest(context.thesis.gripper_openings[0]))
+        return self.enter_phase("open_gripper", _open_request(context))
 
+    @phase(on_failure="return")
     def _open_gripper(self, context: ThesisContext, result: SkillResult) -> NextAction | SkillResult:
         return self.enter_phase("descend", ThesisJointRequest(context.thesis.bay_angles(self.bay)))
 
+    @phase(on_failure="return")
     def _descend(self, context: ThesisContext, result: SkillResult) -> NextAction | SkillResult:
         context.memory.grasped_object = GraspedObject((0.0, 0.0, 0.0), self.bay)
-        return self.enter_phase("close_gripper", ThesisGripperRequest(context.thesis.gripper_openings[1]))
+        return self.enter_phase("close_gripper", _close_request(context))
 
+    @phase(on_failure="return")
     def _close_gripper(self, context: ThesisContext, result: SkillResult) -> NextAction | SkillResult:
         return self.enter_phase(
             "lift", ThesisJointRequest(context.thesis.bay_angles(self.bay, context.thesis.retrieve_offset))
         )
 
+    @phase(on_failure="return")
     def _lift(self, context: ThesisContext, result: SkillResult) -> NextAction | SkillResult:
-        self._set_bay_state(context, BAY_EMPTY)
+        self._set_bay_state(context, BayState.EMPTY)
         return SkillResult(bay=self.bay)
 
 
@@ -513,22 +534,28 @@ class ThesisPlaceSkill(ThesisSkill):
     name = "place"
     area: str = ""
 
+    @phase(on_failure="return")
     def _start(self, context: ThesisContext, result: SkillResult) -> NextAction | SkillResult:
         return self.enter_phase("move_to_view", view_request(context, self.area))
 
+    @phase(on_failure="return")
     def _move_to_view(self, context: ThesisContext, result: SkillResult) -> NextAction | SkillResult:
         return self.enter_phase("align", ThesisAlignSkill("pair"))
 
+    @phase(on_failure="return")
     def _align(self, context: ThesisContext, result: SkillResult) -> NextAction | SkillResult:
         return self.enter_phase("locate", ThesisLocateSkill("pair"))
 
+    @phase(on_failure="return")
     def _locate(self, context: ThesisContext, result: SkillResult) -> NextAction | SkillResult:
         self._store_symbol(result)
         return self.enter_phase("release", ThesisReleaseSkill(self.symbol, self.position))
 
+    @phase(on_failure="return")
     def _release(self, context: ThesisContext, result: SkillResult) -> NextAction | SkillResult:
         return self.enter_phase("ascend", ThesisJointRequest((UNCHANGED_ANGLE, *context.thesis.view_pose)))
 
+    @phase(on_failure="return")
     def _ascend(self, context: ThesisContext, result: SkillResult) -> NextAction | SkillResult:
         return SkillResult(position=self.position)
 
@@ -539,19 +566,24 @@ class ThesisReleaseSkill(ThesisSkill):
 
     name = "release"
 
+    @phase(on_failure="return")
     def _start(self, context: ThesisContext, result: SkillResult) -> NextAction | SkillResult:
         return self.enter_phase("move_above", self._point_down_request(context, context.thesis.place_heights[0]))
 
+    @phase(on_failure="return")
     def _move_above(self, context: ThesisContext, result: SkillResult) -> NextAction | SkillResult:
         return self.enter_phase("descend", self._point_down_request(context, context.thesis.place_heights[1]))
 
+    @phase(on_failure="return")
     def _descend(self, context: ThesisContext, result: SkillResult) -> NextAction | SkillResult:
-        return self.enter_phase("open_gripper", ThesisGripperRequest(context.thesis.gripper_openings[0]))
+        return self.enter_phase("open_gripper", _open_request(context))
 
+    @phase(on_failure="return")
     def _open_gripper(self, context: ThesisContext, result: SkillResult) -> NextAction | SkillResult:
         context.memory.grasped_object = None
         return self.enter_phase("retreat", self._point_down_request(context, context.thesis.place_heights[0]))
 
+    @phase(on_failure="return")
     def _retreat(self, context: ThesisContext, result: SkillResult) -> NextAction | SkillResult:
         return SkillResult(position=self.position)
 
@@ -562,32 +594,39 @@ class ThesisPutBackSkill(ThesisSkill):
 
     name = "put_back"
 
+    @phase(on_failure="return")
     def _start(self, context: ThesisContext, result: SkillResult) -> NextAction | SkillResult:
         return self.enter_phase("rotate", bay_azimuth_request(context, self.bay))
 
+    @phase(on_failure="return")
     def _rotate(self, context: ThesisContext, result: SkillResult) -> NextAction | SkillResult:
         return self.enter_phase(
             "move_above", ThesisJointRequest(context.thesis.bay_angles(self.bay, context.thesis.retrieve_offset))
         )
 
+    @phase(on_failure="return")
     def _move_above(self, context: ThesisContext, result: SkillResult) -> NextAction | SkillResult:
         return self.enter_phase("descend", ThesisJointRequest(context.thesis.bay_angles(self.bay)))
 
+    @phase(on_failure="return")
     def _descend(self, context: ThesisContext, result: SkillResult) -> NextAction | SkillResult:
-        return self.enter_phase("open_gripper", ThesisGripperRequest(context.thesis.gripper_openings[0]))
+        return self.enter_phase("open_gripper", _open_request(context))
 
+    @phase(on_failure="return")
     def _open_gripper(self, context: ThesisContext, result: SkillResult) -> NextAction | SkillResult:
         context.memory.grasped_object = None
-        self._set_bay_state(context, BAY_FULL)
+        self._set_bay_state(context, BayState.FULL)
         return self.enter_phase(
             "retreat", ThesisJointRequest(context.thesis.bay_angles(self.bay, context.thesis.retrieve_offset))
         )
 
+    @phase(on_failure="return")
     def _retreat(self, context: ThesisContext, result: SkillResult) -> NextAction | SkillResult:
         return self.enter_phase(
             "ascend", ThesisJointRequest(context.thesis.view_angles(context.thesis.bay_azimuths[self.bay - 1]))
         )
 
+    @phase(on_failure="return")
     def _ascend(self, context: ThesisContext, result: SkillResult) -> NextAction | SkillResult:
         return SkillResult(bay=self.bay)
 
@@ -621,9 +660,11 @@ class ThesisFinishSkill(Skill):
     name = "finish"
     final_result: SkillResult = SUCCESS
 
+    @phase
     def _start(self, context: ThesisContext, result: SkillResult) -> NextAction | SkillResult:
         return self.enter_phase("move_to_rest_pose", ThesisJointRequest(REST_POSE))
 
+    @phase
     def _move_to_rest_pose(self, context: ThesisContext, result: SkillResult) -> NextAction | SkillResult:
         return self.final_result
 
@@ -639,35 +680,34 @@ class ThesisPickPlaceLoop(PickPlaceLoopBase):
 
     Attributes:
         bay: Bay that it deals with.
-        n_failures: Number of consecutive failures.
     """
 
     bay: int = 0
-    n_failures: int = 0
 
+    @phase
     def _start(self, context: ThesisContext, result: SkillResult) -> NextAction | SkillResult:
         return self.enter_phase("inspect_bays", ThesisInspectBaysSkill())
 
+    @phase
     def _inspect_bays(self, context: ThesisContext, result: SkillResult) -> NextAction | SkillResult:
         if not result.is_success:
             return self.enter_phase("finish", ThesisFinishSkill(result))
-        return self._go_to_area(context, "place" if BAY_FULL in context.memory.bay_states else "pick")
+        return self._go_to_area(context, "place" if BayState.FULL in context.memory.bay_states else "pick")
 
     def _go_to_area(self, context: ThesisContext, order: str) -> NextAction:
         """Fahrt: move the arm to its rest pose, then use the other work area."""
         self.order = "place" if order == "place" else "pick"
-        area = context.config.place_area if self.order == "place" else context.config.pick_area
+        area = self.configured_area(context)
         context.memory.work_area = area or context.config.work_areas[self.order == "place"]
         return self.enter_phase("change_work_area", ThesisJointRequest(REST_POSE))
 
+    @phase
     def _change_work_area(self, context: ThesisContext, result: SkillResult) -> NextAction | SkillResult:
         return self._start_order(context) if result.is_success else self._handle_failure(context, result)
 
     def _start_order(self, context: ThesisContext) -> NextAction | SkillResult:
-        required_state = BAY_FULL if self.order == "place" else BAY_EMPTY
-        self.bay = max(
-            (bay for bay, state in enumerate(context.memory.bay_states, 1) if state == required_state), default=0
-        )
+        required_state = BayState.FULL if self.order == "place" else BayState.EMPTY
+        self.bay = max(context.memory.bays_in_state(required_state), default=0)
         if not self.bay:
             return self._go_to_area(context, "pick" if self.order == "place" else "place")
         if self.order == "place":
@@ -675,6 +715,7 @@ class ThesisPickPlaceLoop(PickPlaceLoopBase):
         return self.enter_phase("pick", ThesisPickSkill(area=context.memory.work_area))
 
     # -- picking -------------------------------------------------------------------------------------------------------
+    @phase
     def _pick(self, context: ThesisContext, result: SkillResult) -> NextAction | SkillResult:
         if result.is_success:
             return self.enter_phase("stow", ThesisStowSkill(bay=self.bay))
@@ -682,17 +723,19 @@ class ThesisPickPlaceLoop(PickPlaceLoopBase):
             self._go_to_area(context, "place") if result.code in _NO_SYMBOL else self._handle_failure(context, result)
         )
 
+    @phase
     def _stow(self, context: ThesisContext, result: SkillResult) -> NextAction | SkillResult:
         if not result.is_success:
             return self._handle_failure(context, result)
-        self.n_picked, self.n_failures = self.n_picked + 1, 0
+        self.record_stowed_object()
         return (
             self._go_to_area(context, "place")
-            if BAY_EMPTY not in context.memory.bay_states
+            if BayState.EMPTY not in context.memory.bay_states
             else self._start_order(context)
         )
 
     # -- placing -------------------------------------------------------------------------------------------------------
+    @phase
     def _unstow(self, context: ThesisContext, result: SkillResult) -> NextAction | SkillResult:
         return (
             self.enter_phase("place", ThesisPlaceSkill(area=context.memory.work_area))
@@ -700,14 +743,14 @@ class ThesisPickPlaceLoop(PickPlaceLoopBase):
             else self._handle_failure(context, result)
         )
 
+    @phase
     def _place(self, context: ThesisContext, result: SkillResult) -> NextAction | SkillResult:
         if result.is_success:
-            self.n_placed, self.n_failures = self.n_placed + 1, 0
-            if self.n_objects and self.n_placed >= self.n_objects:
+            if self.record_placed_object():
                 return self.enter_phase("finish", ThesisFinishSkill())
             return (
                 self._start_order(context)
-                if BAY_FULL in context.memory.bay_states
+                if BayState.FULL in context.memory.bay_states
                 else self._go_to_area(context, "pick")
             )
         if result.code not in _NO_SYMBOL:
@@ -715,11 +758,14 @@ class ThesisPickPlaceLoop(PickPlaceLoopBase):
         self.waiting_for = result.message
         return self.enter_phase("put_back", ThesisPutBackSkill(bay=self.bay))
 
+    @phase
     def _put_back(self, context: ThesisContext, result: SkillResult) -> NextAction | SkillResult:
         if not result.is_success:
             return self._handle_failure(context, result)
         return (
-            self._go_to_area(context, "pick") if BAY_EMPTY in context.memory.bay_states else self._start_order(context)
+            self._go_to_area(context, "pick")
+            if BayState.EMPTY in context.memory.bay_states
+            else self._start_order(context)
         )
 
     # -- failures ------------------------------------------------------------------------------------------------------
@@ -730,36 +776,27 @@ class ThesisPickPlaceLoop(PickPlaceLoopBase):
         context.report_recovery(result.code, result.message, result.position)
         return self._go_to_area(context, self.order)
 
-    def _finish(self, context: ThesisContext, result: SkillResult) -> NextAction | SkillResult:
-        return result
 
-
-THESIS_SKILL_NAMES: Final = ("align", "check_load", "pick", "place", "stow", "unstow", "loop")
-"""Names of the skills that can be requested."""
-
-
-def make_thesis_skill(name: str, goal: SkillGoal, work_areas: tuple[str, ...], n_bays: int) -> Skill:
+def make_thesis_skill(name: str, goal: SkillGoal, config: SkillConfig, n_bays: int) -> Skill:
     """Return a skill that is ready to start.
 
     Raises:
-        InputError: there is no such skill, work area or bay.
+        InputError: there is no such skill, work area or bay, or no bay is named where one is needed.
     """
-    if name not in THESIS_SKILL_NAMES:
-        raise InputError(
-            f"no skill {name!r}{did_you_mean(name, THESIS_SKILL_NAMES)}", valid=", ".join(THESIS_SKILL_NAMES)
-        )
-    if goal.work_area and goal.work_area not in work_areas:
-        raise InputError(
-            f"no work area {goal.work_area!r}{did_you_mean(goal.work_area, work_areas)}", valid=", ".join(work_areas)
-        )
-    if name in ("stow", "unstow"):
-        if not 1 <= goal.bay <= n_bays:
-            raise InputError(f"bay {goal.bay}", valid=f"1 to {n_bays}")
-        return ThesisStowSkill(bay=goal.bay) if name == "stow" else ThesisUnstowSkill(bay=goal.bay)
-    if name == "align":
-        return ThesisAlignSkill("pair" if goal.mode == "pair" else "single")
-    if name == "check_load":
-        return ThesisInspectBaysSkill()
-    if name == "loop":
-        return ThesisPickPlaceLoop(goal.n_objects)
-    return ThesisPickSkill(area=goal.work_area) if name == "pick" else ThesisPlaceSkill(area=goal.work_area)
+    check_goal(name, goal, THESIS_SKILL_NAMES, config, n_bays)
+    if name in ("stow", "unstow") and not goal.bay:
+        raise InputError("bay 0", valid=f"1 to {n_bays}")
+    return _FACTORIES[name](goal)
+
+
+_FACTORIES: Final[dict[str, Callable[[SkillGoal], Skill]]] = {
+    "align": lambda goal: ThesisAlignSkill(disc_kind(goal)[1]),
+    "check_load": lambda goal: ThesisInspectBaysSkill(),
+    "pick": lambda goal: ThesisPickSkill(area=goal.work_area),
+    "place": lambda goal: ThesisPlaceSkill(area=goal.work_area),
+    "stow": lambda goal: ThesisStowSkill(bay=goal.bay),
+    "unstow": lambda goal: ThesisUnstowSkill(bay=goal.bay),
+    "loop": lambda goal: ThesisPickPlaceLoop(goal.n_objects),
+}
+THESIS_SKILL_NAMES: Final = tuple(_FACTORIES)
+"""Names of the skills that can be requested."""

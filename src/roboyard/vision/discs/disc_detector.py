@@ -16,21 +16,21 @@ from roboyard.vision.discs.ellipse import RAYS, fit_rough_ellipse, refine_ellips
 from roboyard.vision.discs.radial_symmetry import vote_radial_symmetry
 from roboyard.vision.opencv import check_image, opencv
 
-Polarity = Literal["white", "black"]
-Mode = Literal["single", "pair"]
-POLARITIES: tuple[Polarity, ...] = ("white", "black")
-MODES: tuple[Mode, ...] = ("single", "pair")
+DiscPolarity = Literal["white", "black"]
+DiscMode = Literal["single", "pair"]
+POLARITIES: tuple[DiscPolarity, ...] = ("white", "black")
+MODES: tuple[DiscMode, ...] = ("single", "pair")
 
 
 class DiscConfig(Config):
     """Properties of the discs to be detected."""
 
-    polarity: Polarity = parameter(
+    polarity: DiscPolarity = parameter(
         "white",
         choices=POLARITIES,
         doc="Brightness of the discs: white ones have a dark mark in their center, black ones a light mark.",
     )
-    mode: Mode = parameter(
+    mode: DiscMode = parameter(
         "single", choices=MODES, doc="Single discs, or the midpoints of pairs of discs at a given distance."
     )
     diameter: float = parameter(0.020, unit="m", low=1e-4, high=10.0, doc="Diameter of the real disc.")
@@ -424,7 +424,7 @@ class Disc:
         outline_points: Edge points of the ellipse (n, 2) [px].
     """
 
-    polarity: Polarity
+    polarity: DiscPolarity
     center: Array
     axes: tuple[float, float]
     angle: float
@@ -447,7 +447,7 @@ class Disc:
         return np.array([*self.center, *self.axes, self.angle])
 
 
-def extract_disc_channel(image: U8, polarity: Polarity) -> U8:
+def extract_disc_channel(image: U8, polarity: DiscPolarity) -> U8:
     """Return a gray image (h, w) in which discs are light: the minimum of the channels, or the inverted maximum.
 
     Args:
@@ -536,7 +536,7 @@ def _disc_limits(config: DiscConfig, noise: float) -> DiscLimits:
     )
 
 
-def _disc_from_record(record: Array, outline_points: Array, polarity: Polarity) -> Disc:
+def _disc_from_record(record: Array, outline_points: Array, polarity: DiscPolarity) -> Disc:
     return Disc(
         polarity,
         record[:2].copy(),

@@ -1,22 +1,20 @@
-"""The thesis's skills as a node, and the executor of their requests: images, joint velocities, fingers."""
+"""The thesis's method of the skill server, and the executor of its requests: images, joint velocities, fingers."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any, Final
 
 import numpy as np
 
-from roboyard.bus import Node
 from roboyard.config import parameter
 from roboyard.errors import ConfigError
 from roboyard.geometry.arrays import Array
-from roboyard.manipulation.nodes.skills import SkillExecutor, SkillNodeBase, SkillNodeBaseConfig
+from roboyard.manipulation.nodes.skill_method import SkillMethod, SkillMethodConfig, SkillServerContext
 from roboyard.manipulation.skills import (
     SUCCESS,
     DelayRequest,
+    GripperRequest,
     Skill,
     SkillContext,
     SkillGoal,
@@ -31,7 +29,6 @@ from roboyard.manipulation.skills.thesis_skills import (
     ThesisContext,
     ThesisDetectRequest,
     ThesisFinishSkill,
-    ThesisGripperRequest,
     ThesisJointRequest,
     ThesisStopRequest,
     detections_on_places,
@@ -53,66 +50,91 @@ _FINGER_STALL_TIMEOUT_NS: Final = 300_000_000
 """... or, which its own gripper could not measure, do not move for this time [ns]."""
 
 
-@dataclass(frozen=True)
-class ThesisExecutorConfig:
-    """Names and timeouts of topics.
+@dataclass(frozen=True, kw_only=True)
+class ThesisMethodConfig(SkillMethodConfig, ThesisConfig):
+    """The method of the youBot's bachelor thesis (2017): P control and closed-form inverse kinematics, no planning.
 
-    Attributes:
-        image_topic: Topic of the images.
-        info_topic: Topic of their camera info.
-        depth_topic: Topic of the depth images, as the depth camera sees them.
-        velocity_topic: Topic brics_actuator/JointVelocities of the arm.
-        position_topic: Topic brics_actuator/JointPositions of the arm.
-        gripper_topic: Topic brics_actuator/JointPositions of the gripper.
-        image_timeout: Timeout of an image [s].
-        motion_timeout: Timeout of a motion [s].
+    Take it to compare with the original: without contact sensing and collision checking it may touch obstacles.
     """
 
-    image_topic: str
-    info_topic: str
-    depth_topic: str
-    velocity_topic: str
-    position_topic: str
-    gripper_topic: str
-    image_timeout: float
-    motion_timeout: float
+    type: str = parameter("thesis", doc="Name of the method.")
+    image_topic: str = parameter("camera/rgb/image_raw", doc="Topic of the images.")
+    info_topic: str = parameter("camera/rgb/camera_info", doc="Topic of their camera_info.")
+    depth_topic: str = parameter("camera/depth/image", doc="Topic of the depth images, as the depth camera sees them.")
+    velocity_topic: str = parameter(
+        "arm_1/arm_controller/velocity_command", doc="Topic brics_actuator/JointVelocities of the arm."
+    )
+    position_topic: str = parameter(
+        "arm_1/arm_controller/position_command", doc="Topic brics_actuator/JointPositions of the arm."
+    )
+    gripper_topic: str = parameter(
+        "arm_1/gripper_controller/position_command", doc="Topic brics_actuator/JointPositions of both fingers."
+    )
+    image_timeout: float = parameter(3.0, unit="s", low=0.1, high=1e3, doc="Timeout of an image.")
+    motion_timeout: float = parameter(40.0, unit="s", low=0.1, high=1e4, doc="Timeout of a motion.")
+
+    def make_method(self, server: SkillServerContext) -> SkillMethod:
+        """Return the method. Raises ConfigError if the arm has no gripper, or a work area has no view azimuth."""
+        n_areas = len(server.skills.work_areas)
+        if len(self.view_azimuths) != n_areas:
+            raise ConfigError(
+                f"{len(self.view_azimuths)} view azimuths",
+                location=f"{server.node.full_name}, parameter 'method.view_azimuths'",
+                valid=f"one for each of {n_areas} work areas",
+            )
+        return ThesisMethod(server, self)
+
+
+class ThesisMethod(SkillMethod):
+    """The thesis's skills, with its constants, by the topics of the robot's drivers."""
+
+    update_rate = 100.0
+
+    def __init__(self, server: SkillServerContext, config: ThesisMethodConfig) -> None:
+        self._server, self._config = server, config
+        self.skill_names = THESIS_SKILL_NAMES
+        self.executor: ThesisSkillExecutor = ThesisSkillExecutor(server, config)
+
+    def create_skill(self, name: str, goal: SkillGoal) -> Skill:
+        """Return one of the thesis's skills. Raises InputError."""
+        return make_thesis_skill(name, goal, self._server.skills, len(self._config.bay_azimuths))
+
+    def create_finish_skill(self, result: SkillResult) -> Skill:
+        """Return the skill that moves the arm to its rest pose; a held object stays in the gripper."""
+        return ThesisFinishSkill(result)
+
+    def extend_context(self, context: SkillContext) -> SkillContext:
+        """Return the inputs of a skill's step with the thesis's constants and the speed of the first joint."""
+        return ThesisContext(
+            **{one.name: getattr(context, one.name) for one in fields(context)},
+            thesis=self._config,
+            floor_height=self._server.floor_height,
+            joint1_velocity=self.executor.joint1_velocity,
+        )
 
 
 class ThesisSkillExecutor:
     """Executes the requests of the thesis's skills.
 
     Args:
-        node: Node that publishes.
-        thesis: Constants of the thesis.
-        joint_scale: Scale of the arm's joints.
-        joints: Joints of the arm, in their order.
-        finger_openings: Maximum opening of each finger joint [m].
-        config: Names and timeouts.
-        on_finished: Called with the result of a request.
+        server: The skill server; its robot has a gripper.
+        config: Constants, topics and timeouts.
 
     Attributes:
         joint1_velocity: Velocity of the first joint [rad/s].
         is_holding: Whether the fingers measure an object: always false.
     """
 
-    def __init__(
-        self,
-        node: Node,
-        thesis: ThesisConfig,
-        joint_scale: ThesisJointScale,
-        joints: tuple[str, ...],
-        finger_openings: dict[str, float],
-        config: ThesisExecutorConfig,
-        on_finished: Callable[[SkillResult], None],
-    ) -> None:
+    def __init__(self, server: SkillServerContext, config: ThesisMethodConfig) -> None:
+        node, chain = server.node, server.arm.chain
+        gripper_name = server.semantics.group(server.group or None).gripper
+        if gripper_name is None:
+            raise ConfigError("there is no gripper", location=node.full_name, valid="a group with one")
+        gripper = server.semantics.gripper(gripper_name)
+        joints, finger_openings = chain.joints, dict(zip(gripper.joints, gripper.open, strict=True))
         self.is_holding = False
-        self._node, self._thesis, self._joint_scale, self._on_finished, self._config = (
-            node,
-            thesis,
-            joint_scale,
-            on_finished,
-            config,
-        )
+        self._node, self._on_finished, self._config = node, server.on_result, config
+        self._joint_scale = ThesisJointScale.from_chain(chain)
         self._joints, self._finger_openings = joints, finger_openings
         self._positions, self._velocities = np.full(len(joints), np.nan), np.full(len(joints), np.nan)
         self._finger_positions = np.full(len(finger_openings), np.nan)
@@ -154,8 +176,8 @@ class ThesisSkillExecutor:
         elif isinstance(request, ThesisJointRequest):
             self._camera.set_enabled(False)
             self._goal = np.zeros(0)
-        elif isinstance(request, ThesisGripperRequest):
-            self._goal = np.clip(0.5 * request.opening / _MAX_FINGER_OPENING_MM, 0.0, 1.0) * np.array(
+        elif isinstance(request, GripperRequest):
+            self._goal = np.clip(0.5 * (1e3 * request.opening) / _MAX_FINGER_OPENING_MM, 0.0, 1.0) * np.array(
                 list(self._finger_openings.values())
             )
             self._finger_progress = (np.inf, self._node.now_ns)
@@ -181,7 +203,7 @@ class ThesisSkillExecutor:
     def _is_finished(self, request: SkillRequest) -> bool:
         if isinstance(request, ThesisJointRequest):
             return bool(np.isfinite(self._positions).all()) and self._control_joints(request)
-        return isinstance(request, ThesisGripperRequest) and self._are_fingers_done()
+        return isinstance(request, GripperRequest) and self._are_fingers_done()
 
     def _timeout_result(self, request: SkillRequest) -> SkillResult:
         if isinstance(request, ThesisDetectRequest):
@@ -189,7 +211,7 @@ class ThesisSkillExecutor:
             cause, message = next((one for one in (self._camera.error, stale_topic) if one[0]), ("", "no image"))
             return SkillResult(SkillResultCode.CAMERA_SILENT, f"{cause}: {message}" if cause else message)
         self._publish_velocities(np.zeros(len(self._joints)))
-        joint_words = "the fingers" if isinstance(request, ThesisGripperRequest) else "the joints"
+        joint_words = "the fingers" if isinstance(request, GripperRequest) else "the joints"
         return SkillResult(
             SkillResultCode.TIMED_OUT,
             f"{joint_words} did not reach their goal within {self._config.motion_timeout:g} s",
@@ -242,7 +264,7 @@ class ThesisSkillExecutor:
         request = self._request
         if not isinstance(request, ThesisDetectRequest) or image.depth is None:
             return
-        thesis = self._thesis
+        thesis = self._config
         discs = detect_discs_thesis(
             image.image, image.depth, thesis.disc_config(request.polarity, request.mode), thesis.camera
         )
@@ -260,25 +282,29 @@ class ThesisSkillExecutor:
     def save_state(self) -> dict[str, Any]:
         """Return the request under way as plain data."""
         return {
-            "ask": self._request,
-            "due": self._deadline_ns,
+            "request": self._request,
+            "deadline_ns": self._deadline_ns,
             "goal": self._goal,
-            "sent": self._has_sent_position,
-            "still": self._finger_progress,
-            "angles": self._positions,
-            "speeds": self._velocities,
-            "open": self._finger_positions,
+            "has_sent_position": self._has_sent_position,
+            "finger_progress": self._finger_progress,
+            "positions": self._positions,
+            "velocities": self._velocities,
+            "finger_positions": self._finger_positions,
             "camera": self._camera.save_state(),
-            "listens": self._camera.is_enabled,
+            "is_camera_enabled": self._camera.is_enabled,
         }
 
     def load_state(self, saved: dict[str, Any]) -> None:
         """Restore what ``save_state`` returned."""
-        self._request, self._deadline_ns, self._goal = saved["ask"], saved["due"], saved["goal"]
-        self._has_sent_position, self._finger_progress = saved["sent"], saved["still"]
-        self._positions, self._velocities, self._finger_positions = saved["angles"], saved["speeds"], saved["open"]
+        self._request, self._deadline_ns, self._goal = saved["request"], saved["deadline_ns"], saved["goal"]
+        self._has_sent_position, self._finger_progress = saved["has_sent_position"], saved["finger_progress"]
+        self._positions, self._velocities, self._finger_positions = (
+            saved["positions"],
+            saved["velocities"],
+            saved["finger_positions"],
+        )
         self._camera.load_state(saved["camera"])
-        self._camera.set_enabled(saved["listens"])
+        self._camera.set_enabled(saved["is_camera_enabled"])
 
 
 def _joint_positions_msg(names: tuple[str, ...], values: Array, unit: str) -> Any:
@@ -289,94 +315,3 @@ def _joint_positions_msg(names: tuple[str, ...], values: Array, unit: str) -> An
 def _to_detections(discs: list[ThesisDisc]) -> tuple[TargetDetection, ...]:
     rows = [(one.position.tolist(), one) for one in discs]
     return tuple(TargetDetection((x, y, z), one.diameter, one.distance) for (x, y, z), one in rows)
-
-
-class ThesisSkillsNodeConfig(SkillNodeBaseConfig):
-    """Configuration of `ThesisSkillsNode`."""
-
-    thesis: ThesisConfig = parameter(factory=ThesisConfig, doc="Constants of the thesis's program.")
-    floor_height: float = parameter(0.0, unit="m", low=-10.0, high=10.0, doc="Height of the floor in the root frame.")
-    image_topic: str = parameter("camera/rgb/image_raw", doc="Topic of the images.")
-    info_topic: str = parameter("camera/rgb/camera_info", high=math.inf, doc="Topic of their camera_info.")
-    depth_topic: str = parameter("camera/depth/image", doc="Topic of the depth images, as the depth camera sees them.")
-    velocity_topic: str = parameter("arm_1/arm_controller/velocity_command", doc="Topic of the arm's velocities.")
-    position_topic: str = parameter("arm_1/arm_controller/position_command", doc="Topic of the arm's positions.")
-    gripper_topic: str = parameter("arm_1/gripper_controller/position_command", doc="Topic of both fingers.")
-    image_timeout: float = parameter(3.0, unit="s", low=0.1, high=1e3, doc="Timeout of an image.")
-    motion_timeout: float = parameter(40.0, unit="s", low=0.1, high=1e4, doc="Timeout of a motion.")
-
-
-class ThesisSkillsNode(SkillNodeBase[ThesisSkillsNodeConfig]):
-    """Picks, stores and places as a bachelor's thesis did (Westfälische Hochschule 2017), with its constants.
-
-    actions: ~/align, ~/check_load, ~/pick, ~/place, ~/stow, ~/unstow, ~/loop (roboyard_msgs/RunSkill)
-    service: ~/stop (std_srvs/Trigger)
-    in: joint_states, the camera's images, camera_info and depth
-    out: joints' velocities (brics_actuator/JointVelocities) and positions (brics_actuator/JointPositions), positions of
-        both fingers; ~/events (roboyard_msgs/SkillEvent), ~/loop_status (LoopStatus, latched);
-        discs/image/compressed: the last image of each detection
-
-    Circles by Hough at one scale, its map from pixels to the arm, P control of the first joint to the nearest symbol, a
-    geometric inverse kinematics, P control of the joints.  There is no contact sensing and no
-    collision checking: it may touch obstacles.  Images are received only during detections.
-    """
-
-    offered_skills = THESIS_SKILL_NAMES
-    rate = 100.0
-
-    def create_executor(self) -> SkillExecutor:
-        """Return the executor that uses the topics of the robot's drivers."""
-        n_areas = len(self.config.skills.work_areas)
-        if len(self.config.thesis.view_azimuths) != n_areas:
-            raise ConfigError(
-                f"{len(self.config.thesis.view_azimuths)} view azimuths",
-                location=self.full_name,
-                valid=f"one for each of {n_areas} work areas",
-            )
-        chain = self._arm.chain
-        gripper_name = self.groups.group(self.config.group or None).gripper
-        if gripper_name is None:
-            raise ConfigError("there is no gripper", location=self.full_name, valid="a group with one")
-        gripper = self.groups.gripper(gripper_name)
-        finger_openings = dict(zip(gripper.joints, gripper.open, strict=True))
-        executor_config = ThesisExecutorConfig(
-            self.config.image_topic,
-            self.config.info_topic,
-            self.config.depth_topic,
-            self.config.velocity_topic,
-            self.config.position_topic,
-            self.config.gripper_topic,
-            self.config.image_timeout,
-            self.config.motion_timeout,
-        )
-        self._thesis_executor = ThesisSkillExecutor(
-            self,
-            self.config.thesis,
-            ThesisJointScale.from_chain(chain),
-            chain.joints,
-            finger_openings,
-            executor_config,
-            self.on_result,
-        )
-        return self._thesis_executor
-
-    def create_skill(self, name: str, goal: SkillGoal) -> Skill:
-        """Return one of the thesis's skills."""
-        return make_thesis_skill(name, goal, self.config.skills.work_areas, len(self.config.thesis.bay_azimuths))
-
-    def make_finish_skill(self, result: SkillResult) -> Skill:
-        """Return the skill that moves the arm to its rest pose; a held object stays in the gripper."""
-        return ThesisFinishSkill(result)
-
-    def make_context(self) -> SkillContext:
-        """Return the inputs of a skill's step, with the thesis's constants."""
-        memory, arm, joints = self._memory, self._arm, self._joints
-        return ThesisContext(
-            self.config.skills,
-            memory,
-            arm,
-            joints,
-            thesis=self.config.thesis,
-            floor_height=self.config.floor_height,
-            joint1_velocity=self._thesis_executor.joint1_velocity,
-        )
