@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Final
 
 from roboyard.vision.discs.disc_detector import DiscMode, DiscPolarity
 
@@ -288,3 +289,46 @@ class DriveRequest(SkillRequest):
 
     area: str = ""
     offset: tuple[float, float] = (0.0, 0.0)
+
+
+_ACTION_FAILURES: Final = (
+    SkillResultCode.NO_SERVER,
+    SkillResultCode.TIMED_OUT,
+    SkillResultCode.BAD_GOAL,
+    SkillResultCode.NOT_FOLLOWED,
+)
+_MOTION_FAILURES: Final = (
+    SkillResultCode.NOT_REACHABLE,
+    SkillResultCode.IN_COLLISION,
+    SkillResultCode.OUT_OF_REACH,
+    SkillResultCode.BLOCKED,
+    SkillResultCode.LOST,
+    SkillResultCode.TOO_HEAVY,
+    SkillResultCode.CONVEYOR_SPEED_CHANGED,
+    *_ACTION_FAILURES,
+)
+REQUEST_FAILURES: Final[dict[type[SkillRequest], tuple[SkillResultCode, ...]]] = {
+    DetectDiscsRequest: (
+        SkillResultCode.VIEW_EMPTY,
+        SkillResultCode.DISAGREEMENT,
+        SkillResultCode.CAMERA_SILENT,
+        SkillResultCode.NO_DEPTH,
+        SkillResultCode.NO_SERVER,
+        SkillResultCode.TIMED_OUT,
+    ),
+    ArmMotionRequest: _MOTION_FAILURES,
+    ConveyorTrackingRequest: _MOTION_FAILURES,
+    GripperRequest: (SkillResultCode.GRIPPER_STUCK, *_ACTION_FAILURES),
+    DriveRequest: (SkillResultCode.NOT_REACHABLE, SkillResultCode.IN_COLLISION, *_ACTION_FAILURES),
+    SceneUpdateRequest: (),
+    DelayRequest: (),
+}
+"""Failures that an executor may return for each request, beside a cancellation."""
+
+
+def failures_of(request_type: type[SkillRequest]) -> tuple[SkillResultCode, ...]:
+    """Return the failures of a request; those of its base, or for a request of another package all of them."""
+    for base in request_type.__mro__:
+        if base in REQUEST_FAILURES:
+            return REQUEST_FAILURES[base]
+    return tuple(code for code in SkillResultCode if code is not SkillResultCode.SUCCESS and code not in ABORTED)

@@ -306,11 +306,15 @@ def phase_graph(skill_type: type[Skill]) -> dict[str, tuple[str, ...]]:
 def _targets_of(skill_type: type[Skill], method_name: str, visited: set[str]) -> set[str]:
     """Return the phases that a method enters, itself or by other methods of the class."""
     visited.add(method_name)
-    method = getattr(skill_type, method_name)
-    targets = set(entered_phases(method))
-    for name in _names_in(method.__code__):
-        if name not in visited and isinstance(getattr(skill_type, name, None), FunctionType):
-            targets |= _targets_of(skill_type, name, visited)
+    targets: set[str] = set()
+    for method in (vars(base)[method_name] for base in skill_type.__mro__ if method_name in vars(base)):
+        names = set(_names_in(method.__code__))
+        targets.update(entered_phases(method))
+        for name in names - visited:
+            if isinstance(getattr(skill_type, name, None), FunctionType):
+                targets |= _targets_of(skill_type, name, visited)
+        if "super" not in names:
+            break
     return targets
 
 
