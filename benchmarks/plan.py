@@ -29,8 +29,8 @@ from roboyard.manipulation.planning import (
     find_goal_states,
     plan_motion,
 )
+from roboyard.manipulation.planning.motion_planners import RrtConnectPlanner
 from roboyard.manipulation.planning.plan import joint_weights
-from roboyard.manipulation.planning.planner import RrtConnectPlanner
 from roboyard.manipulation.time_parameterization import JointLimits
 
 ARMS = ("scitos_arm", "iisy", "youbot_arm")

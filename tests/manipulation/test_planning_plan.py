@@ -27,6 +27,7 @@ from roboyard.manipulation.errors import (
     StartOutsideLimitsError,
 )
 from roboyard.manipulation.planning import (
+    MOTION_PLANNERS,
     JointGoal,
     MotionPlan,
     NamedGoal,
@@ -35,7 +36,6 @@ from roboyard.manipulation.planning import (
     PoseGoal,
     make_planner,
     plan_motion,
-    planner_names,
 )
 from roboyard.manipulation.planning.path_shortening import shortcut_path
 from roboyard.manipulation.planning.rrt_connect import nearest_node
@@ -114,7 +114,7 @@ def test_plan_with_the_same_seed_has_the_same_bits() -> None:
     assert other.points.tobytes() != found.points.tobytes()
 
 
-@pytest.mark.parametrize("name", planner_names())
+@pytest.mark.parametrize("name", MOTION_PLANNERS.names())
 def test_planners_find_a_free_path_repeatably(name: str) -> None:
     start = groups().group("arm").pose("folded")
     config = PlanConfig(planner=name, max_states=3000, max_shortcuts=20)

@@ -39,6 +39,7 @@ class RegistryKind(enum.StrEnum):
     CONTROLLERS = "controllers"
     LAYERS = "layers"
     BEHAVIORS = "behaviors"
+    MOTION_PLANNERS = "motion-planners"
     SLAM = "slam"
     MOTION_MODELS = "motion-models"
     LASER_MODELS = "laser-models"
@@ -75,9 +76,9 @@ def list_entries(
 ) -> None:
     """List robots, worlds, scenarios, nodes and live runs.
 
-    Kinds: robots, worlds, devices, objects, scenarios, nodes, sensors, planners, controllers, layers, behaviors, slam,
-    motion-models, laser-models, state-estimators, zone-actions, faults, terrains, tree-nodes, world-sources, metrics
-    and runs.
+    Kinds: robots, worlds, devices, objects, scenarios, nodes, sensors, planners, controllers, layers, behaviors,
+    motion-planners, slam, motion-models, laser-models, state-estimators, zone-actions, faults, terrains, tree-nodes,
+    world-sources, metrics and runs.
 
     `roboyard list nodes NAME` shows the topics and the parameters of a node.
     """
@@ -179,6 +180,10 @@ def list_entries_of(kind: RegistryKind) -> list[Entry]:
             from roboyard.navigation.navigator.behavior import BEHAVIORS
 
             return list(_registry_entries(BEHAVIORS))
+        case RegistryKind.MOTION_PLANNERS:
+            from roboyard.manipulation.planning import MOTION_PLANNERS
+
+            return list(_registry_entries(MOTION_PLANNERS))
         case RegistryKind.SLAM:
             from roboyard.mapping.slam import SLAM_ALGORITHMS
 

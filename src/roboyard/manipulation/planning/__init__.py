@@ -17,11 +17,13 @@ if TYPE_CHECKING:
         PoseGoal,
         find_goal_states,
     )
-    from roboyard.manipulation.planning.plan import MotionPlan, PlanConfig, make_planner, plan_motion, planner_names
+    from roboyard.manipulation.planning.motion_planners import MOTION_PLANNERS, make_planner
+    from roboyard.manipulation.planning.plan import MotionPlan, PlanConfig, plan_motion
     from roboyard.manipulation.planning.planner import MotionPlanner, MotionPlanningProblem, PlannedPath
     from roboyard.manipulation.planning.timed_tool_path import TimedPose, plan_timed_tool_path
 
 __all__ = [
+    "MOTION_PLANNERS",
     "AxisConstraint",
     "JointGoal",
     "MotionGoal",
@@ -39,14 +41,14 @@ __all__ = [
     "plan_cartesian_path",
     "plan_motion",
     "plan_timed_tool_path",
-    "planner_names",
 ]
 
 __getattr__, __dir__ = lazy_exports(__name__, {
     "axis_constraint": ("AxisConstraint",),
     "cartesian_path": ("plan_cartesian_path",),
     "goals": ("JointGoal", "MotionGoal", "NamedGoal", "PointingGoal", "PoseGoal", "find_goal_states"),
-    "plan": ("MotionPlan", "PlanConfig", "make_planner", "plan_motion", "planner_names"),
+    "motion_planners": ("MOTION_PLANNERS", "make_planner"),
+    "plan": ("MotionPlan", "PlanConfig", "plan_motion"),
     "planner": ("MotionPlanner", "MotionPlanningProblem", "PlannedPath"),
     "timed_tool_path": ("TimedPose", "plan_timed_tool_path"),
 })  # fmt: skip

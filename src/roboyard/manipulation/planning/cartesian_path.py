@@ -18,7 +18,8 @@ from roboyard.manipulation.collision.planning_scene import PlanningScene
 from roboyard.manipulation.errors import CartesianPathBlockedError
 from roboyard.manipulation.planning.goals import fixed_frame_pose
 from roboyard.manipulation.planning.plan import MotionPlan, PlanConfig, blend_path, joint_weights
-from roboyard.manipulation.planning.planner import MotionPlanningProblem, find_free_start
+from roboyard.manipulation.planning.planner import MotionPlanningProblem
+from roboyard.manipulation.planning.start_state_repair import find_free_start
 from roboyard.manipulation.time_parameterization import EffortLimits, JointLimits
 
 _TOLERANCE = np.array([1e-6, 1e-5])

@@ -4,34 +4,33 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from roboyard.config.wording import did_you_mean
-from roboyard.errors import InputError, UnknownNameError
+from roboyard.config import Config, parameter
+from roboyard.errors import InputError
 from roboyard.geometry.arrays import Array
 from roboyard.manipulation.collision.collision_model import make_workspace
 from roboyard.manipulation.collision.planning_scene import PlanningScene
 from roboyard.manipulation.errors import PlanningCancelledError
-from roboyard.manipulation.planning.axis_constraint import (
-    AxisConstraint,
+from roboyard.manipulation.planning.axis_constraint import AxisConstraint
+from roboyard.manipulation.planning.constrained_rrt import (
+    add_constraint,
     blend_constrained_path,
-    plan_constrained_path,
-    select_feasible_goals,
     shorten_constrained_path,
 )
 from roboyard.manipulation.planning.goals import MotionGoal, find_goal_states
-from roboyard.manipulation.planning.ompl_planners import OMPL_PLANNER_NAMES, OmplPlanner
+from roboyard.manipulation.planning.motion_planners import DEFAULT_PLANNER, make_planner
 from roboyard.manipulation.planning.path_shortening import blend_corners, shortcut_path
 from roboyard.manipulation.planning.planner import (
     MotionPlanner,
     MotionPlanningProblem,
-    RrtConnectPlanner,
     StopCallback,
-    find_free_start,
+    supports_axis_constraint,
 )
+from roboyard.manipulation.planning.start_state_repair import find_free_start
 from roboyard.manipulation.time_parameterization import (
     EffortLimits,
     JointLimits,
@@ -40,64 +39,52 @@ from roboyard.manipulation.time_parameterization import (
     TimeOptimalTrajectory,
 )
 
-BUILT_IN_PLANNERS = ("rrt_connect",)
-
-
-def planner_names() -> tuple[str, ...]:
-    """Return the names of all planners."""
-    return (*BUILT_IN_PLANNERS, *(f"ompl:{name}" for name in OMPL_PLANNER_NAMES))
-
-
-def make_planner(name: str) -> MotionPlanner:
-    """Return the planner with a name. Raises UnknownNameError."""
-    if name == "rrt_connect":
-        return RrtConnectPlanner()
-    kind, _, ompl_name = name.partition(":")
-    if kind == "ompl" and ompl_name in OMPL_PLANNER_NAMES:
-        return OmplPlanner(ompl_name)
-    known_names = planner_names()
-    raise UnknownNameError(f"no planner {name!r}{did_you_mean(name, known_names)}", valid=", ".join(known_names))
-
-
 MAX_BLEND: Final = 0.6
 """Maximum distance of a blend's start from its corner, in joint space."""
 
 
-@dataclass(frozen=True)
-class PlanConfig:
-    """Options of motion planning.
+class PlanConfig(Config):
+    """Options of motion planning, as those of moveit_msgs/MotionPlanRequest."""
 
-    Attributes:
-        planner: Name of the planner: "rrt_connect", or one of OMPL's as "ompl:RRTConnect".
-        seed: Seed of the random states; the same seed gives the same plan.
-        max_states: Number of sampled states after which the search is given up.
-        max_shortcuts: Number of shortcuts that are tried; 0 keeps the path as it was found.
-        velocity_scaling: Fraction of the joints' velocity limits.
-        acceleration_scaling: Fraction of their acceleration limits.
-        effort_scaling: Fraction of their effort limits, see `EffortLimits`.
-        max_start_repair: Maximum change of a joint by which a start in collision or outside the limits may be moved to
-            a valid state [rad or m].
-    """
-
-    planner: str = "rrt_connect"
-    seed: int = 0
-    max_states: int = 20_000
-    max_shortcuts: int = 100
-    velocity_scaling: float = 1.0
-    acceleration_scaling: float = 1.0
-    effort_scaling: float = 0.95
-    max_start_repair: float = 0.1
-
-    def __post_init__(self) -> None:
-        for name, value, low in (
-            ("max_states", self.max_states, 1),
-            ("max_shortcuts", self.max_shortcuts, 0),
-            ("seed", self.seed, 0),
-        ):
-            if value < low:
-                raise InputError(f"{name} {value}", location="PlanConfig", valid=f"{low} or more")
-        if not 0.0 <= self.max_start_repair <= math.pi:
-            raise InputError(f"max_start_repair {self.max_start_repair}", location="PlanConfig", valid="0 to pi")
+    planner: str = parameter(
+        DEFAULT_PLANNER, aliases=("planner_id",), doc="Name of the motion planner; `roboyard list motion-planners`."
+    )
+    planner_settings: dict[str, Any] = parameter(factory=dict, doc="Settings of the motion planner by name.")
+    seed: int = parameter(0, low=0, doc="Seed of all random states; the same seed gives the same plan to the last bit.")
+    max_states: int = parameter(
+        20_000,
+        low=1,
+        high=100_000_000,
+        doc="Budget: the number of sampled states after which the search ends without a path.",
+    )
+    max_shortcuts: int = parameter(
+        100, low=0, high=1_000_000, doc="Number of shortcuts that are tried; 0: the path stays as the planner found it."
+    )
+    velocity_scaling: float = parameter(
+        1.0,
+        low=0.0,
+        high=1.0,
+        aliases=("max_velocity_scaling_factor",),
+        doc="Fraction of the joints' velocity limits; more than 0.",
+    )
+    acceleration_scaling: float = parameter(
+        1.0,
+        low=0.0,
+        high=1.0,
+        aliases=("max_acceleration_scaling_factor",),
+        doc="Fraction of the joints' acceleration limits; more than 0.",
+    )
+    effort_scaling: float = parameter(
+        0.95, low=0.0, high=1.0, doc="Fraction of the joints' effort limits, see `EffortLimits`; more than 0."
+    )
+    max_start_repair: float = parameter(
+        0.1,
+        low=0.0,
+        high=math.pi,
+        aliases=("start_state_max_bounds_error", "jiggle_fraction"),
+        doc="Maximum change of a joint that moves a start in collision or outside the limits to a valid state "
+        "[rad or m].",
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -145,33 +132,38 @@ def plan_motion(
     *,
     limits: JointLimits | None = None,
     constraint: AxisConstraint | None = None,
+    planner: MotionPlanner | None = None,
     should_stop: StopCallback = _never_stop,
 ) -> MotionPlan:
-    """Plan a short, blended, collision-free motion with times.
+    """Plan a short, blended, collision-free motion with times (MoveIt's motion plan request and its adapters).
 
     Args:
-        scene: The scene.
-        start: (n,) start state.
+        scene: The planning scene.
+        start: (n,) start state [rad or m].
         goal: Joint positions, a named pose, a pose of the tool, or its position and direction.
         config: Options.
         limits: Joint limits; default: those of the scene's chain, scaled by the options.
-        constraint: Axis constraint of the path; only the planner "rrt_connect" supports it.
+        constraint: Axis constraint of the path; only some planners support it.
+        planner: Planner that need not be registered; default: the one that the options name.
         should_stop: Polled during the search; True ends it.
 
     Raises:
-        ConstraintViolatedError: start or goal violates the constraint.
-        StartInCollisionError, StartOutsideLimitsError: no valid state is near the start.
-        GoalUnreachableError, GoalOutsideLimitsError, GoalInCollisionError: see there.
-        MotionBudgetExceededError: no path was found.
-        EffortLimitError: a joint cannot hold the start or goal at rest, or cannot be moved on the path.
-        PlanningCancelledError: the search was cancelled.
-        InputError: start, goal or options are invalid.
-        UnknownNameError: there is no such planner, frame or named pose.
+        ConstraintViolatedError: Start or goal violates the constraint.
+        StartInCollisionError, StartOutsideLimitsError: No valid state is near the start.
+        GoalUnreachableError: No joint positions reach the goal.
+        GoalOutsideLimitsError: The goal requires a joint outside its limits.
+        GoalInCollisionError: All joint positions that reach the goal are in collision.
+        MotionBudgetExceededError: The planner found no path.
+        EffortLimitError: A joint cannot hold the start or goal at rest, or cannot be moved on the path.
+        PlanningCancelledError: ``should_stop`` returned True.
+        InputError: Start, goal or options are invalid.
+        UnknownNameError: There is no such planner, frame or named pose.
     """
     plan_config = config or PlanConfig()
-    planner = make_planner(plan_config.planner)
-    if constraint is not None and plan_config.planner != "rrt_connect":
-        raise InputError(f"planner {plan_config.planner!r} supports no axis constraint", valid="rrt_connect")
+    planner_name = plan_config.planner if planner is None else type(planner).__name__
+    motion_planner = planner or make_planner(plan_config.planner, plan_config.planner_settings)
+    if constraint is not None and not supports_axis_constraint(motion_planner):
+        raise InputError(f"planner {planner_name!r} supports no axis constraint", valid=DEFAULT_PLANNER)
     chain = scene.chain
     joint_limits = limits or JointLimits.from_chain(
         chain, velocity_scaling=plan_config.velocity_scaling, acceleration_scaling=plan_config.acceleration_scaling
@@ -189,13 +181,13 @@ def plan_motion(
         raise PlanningCancelledError("the search was cancelled before it began")
     workspace = make_workspace(scene.collision_arrays)
     problem = MotionPlanningProblem(scene, workspace, start_state, goals, joint_weights(joint_limits))
+    if constraint is not None:
+        problem = add_constraint(problem, constraint)
+    planned_path = motion_planner.solve(problem, rng, plan_config.max_states, should_stop)
     if constraint is None:
-        planned_path = planner.solve(problem, rng, plan_config.max_states, should_stop)
         points = shorten_path(problem, planned_path.points, rng, plan_config.max_shortcuts)
         path = blend_path(problem, points)
     else:
-        problem = select_feasible_goals(problem, constraint)
-        planned_path = plan_constrained_path(problem, constraint, rng, plan_config.max_states, should_stop)
         points = shorten_constrained_path(problem, constraint, planned_path.points, rng, plan_config.max_shortcuts)
         path = blend_constrained_path(problem, constraint, points)
     if start_repair > 0.0:
@@ -208,7 +200,7 @@ def plan_motion(
         length,
         planned_path.n_states,
         int(workspace.n_checks[0]),
-        plan_config.planner,
+        planner_name,
     )
 
 

@@ -1,4 +1,4 @@
-"""Motion planners: their interface, the RRT-Connect planner, and repair of the start state."""
+"""Contract of motion planners: `MotionPlanner`, with the problem that it gets and the path that it returns."""
 
 from __future__ import annotations
 
@@ -8,43 +8,34 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import ArrayLike
 
-from roboyard.errors import InputError
 from roboyard.geometry.arrays import Array
 from roboyard.manipulation.collision.collision_model import CollisionWorkspace
 from roboyard.manipulation.collision.planning_scene import PlanningScene
-from roboyard.manipulation.errors import (
-    MotionBudgetExceededError,
-    PlanningCancelledError,
-    StartInCollisionError,
-    StartOutsideLimitsError,
-)
-from roboyard.manipulation.planning.rrt_connect import (
-    CONNECTED,
-    TREE_FULL,
-    connect_straight,
-    extract_path,
-    grow_trees,
-    make_trees,
-)
+from roboyard.manipulation.planning.axis_constraint import AxisConstraint
 
 StopCallback = Callable[[], bool]
-"""Polled during the search; True ends it."""
+"""Function that a planner polls during the search; it returns True when the search shall end."""
 STATES_PER_POLL = 200
-"""Number of states that are sampled between two polls of the stop callback."""
+"""Largest number of states that a planner samples between two polls of the stop callback."""
 
 
 @dataclass(frozen=True, eq=False)
 class MotionPlanningProblem:
-    """A start state and several goal states in a scene.
+    """A start state and goal states of a planning group in a scene (OMPL's ProblemDefinition).
+
+    A state is an array (n,) of the positions of the group's joints, in the order of ``scene.chain.joints`` [rad or m].
 
     Attributes:
-        scene: The scene.
-        workspace: Workspace of the collision kernels.
-        start: (n,) collision-free start state.
-        goals: (k, n) collision-free goal states; each is equally good.
-        weights: (n,) weights of the joints in distances.
+        scene: The planning scene; ``scene.collision_arrays`` is its collision model for the kernels of
+            `roboyard.manipulation.collision.motion_check`, ``scene.is_line_free`` checks single motions.
+        workspace: Memory that the collision kernels write to; a planner may use it.
+        start: (n,) start state, collision-free and within the joint limits.
+        goals: (k, n) goal states, at least one, all collision-free and within the joint limits; the planner may choose
+            any of them.
+        weights: (n,) weights of the joints in distances between states.
+        constraint: Axis constraint of the whole path; None: there is none.  Only planners whose
+            ``supports_axis_constraint`` is true get problems with a constraint; start and goals fulfill it.
     """
 
     scene: PlanningScene
@@ -52,11 +43,13 @@ class MotionPlanningProblem:
     start: Array
     goals: Array
     weights: Array
+    constraint: AxisConstraint | None = None
 
     @property
     def sampling_bounds(self) -> tuple[Array, Array]:
-        """(n,) minimum and maximum positions of sampled states; joints without limits get half a turn beyond start and
-        goals.
+        """(n,) minimum and maximum positions of sampled states: the joint limits.
+
+        A joint without limits may move by half a revolution beyond start and goals.
         """
         chain = self.scene.chain
         ends = np.concatenate([self.start[None], self.goals])
@@ -67,11 +60,12 @@ class MotionPlanningProblem:
 
 @dataclass(frozen=True, eq=False)
 class PlannedPath:
-    """A collision-free path.
+    """A collision-free path of straight lines in joint space.
 
     Attributes:
-        points: (k, n) states joined by straight lines.
-        n_states: Number of states in the search trees.
+        points: (k, n) states from the start to a goal; the lines between them are collision-free.  One state suffices
+            if the start is a goal.
+        n_states: Number of states that the planner sampled or stored, for statistics.
     """
 
     points: Array
@@ -79,100 +73,50 @@ class PlannedPath:
 
 
 class MotionPlanner(Protocol):
-    """A planner that finds collision-free paths. Its budget is a number of states, never a time."""
+    """Contract of a planner of collision-free paths, as ompl::base::Planner behind MoveIt's planning interface.
+
+    `plan_motion` repairs the start state, computes the goal states from poses, calls `solve`, and then shortens,
+    blends and times the path.  So a planner only searches: it gets states and returns a path of straight lines.
+
+    A planner computes each path from its arguments and its own settings alone.  It keeps no state between calls that
+    changes a result, takes all random numbers from ``rng``, and starts no thread: the same problem and the same state
+    of the generator give the same path to the last bit.  It changes neither the scene nor the arrays of the problem,
+    except ``problem.workspace``.
+
+    A planner whose class attribute ``supports_axis_constraint`` is true also solves problems with a constraint: each
+    state of its path, sampled every `CHECK_SPACING`, fulfills it.  The attribute may be missing; then it is false.
+
+    The entry points of the group ``roboyard.motion_planners`` name classes that fulfill this contract.  A class that
+    derives from `roboyard.config.Config` declares its settings with `roboyard.config.parameter`.
+    `roboyard.manipulation.check_motion_planner` tests a planner against this contract.
+    """
 
     def solve(
         self, problem: MotionPlanningProblem, rng: np.random.Generator, max_states: int, should_stop: StopCallback
     ) -> PlannedPath:
-        """Find a collision-free path.
+        """Find a collision-free path from the start to one of the goals.
+
+        Args:
+            problem: Start and goals.
+            rng: Generator of all random numbers of the search.
+            max_states: Budget of the search: the number of states that it may sample, at least 1.  The budget is never
+                a time, so that the result does not depend on the speed of the computer.
+            should_stop: Polled at least once for every `STATES_PER_POLL` sampled states; when it returns True, the
+                planner ends at once.
+
+        Returns:
+            The path.  Its first state is the start, its last one a goal, both to the last bit.  All states are within
+            the sampling bounds of the problem.  Every motion between successive states keeps half of the scene's
+            margin from all obstacles, as the kernel `is_line_free` certifies.
 
         Raises:
-            MotionBudgetExceededError: no path was found with this number of states.
-            PlanningCancelledError: the search was cancelled.
+            MotionBudgetExceededError: No path was found within the budget (cause ``budget_spent``).  A planner never
+                returns an approximate path instead.
+            PlanningCancelledError: ``should_stop`` returned True (cause ``cancelled``).
         """
         ...
 
 
-@dataclass(frozen=True)
-class RrtConnectPlanner:
-    """RRT-Connect: two trees that grow towards each other, or a straight path if that is collision-free.
-
-    Attributes:
-        step: Maximum length of an extension, in the weighted joint space.
-    """
-
-    step: float = 1.3
-
-    def solve(
-        self, problem: MotionPlanningProblem, rng: np.random.Generator, max_states: int, should_stop: StopCallback
-    ) -> PlannedPath:
-        """See `MotionPlanner`."""
-        collision, workspace = problem.scene.collision_arrays, problem.workspace
-        low, high = problem.sampling_bounds
-        trees = make_trees(problem.start, problem.goals, 4 * max_states + 16)
-        status = connect_straight(collision, workspace, trees, problem.weights)
-        n_remaining = max_states
-        while status != CONNECTED and status != TREE_FULL and n_remaining > 0:
-            if should_stop():
-                raise PlanningCancelledError("the search was cancelled", valid="another start")
-            n_samples = min(n_remaining, STATES_PER_POLL)
-            status = grow_trees(collision, workspace, trees, rng, low, high, problem.weights, self.step, n_samples)
-            n_remaining -= n_samples
-        if status != CONNECTED:
-            raise MotionBudgetExceededError(
-                f"no path was found with {max_states} sampled states", valid="more states, or a reachable goal"
-            )
-        return PlannedPath(extract_path(trees), int(trees.n_nodes.sum()))
-
-
-_N_SHELLS = 10
-"""Number of shells around the start that are searched, from near to far."""
-_SAMPLES_PER_SHELL = 200
-"""Number of states that are sampled in each shell."""
-_MEASUREMENT_NOISE = 1e-3
-"""Measured positions may exceed a joint's limit by this much [rad or m]."""
-
-
-def find_free_start(
-    scene: PlanningScene, start: ArrayLike, max_repair: float, rng: np.random.Generator
-) -> tuple[Array, float]:
-    """Return a collision-free state within the limits, and the maximum change of a joint from the start.
-
-    Args:
-        scene: The scene.
-        start: (n,) start state.
-        max_repair: Maximum change of a joint [rad or m].
-        rng: Generator of the sampled states.
-
-    Raises:
-        StartOutsideLimitsError: a joint is farther outside its limits.
-        StartInCollisionError: no collision-free state was found so near.
-        InputError: the start is not a state of the chain.
-    """
-    chain = scene.chain
-    q = chain.as_positions(start)
-    if q.ndim != 1:
-        raise InputError(f"a start of shape {q.shape}", valid=f"({chain.dof},)")
-    clipped = np.clip(q, chain.lower, chain.upper)
-    excess = np.abs(q - clipped)
-    if excess.max() > max(max_repair, _MEASUREMENT_NOISE):
-        k = int(np.argmax(excess))
-        raise StartOutsideLimitsError(
-            f"the start has {chain.joints[k]} at {q[k]:g}", valid=f"{chain.lower[k]:g} to {chain.upper[k]:g}"
-        )
-    pair = scene.find_contact(clipped)
-    if pair is None:
-        return clipped, float(excess.max())
-    for shell in range(1, _N_SHELLS + 1) if max_repair > 0.0 else ():
-        samples = clipped + max_repair * shell / _N_SHELLS * rng.uniform(-1.0, 1.0, (_SAMPLES_PER_SHELL, chain.dof))
-        samples = np.clip(samples, chain.lower, chain.upper)
-        changes = np.abs(samples - q).max(axis=1)
-        free = [k for k, found in enumerate(scene.find_contacts(samples)) if found is None and changes[k] <= max_repair]
-        if free:
-            best = min(free, key=lambda k: float(changes[k]))
-            return samples[best], float(changes[best])
-    raise StartInCollisionError(
-        f"at the start {pair[0]} touches {pair[1]}",
-        valid=f"a collision-free start, or a start repair of more than {max_repair:g}",
-        pair=pair,
-    )
+def supports_axis_constraint(planner: MotionPlanner) -> bool:
+    """Return whether a planner solves problems with an axis constraint."""
+    return bool(getattr(planner, "supports_axis_constraint", False))

@@ -57,6 +57,24 @@ class RrtTrees(NamedTuple):
     connection: NDArray[np.int64]
 
 
+class RrtParameters(NamedTuple):
+    """Parameters of the search.
+
+    Attributes:
+        lower: (dof,) minimum positions of sampled states [rad or m].
+        upper: (dof,) maximum positions of sampled states.
+        weights: (dof,) weights of the joints in distances.
+        step: Maximum length of an extension, in the weighted joint space.
+        spacing: Length between the states at which a constraint is checked; unused without a constraint.
+    """
+
+    lower: Array
+    upper: Array
+    weights: Array
+    step: float
+    spacing: float = 0.0
+
+
 def make_trees(start: Array, goals: Array, max_nodes: int) -> RrtTrees:
     """Return trees of roots only: a start (dof,) and goals (k, dof)."""
     capacity = max_nodes + len(goals)
@@ -77,7 +95,8 @@ def _examples() -> Iterable[tuple[Any, ...]]:
     collision = example_collision_arrays()
     one = np.ones(1)
     trees = make_trees(one, one[None], 2)
-    yield collision, make_workspace(collision), trees, np.random.default_rng(0), one, one, one, 1.0, 1
+    parameters = RrtParameters(one, one, one, 1.0, 0.0)
+    yield collision, make_workspace(collision), trees, np.random.default_rng(0), parameters, 1
 
 
 @kernel
@@ -96,9 +115,10 @@ def nearest_node(states: Array, count: int, q: Array, weights: Array) -> int:
 
 @kernel
 def _sample_target(
-    trees: RrtTrees, tree: int, rng: np.random.Generator, lower: Array, upper: Array, weights: Array, target: Array
+    trees: RrtTrees, tree: int, rng: np.random.Generator, parameters: RrtParameters, target: Array
 ) -> int:
     """Fill ``target`` with a random state, and return the nearest node of a tree."""
+    lower, upper, weights = parameters.lower, parameters.upper, parameters.weights
     node = 0
     for _ in range(_MAX_RESAMPLES):
         for k in range(target.shape[0]):
@@ -168,10 +188,7 @@ def grow_trees(
     workspace: CollisionWorkspace,
     trees: RrtTrees,
     rng: np.random.Generator,
-    lower: Array,
-    upper: Array,
-    weights: Array,
-    step: float,
+    parameters: RrtParameters,
     n_samples: int,
 ) -> int:
     """Grow the trees until they are connected.
@@ -181,23 +198,21 @@ def grow_trees(
         workspace: Workspace.
         trees: The trees; another call continues.
         rng: Generator of the sampled states.
-        lower: (dof,) minimum positions of samples.
-        upper: (dof,) maximum positions of samples.
-        weights: (dof,) weights of the joints in distances.
-        step: Maximum length of an extension.
+        parameters: Parameters of the search.
         n_samples: Number of states to sample.
 
     Returns:
         ``CONNECTED``; ``SEARCHING`` when all states are sampled; ``TREE_FULL`` when a tree is full.
     """
-    dof = lower.shape[0]
+    weights, step = parameters.weights, parameters.step
+    dof = weights.shape[0]
     target, new = np.empty(dof), np.empty(dof)
     for _ in range(n_samples):
         tree = trees.next_tree[0]
         other_tree = 1 - tree
         if trees.n_nodes[tree] >= trees.states.shape[1] or trees.n_nodes[other_tree] >= trees.states.shape[1]:
             return TREE_FULL
-        node = _sample_target(trees, tree, rng, lower, upper, weights, target)
+        node = _sample_target(trees, tree, rng, parameters, target)
         _step_towards(trees.states[tree, node], target, weights, step, new)
         if is_line_free(collision, workspace, trees.states[tree, node], new):
             node = _add_node(trees, tree, new, node)
@@ -211,7 +226,7 @@ def grow_trees(
     return SEARCHING
 
 
-@kernel(examples=lambda: [(*example[:3], example[6]) for example in _examples()])
+@kernel(examples=lambda: [(*example[:3], np.ones(1)) for example in _examples()])
 def connect_straight(collision: CollisionArrays, workspace: CollisionWorkspace, trees: RrtTrees, weights: Array) -> int:
     """Connect the start with a goal by a straight path, the nearest goal first; the result is that of `grow_trees`."""
     dof = weights.shape[0]

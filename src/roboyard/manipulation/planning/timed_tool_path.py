@@ -19,7 +19,7 @@ from roboyard.manipulation.collision.planning_scene import PlanningScene
 from roboyard.manipulation.errors import CartesianPathBlockedError, GoalUnreachableError
 from roboyard.manipulation.planning.goals import fixed_frame_pose
 from roboyard.manipulation.planning.plan import MotionPlan, PlanConfig
-from roboyard.manipulation.planning.planner import find_free_start
+from roboyard.manipulation.planning.start_state_repair import find_free_start
 from roboyard.manipulation.time_parameterization import EffortLimits, JointLimits, TimedWaypointTrajectory
 
 TIME_STEP: Final = 0.04
