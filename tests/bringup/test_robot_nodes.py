@@ -53,16 +53,16 @@ def test_nodes_get_what_the_robot_file_states(harness: BusHarness) -> None:
 def test_resources_are_created_once(harness: BusHarness) -> None:
     robot = BenchBringup(harness, "akrobat")
     first, second = robot.resources(), robot.resources()
-    assert first["legs"] is second["legs"]
+    assert first["legged_robot"] is second["legged_robot"]
     assert first["joint_claims"] is second["joint_claims"]
 
 
 def test_missing_resource_is_refused_with_those_that_exist(harness: BusHarness) -> None:
     robot = BenchBringup(harness, "rover")
-    with pytest.raises(ConfigError, match="resource 'legs'") as caught:
+    with pytest.raises(ConfigError, match="resource 'legged_robot'") as caught:
         robot.add_node("gait", "gait")
     assert "drive_geometry" in str(caught.value)
-    assert "legs" not in str(caught.value.valid)
+    assert "legged_robot" not in str(caught.value.valid)
 
 
 def test_simulated_and_real_robot_offer_the_same_but_for_their_host() -> None:
@@ -75,7 +75,15 @@ def test_simulated_and_real_robot_offer_the_same_but_for_their_host() -> None:
         assert (
             names[0]
             == names[1]
-            >= {"description", "joint_claims", "acceleration_limits", "footprint", "drive_limits", "groups", "legs"}
+            >= {
+                "description",
+                "joint_claims",
+                "acceleration_limits",
+                "footprint",
+                "drive_limits",
+                "groups",
+                "legged_robot",
+            }
         )
         assert real.resources()["acceleration_limits"] == simulated.resources()["acceleration_limits"]
 

@@ -39,7 +39,7 @@ def load_legged_robot_and_model(
     """Load the legs of a robot and return them with its description; see `load_legged_robot`."""
     package = load_robot(robot, base_folder, dict(arguments or {}), use_calibration=False)
     model = package.load_model(arguments)
-    legged_robot: LeggedRobot | None = DescribedRobot(package, model).resource("legs")
+    legged_robot: LeggedRobot | None = DescribedRobot(package, model).resource("legged_robot")
     if legged_robot is None:
         raise InputError("has no legs", location=str(package.source), valid="a robot whose YAML names a file of `legs`")
     return legged_robot, model

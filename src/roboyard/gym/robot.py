@@ -71,7 +71,7 @@ class ReadRobot(RobotPackage):
     @cached_property
     def legs(self) -> LeggedRobot:
         """Its legs. Raises ConfigError where it has none."""
-        found: LeggedRobot | None = DescribedRobot(self, self.model).resource("legs")
+        found: LeggedRobot | None = DescribedRobot(self, self.model).resource("legged_robot")
         if found is None:
             raise ConfigError(
                 "has no legs", location=f"robot {self.name}", valid="a robot whose YAML names a file of legs"

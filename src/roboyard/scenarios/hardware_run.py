@@ -67,13 +67,13 @@ class ServoRobot:
             raise InputError(
                 "names no servos", location=str(package.source), valid="a robot whose YAML names a file of `servos`"
             )
-        legs = DescribedRobot(package, model).resource("legs")
+        legs = DescribedRobot(package, model).resource("legged_robot")
         return cls(package, model, *load_servos(path, model, legs.joints if legs else ()))
 
     @cached_property
     def legs(self) -> Any:
         """Legs of the robot, a `roboyard.walking.LeggedRobot`; None without legs."""
-        return DescribedRobot(self.package, self.model).resource("legs")
+        return DescribedRobot(self.package, self.model).resource("legged_robot")
 
     def create_emulated_bus(self, faults: Iterable[FaultInjection] = (), start_time: float = 0.0) -> EmulatedBus:
         """Create emulated servos like those of the robot, with its legs at rest.

@@ -78,7 +78,7 @@ def _robot_context(name: str, config: ScenarioRobotConfig, topics: RobotTopics) 
     try:
         package = load_robot(config.model, arguments=config.xacro_args, repair=config.repair, use_calibration=False)
         model = package.load_model(config.xacro_args, repair=config.repair)
-        legs = DescribedRobot(package, model).resource("legs")
+        legs = DescribedRobot(package, model).resource("legged_robot")
     except RoboyardError:
         return RobotContext(name, topics)
     return RobotContext(name, topics, model, resources={"legged_robot": lambda _: legs})

@@ -103,7 +103,7 @@ class RobotHandle(RobotBringup):
     def evaluation_context(self) -> RobotContext:
         """What metric collectors are given of it."""
         resources: dict[str, Callable[[RobotContext], Any]] = {
-            "joint_groups": lambda _: self.groups, "legged_robot": lambda _: self._make_resource("legs")
+            "joint_groups": lambda _: self.groups, "legged_robot": lambda _: self._make_resource("legged_robot")
         }  # fmt: skip
         return RobotContext(
             self.name, self.topics, self.model, self.footprint, self.lidar_height, self._run.ground_truth, resources

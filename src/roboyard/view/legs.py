@@ -45,7 +45,7 @@ class Feet:
             return None
         name = robot.name
         if name not in self._tips:
-            legged_robot = robot.resources().get("legs")
+            legged_robot = robot.resources().get("legged_robot")
             legs = legged_robot.legs if isinstance(legged_robot, LeggedRobot) else ()
             self._tips[name] = {leg.name: f"{frame_prefix(robot.namespace)}{leg.chain.tip}" for leg in legs}
         tips = self._tips[name]

@@ -296,7 +296,7 @@ def load_legs(path: Path, model: Model) -> LeggedRobot:
         raise ConfigError(error.message, location=str(path), valid=error.valid) from None
 
 
-def create_legs(robot: RobotFiles) -> LeggedRobot | None:
+def create_legged_robot(robot: RobotFiles) -> LeggedRobot | None:
     """Return the legs of a robot from the file that its package names; None if it has none. Raises ConfigError."""
     path = robot.companion_file("legs")
     return None if path is None else load_legs(path, robot.model)

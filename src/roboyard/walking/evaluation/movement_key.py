@@ -33,7 +33,7 @@ class MovementKey(ScenarioKey[str]):
         """
         if not robot.is_main:
             return {}
-        legs = robot.resource("legs")
+        legs = robot.resource("legged_robot")
         gait_node = next((name for name, node_type in robot.node_types.items() if node_type == "gait"), None)
         if legs is None or gait_node is None:
             raise InputError(f"{robot.name} plays none", valid="a robot on legs with a node `gait`")

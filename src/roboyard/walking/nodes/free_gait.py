@@ -4,29 +4,23 @@ from __future__ import annotations
 
 import math
 from contextlib import suppress
-from functools import partial
 from threading import Event
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from roboyard.bus import Future, Node, TransformError, resource
+from roboyard.bus import Future, TransformError
 from roboyard.bus.offload import OffloadedTask
 from roboyard.compute import expect_kernels
 from roboyard.config import parameter
-from roboyard.control.joint_claims import JointClaims
-from roboyard.description.model import Model
 from roboyard.errors import ConfigError, InputError, RoboyardError
 from roboyard.geometry import SE3
 from roboyard.geometry.arrays import Array
-from roboyard.geometry.constants import GRAVITY
 from roboyard.grids.height_map import HeightMap
-from roboyard.hardware.interface import Hardware, JointCommand, check_command_mode, joint_indices
 from roboyard.messages import msg
 from roboyard.messages.convert.grid_maps import heights_from_msg
 from roboyard.messages.time import time_to_msg
-from roboyard.walking.foot_movement import plan_stand_up
 from roboyard.walking.free_gait import replanning
 from roboyard.walking.free_gait.body_paths import dijkstra_distances
 from roboyard.walking.free_gait.foothold_map import FootholdMap, flood_reachable, interpolate_body_height, limit_slope
@@ -46,19 +40,7 @@ from roboyard.walking.free_gait.replanning import committed_events
 from roboyard.walking.free_gait.robot_model import FreeGaitModel, fill_reach_table, knee_side_of
 from roboyard.walking.free_gait.step_plan import StepPlan, Swing, swing_position
 from roboyard.walking.free_gait.terrain_completion import TerrainCompletion
-from roboyard.walking.leg import all_finite, foot_forward_kinematics, nearest_ik_solutions
-from roboyard.walking.leg_odometry import LegOdometry, body_motion, remove_tilt
-from roboyard.walking.legged_robot import LeggedRobot
-from roboyard.walking.nodes.gait import (
-    LeggedRobotNodeConfig,
-    contact_force,
-    gait_state_to_msg,
-    leg_odometry_to_msg,
-    odometry_pose,
-    roll_pitch_yaw,
-    servo_compliance,
-)
-from roboyard.walking.statics import LOAD_RAMP_TIME, compensate_joint_compliance, support_margin, tip_over_angle
+from roboyard.walking.nodes.legged_robot import GaitReport, LeggedRobotNode, LeggedRobotNodeConfig, odometry_pose
 
 
 def step_plan_to_msg(
@@ -166,7 +148,7 @@ _MAX_JOINT_LAG = 0.1
 
 
 class FreeGaitNodeConfig(LeggedRobotNodeConfig):
-    """Configuration of `StepsNode`."""
+    """Configuration of `FreeGaitNode`."""
 
     goal: tuple[float, ...] = parameter((), doc="First goal, x and y in the map [m]; empty: none.")
     planner: str = parameter("splitting", choices=tuple(PLANNERS), doc="Planner of the steps.", runtime=True)
@@ -206,7 +188,7 @@ class FreeGaitNodeConfig(LeggedRobotNodeConfig):
     map_frame: str = parameter("map", doc="Frame of the map.")
 
 
-class FreeGaitNode(Node[FreeGaitNodeConfig]):
+class FreeGaitNode(LeggedRobotNode[FreeGaitNodeConfig]):
     """Makes a legged robot stand up and walk to goals with steps that it plans over an elevation map.
 
     in: goal_pose (geometry_msgs/PoseStamped: goal position of the body; it keeps its heading), elevation_map
@@ -219,24 +201,10 @@ class FreeGaitNode(Node[FreeGaitNodeConfig]):
     Without a transform from map_frame to odom_frame both are the same.
     """
 
-    hardware: Hardware = resource(Hardware)
-    legs: LeggedRobot = resource(LeggedRobot)
-    description: Model = resource(Model)
-    joint_claims: JointClaims = resource(JointClaims, make=JointClaims)
-
     state_fields = (
-        "_phase",
-        "_transition",
-        "_transition_index",
+        *LeggedRobotNode.state_fields,
         "_goal",
         "_map",
-        "_roll_pitch_yaw",
-        "_has_contact_sensors",
-        "_contact_forces",
-        "_contacts",
-        "_ticks",
-        "_joint_setpoints",
-        "_load_fractions",
         "_n_plans",
         "_stance_positions",
         "_n_attempts",
@@ -257,71 +225,40 @@ class FreeGaitNode(Node[FreeGaitNodeConfig]):
             dijkstra_distances,
             swing_position,
         )
-        expect_kernels(all_finite, nearest_ik_solutions, foot_forward_kinematics, body_motion, remove_tilt)
-        expect_kernels(compensate_joint_compliance, support_margin, tip_over_angle, empty_sweep_workspace)
+        expect_kernels(empty_sweep_workspace)
         expect_planner_kernels(self.config.planner)
         if len(self.config.goal) not in (0, 2) or not all(map(math.isfinite, self.config.goal)):
             raise ConfigError(f"goal {self.config.goal}", location=self.full_name, valid="[x, y] of the map [m]")
-        joints, n_legs = self.legs.joints, len(self.legs.legs)
-        check_command_mode(self.hardware, joints, "position", self.full_name)
-        self._leg_names = [leg.name for leg in self.legs.legs]
-        self._joint_indices = joint_indices(self.hardware, joints)
-        self._robot_model = FreeGaitModel.from_robot(self.legs, self.description)
-        self._odometry = LegOdometry()
-        self._roll_pitch_yaw: tuple[float, float, float] | None = None
-        self._has_contact_sensors, self._contact_forces, self._contacts = (
-            False,
-            np.zeros(n_legs),
-            np.zeros(n_legs, bool),
-        )
-        self._servo_compliance = servo_compliance(self.description, joints).reshape(-1, 3)
-        self._weight, self._load_fractions = GRAVITY * self.description.mass, np.zeros(n_legs)
-        self._joint_setpoints, self._transition_index, self._ticks, self._n_plans = self._measured_joints(), 0, 0, 0
+        super().setup()
+        self._robot_model, self._n_plans = FreeGaitModel.from_robot(self.legged_robot, self.description), 0
         self._goal, self._n_attempts = list(self.config.goal), 0
         self._map: HeightMap | None = None
-        self._stance_positions = np.zeros((n_legs, 3))
+        self._stance_positions = np.zeros((len(self.legged_robot.legs), 3))
         self._follower: PlanFollower | None = None
         self._search: OffloadedTask | None = None
         self._invalid_footholds: list[int] = []
         self._start_position: list[float] = []
         self._replan_ns = self._n_replans = 0
-        self.joint_claims.claim_if_free(self.full_name, joints)
-        self._phase = "rising"
-        self._transition: Array = plan_stand_up(
-            self.legs,
-            self._joint_setpoints,
-            resting_foot_height=self.config.resting_foot_height,
-            period=1.0 / self.config.rate,
-        )
-        self._frames = (self.frame(self.config.odom_frame), self.frame(self.config.base_frame))
-        self._state_publisher = self.publisher("gait/state", msg.GaitState)
-        self._odometry_publisher = self.publisher("odom", msg.Odometry)
+        self._claim_joints()
+        self._phase, self._transition = "rising", self._plan_stand_up()
+        self._create_publishers("gait/state")
         self._plan_publisher = self.publisher("steps/plan", msg.FootstepPlan, latched=True)
         self._touchdown_publisher = self.publisher("steps/touchdown", msg.Touchdown)
         self.subscribe("goal_pose", msg.PoseStamped, self._on_goal)
         self.subscribe("elevation_map", msg.GridMap, self._on_map)
         self.subscribe("step_plan", msg.FootstepPlan, self._on_plan)
-        self.subscribe("imu", msg.Imu, self._on_imu)
-        for i, leg in enumerate(self.legs.legs if self.config.foot_contact_prefix else ()):
-            self.subscribe(
-                f"{self.config.foot_contact_prefix}/{leg.name}", msg.ContactsState, partial(self._on_foot_contact, i)
-            )
-        self.timer(rate=self.config.rate, callback=self._tick, immediate=True)
-
-    def close(self) -> None:
-        """Release the joints."""
-        self.joint_claims.unregister(self.full_name)
+        self._subscribe_sensors()
+        self._start_control_loop()
 
     # -- state ---------------------------------------------------------------------------------------------------------
     def save_state(self) -> dict[str, Any]:
-        """State as plain data."""
+        """Return the state as plain data."""
         follower_state = None if self._follower is None else follower_to_dict(self._follower)
-        return super().save_state() | {"odometry": self._odometry.save_state(), "follower": follower_state}
+        return super().save_state() | {"follower": follower_state}
 
     def load_state(self, state: dict[str, Any]) -> None:
         """Restore what ``save_state`` returned."""
         super().load_state(state)
-        self._odometry.load_state(state["odometry"])
         self._follower = (
             None if state["follower"] is None else follower_from_dict(state["follower"], self.config.follower)
         )
@@ -350,27 +287,20 @@ class FreeGaitNode(Node[FreeGaitNodeConfig]):
             self.log.warn(f"refused a plan: it is {self._phase}")
             return
         try:
-            plan = step_plan_from_msg(message, len(self.legs.legs))
+            plan = step_plan_from_msg(message, len(self.legged_robot.legs))
         except RoboyardError as error:
             self.log.error(f"refused {error}")
             return
         self._goal = [message.goal.x, message.goal.y]
         self._start_walking(plan, "given")
 
-    def _on_imu(self, message: Any) -> None:
-        self._roll_pitch_yaw = roll_pitch_yaw(message.orientation)
-
-    def _on_foot_contact(self, leg: int, message: Any) -> None:
-        self._has_contact_sensors, self._contacts[leg], self._contact_forces[leg] = (
-            True,
-            bool(message.states),
-            contact_force(message),
-        )
-
     # -- planning ------------------------------------------------------------------------------------------------------
     def _request_plan(self) -> None:
         """Start the search for a plan from the current stance to the goal."""
-        body_pose, stop_event = self._estimate_body_pose(self.legs.foot_positions(self._joint_setpoints)), Event()
+        body_pose, stop_event = (
+            self._estimate_body_pose(self.legged_robot.foot_positions(self._joint_setpoints)),
+            Event(),
+        )
         (x, y), goal = body_pose.translation[:2], self._goal
         height_map = self._completed_map(x, y)
         if height_map is None:
@@ -418,7 +348,7 @@ class FreeGaitNode(Node[FreeGaitNodeConfig]):
 
     def _start_walking(self, plan: StepPlan, reason: str) -> None:
         """Execute a plan from its start."""
-        body_pose = self._estimate_body_pose(self.legs.foot_positions(self._joint_setpoints))
+        body_pose = self._estimate_body_pose(self.legged_robot.foot_positions(self._joint_setpoints))
         self._follower = PlanFollower(plan, body_pose, self._stance_positions, self.config.follower)
         self._phase, self._n_attempts, self._invalid_footholds, self._replan_ns = "walking", 0, [], self.now_ns
         self._publish_plan(reason)
@@ -538,48 +468,23 @@ class FreeGaitNode(Node[FreeGaitNodeConfig]):
         )
         self._plan_publisher.publish(message)
 
-    # -- control step
-    # ------------------------------------------------------------------------------------------------------
-    def _tick(self) -> None:
-        measured_joints = self._measured_joints()
-        feet, dt = self.legs.foot_positions(measured_joints), 1.0 / self.config.rate
-        if self.joint_claims.has_claim(self.full_name, self.legs.joints) and not self.joint_claims.is_paused(
-            self.legs.joints
-        ):
-            if self._phase == "rising":
-                self._stand_up()
-            elif self._phase == "standing" and self._goal and self._map is not None:
-                self._request_plan()
-            if self._phase == "walking":
-                self._follow_plan(feet, measured_joints, dt)
-                if (
-                    self.config.replan_budget
-                    and self._search is None
-                    and self.now_ns - self._replan_ns > self.config.replan_period * 1e9
-                ):
-                    self._request_better_plan()
-            self.hardware.write(JointCommand("position", self.legs.joints, self._compensated_setpoints().ravel()))
-        in_stance, loads = (
-            self._stance_mask(),
-            self._contact_forces if self._has_contact_sensors else np.floor(self._load_fractions),
-        )
-        self._odometry.update(dt, feet, loads, self._roll_pitch_yaw, in_stance)
-        pose = odometry_pose(self._odometry)
-        self._odometry_publisher.publish(leg_odometry_to_msg(pose, self._odometry.twist, self.now_ns, *self._frames))
-        self.send_transform(pose, *self._frames)
-        self._ticks += 1
-        if self._ticks % max(1, round(self.config.rate / self.config.state_rate)) == 0:
-            contacts = self._contacts if self._has_contact_sensors else self._contacts[:0]
-            phase, motion = (
-                "rising" if self._phase == "rising" else "walking",
-                (feet, self._roll_pitch_yaw, self._commanded_twist()),
-            )
-            self._state_publisher.publish(
-                gait_state_to_msg(self.now_ns, phase, "free", self._leg_names, in_stance, contacts, *motion)
-            )
+    # -- control step --------------------------------------------------------------------------------------------------
+    def _advance(self, feet: Array, measured_joints: Array) -> None:
+        if self._phase == "rising":
+            self._joint_setpoints = self._next_transition_setpoints()
+        elif self._phase == "standing" and self._goal and self._map is not None:
+            self._request_plan()
+        if self._phase == "walking":
+            self._follow_plan(feet, measured_joints)
+            is_replan_due = self.now_ns - self._replan_ns > self.config.replan_period * 1e9
+            if self.config.replan_budget and self._search is None and is_replan_due:
+                self._request_better_plan()
 
     def _stance_mask(self) -> NDArray[np.bool_]:
-        return np.ones(len(self._leg_names), bool) if self._follower is None else self._follower.in_stance
+        return self._all_feet if self._follower is None else self._follower.in_stance
+
+    def _gait_report(self) -> GaitReport:
+        return GaitReport("rising" if self._phase == "rising" else "walking", "free", self._commanded_twist())
 
     def _commanded_twist(self) -> Array:
         """Return (3,) the twist of the plan in the body frame."""
@@ -587,31 +492,25 @@ class FreeGaitNode(Node[FreeGaitNodeConfig]):
             return np.zeros(3)
         return self.config.follower.speed_scale * self._follower.plan.body_velocity(self._follower.time)
 
-    def _stand_up(self) -> None:
-        self._joint_setpoints, self._transition_index = (
-            self._transition[self._transition_index],
-            self._transition_index + 1,
-        )
-        if self._transition_index >= len(self._transition):
-            self._phase, self._transition_index = "standing", 0
-            self._transition = self._joint_setpoints[None]
+    def _on_transition_end(self, setpoints: Array) -> None:
+        self._phase, self._transition_index, self._transition = "standing", 0, setpoints[None]
 
-    def _follow_plan(self, feet: Array, measured_joints: Array, dt: float) -> None:
+    def _follow_plan(self, feet: Array, measured_joints: Array) -> None:
         """Compute the set-points of the next control step of the plan."""
         follower = self._follower
         if follower is None:
             return
         joint_lag = float(np.abs(self._joint_setpoints - measured_joints).max()) / _MAX_JOINT_LAG
         foot_targets, touchdowns = follower.advance(
-            dt, self._estimate_body_pose(feet), feet, self._contacts if self._has_contact_sensors else None, joint_lag
+            1.0 / self.config.rate, self._estimate_body_pose(feet), feet, self._measured_contacts(), joint_lag
         )
         try:
-            setpoints = self.legs.solve_ik(foot_targets, self._joint_setpoints)
+            setpoints = self.legged_robot.solve_ik(foot_targets, self._joint_setpoints)
         except RoboyardError as error:
             self.log.warn(f"foot target skipped, foot holds position: {error}", throttle=1.0)
-            is_unreachable = ~self.legs.is_reachable(foot_targets)  # the others go on
-            foot_targets[is_unreachable] = self.legs.foot_positions(self._joint_setpoints)[is_unreachable]
-            setpoints = self.legs.solve_ik(foot_targets, self._joint_setpoints)
+            is_unreachable = ~self.legged_robot.is_reachable(foot_targets)  # the others go on
+            foot_targets[is_unreachable] = self.legged_robot.foot_positions(self._joint_setpoints)[is_unreachable]
+            setpoints = self.legged_robot.solve_ik(foot_targets, self._joint_setpoints)
         self._joint_setpoints = setpoints
         for touchdown in touchdowns:
             message = touchdown_to_msg(
@@ -634,25 +533,6 @@ class FreeGaitNode(Node[FreeGaitNodeConfig]):
         T, self._stance_positions = pose_above_ground(T, feet, self._map)
         return T
 
-    def _compensated_setpoints(self) -> Array:
-        """Return (l, 3) set-points that compensate the compliance of the servos under load [rad]."""
-        max_change, feet = 1.0 / (self.config.rate * LOAD_RAMP_TIME), self.legs.foot_positions(self._joint_setpoints)
-        in_stance = (
-            self._stance_mask()
-            if self._phase != "rising" or self._transition_index > 0
-            else np.zeros(len(self._leg_names), bool)
-        )
-        return compensate_joint_compliance(
-            self.legs.arrays,
-            self._joint_setpoints,
-            feet,
-            self._weight,
-            in_stance,
-            max_change,
-            self._load_fractions,
-            self._servo_compliance,
-        )
-
-    def _measured_joints(self) -> Array:
-        """Return (l, 3) measured joint positions [rad]."""
-        return np.asarray(self.hardware.read().position[self._joint_indices].reshape(-1, 3), np.float64)
+    def _loaded_feet(self) -> tuple[NDArray[np.bool_], Array]:
+        in_stance, feet = super()._loaded_feet()
+        return (in_stance if self._phase != "rising" or self._transition_index > 0 else self._no_feet), feet
