@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from roboyard.compute import kernel
 from roboyard.geometry import polygons, quaternion_kernels, quaternions, wrap_angle
-from roboyard.geometry.planar_kernels import signed_distance
+from roboyard.geometry.planar_kernels import signed_distance, wrap_angle_into_range
 from roboyard.geometry.planar_kernels import wrap_angle as wrap_angle_compiled
 
 SEEDS = st.integers(0, 2**32 - 1)
@@ -125,3 +125,13 @@ def test_shortest_rotation_to_the_opposite_vector_is_a_half_turn(a):
 @given(VECTOR, UNIT_VECTOR)
 def test_projection_onto_a_direction_keeps_the_part_along_it(a, b):
     np.testing.assert_allclose(_project(a, b), np.dot(a, b) * np.array(b), atol=1e-12)
+
+
+@given(st.floats(-20.0, 20.0), st.floats(-4.0, 4.0), st.floats(0.01, 6.2))
+def test_angle_is_wrapped_into_a_range_that_whole_turns_reach(angle, low, width):
+    high, center = low + width, low + 0.5 * width
+    wrapped = wrap_angle_into_range(angle, low, high)
+    assert abs(math.remainder(wrapped - angle, math.tau)) < 1e-9
+    assert abs(wrapped - center) <= math.pi + 1e-9
+    if low <= angle <= high:
+        assert wrapped == angle

@@ -1,4 +1,4 @@
-"""Movements: files that read back as they were written, and playing that keeps speeds and passes every step."""
+"""Movement files read back as written; playback, standing up and lying down pass all steps within the joint speeds."""
 
 from __future__ import annotations
 
@@ -19,6 +19,8 @@ from roboyard.walking.foot_movement import (
     absolute_foot_positions,
     format_movement,
     load_movement,
+    plan_lie_down,
+    plan_stand_up,
     play_movement,
     validate_movement,
 )
@@ -116,3 +118,16 @@ def test_missing_movement_file_is_refused(tmp_path: Path) -> None:
     (tmp_path / "m.txt").write_text("x")
     with pytest.raises(DescriptionError, match="unknown extension"):
         load_movement(tmp_path / "m.txt")
+
+
+def test_standing_up_and_lying_down_keep_limits_and_speeds() -> None:
+    legged_robot = legged_robot_named("akrobat")
+    up = plan_stand_up(legged_robot, legged_robot.rest_pose, resting_foot_height=-0.016)
+    np.testing.assert_allclose(up[-1], legged_robot.stance_pose, atol=1e-12)
+    down = plan_lie_down(legged_robot, up[-1], resting_foot_height=-0.016)
+    np.testing.assert_allclose(down[-1], legged_robot.rest_pose, atol=1e-12)
+    for path in (up, down):
+        assert (np.abs(np.diff(path, axis=0)) / 0.02 <= legged_robot.max_joint_speeds + 1e-9).all()
+        assert ((path >= legged_robot.lower - 1e-9) & (path <= legged_robot.upper + 1e-9)).all()
+    with pytest.raises(InputError, match="ground"):
+        plan_stand_up(legged_robot, legged_robot.rest_pose, resting_foot_height=-0.5)

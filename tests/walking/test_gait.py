@@ -1,4 +1,4 @@
-"""Gaits: order, duty, feet on the ground and in the air."""
+"""Gaits keep their order of legs and duty factor, swings join the motion of the ground, and speeds keep the limits."""
 
 from __future__ import annotations
 
@@ -11,8 +11,13 @@ from tests.walking.hexapods import HEXAPODS, legged_robot_named
 from roboyard.errors import InputError, UnknownNameError
 from roboyard.walking.gait import (
     GAITS,
+    RAMP_FRACTION,
+    LegLayout,
+    MetachronalGait,
+    TripodGait,
+    WaveGait,
     compute_gait_speed,
-    ease_fractions,
+    ease,
     lift_profiles,
     make_gait,
     max_stance_foot_speed,
@@ -20,14 +25,14 @@ from roboyard.walking.gait import (
     sample_cycle,
     swing_positions,
 )
-from roboyard.walking.statics import stability_margin, support_polygon
 
 part = st.floats(-1.0, 1.0)
 twists = st.tuples(part, part, part).filter(lambda t: max(map(abs, t)) > 0.05)
 
 
 @pytest.mark.parametrize(
-    ("name", "duty_factor", "min_stance_feet"), [("wave", 5 / 6, 5), ("ripple", 0.75, 4), ("tripod", 0.5, 3)]
+    ("name", "duty_factor", "min_stance_feet"),
+    [("wave", 5 / 6, 5), ("ripple", 0.75, 4), ("tripod", 0.5, 3), ("metachronal", 0.5, 3)],
 )
 def test_gait_feet_are_in_stance_for_their_duty_factor(name: str, duty_factor: float, min_stance_feet: int) -> None:
     gait = make_gait(name, legged_robot_named("akrobat"))
@@ -56,6 +61,30 @@ def test_ripple_gait_changes_sides_and_overlaps_by_a_third() -> None:
     sides = [legged_robot.legs[i].name[0] for i in order]
     assert all(a != b for a, b in zip(sides, sides[1:] + sides[:1], strict=True))
     np.testing.assert_allclose(np.diff(np.sort(gait.phases)), 2.0 / 3.0 * (1.0 - gait.duty_factor))
+
+
+def phase_differences(phases: tuple[float, ...]) -> np.ndarray:
+    """Phases after that of the first leg."""
+    return np.mod(np.array(phases) - phases[0] + 1e-9, 1.0)
+
+
+@pytest.mark.parametrize("n_rows", [2, 3, 4, 5])
+def test_metachronal_gait_ends_as_tripod_and_as_wave_gait(n_rows: int) -> None:
+    layout, gait = LegLayout.with_rows(n_rows), MetachronalGait()
+    tripod, wave = TripodGait().phases(layout, 0.5), WaveGait().phases(layout, 1.0 - 1.0 / layout.n_legs)
+    np.testing.assert_allclose(phase_differences(gait.phases(layout, 0.5)), phase_differences(tripod))
+    np.testing.assert_allclose(
+        phase_differences(gait.phases(layout, 1.0 - 1.0 / layout.n_legs)), phase_differences(wave)
+    )
+
+
+def test_leg_layout_of_a_robot_is_that_of_its_pairs() -> None:
+    legged_robot = legged_robot_named("akrobat")
+    layout = LegLayout.from_robot(legged_robot)
+    assert layout == LegLayout.with_rows(3)
+    assert layout.leg_names == ("L1", "R1", "L2", "R2", "L3", "R3")
+    with pytest.raises(InputError, match="3 legs on the left, 2 on the right"):
+        LegLayout.from_robot(legged_robot.without_leg("rm"))
 
 
 def test_gait_with_an_unknown_name_or_bad_duty_factor_is_refused() -> None:
@@ -104,11 +133,11 @@ def test_swings_start_and_end_with_the_motion_of_the_ground() -> None:
     assert height.max() == pytest.approx(1.0)
     assert height[0] == height[-1] == 0.0
     np.testing.assert_allclose(height, height[::-1], atol=1e-12)
-    assert ease_fractions(0.5) == pytest.approx(0.5)
+    assert ease(0.5, RAMP_FRACTION) == pytest.approx(0.5)
 
 
 @pytest.mark.parametrize("robot", HEXAPODS)
-@pytest.mark.parametrize("name", GAITS)
+@pytest.mark.parametrize("name", GAITS.names())
 def test_gait_speed_keeps_joint_limits_and_speeds(robot: str, name: str) -> None:
     legged_robot = legged_robot_named(robot)
     gait = make_gait(name, legged_robot)
@@ -132,13 +161,3 @@ def test_gait_speed_with_a_lift_out_of_reach_is_refused() -> None:
     with pytest.raises(InputError, match="lift"):
         compute_gait_speed(legged_robot, make_gait("tripod", legged_robot), (1.0, 0.0, 0.0), 0.08, 0.5)
     assert max_stance_foot_speed(legged_robot, (0.1, 0.0, 0.0)) == pytest.approx(0.1)
-
-
-def test_stability_margin_is_the_distance_to_the_nearest_edge() -> None:
-    square = np.array([[1.0, 1.0], [-1.0, 1.0], [-1.0, -1.0], [1.0, -1.0], [0.2, 0.1]])
-    assert len(support_polygon(square)) == 4
-    assert stability_margin(square) == pytest.approx(1.0)
-    assert stability_margin(square, (0.5, 0.0)) == pytest.approx(0.5)
-    assert stability_margin(square, (1.5, 0.0)) == pytest.approx(-0.5)
-    assert stability_margin(square[:2]) == -np.inf
-    assert stability_margin(np.array([[0.0, 0.0], [1.0, 1.0], [2.0, 2.0]])) == -np.inf

@@ -1,17 +1,16 @@
-"""Stepping: what holds at any time, at any twist, on any gait, and through every change."""
+"""The gait generator keeps stance feet on the ground, the body stable and the joints within their speeds, always."""
 
 from __future__ import annotations
+
+import math
 
 import numpy as np
 import pytest
 from tests.walking.hexapods import legged_robot_named
 
-from roboyard.errors import InputError
-from roboyard.walking.foot_movement import plan_lie_down, plan_stand_up
 from roboyard.walking.gait import GAITS, make_gait, move_feet_with_ground
 from roboyard.walking.gait_generator import GaitGenerator, SteppingConfig
-from roboyard.walking.leg_odometry import LegOdometry
-from roboyard.walking.statics import compute_foot_loads, holding_torques
+from roboyard.walking.leg_odometry import remove_tilt
 
 DT = 0.02
 STEPS = SteppingConfig(stride=0.08, lift=0.015)
@@ -23,7 +22,7 @@ def make_generator(gait: str, config: SteppingConfig = STEPS) -> GaitGenerator:
 
 
 def advance(generator: GaitGenerator, twist: tuple[float, float, float], count: int) -> float:
-    """Walk, and hold every law that there is; gives the least margin."""
+    """Walk, check ground, stability and joints in each step, and return the smallest margin."""
     legged_robot, min_margin = generator.legged_robot, np.inf
     q = legged_robot.solve_ik(generator.feet)
     for _ in range(count):
@@ -43,7 +42,7 @@ def advance(generator: GaitGenerator, twist: tuple[float, float, float], count: 
     return min_margin
 
 
-@pytest.mark.parametrize("gait", GAITS)
+@pytest.mark.parametrize("gait", GAITS.names())
 @pytest.mark.parametrize("seed", range(3))
 def test_gaits_are_stable_at_random_twists(gait: str, seed: int) -> None:
     vx, vy, w = np.random.default_rng(seed).uniform(-0.3, 0.3, 3).tolist()
@@ -53,7 +52,7 @@ def test_gaits_are_stable_at_random_twists(gait: str, seed: int) -> None:
 @pytest.mark.parametrize("seed", range(6))
 def test_changes_of_gait_and_twist_keep_stability(seed: int) -> None:
     rng, generator = np.random.default_rng(seed), make_generator("tripod")
-    for gait in rng.choice(tuple(GAITS), 5).tolist():
+    for gait in rng.choice(GAITS.names(), 5).tolist():
         generator.reconfigure(make_gait(gait, generator.legged_robot))
         vx, vy, w = rng.uniform(-0.3, 0.3, 3).tolist()
         advance(generator, (vx, vy, w), int(rng.integers(20, 90)))
@@ -63,11 +62,11 @@ def test_changes_of_gait_and_twist_keep_stability(seed: int) -> None:
 def test_gait_generator_keeps_the_commanded_speed(gait: str, speed: float) -> None:
     generator = make_generator(gait)
     advance(generator, (speed, 0.0, 0.0), 350)
-    went = 0.0
+    distance = 0.0
     for _ in range(300):
         generator.advance(DT, (speed, 0.0, 0.0))
-        went += generator.achieved_twist[0] * DT
-    assert went == pytest.approx(6.0 * speed, rel=0.01)
+        distance += generator.achieved_twist[0] * DT
+    assert distance == pytest.approx(6.0 * speed, rel=0.01)
 
 
 def test_unreachable_twist_is_scaled_in_its_direction() -> None:
@@ -114,41 +113,22 @@ def test_restored_gait_generator_continues_equally() -> None:
     assert (one.feet == other.feet).all()
 
 
-def test_leg_odometry_without_slip_is_exact() -> None:
-    rng = np.random.default_rng(1)
-    feet, odometry = legged_robot_named("akrobat").stance_feet, LegOdometry()
-    pose = np.eye(3)
-    for _ in range(50):
-        odometry.update(DT, feet, np.ones(6, bool))
-        twist = rng.uniform(-0.2, 0.2, 3)
-        feet = move_feet_with_ground(feet, twist, DT)
-        c, s = np.cos(twist[2] * DT), np.sin(twist[2] * DT)
-        displacement = move_feet_with_ground(np.zeros((1, 3)), twist, -DT)[0]
-        pose = pose @ np.array([[c, -s, displacement[0]], [s, c, displacement[1]], [0, 0, 1]])
-    odometry.update(DT, feet, np.ones(6, bool))
-    np.testing.assert_allclose([odometry.x, odometry.y], pose[:2, 2], atol=1e-9)
-    assert odometry.yaw == pytest.approx(np.arctan2(pose[1, 0], pose[0, 0]), abs=1e-9)
-
-
-def test_foot_loads_and_torques_balance_the_weight() -> None:
+def test_tilted_body_returns_upright_over_its_feet() -> None:
     legged_robot = legged_robot_named("akrobat")
-    loads = compute_foot_loads(legged_robot.stance_feet, 40.0, [1, 0, 0, 1, 1, 0])
-    assert loads.sum() == pytest.approx(40.0)
-    np.testing.assert_allclose(loads @ legged_robot.stance_feet[:, :2], 0.0, atol=1e-9)
-    torque = holding_torques(legged_robot, legged_robot.stance_pose, loads)
-    step = np.random.default_rng(2).uniform(-1e-5, 1e-5, (6, 3))
-    rise = legged_robot.foot_positions(legged_robot.stance_pose + step)[:, 2] - legged_robot.stance_feet[:, 2]
-    assert (torque * step).sum() == pytest.approx(-(loads * rise).sum(), rel=1e-3)  # virtual work
-
-
-def test_standing_up_and_lying_down_keep_limits_and_speeds() -> None:
-    legged_robot = legged_robot_named("akrobat")
-    up = plan_stand_up(legged_robot, legged_robot.rest_pose, resting_foot_height=-0.016)
-    np.testing.assert_allclose(up[-1], legged_robot.stance_pose, atol=1e-12)
-    down = plan_lie_down(legged_robot, up[-1], resting_foot_height=-0.016)
-    np.testing.assert_allclose(down[-1], legged_robot.rest_pose, atol=1e-12)
-    for path in (up, down):
-        assert (np.abs(np.diff(path, axis=0)) / 0.02 <= legged_robot.max_joint_speeds + 1e-9).all()
-        assert ((path >= legged_robot.lower - 1e-9) & (path <= legged_robot.upper + 1e-9)).all()
-    with pytest.raises(InputError, match="ground"):
-        plan_stand_up(legged_robot, legged_robot.rest_pose, resting_foot_height=-0.5)
+    generator = GaitGenerator(legged_robot, make_gait("tripod", legged_robot), SteppingConfig(tilt_correction_rate=1.0))
+    roll, pitch = 0.01, -0.008  # so little that no foot has to step
+    body_axes = remove_tilt(np.eye(3), roll, pitch)  # rows: the body's axes, as level ground sees them
+    generator.feet[:] = legged_robot.stance_feet @ body_axes.T
+    for _ in range(400):
+        generator.advance(DT, (0.0, 0.0, 0.0), None, (roll, pitch))
+        assert generator.in_stance.all()
+        centered = generator.feet - generator.feet.mean(axis=0)
+        normal = np.linalg.svd(centered)[2][2]  # of the ground, in the body
+        normal *= np.sign(normal[2])
+        roll, pitch = math.atan2(normal[1], normal[2]), -math.asin(normal[0])
+    assert abs(roll) < 1e-4
+    assert abs(pitch) < 1e-4
+    lengths = [
+        np.linalg.norm(feet[:, None] - feet[None], axis=2) for feet in (generator.feet, legged_robot.stance_feet)
+    ]
+    np.testing.assert_allclose(*lengths, atol=1e-4)  # and the feet stayed where they were on the ground

@@ -1,20 +1,19 @@
-"""Legs: the foot of any positions is the chain's, and every solution puts the foot where it was wanted."""
+"""Forward kinematics of a leg agrees with its chain, and every solution of its inverse kinematics reaches the foot."""
 
 from __future__ import annotations
 
-import math
 from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from tests.walking.hexapods import random_leg
+from tests.walking.hexapods import HEXAPODS, legged_robot_named, random_leg
 
 from roboyard.errors import InputError
 from roboyard.kinematics import build_chain
 from roboyard.walking.errors import FootOutOfReachError, LegJointLimitError
-from roboyard.walking.leg import Leg, wrap_toward_range
+from roboyard.walking.leg import Leg, knee_side_of, solve_leg_ik
 
 SEEDS = st.integers(0, 2**32 - 1)
 ONE_FOLDER = settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
@@ -97,13 +96,19 @@ def test_leg_of_a_chain_with_other_axes_is_refused(tmp_path: Path) -> None:
     assert leg.joints == ("j1", "j2", "j3")
 
 
-@given(st.floats(-20.0, 20.0), st.floats(-4.0, 4.0), st.floats(0.01, 6.2))
-def test_angle_is_wrapped_into_a_joints_range_where_whole_turns_lead_there(
-    angle: float, low: float, width: float
-) -> None:
-    high, center = low + width, low + 0.5 * width
-    wrapped = wrap_toward_range(angle, low, high)
-    assert abs(math.remainder(wrapped - angle, math.tau)) < 1e-9
-    assert abs(wrapped - center) <= math.pi + 1e-9
-    if low <= angle <= high:
-        assert wrapped == angle
+@pytest.mark.parametrize("robot", HEXAPODS)
+def test_fast_inverse_kinematics_agrees_with_that_of_all_solutions(robot: str) -> None:
+    legged_robot, rng, n_solved = legged_robot_named(robot), np.random.default_rng(3), 0
+    arrays, out = legged_robot.arrays, np.empty(7)
+    for i, leg in enumerate(legged_robot.legs):
+        for q in rng.uniform(leg.chain.lower, leg.chain.upper, (300, 3)):
+            x, y, z = leg.foot_position(q)
+            knee_side = np.array([knee_side_of(arrays, k, q[2]) for k in range(len(legged_robot.legs))])
+            if not solve_leg_ik(arrays, knee_side, i, x, y, z, out):
+                continue
+            n_solved += 1
+            solutions = [one.q for one in leg.ik_solutions((x, y, z)) if one.is_within_limits]
+            assert min(np.abs(solution - out[:3]).max() for solution in solutions) < 1e-6
+            np.testing.assert_allclose(out[3:5], [np.cos(out[0]), np.sin(out[0])], atol=1e-9)
+            np.testing.assert_allclose(out[5:7], [np.cos(out[1]), np.sin(out[1])], atol=1e-9)
+    assert n_solved > 250 * len(legged_robot.legs)

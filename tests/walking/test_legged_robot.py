@@ -1,4 +1,4 @@
-"""Bodies on legs: feet stay where they are while the body moves, and whatever cannot be is said."""
+"""Inverse kinematics of all legs keeps feet in place; unreachable poses and invalid files are refused with a reason."""
 
 from __future__ import annotations
 

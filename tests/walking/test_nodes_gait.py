@@ -1,4 +1,4 @@
-"""The gait node in physics: it stands up, walks as told, takes poses, plays, lies down, and refuses what it cannot."""
+"""The gait node stands up, walks as commanded, takes poses, plays movements, lies down, and refuses the impossible."""
 
 from __future__ import annotations
 
@@ -123,3 +123,12 @@ def test_stalled_joint_is_named_and_stops_the_walk(run: Run) -> None:
     robot.drive(0.2)
     run.run_for(2.0)
     assert robot.truth.pose.x - x > 0.1
+
+
+def test_load_compensation_can_be_switched_while_the_robot_stands(run: Run) -> None:
+    node: Any = run.robots["akrobat"].nodes["gait"]
+    assert np.abs(node._compensated_setpoints() - node._joint_setpoints).max() > 1e-3
+    node.set_parameter("compensate_load", False)
+    assert np.abs(node._compensated_setpoints() - node._joint_setpoints).max() < 1e-9
+    node.set_parameter("compensate_load", True)
+    assert np.abs(node._compensated_setpoints() - node._joint_setpoints).max() > 1e-3

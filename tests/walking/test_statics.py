@@ -1,4 +1,4 @@
-"""Stability in space: as in the plane on level ground, blind to where and how one looks, and true when it tips."""
+"""Stability margins, tip-over angles, foot loads and holding torques keep the laws of statics."""
 
 from __future__ import annotations
 
@@ -9,14 +9,22 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.spatial.transform import Rotation
+from tests.walking.hexapods import legged_robot_named
 
-from roboyard.walking.statics import stability_margin, support_polygon, tip_over_angle, tip_over_stability
+from roboyard.walking.statics import (
+    compute_foot_loads,
+    holding_torques,
+    stability_margin,
+    support_polygon,
+    tip_over_angle,
+    tip_over_stability,
+)
 
 seeds = st.integers(0, 2**32 - 1)
 
 
 def standing(seed: int, uneven: float = 0.1) -> tuple[np.ndarray, np.ndarray]:
-    """Three to six feet about a body that stands."""
+    """Return three to six feet around a body that stands, and its center of mass."""
     rng = np.random.default_rng(seed)
     angles = np.sort(rng.uniform(0.0, 2.0 * np.pi, rng.integers(3, 7)))
     feet = np.column_stack([0.3 * np.cos(angles), 0.25 * np.sin(angles), rng.uniform(-uneven, uneven, len(angles))])
@@ -101,3 +109,24 @@ def test_tip_over_kernel_agrees_for_a_leaning_body(seed: int) -> None:
         float(tip_over_stability(feet, center).angle), abs=1e-9
     )
     assert tip_over_angle(body_feet, in_stance & (np.arange(len(body_feet)) < 2), roll, pitch) == -math.inf
+
+
+def test_stability_margin_is_the_distance_to_the_nearest_edge() -> None:
+    square = np.array([[1.0, 1.0], [-1.0, 1.0], [-1.0, -1.0], [1.0, -1.0], [0.2, 0.1]])
+    assert len(support_polygon(square)) == 4
+    assert stability_margin(square) == pytest.approx(1.0)
+    assert stability_margin(square, (0.5, 0.0)) == pytest.approx(0.5)
+    assert stability_margin(square, (1.5, 0.0)) == pytest.approx(-0.5)
+    assert stability_margin(square[:2]) == -np.inf
+    assert stability_margin(np.array([[0.0, 0.0], [1.0, 1.0], [2.0, 2.0]])) == -np.inf
+
+
+def test_foot_loads_and_torques_balance_the_weight() -> None:
+    legged_robot = legged_robot_named("akrobat")
+    loads = compute_foot_loads(legged_robot.stance_feet, 40.0, [1, 0, 0, 1, 1, 0])
+    assert loads.sum() == pytest.approx(40.0)
+    np.testing.assert_allclose(loads @ legged_robot.stance_feet[:, :2], 0.0, atol=1e-9)
+    torque = holding_torques(legged_robot, legged_robot.stance_pose, loads)
+    step = np.random.default_rng(2).uniform(-1e-5, 1e-5, (6, 3))
+    rise = legged_robot.foot_positions(legged_robot.stance_pose + step)[:, 2] - legged_robot.stance_feet[:, 2]
+    assert (torque * step).sum() == pytest.approx(-(loads * rise).sum(), rel=1e-3)  # virtual work

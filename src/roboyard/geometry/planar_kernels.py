@@ -28,6 +28,21 @@ def wrap_angle(angle: float) -> float:
     return angle - 2.0 * math.pi * math.ceil((angle - math.pi) / (2.0 * math.pi))
 
 
+@kernel(no_refcount=True, forceinline=True, examples=lambda: [(0.0, -1.0, 1.0)])
+def wrap_angle_into_range(angle: float, low: float, high: float) -> float:
+    """Return an angle plus the whole turns that bring it nearest to the center of a range; unchanged within the range.
+
+    Args:
+        angle: Angle [rad].
+        low: Lower end of the range, such as a joint limit [rad].
+        high: Upper end of the range [rad].
+    """
+    if low <= angle <= high:
+        return angle
+    center = 0.5 * (low + high)
+    return float(angle - 2.0 * math.pi * math.floor((angle - center) / (2.0 * math.pi) + 0.5))
+
+
 @kernel(examples=lambda: [(np.eye(3)[:, :2].copy(), 0.0, 0.0)])
 def signed_distance(corners: NDArray[np.float64], x: float, y: float) -> float:
     """Compute the distance of a point from the boundary of a polygon, in the unit of the corners; negative inside.

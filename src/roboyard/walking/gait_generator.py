@@ -25,6 +25,7 @@ from roboyard.walking.gait import (
     ground_velocity,
     lift_profile,
     move_point_with_ground,
+    swing_coordinate,
 )
 from roboyard.walking.legged_robot import LeggedRobot
 from roboyard.walking.statics import MIN_SUPPORT_FEET, support_margin
@@ -34,13 +35,13 @@ Mask = NDArray[np.bool_]
 STANDSTILL_SPEED: Final = 1e-4
 """Feet slower than this against the body stand [m/s]."""
 _STANCE_TOLERANCE: Final = 2e-3
-"""A foot so near to its place in the stance need not step when the body stands [m]."""
+"""A foot within this distance of its stance position need not step when the body stands [m]."""
 _STRIDE_OVERSHOOT: Final = 1.1
-"""Feet that are down may leave their stride by this factor."""
+"""Stance feet may exceed half their stride by this factor."""
 _LIFT_OFF_FRACTION: Final = 0.15
-"""Share of a swing in which a foot may still feel the ground that it leaves."""
+"""Fraction of a swing in which a foot may still report contact with the ground that it leaves."""
 _TOUCH_DOWN_TOLERANCE: Final = 0.005
-"""A foot that feels ground when it is no higher above its place in the stance just sets down there [m]."""
+"""A foot in contact that is no higher above its stance position than this continues its swing to the end [m]."""
 _MAX_TARGET_SPEED: Final = 0.1
 """How fast the end of a swing follows a change of the twist [m/s]."""
 ELAPSED_CYCLES, CYCLE_TIME = range(2)
@@ -59,6 +60,22 @@ class SteppingParameters(NamedTuple):
     height_correction_rate: float
     duty_factor: float
     tilt_correction_rate: float
+
+
+class SteppingInputs(NamedTuple):
+    """Inputs of one control step.
+
+    Attributes:
+        twist: (3,) feasible twist: forward, left [m/s], yaw rate [rad/s]; its cycle is in ``FeetState.timing``.
+        contacts: (l) feet in contact.
+        has_contacts: Whether contacts are measured.
+        tilt: (2,) roll and pitch of the body to be corrected [rad].
+    """
+
+    twist: Array
+    contacts: Mask
+    has_contacts: bool
+    tilt: Array
 
 
 class FeetState(NamedTuple):
@@ -250,8 +267,9 @@ def _advance_swing(
     search_height = feet.position[i, 2] - parameters.ground_search_speed * dt
     progress = ease(fraction, RAMP_FRACTION)
     for k in range(2):
-        a, b, d = feet.lift_off[i, k], feet.touch_down[i, k], feet.ground_drift[i, k]
-        feet.position[i, k] = a + d * fraction + progress * (b - a - d)
+        feet.position[i, k] = swing_coordinate(
+            feet.lift_off[i, k], feet.touch_down[i, k], feet.ground_drift[i, k], fraction, progress
+        )
     feet.position[i, 2] = base_height + (parameters.lift + feet.extra_lift[i]) * lift_profile(fraction)
     if fraction >= 1.0:
         _finish_swing(feet, stance_feet, parameters, i, search_height, in_contact or not has_contacts)
@@ -309,7 +327,8 @@ def _advance_example() -> list[tuple[object, ...]]:
         SteppingParameters(*[0.1] * 10),
         np.zeros(6, np.bool_),
     )
-    return [(feet, stance_feet, np.zeros(6), parameters, np.zeros(3), no_contacts, True, np.zeros(2), 0.02)]
+    inputs = SteppingInputs(np.zeros(3), no_contacts, True, np.zeros(2))
+    return [(feet, stance_feet, np.zeros(6), parameters, inputs, 0.02)]
 
 
 @kernel(examples=_advance_example)
@@ -318,10 +337,7 @@ def advance_feet(
     stance_feet: Array,
     phases: Array,
     parameters: SteppingParameters,
-    desired: Array,
-    contacts: Mask,
-    has_contacts: bool,
-    tilt: Array,
+    inputs: SteppingInputs,
     dt: float,
 ) -> None:
     """Advance all feet by one control step.
@@ -331,23 +347,25 @@ def advance_feet(
         stance_feet: (l, 3) foot positions of the stance [m].
         phases: (l) phases of the gait.
         parameters: Parameters of the steps.
-        desired: (3,) feasible twist; its cycle is in ``feet.timing``.
-        contacts: (l) feet in contact.
-        has_contacts: Whether contacts are measured.
-        tilt: (2,) roll and pitch of the body [rad].
+        inputs: Twist, contacts and tilt of this step.
         dt: Duration of the step [s].
     """
     n_feet = stance_feet.shape[0]
-    _limit_acceleration(feet, stance_feet, desired, parameters.acceleration * dt)
+    _limit_acceleration(feet, stance_feet, inputs.twist, parameters.acceleration * dt)
     feet.achieved_twist[:] = feet.twist * _twist_fraction_within_stride(
         feet, stance_feet, phases, parameters.stride, dt
     )
     _move_stance_feet(
-        feet, stance_feet, parameters.height_correction_rate, tilt * min(parameters.tilt_correction_rate * dt, 1.0), dt
+        feet,
+        stance_feet,
+        parameters.height_correction_rate,
+        inputs.tilt * min(parameters.tilt_correction_rate * dt, 1.0),
+        dt,
     )
     for i in range(n_feet):
         if not feet.in_stance[i]:
-            _advance_swing(feet, stance_feet, parameters, i, has_contacts and contacts[i], has_contacts, dt)
+            in_contact = inputs.has_contacts and inputs.contacts[i]
+            _advance_swing(feet, stance_feet, parameters, i, in_contact, inputs.has_contacts, dt)
     is_moving, is_stepping = bool(feet.twist.any()), False
     for i in range(n_feet):
         is_stepping = is_stepping or not feet.in_stance[i] or _is_displaced(feet, stance_feet, i)
@@ -363,11 +381,11 @@ def advance_feet(
 
 
 _N_DIRECTIONS: Final = 32
-"""Paces are worked out for directions on a grid so fine a side."""
+"""Speeds are computed for directions on a grid with so many cells along each axis."""
 _MAX_CYCLE_TIME: Final = 4.0
 """The longest cycle [s]; slower bodies take shorter strides."""
 _JOINT_SPEED_FRACTION: Final = 0.98
-"""Share of the joints' speeds that is used."""
+"""Fraction of the joints' speeds that is used."""
 
 
 class SteppingConfig(Config):
@@ -475,8 +493,7 @@ class GaitGenerator:
         cycle = min(gait_speed.stride / (self.gait.duty_factor * feasible_speed), _MAX_CYCLE_TIME)
         return desired * (feasible_speed / speed), max(cycle, gait_speed.cycle)
 
-    # -- state of the feet
-    # -----------------------------------------------------------------------------------------------------
+    # -- state of the feet ---------------------------------------------------------------------------------------------
     @property
     def feet(self) -> Array:
         """(l, 3) foot set-points in the body frame [m]."""
@@ -511,8 +528,7 @@ class GaitGenerator:
         """Return the distance of the body's center from the edges of the support polygon [m]."""
         return float(support_margin(self.feet, self.in_stance, 0.0, 0.0))
 
-    # -- control step
-    # ------------------------------------------------------------------------------------------------------
+    # -- control step --------------------------------------------------------------------------------------------------
     def advance(
         self, dt: float, twist: ArrayLike, contacts: ArrayLike | None = None, tilt: ArrayLike = (0.0, 0.0)
     ) -> Array:
@@ -530,18 +546,8 @@ class GaitGenerator:
         desired, cycle = self._feasible_cache[1]
         self._state.timing[CYCLE_TIME] = cycle
         contact_mask = self._no_contacts if contacts is None else np.asarray(contacts, np.bool_)
-        tilt_angles, has_contacts = np.asarray(tilt, np.float64), contacts is not None
-        advance_feet(
-            self._state,
-            self._stance_feet,
-            self._phases,
-            self._parameters,
-            desired,
-            contact_mask,
-            has_contacts,
-            tilt_angles,
-            dt,
-        )
+        inputs = SteppingInputs(desired, contact_mask, contacts is not None, np.asarray(tilt, np.float64))
+        advance_feet(self._state, self._stance_feet, self._phases, self._parameters, inputs, dt)
         return self.feet
 
     # -- state ---------------------------------------------------------------------------------------------------------

@@ -19,6 +19,7 @@ from roboyard.compute import kernel, read_only
 from roboyard.compute.array_kernels import assign
 from roboyard.errors import InputError, RoboyardError
 from roboyard.geometry.arrays import Array
+from roboyard.geometry.planar_kernels import wrap_angle_into_range
 from roboyard.kinematics import Chain
 from roboyard.kinematics.ik.trigonometric_equations import solve_linear_trig
 from roboyard.walking.errors import FootOutOfReachError, LegJointLimitError
@@ -29,6 +30,8 @@ OUT_OF_LIMITS: Final = 1
 OUT_OF_REACH: Final = 2
 _AXIS_RADIUS: Final = 1e-9
 """A foot nearer to the first axis leaves its joint free [m]."""
+_LIMIT_TOLERANCE: Final = 1e-9
+"""Joints may exceed their limits by this rounding error [rad]."""
 
 
 class LegKinematicsArrays(NamedTuple):
@@ -65,15 +68,6 @@ def example_legs() -> LegKinematicsArrays:
     return LegKinematicsArrays(
         np.eye(4)[None].copy(), T_hip_knee, np.zeros(1), segment, segment.copy(), np.ones(1), lower, -lower
     )
-
-
-@kernel(no_refcount=True, forceinline=True, examples=lambda: [(0.0, -1.0, 1.0)])
-def wrap_toward_range(angle: float, low: float, high: float) -> float:
-    """Return the same angle as near to the center of a range as whole turns allow; unchanged within the range."""
-    if low <= angle <= high:
-        return angle
-    center = 0.5 * (low + high)
-    return float(angle - 2.0 * math.pi * math.floor((angle - center) / (2.0 * math.pi) + 0.5))
 
 
 @kernel(examples=lambda: [(example_legs(), 0, np.array([0.15, 0.0, 0.0]), 0.0, np.zeros((MAX_SOLUTIONS, 3)))])
@@ -115,10 +109,10 @@ def leg_ik_solutions(legs: LegKinematicsArrays, i: int, foot: Array, free_joint_
         for m in range(n_knee_angles):
             cb, sb = math.cos(knee_angles[m]), math.sin(knee_angles[m])
             rx, ry = ux + cb * lx - sb * ly, uy + sb * lx + cb * ly
-            out[n_found, 0] = wrap_toward_range(first_angles[k], legs.lower[i, 0], legs.upper[i, 0])
+            out[n_found, 0] = wrap_angle_into_range(first_angles[k], legs.lower[i, 0], legs.upper[i, 0])
             second_angle = math.atan2(vy, vx) - math.atan2(ry, rx)
-            out[n_found, 1] = wrap_toward_range(second_angle, legs.lower[i, 1], legs.upper[i, 1])
-            out[n_found, 2] = wrap_toward_range(
+            out[n_found, 1] = wrap_angle_into_range(second_angle, legs.lower[i, 1], legs.upper[i, 1])
+            out[n_found, 2] = wrap_angle_into_range(
                 legs.knee_axis_sign[i] * knee_angles[m], legs.lower[i, 2], legs.upper[i, 2]
             )
             n_found += 1
@@ -169,7 +163,7 @@ def nearest_ik_solutions(
                 q = solutions[k, j]
                 excess = max(excess, legs.lower[i, j] - q, q - legs.upper[i, j])
                 distance = max(distance, abs(q - seeds[n, j]))
-            status = REACHED if excess <= 1e-9 else OUT_OF_LIMITS
+            status = REACHED if excess <= _LIMIT_TOLERANCE else OUT_OF_LIMITS
             value = distance if status == REACHED else excess
             if status < statuses[n] or (status == statuses[n] and value < best):
                 statuses[n], best = status, value
@@ -206,6 +200,75 @@ def foot_forward_kinematics(legs: LegKinematicsArrays, leg_indices: NDArray[np.i
         bx, by = c * ax - s * ay, s * ax + c * ay
         for k in range(3):
             out[n, k] = H[k, 0] * bx + H[k, 1] * by + H[k, 2] * az + H[k, 3]
+
+
+@kernel(no_refcount=True, forceinline=True, examples=lambda: [(example_legs(), 0, 0.0)])
+def knee_side_of(legs: LegKinematicsArrays, i: int, third_angle: float) -> float:
+    """Return the sine of the angle from thigh to shank, times both lengths, at an angle of the third joint."""
+    c, s = math.cos(third_angle * legs.knee_axis_sign[i]), math.sin(third_angle * legs.knee_axis_sign[i])
+    sx, sy = c * legs.shank[i, 0] - s * legs.shank[i, 1], s * legs.shank[i, 0] + c * legs.shank[i, 1]
+    return float(legs.thigh[i, 0] * sy - legs.thigh[i, 1] * sx)
+
+
+@kernel(
+    no_refcount=True, forceinline=True, examples=lambda: [(example_legs(), np.ones(1), 0, 0.15, 0.0, 0.0, np.zeros(7))]
+)
+def solve_leg_ik(legs: LegKinematicsArrays, knee_side: Array, i: int, x: float, y: float, z: float, out: Array) -> bool:
+    """Compute the joints of a leg with its own side of the knee for a foot in the body frame; return whether limits are
+    kept.
+
+    Like `leg_ik_solutions`, but for one side of the knee and without arrays of its own: planners call it millions of
+    times. ``out`` (7,) receives the joints, and cosine and sine of the first and of the second one.
+    """
+    H, K = legs.T_body_hip, legs.T_hip_knee
+    x, y, z = x - H[i, 0, 3], y - H[i, 1, 3], z - H[i, 2, 3]
+    px = H[i, 0, 0] * x + H[i, 1, 0] * y + H[i, 2, 0] * z
+    py = H[i, 0, 1] * x + H[i, 1, 1] * y + H[i, 2, 1] * z
+    pz = H[i, 0, 2] * x + H[i, 1, 2] * y + H[i, 2, 2] * z
+    nx, ny = K[i, 0, 2], K[i, 1, 2]
+    plane_distance = legs.foot_offset[i] + nx * K[i, 0, 3] + ny * K[i, 1, 3] + K[i, 2, 2] * K[i, 2, 3] - K[i, 2, 2] * pz
+    a, b = nx * px + ny * py, nx * py - ny * px
+    radius = math.sqrt(a * a + b * b)
+    if radius < abs(plane_distance) or radius < _AXIS_RADIUS:
+        return False
+    ux, uy, lx, ly = legs.thigh[i, 0], legs.thigh[i, 1], legs.shank[i, 0], legs.shank[i, 1]
+    segment_product = math.sqrt((ux * ux + uy * uy) * (lx * lx + ly * ly))
+    # angles are kept as cosines and sines: only those of the result are computed
+    a, b, c0 = a / radius, b / radius, plane_distance / radius
+    s0 = math.sqrt(1.0 - c0 * c0)
+    for k in range(2):
+        sine_step = s0 if k == 0 else -s0
+        c, s = a * c0 - b * sine_step, b * c0 + a * sine_step
+        wx, wy, wz = c * px + s * py - K[i, 0, 3], c * py - s * px - K[i, 1, 3], pz - K[i, 2, 3]
+        vx = K[i, 0, 0] * wx + K[i, 1, 0] * wy + K[i, 2, 0] * wz
+        vy = K[i, 0, 1] * wx + K[i, 1, 1] * wy + K[i, 2, 1] * wz
+        projection = 0.5 * (vx * vx + vy * vy - ux * ux - uy * uy - lx * lx - ly * ly)
+        if abs(projection) > segment_product:
+            continue
+        first_angle = wrap_angle_into_range(math.atan2(s, c), legs.lower[i, 0], legs.upper[i, 0])
+        if not legs.lower[i, 0] - _LIMIT_TOLERANCE <= first_angle <= legs.upper[i, 0] + _LIMIT_TOLERANCE:
+            continue
+        ct = projection / segment_product
+        st = math.copysign(math.sqrt(1.0 - ct * ct), knee_side[i])
+        straight_c, straight_s = (ux * lx + uy * ly) / segment_product, (ux * ly - uy * lx) / segment_product
+        cb, sb = ct * straight_c + st * straight_s, st * straight_c - ct * straight_s
+        third_angle = wrap_angle_into_range(
+            legs.knee_axis_sign[i] * math.atan2(sb, cb), legs.lower[i, 2], legs.upper[i, 2]
+        )
+        if not legs.lower[i, 2] - _LIMIT_TOLERANCE <= third_angle <= legs.upper[i, 2] + _LIMIT_TOLERANCE:
+            continue
+        rx, ry = ux + cb * lx - sb * ly, uy + sb * lx + cb * ly
+        forward, sideways, squared_length = (
+            vx * rx + vy * ry,
+            vy * rx - vx * ry,
+            vx * vx + vy * vy,
+        )  # as long as (rx, ry)
+        second_angle = wrap_angle_into_range(math.atan2(sideways, forward), legs.lower[i, 1], legs.upper[i, 1])
+        if legs.lower[i, 1] - _LIMIT_TOLERANCE <= second_angle <= legs.upper[i, 1] + _LIMIT_TOLERANCE:
+            out[0], out[1], out[2], out[3], out[4] = first_angle, second_angle, third_angle, c, s
+            out[5], out[6] = forward / squared_length, sideways / squared_length
+            return True
+    return False
 
 
 _AXIS_TOLERANCE = 1e-6

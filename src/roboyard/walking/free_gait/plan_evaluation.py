@@ -20,9 +20,10 @@ from roboyard.geometry.arrays import Array, Flags
 from roboyard.walking.free_gait.foothold_map import cell_value, value_at
 from roboyard.walking.free_gait.partial_plans import MAX_EVENTS, TOUCH_DOWN, PlanningContext, example_context
 from roboyard.walking.free_gait.plan_draft import PlanDraft, empty_draft, mean_foothold_cost
-from roboyard.walking.free_gait.robot_model import LegArrays, example_leg_arrays, solve_leg_ik
+from roboyard.walking.free_gait.robot_model import LegArrays, example_leg_arrays
 from roboyard.walking.free_gait.step_constraints import PASSING_GAP_FRACTION, edge_margin, support_edges
 from roboyard.walking.free_gait.step_plan import RISE_FRACTION, swing_position
+from roboyard.walking.leg import solve_leg_ik
 
 
 @kernel(no_refcount=True, forceinline=True, examples=lambda: [(example_leg_arrays(), 0, 0.0, 0.0, 0.0)])

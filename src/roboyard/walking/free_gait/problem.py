@@ -17,8 +17,8 @@ from roboyard.walking.free_gait.body_paths import compute_distance_to_goal
 from roboyard.walking.free_gait.foothold_map import FootholdMap, interpolate_body_height
 from roboyard.walking.free_gait.partial_plans import MAX_PATH_SAMPLES, PATH_SPACING, PlanningContext, PlanningParameters
 from roboyard.walking.free_gait.plan_draft import PlanDraft
-from roboyard.walking.free_gait.robot_model import MIN_SUPPORT_FEET, FreeGaitModel, LegArrays
-from roboyard.walking.statics import stability_margin
+from roboyard.walking.free_gait.robot_model import FreeGaitModel, LegArrays
+from roboyard.walking.statics import MIN_SUPPORT_FEET, stability_margin
 
 _FORWARD_STEP: Final = 0.05
 _STEP_SPREAD: Final = 0.05

@@ -8,7 +8,6 @@ from the rule.  The rule alone does not prevent tipping; that depends on the foo
 from __future__ import annotations
 
 import itertools
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple
@@ -22,8 +21,9 @@ from roboyard.description import Box, Model
 from roboyard.errors import InputError
 from roboyard.geometry.arrays import Array
 from roboyard.geometry.constants import GRAVITY
-from roboyard.walking.leg import LegKinematicsArrays, example_legs, wrap_toward_range
+from roboyard.walking.leg import LegKinematicsArrays, example_legs, knee_side_of, solve_leg_ik
 from roboyard.walking.legged_robot import LeggedRobot
+from roboyard.walking.statics import MIN_SUPPORT_FEET
 
 
 def body_box(model: Model, body: str) -> NDArray[np.float64]:
@@ -77,10 +77,6 @@ def limb_masses(model: Model, legs: Sequence[Sequence[str]]) -> NDArray[np.float
     return masses
 
 
-MIN_SUPPORT_FEET: Final = 3
-"""So many feet are down, at least."""
-
-
 def support_states(sides: Sequence[int]) -> list[int]:
     """Return all support states by number; bit k of a state is set if foot k is in stance.
 
@@ -104,9 +100,6 @@ def state_transitions(states: Sequence[int]) -> dict[int, list[int]]:
 
 TABLE_LAYERS: Final = 48
 """Of a table's heights: bits of a word."""
-_LIMIT_TOLERANCE: Final = 1e-9
-_AXIS_RADIUS: Final = 1e-9
-"""A foot nearer to the first axis leaves its joint free [m]."""
 
 
 class FreeGaitModelArrays(NamedTuple):
@@ -166,73 +159,6 @@ class LegArrays(NamedTuple):
 def example_leg_arrays() -> LegArrays:
     """Return the legs with which kernels are compiled."""
     return LegArrays(example_legs(), np.ones(1), np.ones((1, 3)), np.zeros(1, np.int64), np.zeros((1, 2)))
-
-
-@kernel(no_refcount=True, forceinline=True, examples=lambda: [(example_legs(), 0, 0.0)])
-def knee_side_of(legs: LegKinematicsArrays, i: int, third_angle: float) -> float:
-    """Return the sine of the angle from thigh to shank, times both lengths, at an angle of the third joint."""
-    c, s = math.cos(third_angle * legs.knee_axis_sign[i]), math.sin(third_angle * legs.knee_axis_sign[i])
-    sx, sy = c * legs.shank[i, 0] - s * legs.shank[i, 1], s * legs.shank[i, 0] + c * legs.shank[i, 1]
-    return float(legs.thigh[i, 0] * sy - legs.thigh[i, 1] * sx)
-
-
-@kernel(
-    no_refcount=True, forceinline=True, examples=lambda: [(example_legs(), np.ones(1), 0, 0.15, 0.0, 0.0, np.zeros(7))]
-)
-def solve_leg_ik(legs: LegKinematicsArrays, knee_side: Array, i: int, x: float, y: float, z: float, out: Array) -> bool:
-    """Compute the joints of a leg with its own side of the knee for a foot in the body frame; return whether limits are
-    kept.
-
-    Like `leg_ik_solutions`, but for one side of the knee and without arrays of its own: planners call it millions of
-    times. ``out`` (7,) receives the joints, and cosine and sine of the first and of the second one.
-    """
-    H, K = legs.T_body_hip, legs.T_hip_knee
-    x, y, z = x - H[i, 0, 3], y - H[i, 1, 3], z - H[i, 2, 3]
-    px = H[i, 0, 0] * x + H[i, 1, 0] * y + H[i, 2, 0] * z
-    py = H[i, 0, 1] * x + H[i, 1, 1] * y + H[i, 2, 1] * z
-    pz = H[i, 0, 2] * x + H[i, 1, 2] * y + H[i, 2, 2] * z
-    nx, ny = K[i, 0, 2], K[i, 1, 2]
-    plane_distance = legs.foot_offset[i] + nx * K[i, 0, 3] + ny * K[i, 1, 3] + K[i, 2, 2] * K[i, 2, 3] - K[i, 2, 2] * pz
-    a, b = nx * px + ny * py, nx * py - ny * px
-    radius = math.sqrt(a * a + b * b)
-    if radius < abs(plane_distance) or radius < _AXIS_RADIUS:
-        return False
-    ux, uy, lx, ly = legs.thigh[i, 0], legs.thigh[i, 1], legs.shank[i, 0], legs.shank[i, 1]
-    segment_product = math.sqrt((ux * ux + uy * uy) * (lx * lx + ly * ly))
-    # turns as their cosines and sines: an angle is worked out for what is given only
-    a, b, c0 = a / radius, b / radius, plane_distance / radius
-    s0 = math.sqrt(1.0 - c0 * c0)
-    for k in range(2):
-        sine_step = s0 if k == 0 else -s0
-        c, s = a * c0 - b * sine_step, b * c0 + a * sine_step
-        wx, wy, wz = c * px + s * py - K[i, 0, 3], c * py - s * px - K[i, 1, 3], pz - K[i, 2, 3]
-        vx = K[i, 0, 0] * wx + K[i, 1, 0] * wy + K[i, 2, 0] * wz
-        vy = K[i, 0, 1] * wx + K[i, 1, 1] * wy + K[i, 2, 1] * wz
-        projection = 0.5 * (vx * vx + vy * vy - ux * ux - uy * uy - lx * lx - ly * ly)
-        if abs(projection) > segment_product:
-            continue
-        first_angle = wrap_toward_range(math.atan2(s, c), legs.lower[i, 0], legs.upper[i, 0])
-        if not legs.lower[i, 0] - _LIMIT_TOLERANCE <= first_angle <= legs.upper[i, 0] + _LIMIT_TOLERANCE:
-            continue
-        ct = projection / segment_product
-        st = math.copysign(math.sqrt(1.0 - ct * ct), knee_side[i])
-        straight_c, straight_s = (ux * lx + uy * ly) / segment_product, (ux * ly - uy * lx) / segment_product
-        cb, sb = ct * straight_c + st * straight_s, st * straight_c - ct * straight_s
-        third_angle = wrap_toward_range(legs.knee_axis_sign[i] * math.atan2(sb, cb), legs.lower[i, 2], legs.upper[i, 2])
-        if not legs.lower[i, 2] - _LIMIT_TOLERANCE <= third_angle <= legs.upper[i, 2] + _LIMIT_TOLERANCE:
-            continue
-        rx, ry = ux + cb * lx - sb * ly, uy + sb * lx + cb * ly
-        forward, sideways, squared_length = (
-            vx * rx + vy * ry,
-            vy * rx - vx * ry,
-            vx * vx + vy * vy,
-        )  # as long as (rx, ry)
-        second_angle = wrap_toward_range(math.atan2(sideways, forward), legs.lower[i, 1], legs.upper[i, 1])
-        if legs.lower[i, 1] - _LIMIT_TOLERANCE <= second_angle <= legs.upper[i, 1] + _LIMIT_TOLERANCE:
-            out[0], out[1], out[2], out[3], out[4] = first_angle, second_angle, third_angle, c, s
-            out[5], out[6] = forward / squared_length, sideways / squared_length
-            return True
-    return False
 
 
 @kernel(

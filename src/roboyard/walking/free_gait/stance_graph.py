@@ -29,7 +29,6 @@ from roboyard.walking.free_gait.partial_plans import (
     mix_bits,
     uniform_draw,
 )
-from roboyard.walking.free_gait.robot_model import MIN_SUPPORT_FEET
 from roboyard.walking.free_gait.step_constraints import (
     edge_margin,
     is_foot_order_valid,
@@ -38,6 +37,7 @@ from roboyard.walking.free_gait.step_constraints import (
     support_edges,
 )
 from roboyard.walking.free_gait.step_events import is_lift_off_reachable, is_swing_reachable
+from roboyard.walking.statics import MIN_SUPPORT_FEET
 
 RegionBits = NDArray[np.uint64]
 

@@ -37,9 +37,10 @@ from roboyard.walking.free_gait.plan_follower import (
 from roboyard.walking.free_gait.planning import PLANNERS, expect_planner_kernels
 from roboyard.walking.free_gait.problem import StepPlanningProblem
 from roboyard.walking.free_gait.replanning import committed_events
-from roboyard.walking.free_gait.robot_model import FreeGaitModel, fill_reach_table, knee_side_of
+from roboyard.walking.free_gait.robot_model import FreeGaitModel, fill_reach_table
 from roboyard.walking.free_gait.step_plan import StepPlan, Swing, swing_position
 from roboyard.walking.free_gait.terrain_completion import TerrainCompletion
+from roboyard.walking.leg import knee_side_of
 from roboyard.walking.nodes.legged_robot import GaitReport, LeggedRobotNode, LeggedRobotNodeConfig, odometry_pose
 
 

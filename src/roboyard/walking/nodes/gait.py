@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from roboyard.compute import expect_kernels
 from roboyard.config import parameter
+from roboyard.config.parameter import RegisteredName
 from roboyard.errors import InputError, RoboyardError
 from roboyard.geometry import SE3
 from roboyard.geometry.arrays import Array
@@ -33,12 +34,14 @@ _WALKING_PHASE = "walking"
 class GaitNodeConfig(LeggedRobotNodeConfig):
     """Configuration of `GaitNode`."""
 
-    gait: str = parameter("tripod", choices=tuple(GAITS), doc="Order in which the feet rise.", runtime=True)
+    gait: Annotated[str, RegisteredName(GAITS)] = parameter(
+        "tripod", doc="Order in which the feet swing, by name.", runtime=True
+    )
     duty_factor: float = parameter(
         0.0,
         low=0.0,
         high=0.95,
-        doc="Share of the time that a foot is on the ground; 0: the gait's smallest.",
+        doc="Fraction of the cycle in which a foot is on the ground; 0: the gait's smallest.",
         runtime=True,
     )
     stepping: SteppingConfig = parameter(factory=SteppingConfig, flatten="", doc="Steps of the feet.")

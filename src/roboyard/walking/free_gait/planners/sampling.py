@@ -25,7 +25,7 @@ from roboyard.walking.free_gait.partial_plans import (
     example_context,
     uniform_draw,
 )
-from roboyard.walking.free_gait.robot_model import MIN_SUPPORT_FEET, LegArrays, example_leg_arrays
+from roboyard.walking.free_gait.robot_model import LegArrays, example_leg_arrays
 from roboyard.walking.free_gait.search import (
     N_CANDIDATES,
     N_EVENTS,
@@ -38,6 +38,7 @@ from roboyard.walking.free_gait.search import (
 from roboyard.walking.free_gait.step_constraints import remaining_distance
 from roboyard.walking.free_gait.step_events import ALIVE, ARRIVED, DRAWS_PER_EVENT, LOG_FULL, expand_plan, expand_to_end
 from roboyard.walking.free_gait.step_plan import RISE_FRACTION
+from roboyard.walking.statics import MIN_SUPPORT_FEET
 
 GREEDY_MAX_PLANS: Final = 8
 """The one that goes on, and as many less one drawn from it."""
