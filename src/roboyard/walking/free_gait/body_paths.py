@@ -23,7 +23,7 @@ from roboyard.walking.free_gait.partial_plans import (
     PlanningContext,
     derive_key,
     example_context,
-    example_planning_arrays,
+    example_search_state,
     triangular_quantile,
     uniform_draw,
 )
@@ -178,7 +178,7 @@ _MAX_DETOUR_ANGLE: Final = math.radians(120.0)
 @kernel(
     no_refcount=True,
     forceinline=True,
-    examples=lambda: [(example_context(), example_planning_arrays()[1], 0, 1, 0.0, 0.0)],
+    examples=lambda: [(example_context(), example_search_state()[1], 0, 1, 0.0, 0.0)],
 )
 def append_segment(context: PlanningContext, paths: BodyPaths, w: int, n: int, x: float, y: float) -> int:
     """Append a straight segment to a path after ``n`` samples; return the new number of samples, -1 where the body
@@ -212,7 +212,7 @@ def next_guide_cell(guide: Array, row: int, column: int) -> tuple[int, int]:
     return best_row, best_column
 
 
-@kernel(no_refcount=True, examples=lambda: [(example_context(), example_planning_arrays()[1], 0, 1)])
+@kernel(no_refcount=True, examples=lambda: [(example_context(), example_search_state()[1], 0, 1)])
 def append_path_to_goal(context: PlanningContext, paths: BodyPaths, w: int, n: int) -> int:
     """Append a path to the goal after ``n`` samples: straight, or along the guide where that is much shorter.
 
@@ -249,7 +249,7 @@ def append_path_to_goal(context: PlanningContext, paths: BodyPaths, w: int, n: i
 
 @kernel(
     no_refcount=True,
-    examples=lambda: [(example_context(), example_planning_arrays()[1], 0, np.zeros(DRAWS_PER_PATH), 0)],
+    examples=lambda: [(example_context(), example_search_state()[1], 0, np.zeros(DRAWS_PER_PATH), 0)],
 )
 def sample_path(context: PlanningContext, paths: BodyPaths, w: int, draws: Array, first: int) -> bool:
     """Sample a path to the goal into row ``w``, after its first samples or from the start; return whether it is
@@ -281,7 +281,7 @@ def sample_path(context: PlanningContext, paths: BodyPaths, w: int, draws: Array
     return n > 0
 
 
-@kernel(no_refcount=True, examples=lambda: [(example_context(), example_planning_arrays()[1], 0, 1, 0.5, 0.5)])
+@kernel(no_refcount=True, examples=lambda: [(example_context(), example_search_state()[1], 0, 1, 0.5, 0.5)])
 def detour_path(context: PlanningContext, paths: BodyPaths, w: int, first: int, u: float, v: float) -> bool:
     """Replace a path after its first samples by a detour to one side and a path to the goal; return whether it is
     traversable.
@@ -307,7 +307,7 @@ def detour_path(context: PlanningContext, paths: BodyPaths, w: int, first: int, 
     return n > 0
 
 
-@kernel(examples=lambda: [(example_context(), example_planning_arrays()[1], 0, np.uint64(1), 1, 0)])
+@kernel(examples=lambda: [(example_context(), example_search_state()[1], 0, np.uint64(1), 1, 0)])
 def sample_feasible_path(
     context: PlanningContext, paths: BodyPaths, w: int, key: np.uint64, max_attempts: int, first: int
 ) -> bool:

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from roboyard.compute import kernel
-from roboyard.geometry.arrays import Array
+from roboyard.geometry.arrays import I64, Array, Flags
 
 _GOLDEN: Final = np.uint64(0x9E3779B97F4A7C15)
 _FIRST: Final = np.uint64(0xBF58476D1CE4E5B9)
@@ -54,8 +54,6 @@ def triangular_quantile(fraction: float, low: float, mode: float, high: float) -
         return low + math.sqrt(fraction * width * (mode - low))
     return high - math.sqrt((1.0 - fraction) * width * (high - mode))
 
-
-IntArray = NDArray[np.int64]
 
 PATH_SPACING: Final = 0.01
 """Ways are sampled so densely [m]."""
@@ -150,13 +148,13 @@ class PlanningContext(NamedTuple):
     swing_reach: NDArray[np.uint64]
     table_origin: Array
     stance_feet: Array
-    leg_side: IntArray
+    leg_side: I64
     heights: Array
     obstacle_height: Array
-    can_stand: NDArray[np.bool_]
+    can_stand: Flags
     foothold_quality: Array
     body_height: Array
-    search_offsets: IntArray
+    search_offsets: I64
     distance_to_goal: Array
     start: Array
     goal: Array
@@ -185,17 +183,17 @@ class PartialPlans(NamedTuple):
     """
 
     feet: Array
-    in_stance: NDArray[np.bool_]
-    foot_interval: IntArray
+    in_stance: Flags
+    foot_interval: I64
     events_since_change: Array
-    body_interval: IntArray
-    body_sample: IntArray
-    max_sample: IntArray
-    lift_off_sample: IntArray
-    last_log_row: IntArray
+    body_interval: I64
+    body_sample: I64
+    max_sample: I64
+    lift_off_sample: I64
+    last_log_row: I64
     sampled_foothold: Array
-    n_events: IntArray
-    path: IntArray
+    n_events: I64
+    path: I64
     edge_buffer: Array
     weight_buffer: Array
 
@@ -209,7 +207,7 @@ class BodyPaths(NamedTuple):
     """
 
     positions: Array
-    n_samples: IntArray
+    n_samples: I64
 
 
 class EventLog(NamedTuple):
@@ -227,15 +225,31 @@ class EventLog(NamedTuple):
         n_rows: (1,) number of rows in use.
     """
 
-    previous: IntArray
-    leg: IntArray
-    kind: IntArray
+    previous: I64
+    leg: I64
+    kind: I64
     position: Array
     sampled_foothold: Array
-    body_interval: IntArray
-    body_sample: IntArray
-    max_sample: IntArray
-    n_rows: IntArray
+    body_interval: I64
+    body_sample: I64
+    max_sample: I64
+    n_rows: I64
+
+
+class SearchState(NamedTuple):
+    """What the kernels that add events to partial plans take: the constant inputs, and the plans under construction.
+
+    Attributes:
+        context: Constant inputs of the search.
+        paths: Body paths of the plans.
+        plans: Partial plans.
+        log: Events of the plans.
+    """
+
+    context: PlanningContext
+    paths: BodyPaths
+    plans: PartialPlans
+    log: EventLog
 
 
 def empty_partial_plans(n_plans: int, n_legs: int) -> PartialPlans:
@@ -281,9 +295,9 @@ def example_context() -> PlanningContext:
     )  # fmt: skip
 
 
-def example_planning_arrays() -> tuple[PlanningContext, BodyPaths, PartialPlans, EventLog]:
-    """Return the first arguments of most kernels, for their compilation."""
-    return example_context(), empty_body_paths(1), empty_partial_plans(1, 1), empty_event_log(2)
+def example_search_state() -> SearchState:
+    """Return the state with which kernels are compiled; its parts are the first arguments of other kernels."""
+    return SearchState(example_context(), empty_body_paths(1), empty_partial_plans(1, 1), empty_event_log(2))
 
 
 @kernel(no_refcount=True, forceinline=True, examples=lambda: [(empty_partial_plans(2, 1), 0, 1)])

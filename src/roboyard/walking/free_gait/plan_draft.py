@@ -11,11 +11,10 @@ import math
 from typing import Final, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from roboyard.compute import kernel
 from roboyard.compute.array_kernels import assign
-from roboyard.geometry.arrays import Array
+from roboyard.geometry.arrays import I64, Array
 from roboyard.walking.free_gait.foothold_map import max_along_segment
 from roboyard.walking.free_gait.partial_plans import (
     MAX_EVENTS,
@@ -23,18 +22,15 @@ from roboyard.walking.free_gait.partial_plans import (
     PATH_SPACING,
     TOUCH_DOWN,
     BodyPaths,
-    EventLog,
     PartialPlans,
     PlanningContext,
-    empty_event_log,
+    SearchState,
     empty_partial_plans,
-    example_planning_arrays,
+    example_search_state,
 )
 from roboyard.walking.free_gait.step_constraints import is_foot_order_valid, is_swing_order_valid
 from roboyard.walking.free_gait.step_events import is_lift_off_reachable, is_swing_reachable
 from roboyard.walking.free_gait.step_plan import HOLD_FRACTION, RISE_FRACTION
-
-IntArray = NDArray[np.int64]
 
 _VERTICAL_TIME_PER_METER: Final = 0.5 * math.pi / RISE_FRACTION
 """A foot that is carried for long rises and comes down as fast as about it can: so much longer than evenly up."""
@@ -58,18 +54,18 @@ class PlanDraft(NamedTuple):
         counts: (3,) number of events, of committed events (with body and time), and of past events.
     """
 
-    leg: IntArray
-    kind: IntArray
+    leg: I64
+    kind: I64
     position: Array
     sampled_foothold: Array
-    paired_event: IntArray
-    first_sample: IntArray
-    last_sample: IntArray
+    paired_event: I64
+    first_sample: I64
+    last_sample: I64
     body_sample: Array
     interval: Array
     apex_height: Array
     vertical_time: Array
-    counts: IntArray
+    counts: I64
 
 
 def empty_draft() -> PlanDraft:
@@ -114,7 +110,7 @@ def copy_draft(source: PlanDraft, target: PlanDraft) -> None:
     assign(target.counts, source.counts)
 
 
-@kernel(no_refcount=True, forceinline=True, examples=lambda: [(example_planning_arrays()[0], empty_draft(), 0)])
+@kernel(no_refcount=True, forceinline=True, examples=lambda: [(example_search_state()[0], empty_draft(), 0)])
 def estimate_swing_time(context: PlanningContext, draft: PlanDraft, k: int) -> float:
     """Return the approximate shortest duration of the swing that ends with event ``k`` [s]."""
     a, b, top = draft.position[draft.paired_event[k]], draft.position[k], draft.apex_height[k]
@@ -123,18 +119,11 @@ def estimate_swing_time(context: PlanningContext, draft: PlanDraft, k: int) -> f
     return float(max(horizontal, vertical) / context.parameters.foot_speed)
 
 
-@kernel(examples=lambda: [(*example_planning_arrays()[:3], empty_event_log(2), 0, empty_draft(), empty_draft())])
-def draft_from_plan(
-    context: PlanningContext,
-    paths: BodyPaths,
-    plans: PartialPlans,
-    log: EventLog,
-    i: int,
-    committed: PlanDraft,
-    draft: PlanDraft,
-) -> None:
+@kernel(examples=lambda: [(example_search_state(), 0, empty_draft(), empty_draft())])
+def draft_from_plan(state: SearchState, i: int, committed: PlanDraft, draft: PlanDraft) -> None:
     """Write the events of plan ``i`` in order, with the body's interval and sample at each; committed events as they
     were."""
+    context, paths, plans, log = state
     m = plans.n_events[i]
     draft.counts[0], draft.counts[1], draft.counts[2] = m, committed.counts[1], committed.counts[2]
     row, k, max_common_sample = plans.last_log_row[i], m - 1, paths.n_samples[plans.path[i]] - 1
@@ -175,7 +164,7 @@ def draft_from_plan(
     draft.body_sample[0], draft.body_sample[m + 1] = 0.0, paths.n_samples[plans.path[i]] - 1.0
 
 
-@kernel(examples=lambda: [(example_planning_arrays()[0], empty_draft())])
+@kernel(examples=lambda: [(example_search_state()[0], empty_draft())])
 def estimate_schedule(context: PlanningContext, draft: PlanDraft) -> float:
     """Estimate the time of each event, as soon as body and feet are there; return the duration [s]."""
     m, speed = draft.counts[0], context.parameters.body_speed / PATH_SPACING
@@ -192,7 +181,7 @@ def estimate_schedule(context: PlanningContext, draft: PlanDraft) -> float:
     return float(times[m] + draft.interval[m])
 
 
-@kernel(examples=lambda: [(example_planning_arrays()[0], empty_draft())])
+@kernel(examples=lambda: [(example_search_state()[0], empty_draft())])
 def mean_foothold_cost(context: PlanningContext, draft: PlanDraft) -> float:
     """Return the mean cost of the footholds, 0 (good) to 1 (poor)."""
     total, n_footholds = 0.0, 0
@@ -211,7 +200,7 @@ _N_RESTORE_STEPS: Final = 4
 """Rounds of going back to what was drawn, at most, and the parts of which each event goes back one."""
 
 
-@kernel(examples=lambda: [(example_planning_arrays()[0], empty_draft())])
+@kernel(examples=lambda: [(example_search_state()[0], empty_draft())])
 def smooth_body_motion(context: PlanningContext, draft: PlanDraft) -> float:
     """Move the body as evenly as the intervals allow; return the duration [s]."""
     m = draft.counts[0]
@@ -238,7 +227,7 @@ def smooth_body_motion(context: PlanningContext, draft: PlanDraft) -> float:
 @kernel(
     no_refcount=True,
     forceinline=True,
-    examples=lambda: [(*example_planning_arrays()[:2], empty_draft(), empty_partial_plans(1, 1), 0, 0)],
+    examples=lambda: [(*example_search_state()[:2], empty_draft(), empty_partial_plans(1, 1), 0, 0)],
 )
 def is_event_feasible(
     context: PlanningContext, paths: BodyPaths, draft: PlanDraft, scratch: PartialPlans, k: int, sample: int
@@ -247,14 +236,14 @@ def is_event_feasible(
     leg, p = draft.leg[k], draft.position
     if draft.kind[k] == TOUCH_DOWN:
         return is_foot_order_valid(context, paths, scratch, 0, leg, p[k, 0], p[k, 1], sample) and is_swing_reachable(
-            context, paths, scratch, 0, leg, p[k, 0], p[k, 1], p[k, 2], sample
+            context, paths, scratch, 0, leg, (p[k, 0], p[k, 1], p[k, 2]), sample
         )
     return is_swing_order_valid(context, paths, scratch, 0, sample) and is_lift_off_reachable(
         context, paths, scratch, 0, leg, sample
     )
 
 
-@kernel(examples=lambda: [(*example_planning_arrays()[:2], 0, empty_draft(), np.zeros(4), empty_partial_plans(1, 1))])
+@kernel(examples=lambda: [(*example_search_state()[:2], 0, empty_draft(), np.zeros(4), empty_partial_plans(1, 1))])
 def restore_reachability(
     context: PlanningContext, paths: BodyPaths, w: int, draft: PlanDraft, drawn_samples: Array, scratch: PartialPlans
 ) -> None:

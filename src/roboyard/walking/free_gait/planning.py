@@ -9,55 +9,26 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from concurrent.futures import wait
-from dataclasses import dataclass
 from threading import Event
-from typing import Final, NamedTuple, cast
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.ndimage import binary_dilation, label
 
-from roboyard.compute import CompiledFunction, expect_kernels
 from roboyard.compute.pools import ThreadPool
 from roboyard.compute.ray_cluster import RayPool
-from roboyard.config.wording import did_you_mean
-from roboyard.errors import InputError, UnknownNameError
-from roboyard.geometry.arrays import Array
+from roboyard.errors import InputError
 from roboyard.grids.height_map import HeightMap
 from roboyard.grids.terrain import Terrain
 from roboyard.walking.errors import NoStepPlanError
 from roboyard.walking.free_gait.body_paths import find_traversable_cells
 from roboyard.walking.free_gait.foothold_map import FootholdMap
-from roboyard.walking.free_gait.partial_plans import MAX_EVENTS, TOUCH_DOWN, PlanningContext, derive_key
-from roboyard.walking.free_gait.plan_draft import copy_draft
-from roboyard.walking.free_gait.planners import ara_star, sampling
-from roboyard.walking.free_gait.planners.ara_star import MAX_NODES, search_ara_star
-from roboyard.walking.free_gait.planners.metaheuristics import (
-    search_annealing,
-    search_genetic,
-    search_local,
-    search_tabu,
-)
-from roboyard.walking.free_gait.planners.sampling import (
-    GREEDY_MAX_PLANS,
-    search_branch_and_bound,
-    search_greedy,
-    search_mcts,
-    search_random,
-)
-from roboyard.walking.free_gait.planners.splitting import MAX_LOG_ROWS, MAX_PLANS, search_splitting
-from roboyard.walking.free_gait.problem import StepPlanningProblem, as_position
-from roboyard.walking.free_gait.robot_model import FreeGaitModel, LegArrays
-from roboyard.walking.free_gait.search import (
-    N_ARRIVALS,
-    N_CANDIDATES,
-    N_EVALUATED,
-    N_EVENTS,
-    N_REJECTED,
-    StepPlanSearch,
-    empty_search,
-)
-from roboyard.walking.free_gait.step_plan import SearchStatistics, StepPlan, Swing
+from roboyard.walking.free_gait.partial_plans import derive_key
+from roboyard.walking.free_gait.planners.planner import StepPlanner, make_step_planner
+from roboyard.walking.free_gait.problem import StepPlanningProblem, as_pose, as_position
+from roboyard.walking.free_gait.robot_model import FreeGaitModel
+from roboyard.walking.free_gait.step_plan import SearchStatistics, StepPlan
 
 _MAX_CELLS: Final = 8
 
@@ -78,65 +49,26 @@ def find_barrier_cells(problem: StepPlanningProblem) -> list[tuple[int, int]] | 
     return [(int(r), int(c)) for r, c in border[order[:_MAX_CELLS]]]
 
 
-SearchFunction = Callable[[PlanningContext, LegArrays, StepPlanSearch, np.uint64, int], None]
-"""Goes on with a search until so many more events were tried, or a few more."""
 ProgressCallback = Callable[[int, StepPlan | None], None]
-"""Told now and then: how many events were tried so far, and a plan that is better than those before, if any."""
+"""Receives the number of events that a part of the search has tried, and a plan that is better than its plans before,
+if there is one."""
 
 EVENTS_PER_PART: Final = 200_000
-"""Events of one search."""
+"""Number of events of one part of a search."""
 _EVENTS_PER_CALL: Final = 2_000
-"""Events between two questions whether to stop."""
+"""Number of events between two checks whether to stop."""
 _POLL_PERIOD: Final = 0.1
-"""Time between them while a cluster works [s]."""
-
-
-@dataclass(frozen=True)
-class StepPlanner:
-    """A planner of step plans.
-
-    Attributes:
-        run_search: Its kernel.
-        max_plans: Partial plans that it stores at once.
-        max_log_rows: Rows of the log that they share.
-        max_paths: Body paths, where not each plan has its own.
-        max_nodes: Nodes of a stance graph.
-    """
-
-    run_search: SearchFunction
-    max_plans: int
-    max_log_rows: int
-    max_paths: int = 0
-    max_nodes: int = 1
-
-    def create_search(self, legs: int) -> StepPlanSearch:
-        """Return an empty search."""
-        return empty_search(self.max_plans, legs, self.max_log_rows, self.max_paths, self.max_nodes)
-
-
-PLANNERS: Final = {
-    "splitting": StepPlanner(search_splitting, MAX_PLANS, MAX_LOG_ROWS),
-    "random-sampling": StepPlanner(search_random, 1, MAX_EVENTS + 2),
-    "greedy": StepPlanner(search_greedy, GREEDY_MAX_PLANS, GREEDY_MAX_PLANS * (MAX_EVENTS + 2)),
-    "branch-and-bound": StepPlanner(search_branch_and_bound, sampling.BRANCH_MAX_PLANS, sampling.BRANCH_LOG_ROWS),
-    "local-search": StepPlanner(search_local, 1, MAX_EVENTS + 2),
-    "tabu": StepPlanner(search_tabu, 1, MAX_EVENTS + 2),
-    "annealing": StepPlanner(search_annealing, 1, MAX_EVENTS + 2),
-    "genetic": StepPlanner(search_genetic, 1, MAX_EVENTS + 2),
-    "mcts": StepPlanner(search_mcts, sampling.MCTS_MAX_NODES, sampling.MCTS_LOG_ROWS),
-    "ara-star": StepPlanner(search_ara_star, MAX_NODES + 2, ara_star.LOG_ROWS, ara_star.N_PATHS, MAX_NODES + 2),
-}
-"""By name."""
+"""Time between two checks whether to stop while a cluster works [s]."""
 
 
 def expect_planner_kernels(name: str) -> None:
     """Have the kernels of a planner compiled in advance."""
-    expect_kernels(cast("CompiledFunction[..., None]", PLANNERS[name].run_search), copy_draft, derive_key)
+    make_step_planner(name).expect_kernels()
 
 
 def plan_steps(
     problem: StepPlanningProblem,
-    planner: str = "splitting",
+    planner: str | StepPlanner = "splitting",
     *,
     budget: int = EVENTS_PER_PART,
     seed: int = 0,
@@ -149,7 +81,7 @@ def plan_steps(
 
     Args:
         problem: The planning problem.
-        planner: One of `PLANNERS`.
+        planner: Name of a planner in the registry `STEP_PLANNERS`, or a planner.
         budget: Number of events to try.
         seed: Seed of all random numbers.
         workers: Number of threads.
@@ -162,17 +94,17 @@ def plan_steps(
         InputError: Budget, seed or number of workers is not valid.
         NoStepPlanError: There is no plan; the error names the cells of the map that are obstacles, if any.
     """
-    if planner not in PLANNERS:
-        raise UnknownNameError(f"no planner {planner!r}{did_you_mean(planner, PLANNERS)}", valid=", ".join(PLANNERS))
-    for name, value, minimum in (("budget", budget, 1), ("seed", seed, 0)):
+    name = planner if isinstance(planner, str) else type(planner).__name__
+    searcher = make_step_planner(planner) if isinstance(planner, str) else planner
+    for argument, value, minimum in (("budget", budget, 1), ("seed", seed, 0)):
         if not minimum <= value < 2**53:
-            raise InputError(f"{name} {value}", valid=f"a whole number, {minimum} or more")
+            raise InputError(f"{argument} {value}", valid=f"a whole number, {minimum} or more")
     parts = [
-        _SearchPart(planner, seed, k, min(EVENTS_PER_PART, budget - k * EVENTS_PER_PART))
+        _SearchPart(searcher, int(derive_key(np.uint64(seed), k)), min(EVENTS_PER_PART, budget - k * EVENTS_PER_PART))
         for k in range(-(-budget // EVENTS_PER_PART))
     ]
     best: StepPlan | None = None
-    statistics = SearchStatistics(planner, seed)
+    statistics = SearchStatistics(name, seed)
     if cluster is None:
         results = _search_on_threads(problem, parts, workers, should_stop or Event().is_set, on_progress)
     else:
@@ -193,9 +125,8 @@ def plan_steps_on_terrain(
     terrain: Terrain | HeightMap,
     start: ArrayLike,
     goal: ArrayLike,
-    planner: str = "splitting",
+    planner: str | StepPlanner = "splitting",
     *,
-    heading: float = 0.0,
     max_events: int = EVENTS_PER_PART,
     seed: int = 0,
     workers: int = 1,
@@ -205,10 +136,9 @@ def plan_steps_on_terrain(
     Args:
         robot_model: Model of the robot for the planner, as `load_free_gait_model` returns it.
         terrain: Generated terrain, or a height map.
-        start: (2,) position of the body [m].
+        start: (2,) position of the body [m], or (3,) position and heading [m, m, rad]; the body keeps its heading.
         goal: (2,) position of the body at the end [m].
-        planner: Name of the search, one of `PLANNERS`.
-        heading: Heading of the body, which it keeps [rad].
+        planner: Name of a planner in the registry `STEP_PLANNERS`, or a planner.
         max_events: Maximum number of events that the search tries.
         seed: Seed of all random numbers.
         workers: Number of threads; they do not change the plan.
@@ -219,9 +149,8 @@ def plan_steps_on_terrain(
         UnknownNameError: There is no such planner.
         NoStepPlanError: The search found no plan; the error names the cells that block the goal, if there are some.
     """
-    first, last = as_position(start, "start"), as_position(goal, "goal")
-    if not np.isfinite(heading):
-        raise InputError(f"heading {heading}", valid="a finite angle in rad")
+    first, heading = as_pose(start, "start")
+    last = as_position(goal, "goal")
     if isinstance(terrain, HeightMap):
         ground = FootholdMap.from_height_map(terrain, robot_model, heading=heading, start=first)
     elif isinstance(terrain, Terrain):
@@ -233,11 +162,10 @@ def plan_steps_on_terrain(
 
 
 class _SearchPart(NamedTuple):
-    """Part of a search: planner, seed, number, and events to try."""
+    """Part of a search: planner, source of its random numbers, and number of events to try."""
 
-    planner: str
-    seed: int
-    number: int
+    planner: StepPlanner
+    key: int
     budget: int
 
 
@@ -285,27 +213,17 @@ def _search_part(
     should_stop: Callable[[], bool] | None = None,
     on_progress: ProgressCallback | None = None,
 ) -> _PartResult:
-    planner = PLANNERS[part.planner]
-    search, context, leg_arrays = planner.create_search(len(problem.feet)), problem.context, problem.leg_arrays
-    key, cost = np.uint64(derive_key(np.uint64(part.seed), part.number)), np.inf
-    if problem.committed is not None:
-        draft, path = problem.committed
-        copy_draft(draft, search.committed)
-        search.committed_path[: len(path)], search.committed_path_size[0] = path, len(path)
-    while search.counters[N_EVENTS] < part.budget and not (should_stop and should_stop()):
-        events_before = int(search.counters[N_EVENTS])
-        planner.run_search(
-            context, leg_arrays, search, key, int(min(_EVENTS_PER_CALL, part.budget - search.counters[N_EVENTS]))
-        )
+    search, best_cost, n_events = part.planner.start_search(problem, part.key), math.inf, 0
+    while n_events < part.budget and not (should_stop and should_stop()):
+        search.advance(min(_EVENTS_PER_CALL, part.budget - n_events))
+        n_events_before, n_events = n_events, search.statistics.events
         if on_progress is not None:
-            is_better = search.best_cost[0] < cost
-            cost = min(cost, float(search.best_cost[0]))
-            plan = best_plan(problem, search, search_statistics(part.planner, part.seed, search)) if is_better else None
-            on_progress(int(search.counters[N_EVENTS]), plan)
-        if search.counters[N_EVENTS] == events_before:
+            is_better = search.best_cost < best_cost
+            best_cost = min(best_cost, search.best_cost)
+            on_progress(n_events, search.best_plan() if is_better else None)
+        if n_events <= n_events_before:  # nothing is left to try
             break
-    statistics = search_statistics(part.planner, part.seed, search)
-    return best_plan(problem, search, statistics), statistics
+    return search.best_plan(), search.statistics
 
 
 def _no_plan_error(problem: StepPlanningProblem, statistics: SearchStatistics) -> NoStepPlanError:
@@ -328,51 +246,3 @@ def _no_plan_error(problem: StepPlanningProblem, statistics: SearchStatistics) -
         valid="ground that feet may stand on, and room for the body, all the way",
         barrier_cells=tuple(barrier_cells),
     )
-
-
-def best_plan(problem: StepPlanningProblem, search: StepPlanSearch, statistics: SearchStatistics) -> StepPlan | None:
-    """Return the best plan of a search; None without one."""
-    if not np.isfinite(search.best_cost[0]):
-        return None
-    draft, m = search.best_draft, int(search.best_draft.counts[0])
-    path = search.best_path[: int(search.best_path_size[0])]
-    times = np.concatenate([[0.0], np.cumsum(draft.interval[: m + 1])])
-    time_samples: list[tuple[float, float]] = []
-    for k in range(m + 1):
-        first, last, start, interval = draft.body_sample[k], draft.body_sample[k + 1], times[k], draft.interval[k]
-        time_samples.append((float(start), float(first)))
-        lower, upper = sorted((first, last))
-        inner_samples = np.arange(math.floor(lower) + 1, math.ceil(upper))
-        inner = inner_samples if last >= first else inner_samples[::-1]
-        time_samples += [
-            (float(start + interval * (sample - first) / (last - first)), float(sample)) for sample in inner
-        ]
-    time_samples.append((float(times[-1]), float(draft.body_sample[m + 1])))
-    table = np.array(time_samples)
-    table = table[np.concatenate([[True], np.diff(table[:, 0]) > 1e-12])]
-    samples = np.arange(len(path))
-    track = np.column_stack([table[:, 0], *(np.interp(table[:, 1], samples, path[:, k]) for k in range(3))])
-    swings = [
-        Swing(
-            int(draft.leg[k]), float(times[draft.paired_event[k] + 1]), float(times[k + 1]),
-            _triple(draft.position[draft.paired_event[k]]), _triple(draft.position[k]), float(draft.apex_height[k]),
-            float(draft.vertical_time[k]), (float(draft.sampled_foothold[k, 0]), float(draft.sampled_foothold[k, 1])),
-        )
-        for k in range(m) if draft.kind[k] == TOUCH_DOWN
-    ]  # fmt: skip
-    swings.sort(key=lambda swing: (swing.lift_off_time, swing.leg))
-    return StepPlan(
-        problem.foothold_map.heading, problem.feet.copy(), track, tuple(swings), float(search.best_cost[0]),
-        float(search.best_evaluation[2]), statistics,
-    )  # fmt: skip
-
-
-def search_statistics(planner: str, seed: int, search: StepPlanSearch) -> SearchStatistics:
-    """Return the statistics of a search."""
-    counts = (int(search.counters[k]) for k in (N_EVENTS, N_CANDIDATES, N_ARRIVALS, N_EVALUATED, N_REJECTED))
-    return SearchStatistics(planner, seed, *counts)
-
-
-def _triple(values: Array) -> tuple[float, float, float]:
-    x, y, z = (float(value) for value in values)
-    return x, y, z

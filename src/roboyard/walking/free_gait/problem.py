@@ -199,6 +199,20 @@ def as_position(values: ArrayLike, name: str) -> Array:
     return numbers
 
 
+def as_pose(values: ArrayLike, name: str) -> tuple[Array, float]:
+    """Return a position (2,) in the plane [m] and a heading [rad], 0 for two numbers.
+
+    ``name`` names the pose in the InputError for other values.
+    """
+    try:
+        numbers = np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError):
+        numbers = np.empty(0)
+    if numbers.shape not in ((2,), (3,)) or not np.isfinite(numbers).all():
+        raise InputError(f"{values!r}", location=name, valid="two or three finite numbers [m, m, rad]")
+    return numbers[:2].copy(), float(numbers[2]) if len(numbers) == 3 else 0.0
+
+
 def _validate_body_position(
     foothold_map: FootholdMap, position: Array, error: type[InvalidStepStartError | InvalidStepGoalError], name: str
 ) -> None:

@@ -15,11 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from roboyard.compute import kernel
-from roboyard.geometry.arrays import Array
+from roboyard.geometry.arrays import I64, Array
 from roboyard.walking.free_gait.foothold_map import interpolate_body_height
 from roboyard.walking.free_gait.partial_plans import (
     BodyPaths,
-    IntArray,
     PartialPlans,
     PlanningContext,
     copy_plan,
@@ -52,7 +51,7 @@ _ALL_BITS: Final = np.uint64((1 << REGION_SIZE) - 1)
     forceinline=True,
     examples=lambda: [(example_context(), empty_partial_plans(1, 1), 0, np.zeros(3), np.zeros(2, np.int64))],
 )
-def compute_region_origin(context: PlanningContext, plans: PartialPlans, i: int, grid: Array, out: IntArray) -> None:
+def compute_region_origin(context: PlanningContext, plans: PartialPlans, i: int, grid: Array, out: I64) -> None:
     """Compute the first row and column of the region of a plan's feet: its center is where the feet have their stance
     positions.
 
@@ -127,7 +126,7 @@ def is_body_position_valid(
     ],
 )
 def fill_region(
-    context: PlanningContext, plans: PartialPlans, i: int, grid: Array, first: IntArray, out: RegionBits
+    context: PlanningContext, plans: PartialPlans, i: int, grid: Array, first: I64, out: RegionBits
 ) -> None:
     """Compute where the body can be with the feet of a plan, as bits: k of row r is row ``first[0] + r``, ``first[1] +
     k``."""
@@ -158,7 +157,7 @@ def is_in_region(region: RegionBits, row: int, column: int) -> bool:
     forceinline=True,
     examples=lambda: [(np.zeros(REGION_SIZE, np.uint64), np.zeros(2, np.int64), 0.0, 0.0)],
 )
-def nearest_region_cell(region: RegionBits, first: IntArray, row: float, column: float) -> tuple[int, int]:
+def nearest_region_cell(region: RegionBits, first: I64, row: float, column: float) -> tuple[int, int]:
     """Return row and column on the grid of a region's cell nearest to a position on it; -1 for an empty region."""
     best, nearest_row, nearest_column = math.inf, -1, -1
     for r in range(REGION_SIZE):
@@ -188,9 +187,7 @@ def nearest_region_cell(region: RegionBits, first: IntArray, row: float, column:
         )
     ],
 )
-def intersect_regions(
-    region: RegionBits, first: IntArray, other: RegionBits, other_first: IntArray, out: RegionBits
-) -> None:
+def intersect_regions(region: RegionBits, first: I64, other: RegionBits, other_first: I64, out: RegionBits) -> None:
     """Compute the cells of a region that are also in another region, at the first one's rows and columns."""
     shift = other_first[1] - first[1]
     for r in range(REGION_SIZE):
@@ -240,8 +237,8 @@ def connected_region(region: RegionBits, row: int, column: int, out: RegionBits)
     ],
 )
 def shortest_path_in_region(
-    region: RegionBits, row: int, column: int, to_row: int, to_column: int, predecessors: IntArray,
-    queue: IntArray,
+    region: RegionBits, row: int, column: int, to_row: int, to_column: int, predecessors: I64,
+    queue: I64,
 ) -> int:  # fmt: skip
     """Compute a shortest path between two cells of a region, over edges and around corners; return the number of cells
     that follow.
@@ -317,25 +314,25 @@ class StanceGraph(NamedTuple):
     """
 
     region: RegionBits
-    region_origin: IntArray
-    body_cell: IntArray
+    region_origin: I64
+    body_cell: I64
     lift_off_position: Array
-    parent: IntArray
-    leg: IntArray
+    parent: I64
+    leg: I64
     cost: Array
     heuristic: Array
     node_hash: RegionBits
-    expanded_at: IntArray
-    hash_slots: IntArray
+    expanded_at: I64
+    hash_slots: I64
     heap_keys: Array
-    heap_nodes: IntArray
-    inconsistent_nodes: IntArray
-    square_id: IntArray
+    heap_nodes: I64
+    inconsistent_nodes: I64
+    square_id: I64
     square_distance: Array
-    newest_in_square: IntArray
-    older_in_square: IntArray
+    newest_in_square: I64
+    older_in_square: I64
     grid: Array
-    counters: IntArray
+    counters: I64
     region_buffer: RegionBits
     shared_buffer: RegionBits
 
@@ -388,12 +385,28 @@ def empty_stance_graph(nodes: int, legs: int) -> StanceGraph:
     )
 
 
-def example_stance_graph() -> tuple[PlanningContext, BodyPaths, PartialPlans, StanceGraph]:
-    """Return the first arguments of most kernels, for their compilation."""
-    return example_context(), empty_body_paths(1), empty_partial_plans(2, 1), empty_stance_graph(2, 1)
+class GraphState(NamedTuple):
+    """What the kernels that expand nodes take.
+
+    Attributes:
+        context: Constant inputs of the search.
+        paths: Body paths; the first one is scratch memory, see `write_scratch_path`.
+        plans: Feet of the nodes, and of trials.
+        graph: The graph.
+    """
+
+    context: PlanningContext
+    paths: BodyPaths
+    plans: PartialPlans
+    graph: StanceGraph
 
 
-@kernel(no_refcount=True, forceinline=True, examples=lambda: [(*example_stance_graph()[2:], 0)])
+def example_graph_state() -> GraphState:
+    """Return the state with which kernels are compiled; its parts are the first arguments of other kernels."""
+    return GraphState(example_context(), empty_body_paths(1), empty_partial_plans(2, 1), empty_stance_graph(2, 1))
+
+
+@kernel(no_refcount=True, forceinline=True, examples=lambda: [(*example_graph_state()[2:], 0)])
 def hash_node(plans: PartialPlans, graph: StanceGraph, i: int) -> np.uint64:
     """Return a hash of a node's stance and region, equal for equal nodes."""
     code = np.uint64(1)
@@ -411,7 +424,7 @@ def hash_node(plans: PartialPlans, graph: StanceGraph, i: int) -> np.uint64:
     return code
 
 
-@kernel(no_refcount=True, forceinline=True, examples=lambda: [(*example_stance_graph()[2:], 0, 1)])
+@kernel(no_refcount=True, forceinline=True, examples=lambda: [(*example_graph_state()[2:], 0, 1)])
 def copy_node(plans: PartialPlans, graph: StanceGraph, source: int, target: int) -> None:
     """Copy a node's feet, and the body positions at their lift-off."""
     copy_plan(plans, source, target)
@@ -420,7 +433,7 @@ def copy_node(plans: PartialPlans, graph: StanceGraph, source: int, target: int)
             graph.lift_off_position[target, k, j] = graph.lift_off_position[source, k, j]
 
 
-@kernel(no_refcount=True, forceinline=True, examples=lambda: [(*example_stance_graph()[0::3], 0)])
+@kernel(no_refcount=True, forceinline=True, examples=lambda: [(*example_graph_state()[0::3], 0)])
 def nearest_cell_to_goal(context: PlanningContext, graph: StanceGraph, i: int) -> tuple[int, int, float]:
     """Return row, column and distance to the goal [m] of the cell of a node's region nearest to the goal."""
     grid = graph.grid
@@ -429,7 +442,7 @@ def nearest_cell_to_goal(context: PlanningContext, graph: StanceGraph, i: int) -
     return row, column, grid[2] * math.hypot(row - to_row, column - to_column)
 
 
-@kernel(no_refcount=True, forceinline=True, examples=lambda: [(*example_stance_graph()[0:3:2], 0, 1.0)])
+@kernel(no_refcount=True, forceinline=True, examples=lambda: [(*example_graph_state()[0:3:2], 0, 1.0)])
 def min_events_to_goal(context: PlanningContext, plans: PartialPlans, i: int, goal_distance: float) -> float:
     """Return a lower bound of the events from a node to the goal, from the distances of the feet to their stance there.
 
@@ -486,16 +499,15 @@ def select_foothold_in_square(
     return row, column
 
 
-@kernel(no_refcount=True, forceinline=True, examples=lambda: [(*example_stance_graph(), 0, 0, 0)])
-def write_scratch_path(
-    context: PlanningContext, paths: BodyPaths, plans: PartialPlans, graph: StanceGraph, i: int, row: int, column: int
-) -> int:
+@kernel(no_refcount=True, forceinline=True, examples=lambda: [(example_graph_state(), 0, 0, 0)])
+def write_scratch_path(state: GraphState, i: int, row: int, column: int) -> int:
     """Write the body positions at the lift-off of each swing foot of a node and its current position to the scratch
     path, twice each.
 
     Kernels that check swings and foot order take the body's positions from a path.  Return the sample of the current
     position.
     """
+    context, paths, plans, graph = state
     p, params, n_legs = paths.positions, context.parameters, plans.in_stance.shape[1]
     x, y = graph.grid[0] + graph.grid[2] * column, graph.grid[1] + graph.grid[2] * row
     z = interpolate_body_height(context.body_height, params.x, params.y, params.cell_size, x, y)
@@ -517,7 +529,7 @@ def write_scratch_path(
 @kernel(
     no_refcount=True,
     forceinline=True,
-    examples=lambda: [(*example_stance_graph()[0::2], example_stance_graph()[3], 0, 0, 0)],
+    examples=lambda: [(*example_graph_state()[0::2], example_graph_state()[3], 0, 0, 0)],
 )
 def fill_node_region(
     context: PlanningContext, plans: PartialPlans, graph: StanceGraph, i: int, row: int, column: int
@@ -536,7 +548,7 @@ def fill_node_region(
 @kernel(
     no_refcount=True,
     forceinline=True,
-    examples=lambda: [(*example_stance_graph()[0:3:2], example_stance_graph()[3], 0, 1)],
+    examples=lambda: [(*example_graph_state()[0:3:2], example_graph_state()[3], 0, 1)],
 )
 def fill_stable_region_without(
     context: PlanningContext, plans: PartialPlans, graph: StanceGraph, i: int, leg: int
@@ -554,18 +566,11 @@ def fill_stable_region_without(
         graph.region_buffer[r] = bits
 
 
-@kernel(no_refcount=True, forceinline=True, examples=lambda: [(*example_stance_graph(), 0, 1, 0)])
-def expand_lift_off(
-    context: PlanningContext,
-    paths: BodyPaths,
-    plans: PartialPlans,
-    graph: StanceGraph,
-    source: int,
-    target: int,
-    leg: int,
-) -> bool:
+@kernel(no_refcount=True, forceinline=True, examples=lambda: [(example_graph_state(), 0, 1, 0)])
+def expand_lift_off(state: GraphState, source: int, target: int, leg: int) -> bool:
     """Make ``target`` the node after the lift-off of a foot, with the body as near as possible to its previous
     position."""
+    context, paths, plans, graph = state
     n_left, n_right, n_legs = 0, 0, plans.in_stance.shape[1]
     for k in range(n_legs):
         if plans.in_stance[source, k] and k != leg:
@@ -583,7 +588,7 @@ def expand_lift_off(
     if row < 0:
         return False
     copy_node(plans, graph, source, target)
-    sample = write_scratch_path(context, paths, plans, graph, target, row, column)
+    sample = write_scratch_path(state, target, row, column)
     if not (
         is_swing_order_valid(context, paths, plans, target, sample)
         and is_lift_off_reachable(context, paths, plans, target, leg, sample)
@@ -595,7 +600,7 @@ def expand_lift_off(
     return fill_node_region(context, plans, graph, target, row, column)
 
 
-@kernel(no_refcount=True, forceinline=True, examples=lambda: [(*example_stance_graph()[0::3], 0, 0, 0.0, 0.0, 0.0)])
+@kernel(no_refcount=True, forceinline=True, examples=lambda: [(*example_graph_state()[0::3], 0, 0, 0.0, 0.0, 0.0)])
 def is_reachable_from_region(
     context: PlanningContext, graph: StanceGraph, i: int, leg: int, x: float, y: float, z: float
 ) -> bool:
@@ -625,23 +630,14 @@ def is_reachable_from_region(
     return False
 
 
-@kernel(no_refcount=True, forceinline=True, examples=lambda: [(*example_stance_graph(), 0, 1, 0, 0, 0)])
-def expand_touch_down(
-    context: PlanningContext,
-    paths: BodyPaths,
-    plans: PartialPlans,
-    graph: StanceGraph,
-    source: int,
-    target: int,
-    leg: int,
-    row: int,
-    column: int,
-) -> bool:
+@kernel(no_refcount=True, forceinline=True, examples=lambda: [(example_graph_state(), 0, 1, 0, 0, 0)])
+def expand_touch_down(state: GraphState, source: int, target: int, leg: int, row: int, column: int) -> bool:
     """Make ``target`` the node after a touch-down on a cell of the map.
 
     The body is as near as possible to its previous position, or, if the leg does not reach the cell from there, to
     where the foot has its position of the stance.
     """
+    context, paths, plans, graph = state
     params, grid, first = context.parameters, graph.grid, graph.region_origin[target]
     x, y, z = (
         params.x + (column + 0.5) * params.cell_size,
@@ -681,12 +677,12 @@ def expand_touch_down(
         r, c = nearest_region_cell(graph.shared_buffer, first, float(to_row), float(to_column))
         if r < 0:
             return False
-        sample = write_scratch_path(context, paths, plans, graph, target, r, c)
+        sample = write_scratch_path(state, target, r, c)
         # the foot is looked at on its way, from where it stood
         for j in range(3):
             plans.feet[target, leg, j] = plans.feet[source, leg, j]
         is_reachable = is_foot_order_valid(context, paths, plans, target, leg, x, y, sample) and is_swing_reachable(
-            context, paths, plans, target, leg, x, y, z, sample
+            context, paths, plans, target, leg, (x, y, z), sample
         )
         plans.feet[target, leg, 0], plans.feet[target, leg, 1], plans.feet[target, leg, 2] = x, y, z
         if is_reachable:

@@ -19,7 +19,7 @@ from roboyard.walking.free_gait.partial_plans import (
     PlanningContext,
     empty_partial_plans,
     example_context,
-    example_planning_arrays,
+    example_search_state,
 )
 from roboyard.walking.free_gait.robot_model import TABLE_LAYERS
 
@@ -107,33 +107,16 @@ def is_in_reach_table(
     return bool((reach_table[leg, a, b] >> np.uint64(c)) & np.uint64(1))
 
 
-@kernel(
-    no_refcount=True, forceinline=True,
-    examples=lambda: [
-        (
-            np.zeros((1, 2, 2), np.uint64), np.zeros((1, 3)), np.zeros((1, 2, 3)), 0, 1, 0, np.zeros((1, 1, 3)), 0,
-            1.0, 0.0, 100.0, 100.0, 0,
-        )
-    ]
-)  # fmt: skip
+@kernel(no_refcount=True, forceinline=True, examples=lambda: [(*example_search_state()[:3], 0, 0, 0)])
 def reachable_interval(
-    reach_table: NDArray[np.uint64],
-    table_origin: Array,
-    positions: Array,
-    w: int,
-    end: int,
-    leg: int,
-    feet: Array,
-    i: int,
-    cos: float,
-    sin: float,
-    cells_per_meter: float,
-    layers_per_meter: float,
-    seed: int,
+    context: PlanningContext, paths: BodyPaths, plans: PartialPlans, i: int, leg: int, seed: int
 ) -> tuple[int, int]:
-    """Return first and last sample of a path from which a foot is reachable, searched from a sample in strides, then
-    one by one."""
-    x, y, z = feet[i, leg, 0], feet[i, leg, 1], feet[i, leg, 2]
+    """Return the first and the last sample of the path of plan ``i`` from which a foot is reachable.
+
+    The search starts at the sample ``seed`` and proceeds in strides, then one sample at a time.
+    """
+    params, positions, w = context.parameters, paths.positions, plans.path[i]
+    x, y, z, end = plans.feet[i, leg, 0], plans.feet[i, leg, 1], plans.feet[i, leg, 2], paths.n_samples[w] - 1
     interval = (seed, seed)
     for pass_index in range(2):
         sign, sample, stride = 1 - 2 * pass_index, seed, _SEARCH_STRIDE
@@ -148,14 +131,14 @@ def reachable_interval(
                 continue
             dx, dy = x - positions[w, next_sample, 0], y - positions[w, next_sample, 1]
             if is_in_reach_table(
-                reach_table,
-                table_origin,
+                context.stance_reach,
+                context.table_origin,
                 leg,
-                cos * dx + sin * dy,
-                cos * dy - sin * dx,
+                params.cos * dx + params.sin * dy,
+                params.cos * dy - params.sin * dx,
                 z - positions[w, next_sample, 2],
-                cells_per_meter,
-                layers_per_meter,
+                params.cells_per_meter,
+                params.layers_per_meter,
             ):
                 sample = next_sample
             elif stride > 1:
@@ -218,7 +201,7 @@ def update_body_interval(
     plans.body_interval[i, 1] = last_stable_sample(positions, w, edges, n_edges, margin, seed, high)
 
 
-@kernel(no_refcount=True, forceinline=True, examples=lambda: [(example_context(), *example_planning_arrays()[1:3], 0)])
+@kernel(no_refcount=True, forceinline=True, examples=lambda: [(example_context(), *example_search_state()[1:3], 0)])
 def remaining_distance(context: PlanningContext, paths: BodyPaths, plans: PartialPlans, i: int) -> float:
     """Return the distance from the last possible body position of a plan to the goal [m]."""
     w, sample = plans.path[i], plans.body_interval[i, 1]
@@ -230,7 +213,7 @@ PASSING_GAP_FRACTION: Final = 0.1
 
 
 @kernel(
-    no_refcount=True, forceinline=True, examples=lambda: [(example_context(), *example_planning_arrays()[1:3], 0, 0, 0)]
+    no_refcount=True, forceinline=True, examples=lambda: [(example_context(), *example_search_state()[1:3], 0, 0, 0)]
 )
 def foot_order_bounds(
     context: PlanningContext, paths: BodyPaths, plans: PartialPlans, i: int, leg: int, sample: int
@@ -266,9 +249,7 @@ def foot_order_bounds(
     return low, high
 
 
-@kernel(
-    no_refcount=True, forceinline=True, examples=lambda: [(example_context(), *example_planning_arrays()[1:3], 0, 0)]
-)
+@kernel(no_refcount=True, forceinline=True, examples=lambda: [(example_context(), *example_search_state()[1:3], 0, 0)])
 def is_swing_order_valid(context: PlanningContext, paths: BodyPaths, plans: PartialPlans, i: int, sample: int) -> bool:
     """Return whether stance feet keep their order with swing feet, with the body at a sample.
 
@@ -307,7 +288,7 @@ def is_swing_order_valid(context: PlanningContext, paths: BodyPaths, plans: Part
 @kernel(
     no_refcount=True,
     forceinline=True,
-    examples=lambda: [(example_context(), *example_planning_arrays()[1:3], 0, 0, 0.0, 0.0, 0)],
+    examples=lambda: [(example_context(), *example_search_state()[1:3], 0, 0, 0.0, 0.0, 0)],
 )
 def is_foot_order_valid(
     context: PlanningContext, paths: BodyPaths, plans: PartialPlans, i: int, leg: int, x: float, y: float, sample: int

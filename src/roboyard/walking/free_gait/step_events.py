@@ -13,7 +13,7 @@ from typing import Final
 import numpy as np
 
 from roboyard.compute import kernel
-from roboyard.geometry.arrays import Array
+from roboyard.geometry.arrays import Array, Vec3
 from roboyard.walking.free_gait.body_paths import detour_path
 from roboyard.walking.free_gait.foothold_map import max_along_segment
 from roboyard.walking.free_gait.partial_plans import (
@@ -25,9 +25,10 @@ from roboyard.walking.free_gait.partial_plans import (
     EventLog,
     PartialPlans,
     PlanningContext,
+    SearchState,
     append_event,
     derive_key,
-    example_planning_arrays,
+    example_search_state,
     triangular_quantile,
     uniform_draw,
 )
@@ -50,13 +51,14 @@ LOG_FULL: Final = 3
 _INITIAL_EVENTS_SINCE_CHANGE: Final = 3.0
 
 
-@kernel(no_refcount=True, examples=lambda: [(*example_planning_arrays(), 0, 0)])
-def start_plan(context: PlanningContext, paths: BodyPaths, plans: PartialPlans, log: EventLog, i: int, w: int) -> bool:
+@kernel(no_refcount=True, examples=lambda: [(example_search_state(), 0, 0)])
+def start_plan(state: SearchState, i: int, w: int) -> bool:
     """Start a plan on a path with all feet in stance; return whether they support the body and the log has room.
 
     The first row of a plan's log has leg -1 and the interval at the start.
     """
-    params, positions, end = context.parameters, paths.positions, paths.n_samples[w] - 1
+    context, paths, plans, log = state
+    params, positions = context.parameters, paths.positions
     plans.n_events[i], plans.path[i], plans.body_sample[i], plans.max_sample[i], plans.last_log_row[i] = 0, w, 0, 0, -1
     for leg in range(plans.in_stance.shape[1]):
         plans.in_stance[i, leg], plans.events_since_change[i, leg] = True, _INITIAL_EVENTS_SINCE_CHANGE
@@ -75,19 +77,7 @@ def start_plan(context: PlanningContext, paths: BodyPaths, plans: PartialPlans, 
         ):
             return False
         plans.foot_interval[i, leg, 0], plans.foot_interval[i, leg, 1] = reachable_interval(
-            context.stance_reach,
-            context.table_origin,
-            positions,
-            w,
-            end,
-            leg,
-            plans.feet,
-            i,
-            params.cos,
-            params.sin,
-            params.cells_per_meter,
-            params.layers_per_meter,
-            0,
+            context, paths, plans, i, leg, 0
         )
     n_edges = support_edges(plans.feet, plans.in_stance, i, -1, plans.edge_buffer)
     if (
@@ -114,7 +104,7 @@ def choose_body_sample(sample: int, low: int, high: int, low_after: int, high_af
     return int(triangular_quantile(draw, float(first), float(min(max(sample, first), last)), float(last)) + 0.5)
 
 
-@kernel(no_refcount=True, forceinline=True, examples=lambda: [(*example_planning_arrays()[2:], 0, 0, LIFT_OFF)])
+@kernel(no_refcount=True, forceinline=True, examples=lambda: [(*example_search_state()[2:], 0, 0, LIFT_OFF)])
 def log_foot_event(plans: PartialPlans, log: EventLog, i: int, leg: int, kind: int) -> int:
     """Log a lift-off or touch-down: ALIVE or LOG_FULL."""
     for k in range(plans.events_since_change.shape[1]):
@@ -127,12 +117,9 @@ def log_foot_event(plans: PartialPlans, log: EventLog, i: int, leg: int, kind: i
     return ALIVE if append_event(plans, log, i, leg, kind) else LOG_FULL
 
 
-@kernel(no_refcount=True, examples=lambda: [(*example_planning_arrays(), 0, 0, LIFT_OFF, np.zeros(3), 0)])
+@kernel(no_refcount=True, examples=lambda: [(example_search_state(), 0, 0, LIFT_OFF, np.zeros(3), 0)])
 def replay_event(
-    context: PlanningContext,
-    paths: BodyPaths,
-    plans: PartialPlans,
-    log: EventLog,
+    state: SearchState,
     i: int,
     leg: int,
     kind: int,
@@ -140,6 +127,7 @@ def replay_event(
     sample: int,
 ) -> bool:
     """Add an event of another plan with the body at a sample of the path; return whether there is room for it."""
+    context, paths, plans, log = state
     params = context.parameters
     plans.in_stance[i, leg], plans.sampled_foothold[i, 0], plans.sampled_foothold[i, 1] = (
         kind != LIFT_OFF,
@@ -150,19 +138,7 @@ def replay_event(
         for k in range(3):
             plans.feet[i, leg, k] = position[k]
         plans.foot_interval[i, leg, 0], plans.foot_interval[i, leg, 1] = reachable_interval(
-            context.stance_reach,
-            context.table_origin,
-            paths.positions,
-            plans.path[i],
-            paths.n_samples[plans.path[i]] - 1,
-            leg,
-            plans.feet,
-            i,
-            params.cos,
-            params.sin,
-            params.cells_per_meter,
-            params.layers_per_meter,
-            sample,
+            context, paths, plans, i, leg, sample
         )
     n_edges = support_edges(plans.feet, plans.in_stance, i, -1, plans.edge_buffer)
     if n_edges < 3:
@@ -174,31 +150,18 @@ def replay_event(
     return bool(log_foot_event(plans, log, i, leg, kind) == ALIVE)
 
 
-@kernel(no_refcount=True, examples=lambda: [(*example_planning_arrays(), 0, 0.5, 0.5)])
-def switch_path(
-    context: PlanningContext, paths: BodyPaths, plans: PartialPlans, log: EventLog, i: int, u: float, v: float
-) -> int:
+@kernel(no_refcount=True, examples=lambda: [(example_search_state(), 0, 0.5, 0.5)])
+def switch_path(state: SearchState, i: int, u: float, v: float) -> int:
     """Continue on another path from the largest body sample, see `detour_path`: ALIVE, LOG_FULL, or DEAD where that is
     not possible."""
+    context, paths, plans, log = state
     params, w = context.parameters, plans.path[i]
     if not detour_path(context, paths, w, plans.max_sample[i] + 1, u, v):
         return DEAD
     for leg in range(plans.in_stance.shape[1]):
         if plans.in_stance[i, leg]:
             plans.foot_interval[i, leg, 0], plans.foot_interval[i, leg, 1] = reachable_interval(
-                context.stance_reach,
-                context.table_origin,
-                paths.positions,
-                w,
-                paths.n_samples[w] - 1,
-                leg,
-                plans.feet,
-                i,
-                params.cos,
-                params.sin,
-                params.cells_per_meter,
-                params.layers_per_meter,
-                plans.body_sample[i],
+                context, paths, plans, i, leg, plans.body_sample[i]
             )
     n_edges = support_edges(plans.feet, plans.in_stance, i, -1, plans.edge_buffer)
     update_body_interval(
@@ -226,7 +189,7 @@ _VERTICAL_PHASE_SAMPLES: Final = 1
 """Samples that the body may go while a foot just rises, or just comes down."""
 
 
-@kernel(no_refcount=True, forceinline=True, examples=lambda: [(*example_planning_arrays()[:3], 0, 0, 0)])
+@kernel(no_refcount=True, forceinline=True, examples=lambda: [(*example_search_state()[:3], 0, 0, 0)])
 def is_lift_off_reachable(
     context: PlanningContext, paths: BodyPaths, plans: PartialPlans, i: int, leg: int, sample: int
 ) -> bool:
@@ -250,11 +213,10 @@ def is_lift_off_reachable(
     return True
 
 
-@kernel(no_refcount=True, forceinline=True, examples=lambda: [(*example_planning_arrays(), 0, 0, -1.0)])
-def lift_foot(
-    context: PlanningContext, paths: BodyPaths, plans: PartialPlans, log: EventLog, i: int, leg: int, draw: float
-) -> int:
+@kernel(no_refcount=True, forceinline=True, examples=lambda: [(example_search_state(), 0, 0, -1.0)])
+def lift_foot(state: SearchState, i: int, leg: int, draw: float) -> int:
     """Lift a foot: ALIVE, LOG_FULL, or DEAD where the others would not support the body; then nothing has changed."""
+    context, paths, plans, log = state
     side, n_left, n_right, edges = context.leg_side, 0, 0, plans.edge_buffer
     for k in range(plans.in_stance.shape[1]):
         if plans.in_stance[i, k] and k != leg:
@@ -289,23 +251,16 @@ def lift_foot(
     return log_foot_event(plans, log, i, leg, LIFT_OFF)
 
 
-@kernel(no_refcount=True, forceinline=True, examples=lambda: [(*example_planning_arrays()[:3], 0, 0, 0.0, 0.0, 0.0, 0)])
+@kernel(no_refcount=True, forceinline=True, examples=lambda: [(*example_search_state()[:3], 0, 0, (0.0, 0.0, 0.0), 0)])
 def is_swing_reachable(
-    context: PlanningContext,
-    paths: BodyPaths,
-    plans: PartialPlans,
-    i: int,
-    leg: int,
-    x: float,
-    y: float,
-    z: float,
-    sample: int,
+    context: PlanningContext, paths: BodyPaths, plans: PartialPlans, i: int, leg: int, target: Vec3, sample: int
 ) -> bool:
-    """Return whether a leg reaches its foot during the whole swing to a position, with the body at a sample at
+    """Return whether a leg reaches its foot during the whole swing to a target [m], with the body at a sample at
     touch-down.
 
     In the body frame the foot moves up, straight across and down, however the body moves: see `swing_position`.
     """
+    x, y, z = target
     params, w, lift_off, touch_down = context.parameters, plans.path[i], plans.lift_off_sample[i, leg], sample
     p, cos, sin = paths.positions, params.cos, params.sin
     fx, fy = plans.feet[i, leg, 0], plans.feet[i, leg, 1]
@@ -341,12 +296,9 @@ def is_swing_reachable(
     return True
 
 
-@kernel(no_refcount=True, forceinline=True, examples=lambda: [(*example_planning_arrays(), 0, 0, 0, 0, 0, 0.5)])
+@kernel(no_refcount=True, forceinline=True, examples=lambda: [(example_search_state(), 0, 0, 0, 0, 0, 0.5)])
 def touch_down_on_cell(
-    context: PlanningContext,
-    paths: BodyPaths,
-    plans: PartialPlans,
-    log: EventLog,
+    state: SearchState,
     i: int,
     leg: int,
     row: int,
@@ -358,7 +310,8 @@ def touch_down_on_cell(
 
     DEAD, where its swing is out of reach, changes nothing.
     """
-    params, w, low, high = context.parameters, plans.path[i], plans.body_interval[i, 0], plans.body_interval[i, 1]
+    context, paths, plans, log = state
+    params, low, high = context.parameters, plans.body_interval[i, 0], plans.body_interval[i, 1]
     x, y, z = (
         params.x + (column + 0.5) * params.cell_size,
         params.y + (row + 0.5) * params.cell_size,
@@ -368,19 +321,7 @@ def touch_down_on_cell(
     plans.feet[i, leg, 0], plans.feet[i, leg, 1], plans.feet[i, leg, 2] = x, y, z
     plans.in_stance[i, leg] = True
     plans.foot_interval[i, leg, 0], plans.foot_interval[i, leg, 1] = reachable_interval(
-        context.stance_reach,
-        context.table_origin,
-        paths.positions,
-        w,
-        paths.n_samples[w] - 1,
-        leg,
-        plans.feet,
-        i,
-        params.cos,
-        params.sin,
-        params.cells_per_meter,
-        params.layers_per_meter,
-        sample,
+        context, paths, plans, i, leg, sample
     )
     n_edges = support_edges(plans.feet, plans.in_stance, i, -1, plans.edge_buffer)
     update_body_interval(
@@ -392,7 +333,7 @@ def touch_down_on_cell(
     plans.feet[i, leg, 0], plans.feet[i, leg, 1], plans.feet[i, leg, 2] = fx, fy, fz
     if not (
         is_foot_order_valid(context, paths, plans, i, leg, x, y, body_sample)
-        and is_swing_reachable(context, paths, plans, i, leg, x, y, z, body_sample)
+        and is_swing_reachable(context, paths, plans, i, leg, (x, y, z), body_sample)
     ):
         plans.in_stance[i, leg], plans.body_interval[i, 0], plans.body_interval[i, 1] = False, low, high
         return DEAD
@@ -401,12 +342,9 @@ def touch_down_on_cell(
     return log_foot_event(plans, log, i, leg, TOUCH_DOWN)
 
 
-@kernel(no_refcount=True, forceinline=True, examples=lambda: [(*example_planning_arrays(), 0, 0, 0, 0, 0, 0.5)])
+@kernel(no_refcount=True, forceinline=True, examples=lambda: [(example_search_state(), 0, 0, 0, 0, 0, 0.5)])
 def touch_down_near(
-    context: PlanningContext,
-    paths: BodyPaths,
-    plans: PartialPlans,
-    log: EventLog,
+    state: SearchState,
     i: int,
     leg: int,
     row: int,
@@ -418,6 +356,7 @@ def touch_down_near(
 
     A few of the cells are tried that the leg reaches in the order of its side's feet.
     """
+    context, paths, plans, _ = state
     params, w, can_stand, offsets, n_attempts = (
         context.parameters,
         plans.path[i],
@@ -446,19 +385,16 @@ def touch_down_near(
             params.layers_per_meter,
         ):
             continue
-        state = touch_down_on_cell(context, paths, plans, log, i, leg, r, c, sample, draw)
+        plan_state = touch_down_on_cell(state, i, leg, r, c, sample, draw)
         n_attempts += 1
-        if state != DEAD or n_attempts == _MAX_CELL_ATTEMPTS:
-            return state
+        if plan_state != DEAD or n_attempts == _MAX_CELL_ATTEMPTS:
+            return plan_state
     return DEAD
 
 
-@kernel(no_refcount=True, forceinline=True, examples=lambda: [(*example_planning_arrays(), 0, 0, 0.5, 0.5, 0.5, False)])
+@kernel(no_refcount=True, forceinline=True, examples=lambda: [(example_search_state(), 0, 0, 0.5, 0.5, 0.5, False)])
 def touch_down_sampled(
-    context: PlanningContext,
-    paths: BodyPaths,
-    plans: PartialPlans,
-    log: EventLog,
+    state: SearchState,
     i: int,
     leg: int,
     u: float,
@@ -472,6 +408,7 @@ def touch_down_sampled(
     the end of its interval finds none, its middle and its beginning are tried; with ``retry_other_feet`` only one of
     them.  DEAD changes nothing.
     """
+    context, paths, plans, _ = state
     params, w = context.parameters, plans.path[i]
     low, high, end, positions = (
         plans.body_interval[i, 0],
@@ -504,11 +441,9 @@ def touch_down_sampled(
         )
         column = math.floor((plans.sampled_foothold[i, 0] - params.x) / params.cell_size)
         row = math.floor((plans.sampled_foothold[i, 1] - params.y) / params.cell_size)
-        state = touch_down_near(
-            context, paths, plans, log, i, leg, row, column, sample, -1.0 if retry_other_feet else draw
-        )
-        if state != DEAD:
-            return state
+        plan_state = touch_down_near(state, i, leg, row, column, sample, -1.0 if retry_other_feet else draw)
+        if plan_state != DEAD:
+            return plan_state
     return DEAD
 
 
@@ -523,13 +458,10 @@ _BLOCKING_FOOT_FACTOR: Final = 4.0
 @kernel(
     no_refcount=True,
     forceinline=True,
-    examples=lambda: [(*example_planning_arrays(), 0, np.zeros(DRAWS_PER_EVENT), False)],
+    examples=lambda: [(example_search_state(), 0, np.zeros(DRAWS_PER_EVENT), False)],
 )
 def expand_plan(
-    context: PlanningContext,
-    paths: BodyPaths,
-    plans: PartialPlans,
-    log: EventLog,
+    state: SearchState,
     i: int,
     draws: Array,
     retry_other_feet: bool,
@@ -540,10 +472,7 @@ def expand_plan(
     A body that can be at the goal only sets feet down, until all are in stance.
 
     Args:
-        context: The planning context.
-        paths: The body paths.
-        plans: The partial plans.
-        log: The event log.
+        state: State of the search.
         i: Index of the plan.
         draws: (DRAWS_PER_EVENT,) numbers from 0 up to 1.
         retry_other_feet: A foot without a foothold stays in the air and another one is selected; the body stays in the
@@ -552,6 +481,7 @@ def expand_plan(
     Returns:
         ALIVE, ARRIVED (nothing is left to do), DEAD (no foot can lift off, or one finds no foothold), LOG_FULL.
     """
+    paths, plans = state.paths, state.plans
     n_legs = plans.in_stance.shape[1]
     if plans.n_events[i] >= MAX_EVENTS:
         return DEAD
@@ -581,15 +511,13 @@ def expand_plan(
                 remaining -= weights[k]
         draw = min(max(remaining / weights[leg], 0.0), 0.999999)  # what is left of the draw is as good as a new one
         if plans.in_stance[i, leg]:
-            state = lift_foot(context, paths, plans, log, i, leg, -1.0 if retry_other_feet else draws[3])
+            plan_state = lift_foot(state, i, leg, -1.0 if retry_other_feet else draws[3])
         else:
-            state = touch_down_sampled(
-                context, paths, plans, log, i, leg, draws[1], draws[2], draws[3], retry_other_feet
-            )
+            plan_state = touch_down_sampled(state, i, leg, draws[1], draws[2], draws[3], retry_other_feet)
             if not retry_other_feet:
-                return state
-        if state != DEAD:
-            return state
+                return plan_state
+        if plan_state != DEAD:
+            return plan_state
         weights[leg], total = 0.0, 0.0
         for k in range(n_legs):
             total += weights[k]
@@ -599,18 +527,13 @@ def expand_plan(
 @kernel(
     no_refcount=True,
     forceinline=True,
-    examples=lambda: [(*example_planning_arrays(), 0, np.uint64(1), np.zeros(DRAWS_PER_EVENT))],
+    examples=lambda: [(example_search_state(), 0, np.uint64(1), np.zeros(DRAWS_PER_EVENT))],
 )
-def expand_to_end(
-    context: PlanningContext, paths: BodyPaths, plans: PartialPlans, log: EventLog, i: int, key: np.uint64, draws: Array
-) -> int:
+def expand_to_end(state: SearchState, i: int, key: np.uint64, draws: Array) -> int:
     """Expand plan ``i`` as far as possible, without retries; a plan without progress for long is dropped.
 
     Args:
-        context: The planning context.
-        paths: The body paths.
-        plans: The partial plans.
-        log: The event log.
+        state: State of the search.
         i: Index of the plan.
         key: Key of the events' random numbers.
         draws: (DRAWS_PER_EVENT,) scratch memory.
@@ -618,12 +541,13 @@ def expand_to_end(
     Returns:
         ARRIVED, DEAD, LOG_FULL; ALIVE if it was dropped.
     """
-    state, max_sample, last_progress = ALIVE, 0, plans.n_events[i]
-    while state == ALIVE and plans.n_events[i] - last_progress < _MAX_STALLED_EVENTS:
+    plans = state.plans
+    plan_state, max_sample, last_progress = ALIVE, 0, plans.n_events[i]
+    while plan_state == ALIVE and plans.n_events[i] - last_progress < _MAX_STALLED_EVENTS:
         event_key = derive_key(key, 2 + plans.n_events[i])
         for k in range(DRAWS_PER_EVENT):
             draws[k] = uniform_draw(event_key, k)
-        state = expand_plan(context, paths, plans, log, i, draws, False)
+        plan_state = expand_plan(state, i, draws, False)
         if plans.body_interval[i, 1] > max_sample:
             max_sample, last_progress = plans.body_interval[i, 1], plans.n_events[i]
-    return state
+    return plan_state

@@ -34,7 +34,8 @@ from roboyard.walking.free_gait.plan_follower import (
     pose_above_ground,
     pose_above_stance,
 )
-from roboyard.walking.free_gait.planning import PLANNERS, expect_planner_kernels
+from roboyard.walking.free_gait.planners.planner import STEP_PLANNERS
+from roboyard.walking.free_gait.planning import expect_planner_kernels
 from roboyard.walking.free_gait.problem import StepPlanningProblem
 from roboyard.walking.free_gait.replanning import committed_events
 from roboyard.walking.free_gait.robot_model import FreeGaitModel, fill_reach_table
@@ -152,7 +153,7 @@ class FreeGaitNodeConfig(LeggedRobotNodeConfig):
     """Configuration of `FreeGaitNode`."""
 
     goal: tuple[float, ...] = parameter((), doc="First goal, x and y in the map [m]; empty: none.")
-    planner: str = parameter("splitting", choices=tuple(PLANNERS), doc="Planner of the steps.", runtime=True)
+    planner: str = parameter("splitting", choices=STEP_PLANNERS.names(), doc="Planner of the steps.", runtime=True)
     budget: int = parameter(
         60_000, low=1, high=10**9, doc="Largest number of events that planning tries.", runtime=True
     )

@@ -11,26 +11,27 @@ was tried (progressive widening, Couëtoux et al. 2011).
 from __future__ import annotations
 
 import math
-from typing import Final
+from dataclasses import dataclass
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
 from roboyard.compute import kernel
+from roboyard.config import parameter
 from roboyard.walking.free_gait.partial_plans import (
     MAX_EVENTS,
     PATH_SPACING,
-    PlanningContext,
     copy_plan,
     derive_key,
-    example_context,
     uniform_draw,
 )
-from roboyard.walking.free_gait.robot_model import LegArrays, example_leg_arrays
+from roboyard.walking.free_gait.planners.planner import KernelStepPlanner, PlannerTraits, SearchKernel
 from roboyard.walking.free_gait.search import (
     N_CANDIDATES,
     N_EVENTS,
+    SearchCapacity,
     StepPlanSearch,
-    empty_search,
+    example_search,
     next_candidate_key,
     start_candidate,
     submit_plan,
@@ -40,106 +41,120 @@ from roboyard.walking.free_gait.step_events import ALIVE, ARRIVED, DRAWS_PER_EVE
 from roboyard.walking.free_gait.step_plan import RISE_FRACTION
 from roboyard.walking.statics import MIN_SUPPORT_FEET
 
-GREEDY_MAX_PLANS: Final = 8
-"""The one that goes on, and as many less one drawn from it."""
-_MAX_PATH_ATTEMPTS: Final = 32
-"""Body paths that are sampled until one is traversable."""
+
+class RandomSamplingParameters(NamedTuple):
+    """Parameters of the kernel, as `RandomSamplingPlanner` declares them."""
+
+    max_path_attempts: int
 
 
-@kernel(examples=lambda: [(example_context(), example_leg_arrays(), empty_search(1, 1, 2), np.uint64(1), 1)])
-def search_greedy(
-    context: PlanningContext, leg_arrays: LegArrays, search: StepPlanSearch, seed: np.uint64, events: int
-) -> None:
+class GreedyParameters(NamedTuple):
+    """Parameters of the kernel, as `GreedyPlanner` declares them."""
+
+    max_path_attempts: int
+
+
+class BranchAndBoundParameters(NamedTuple):
+    """Parameters of the kernel, as `BranchAndBoundPlanner` declares them."""
+
+    n_branches: int
+    events_per_branch: int
+    max_leaves: int
+    max_path_attempts: int
+
+
+class MctsParameters(NamedTuple):
+    """Parameters of the kernel, as `MctsPlanner` declares them."""
+
+    events_per_node: int
+    exploration_weight: float
+    max_path_attempts: int
+
+
+@kernel(examples=lambda: [(example_search(), GreedyParameters(32), np.uint64(1), 1)])
+def search_greedy(search: StepPlanSearch, parameters: GreedyParameters, key: np.uint64, max_events: int) -> None:
     """Run greedy candidates, one after the other, until a number of events has been tried."""
-    paths, plans, log = search.paths, search.plans, search.log
-    draws, goal = np.empty(DRAWS_PER_EVENT), search.counters[N_EVENTS] + events
+    state = search.state
+    plans = state.plans
+    draws, goal = np.empty(DRAWS_PER_EVENT), search.counters[N_EVENTS] + max_events
     while search.counters[N_EVENTS] < goal:
-        key = next_candidate_key(search, seed)
-        if not start_candidate(context, search, 0, derive_key(key, 0), _MAX_PATH_ATTEMPTS):
+        candidate_key = next_candidate_key(search, key)
+        if not start_candidate(search, 0, derive_key(candidate_key, 0), parameters.max_path_attempts):
             continue
-        n_events, state = 0, ALIVE
-        while state == ALIVE:
-            event_key, best, max_sample = derive_key(key, 2 + n_events), -1, -1
+        n_events, plan_state = 0, ALIVE
+        while plan_state == ALIVE:
+            event_key, best, max_sample = derive_key(candidate_key, 2 + n_events), -1, -1
             n_events += 1
             for i in range(1, plans.n_events.shape[0]):
                 copy_plan(plans, 0, i)
                 for k in range(DRAWS_PER_EVENT):
                     draws[k] = uniform_draw(event_key, i * DRAWS_PER_EVENT + k)
-                trial_state = expand_plan(context, paths, plans, log, i, draws, True)
+                trial_state = expand_plan(state, i, draws, True)
                 search.counters[N_EVENTS] += 1
                 if trial_state in (ARRIVED, LOG_FULL):
-                    state = trial_state
+                    plan_state = trial_state
                     break
                 if trial_state == ALIVE and plans.body_interval[i, 1] > max_sample:
                     best, max_sample = i, plans.body_interval[i, 1]
-            if state != ALIVE or best < 0:
+            if plan_state != ALIVE or best < 0:
                 break
             copy_plan(plans, best, 0)
-        if state == ARRIVED:
-            submit_plan(context, leg_arrays, search, 0, True)
+        if plan_state == ARRIVED:
+            submit_plan(search, 0, True)
 
 
-N_BRANCHES: Final = 4
-"""Stretches of a few events that are tried from each moment."""
-_EVENTS_PER_BRANCH: Final = 4
-"""Events of one."""
-BRANCH_MAX_PLANS: Final = N_BRANCHES * (MAX_EVENTS // _EVENTS_PER_BRANCH) + 3
-BRANCH_LOG_ROWS: Final = 20_000
-"""Of the log."""
-_MAX_LEAVES: Final = 400
-"""Ends of branches after which it begins anew, on another way."""
-
-
-@kernel(examples=lambda: [(example_context(), empty_search(1, 1, 2), 0)])
-def lower_bound(context: PlanningContext, search: StepPlanSearch, i: int) -> float:
+@kernel(examples=lambda: [(example_search(), 0)])
+def lower_bound(search: StepPlanSearch, i: int) -> float:
     """Return a lower bound of the duration of all complete plans with this beginning [s]."""
-    plans, params = search.plans, context.parameters
+    context, paths, plans, _ = search.state
+    params = context.parameters
     min_swing_time = 0.5 * math.pi * params.min_swing_clearance / (RISE_FRACTION * params.foot_speed)
     swing_time_bound = 0.5 * plans.n_events[i] / (plans.in_stance.shape[1] - MIN_SUPPORT_FEET) * min_swing_time
     travel_time = (
-        plans.body_sample[i] * PATH_SPACING + remaining_distance(context, search.paths, plans, i)
+        plans.body_sample[i] * PATH_SPACING + remaining_distance(context, paths, plans, i)
     ) / params.body_speed
     return float(max(swing_time_bound, travel_time))
 
 
-@kernel(examples=lambda: [(example_context(), example_leg_arrays(), empty_search(2, 1, 2), np.uint64(1), 1)])
+@kernel(examples=lambda: [(example_search(2), BranchAndBoundParameters(4, 4, 400, 32), np.uint64(1), 1)])
 def search_branch_and_bound(
-    context: PlanningContext, leg_arrays: LegArrays, search: StepPlanSearch, seed: np.uint64, events: int
+    search: StepPlanSearch, parameters: BranchAndBoundParameters, key: np.uint64, max_events: int
 ) -> None:
     """Search trees depth first until a number of events has been tried."""
-    plans, paths, log = search.plans, search.paths, search.log
+    state = search.state
+    context, paths, plans, log = state
     current, trial = plans.n_events.shape[0] - 2, plans.n_events.shape[0] - 1
-    draws, distances, goal = np.empty(DRAWS_PER_EVENT), np.empty(current), search.counters[N_EVENTS] + events
+    draws, distances, goal = np.empty(DRAWS_PER_EVENT), np.empty(current), search.counters[N_EVENTS] + max_events
     while search.counters[N_EVENTS] < goal:
-        key = next_candidate_key(search, seed)
-        if not start_candidate(context, search, 0, derive_key(key, 0), _MAX_PATH_ATTEMPTS):
+        candidate_key = next_candidate_key(search, key)
+        if not start_candidate(search, 0, derive_key(candidate_key, 0), parameters.max_path_attempts):
             continue
         # open plans, the deepest last, and of one depth the nearest to the goal last
         n_open, n_leaves, branch_number = 1, 0, 0
         while (
             n_open > 0
-            and n_leaves < _MAX_LEAVES
-            and log.n_rows[0] + N_BRANCHES * _EVENTS_PER_BRANCH < log.previous.shape[0]
+            and n_leaves < parameters.max_leaves
+            and log.n_rows[0] + parameters.n_branches * parameters.events_per_branch < log.previous.shape[0]
         ):
             n_open -= 1
             copy_plan(plans, n_open, current)
             first = n_open
-            for _ in range(N_BRANCHES):
+            for _ in range(parameters.n_branches):
                 branch_number += 1
                 copy_plan(plans, current, trial)
-                state = ALIVE
-                for k in range(_EVENTS_PER_BRANCH):
-                    event_key = derive_key(derive_key(key, branch_number), k)
+                plan_state = ALIVE
+                for k in range(parameters.events_per_branch):
+                    event_key = derive_key(derive_key(candidate_key, branch_number), k)
                     for m in range(DRAWS_PER_EVENT):
                         draws[m] = uniform_draw(event_key, m)
-                    state = expand_plan(context, paths, plans, log, trial, draws, True)
+                    plan_state = expand_plan(state, trial, draws, True)
                     search.counters[N_EVENTS] += 1
-                    if state != ALIVE:
+                    if plan_state != ALIVE:
                         break
                 search.counters[N_CANDIDATES] += 1
-                if state == ARRIVED:
-                    submit_plan(context, leg_arrays, search, trial, True)
-                if state != ALIVE or lower_bound(context, search, trial) >= search.best_cost[0] or n_open >= current:
+                if plan_state == ARRIVED:
+                    submit_plan(search, trial, True)
+                if plan_state != ALIVE or lower_bound(search, trial) >= search.best_cost[0] or n_open >= current:
                     n_leaves += 1
                     continue
                 distance, slot = remaining_distance(context, paths, plans, trial), n_open
@@ -152,26 +167,17 @@ def search_branch_and_bound(
                 n_open += 1
 
 
-MCTS_MAX_NODES: Final = 128
-"""Of a tree, at most; the last plan is the one that is drawn on."""
-MCTS_LOG_ROWS: Final = 8_000
-"""Of the log."""
-_EVENTS_PER_NODE: Final = 6
-"""Events from a node to its children."""
-_EXPLORATION_WEIGHT: Final = 0.3
-
-
-@kernel(examples=lambda: [(example_context(), example_leg_arrays(), empty_search(2, 1, 2), np.uint64(1), 1)])
-def search_mcts(
-    context: PlanningContext, leg_arrays: LegArrays, search: StepPlanSearch, seed: np.uint64, events: int
-) -> None:
+@kernel(examples=lambda: [(example_search(2), MctsParameters(6, 0.3, 32), np.uint64(1), 1)])
+def search_mcts(search: StepPlanSearch, parameters: MctsParameters, key: np.uint64, max_events: int) -> None:
     """Grow trees until a number of events has been tried; a tree ends when it is full."""
-    plans, paths, log, rollout = search.plans, search.paths, search.log, search.plans.n_events.shape[0] - 1
+    state = search.state
+    context, paths, plans, log = state
+    rollout = plans.n_events.shape[0] - 1
     parent, visits, total = np.empty(rollout, np.int64), np.empty(rollout), np.empty(rollout)
-    children, draws, goal = np.empty(rollout), np.empty(DRAWS_PER_EVENT), search.counters[N_EVENTS] + events
+    children, draws, goal = np.empty(rollout), np.empty(DRAWS_PER_EVENT), search.counters[N_EVENTS] + max_events
     while search.counters[N_EVENTS] < goal:
-        key = next_candidate_key(search, seed)
-        if not start_candidate(context, search, 0, derive_key(key, 0), _MAX_PATH_ATTEMPTS):
+        candidate_key = next_candidate_key(search, key)
+        if not start_candidate(search, 0, derive_key(candidate_key, 0), parameters.max_path_attempts):
             continue
         max_distance, nodes, best_cost, n_runs = remaining_distance(context, paths, plans, 0), 1, math.inf, 0
         max_distance = max(
@@ -179,14 +185,14 @@ def search_mcts(
         )
         parent[0], visits[0], total[0], children[0] = -1, 0.0, 0.0, 0.0
         while nodes < rollout and n_runs < 2 * rollout:
-            run_key = derive_key(key, 1 + n_runs)
+            run_key = derive_key(candidate_key, 1 + n_runs)
             n_runs += 1
             node = 0
             while children[node] > 0.0 and children[node] >= 1.0 + math.sqrt(visits[node]):
                 best, max_value = node, -math.inf
                 for k in range(1, nodes):
                     if parent[k] == node:
-                        value = total[k] / visits[k] + _EXPLORATION_WEIGHT * math.sqrt(
+                        value = total[k] / visits[k] + parameters.exploration_weight * math.sqrt(
                             math.log(visits[node] + 1.0) / visits[k]
                         )
                         if value > max_value:
@@ -194,16 +200,16 @@ def search_mcts(
                 node = best
             copy_plan(plans, node, rollout)
             search.counters[N_CANDIDATES] += 1
-            state, child, n_events = ALIVE, node, 0
+            plan_state, child, n_events = ALIVE, node, 0
             n_log_rows = log.n_rows[0]
-            while state == ALIVE:
+            while plan_state == ALIVE:
                 event_key = derive_key(run_key, n_events)
                 for m in range(DRAWS_PER_EVENT):
                     draws[m] = uniform_draw(event_key, m)
-                state = expand_plan(context, paths, plans, log, rollout, draws, n_events < _EVENTS_PER_NODE)
+                plan_state = expand_plan(state, rollout, draws, n_events < parameters.events_per_node)
                 search.counters[N_EVENTS] += 1
                 n_events += 1
-                if n_events == _EVENTS_PER_NODE and state == ALIVE:
+                if n_events == parameters.events_per_node and plan_state == ALIVE:
                     child = nodes
                     nodes += 1
                     copy_plan(plans, rollout, child)
@@ -211,8 +217,8 @@ def search_mcts(
                     children[node] += 1.0
                     n_log_rows = log.n_rows[0]
             reward = 0.5 * (1.0 - min(remaining_distance(context, paths, plans, rollout) / max_distance, 1.0))
-            if state == ARRIVED:
-                cost = submit_plan(context, leg_arrays, search, rollout, True)
+            if plan_state == ARRIVED:
+                cost = submit_plan(search, rollout, True)
                 best_cost = min(best_cost, cost)
                 if math.isfinite(cost):
                     reward = 0.5 + 0.5 * best_cost / cost
@@ -223,19 +229,127 @@ def search_mcts(
                 child = parent[child]
 
 
-@kernel(examples=lambda: [(example_context(), example_leg_arrays(), empty_search(1, 1, 2), np.uint64(1), 1)])
+@kernel(examples=lambda: [(example_search(), RandomSamplingParameters(32), np.uint64(1), 1)])
 def search_random(
-    context: PlanningContext, leg_arrays: LegArrays, search: StepPlanSearch, seed: np.uint64, events: int
+    search: StepPlanSearch, parameters: RandomSamplingParameters, key: np.uint64, max_events: int
 ) -> None:
     """Sample candidates until a number of events has been tried."""
-    paths, plans, log = search.paths, search.plans, search.log
-    draws, goal = np.empty(DRAWS_PER_EVENT), search.counters[N_EVENTS] + events
+    state = search.state
+    plans = state.plans
+    draws, goal = np.empty(DRAWS_PER_EVENT), search.counters[N_EVENTS] + max_events
     while search.counters[N_EVENTS] < goal:
-        key = next_candidate_key(search, seed)
-        if not start_candidate(context, search, 0, derive_key(key, 0), _MAX_PATH_ATTEMPTS):
+        candidate_key = next_candidate_key(search, key)
+        if not start_candidate(search, 0, derive_key(candidate_key, 0), parameters.max_path_attempts):
             continue
         events_before = plans.n_events[0]
-        state = expand_to_end(context, paths, plans, log, 0, key, draws)
+        plan_state = expand_to_end(state, 0, candidate_key, draws)
         search.counters[N_EVENTS] += plans.n_events[0] - events_before + 1
-        if state == ARRIVED:
-            submit_plan(context, leg_arrays, search, 0, False)
+        if plan_state == ARRIVED:
+            submit_plan(search, 0, False)
+
+
+_MAX_PATH_ATTEMPTS = 32
+_PATH_ATTEMPTS_DOC = "Number of body paths that are sampled until the body can follow one."
+
+
+@dataclass(frozen=True)
+class RandomSamplingPlanner(KernelStepPlanner):
+    """Random sampling: one candidate after the other, each sampled from the start to the end.
+
+    Take it as the baseline of the literature, and on level ground, where it has the first plan soonest.
+    """
+
+    traits: ClassVar[PlannerTraits] = PlannerTraits(
+        idea="samples body path, foot order, footholds and body positions of a candidate; a failed one is dropped",
+        references=("Herms: Planung von Schrittfolgen für Laufroboter, thesis, 2004",),
+        completeness="probabilistic",
+        optimality="asymptotic, over the sampled plans",
+    )
+    search_kernel: ClassVar[SearchKernel] = staticmethod(search_random)
+    parameters_type: ClassVar[type[NamedTuple]] = RandomSamplingParameters
+
+    max_path_attempts: int = parameter(_MAX_PATH_ATTEMPTS, low=1, high=10_000, doc=_PATH_ATTEMPTS_DOC)
+
+    @property
+    def capacity(self) -> SearchCapacity:
+        """Memory of a search."""
+        return SearchCapacity(1, MAX_EVENTS + 2)
+
+
+@dataclass(frozen=True)
+class GreedyPlanner(KernelStepPlanner):
+    """Greedy search: of a few sampled events the one after which the body can advance farthest.
+
+    Take it for quick plans over moderate ground; its plans are longer than those of the others.
+    """
+
+    traits: ClassVar[PlannerTraits] = PlannerTraits(
+        idea="takes, of several sampled events, the one that lets the body advance farthest",
+        references=("Herms: Planung von Schrittfolgen für Laufroboter, thesis, 2004",),
+    )
+    search_kernel: ClassVar[SearchKernel] = staticmethod(search_greedy)
+    parameters_type: ClassVar[type[NamedTuple]] = GreedyParameters
+
+    n_samples: int = parameter(7, low=1, high=1000, doc="Number of events that are sampled, of which one is taken.")
+    max_path_attempts: int = parameter(_MAX_PATH_ATTEMPTS, low=1, high=10_000, doc=_PATH_ATTEMPTS_DOC)
+
+    @property
+    def capacity(self) -> SearchCapacity:
+        """Memory of a search: the plan, and one for each sampled event."""
+        n_plans = self.n_samples + 1
+        return SearchCapacity(n_plans, n_plans * (MAX_EVENTS + 2))
+
+
+@dataclass(frozen=True)
+class BranchAndBoundPlanner(KernelStepPlanner):
+    """Branch and bound, depth first: a few sampled sequences of events from each partial plan.
+
+    Take it on open ground with time for better plans: what cannot improve on the best plan is not continued.
+    """
+
+    traits: ClassVar[PlannerTraits] = PlannerTraits(
+        idea="continues the most promising of a few sampled branches; prunes by swings and travel that are still due",
+        references=("Land, Doig: An automatic method of solving discrete programming problems, Econometrica 28, 1960",),
+    )
+    search_kernel: ClassVar[SearchKernel] = staticmethod(search_branch_and_bound)
+    parameters_type: ClassVar[type[NamedTuple]] = BranchAndBoundParameters
+
+    n_branches: int = parameter(4, low=1, high=16, doc="Number of branches from each partial plan.")
+    events_per_branch: int = parameter(4, low=1, high=100, doc="Number of events of a branch.")
+    max_leaves: int = parameter(
+        400, low=1, high=1_000_000, doc="Number of ends of branches after which a new tree starts on another body path."
+    )
+    max_path_attempts: int = parameter(_MAX_PATH_ATTEMPTS, low=1, high=10_000, doc=_PATH_ATTEMPTS_DOC)
+
+    @property
+    def capacity(self) -> SearchCapacity:
+        """Memory of a search: the branches of the deepest tree."""
+        return SearchCapacity(self.n_branches * (MAX_EVENTS // self.events_per_branch + 1) + 3, 20_000)
+
+
+@dataclass(frozen=True)
+class MctsPlanner(KernelStepPlanner):
+    """Monte Carlo tree search: a tree of partial plans, each rated by plans that are sampled from it to the end.
+
+    Take it on moderate ground with a few seconds of time.
+    """
+
+    traits: ClassVar[PlannerTraits] = PlannerTraits(
+        idea="tree of partial plans, chosen by the quality of their rollouts (UCT), widened progressively",
+        references=(
+            "Kocsis, Szepesvári: Bandit based Monte-Carlo planning, ECML 2006",
+            "Couëtoux, Hoock, Sokolovska, Teytaud, Bonnard: Continuous upper confidence trees, LION 2011",
+        ),
+    )
+    search_kernel: ClassVar[SearchKernel] = staticmethod(search_mcts)
+    parameters_type: ClassVar[type[NamedTuple]] = MctsParameters
+
+    max_nodes: int = parameter(128, low=3, high=10_000, doc="Number of partial plans of a tree and of its rollout.")
+    events_per_node: int = parameter(6, low=1, high=100, doc="Number of events from a node to its children.")
+    exploration_weight: float = parameter(0.3, low=0.0, high=100.0, doc="Weight of nodes that were seldom chosen.")
+    max_path_attempts: int = parameter(_MAX_PATH_ATTEMPTS, low=1, high=10_000, doc=_PATH_ATTEMPTS_DOC)
+
+    @property
+    def capacity(self) -> SearchCapacity:
+        """Memory of a search."""
+        return SearchCapacity(self.max_nodes, 8_000)

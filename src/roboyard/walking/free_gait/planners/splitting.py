@@ -9,32 +9,34 @@ Kahn and Harris 1951, as for rare events; squares as in Ecoffet et al. 2021, Fir
 from __future__ import annotations
 
 import math
-from typing import Final
+from dataclasses import dataclass
+from typing import ClassVar, Final, NamedTuple
 
 import numpy as np
 
 from roboyard.compute import kernel
+from roboyard.config import parameter
 from roboyard.geometry.arrays import Array
 from roboyard.walking.free_gait.partial_plans import (
     PATH_CHANGE,
     BodyPaths,
     EventLog,
     PartialPlans,
-    PlanningContext,
+    SearchState,
     copy_path,
     copy_plan,
     derive_key,
-    example_context,
-    example_planning_arrays,
+    example_search_state,
     uniform_draw,
 )
-from roboyard.walking.free_gait.robot_model import LegArrays, example_leg_arrays
+from roboyard.walking.free_gait.planners.planner import KernelStepPlanner, PlannerTraits, SearchKernel
 from roboyard.walking.free_gait.search import (
     FAILED_EVENT,
     N_CANDIDATES,
     N_EVENTS,
+    SearchCapacity,
     StepPlanSearch,
-    empty_search,
+    example_search,
     start_candidate,
     submit_plan,
 )
@@ -49,43 +51,42 @@ from roboyard.walking.free_gait.step_events import (
     switch_path,
 )
 
-MAX_PLANS: Final = 512
-"""That are kept, at most; the last one is the one that goes on."""
 MAX_LOG_ROWS: Final = 60_000
-"""Of the log."""
-_SQUARE_SIZE: Final = 0.06
-"""Edge of the squares, of the Akrobat [m]."""
+"""Number of rows of the log."""
 _SQUARES_PER_SIDE: Final = 64
-"""Squares beside each other, and behind each other, before they begin anew."""
+"""Number of squares along each axis, after which their indices repeat."""
 _MAX_PATH_ATTEMPTS: Final = 8
-_N_INITIAL_PLANS: Final = 4
-"""Plans that a herd begins with."""
-_EVENTS_PER_ROUND: Final = 8
-"""Events for which one goes on."""
-_REVISIT_PENALTY: Final = 0.02
-"""Having gone on with a plan once counts as so much farther from the goal [m]."""
-_DETOUR_PROBABILITY: Final = 0.4
-"""Share of copies that go on another way."""
-_REJECTION_PENALTY: Final = 0.3
-"""A plan with a part that was refused counts as so much farther from the goal [m]."""
-_MAX_EVENTS_PER_POPULATION: Final = 60_000
-"""Events of a herd."""
 _MAX_ARRIVAL_SCORE: Final = 8
-"""Arrivals that end it: one that was refused counts one, any other three, and the first plan of all ends it."""
+"""Sum of the scores of arrivals that ends a population; the first plan of a search ends its population at once."""
 _REJECTED_ARRIVAL_SCORE: Final = 1
 _LATER_ARRIVAL_SCORE: Final = 3
 
 
-@kernel(no_refcount=True, forceinline=True, examples=lambda: [(example_context(), *example_planning_arrays()[1:3], 0)])
-def square_index(context: PlanningContext, paths: BodyPaths, plans: PartialPlans, i: int) -> int:
-    """Return the index of the square that the body of a plan can reach."""
-    w, sample, square_size = plans.path[i], plans.body_interval[i, 1], _SQUARE_SIZE * context.parameters.robot_scale
+class SplittingParameters(NamedTuple):
+    """Parameters of the kernels, as `SplittingPlanner` declares them."""
+
+    square_size: float
+    n_initial_plans: int
+    events_per_round: int
+    revisit_penalty: float
+    detour_probability: float
+    rejection_penalty: float
+    max_events_per_population: int
+
+
+_EXAMPLE: Final = SplittingParameters(0.06, 4, 8, 0.02, 0.4, 0.3, 60_000)
+
+
+@kernel(no_refcount=True, forceinline=True, examples=lambda: [(*example_search_state()[1:3], 0, 0.06)])
+def square_index(paths: BodyPaths, plans: PartialPlans, i: int, square_size: float) -> int:
+    """Return the index of the square, with edges of ``square_size`` [m], that the body of a plan can reach."""
+    w, sample = plans.path[i], plans.body_interval[i, 1]
     a = math.floor(paths.positions[w, sample, 0] / square_size) % _SQUARES_PER_SIDE
     b = math.floor(paths.positions[w, sample, 1] / square_size) % _SQUARES_PER_SIDE
     return int(a * _SQUARES_PER_SIDE + b)
 
 
-@kernel(no_refcount=True, forceinline=True, examples=lambda: [(*example_planning_arrays()[1:3], 0, 0)])
+@kernel(no_refcount=True, forceinline=True, examples=lambda: [(*example_search_state()[1:3], 0, 0)])
 def copy_plan_and_path(paths: BodyPaths, plans: PartialPlans, source: int, target: int) -> None:
     """Copy a plan together with its own path."""
     copy_plan(plans, source, target)
@@ -93,111 +94,111 @@ def copy_plan_and_path(paths: BodyPaths, plans: PartialPlans, source: int, targe
     copy_path(paths, source, target)
 
 
-@kernel(no_refcount=True, forceinline=True, examples=lambda: [(*example_planning_arrays(), 0, 0, np.uint64(1))])
-def branch_from(
-    context: PlanningContext,
-    paths: BodyPaths,
-    plans: PartialPlans,
-    log: EventLog,
-    source: int,
-    target: int,
-    key: np.uint64,
-) -> None:
+@kernel(no_refcount=True, forceinline=True, examples=lambda: [(example_search_state(), _EXAMPLE, 0, 0, np.uint64(1))])
+def branch_from(state: SearchState, parameters: SplittingParameters, source: int, target: int, key: np.uint64) -> None:
     """Copy a plan, and possibly switch the copy to another path."""
+    paths, plans = state.paths, state.plans
     copy_plan_and_path(paths, plans, source, target)
     if (
-        uniform_draw(key, 0) < _DETOUR_PROBABILITY
-        and switch_path(context, paths, plans, log, target, uniform_draw(key, 1), uniform_draw(key, 2)) == DEAD
+        uniform_draw(key, 0) < parameters.detour_probability
+        and switch_path(state, target, uniform_draw(key, 1), uniform_draw(key, 2)) == DEAD
     ):
         copy_plan_and_path(paths, plans, source, target)
 
 
-@kernel(no_refcount=True, examples=lambda: [(*example_planning_arrays()[2:], 0, 0, np.zeros(1), 0)])
-def penalize_prefix(plans: PartialPlans, log: EventLog, i: int, events: int, penalties: Array, n_stored: int) -> None:
-    """Penalize all stored plans that share the first events of a plan, after which it was rejected."""
+@kernel(no_refcount=True, examples=lambda: [(*example_search_state()[2:], 0, 0, np.zeros(1), 0.3)])
+def penalize_prefix(
+    plans: PartialPlans, log: EventLog, i: int, n_events: int, penalties: Array, penalty: float
+) -> None:
+    """Add a penalty [m] to the stored plans that share the first events of a plan after which it was rejected."""
     row, remaining_events = plans.last_log_row[i], plans.n_events[i]
-    while row >= 0 and remaining_events > events:
+    while row >= 0 and remaining_events > n_events:
         remaining_events -= log.kind[row] != PATH_CHANGE
         row = log.previous[row]
     while row >= 0 and log.kind[row] == PATH_CHANGE:
         row = log.previous[row]
-    for k in range(n_stored):
+    for k in range(penalties.shape[0]):
         row_of_plan = plans.last_log_row[k]
         while row_of_plan > row:
             row_of_plan = log.previous[row_of_plan]
         if row_of_plan == row:
-            penalties[k] += _REJECTION_PENALTY
+            penalties[k] += penalty
 
 
-@kernel(examples=lambda: [(example_context(), example_leg_arrays(), empty_search(1, 1, 2), np.uint64(1), 1)])
-def search_splitting(
-    context: PlanningContext, leg_arrays: LegArrays, search: StepPlanSearch, seed: np.uint64, events: int
-) -> None:
+@kernel(examples=lambda: [(example_search(), _EXAMPLE, np.uint64(1), 1)])
+def search_splitting(search: StepPlanSearch, parameters: SplittingParameters, key: np.uint64, max_events: int) -> None:
     """Expand populations of partial plans until a number of events has been tried; a population is never left
     unfinished."""
-    plans, paths, log, n_plans = search.plans, search.paths, search.log, search.plans.n_events.shape[0]
-    draws, goal = np.empty(DRAWS_PER_EVENT), search.counters[N_EVENTS] + events
+    state = search.state
+    context, paths, plans, log = state
+    n_plans = plans.n_events.shape[0]
+    draws, goal = np.empty(DRAWS_PER_EVENT), search.counters[N_EVENTS] + max_events
     slots, goal_distances, penalties = (
         np.empty(_SQUARES_PER_SIDE * _SQUARES_PER_SIDE, np.int64),
         np.empty(n_plans),
         np.empty(n_plans),
     )
-    trial = n_plans - 1
+    trial, square_size = n_plans - 1, parameters.square_size * context.parameters.robot_scale
     while search.counters[N_EVENTS] < goal:
-        key = derive_key(seed, search.counters[N_CANDIDATES])
+        population_key = derive_key(key, search.counters[N_CANDIDATES])
         log.n_rows[0], slots[:], n_stored, total_arrival_score, n_rounds = 0, -1, 0, 0, 0
-        # the first plan of all ends its herd, so that it is told at once
+        # the first plan of a search ends its population, so that the caller receives it at once
         arrival_score = _LATER_ARRIVAL_SCORE if math.isfinite(search.best_cost[0]) else _MAX_ARRIVAL_SCORE
         search.counters[N_EVENTS] += 1
-        max_total_events = search.counters[N_EVENTS] + _MAX_EVENTS_PER_POPULATION
-        for i in range(_N_INITIAL_PLANS):
+        max_total_events = search.counters[N_EVENTS] + parameters.max_events_per_population
+        for i in range(parameters.n_initial_plans):
             search.counters[N_CANDIDATES] += 1
-            if start_candidate(context, search, n_stored, derive_key(key, i), 1 if i > 0 else _MAX_PATH_ATTEMPTS):
+            if start_candidate(search, n_stored, derive_key(population_key, i), 1 if i > 0 else _MAX_PATH_ATTEMPTS):
                 goal_distances[n_stored], penalties[n_stored] = remaining_distance(context, paths, plans, n_stored), 0.0
                 n_stored += 1
-                # where nothing is in the way a plan gets through by itself, with fewer steps than by pieces
+                # without obstacles, a plan that is sampled as a whole arrives, with fewer steps than one in pieces
                 n_log_rows = log.n_rows[0]
                 copy_plan_and_path(paths, plans, n_stored - 1, trial)
                 events_before = plans.n_events[trial]
-                state = expand_to_end(context, paths, plans, log, trial, derive_key(key, i), draws)
+                plan_state = expand_to_end(state, trial, derive_key(population_key, i), draws)
                 search.counters[N_EVENTS] += plans.n_events[trial] - events_before + 1
-                if state == ARRIVED:
+                if plan_state == ARRIVED:
                     total_arrival_score += (
-                        _REJECTED_ARRIVAL_SCORE
-                        if math.isinf(submit_plan(context, leg_arrays, search, trial, True))
-                        else arrival_score
+                        _REJECTED_ARRIVAL_SCORE if math.isinf(submit_plan(search, trial, True)) else arrival_score
                     )
                 log.n_rows[0] = n_log_rows
         while (
             n_stored > 0 and total_arrival_score < _MAX_ARRIVAL_SCORE and search.counters[N_EVENTS] < max_total_events
         ):
-            round_key = derive_key(key, _N_INITIAL_PLANS + n_rounds)
+            round_key = derive_key(population_key, parameters.n_initial_plans + n_rounds)
             n_rounds += 1
             best_index, min_value = 0, math.inf
             for i in range(n_stored):
                 value = goal_distances[i] + penalties[i]
                 if value < min_value:
                     best_index, min_value = i, value
-            penalties[best_index] += _REVISIT_PENALTY
+            penalties[best_index] += parameters.revisit_penalty
             search.counters[N_CANDIDATES] += 1
             n_log_rows = log.n_rows[0]
-            branch_from(context, paths, plans, log, best_index, trial, derive_key(round_key, n_plans))
-            state = ALIVE
-            for k in range(_EVENTS_PER_ROUND):
+            branch_from(state, parameters, best_index, trial, derive_key(round_key, n_plans))
+            plan_state = ALIVE
+            for k in range(parameters.events_per_round):
                 for m in range(DRAWS_PER_EVENT):
                     draws[m] = uniform_draw(round_key, n_plans + 1 + k * DRAWS_PER_EVENT + m)
-                state = expand_plan(context, paths, plans, log, trial, draws, True)
+                plan_state = expand_plan(state, trial, draws, True)
                 search.counters[N_EVENTS] += 1
-                if state != ALIVE:
+                if plan_state != ALIVE:
                     break
-            if state == ARRIVED:
-                is_rejected = math.isinf(submit_plan(context, leg_arrays, search, trial, True))
+            if plan_state == ARRIVED:
+                is_rejected = math.isinf(submit_plan(search, trial, True))
                 total_arrival_score += _REJECTED_ARRIVAL_SCORE if is_rejected else arrival_score
                 if is_rejected:
-                    penalize_prefix(plans, log, trial, search.counters[FAILED_EVENT], penalties, n_stored)
-            elif state == ALIVE:
+                    penalize_prefix(
+                        plans,
+                        log,
+                        trial,
+                        search.counters[FAILED_EVENT],
+                        penalties[:n_stored],
+                        parameters.rejection_penalty,
+                    )
+            elif plan_state == ALIVE:
                 square, goal_distance = (
-                    square_index(context, paths, plans, trial),
+                    square_index(paths, plans, trial, square_size),
                     remaining_distance(context, paths, plans, trial),
                 )
                 slot = slots[square]
@@ -216,3 +217,44 @@ def search_splitting(
             elif log.n_rows[0] >= log.previous.shape[0]:
                 break
             log.n_rows[0] = n_log_rows
+
+
+@dataclass(frozen=True)
+class SplittingPlanner(KernelStepPlanner):
+    """Splitting: plans that advanced are stored, one for each small square, and continued from there again and again.
+
+    Take it where footholds are scarce: it finds plans where the others find none.  It is the default.
+    """
+
+    traits: ClassVar[PlannerTraits] = PlannerTraits(
+        idea="stores one partial plan for each square that the body reaches, and continues the one nearest to the goal",
+        references=(
+            "Kahn, Harris: Estimation of particle transmission by random sampling, NBS Appl. Math. Series 12, 1951",
+            "Ecoffet, Huizinga, Lehman, Stanley, Clune: First return, then explore, Nature 590, 2021",
+        ),
+        completeness="probabilistic",
+    )
+    search_kernel: ClassVar[SearchKernel] = staticmethod(search_splitting)
+    parameters_type: ClassVar[type[NamedTuple]] = SplittingParameters
+
+    max_plans: int = parameter(512, low=2, high=10_000, doc="Number of stored plans and the one that is continued.")
+    square_size: float = parameter(0.06, unit="m", low=0.005, high=1.0, doc="Edge of the squares, for the Akrobat.")
+    n_initial_plans: int = parameter(4, low=1, high=1000, doc="Number of plans that start a population.")
+    events_per_round: int = parameter(8, low=1, high=100, doc="Number of events by which a plan is continued.")
+    revisit_penalty: float = parameter(
+        0.02, unit="m", low=0.0, high=10.0, doc="Distance by which each continuation makes a plan count as farther."
+    )
+    detour_probability: float = parameter(
+        0.4, low=0.0, high=1.0, doc="Probability that a continued plan takes another body path."
+    )
+    rejection_penalty: float = parameter(
+        0.3, unit="m", low=0.0, high=10.0, doc="The same for plans that start with the events of a rejected plan."
+    )
+    max_events_per_population: int = parameter(
+        60_000, low=100, high=10_000_000, doc="Number of events after which a new population starts."
+    )
+
+    @property
+    def capacity(self) -> SearchCapacity:
+        """Memory of a search."""
+        return SearchCapacity(self.max_plans, MAX_LOG_ROWS)
