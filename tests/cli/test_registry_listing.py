@@ -15,6 +15,7 @@ REGISTRIES = {
     "nodes": NODES.names(),
 }  # fmt: skip
 SOME = {
+    "step-planners": {"splitting", "ara-star"},
     "layers": {"obstacles", "voxels", "ranges"},
     "behaviors": {"spin", "back_up", "wait", "escape"},
     "slam": {"graph", "rbpf"},

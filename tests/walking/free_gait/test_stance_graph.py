@@ -16,8 +16,8 @@ from roboyard.grids.terrain import generate_terrain
 from roboyard.walking.errors import NoStepPlanError
 from roboyard.walking.free_gait.foothold_map import FootholdMap, interpolate_body_height
 from roboyard.walking.free_gait.partial_plans import empty_partial_plans
-from roboyard.walking.free_gait.planners.ara_star import heap_pop, heap_push
-from roboyard.walking.free_gait.planning import PLANNERS, plan_steps
+from roboyard.walking.free_gait.planners.ara_star import AraStarPlanner, heap_pop, heap_push
+from roboyard.walking.free_gait.planning import plan_steps
 from roboyard.walking.free_gait.problem import StepPlanningProblem
 from roboyard.walking.free_gait.stance_graph import (
     HEAP_SIZE,
@@ -130,12 +130,12 @@ def test_region_bodies_are_reachable_and_stable(lifted: int | None) -> None:
 
 
 def count_exhausted_graphs(problem: StepPlanningProblem, max_events: int, may_continue: Callable[[int], bool]) -> int:
-    """How many graphs were gone through whole within a number of events."""
-    planner = PLANNERS["ara-star"]
-    search = planner.create_search(len(problem.feet))
-    while search.counters[0] < max_events and may_continue(int(search.graph.counters[N_EXHAUSTED])):
-        planner.run_search(problem.context, problem.leg_arrays, search, np.uint64(1), 2_000)
-    return int(search.graph.counters[N_EXHAUSTED])
+    """Return the number of graphs that were searched completely within a number of events."""
+    search = AraStarPlanner().start_search(problem, 1)
+    counters = search.arrays.graph.counters
+    while search.statistics.events < max_events and may_continue(int(counters[N_EXHAUSTED])):
+        search.advance(2_000)
+    return int(counters[N_EXHAUSTED])
 
 
 def test_stance_search_on_an_island_ends() -> None:

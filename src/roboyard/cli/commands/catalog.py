@@ -37,6 +37,7 @@ class RegistryKind(enum.StrEnum):
     SENSORS = "sensors"
     PLANNERS = "planners"
     CONTROLLERS = "controllers"
+    STEP_PLANNERS = "step-planners"
     LAYERS = "layers"
     BEHAVIORS = "behaviors"
     MOTION_PLANNERS = "motion-planners"
@@ -172,6 +173,10 @@ def list_entries_of(kind: RegistryKind) -> list[Entry]:
             from roboyard.navigation.plugins import CONTROLLERS
 
             return list(_registry_entries(CONTROLLERS))
+        case RegistryKind.STEP_PLANNERS:
+            from roboyard.walking.free_gait.planners.planner import STEP_PLANNERS
+
+            return list(_registry_entries(STEP_PLANNERS))
         case RegistryKind.LAYERS:
             from roboyard.navigation.costmap import COSTMAP_LAYERS
 

@@ -1,4 +1,4 @@
-"""Analysis of finished plans: foothold searches, admissible body intervals, joint work, and margins after a leg loss.
+"""Analysis of finished plans: foothold searches, admissible body intervals, joint work, margins after a leg loss, cost.
 
 Everything is recomputed from a plan's foot and body positions, for plans of any origin; `plan_evaluation` computes the
 same costs while planning.
@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from roboyard.geometry import SE3
 from roboyard.geometry.arrays import Array
 from roboyard.walking.free_gait.foothold_map import FootholdMap
+from roboyard.walking.free_gait.problem import StepPlanningProblem
 from roboyard.walking.free_gait.robot_model import FreeGaitModel
 from roboyard.walking.free_gait.step_plan import StepPlan
 from roboyard.walking.statics import compute_foot_loads, stability_margin
@@ -75,9 +76,9 @@ def _cell_at(foothold_map: FootholdMap, position: tuple[float, float]) -> tuple[
 
 
 _SAMPLE_SPACING: Final = 0.01
-"""Between two places that are looked at [m]."""
+"""Distance between two samples of the path [m]."""
 _MARGIN_TOLERANCE: Final = 1e-3
-"""What is less than this below the least margin counts as within [m], as the exact look at plans has it."""
+"""Distance below the minimum stability margin that the exact evaluation of plans tolerates [m]."""
 
 
 class AdmissibleInterval(NamedTuple):
@@ -145,7 +146,7 @@ def admissible_intervals(plan: StepPlan, robot_model: FreeGaitModel) -> list[Adm
 
 
 _SAMPLE_PERIOD: Final = 0.02
-"""Between two looks [s]."""
+"""Time between two samples [s]."""
 
 
 def joint_work(plan: StepPlan, robot_model: FreeGaitModel) -> float:
@@ -195,6 +196,34 @@ def leg_loss_margins(plan: StepPlan) -> tuple[Array, Array]:
         legs = np.flatnonzero(stance_mask)
         margins[k] = min(stability_margin(feet[k, legs[legs != leg]], body_positions[k]) for leg in legs)
     return times, margins
+
+
+_SAFE_MARGIN_RATIO: Final = 2.5
+"""Multiple of the minimum stability margin from which on a body counts as stable."""
+
+
+def compute_plan_cost(plan: StepPlan, problem: StepPlanningProblem) -> float:
+    """Return the cost of a plan by the weights of its problem, from its foot and body positions alone [s].
+
+    It is the duration, extended by a fraction of it for each weighted criterion: mean closeness to tipping, mean
+    foothold cost, joint work relative to lifting the robot at full speed, and instability after the loss of a leg.
+    """
+    weights, foothold_map, robot_model = problem.cost_weights, problem.foothold_map, problem.robot_model
+    safe_margin, times = _SAFE_MARGIN_RATIO * robot_model.min_stability_margin, _sample_times(plan)
+    feet, in_stance = plan.foot_states(times)
+    margins = np.array(
+        [stability_margin(feet[k, in_stance[k]], position) for k, position in enumerate(plan.body_positions(times))]
+    )
+    penalty = weights.tipping * float((1.0 - np.clip(margins / safe_margin, 0.0, 1.0)).mean())
+    if plan.swings:
+        cells = np.array([_cell_at(foothold_map, swing.target[:2]) for swing in plan.swings])
+        penalty += weights.foothold * float(1.0 - foothold_map.arrays.foothold_quality[cells[:, 0], cells[:, 1]].mean())
+    if weights.joint_work > 0.0:
+        lifting_time = joint_work(plan, robot_model) / robot_model.weight / problem.context.parameters.body_speed
+        penalty += weights.joint_work * lifting_time / plan.duration
+    if weights.leg_loss > 0.0:
+        penalty += weights.leg_loss * float((1.0 - np.clip(leg_loss_margins(plan)[1] / safe_margin, 0.0, 1.0)).mean())
+    return plan.duration * (1.0 + penalty)
 
 
 def _sample_times(plan: StepPlan) -> Array:

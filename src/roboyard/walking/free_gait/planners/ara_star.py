@@ -438,7 +438,7 @@ def expand_node(search: StepPlanSearch, parameters: AraStarParameters, node: int
     for leg in range(plans.in_stance.shape[1]):
         if plans.in_stance[node, leg]:
             search.counters[N_EVENTS] += 1
-            if expand_lift_off(state, node, trial, leg) and not relax_successor(search, node, leg):
+            if expand_lift_off(state, node, trial, leg) and not relax_successor(search, parameters, node, leg):
                 return False
             continue
         x = grid[0] + params.cos * context.stance_feet[leg, 0] - params.sin * context.stance_feet[leg, 1] - params.x

@@ -122,19 +122,23 @@ def make_step_planner(name: str, settings: Mapping[str, Any] | None = None) -> S
         UnknownNameError: There is no such planner.
         ConfigError: There is no such parameter, or a value is of the wrong type or out of its bounds.
     """
-    planner_class, location = STEP_PLANNERS[name], f"step planner {name}"
+    planner_class: Any = STEP_PLANNERS[name]
+    location = f"step planner {name}"
+    planner: StepPlanner
     if is_dataclass(planner_class):
-        planner: StepPlanner = load(planner_class, dict(settings or {}), source_name=location)
+        planner = load(planner_class, dict(settings or {}), source_name=location)
         return planner
     if settings:
         raise ConfigError("takes no parameters", location=location, valid="no parameters")
-    return planner_class()
+    planner = planner_class()
+    return planner
 
 
 class SearchKernel(Protocol):
     """Kernel that continues a search by about a number of events."""
 
-    def __call__(self, search: StepPlanSearch, parameters: Any, key: np.uint64, max_events: int, /) -> None: ...
+    def __call__(self, search: StepPlanSearch, parameters: Any, key: np.uint64, max_events: int, /) -> None:
+        """Continue the search; random numbers come from the key and the counters of the search."""
 
 
 class KernelStepPlanner(StepPlanner):

@@ -16,6 +16,7 @@ import numpy as np
 
 from roboyard.compute import kernel
 from roboyard.config import parameter
+from roboyard.errors import ConfigError
 from roboyard.geometry.arrays import Array
 from roboyard.walking.free_gait.partial_plans import (
     PATH_CHANGE,
@@ -253,6 +254,16 @@ class SplittingPlanner(KernelStepPlanner):
     max_events_per_population: int = parameter(
         60_000, low=100, high=10_000_000, doc="Number of events after which a new population starts."
     )
+
+    def __post_init__(self) -> None:
+        """Check the parameters. Raises ConfigError: one is out of its bounds, or the initial plans do not fit."""
+        super().__post_init__()
+        if self.n_initial_plans >= self.max_plans:
+            raise ConfigError(
+                f"n_initial_plans {self.n_initial_plans}",
+                location="step planner SplittingPlanner",
+                valid=f"less than max_plans, {self.max_plans}",
+            )
 
     @property
     def capacity(self) -> SearchCapacity:
