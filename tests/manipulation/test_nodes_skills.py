@@ -235,7 +235,7 @@ def test_pick_puts_a_too_heavy_object_down_upright(mass: float) -> None:
 @pytest.mark.parametrize("mute", ["camera_silent", "depth_unknown"])
 def test_pick_without_camera_ends_with_its_code(mute: str) -> None:
     with SkillCell((0.10, 0.20)) as cell:
-        cell.finder.mute = mute
+        cell.detector.mute = mute
         assert (
             cell.run_skill("pick").error_code == {"camera_silent": "camera_silent", "depth_unknown": "no_depth"}[mute]
         )
