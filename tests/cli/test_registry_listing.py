@@ -22,6 +22,8 @@ SOME = {
     "motion-models": {"differential", "omni"},
     "laser-models": {"likelihood_field", "beam"},
     "state-estimators": {"ekf", "ukf"},
+    "skills": {"look", "align", "pick", "place", "loop"},
+    "skill-methods": {"collision_aware", "thesis"},
     "zone-actions": {"stop", "slowdown", "limit", "approach"},
     "faults": {"spawn", "sensor_dropout", "sensor_frozen", "low_friction_area"},
     "terrains": {"rough", "stairs"},

@@ -45,6 +45,8 @@ class RegistryKind(enum.StrEnum):
     MOTION_MODELS = "motion-models"
     LASER_MODELS = "laser-models"
     STATE_ESTIMATORS = "state-estimators"
+    SKILLS = "skills"
+    SKILL_METHODS = "skill-methods"
     ZONE_ACTIONS = "zone-actions"
     FAULTS = "faults"
     TERRAINS = "terrains"
@@ -78,8 +80,8 @@ def list_entries(
     """List robots, worlds, scenarios, nodes and live runs.
 
     Kinds: robots, worlds, devices, objects, scenarios, nodes, sensors, planners, controllers, layers, behaviors,
-    motion-planners, slam, motion-models, laser-models, state-estimators, zone-actions, faults, terrains, tree-nodes,
-    world-sources, metrics and runs.
+    motion-planners, step-planners, skills, skill-methods, slam, motion-models, laser-models, state-estimators,
+    zone-actions, faults, terrains, tree-nodes, world-sources, metrics and runs.
 
     `roboyard list nodes NAME` shows the topics and the parameters of a node.
     """
@@ -205,6 +207,14 @@ def list_entries_of(kind: RegistryKind) -> list[Entry]:
             from roboyard.localization.kalman.filters import STATE_ESTIMATORS
 
             return list(_registry_entries(STATE_ESTIMATORS))
+        case RegistryKind.SKILLS:
+            from roboyard.manipulation.skills import SKILLS
+
+            return list(_registry_entries(SKILLS))
+        case RegistryKind.SKILL_METHODS:
+            from roboyard.manipulation.nodes.skill_method import SKILL_METHODS
+
+            return list(_registry_entries(SKILL_METHODS))
         case RegistryKind.ZONE_ACTIONS:
             from roboyard.safety.collision_monitor import ZONE_ACTIONS
 

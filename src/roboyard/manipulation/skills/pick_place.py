@@ -28,8 +28,6 @@ from roboyard.manipulation.skills.requests import (
     ArmMotionRequest,
     DelayRequest,
     DetectDiscsRequest,
-    DiscMode,
-    DiscPolarity,
     JointTarget,
     NamedTarget,
     Point,
@@ -38,6 +36,7 @@ from roboyard.manipulation.skills.requests import (
     TargetDetection,
 )
 from roboyard.manipulation.skills.skill import BayState, NextAction, Skill, SkillContext, phase
+from roboyard.vision.discs.disc_detector import DiscMode, DiscPolarity
 
 
 def view_pose_of(context: SkillContext, name: str) -> JointTarget | NamedTarget:

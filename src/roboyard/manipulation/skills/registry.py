@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Final, cast
+from typing import Final
 
 from roboyard.config.registry import Registry
 from roboyard.config.wording import did_you_mean
@@ -140,4 +140,4 @@ def disc_kind(goal: SkillGoal) -> tuple[DiscPolarity, DiscMode]:
         raise InputError(f"{polarity} discs", valid=", ".join(POLARITIES))
     if mode not in MODES:
         raise InputError(f"mode {mode!r}", valid=", ".join(MODES))
-    return cast(DiscPolarity, polarity), cast(DiscMode, mode)
+    return polarity, mode
