@@ -172,7 +172,7 @@ class UnreachablePhaseSkill(WaveSkill):
     """Has a phase that nothing enters."""
 
     @phase
-    def _rest(self, context: SkillContext, result: SkillResult) -> NextAction | SkillResult:
+    def _finish(self, context: SkillContext, result: SkillResult) -> NextAction | SkillResult:
         return SUCCESS
 
 
@@ -226,7 +226,7 @@ class UndefinedCodeSkill(WaveSkill):
 @pytest.mark.parametrize(
     ("skill_type", "message"),
     [
-        (UnreachablePhaseSkill, "cannot reach the phases rest"),
+        (UnreachablePhaseSkill, "cannot reach the phases finish"),
         (ForgetfulSkill, "after it was saved and restored"),
         (StubbornSkill, "does not end when wave.move always fails"),
         (EndlessSkill, "more than"),

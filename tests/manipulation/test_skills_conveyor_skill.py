@@ -80,8 +80,8 @@ class ConveyorCell:
         if self.n_requests == self.stops_after:
             self.reported_speed = 0.0
         match request:
-            case DetectDiscsRequest(polarity, _, looks, _):
-                self.time_ns += looks * 66_000_000
+            case DetectDiscsRequest(polarity, _, n_images, _):
+                self.time_ns += n_images * 66_000_000
                 direction, points = (-1.0, self.objects) if polarity == "white" else (1.0, self.carriers)
                 positions = [self.position_now(one, direction) for one in points]
                 positions = [one for one in positions if abs(one[0] - 0.024) < 0.3]

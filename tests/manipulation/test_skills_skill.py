@@ -671,7 +671,7 @@ def test_skills_end_with_a_code_for_any_results(data: st.DataObject) -> None:
 
 @settings(max_examples=25, deadline=None)
 @given(st.data(), st.integers(0, 150))
-def test_loop_aborted_anywhere_finishes(data: st.DataObject, steps: int) -> None:
+def test_loop_aborted_at_any_step_finishes(data: st.DataObject, steps: int) -> None:
     executor, memory, stack = RandomExecutor(data), SkillMemory("left"), SkillStack()
     action = stack.start(create_skill("loop"), executor.context(memory))
     for _ in range(steps):

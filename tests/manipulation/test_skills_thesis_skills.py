@@ -128,7 +128,7 @@ def run(
     cell: SimulatedThesisCell, skill: Skill, results: list[SkillResult] | None = None, max_requests: int = 5000
 ) -> tuple[SkillResult | None, list[Any], SkillMemory]:
     """How it ends (None: not within ``max_requests`` answers), what was told, what is remembered."""
-    memory, stack, given_results = SkillMemory("left"), SkillStack(), list(results or [])
+    memory, stack, failures = SkillMemory("left"), SkillStack(), list(results or [])
     action = stack.start(skill, cell.context(memory))
     for _ in range(max_requests):
         if isinstance(action, SkillResult):
@@ -137,7 +137,7 @@ def run(
             action, ThesisDetectRequest | ThesisJointRequest | GripperRequest | ThesisStopRequest | DelayRequest
         )
         result = cell.execute(action)
-        action = stack.on_result(cell.context(memory), given_results.pop(0) if given_results else result)
+        action = stack.on_result(cell.context(memory), failures.pop(0) if failures else result)
     return None, stack.events, memory
 
 
@@ -227,9 +227,7 @@ def test_thesis_loop_ends_when_the_camera_is_silent() -> None:
             blind = isinstance(request, ThesisDetectRequest) and self.degrees[0] != self.thesis.bay_view_azimuth
             return SkillResult(SkillResultCode.CAMERA_SILENT, "dark") if blind else found
 
-    outcome, events, _ = run(
-        Dark(measured_constants(), [], []), make_thesis_skill("loop", SkillGoal(), CONFIG, 3)
-    )
+    outcome, events, _ = run(Dark(measured_constants(), [], []), make_thesis_skill("loop", SkillGoal(), CONFIG, 3))
     assert outcome is not None
     assert outcome.code is SkillResultCode.CAMERA_SILENT
     assert sum(one.kind == "recovered" for one in events) == 2
@@ -282,8 +280,8 @@ def test_places_in_the_arm_frame_turn_with_the_first_joint(azimuth: float, right
     assert z == pytest.approx(GROUND + 0.1)
     # to the right of the arm is where a growing first joint turns it
     place = context.to_root_frame((right, forward, 0.0))
-    turned_joints = tuple(SCALE.to_joints((azimuth + math.degrees(math.atan2(right, forward)), 0.0, 0.0, 0.0, 0.0)))
-    expected = ThesisContext(CONFIG, SkillMemory("left"), BODY, turned_joints, floor_height=GROUND).to_root_frame(
+    rotated_joints = tuple(SCALE.to_joints((azimuth + math.degrees(math.atan2(right, forward)), 0.0, 0.0, 0.0, 0.0)))
+    expected = ThesisContext(CONFIG, SkillMemory("left"), BODY, rotated_joints, floor_height=GROUND).to_root_frame(
         (0.0, math.hypot(right, forward), 0.0)
     )
     if abs(azimuth + math.degrees(math.atan2(right, forward))) < 169.0:

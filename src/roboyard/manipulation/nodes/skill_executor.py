@@ -52,14 +52,21 @@ from roboyard.messages.convert import make_header, pose_stamped_to_msg, pose_to_
 from roboyard.messages.convert.action_goals import GoalStatus
 from roboyard.messages.time import duration_to_msg
 
-_CODE_BY_DETECTION_ERROR: Final = {
+CODE_BY_DETECTION_ERROR: Final = {
     "view_empty": SkillResultCode.VIEW_EMPTY,
     "disagreement": SkillResultCode.DISAGREEMENT,
     "depth_unknown": SkillResultCode.NO_DEPTH,
     "depth_silent": SkillResultCode.NO_DEPTH,
     "depth_info_silent": SkillResultCode.NO_DEPTH,
+    "camera_silent": SkillResultCode.CAMERA_SILENT,
+    "camera_info_silent": SkillResultCode.CAMERA_SILENT,
+    "wrong_encoding": SkillResultCode.CAMERA_SILENT,
+    "no_transform": SkillResultCode.CAMERA_SILENT,
+    "too_slow": SkillResultCode.CAMERA_SILENT,
+    "canceled": SkillResultCode.CANCELLED,
 }
-_CODE_BY_MOTION_ERROR: Final = {
+"""Result codes of skills for the error codes of LookForDiscs; others count as CAMERA_SILENT."""
+CODE_BY_MOTION_ERROR: Final = {
     "start_in_collision": SkillResultCode.IN_COLLISION,
     "goal_in_collision": SkillResultCode.IN_COLLISION,
     "line_blocked": SkillResultCode.IN_COLLISION,
@@ -76,7 +83,11 @@ _CODE_BY_MOTION_ERROR: Final = {
     "bad_goal": SkillResultCode.BAD_GOAL,
     "unknown_group": SkillResultCode.BAD_GOAL,
     "unknown_link": SkillResultCode.BAD_GOAL,
+    "not_followed": SkillResultCode.NOT_FOLLOWED,
+    "constraint_broken": SkillResultCode.NOT_FOLLOWED,
+    "effort_exceeded": SkillResultCode.NOT_FOLLOWED,
 }
+"""Result codes of skills for the causes of failed motions; others count as NOT_FOLLOWED."""
 GRASPED_NAME: Final = "held"
 FLOOR_NAME: Final = "ground"
 _OBJECT_PREFIX: Final = "thing_"
@@ -104,10 +115,10 @@ def detection_result(future: GoalFuture) -> SkillResult:
         return SkillResult(SkillResultCode.NO_SERVER, str(future.error))
     result = future.result
     if result.error_code == "canceled":
-        return SkillResult(SkillResultCode.CANCELLED, result.message)
+        return SkillResult(CODE_BY_DETECTION_ERROR[result.error_code], result.message)
     if result.error_code:
         return SkillResult(
-            _CODE_BY_DETECTION_ERROR.get(result.error_code, SkillResultCode.CAMERA_SILENT),
+            CODE_BY_DETECTION_ERROR.get(result.error_code, SkillResultCode.CAMERA_SILENT),
             f"{result.error_code}: {result.message}",
         )
     speeds = [(v.x, v.y) for v in result.velocities] or [(0.0, 0.0)] * len(result.positions)
@@ -179,7 +190,7 @@ def motion_result(future: GoalFuture) -> SkillResult:
         return SkillResult(SkillResultCode.CANCELLED, message or "cancelled")
     if future.error is not None and not future.error_code:
         return SkillResult(SkillResultCode.NO_SERVER, message)
-    return SkillResult(_CODE_BY_MOTION_ERROR.get(future.error_code, SkillResultCode.NOT_FOLLOWED), message)
+    return SkillResult(CODE_BY_MOTION_ERROR.get(future.error_code, SkillResultCode.NOT_FOLLOWED), message)
 
 
 # -- scene -------------------------------------------------------------------------------------------------------------

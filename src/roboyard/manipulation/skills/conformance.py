@@ -110,7 +110,7 @@ def check_skill(
     Args:
         make_skill: Returns the skill, ready to start; called for every run.
         make_cell: Returns a new cell in the same state.
-        is_endless: Whether the skill may go on for ever after a failure, as a loop does.
+        is_endless: Whether the skill may continue without end after a failure, as a loop does.
 
     Raises:
         InputError: The skill breaks its contract; the message says how.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Final, NamedTuple
 
 from roboyard.manipulation.skills.config import SkillConfig
 from roboyard.manipulation.skills.requests import (
@@ -35,6 +35,18 @@ class InterceptPoint:
 
     start_time_ns: int
     position: Point
+
+
+class TrackingHeights(NamedTuple):
+    """Heights of the tool above its target during a tracking motion.
+
+    Attributes:
+        above: Before the descent and after the ascent [m].
+        grip: While the fingers move [m].
+    """
+
+    above: float
+    grip: float
 
 
 def conveyor_of_area(config: SkillConfig, area: str) -> tuple[float, ...] | None:
@@ -141,12 +153,12 @@ def find_intercept(
     if last_distance - first_distance <= 0.0:
         return SkillResult(
             SkillResultCode.OUT_OF_REACH,
-            "its path is outside the arm's reach",
+            "the target's path is outside the arm's reach",
             position=detection.position_at(context.time_ns),
         )
     if required_distance > last_distance - first_distance:
         max_speed = (last_distance - first_distance) / tracking_duration(config)
-        message = f"it moves at {speed:.3f} m/s; within reach the arm can follow {max_speed:.3f}"
+        message = f"the target moves at {speed:.3f} m/s; the arm can follow at most {max_speed:.3f}"
         return SkillResult(SkillResultCode.TOO_FAST, message, position=detection.position_at(context.time_ns))
     earliest_distance = speed * (1e-9 * (context.time_ns - detection.time_ns) + lead_time + 0.5 * config.sync_time)
     start_distance = (
@@ -154,7 +166,7 @@ def find_intercept(
     )
     distance = max(start_distance, earliest_distance)
     if distance + required_distance > last_distance:
-        message = "it leaves the arm's reach before the tool can be there"
+        message = "the target leaves the arm's reach before the tool can be there"
         return SkillResult(SkillResultCode.OUT_OF_REACH, message, position=detection.position_at(context.time_ns))
     intercept_time_ns = detection.time_ns + round(1e9 * distance / speed)
     return InterceptPoint(intercept_time_ns - round(0.5e9 * config.sync_time), detection.position_at(intercept_time_ns))
@@ -189,8 +201,7 @@ def _reachable_interval(context: SkillContext, detection: TargetDetection) -> tu
 def tracking_poses(
     detection: TargetDetection,
     start_time_ns: int,
-    height_above: float,
-    grip_height: float,
+    heights: TrackingHeights,
     yaw: float,
     config: SkillConfig,
     object_offset: tuple[float, float] = (0.0, 0.0),
@@ -200,8 +211,7 @@ def tracking_poses(
     Args:
         detection: The moving target.
         start_time_ns: Start of the motion.
-        height_above: Height of the tool above the target, before and after [m].
-        grip_height: Height of the tool while the fingers move [m].
+        heights: Heights of the tool.
         yaw: Yaw of the gripper.
         config: Configuration of the cell.
         object_offset: Offset of the held object from the tool's center, in x and y [m].
@@ -215,13 +225,13 @@ def tracking_poses(
 
     tool_poses, end_ns = [], start_time_ns
     for seconds, height in (
-        (config.sync_time, height_above),
-        (config.descend_time, grip_height),
-        (config.grip_time, grip_height),
-        (config.ascend_time, height_above),
+        (config.sync_time, heights.above),
+        (config.descend_time, heights.grip),
+        (config.grip_time, heights.grip),
+        (config.ascend_time, heights.above),
     ):
         end_ns += round(1e9 * seconds)
         tool_poses.append(timed_pose(end_ns, end_ns, height, detection.velocity))
     leave_ns = round(1e9 * config.leave_time)
-    tool_poses.append(timed_pose(end_ns + leave_ns, end_ns + leave_ns // 2, height_above, (0.0, 0.0)))
+    tool_poses.append(timed_pose(end_ns + leave_ns, end_ns + leave_ns // 2, heights.above, (0.0, 0.0)))
     return tuple(tool_poses)

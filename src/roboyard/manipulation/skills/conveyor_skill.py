@@ -10,6 +10,7 @@ from roboyard.geometry import wrap_angle
 from roboyard.manipulation.skills.arm_geometry import feasible_yaws
 from roboyard.manipulation.skills.conveyor import (
     PLANNING_LEAD_TIME,
+    TrackingHeights,
     conveyor_speed_changed,
     find_intercept,
     is_moving,
@@ -116,15 +117,15 @@ class ConveyorTrackingSkill(Skill):
 
     def _tracking_targets(self, context: SkillContext, yaw: float) -> list[ToolTarget]:
         """Return tool targets from above the waiting position to the end of the tracking motion."""
-        height_above, grip_height = self._heights(context)
+        heights = self._heights(context)
         x, y, z = self.waiting_position
         velocity_x, velocity_y = self.target.velocity
-        targets = [ToolTarget((x, y, z + height_above), yaw)]
+        targets = [ToolTarget((x, y, z + heights.above), yaw)]
         for k in range(_N_CHECKED_POSES + 1):
             time = tracking_duration(context.config) * k / _N_CHECKED_POSES
             targets += [
                 ToolTarget((x + velocity_x * time, y + velocity_y * time, z + height), yaw)
-                for height in ((grip_height, height_above) if k % 2 else (height_above, grip_height))
+                for height in ((heights.grip, heights.above) if k % 2 else heights)
             ]
         return targets
 
@@ -149,12 +150,11 @@ class ConveyorTrackingSkill(Skill):
 
     @phase
     def _unblock_conveyor(self, context: SkillContext, result: SkillResult) -> NextAction | SkillResult:
-        config, (height_above, grip_height) = context.config, self._heights(context)
+        config = context.config
         tool_poses = tracking_poses(
             self.target,
             self.start_time_ns,
-            height_above,
-            grip_height,
+            self._heights(context),
             self.candidate_yaws[0],
             config,
             self.object_offset,
@@ -213,7 +213,7 @@ class ConveyorTrackingSkill(Skill):
     def _reopen_gripper(self, context: SkillContext, result: SkillResult) -> NextAction | SkillResult:
         return self.final_result
 
-    def _heights(self, context: SkillContext) -> tuple[float, float]:
+    def _heights(self, context: SkillContext) -> TrackingHeights:
         """Return the heights of the tool above the target, before the tracking motion and at its lowest part [m]."""
         config = context.config
         height_above = max(
@@ -221,8 +221,8 @@ class ConveyorTrackingSkill(Skill):
         )  # the held object clears moving objects
         if self.is_placing:
             tool_height = config.object_height - config.grasp_depth
-            return tool_height + height_above, tool_height + config.release_height
-        return height_above - config.grasp_depth, -config.grasp_depth
+            return TrackingHeights(tool_height + height_above, tool_height + config.release_height)
+        return TrackingHeights(height_above - config.grasp_depth, -config.grasp_depth)
 
     def _scene_update(self, context: SkillContext, *, is_conveyor_blocked: bool) -> SceneUpdateRequest:
         """Return the update of the scene, with the conveyor as an obstacle unless the tool tracks a target on it."""

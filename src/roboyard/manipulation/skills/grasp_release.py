@@ -184,7 +184,7 @@ class GraspSkill(VerticalApproachSkill):
         if result.is_success and self.efforts_above and context.efforts:
             mass = context.arm.estimate_mass(context.joints, self.efforts_above, context.efforts)
             if mass > context.config.max_payload:
-                result = SkillResult(SkillResultCode.TOO_HEAVY, f"its estimated mass is {mass:.1f} kg")
+                result = SkillResult(SkillResultCode.TOO_HEAVY, f"the estimated mass of the object is {mass:.1f} kg")
         if result.is_success:
             context.memory.objects = objects_except(
                 context.memory.objects, self.disc_position, context.config.object_radius

@@ -180,13 +180,13 @@ class AlignSkill(Skill):
         if abs(angle) <= config.align_tolerance:
             return self._rotate(context, SUCCESS)
         if self.n_rotations >= config.max_align_rotations:
-            message = f"still {angle:.4f} rad off the arm's plane after {self.n_rotations} turns"
+            message = f"the target is {angle:.4f} rad outside the arm's plane after {self.n_rotations} rotations"
             return SkillResult(SkillResultCode.NOT_FOLLOWED, message, position=self.target)
         self.n_rotations += 1
         joint1_position = joints[0] + angle
         lower, upper = float(context.arm.chain.lower[0]), float(context.arm.chain.upper[0])
         if not lower <= joint1_position <= upper:
-            message = f"{context.arm.chain.joints[0]} would have to turn to {joint1_position:.2f} rad"
+            message = f"{context.arm.chain.joints[0]} would have to rotate to {joint1_position:.2f} rad"
             return SkillResult(SkillResultCode.NOT_REACHABLE, message, position=self.target)
         return self.enter_phase(
             "rotate",

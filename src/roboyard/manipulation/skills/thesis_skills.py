@@ -266,7 +266,9 @@ class ThesisAlignSkill(Skill):
         if speed == 0.0 and abs(context.joint1_velocity) < _END_SPEED:
             return self.enter_phase("stop", ThesisStopRequest())
         if self.n_images > _MAX_ALIGN_IMAGES:
-            return SkillResult(SkillResultCode.NOT_FOLLOWED, f"not ahead after {self.n_images} images")
+            return SkillResult(
+                SkillResultCode.NOT_FOLLOWED, f"the symbol is not straight ahead after {self.n_images} images"
+            )
         return self._request_image(context, speed)
 
     @phase
