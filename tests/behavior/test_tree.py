@@ -405,5 +405,5 @@ def test_converter_applies_to_ports_declared_before() -> None:
     factory.register(Knock)
     register_converter(Door, Door)
     assert read_tree(xml('<Knock door="7"/>'), factory).tick_once() is NodeStatus.SUCCESS
-    with pytest.raises(TreeError, match=r"<Knock> 'early', port door: 'x' is no Door, a number"):
+    with pytest.raises(TreeError, match=r"<Knock> 'early', port door: 'x' is no Door: a number"):
         read_tree(xml('<Knock door="x" name="early"/>'), factory)

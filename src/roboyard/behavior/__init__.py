@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from roboyard.behavior.builtin_actions import MockConfig
     from roboyard.behavior.errors import PortError, ScriptError, TreeError, TreeNodeError
     from roboyard.behavior.factory import NodeFactory
+    from roboyard.behavior.nodes.conformance import check_tree_node
     from roboyard.behavior.ports import Port, inout_port, input_port, output_port
     from roboyard.behavior.tree import Tree, load_tree, load_trees, read_tree
     from roboyard.behavior.tree_node import (
@@ -54,6 +55,7 @@ __all__ = [  # noqa: RUF022
     "TreeError",
     "TreeNode",
     "TreeNodeError",
+    "check_tree_node",
     "inout_port",
     "load_trees",
     "output_port",
@@ -66,6 +68,7 @@ __getattr__, __dir__ = lazy_exports(__name__, {
     "builtin_actions": ("MockConfig",),
     "errors": ("PortError", "ScriptError", "TreeError", "TreeNodeError"),
     "factory": ("NodeFactory",),
+    "nodes.conformance": ("check_tree_node",),
     "ports": ("Port", "inout_port", "input_port", "output_port"),
     "tree": ("Tree", "load_tree", "load_trees", "read_tree"),
     "tree_node": (

@@ -280,6 +280,10 @@ _TYPES_BY_CLASS |= {
     list[bool]: list_type(BOOL),
     list[str]: list_type(STRING),
 }
+BUILTIN_TYPES: dict[str, PortType] = {
+    port_type.name: port_type for port_type in (ANY, VALUE, INT, INT64, UINT, UINT8, UINT16, *_TYPES_BY_CLASS.values())
+}
+"""The types of BehaviorTree.CPP by name."""
 _CPP_TYPE_NAMES: dict[type, str] = {
     int: "long",
     float: "double",

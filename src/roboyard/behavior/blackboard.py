@@ -6,6 +6,8 @@ An entry gets its type from the first typed port that names it, or from the firs
 
 from __future__ import annotations
 
+import copy
+from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Final
@@ -187,7 +189,7 @@ class Blackboard:
         """This scope's own entries as plain data."""
         return {
             key: {"type": entry.type.name, "sequence": entry.sequence, "stamp_ns": entry.stamp_ns}
-            | ({} if entry.value is EMPTY else {"value": entry.value})
+            | ({} if entry.value is EMPTY else {"value": copy_container(entry.value)})
             for key, entry in self
         }
 
@@ -204,9 +206,14 @@ class Blackboard:
                 else port_types.get(name, ANY)
             )
             entry = self._entries[key] = BlackboardEntry(port_type)
-            entry.value = saved_entry.get("value", EMPTY)
+            entry.value = copy_container(saved_entry.get("value", EMPTY))
             entry.sequence, entry.stamp_ns = saved_entry["sequence"], saved_entry["stamp_ns"]
         self.shared.version += 1
+
+
+def copy_container(value: Any) -> Any:
+    """Return a shallow copy of a list, dict, set or deque; other values are returned as they are."""
+    return copy.copy(value) if isinstance(value, list | dict | set | deque) else value
 
 
 def _convert_for_entry(key: str, entry: BlackboardEntry, value: Any, port_type: PortType) -> Any:

@@ -37,8 +37,8 @@ class ParallelNodeVersion3(ControlNode):
     changes only then."""
 
     ports = {  # noqa: RUF012
-        "success_threshold": input_port(int, doc="number of children which need to succeed to trigger a SUCCESS"),
-        "failure_threshold": input_port(int, 1, "number of children which need to fail to trigger a FAILURE"),
+        "success_threshold": input_port(int, doc="Number of children whose success is the success of the node."),
+        "failure_threshold": input_port(int, 1, "Number of children whose failure is the failure of the node."),
     }
     state_fields = ("_finished_children",)
 
@@ -113,8 +113,13 @@ class BlackboardPreconditionNode(DecoratorNode):
 
 
 def _make_check_class(value_type: Any, name: str) -> type[TreeNode]:
-    ports = {"value_A": input_port(value_type), "value_B": input_port(value_type)}
-    ports["return_on_mismatch"] = input_port(NodeStatus, optional=True)
+    ports = {
+        "value_A": input_port(value_type, doc="First value."),
+        "value_B": input_port(value_type, doc="Second value."),
+    }
+    ports["return_on_mismatch"] = input_port(
+        NodeStatus, doc="Status while the values differ; by default FAILURE.", optional=True
+    )
     return type(name, (BlackboardPreconditionNode,), {"ports": ports, "__module__": __name__})
 
 

@@ -54,7 +54,7 @@ def _parse_code(node: TreeNode, node_name: str) -> Script:
 class ScriptNode(SyncActionNode):
     """Runs a script, and succeeds."""
 
-    ports = {"code": input_port(str, doc="Piece of code that can be parsed")}  # noqa: RUF012
+    ports = {"code": input_port(str, doc="Script, as `a := 1; b := a * 2`.")}  # noqa: RUF012
 
     def setup(self) -> None:
         """See `TreeNode.setup`."""
@@ -69,7 +69,7 @@ class ScriptNode(SyncActionNode):
 class ScriptCondition(ConditionNode):
     """Whether a script's last value is true."""
 
-    ports = {"code": input_port(doc="Piece of code that can be parsed. Must return false or true")}  # noqa: RUF012
+    ports = {"code": input_port(doc="Script whose value is true or false.")}  # noqa: RUF012
 
     def setup(self) -> None:
         """See `TreeNode.setup`."""
@@ -84,8 +84,8 @@ class SetBlackboardNode(SyncActionNode):
     """Sets an entry to a text, or to the value of another entry."""
 
     ports = {  # noqa: RUF012
-        "value": input_port(doc="Value to be written into the output_key"),
-        "output_key": inout_port(doc="Name of the blackboard entry where the value should be written"),
+        "value": input_port(doc="Value, or an entry as `{key}`."),
+        "output_key": inout_port(doc="Entry of the blackboard that is set."),
     }
 
     def tick(self) -> NodeStatus:
@@ -137,7 +137,7 @@ def _convert_text(text: str, port_type: PortType) -> Any:
 class UnsetBlackboardNode(SyncActionNode):
     """Removes an entry."""
 
-    ports = {"key": input_port(str, doc="Key of the entry to remove")}  # noqa: RUF012
+    ports = {"key": input_port(str, doc="Entry of the blackboard that is removed.")}  # noqa: RUF012
 
     def tick(self) -> NodeStatus:
         """See `TreeNode.tick`."""
@@ -152,7 +152,7 @@ class UnsetBlackboardNode(SyncActionNode):
 class SleepNode(StatefulActionNode):
     """Waits."""
 
-    ports = {"msec": input_port(UINT)}  # noqa: RUF012
+    ports = {"msec": input_port(UINT, doc="Duration [ms].")}  # noqa: RUF012
     state_fields = ("_is_waiting",)
 
     def setup(self) -> None:

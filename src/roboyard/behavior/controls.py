@@ -165,8 +165,8 @@ class ParallelNode(ControlNode):
     """Ticks all children; finished as soon as enough of them have succeeded or failed."""
 
     ports = {  # noqa: RUF012
-        "success_count": input_port(int, -1, "number of children that need to succeed to trigger a SUCCESS"),
-        "failure_count": input_port(int, 1, "number of children that need to fail to trigger a FAILURE"),
+        "success_count": input_port(int, -1, "Number of children whose success is the success of the node; -1: all."),
+        "failure_count": input_port(int, 1, "Number of children whose failure is the failure of the node."),
     }
     state_fields = ("_finished_children", "_succeeded", "_failed")
 
@@ -235,9 +235,7 @@ class ParallelAllNode(ControlNode):
     """Ticks all children until all are finished; fails if too many of them have failed."""
 
     ports = {  # noqa: RUF012
-        "max_failures": input_port(
-            int, 1, "If the number of children returning FAILURE exceeds this value, ParallelAll returns FAILURE"
-        )
+        "max_failures": input_port(int, 1, "Largest number of failed children with which the node succeeds.")
     }
     state_fields = ("_finished_children", "_failed")
 
@@ -422,10 +420,14 @@ def make_switch_class(n_cases: int) -> type[SwitchNode]:
     body = {
         "n_cases": n_cases,
         "arity": (n_cases + 1, n_cases + 1),
-        "ports": {name: input_port(str) for name in names},
+        "ports": {name: input_port(str, doc=_switch_port_doc(name)) for name in names},
         "__module__": __name__,
     }
     return type(f"Switch{n_cases}", (SwitchNode,), body)
+
+
+def _switch_port_doc(name: str) -> str:
+    return "Text that is compared, usually an entry as `{key}`." if name == "variable" else "Text for this child."
 
 
 def equal_texts(left: str, right: str, enums: Mapping[str, int]) -> bool:
@@ -443,9 +445,7 @@ class TryCatchNode(ControlNode):
     """A Sequence of all children but the last, which is ticked when one of them fails; the node fails then."""
 
     ports = {  # noqa: RUF012
-        "catch_on_halt": input_port(
-            bool, False, "If true, execute the catch child when the node is halted during the try-block"
-        )
+        "catch_on_halt": input_port(bool, False, "Whether the last child is also ticked when the node is halted.")
     }
     state_fields = ("_index", "_skipped", "_is_catching")
 

@@ -93,7 +93,7 @@ class RunOnceNode(DecoratorNode):
         "then_skip": input_port(
             bool,
             True,
-            "If true, skip after the first execution, otherwise return the same NodeStatus returned once by the child.",
+            "Whether later ticks are skipped; false: they return the first status.",
         )
     }
     state_fields = ("_first_status",)
@@ -123,8 +123,8 @@ class PreconditionNode(DecoratorNode):
     """Ticks its child if a script is true at the start; else it returns another status."""
 
     ports = {  # noqa: RUF012
-        "if": input_port(str),
-        "else": input_port(NodeStatus, FAILURE, "Return status if condition is false"),
+        "if": input_port(str, doc="Script whose value is true or false."),
+        "else": input_port(NodeStatus, FAILURE, "Status while the script is false."),
     }
     state_fields = ("_has_started",)
 
@@ -159,7 +159,7 @@ class PreconditionNode(DecoratorNode):
 class SubTreeNode(DecoratorNode):
     """Another tree, with its own blackboard."""
 
-    ports = {"_autoremap": input_port(bool, False, "If true, all the ports with the same name will be remapped")}  # noqa: RUF012
+    ports = {"_autoremap": input_port(bool, False, "Whether entries of the same names are shared with the outer tree.")}  # noqa: RUF012
 
     def tick(self) -> NodeStatus:
         """See `TreeNode.tick`."""
@@ -229,7 +229,7 @@ class RepeatNode(_RepeatingDecorator):
     """Repeats its child a number of times, as long as it succeeds."""
 
     ports = {  # noqa: RUF012
-        "num_cycles": input_port(int, doc="Repeat a successful child up to N times. Use -1 to create an infinite loop.")
+        "num_cycles": input_port(int, doc="Number of successes of the child; -1: without end.")
     }
     _count_port = "num_cycles"
     _bt_cpp_class = "RepeatNode"
@@ -239,9 +239,7 @@ class RetryNode(_RepeatingDecorator):
     """Repeats its child up to a number of times if it fails."""
 
     ports = {  # noqa: RUF012
-        "num_attempts": input_port(
-            int, doc="Execute again a failing child up to N times. Use -1 to create an infinite loop."
-        )
+        "num_attempts": input_port(int, doc="Number of attempts of the failing child; -1: without end.")
     }
     _count_port = "num_attempts"
     _bt_cpp_class = "RetryNode"
@@ -313,9 +311,9 @@ class LoopNode(DecoratorNode):
 def make_loop_class(item_type: Any, name: str) -> type[LoopNode]:
     """Create the class of a Loop over values of a Python class."""
     ports = {
-        "queue": inout_port(),
-        "if_empty": input_port(NodeStatus, SUCCESS, "Status to return if queue is empty: SUCCESS, FAILURE, SKIPPED"),
-        "value": output_port(item_type),
+        "queue": inout_port(doc="Values, as `1;2;3`, or an entry that holds a list."),
+        "if_empty": input_port(NodeStatus, SUCCESS, "Status when no value is left: SUCCESS, FAILURE or SKIPPED."),
+        "value": output_port(item_type, doc="The present value."),
     }
     return type(name, (LoopNode,), {"item_type": item_type, "ports": ports, "__module__": __name__})
 
@@ -380,7 +378,7 @@ class TimeoutNode(_TimedDecorator):
 
     duration_port = "msec"
     ports: ClassVar[dict[str, Port]] = {
-        "msec": input_port(UINT, doc="After a certain amount of time, halt() the child if it is still running.")
+        "msec": input_port(UINT, doc="Time after which the running child is halted [ms].")
     }
 
     def tick(self) -> NodeStatus:
@@ -406,7 +404,7 @@ class DelayNode(_TimedDecorator):
     """Ticks its child after a delay."""
 
     duration_port = "delay_msec"
-    ports: ClassVar[dict[str, Port]] = {"delay_msec": input_port(UINT, doc="Tick the child after a few milliseconds")}
+    ports: ClassVar[dict[str, Port]] = {"delay_msec": input_port(UINT, doc="Time before the child is ticked [ms].")}
 
     def tick(self) -> NodeStatus:
         """See `TreeNode.tick`."""
@@ -436,7 +434,7 @@ def _was_updated(node: Any) -> bool:
 class EntryUpdatedAction(SyncActionNode):
     """Succeeds if an entry was set since the last tick."""
 
-    ports = {"entry": input_port(VALUE, doc="Entry to check")}  # noqa: RUF012
+    ports = {"entry": input_port(VALUE, doc="Entry of the blackboard, as `{key}`.")}  # noqa: RUF012
     state_fields = ("_last_sequence",)
 
     def setup(self) -> None:
@@ -452,7 +450,7 @@ class EntryUpdatedAction(SyncActionNode):
 class EntryUpdatedDecorator(DecoratorNode):
     """Runs its child only when an entry of the blackboard has been written since the last tick."""
 
-    ports = {"entry": input_port(VALUE, doc="Entry to check")}  # noqa: RUF012
+    ports = {"entry": input_port(VALUE, doc="Entry of the blackboard, as `{key}`.")}  # noqa: RUF012
     state_fields = ("_last_sequence", "_child_is_running")
     _not_updated_status: NodeStatus = SKIPPED
 

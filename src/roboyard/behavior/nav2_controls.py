@@ -15,7 +15,7 @@ class RecoveryNode(ControlNode):
     retries."""
 
     arity = (2, 2)
-    ports: ClassVar = {"number_of_retries": input_port(int, 1, "Number of retries")}
+    ports: ClassVar = {"number_of_retries": input_port(int, 1, "Number of times that the first child is repeated.")}
     state_fields = ("_index", "_n_retries")
 
     def setup(self) -> None:
@@ -97,7 +97,7 @@ class PipelineSequence(ControlNode):
 class RoundRobin(ControlNode):
     """Ticks its children in order until one succeeds, and continues with the next one when it is ticked again."""
 
-    ports: ClassVar = {"wrap_around": input_port(bool, False, "Whether to go on with the first after the last")}
+    ports: ClassVar = {"wrap_around": input_port(bool, False, "Whether the first child follows the last one.")}
     state_fields = ("_index", "_n_failed")
 
     def setup(self) -> None:
@@ -136,7 +136,7 @@ class RoundRobin(ControlNode):
 class RateController(DecoratorNode):
     """Ticks its child at a limited rate; it is running in between."""
 
-    ports: ClassVar = {"hz": input_port(float, 10.0, "Rate")}
+    ports: ClassVar = {"hz": input_port(float, 10.0, "Rate of the ticks of the child [Hz].")}
     state_fields = ("_period_start_ns", "_is_first_tick")
 
     def setup(self) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from roboyard.behavior.basic_types import FAILURE, RUNNING, SUCCESS, NodeStatus, PortType
+from roboyard.behavior.basic_types import BUILTIN_TYPES, FAILURE, RUNNING, SUCCESS, NodeStatus, PortType
 from roboyard.behavior.blackboard import Blackboard
 from roboyard.behavior.errors import TreeError, TreeNodeError
 from roboyard.behavior.factory import NodeFactory, matches_pattern
@@ -30,7 +30,7 @@ def _check_ports(node: TreeNode) -> None:
     for name, port in node.ports.items():
         if port.is_required and name not in node.inputs:
             raise TreeError(
-                f"the port [{name}] is missing" + (f": {port.doc}" if port.doc else ""),
+                f"the port [{name}] is missing" + (f": {port.doc.removesuffix('.')}" if port.doc else ""),
                 location=f"{node.location}: {describe_node(node)}, port {name}",
                 valid=f'{name}="{{entry}}"'
                 + (f" or a constant of type {port.type.name}" if port.type.is_strong else ""),
@@ -167,9 +167,8 @@ class Tree:
             raise TreeNodeError(f"the saved tree {saved['tree']!r} is not this one, {self.name!r}")
         for uid, state in saved["nodes"].items():
             self.nodes[int(uid)].load_state(state)
-        port_types: dict[str, PortType] = {
-            port.type.name: port.type for node in self.nodes.values() for port in node.ports.values()
-        }
+        declared_types = {port.type.name: port.type for node in self.nodes.values() for port in node.ports.values()}
+        port_types: dict[str, PortType] = {**BUILTIN_TYPES, **declared_types}
         for part, entries in zip(self.subtrees, saved["blackboards"], strict=True):
             part.blackboard.load_state(entries, port_types)
         self._timers.load_state(saved["timers"])

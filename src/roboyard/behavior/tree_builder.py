@@ -282,7 +282,7 @@ def _check_constant(element: Element, name: str, text: str, port: Port) -> None:
         cpp_message = f'The port with name "{name}" and value "{text}" can not be converted to {port.type.name}'
         quoted_name = f" {element.get('name')!r}" if element.get("name") else ""
         location = f"{element.location}: <{element.tag}>{quoted_name}, port {name}"
-        message = f"{text!r} is no {port.type.name}" + (f", {port.doc}" if port.doc else "")
+        message = f"{text!r} is no {port.type.name}" + (f": {port.doc.removesuffix('.')}" if port.doc else "")
         raise TreeError(message, location=location, valid=bt_cpp_message(error), bt_cpp_message=cpp_message) from error
 
 

@@ -25,7 +25,7 @@ from roboyard.behavior.basic_types import (
     PortType,
     to_bool,
 )
-from roboyard.behavior.blackboard import EMPTY, Blackboard, BlackboardEntry
+from roboyard.behavior.blackboard import EMPTY, Blackboard, BlackboardEntry, copy_container
 from roboyard.behavior.errors import PortError, TreeNodeError, bt_cpp_message
 from roboyard.behavior.ports import Port, remapped_key
 from roboyard.behavior.script import Script, ScriptEnvironment
@@ -292,13 +292,13 @@ class TreeNode:
         """Called when a timer that the node has started is due."""
 
     def save_state(self) -> dict[str, Any]:
-        """The node's state as plain data."""
-        return {"status": self.status, **{name: getattr(self, name) for name in self.state_fields}}
+        """Return the node's state as plain data, which does not change when the node goes on."""
+        return {"status": self.status, **{name: copy_container(getattr(self, name)) for name in self.state_fields}}
 
     def load_state(self, saved: dict[str, Any]) -> None:
         """Restore the result of `save_state`."""
         for name, value in saved.items():
-            setattr(self, name, value)
+            setattr(self, name, copy_container(value))
 
     def _on_unfinished(self, status: NodeStatus) -> None:
         """Handle a status that is neither success nor failure."""

@@ -77,12 +77,17 @@ class BusLeaf:
 
 
 ERROR_PORTS: dict[str, Port] = {
-    "error_code_id": output_port(object, doc="0; where it failed the server's number, or 1 if it has none"),
-    "error_msg": output_port(str, doc="why it failed"),
+    "error_code_id": output_port(
+        object, doc="0 after success; after a failure the error code of the server, or 1 without one."
+    ),
+    "error_msg": output_port(str, doc="Reason of the failure; empty after success."),
 }
-SERVER_PORT = input_port(str, doc="The action's name, if it is another one", optional=True)
-UNUSED_PORT = input_port(object, doc="Not used", optional=True)
-TIMEOUT_PORT = input_port(object, doc="Not used: nothing is waited for but simulated time", optional=True)
+SERVER_PORT = input_port(str, doc="Name of the action; by default that of the leaf.", optional=True)
+UNUSED_PORT = input_port(object, doc="Accepted for Nav2's files, and ignored.", optional=True)
+UNUSED_OUTPUT = output_port(object, doc="Accepted for Nav2's files, and never set.")
+TIMEOUT_PORT = input_port(
+    object, doc="Accepted for Nav2's files, and ignored: servers respond in simulated time.", optional=True
+)
 ACTION_PORTS: dict[str, Port] = {"server_name": SERVER_PORT, "server_timeout": TIMEOUT_PORT, **ERROR_PORTS}
 """Ports of every leaf that sends a goal."""
 

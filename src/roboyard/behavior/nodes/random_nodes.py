@@ -15,7 +15,7 @@ from roboyard.behavior.tree_node import ControlNode, StatefulActionNode
 class WeightedRandom(BusLeaf, ControlNode):
     """Ticks one of its children, drawn by weight with the run's seed, until that is done, and answers as it does."""
 
-    ports: ClassVar = {"weights": input_port(list[float], doc="One for each child, none below 0, as 3;1;1")}
+    ports: ClassVar = {"weights": input_port(list[float], doc="Weight of each child, at least 0, as `3;1;1`.")}
     state_fields: ClassVar = ("_index",)
 
     def setup(self) -> None:
@@ -54,8 +54,8 @@ class RandomSleep(BusLeaf, StatefulActionNode):
     """Waits for a time that is drawn evenly between two, with the run's seed."""
 
     ports: ClassVar = {
-        "low": input_port(float, doc="The least [s]"),
-        "high": input_port(float, doc="The greatest [s]"),
+        "low": input_port(float, doc="Shortest duration [s]."),
+        "high": input_port(float, doc="Longest duration [s]."),
     }
     state_fields: ClassVar = ("_deadline_ns",)
 

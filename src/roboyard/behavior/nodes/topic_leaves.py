@@ -29,16 +29,16 @@ class CallService(BusLeaf, StatefulActionNode):
     """Calls a service, and fails if its response has ``success: false``."""
 
     ports: ClassVar = {
-        "service_name": input_port(str, doc="Its name"),
+        "service_name": input_port(str, doc="Name of the topic."),
         "service_type": input_port(str, "std_srvs/srv/Trigger", "As std_srvs/srv/SetBool"),
-        "request": input_port(str, "", "The request's fields, as data: true"),
+        "request": input_port(str, "", "Fields of the request, as `data: true`."),
         "server_timeout": TIMEOUT_PORT,
     }
-    state_fields = ("_is_called",)
+    state_fields = ("_outcome",)
 
     def setup(self) -> None:
         """See `TreeNode.setup`."""
-        self._is_called = False
+        self._outcome: tuple[bool, str] | None = None
         self.failure_reason = ""
         self._response: Future | None = None
         self._client = None
@@ -61,25 +61,36 @@ class CallService(BusLeaf, StatefulActionNode):
         self.require_host()
         if self._client is None:
             raise TreeNodeError("the service has no client")
-        self._is_called = True
+        self._outcome = None
         self._response = self._client.call(self._make_request())
         return self.on_running()
 
     def on_running(self) -> NodeStatus:
         """See `StatefulActionNode.on_running`."""
-        if self._response is None:  # it was asked before a state was saved: ask again
-            return self.on_start()
-        if not self._response.done():
-            return RUNNING
-        if self._response.error is not None:
-            self.failure_reason = str(self._response.error)
+        self._read_response()
+        if self._outcome is None:
+            return RUNNING if self._response is not None else self.on_start()  # a restored call is made again
+        is_successful, self.failure_reason = self._outcome
+        if not is_successful:
             self.require_host().node.log.info(f"{self.path}: {self.failure_reason}")
-            return FAILURE
-        if getattr(self._response.result, "success", True):
-            return SUCCESS
-        self.failure_reason = getattr(self._response.result, "message", "") or "the answer was no"
-        self.require_host().node.log.info(f"{self.path}: {self.failure_reason}")
-        return FAILURE
+        return SUCCESS if is_successful else FAILURE
+
+    def _read_response(self) -> None:
+        """Note whether the call has succeeded, and the reason of a failure."""
+        response = self._response
+        if self._outcome is not None or response is None or not response.done():
+            return
+        if response.error is not None:
+            self._outcome = False, str(response.error)
+        elif getattr(response.result, "success", True):
+            self._outcome = True, ""
+        else:
+            self._outcome = False, getattr(response.result, "message", "") or "the service reports a failure"
+
+    def save_state(self) -> dict[str, Any]:
+        """See `TreeNode.save_state`."""
+        self._read_response()
+        return super().save_state()
 
     def on_halted(self) -> None:
         """See `StatefulActionNode.on_halted`."""
@@ -160,10 +171,10 @@ class WaitForMessage(TopicLeaf):
     subscription."""
 
     ports: ClassVar = {
-        "topic": input_port(str, doc="Its name"),
-        "type": input_port(str, doc="As sensor_msgs/msg/Image"),
-        "timeout": input_port(float, 5.0, "After which it has failed [s]"),
-        "message": output_port(object, doc="The message"),
+        "topic": input_port(str, doc="Name of the topic."),
+        "type": input_port(str, doc="Type of the messages, as `sensor_msgs/msg/Image`."),
+        "timeout": input_port(float, 5.0, "Time after which the leaf fails [s]."),
+        "message": output_port(object, doc="The message that was received."),
     }
 
     def setup(self) -> None:
@@ -189,10 +200,10 @@ class LastMessage(BusLeaf, ConditionNode):
     """Reads a field of the last message on a topic; fails before the first one."""
 
     ports: ClassVar = {
-        "topic": input_port(str, doc="Its name"),
-        "type": input_port(str, doc="As std_msgs/msg/Bool"),
-        "field": input_port(str, "", "Which, as pose.position.x; empty: the message itself. Poses become x;y;yaw"),
-        "value": output_port(object, doc="The field"),
+        "topic": input_port(str, doc="Name of the topic."),
+        "type": input_port(str, doc="Type of the messages, as `std_msgs/msg/Bool`."),
+        "field": input_port(str, "", "Field, as `pose.position.x`; empty: the message. Poses become `x;y;yaw`."),
+        "value": output_port(object, doc="Value of the field."),
     }
     state_fields = ("_message",)
 
@@ -234,9 +245,11 @@ class PublishMessage(BusLeaf, SyncActionNode):
     """Publishes a message."""
 
     ports: ClassVar = {
-        "topic": input_port(str, doc="Its name"),
-        "type": input_port(str, doc="As std_msgs/msg/Bool"),
-        "fields": input_port(str, "", "As data: true; {name} in it is an entry's value"),
+        "topic": input_port(str, doc="Name of the topic."),
+        "type": input_port(str, doc="Type of the messages, as `std_msgs/msg/Bool`."),
+        "fields": input_port(
+            str, "", "Fields of the message, as `data: true`; `{key}` in it is the value of an entry."
+        ),
     }
 
     def setup(self) -> None:
@@ -264,10 +277,10 @@ class CallAction(ActionLeaf):
     """Sends a goal to any action."""
 
     ports: ClassVar = {
-        "action_type": input_port(str, doc="As nav2_msgs/action/Spin"),
-        "goal": input_port(str, "", "The goal's fields, as target_yaw: 1.57"),
+        "action_type": input_port(str, doc="Type of the action, as `nav2_msgs/action/Spin`."),
+        "goal": input_port(str, "", "Fields of the goal, as `target_yaw: 1.57`."),
         **ACTION_PORTS,
-        "server_name": input_port(str, doc="The action's name"),
+        "server_name": input_port(str, doc="Name of the action."),
     }
 
     def setup(self) -> None:

@@ -20,11 +20,11 @@ from roboyard.messages.convert import pose_to_msg
 
 
 class MoveArm(ActionLeaf):
-    """Moves an arm to a pose that its groups name."""
+    """Moves an arm to a named pose of its joint group."""
 
     ports: ClassVar = {
-        "pose": input_port(str, doc="A named pose of the group"),
-        "speed": input_port(float, 1.0, "Share of the joints' speeds"),
+        "pose": input_port(str, doc="Named pose of the joint group."),
+        "speed": input_port(float, 1.0, "Fraction of the speed limits of the joints."),
         **ACTION_PORTS,
     }
     action_name = "move_action"
@@ -42,8 +42,8 @@ class MoveGripper(ActionLeaf):
     """Opens or closes a gripper."""
 
     ports: ClassVar = {
-        "position": input_port(float, doc="Of the fingers [m]"),
-        "effort": input_port(float, 0.0, "At most [N]; 0: the gripper's own"),
+        "position": input_port(float, doc="Position of the fingers [m]."),
+        "effort": input_port(float, 0.0, "Largest force [N]; 0: that of the gripper."),
         **ACTION_PORTS,
     }
     action_name = "gripper/gripper_cmd"
@@ -57,17 +57,17 @@ class MoveGripper(ActionLeaf):
         return goal
 
 
-_WORK_AREA_PORT = input_port(str, "", "Which field; empty: the one that it is at")
-_ERROR_CODE_PORT = output_port(str, doc="Why it failed, in one word")
-_FULL_BAYS_PORT = output_port(int, doc="Bays that are full, as far as they were seen")
+_WORK_AREA_PORT = input_port(str, "", "Work area; empty: the one at which the robot is.")
+_ERROR_CODE_PORT = output_port(str, doc="Cause of the failure, in one word.")
+_FULL_BAYS_PORT = output_port(int, doc="Number of bays that were seen to be full.")
 
 
 class RunSkill(ActionLeaf):
     """Runs a skill of the arm: detect, pick, place, stow …"""
 
     ports: ClassVar = {
-        "skill": input_port(str, doc="Which one"),
-        "goal": input_port(str, "", "Further fields of roboyard_msgs/RunSkill, as polarity: white"),
+        "skill": input_port(str, doc="Name of the skill."),
+        "goal": input_port(str, "", "Fields of the goal (roboyard_msgs/RunSkill), as `polarity: white`."),
         "error_code": _ERROR_CODE_PORT,
         "full_bays": _FULL_BAYS_PORT,
         **ACTION_PORTS,
@@ -130,7 +130,11 @@ class Place(_NamedSkill):
 
     ports: ClassVar = {
         "field": _WORK_AREA_PORT,
-        "position": input_port(list[float], doc="x;y;z [m] in the frame of the robot's root", optional=True),
+        "position": input_port(
+            list[float],
+            doc="Position `x;y;z` in the frame of the root link [m]; by default a detected place.",
+            optional=True,
+        ),
         "error_code": _ERROR_CODE_PORT,
         "full_bays": _FULL_BAYS_PORT,
         **ACTION_PORTS,
@@ -149,18 +153,18 @@ class Place(_NamedSkill):
 
 
 STRAIGHT_LINE_PLANNER = "LIN"
-_FRAME_PORT = input_port(str, "base_link", "Of the position")
+_FRAME_PORT = input_port(str, "base_link", "Frame of the position.")
 
 
 class OffsetPoint(BusLeaf, SyncActionNode):
     """Computes the point at a distance in front of a pose in the map."""
 
     ports: ClassVar = {
-        "pose": input_port(SE2, doc="x;y;yaw [m, rad] in the map"),
-        "distance": input_port(float, doc="Of it [m]"),
-        "height": input_port(float, doc="Over the floor [m]"),
+        "pose": input_port(SE2, doc="Pose `x;y;yaw` in the map [m, rad]."),
+        "distance": input_port(float, doc="Distance of the point from the pose [m]."),
+        "height": input_port(float, doc="Height of the point over the floor [m]."),
         "frame": _FRAME_PORT,
-        "position": output_port(list[float], doc="x;y;z [m]"),
+        "position": output_port(list[float], doc="The point `x;y;z` [m]."),
     }
 
     def setup(self) -> None:
@@ -185,15 +189,13 @@ class ReachPosition(ActionLeaf):
     """Moves the tool to a position, pointing horizontally at it from above the arm's base, its x axis down."""
 
     ports: ClassVar = {
-        "position": input_port(
-            list[float], doc="x;y;z [m]; where the frame of its tool is, if not said", optional=True
-        ),
-        "standoff": input_port(float, 0.0, "It ends so much before it, level [m]"),
-        "height_offset": input_port(float, 0.0, "And so much over it [m]"),
-        "straight": input_port(bool, False, "The tool goes in a straight line"),
-        "speed": input_port(float, 1.0, "Share of the joints' speeds"),
-        "tool": input_port(str, "fingertips", "Which of the arm's tools"),
-        "arm_base": input_port(str, "arm_base", "Frame whose z is the axis that turns the arm"),
+        "position": input_port(list[float], doc="Position `x;y;z` [m]; by default that of the tool.", optional=True),
+        "standoff": input_port(float, 0.0, "Horizontal distance of the tool before the position [m]."),
+        "height_offset": input_port(float, 0.0, "Height of the tool over the position [m]."),
+        "straight": input_port(bool, False, "Whether the tool moves in a straight line."),
+        "speed": input_port(float, 1.0, "Fraction of the speed limits of the joints."),
+        "tool": input_port(str, "fingertips", "Frame of the tool."),
+        "arm_base": input_port(str, "arm_base", "Frame whose z axis is the first joint axis of the arm."),
         "frame": _FRAME_PORT,
         **ACTION_PORTS,
     }
@@ -223,13 +225,15 @@ class ReachPosition(ActionLeaf):
 
 
 def level_pose(position: list[float], arm_base: list[float], standoff: float = 0.0, height_offset: float = 0.0) -> SE3:
-    """Pose of a tool whose z points level from over the foot to a place, its x down.
+    """Return the pose of a tool whose z axis points horizontally from above the arm base to a position.
+
+    The x axis points down.
 
     Args:
         position: (3,) x, y, z [m].
-        arm_base: (3,) in the same frame, whose z is up [m].
-        standoff: The tool stands so much before the place, level [m].
-        height_offset: And so much over it [m].
+        arm_base: (3,) Position of the arm base in the same frame, whose z axis points up [m].
+        standoff: Horizontal distance of the tool before the position [m].
+        height_offset: Height of the tool over the position [m].
     """
     x, y, z = position
     yaw = math.atan2(y - arm_base[1], x - arm_base[0])
@@ -245,17 +249,19 @@ class MoveTool(ActionLeaf):
     """
 
     ports: ClassVar = {
-        "position": input_port(list[float], doc="x;y;z [m]"),
-        "yaw": input_port(float, 0.0, "Direction of its x axis about z [rad]"),
-        "exact": input_port(bool, False, "Not the opposite direction"),
-        "tilt": input_port(float, 0.0, "0: the tool points down; pi/2: level, away from the foot [rad]"),
-        "height_offset": input_port(float, 0.0, "It ends so much over the position [m]"),
-        "standoff": input_port(float, 0.0, "And so much before it, against where it points [m]"),
-        "straight": input_port(bool, False, "The tool goes in a straight line"),
-        "speed": input_port(float, 1.0, "Share of the joints' speeds"),
-        "tool": input_port(str, "tcp", "Which of the arm's tools"),
-        "arm_base": input_port(str, "base_link", "Frame of the arm's foot"),
-        "frame": input_port(str, "base_link", "Of the position; its z is up"),
+        "position": input_port(list[float], doc="Position `x;y;z` [m]."),
+        "yaw": input_port(float, 0.0, "Direction of the x axis of the tool about z [rad]."),
+        "exact": input_port(bool, False, "Whether the opposite direction of the x axis is excluded."),
+        "tilt": input_port(
+            float, 0.0, "Tilt of the tool [rad]; 0: it points down, π/2: horizontally away from the arm base."
+        ),
+        "height_offset": input_port(float, 0.0, "Height of the tool over the position [m]."),
+        "standoff": input_port(float, 0.0, "Distance of the tool before the position, along its z axis [m]."),
+        "straight": input_port(bool, False, "Whether the tool moves in a straight line."),
+        "speed": input_port(float, 1.0, "Fraction of the speed limits of the joints."),
+        "tool": input_port(str, "tcp", "Frame of the tool."),
+        "arm_base": input_port(str, "base_link", "Frame of the arm base."),
+        "frame": input_port(str, "base_link", "Frame of the position, whose z axis points up."),
         **ACTION_PORTS,
     }
     action_name = "move_action"
@@ -293,14 +299,16 @@ def tilted_pose(
     arm_base: list[float],
     current_pose: SE3 | None = None,
 ) -> SE3:
-    """Pose of a tool at a place, its x level along a direction and its z leaning away from a foot.
+    """Return the pose of a tool at a position.
+
+    The x axis is horizontal and has a given direction; the z axis is tilted away from the arm base.
 
     Args:
-        position: (3,) in a frame whose z is up [m].
-        yaw: Of its x axis, or of the opposite one if that is nearer to how the tool is turned ``current_pose`` [rad].
-        tilt: Of its z axis, from straight down towards level [rad].
-        arm_base: (3,) in that frame [m].
-        current_pose: How the tool is turned; None: its x axis is to point there exactly.
+        position: (3,) Position in a frame whose z axis points up [m].
+        yaw: Direction of the x axis, or of the opposite one if that is nearer to ``current_pose`` [rad].
+        tilt: Angle of the z axis from straight down [rad].
+        arm_base: (3,) Position of the arm base in that frame [m].
+        current_pose: Present pose of the tool; None: the x axis has exactly the direction ``yaw``.
     """
     x = np.array([math.cos(yaw), math.sin(yaw), 0.0])
     outward = np.array([-x[1], x[0], 0.0])
@@ -313,12 +321,12 @@ def tilted_pose(
 
 
 class WaitForPull(TopicLeaf):
-    """Waits until a person pulls at the held object: until the force on a finger has changed."""
+    """Waits until a person pulls at the held object: until the force on a finger changes."""
 
     ports: ClassVar = {
-        "topic": input_port(str, "finger_left/force", "Of geometry_msgs/WrenchStamped"),
-        "force": input_port(float, 2.0, "So much it changes [N]"),
-        "timeout": input_port(float, 30.0, "After which it has failed [s]"),
+        "topic": input_port(str, "finger_left/force", "Topic of the force on a finger (geometry_msgs/WrenchStamped)."),
+        "force": input_port(float, 2.0, "Change of the force that counts as a pull [N]."),
+        "timeout": input_port(float, 30.0, "Time after which the leaf fails [s]."),
     }
     state_fields = (*TopicLeaf.state_fields, "_reference_force")
 
@@ -344,4 +352,4 @@ class WaitForPull(TopicLeaf):
 
     def on_timeout(self) -> str:
         """See `TopicLeaf.on_timeout`."""
-        return "nobody pulled"
+        return "the force on the finger did not change"

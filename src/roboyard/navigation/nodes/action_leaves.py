@@ -11,6 +11,8 @@ from roboyard.behavior.nodes.leaf_host import (
     POSE_LIST,
     POSE_LIST_DOC,
     TIMEOUT_PORT,
+    UNUSED_OUTPUT,
+    UNUSED_PORT,
     ActionLeaf,
 )
 from roboyard.behavior.nodes.topic_leaves import CallService
@@ -20,7 +22,7 @@ from roboyard.messages import action, msg, srv
 from roboyard.messages.convert import pose_stamped_to_msg
 from roboyard.messages.time import duration_to_msg
 
-_TIME_ALLOWANCE = input_port(float, 10.0, "After which it has failed [s]")
+_TIME_ALLOWANCE = input_port(float, 10.0, "Time after which the server aborts the goal [s].")
 
 
 def _time_allowance(leaf: ActionLeaf) -> Any:
@@ -31,8 +33,10 @@ class NavigateToPose(ActionLeaf):
     """Drives to a pose in the map, ``x;y;yaw``."""
 
     ports: ClassVar = {
-        "goal": input_port(SE2, doc="x;y;yaw [m, rad] in the map"),
-        "behavior_tree": input_port(str, doc="Not used: how it drives is the navigator's choice", optional=True),
+        "goal": input_port(SE2, doc="Goal pose `x;y;yaw` in the map [m, rad]."),
+        "behavior_tree": input_port(
+            str, doc="Accepted for Nav2's files, and ignored: the navigator has no trees.", optional=True
+        ),
         **ACTION_PORTS,
     }
     action_name = "navigate_to_pose"
@@ -50,12 +54,12 @@ class ComputePathToPose(ActionLeaf):
     """Plans a path to a pose in the map."""
 
     ports: ClassVar = {
-        "goal": input_port(SE2, doc="x;y;yaw [m, rad] in the map"),
-        "start": input_port(SE2, doc="From where, if use_start; else from where the robot is", optional=True),
-        "use_start": input_port(bool, False),
-        "planner_id": input_port(str, doc="Which planner", optional=True),
-        "viapoints": input_port(object, doc="Not used", optional=True),
-        "path": output_port(object, doc="nav_msgs/Path"),
+        "goal": input_port(SE2, doc="Goal pose `x;y;yaw` in the map [m, rad]."),
+        "start": input_port(SE2, doc="Start pose, if `use_start` is true.", optional=True),
+        "use_start": input_port(bool, False, "Whether the path begins at `start`, not at the robot."),
+        "planner_id": input_port(str, doc="Name of the planner.", optional=True),
+        "viapoints": UNUSED_PORT,
+        "path": output_port(object, doc="The path (nav_msgs/Path)."),
         **ACTION_PORTS,
     }
     action_name = "compute_path_to_pose"
@@ -84,12 +88,12 @@ class FollowPath(ActionLeaf):
     """Follows a path, and a new one as soon as there is one."""
 
     ports: ClassVar = {
-        "path": input_port(object, doc="nav_msgs/Path"),
-        "controller_id": input_port(str, doc="Which controller", optional=True),
-        "goal_checker_id": input_port(str, optional=True),
-        "progress_checker_id": input_port(str, optional=True),
-        "path_handler_id": input_port(str, optional=True),
-        "tracking_feedback": output_port(object),
+        "path": input_port(object, doc="The path (nav_msgs/Path)."),
+        "controller_id": input_port(str, doc="Name of the controller.", optional=True),
+        "goal_checker_id": UNUSED_PORT,
+        "progress_checker_id": UNUSED_PORT,
+        "path_handler_id": UNUSED_PORT,
+        "tracking_feedback": UNUSED_OUTPUT,
         **ACTION_PORTS,
     }
     state_fields = ("_goal_id", "_sent_sequence")
@@ -121,10 +125,10 @@ class Spin(ActionLeaf):
     """Rotates in place."""
 
     ports: ClassVar = {
-        "spin_dist": input_port(float, 1.57, "Angle [rad]"),
+        "spin_dist": input_port(float, 1.57, "Angle, counterclockwise positive [rad]."),
         "time_allowance": _TIME_ALLOWANCE,
-        "is_recovery": input_port(bool, True),
-        "disable_collision_checks": input_port(bool, False),
+        "is_recovery": UNUSED_PORT,
+        "disable_collision_checks": UNUSED_PORT,
         **ACTION_PORTS,
     }
     action_name = "spin"
@@ -150,10 +154,10 @@ class BackUp(_StraightMotion):
     """Backs up in a straight line."""
 
     ports: ClassVar = {
-        "backup_dist": input_port(float, 0.15, "Distance [m]"),
-        "backup_speed": input_port(float, 0.025, "Speed [m/s]"),
+        "backup_dist": input_port(float, 0.15, "Distance [m]."),
+        "backup_speed": input_port(float, 0.025, "Speed [m/s]."),
         "time_allowance": _TIME_ALLOWANCE,
-        "disable_collision_checks": input_port(bool, False),
+        "disable_collision_checks": UNUSED_PORT,
         **ACTION_PORTS,
     }
     action_name = "backup"
@@ -165,10 +169,10 @@ class DriveOnHeading(_StraightMotion):
     """Drives straight on."""
 
     ports: ClassVar = {
-        "dist_to_travel": input_port(float, 0.15, "Distance [m]"),
-        "speed": input_port(float, 0.025, "Speed [m/s]"),
+        "dist_to_travel": input_port(float, 0.15, "Distance [m]."),
+        "speed": input_port(float, 0.025, "Speed [m/s]."),
         "time_allowance": _TIME_ALLOWANCE,
-        "disable_collision_checks": input_port(bool, False),
+        "disable_collision_checks": UNUSED_PORT,
         **ACTION_PORTS,
     }
     action_name = "drive_on_heading"
@@ -179,7 +183,7 @@ class DriveOnHeading(_StraightMotion):
 class Wait(ActionLeaf):
     """Has the robot wait."""
 
-    ports: ClassVar = {"wait_duration": input_port(float, 1.0, "Time [s]"), **ACTION_PORTS}
+    ports: ClassVar = {"wait_duration": input_port(float, 1.0, "Duration [s]."), **ACTION_PORTS}
     action_name = "wait"
     action_type = property(lambda _: action.Wait)
 
@@ -193,10 +197,10 @@ class ComputePathThroughPoses(ActionLeaf):
 
     ports: ClassVar = {
         "goals": input_port(POSE_LIST, doc=POSE_LIST_DOC),
-        "start": input_port(SE2, doc="From where; else from where the robot is", optional=True),
-        "planner_id": input_port(str, doc="Which planner", optional=True),
-        "path": output_port(object, doc="nav_msgs/Path"),
-        "last_reached_index": output_port(int, doc="-1: all of them are reached"),
+        "start": input_port(SE2, doc="Start pose `x;y;yaw`; by default the pose of the robot.", optional=True),
+        "planner_id": input_port(str, doc="Name of the planner.", optional=True),
+        "path": output_port(object, doc="The path (nav_msgs/Path)."),
+        "last_reached_index": output_port(int, doc="Index of the last pose that the path reaches; -1: it reaches all."),
         **ACTION_PORTS,
     }
     action_name = "compute_path_through_poses"
@@ -222,14 +226,14 @@ class DockRobot(ActionLeaf):
     """Drives into a dock: one that the docking node knows, or at a pose."""
 
     ports: ClassVar = {
-        "use_dock_id": input_port(bool, True, "Whether dock_id says which, not dock_pose"),
-        "dock_id": input_port(str, "", "Name of the dock"),
-        "dock_pose": input_port(SE2, doc="x;y;yaw [m, rad] of the docked robot in the map", optional=True),
-        "dock_type": input_port(str, "", "Not used: there is one type"),
-        "max_staging_time": input_port(float, 1000.0, "For the way to the pose before the dock [s]"),
-        "navigate_to_staging_pose": input_port(bool, True, "Whether it drives there first"),
-        "success": output_port(bool),
-        "num_retries": output_port(int),
+        "use_dock_id": input_port(bool, True, "Whether `dock_id` names the dock, or `dock_pose` is its pose."),
+        "dock_id": input_port(str, "", "Name of the dock."),
+        "dock_pose": input_port(SE2, doc="Pose `x;y;yaw` of the docked robot in the map [m, rad].", optional=True),
+        "dock_type": UNUSED_PORT,
+        "max_staging_time": input_port(float, 1000.0, "Longest time until the robot reaches the staging pose [s]."),
+        "navigate_to_staging_pose": input_port(bool, True, "Whether the robot first drives to the staging pose."),
+        "success": output_port(bool, doc="Whether the server reports success."),
+        "num_retries": output_port(int, doc="Number of repeated attempts."),
         **ACTION_PORTS,
     }
     action_name = "dock_robot"
@@ -240,7 +244,7 @@ class DockRobot(ActionLeaf):
         goal = action.DockRobot.Goal(
             use_dock_id=self.get_input("use_dock_id"),
             dock_id=self.get_input("dock_id"),
-            dock_type=self.get_input("dock_type"),
+            dock_type=self.inputs.get("dock_type", ""),
             max_staging_time=self.get_input("max_staging_time"),
             navigate_to_staging_pose=self.get_input("navigate_to_staging_pose"),
         )
@@ -260,9 +264,9 @@ class UndockRobot(ActionLeaf):
     """Leaves the dock."""
 
     ports: ClassVar = {
-        "dock_type": input_port(str, "", "Not used: there is one type"),
-        "max_undocking_time": input_port(float, 30.0, "After which it has failed [s]"),
-        "success": output_port(bool),
+        "dock_type": UNUSED_PORT,
+        "max_undocking_time": input_port(float, 30.0, "Time after which the server aborts the goal [s]."),
+        "success": output_port(bool, doc="Whether the server reports success."),
         **ACTION_PORTS,
     }
     action_name = "undock_robot"
@@ -282,8 +286,10 @@ class Explore(ActionLeaf):
     """Explores the unknown place that the robot stands in, and returns."""
 
     ports: ClassVar = {
-        "stay_at_end": input_port(bool, False, "Does not return to the start"),
-        "known_area": output_port(float, doc="Known free ground at the end [m²]"),
+        "stay_at_end": input_port(
+            bool, False, "Whether the robot stays where the exploration ends; false: it returns to the start."
+        ),
+        "known_area": output_port(float, doc="Area of the known free ground at the end [m²]."),
         **ACTION_PORTS,
     }
     action_name = "explore"
@@ -303,8 +309,10 @@ class ClearEntireCostmap(CallService):
     """Clears the navigator's costmaps."""
 
     ports: ClassVar = {
-        "service_name": input_port(str, doc="Nav2's name; both are cleared", optional=True),
-        "plugins": input_port(object, doc="Not used", optional=True),
+        "service_name": input_port(
+            str, doc="Accepted for Nav2's files, and ignored: both costmaps are cleared.", optional=True
+        ),
+        "plugins": UNUSED_PORT,
         "server_timeout": TIMEOUT_PORT,
     }
 

@@ -8,24 +8,32 @@ from typing import Any, ClassVar
 
 from roboyard.behavior.basic_types import FAILURE, IDLE, RUNNING, SUCCESS, NodeStatus, list_type, port_type_of
 from roboyard.behavior.errors import PortError
-from roboyard.behavior.nodes.leaf_host import POSE_LIST, POSE_LIST_DOC, SERVER_PORT, TIMEOUT_PORT, UNUSED_PORT, BusLeaf
+from roboyard.behavior.nodes.leaf_host import (
+    POSE_LIST,
+    POSE_LIST_DOC,
+    SERVER_PORT,
+    TIMEOUT_PORT,
+    UNUSED_OUTPUT,
+    UNUSED_PORT,
+    BusLeaf,
+)
 from roboyard.behavior.ports import Port, input_port, output_port, remapped_key
 from roboyard.behavior.tree_node import ConditionNode, DecoratorNode, SyncActionNode, TreeNode
 from roboyard.geometry import SE2
 from roboyard.messages import action, msg
 from roboyard.messages.convert import pose_to_se2
 
-_GOAL_PORT = input_port(SE2, "{goal}", "x;y;yaw")
-_GOALS_PORT = input_port(POSE_LIST, "{goals}", "x;y;yaw|x;y;yaw, where there are several")
+_GOAL_PORT = input_port(SE2, "{goal}", "Goal pose `x;y;yaw` in the map [m, rad].")
+_GOALS_PORT = input_port(POSE_LIST, "{goals}", "Goal poses `x;y;yaw|x;y;yaw`, if there are several.")
 _GENERIC_ERROR_CODE = 1
-"""What leaves say that failed for a reason that has no number."""
+"""Error code of failures for which the server gives none."""
 
 
 GoalPoses = tuple[tuple[float, float, float], ...]
 
 
 def read_goals(node: TreeNode) -> GoalPoses:
-    """The goal in a node's port ``goal``, and those in ``goals``; empty if there is none."""
+    """Return the goal in the port ``goal`` of a node, and those in ``goals``; empty if there is none."""
     found: list[SE2] = []
     with suppress(PortError):
         found.append(node.get_input("goal"))
@@ -35,7 +43,7 @@ def read_goals(node: TreeNode) -> GoalPoses:
 
 
 class GoalUpdated(ConditionNode):
-    """Whether the goal differs from that of the last tick; the first tick fails."""
+    """Succeeds if the goal differs from that of the last tick; the first tick fails."""
 
     ports: ClassVar = {"goal": _GOAL_PORT, "goals": _GOALS_PORT}
     state_fields = ("_goal", "_was_ticked")
@@ -58,14 +66,14 @@ class GoalUpdated(ConditionNode):
 
 
 class GlobalUpdatedGoal(GoalUpdated):
-    """Whether the goal differs from that of the last tick; the first tick succeeds."""
+    """Succeeds if the goal differs from that of the last tick; the first tick succeeds."""
 
     def _first_status(self) -> NodeStatus:
         return SUCCESS
 
 
 class _RepeatWhenDue(DecoratorNode):
-    """Ticks its child at first, while it runs, and again when it is due; it is running in between."""
+    """Ticks its child in the first tick, while the child runs, and when it is due; in between it is RUNNING."""
 
     state_fields: ClassVar[tuple[str, ...]] = ("_is_first_tick",)
 
@@ -88,14 +96,14 @@ class _RepeatWhenDue(DecoratorNode):
         return child_status
 
     def restart_interval(self) -> None:
-        """Note from when on it is not time yet."""
+        """Note the start of the interval after which the child is due again."""
 
     def _is_due(self) -> bool:
         raise NotImplementedError
 
 
 class GoalUpdatedController(_RepeatWhenDue):
-    """Does its child again when there is another goal."""
+    """Ticks its child again when the goal has changed."""
 
     ports: ClassVar = {"goal": _GOAL_PORT, "goals": _GOALS_PORT}
     state_fields = ("_is_first_tick", "_goal")
@@ -111,10 +119,10 @@ class GoalUpdatedController(_RepeatWhenDue):
 
 
 class DistanceController(BusLeaf, _RepeatWhenDue):
-    """Does its child again when the robot has come so far."""
+    """Ticks its child again when the robot has moved a distance."""
 
     ports: ClassVar = {
-        "distance": input_port(float, 1.0, "How far [m]"),
+        "distance": input_port(float, 1.0, "Distance that the robot moves between two ticks of the child [m]."),
         "global_frame": UNUSED_PORT,
         "robot_base_frame": UNUSED_PORT,
     }
@@ -126,7 +134,7 @@ class DistanceController(BusLeaf, _RepeatWhenDue):
         self._interval_start: tuple[float, float] | None = None
 
     def restart_interval(self) -> None:
-        """See `_Again.restart_interval`."""
+        """See `_RepeatWhenDue.restart_interval`."""
         robot_pose = self.robot_pose()
         self._interval_start = None if robot_pose is None else (robot_pose.x, robot_pose.y)
 
@@ -141,13 +149,13 @@ class DistanceController(BusLeaf, _RepeatWhenDue):
 
 
 class SpeedController(BusLeaf, _RepeatWhenDue):
-    """Does its child again the more often the faster the robot is, and at once for another goal."""
+    """Ticks its child at a rate that grows with the speed of the robot, and at once when the goal has changed."""
 
     ports: ClassVar = {
-        "min_rate": input_port(float, 0.1, "At rest [Hz]"),
-        "max_rate": input_port(float, 1.0, "At full speed [Hz]"),
-        "min_speed": input_port(float, 0.0, "That is rest [m/s]"),
-        "max_speed": input_port(float, 0.5, "That is full speed [m/s]"),
+        "min_rate": input_port(float, 0.1, "Rate at the lowest speed [Hz]."),
+        "max_rate": input_port(float, 1.0, "Rate at the highest speed [Hz]."),
+        "min_speed": input_port(float, 0.0, "Lowest speed [m/s]."),
+        "max_speed": input_port(float, 0.5, "Highest speed [m/s]."),
         "goal": _GOAL_PORT,
         "goals": _GOALS_PORT,
     }
@@ -165,7 +173,7 @@ class SpeedController(BusLeaf, _RepeatWhenDue):
         self._speed = math.hypot(message.twist.twist.linear.x, message.twist.twist.linear.y)
 
     def restart_interval(self) -> None:
-        """See `_Again.restart_interval`."""
+        """See `_RepeatWhenDue.restart_interval`."""
         self._interval_start_ns = self.now_ns
 
     def _is_due(self) -> bool:
@@ -180,7 +188,7 @@ _PLAN_RESULT, _FOLLOW_RESULT = action.ComputePathToPose.Result, action.FollowPat
 
 
 class _RecoveryHelpCondition(ConditionNode):
-    """Whether the last failure is one of those that a recovery can mend."""
+    """Succeeds if the error code of the last failure is one that a recovery can mend."""
 
     error_codes: ClassVar[tuple[int, ...]] = ()
 
@@ -198,20 +206,24 @@ class _RecoveryHelpCondition(ConditionNode):
 
 def _recovery_ports() -> dict[str, Port]:
     return {
-        "error_code": input_port(object, doc="What the leaf that failed said"),
-        "error_codes_to_check": input_port(list_type(port_type_of(int)), doc="In the place of Nav2's", optional=True),
+        "error_code": input_port(object, doc="Error code of the leaf that failed."),
+        "error_codes_to_check": input_port(
+            list_type(port_type_of(int)),
+            doc="Error codes that a recovery can mend; by default those of Nav2.",
+            optional=True,
+        ),
     }
 
 
 class WouldAPlannerRecoveryHelp(_RecoveryHelpCondition):
-    """Whether the last failure of the planner is one that a recovery can mend."""
+    """Succeeds if the last failure of the planner is one that a recovery can mend."""
 
     ports: ClassVar = _recovery_ports()
     error_codes = (_PLAN_RESULT.UNKNOWN, _PLAN_RESULT.NO_VALID_PATH, _PLAN_RESULT.TIMEOUT, _GENERIC_ERROR_CODE)
 
 
 class WouldAControllerRecoveryHelp(_RecoveryHelpCondition):
-    """Whether the last failure of the controller is one that a recovery can mend."""
+    """Succeeds if the last failure of the controller is one that a recovery can mend."""
 
     ports: ClassVar = _recovery_ports()
     error_codes = (
@@ -250,9 +262,9 @@ class _Selector(BusLeaf, SyncActionNode):
 
 def _selector_ports(component: str) -> dict[str, Port]:
     return {
-        "topic_name": input_port(str, f"{component}_selector", "On which somebody chooses (std_msgs/String)"),
-        f"default_{component}": input_port(str, doc="Unless somebody does", optional=True),
-        f"selected_{component}": output_port(str),
+        "topic_name": input_port(str, f"{component}_selector", "Topic of the selection (std_msgs/String)."),
+        f"default_{component}": input_port(str, doc="Name that is used until a selection is published.", optional=True),
+        f"selected_{component}": output_port(str, doc="Selected name."),
     }
 
 
@@ -299,7 +311,7 @@ class PathHandlerSelector(_Selector):
 
 
 class CancelControl(BusLeaf, SyncActionNode):
-    """Cancels the path that the robot follows."""
+    """Cancels the goals of the controller, so that the robot stops following its path."""
 
     ports: ClassVar = {"server_name": SERVER_PORT, "server_timeout": TIMEOUT_PORT}
 
@@ -310,12 +322,12 @@ class CancelControl(BusLeaf, SyncActionNode):
 
 
 class GetCurrentPose(BusLeaf, SyncActionNode):
-    """Where the robot is in the map."""
+    """Outputs the pose of the robot in the map; fails if it is not known."""
 
     ports: ClassVar = {
         "global_frame": UNUSED_PORT,
         "robot_base_frame": UNUSED_PORT,
-        "current_pose": output_port(SE2, doc="x;y;yaw"),
+        "current_pose": output_port(SE2, doc="Pose `x;y;yaw` of the robot in the map [m, rad]."),
     }
 
     def tick(self) -> NodeStatus:
@@ -328,12 +340,12 @@ class GetCurrentPose(BusLeaf, SyncActionNode):
 
 
 class ArePosesNear(ConditionNode):
-    """Whether two poses are near each other."""
+    """Succeeds if the distance of two poses is small."""
 
     ports: ClassVar = {
-        "ref_pose": input_port(SE2, doc="x;y;yaw"),
-        "target_pose": input_port(SE2, doc="x;y;yaw"),
-        "tolerance": input_port(float, 0.5, "How near [m]"),
+        "ref_pose": input_port(SE2, doc="First pose `x;y;yaw` [m, rad]."),
+        "target_pose": input_port(SE2, doc="Second pose `x;y;yaw` [m, rad]."),
+        "tolerance": input_port(float, 0.5, "Largest distance [m]."),
         "global_frame": UNUSED_PORT,
     }
 
@@ -347,11 +359,11 @@ class ArePosesNear(ConditionNode):
 
 
 class GoalReached(BusLeaf, ConditionNode):
-    """Whether the robot is at the goal."""
+    """Succeeds if the robot is near the goal."""
 
     ports: ClassVar = {
-        "goal": input_port(SE2, doc="x;y;yaw"),
-        "tolerance": input_port(float, 0.25, "How near [m]"),
+        "goal": input_port(SE2, doc="Goal pose `x;y;yaw` in the map [m, rad]."),
+        "tolerance": input_port(float, 0.25, "Largest distance [m]."),
         "global_frame": UNUSED_PORT,
         "robot_base_frame": UNUSED_PORT,
     }
@@ -369,15 +381,15 @@ class GoalReached(BusLeaf, ConditionNode):
 
 
 class RemovePassedGoals(BusLeaf, SyncActionNode):
-    """Leaves out the first of several poses as long as the robot is near to it; the last one stays."""
+    """Removes the leading poses of a list that the robot is near to; the last pose stays."""
 
     ports: ClassVar = {
         "input_goals": input_port(POSE_LIST, doc=POSE_LIST_DOC),
-        "output_goals": output_port(POSE_LIST, doc="Those that are left"),
-        "radius": input_port(float, 0.5, "How near [m]"),
+        "output_goals": output_port(POSE_LIST, doc="Poses that are left."),
+        "radius": input_port(float, 0.5, "Largest distance [m]."),
         "robot_base_frame": UNUSED_PORT,
         "input_waypoint_statuses": UNUSED_PORT,
-        "output_waypoint_statuses": output_port(object, doc="Not used"),
+        "output_waypoint_statuses": UNUSED_OUTPUT,
     }
 
     def tick(self) -> NodeStatus:
@@ -392,12 +404,12 @@ class RemovePassedGoals(BusLeaf, SyncActionNode):
 
 
 class GetNextFewGoals(SyncActionNode):
-    """The first few of several poses."""
+    """Outputs the first few of several poses."""
 
     ports: ClassVar = {
-        "num_goals": input_port(int, doc="How many"),
+        "num_goals": input_port(int, doc="Largest number of poses."),
         "input_goals": input_port(POSE_LIST, doc=POSE_LIST_DOC),
-        "output_goals": output_port(POSE_LIST, doc="Those"),
+        "output_goals": output_port(POSE_LIST, doc="The first poses."),
     }
 
     def tick(self) -> NodeStatus:
@@ -407,13 +419,13 @@ class GetNextFewGoals(SyncActionNode):
 
 
 class GoalUpdater(BusLeaf, DecoratorNode):
-    """Ticks its child with the last goal on the topic ``goal_update``, or else with its own."""
+    """Outputs the last goal of the topic ``goal_update``, or else the goal of its port, and ticks its child."""
 
     ports: ClassVar = {
-        "input_goal": input_port(SE2, doc="x;y;yaw [m, rad] in the map", optional=True),
+        "input_goal": input_port(SE2, doc="Goal pose `x;y;yaw` in the map [m, rad].", optional=True),
         "input_goals": input_port(POSE_LIST, doc=POSE_LIST_DOC, optional=True),
-        "output_goal": output_port(SE2, doc="The goal"),
-        "output_goals": output_port(POSE_LIST, doc="The goals; nobody tells others"),
+        "output_goal": output_port(SE2, doc="The newer of `input_goal` and the goal on the topic."),
+        "output_goals": output_port(POSE_LIST, doc="The poses of `input_goals`."),
     }
     state_fields = ("_updated_goal", "_update_time_ns")
 
@@ -441,7 +453,7 @@ class GoalUpdater(BusLeaf, DecoratorNode):
         return self.children[0].execute_tick()
 
     def _input_goal_time_ns(self) -> int:
-        """When the goal of its own was set [ns]."""
+        """Return the time at which the goal of the port was set [ns]."""
         key = remapped_key("input_goal", self.inputs["input_goal"])
         entry = None if key is None else self.blackboard.entry(key)
         return 0 if entry is None else entry.stamp_ns

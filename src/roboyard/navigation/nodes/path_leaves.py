@@ -10,16 +10,16 @@ from numpy.typing import NDArray
 
 from roboyard.behavior.basic_types import FAILURE, RUNNING, SKIPPED, SUCCESS, NodeStatus
 from roboyard.behavior.errors import PortError
-from roboyard.behavior.nodes.leaf_host import UNUSED_PORT, BusLeaf
+from roboyard.behavior.nodes.leaf_host import UNUSED_OUTPUT, UNUSED_PORT, BusLeaf
 from roboyard.behavior.ports import Port, input_port, output_port
 from roboyard.behavior.tree_node import ConditionNode, DecoratorNode, SyncActionNode
 from roboyard.geometry import SE2
 from roboyard.messages import msg
 from roboyard.messages.convert import grid_origin, grid_to_array, path_to_array
 
-_PATH_PORT = input_port(object, doc="nav_msgs/Path")
+_PATH_PORT = input_port(object, doc="The path (nav_msgs/Path).")
 _INSCRIBED_COST = 99
-"""What a cell of a costmap says where the robot's middle means that it touches something."""
+"""Cost of cells in which the center of the robot means a collision."""
 _FRAME_PORTS: dict[str, Port] = {
     "global_frame": UNUSED_PORT,
     "robot_base_frame": UNUSED_PORT,
@@ -28,27 +28,29 @@ _FRAME_PORTS: dict[str, Port] = {
 
 
 def path_lengths(path: NDArray[np.float64]) -> NDArray[np.float64]:
-    """How far along the path each of its (n, 3) poses is [m]."""
+    """Return the arc length along a path at each of its (n, 3) poses [m]."""
     steps = np.hypot(*np.diff(path[:, :2], axis=0).T)
     return np.concatenate(([0.0], np.cumsum(steps)))
 
 
 def nearest_pose_index(path: NDArray[np.float64], pose: SE2) -> int:
-    """Which of a path's (n, 3) poses is nearest to a pose."""
+    """Return the index of the one of a path's (n, 3) poses that is nearest to a pose."""
     return int(np.argmin(np.hypot(path[:, 0] - pose.x, path[:, 1] - pose.y)))
 
 
 def cut_path(path: Any, first: int, last: int) -> Any:
-    """A nav_msgs/Path of some of its poses, from one to another that is left out."""
+    """Return the poses [first, last) of a nav_msgs/Path as a path."""
     return msg.Path(header=path.header, poses=list(path.poses[first:last]))
 
 
 class IsGoalNearby(BusLeaf, ConditionNode):
-    """Whether less of the path is left than so much."""
+    """Succeeds if the rest of the path is short."""
 
     ports: ClassVar = {
         "path": _PATH_PORT,
-        "proximity_threshold": input_port(float, 1.0, "Of what is left [m]"),
+        "proximity_threshold": input_port(
+            float, 1.0, "Length of the rest of the path below which the goal is near [m]."
+        ),
         **_FRAME_PORTS,
     }
 
@@ -70,12 +72,12 @@ class IsGoalNearby(BusLeaf, ConditionNode):
 
 
 class TruncatePath(SyncActionNode):
-    """Takes the end off a path."""
+    """Removes the end of a path."""
 
     ports: ClassVar = {
         "input_path": _PATH_PORT,
-        "distance": input_port(float, 1.0, "How much [m]"),
-        "output_path": output_port(object, doc="nav_msgs/Path"),
+        "distance": input_port(float, 1.0, "Length that is removed [m]."),
+        "output_path": output_port(object, doc="The new path (nav_msgs/Path)."),
     }
 
     def tick(self) -> NodeStatus:
@@ -93,18 +95,18 @@ class TruncatePath(SyncActionNode):
 
 
 class TruncatePathLocal(BusLeaf, SyncActionNode):
-    """Cuts out of a path what is near the robot."""
+    """Outputs the part of a path that is near the robot."""
 
     ports: ClassVar = {
         "input_path": _PATH_PORT,
-        "distance_forward": input_port(float, 8.0, "Kept before it [m]; -1: all"),
-        "distance_backward": input_port(float, 4.0, "Kept behind it [m]"),
-        "pose": input_port(SE2, doc="x;y;yaw in the place of the robot's", optional=True),
+        "distance_forward": input_port(float, 8.0, "Length that is kept in front of the robot [m]; -1: all."),
+        "distance_backward": input_port(float, 4.0, "Length that is kept behind the robot [m]."),
+        "pose": input_port(SE2, doc="Pose `x;y;yaw` that replaces that of the robot.", optional=True),
         "angular_distance_weight": UNUSED_PORT,
         "transform_tolerance": UNUSED_PORT,
         "robot_base_frame": UNUSED_PORT,
         "max_robot_pose_search_dist": UNUSED_PORT,
-        "output_path": output_port(object, doc="nav_msgs/Path"),
+        "output_path": output_port(object, doc="The new path (nav_msgs/Path)."),
     }
 
     def tick(self) -> NodeStatus:
@@ -126,12 +128,12 @@ class TruncatePathLocal(BusLeaf, SyncActionNode):
 
 
 class GetPoseFromPath(SyncActionNode):
-    """One pose of a path."""
+    """Outputs one pose of a path; fails if the index is out of range."""
 
     ports: ClassVar = {
         "path": _PATH_PORT,
-        "index": input_port(int, 0, "Which; -1: the last"),
-        "pose": output_port(SE2, doc="x;y;yaw"),
+        "index": input_port(int, 0, "Index of the pose; -1: the last."),
+        "pose": output_port(SE2, doc="The pose `x;y;yaw` [m, rad]."),
     }
 
     def tick(self) -> NodeStatus:
@@ -144,12 +146,12 @@ class GetPoseFromPath(SyncActionNode):
 
 
 class ConcatenatePaths(SyncActionNode):
-    """Joins two paths, of which one may be missing."""
+    """Concatenates two paths, of which one may be missing."""
 
     ports: ClassVar = {
-        "input_path1": input_port(object, doc="nav_msgs/Path", optional=True),
-        "input_path2": input_port(object, doc="nav_msgs/Path", optional=True),
-        "output_path": output_port(object, doc="nav_msgs/Path"),
+        "input_path1": input_port(object, doc="First path (nav_msgs/Path).", optional=True),
+        "input_path2": input_port(object, doc="Second path (nav_msgs/Path).", optional=True),
+        "output_path": output_port(object, doc="The new path (nav_msgs/Path)."),
     }
 
     def tick(self) -> NodeStatus:
@@ -169,19 +171,19 @@ class ConcatenatePaths(SyncActionNode):
 
 
 class ValidatePath(BusLeaf, ConditionNode):
-    """Whether a path is free of collisions in the navigator's costmap."""
+    """Succeeds if a path is free of collisions in the global costmap of the navigator."""
 
     ports: ClassVar = {
         "path": _PATH_PORT,
         "max_cost": UNUSED_PORT,
-        "consider_unknown_as_obstacle": input_port(bool, False),
+        "consider_unknown_as_obstacle": input_port(bool, False, "Whether unknown cells are obstacles."),
         "layer_name": UNUSED_PORT,
         "footprint": UNUSED_PORT,
         "stop_at_first_collision": UNUSED_PORT,
         "max_lookahead_distance": UNUSED_PORT,
         "service_name": UNUSED_PORT,
         "server_timeout": UNUSED_PORT,
-        "collision_poses": output_port(object),
+        "collision_poses": UNUSED_OUTPUT,
     }
     state_fields = ("_costmap",)
 
@@ -209,8 +211,10 @@ class ValidatePath(BusLeaf, ConditionNode):
         return FAILURE if np.any(cells >= _INSCRIBED_COST) or (unknown and np.any(cells < 0)) else SUCCESS
 
     def _costs_along_path(self, path: NDArray[np.float64]) -> NDArray[np.int8]:
-        """What the costmap says below a path's poses; -1 outside of it."""
+        """Return the costs of the cells of a path's poses; -1 outside of the costmap."""
         grid, T_grid_map = grid_to_array(self._costmap), grid_origin(self._costmap).inverse()
+        if not grid.size:
+            return np.full(len(path), -1, np.int8)
         cos, sin = math.cos(T_grid_map.theta), math.sin(T_grid_map.theta)
         x = T_grid_map.x + cos * path[:, 0] - sin * path[:, 1]
         y = T_grid_map.y + sin * path[:, 0] + cos * path[:, 1]
@@ -220,12 +224,12 @@ class ValidatePath(BusLeaf, ConditionNode):
 
 
 class PathLongerOnApproach(DecoratorNode):
-    """Does its child where a new path to the same goal is much longer than the last one, and the goal was near."""
+    """Ticks its child if a new path to the same goal is much longer than the last one, and the goal was near."""
 
     ports: ClassVar = {
         "path": _PATH_PORT,
-        "prox_len": input_port(float, 3.0, "How near: length of the last path [m]"),
-        "length_factor": input_port(float, 2.0, "How much longer"),
+        "prox_len": input_port(float, 3.0, "Length of the last path below which the goal is near [m]."),
+        "length_factor": input_port(float, 2.0, "Ratio of the lengths above which the new path is much longer."),
     }
     state_fields = ("_last_path",)
 

@@ -15,13 +15,15 @@ from roboyard.messages.convert import make_header, pose_to_msg
 
 
 class ActorMovement(ActionLeaf):
-    """Has a person walk somewhere."""
+    """Has a person walk to a target."""
 
     ports: ClassVar = {
-        "animation_name": input_port(str, "walk", "A clip that walks"),
-        "animation_distance": input_port(float, 0.0, "That a round of it covers [m]; 0: as it does by itself"),
-        "velocity": input_port(float, 0.0, "Of walking [m/s]; 0: as the clip at that distance goes"),
-        "target": input_port(list[float], doc="x;y, or x;y;yaw for how they stand then [m, rad]"),
+        "animation_name": input_port(str, "walk", "Walking clip."),
+        "animation_distance": input_port(
+            float, 0.0, "Distance that one period of the clip covers [m]; 0: that of the clip."
+        ),
+        "velocity": input_port(float, 0.0, "Walking speed [m/s]; 0: that of the clip."),
+        "target": input_port(list[float], doc="Target `x;y`, or `x;y;yaw` with the final direction [m, rad]."),
         **ACTION_PORTS,
     }
     action_name = "movement"
@@ -44,20 +46,22 @@ class ActorMovement(ActionLeaf):
 
 
 class ActorAnimation(ActionLeaf):
-    """Has a person show an animation; one that reaches can grasp an object, or release the held one."""
+    """Has a person play an animation clip; a reaching clip can grasp an object, or release the held one."""
 
     ports: ClassVar = {
-        "animation_name": input_port(str, doc="A clip"),
-        "animation_speed": input_port(float, 1.0, "Times its own"),
-        "target": input_port(list[float], doc="x;y;z [m] of the hand, or of the object that it holds", optional=True),
-        "shift": input_port(
-            list[float], "0;0;0", "Added to the target, in the world [m]: to grip an object by its end"
+        "animation_name": input_port(str, doc="Name of the clip."),
+        "animation_speed": input_port(float, 1.0, "Speed of the clip, as a factor."),
+        "target": input_port(
+            list[float], doc="Target `x;y;z` of the hand, or of the object that it holds [m].", optional=True
         ),
-        "hand": input_port(str, "", "left or right; empty: the clip's own"),
-        "grasp_object": input_port(str, "", "An object that the hand grasps there"),
-        "release": input_port(bool, False, "The held object is released there"),
+        "shift": input_port(
+            list[float], "0;0;0", "Offset of the target in the world [m], as to grasp an object by its end."
+        ),
+        "hand": input_port(str, "", "`left` or `right`; empty: that of the clip."),
+        "grasp_object": input_port(str, "", "Object that the hand grasps at the target."),
+        "release": input_port(bool, False, "Whether the hand releases the held object at the target."),
         "hold_timeout": input_port(
-            float, 0.0, "The hand waits so long for others to release the object, or to take it [s]"
+            float, 0.0, "Longest time that the hand waits until others release or take the object [s]."
         ),
         **ACTION_PORTS,
     }
@@ -84,12 +88,12 @@ class ReportWork(BusLeaf, SyncActionNode):
     """Publishes that an actor starts or ends a piece of work, for the metrics of a run."""
 
     ports: ClassVar = {
-        "actor": input_port(str, doc="Who"),
-        "task": input_port(str, doc="What kind of work"),
-        "state": input_port(str, doc="started, done or failed"),
-        "object": input_port(str, "", "That is worked on"),
-        "goal_point": input_port(list[float], doc="x;y;z [m] of the object then, in the world", optional=True),
-        "topic": input_port(str, "/work", "Of roboyard_msgs/WorkEvent"),
+        "actor": input_port(str, doc="Name of the robot or person."),
+        "task": input_port(str, doc="Kind of work, as `cycle`."),
+        "state": input_port(str, doc="`started`, `done` or `failed`."),
+        "object": input_port(str, "", "Object of the work."),
+        "goal_point": input_port(list[float], doc="Target `x;y;z` of the object in the world [m].", optional=True),
+        "topic": input_port(str, "/work", "Topic of the events (roboyard_msgs/WorkEvent)."),
     }
 
     def setup(self) -> None:

@@ -21,13 +21,15 @@ class DetectDiscs(ActionLeaf):
     """Detects marked discs with a camera; fails without a detection."""
 
     ports: ClassVar = {
-        "polarity": input_port(str, "", "white or black; empty: as the node is set"),
-        "mode": input_port(str, "", "single or pair; empty: as the node is set"),
-        "frame": input_port(str, "", "Of the positions; empty: the camera's"),
-        "num_images": input_port(UINT8, 0, "Number of pictures; 0: as the node is set"),
-        "timeout": input_port(float, 0.0, "After which it has failed [s]; 0: as the node is set"),
-        "positions": output_port(list, doc="(x, y, z) of each [m], the nearest to the frame's origin first"),
-        "count": output_port(int, doc="How many"),
+        "polarity": input_port(str, "", "`white` or `black`; empty: the parameter of the node."),
+        "mode": input_port(str, "", "`single` or `pair`; empty: the parameter of the node."),
+        "frame": input_port(str, "", "Frame of the positions; empty: that of the camera."),
+        "num_images": input_port(UINT8, 0, "Number of images; 0: the parameter of the node."),
+        "timeout": input_port(float, 0.0, "Time after which the detection fails [s]; 0: the parameter of the node."),
+        "positions": output_port(
+            list, doc="Positions (x, y, z) of the discs [m], the nearest to the origin of the frame first."
+        ),
+        "count": output_port(int, doc="Number of discs."),
         **ACTION_PORTS,
     }
     action_name = "look"
@@ -52,17 +54,21 @@ class FindObject(TopicLeaf):
     """Finds an object by its detections, by name or by position; fails if it is not detected in time."""
 
     ports: ClassVar = {
-        "object_id": input_port(str, doc="The name or number that the detector gives it; part_* is any that begins so"),
-        "topic": input_port(str, "fiducials", "Of vision_msgs/Detection3DArray"),
-        "depth_offset": input_port(float, 0.0, "Its middle lies so far behind what is seen of it, level [m]"),
-        "num_detections": input_port(int, 3, "Sightings, of which the median counts"),
-        "search_position": input_port(list[float], doc="x;y;z [m]: only what lies there", optional=True),
-        "search_radius": input_port(float, 0.1, "So near [m]"),
-        "frame": input_port(str, "base_link", "Of the position"),
-        "timeout": input_port(float, 5.0, "After which it has failed [s]"),
-        "position": output_port(list[float], doc="x;y;z of its middle [m]"),
-        "yaw": output_port(float, doc="Of its x axis about z [rad]"),
-        "object": output_port(str, doc="Its name"),
+        "object_id": input_port(
+            str, doc="Name or number that the detector gives the object; `part_*` matches any that begins so."
+        ),
+        "topic": input_port(str, "fiducials", "Topic of the detections (vision_msgs/Detection3DArray)."),
+        "depth_offset": input_port(float, 0.0, "Horizontal distance of the center behind the detected marker [m]."),
+        "num_detections": input_port(int, 3, "Number of detections, whose median is the result."),
+        "search_position": input_port(
+            list[float], doc="Position `x;y;z` near which the object is searched [m].", optional=True
+        ),
+        "search_radius": input_port(float, 0.1, "Radius of the search about `search_position` [m]."),
+        "frame": input_port(str, "base_link", "Frame of the position."),
+        "timeout": input_port(float, 5.0, "Time after which the leaf fails [s]."),
+        "position": output_port(list[float], doc="Center `x;y;z` of the object [m]."),
+        "yaw": output_port(float, doc="Direction of the x axis of the object about z [rad]."),
+        "object": output_port(str, doc="Name of the object."),
     }
     state_fields = (*TopicLeaf.state_fields, "_poses", "_object_name")
 

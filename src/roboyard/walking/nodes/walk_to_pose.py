@@ -14,7 +14,7 @@ from roboyard.messages import msg
 from roboyard.messages.convert import pose_to_se2
 
 _POSITION_GAIN = 1.0
-"""Speed for what is still to go [1/s]."""
+"""Ratio of the speed to the remaining distance [1/s]."""
 
 
 def velocity_towards(target: SE2, speed: float, angular_speed: float) -> tuple[float, float, float]:
@@ -40,14 +40,14 @@ class WalkToPose(BusLeaf, StatefulActionNode):
     """
 
     ports: ClassVar = {
-        "goal": input_port(SE2, doc="x;y;yaw [m, rad], seen from where it stands when it begins"),
-        "speed": input_port(float, 0.05, "At most [m/s]"),
-        "angular_speed": input_port(float, 0.2, "At most [rad/s]"),
-        "tolerance": input_port(float, 0.01, "How near is near enough [m]"),
-        "yaw_tolerance": input_port(float, 0.02, "How near is near enough [rad]"),
-        "time_allowance": input_port(float, 120.0, "After which it has failed [s]"),
-        "topic": input_port(str, "cmd_vel", "Of velocities (geometry_msgs/Twist)"),
-        "odometry": input_port(str, "odom", "Of its odometry (nav_msgs/Odometry)"),
+        "goal": input_port(SE2, doc="Goal pose `x;y;yaw` relative to the start pose [m, rad]."),
+        "speed": input_port(float, 0.05, "Largest speed [m/s]."),
+        "angular_speed": input_port(float, 0.2, "Largest angular speed [rad/s]."),
+        "tolerance": input_port(float, 0.01, "Largest distance from the goal at the end [m]."),
+        "yaw_tolerance": input_port(float, 0.02, "Largest angle to the goal at the end [rad]."),
+        "time_allowance": input_port(float, 120.0, "Time after which the leaf fails [s]."),
+        "topic": input_port(str, "cmd_vel", "Topic of the velocity commands (geometry_msgs/Twist)."),
+        "odometry": input_port(str, "odom", "Topic of the odometry (nav_msgs/Odometry)."),
         **ERROR_PORTS,
     }
     state_fields = ("_target_pose", "_odometry_pose", "_deadline_ns")
@@ -76,7 +76,9 @@ class WalkToPose(BusLeaf, StatefulActionNode):
     def on_running(self) -> NodeStatus:
         """See `StatefulActionNode.on_running`."""
         if self.now_ns >= self._deadline_ns:
-            return self._fail("it did not get there in time" if self._odometry_pose else "there is no odometry")
+            return self._fail(
+                "the robot did not reach the goal in time" if self._odometry_pose else "there is no odometry"
+            )
         if self._odometry_pose is None:
             return RUNNING
         pose = SE2(*self._odometry_pose)
