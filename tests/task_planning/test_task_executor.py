@@ -121,7 +121,7 @@ def test_task_executor_reaches_its_goals_by_plans(tasks: TaskFile) -> None:
     assert run_executor(executor) is NodeStatus.SUCCESS
     assert LoggedAction.log == ["drive shelf", "pick cup", "drive desk", "put cup", "drive dock"]
     assert event_kinds(executor) == ["planned", "reached"] * 2
-    assert executor.world["on desk"] == "cup"
+    assert executor.state.world["on desk"] == "cup"
 
 
 def test_failed_step_is_retried_then_replaced(tasks: TaskFile) -> None:
@@ -160,22 +160,22 @@ def test_failures_are_counted_per_step(tasks: TaskFile) -> None:
     LoggedAction.fails["pick cup"] = 6
     executor = TaskExecutor(tasks, ("fetch",), factory, retries=retries)
     assert run_executor(executor) is NodeStatus.FAILURE
-    assert "pick (place shelf, object cup) failed 6 times" in executor.results[0]
+    assert "pick (place shelf, object cup) failed 6 times" in executor.state.results[0]
 
 
 def test_goal_that_always_fails_is_abandoned_with_the_cause(tasks: TaskFile) -> None:
     LoggedAction.fails.update({"pick cup": 100, "call": 100})
     executor = make_executor(tasks, "fetch", "home")
     assert run_executor(executor) is NodeStatus.FAILURE
-    assert "fetch is impossible, because" in executor.results[0]
-    assert executor.results[1] == ""
+    assert "fetch is impossible, because" in executor.state.results[0]
+    assert executor.state.results[1] == ""
 
 
 def test_infeasible_goal_is_reported_and_the_next_one_started(tasks: TaskFile) -> None:
     executor = make_executor(tasks, "moon", "home")
     assert run_executor(executor) is NodeStatus.FAILURE
-    assert "moon is impossible, because no action makes robot = moon" in executor.results[0]
-    assert executor.results[1] == ""
+    assert "moon is impossible, because no action makes robot = moon" in executor.state.results[0]
+    assert executor.state.results[1] == ""
 
 
 def test_goal_of_higher_priority_preempts_and_the_other_resumes(tasks: TaskFile) -> None:
@@ -200,7 +200,7 @@ def test_change_that_invalidates_the_plan_causes_replanning(tasks: TaskFile) -> 
     assert run_executor(executor, observed=relocate_cup) is NodeStatus.SUCCESS
     assert event_kinds(executor)[1] == "invalidated"
     assert LoggedAction.log[:2] == ["drive shelf", "stop drive shelf"]
-    assert executor.world["on dock"] == "nothing"
+    assert executor.state.world["on dock"] == "nothing"
     LoggedAction.log.clear()
     executor = make_executor(tasks, "fetch")
     assert run_executor(executor, observed=lambda tick: {"on desk": "cup"} if tick == 2 else {}) is NodeStatus.SUCCESS
@@ -212,7 +212,7 @@ def test_goal_is_abandoned_if_one_change_recurs_too_often(tasks: TaskFile) -> No
     assert (
         run_executor(executor, observed=lambda tick: {"robot": "dock"} if tick % 4 == 3 else {}) is NodeStatus.FAILURE
     )
-    assert "robot is dock, and shelf is needed, 6 times" in executor.results[0]
+    assert "robot is dock, and shelf is needed, 6 times" in executor.state.results[0]
     assert event_kinds(executor).count("invalidated") == 6
 
 
@@ -234,8 +234,8 @@ def test_random_failures_are_recovered_from(tasks: TaskFile, seed: int) -> None:
         LoggedAction.fails[text] = int(rng.integers(0, 2))
     executor = make_executor(tasks, "fetch", "home")
     assert run_executor(executor) is NodeStatus.SUCCESS
-    assert executor.world["on desk"] == "cup"
-    assert executor.world["robot"] == "dock"
+    assert executor.state.world["on desk"] == "cup"
+    assert executor.state.world["robot"] == "dock"
 
 
 @pytest.mark.parametrize("saved_at", [1, 3, 6, 9, 14, 17])

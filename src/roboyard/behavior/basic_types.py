@@ -1,7 +1,7 @@
 """Basic types of BehaviorTree.CPP: the status and the type of a node, and the types of ports with their conversions.
 
 Numbers are converted as BehaviorTree.CPP's ``Any`` converts them: an error is raised rather than a fraction or a
-    digit lost.
+digit lost.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The blackboard: named values that the nodes of a tree share, one scope for each subtree.
 
 An entry gets its type from the first typed port that names it, or from the first typed value; other types are
-    rejected from then on.
+rejected from then on.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Differences of BehaviorTree.CPP 3.8, for files of version 3.
 
 There is no skipping, and no attribute is a script; there are no interruptions between children that finish within
-    one tick; subtrees take names of entries without braces; `Parallel` counts differently.
+one tick; subtrees take names of entries without braces; `Parallel` counts differently.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Errors of behavior trees: when a tree is read, and when it is ticked.
 
 ``bt_cpp_message`` of each error is the message of BehaviorTree.CPP 4.10, word for word, so that the two can be
-    compared; the message for users contains more: file, line, node, port and what is valid.
+compared; the message for users contains more: file, line, node, port and what is valid.
 """
 
 from __future__ import annotations

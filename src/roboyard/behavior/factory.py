@@ -1,7 +1,7 @@
 """Node types by name: the registry `TREE_NODES`, and the factory that creates the nodes of one tree.
 
 A package offers a node type through the entry point group ``roboyard.tree_nodes``: the entry's name is the name of the
-    type in XML, its value the class. The class is imported when the first tree uses it.
+type in XML, its value the class. The class is imported when the first tree uses it.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
 """Monitoring by Groot2: its requests and replies (version 2 of BehaviorTree.CPP's protocol), breakpoints, and replaced
 results of nodes.
 
-    A request has one or two parts, a reply two, of which the first is a header: protocol, type, number of the request,
-        and in replies the tree's 16 bytes. A reached breakpoint is published without a request.
-        `roboyard.behavior.nodes.groot_server` has the sockets. As in BehaviorTree.CPP 4.10 a hook is executed before or
-        after a node's tick. At a breakpoint a tree waits until it is unlocked, and continues with the node's own
-        status, or the one given when it was unlocked.
+A request has one or two parts, a reply two, of which the first is a header: protocol, type, number of the request,
+and in replies the tree's 16 bytes. A reached breakpoint is published without a request.
+`roboyard.behavior.nodes.groot_server` has the sockets. As in BehaviorTree.CPP 4.10 a hook is executed before or
+after a node's tick. At a breakpoint a tree waits until it is unlocked, and continues with the node's own
+status, or the one given when it was unlocked.
 """
 
 from __future__ import annotations
@@ -16,8 +16,9 @@ import struct
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from enum import IntEnum
 from threading import Lock
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
 from roboyard.behavior.basic_types import IDLE, SKIPPED, NodeStatus
@@ -26,10 +27,21 @@ from roboyard.behavior.ports import Port
 from roboyard.behavior.tree import Tree
 from roboyard.behavior.tree_node import TreeNode
 
-PRE_TICK: Final = 0
-POST_TICK: Final = 1
-BREAKPOINT: Final = 0
-REPLACE: Final = 1
+
+class HookPosition(IntEnum):
+    """When a hook is executed, with Groot2's numbers."""
+
+    PRE_TICK = 0
+    POST_TICK = 1
+
+
+class HookMode(IntEnum):
+    """What a hook does, with Groot2's numbers: hold the tree, or replace the status of the node."""
+
+    BREAKPOINT = 0
+    REPLACE = 1
+
+
 HOOK_REQUESTS: Final = "IRUAXE"
 """Requests that change hooks: insert, remove, unlock, remove all, disable all; ``E``, enable all, is not Groot2's."""
 
@@ -45,18 +57,22 @@ class GrootHook:
     Attributes:
         enabled: Whether it is active.
         uid: Number of the node.
-        mode: `BREAKPOINT` or `REPLACE`.
+        mode: What it does.
         once: Whether it is removed when it is reached.
         desired_status: Status instead of the node's own; other than SUCCESS and FAILURE: none.
-        position: `PRE_TICK` or `POST_TICK`.
+        position: When it is executed.
     """
 
     enabled: bool
     uid: int
-    mode: int
+    mode: HookMode
     once: bool
     desired_status: str
-    position: int
+    position: HookPosition
+
+
+HookKey = tuple[HookPosition, int]
+"""Position of a hook, and number of its node."""
 
 
 class GrootHooks:
@@ -71,8 +87,8 @@ class GrootHooks:
     def __init__(self, tree: Tree, wait: Callable[[], None], on_reached: Callable[[int], None]) -> None:
         self._nodes = tree.nodes
         self._wait, self._on_reached = wait, on_reached
-        self._hooks: dict[tuple[int, int], GrootHook] = {}
-        self._unlocked: set[tuple[int, int]] = set()
+        self._hooks: dict[HookKey, GrootHook] = {}
+        self._unlocked: set[HookKey] = set()
         self.paused_at = ""
 
     def __bool__(self) -> bool:
@@ -103,7 +119,7 @@ class GrootHooks:
                 if request_type == "I":
                     self._insert(request)
                     continue
-                key = (int(request["position"]), int(request["uid"]))
+                key = (_parse_enum(HookPosition, request["position"]), int(request["uid"]))
                 if key not in self._hooks:
                     raise GrootError("Node ID not found")
                 if request_type == "R":
@@ -120,15 +136,13 @@ class GrootHooks:
         hook = GrootHook(
             enabled=bool(request["enabled"]),
             uid=int(request["uid"]),
-            mode=int(request["mode"]),
+            mode=_parse_enum(HookMode, request["mode"]),
             once=bool(request["once"]),
             desired_status=str(request["desired_status"]),
-            position=int(request["position"]),
+            position=_parse_enum(HookPosition, request["position"]),
         )
         if hook.desired_status not in NodeStatus.__members__:
             raise GrootError(f"{hook.desired_status!r} is no status; valid: {', '.join(NodeStatus.__members__)}")
-        if hook.mode not in (BREAKPOINT, REPLACE) or hook.position not in (PRE_TICK, POST_TICK):
-            raise GrootError("mode and position are 0 or 1")
         if hook.uid not in self._nodes:
             return  # as BehaviorTree.CPP does
         key = (hook.position, hook.uid)
@@ -136,25 +150,25 @@ class GrootHooks:
         if existing is hook:
             self._attach(hook.uid)
             return
-        if existing.mode == BREAKPOINT and hook.mode == REPLACE:
+        if existing.mode is HookMode.BREAKPOINT and hook.mode is HookMode.REPLACE:
             self._unlocked.add(key)
         vars(existing).update(vars(hook))
 
-    def _unlock(self, key: tuple[int, int], status: str, remove: bool) -> None:
+    def _unlock(self, key: HookKey, status: str, remove: bool) -> None:
         hook = self._hooks[key]
         hook.desired_status = status if status in ("SUCCESS", "FAILURE") else "SKIPPED"
         hook.once = hook.once or remove
-        if hook.mode == BREAKPOINT:
+        if hook.mode is HookMode.BREAKPOINT:
             self._unlocked.add(key)
 
-    def _remove(self, key: tuple[int, int]) -> None:
+    def _remove(self, key: HookKey) -> None:
         self._hooks.pop(key).enabled = False
         self._unlocked.discard(key)
         self._attach(key[1])
 
     def _attach(self, uid: int) -> None:
         """Have a node ask its hooks."""
-        pre_tick, post_tick = (self._hooks.get((position, uid)) for position in (PRE_TICK, POST_TICK))
+        pre_tick, post_tick = (self._hooks.get((position, uid)) for position in HookPosition)
         self._nodes[uid].set_tick_callbacks(
             None if pre_tick is None else lambda node: self._on_hook_reached(pre_tick, node),
             None if post_tick is None else lambda node: self._on_hook_reached(post_tick, node),
@@ -166,7 +180,7 @@ class GrootHooks:
             return SKIPPED
         self._on_reached(node.uid)
         key = (hook.position, hook.uid)
-        if hook.mode == BREAKPOINT:
+        if hook.mode is HookMode.BREAKPOINT:
             self.paused_at = node.path
             while hook.enabled and key not in self._unlocked:
                 self._wait()
@@ -180,6 +194,15 @@ class GrootHooks:
         if hook.once:
             self._remove((hook.position, hook.uid))
         return NodeStatus[hook.desired_status]
+
+
+_E = TypeVar("_E", bound=IntEnum)
+
+
+def _parse_enum(kind: type[_E], value: Any) -> _E:
+    if value not in tuple(kind):
+        raise GrootError("mode and position are 0 or 1")
+    return kind(value)
 
 
 PROTOCOL: Final = 2

@@ -1,7 +1,7 @@
 """Ports of nodes: declarations, and the entries of the blackboard that their texts refer to.
 
 A port's text in XML is a constant, or ``{key}`` for the entry ``key`` of the node's blackboard; ``{=}`` for the
-    entry of the port's own name.
+entry of the port's own name.
 """
 
 from __future__ import annotations

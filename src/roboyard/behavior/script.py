@@ -1,7 +1,7 @@
 """Scripts of behavior trees: tokens, operators, and a Pratt parser that compiles expressions to functions, as in
 BehaviorTree.CPP 4.10.
 
-    Numbers are calculated as doubles; an entry that was created as an integer stays one.
+Numbers are calculated as doubles; an entry that was created as an integer stays one.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Traces of trees: their events in order, comparable with traces of other engines.
 
 The leaves of a trace are of two types: ``Leaf``, an action over several ticks, and ``Cond``, a condition. Their
-    port ``seq`` lists the status of each call: R running, S success, F failure; after its end the last letter is
-    repeated.
+port ``seq`` lists the status of each call: R running, S success, F failure; after its end the last letter is
+repeated.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Nodes of behavior trees: how they are ticked and halted, their ports, and the base classes of custom nodes.
 
 The order of conditions, scripts and status changes is that of BehaviorTree.CPP 4.10, verified event for event by
-    traces (`roboyard bench tree`).
+traces (`roboyard bench tree`).
 """
 
 from __future__ import annotations
@@ -125,7 +125,7 @@ class TreeNode:
     """A node of a tree.
 
     Derive from `SyncActionNode`, `StatefulActionNode`, `GeneratorActionNode`, `ConditionNode`, `DecoratorNode` or
-        `ControlNode`, declare ``ports``, create the state in ``setup``, and implement ``tick``.
+    `ControlNode`, declare ``ports``, create the state in ``setup``, and implement ``tick``.
 
     Attributes:
         ports: Ports of the type, by name.
@@ -539,7 +539,7 @@ class GeneratorActionNode(StatefulActionNode):
     """An action over several ticks, written as a generator: each ``yield`` means `RUNNING`, the status is returned.
 
     When the node is halted, the generator is closed, so its ``finally`` is executed. A generator cannot be saved: a
-        snapshot of a tree in which one is running fails with the node's name.
+    snapshot of a tree in which one is running fails with the node's name.
     """
 
     def setup(self) -> None:

@@ -1,8 +1,8 @@
 """Conditions, actions with preconditions and effects, and goals of task planning.
 
 After RGOAP (Kolbe 2013): a condition has a value; an action requires some values and changes others; a goal is a
-    desired state. The value of an effect may be open (a *variable effect*): ``robot: $to`` is any desired place.
-    Names of conditions contain variables, too: ``on $place``.
+desired state. The value of an effect may be open (a *variable effect*): ``robot: $to`` is any desired place.
+Names of conditions contain variables, too: ``on $place``.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """PDDL: written for other planners, read from their files, and plans of engines of unified-planning (an extra, `pip
 install 'roboyard[planning]'`).
 
-    STRIPS with types, negative preconditions and action costs is read and written. Written texts have no variables: a
-        fact is a predicate, and each step that can be of use is an action.
+STRIPS with types, negative preconditions and action costs is read and written. Written texts have no variables: a
+fact is a predicate, and each step that can be of use is an action.
 """
 
 from __future__ import annotations

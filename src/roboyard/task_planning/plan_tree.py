@@ -1,7 +1,7 @@
 """A plan as a behavior tree: XML of BehaviorTree.CPP.
 
 The state of the world is on the blackboard: each step fails if an entry does not have the value of its
-    precondition, and sets the entries of its effects. ``on desk`` is the entry ``on_desk``.
+precondition, and sets the entries of its effects. ``on desk`` is the entry ``on_desk``.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """The cheapest plan for a goal, and explanations of plans and of their absence.
 
 A domain, a state and a desired state are grounded to sets of facts: integers in which a bit is a fact. Only actions
-    that can be of use are grounded, backwards from the desired state. Facts that are never true together are found
-    forwards, as by the pairs of Graphplan and h2 (Haslum and Geffner 2000), so the backward search has no
-    unreachable states.
+that can be of use are grounded, backwards from the desired state. Facts that are never true together are found
+forwards, as by the pairs of Graphplan and h2 (Haslum and Geffner 2000), so the backward search has no
+unreachable states.
 """
 
 from __future__ import annotations

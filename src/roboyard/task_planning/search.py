@@ -1,7 +1,7 @@
 """Backward A*: from the desired state to the initial state, compiled.
 
 A desired state is a row with an index for each condition: the fact that is desired, or -1. An action that achieves
-    one of them, and destroys none, leads to the state that is desired before it.
+one of them, and destroys none, leads to the state that is desired before it.
 """
 
 from __future__ import annotations

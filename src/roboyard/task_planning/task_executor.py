@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
 from roboyard.behavior.basic_types import FAILURE, RUNNING, SUCCESS, NodeStatus
@@ -65,16 +66,44 @@ class TaskEvent:
     action: str = ""
 
 
-class TaskExecutor:
-    """Executes goals of a task file.
-
-    The task of the highest priority is executed first, of equals the first one. A feasible task of higher priority
-        preempts the present one. When a step fails, or a condition that the rest of the plan requires is not true
-        any more, a new plan is made from the present state.
+@dataclass
+class TaskState:
+    """State of the execution of tasks, apart from the plan; plain data, which is saved.
 
     Attributes:
         world: Believed values of conditions.
         results: For each finished task "" or the reason why it is infeasible.
+        current: Number of the present task.
+        n_finished_steps: Number of steps of the plan that have succeeded.
+        failure_reason: Reason of the last failure of a leaf.
+        n_failures: Number of failures of each step, and of each invalidation, in the present task.
+        blocked_until_ns: Time until which a step is not used, by name [ns].
+        retry_time_ns: Time of the next attempt [ns].
+        robot_pose: Last known pose of the robot in the map.
+        rejected_in_state: For each task that did not preempt the present one, the state of the world then.
+    """
+
+    world: dict[str, Value]
+    results: dict[int, str] = field(default_factory=dict)
+    current: int | None = None
+    n_finished_steps: int = 0
+    failure_reason: str = ""
+    n_failures: dict[str, int] = field(default_factory=dict)
+    blocked_until_ns: dict[str, int] = field(default_factory=dict)
+    retry_time_ns: int = 0
+    robot_pose: Place | None = None
+    rejected_in_state: dict[int, dict[str, Value]] = field(default_factory=dict)
+
+
+class TaskExecutor:
+    """Executes goals of a task file.
+
+    The task of the highest priority is executed first, of equals the first one. A feasible task of higher priority
+    preempts the present one. When a step fails, or a condition that the rest of the plan requires is not true
+    any more, a new plan is made from the present state.
+
+    Attributes:
+        state: See `TaskState`.
         plan: The present plan.
         tree: Its tree.
         events: Events since the list was last cleared.
@@ -92,21 +121,14 @@ class TaskExecutor:
     ) -> None:
         self.tasks = tasks
         self.goals = [tasks.goal(name) for name in goals]
-        self.world: dict[str, Value] = tasks.initial_world_state()
-        self.results: dict[int, str] = {}
+        self.state = TaskState(tasks.initial_world_state())
         self.plan: TaskPlan | None = None
         self.tree: Tree | None = None
         self.events: list[TaskEvent] = []
         self._factory, self._path_length, self._status_callback = factory, path_length, status_callback
         self._retries = retries or RetryConfig()
-        self._current: int | None = None
         self._needed_after_step: list[dict[str, Value]] = []
-        self._n_finished_steps, self._failed_step, self._failure_reason = 0, -1, ""
-        self._n_failures: dict[str, int] = {}
-        self._blocked_until_ns: dict[str, int] = {}
-        self._retry_time_ns = 0
-        self._rejected_in_state: dict[int, dict[str, Value]] = {}
-        self._robot_pose: Place | None = None
+        self._failed_step = -1
 
     def add_goal(self, name: str) -> None:
         """Pursue one more goal of the file. Raises as `TaskFile.goal`."""
@@ -124,16 +146,16 @@ class TaskExecutor:
         Returns:
             `RUNNING`; when all tasks are finished `SUCCESS`, or `FAILURE` if one was infeasible.
         """
-        self.world.update(observed)
-        self._robot_pose = robot_pose
-        if now_ns < self._retry_time_ns:
+        self.state.world.update(observed)
+        self.state.robot_pose = robot_pose
+        if now_ns < self.state.retry_time_ns:
             return RUNNING
         self._check_plan(now_ns)
-        if self._current is None:
+        if self.state.current is None:
             best = self._select_task()
             if best is None:
-                is_finished = len(self.results) == len(self.goals)
-                return RUNNING if not is_finished else FAILURE if any(self.results.values()) else SUCCESS
+                is_finished = len(self.state.results) == len(self.goals)
+                return RUNNING if not is_finished else FAILURE if any(self.state.results.values()) else SUCCESS
             self._start_task(best)
         if self.plan is None and not self._make_plan(now_ns):
             return RUNNING
@@ -152,35 +174,41 @@ class TaskExecutor:
         self.plan = self.tree = None
 
     def _select_task(self) -> int | None:
-        open_tasks = [(goal.priority_in(self.world), -n) for n, goal in enumerate(self.goals) if n not in self.results]
+        open_tasks = [
+            (goal.priority_in(self.state.world), -n) for n, goal in enumerate(self.goals) if n not in self.state.results
+        ]
         priority, number = max(open_tasks, default=(0.0, 0))
         return -number if priority > 0.0 else None
 
     def _check_plan(self, now_ns: int) -> None:
         """Check whether the plan is still valid, and its goal the best one."""
-        if self._current is None:
+        if self.state.current is None:
             return
         best = self._select_task()
-        is_better = best is not None and self._priority(best) > self._priority(self._current)
-        if best is not None and is_better and self._rejected_in_state.get(best) != self.world:
-            self._rejected_in_state[best] = dict(self.world)
+        is_better = best is not None and self._priority(best) > self._priority(self.state.current)
+        if best is not None and is_better and self.state.rejected_in_state.get(best) != self.state.world:
+            self.state.rejected_in_state[best] = dict(self.state.world)
             if self._is_feasible(best, now_ns):
                 self._record_event("preempted", f"{self.goals[best].name} is worth more")
                 self._end_task()
-        if self._current is not None and self.plan is not None and self._n_finished_steps < len(self.plan.steps):
-            changing = self.plan.steps[self._n_finished_steps].effects if self._is_running() else {}
-            for name, value in self._needed_after_step[self._n_finished_steps].items():
-                if name not in changing and self.world.get(name) != value:
-                    self._on_invalidated(f"{name} is {self.world.get(name)}, and {value} is needed")
+        if (
+            self.state.current is not None
+            and self.plan is not None
+            and self.state.n_finished_steps < len(self.plan.steps)
+        ):
+            changing = self.plan.steps[self.state.n_finished_steps].effects if self._is_running() else {}
+            for name, value in self._needed_after_step[self.state.n_finished_steps].items():
+                if name not in changing and self.state.world.get(name) != value:
+                    self._on_invalidated(f"{name} is {self.state.world.get(name)}, and {value} is needed")
                     return
 
     def _on_invalidated(self, reason: str) -> None:
         """Drop an invalid plan; if the same change recurs too often, the task is infeasible."""
         self._record_event("invalidated", reason)
-        self._n_failures[reason] = self._n_failures.get(reason, 0) + 1
-        if self._current is not None and self._n_failures[reason] >= self._retries.max_failures:
-            goal = self.goals[self._current].name
-            self._end_task(f"{goal} is impossible, because {reason}, {self._n_failures[reason]} times")
+        self.state.n_failures[reason] = self.state.n_failures.get(reason, 0) + 1
+        if self.state.current is not None and self.state.n_failures[reason] >= self._retries.max_failures:
+            goal = self.goals[self.state.current].name
+            self._end_task(f"{goal} is impossible, because {reason}, {self.state.n_failures[reason]} times")
         else:
             self.halt()
 
@@ -188,7 +216,7 @@ class TaskExecutor:
         return self.tree is not None and self.tree.root.status is RUNNING
 
     def _priority(self, number: int) -> float:
-        return self.goals[number].priority_in(self.world)
+        return self.goals[number].priority_in(self.state.world)
 
     def _is_feasible(self, number: int, now_ns: int) -> bool:
         try:
@@ -201,43 +229,47 @@ class TaskExecutor:
 
     # -- tasks begin and end -------------------------------------------------------------------------------------------
     def _state_at_start(self, number: int) -> dict[str, Value]:
-        return {**self.world, **self.tasks.goals[self.goals[number].name].initial_facts}
+        return {**self.state.world, **self.tasks.goals[self.goals[number].name].initial_facts}
 
     def _start_task(self, number: int) -> None:
-        self._current = number
-        self.world = self._state_at_start(number)
-        self._n_failures.clear()
-        self._blocked_until_ns.clear()
+        self.state.current = number
+        self.state.world = self._state_at_start(number)
+        self.state.n_failures.clear()
+        self.state.blocked_until_ns.clear()
 
     def _end_task(self, failure: str | None = None) -> None:
         """End the present task with a failure, with "" as reached, or with None to resume it later."""
-        if self._current is not None and failure is not None:
-            self.results[self._current] = failure
+        if self.state.current is not None and failure is not None:
+            self.state.results[self.state.current] = failure
             self._record_event("infeasible" if failure else "reached", failure)
         self.halt()
-        self._current = None
+        self.state.current = None
 
     def _record_event(self, kind: str, reason: str = "", action: str = "") -> None:
-        number = -1 if self._current is None else self._current
+        number = -1 if self.state.current is None else self.state.current
         steps = tuple(step.name for step in self.plan.steps) if kind == "planned" and self.plan is not None else ()
         self.events.append(TaskEvent(number, self.goals[number].name, kind, reason, steps, action))
 
     # -- plans ---------------------------------------------------------------------------------------------------------
     def _domain(self) -> PlanningDomain:
-        tasks = self.tasks if self._robot_pose is None else self.tasks.with_places({UNKNOWN_PLACE: self._robot_pose})
+        tasks = (
+            self.tasks
+            if self.state.robot_pose is None
+            else self.tasks.with_places({UNKNOWN_PLACE: self.state.robot_pose})
+        )
         return tasks.domain(self._path_length)
 
     def _blocked_steps(self, now_ns: int) -> frozenset[str]:
-        return frozenset(name for name, until in self._blocked_until_ns.items() if until > now_ns)
+        return frozenset(name for name, until in self.state.blocked_until_ns.items() if until > now_ns)
 
     def _make_plan(self, now_ns: int) -> bool:
-        if self._current is None:
+        if self.state.current is None:
             return False
-        goal = self.goals[self._current]
-        blocked = sorted(self._blocked_steps(now_ns), key=lambda name: self._blocked_until_ns[name])
+        goal = self.goals[self.state.current]
+        blocked = sorted(self._blocked_steps(now_ns), key=lambda name: self.state.blocked_until_ns[name])
         while True:
             try:
-                plan = make_plan(self._domain(), self.world, goal, blocked=frozenset(blocked))
+                plan = make_plan(self._domain(), self.state.world, goal, blocked=frozenset(blocked))
                 break
             except NoPlanError as error:
                 if not blocked:
@@ -253,7 +285,7 @@ class TaskExecutor:
 
     def _set_plan(self, plan: TaskPlan) -> Tree:
         self.plan = plan
-        self._n_finished_steps, self._failed_step, self._failure_reason = 0, -1, ""
+        self.state.n_finished_steps, self._failed_step, self.state.failure_reason = 0, -1, ""
         needed: list[dict[str, Value]] = [dict(plan.goal.desired_state)]
         for step in reversed(plan.steps):
             required_before = {
@@ -262,7 +294,7 @@ class TaskExecutor:
             needed.append({**required_before, **step.preconditions})
         self._needed_after_step = needed[::-1]
         blackboard = Blackboard()
-        for name, value in self.world.items():
+        for name, value in self.state.world.items():
             blackboard.set(blackboard_key(name), value)
         source = f"the plan for {plan.goal.name}"
         self.tree = read_tree(plan_to_xml(plan, self._domain()), self._factory, blackboard=blackboard, source=source)
@@ -275,7 +307,7 @@ class TaskExecutor:
         if self.tree is None:
             return
         if status is FAILURE and not node.children:
-            self._failure_reason = str(getattr(node, "failure_reason", "")) or f"{node.type_name} failed"
+            self.state.failure_reason = str(getattr(node, "failure_reason", "")) or f"{node.type_name} failed"
         steps = self.tree.root.children
         if node not in steps or self.plan is None:
             return
@@ -284,8 +316,8 @@ class TaskExecutor:
         if status is RUNNING:
             self._record_event("started", step.name, step.action.name)
         elif status is SUCCESS:
-            self._n_finished_steps = number + 1
-            self._blocked_until_ns.pop(step.name, None)
+            self.state.n_finished_steps = number + 1
+            self.state.blocked_until_ns.pop(step.name, None)
             self._record_event("succeeded", step.name, step.action.name)
         elif status is FAILURE:
             self._failed_step = number
@@ -295,17 +327,17 @@ class TaskExecutor:
         tree, plan = self.tree, self.plan
         if tree is None or plan is None:
             return
-        blackboard, n_finished_before = tree.blackboard, self._n_finished_steps
-        for name, value in self.world.items():
+        blackboard, n_finished_before = tree.blackboard, self.state.n_finished_steps
+        for name, value in self.state.world.items():
             if blackboard.get(blackboard_key(name)) != value:
                 blackboard.set(blackboard_key(name), value)
         status = tree.tick_once(now_ns)
-        for step in plan.steps[n_finished_before : self._n_finished_steps]:
-            self.world.update(step.effects)
+        for step in plan.steps[n_finished_before : self.state.n_finished_steps]:
+            self.state.world.update(step.effects)
         if status is FAILURE:
             self._on_failure(plan, now_ns)
         elif status is SUCCESS:
-            if is_satisfied(plan.goal.desired_state, self.world):
+            if is_satisfied(plan.goal.desired_state, self.state.world):
                 self._end_task("")
             else:
                 self.halt()
@@ -313,61 +345,47 @@ class TaskExecutor:
     def _on_failure(self, plan: TaskPlan, now_ns: int) -> None:
         step = plan.steps[max(self._failed_step, 0)]
         retry_config = self._retries
-        self._n_failures[step.name] = self._n_failures.get(step.name, 0) + 1
+        self.state.n_failures[step.name] = self.state.n_failures.get(step.name, 0) + 1
         self._record_event(
-            "failed", f"{step.name}: {self._failure_reason or 'its needs do not hold'}", step.action.name
+            "failed", f"{step.name}: {self.state.failure_reason or 'its needs do not hold'}", step.action.name
         )
-        if self._n_failures[step.name] >= retry_config.max_failures:
+        if self.state.n_failures[step.name] >= retry_config.max_failures:
             reason = f"{plan.goal.name} is impossible, because {step.name} failed"
-            self._end_task(f"{reason} {self._n_failures[step.name]} times: {self._failure_reason}")
+            self._end_task(f"{reason} {self.state.n_failures[step.name]} times: {self.state.failure_reason}")
             return
-        if self._n_failures[step.name] % retry_config.max_attempts == 0:
-            self._blocked_until_ns[step.name] = now_ns + _BLOCK_TIME_NS
-        self._retry_time_ns = now_ns + round(retry_config.retry_delay * 1e9)
+        if self.state.n_failures[step.name] % retry_config.max_attempts == 0:
+            self.state.blocked_until_ns[step.name] = now_ns + _BLOCK_TIME_NS
+        self.state.retry_time_ns = now_ns + round(retry_config.retry_delay * 1e9)
         self.halt()
 
     # -- state ---------------------------------------------------------------------------------------------------------
     def save_state(self) -> dict[str, Any]:
-        """State as plain data.
+        """Return the state as plain data.
 
         Raises:
-            TreeNodeError: a node of the tree cannot be saved.
+            TreeNodeError: A node of the tree cannot be saved.
         """
         plan = self.plan
         return {
-            "world": dict(self.world),
-            "results": dict(self.results),
-            "current": self._current,
+            **asdict(self.state),
             "steps": None if plan is None else [(step.action.name, dict(step.binding)) for step in plan.steps],
             "purposes": None if plan is None else [dict(served) for served in plan.purposes],
             "tree": None if self.tree is None else self.tree.save_state(),
-            "n_finished_steps": self._n_finished_steps,
-            "failure_reason": self._failure_reason,
-            "n_failures": dict(self._n_failures),
-            "blocked_until_ns": dict(self._blocked_until_ns),
-            "retry_time_ns": self._retry_time_ns,
-            "robot_pose": self._robot_pose,
-            "rejected_in_state": {number: dict(world) for number, world in self._rejected_in_state.items()},
         }
 
     def load_state(self, saved: Mapping[str, Any]) -> None:
-        """Take back the result of `save_state`, on a pursuit of the same tasks."""
-        self.world, self.results = dict(saved["world"]), dict(saved["results"])
-        self._current, self._robot_pose = saved["current"], saved["robot_pose"]
+        """Restore the result of `save_state`, on an executor of the same tasks."""
+        state = TaskState(**{one.name: copy.deepcopy(saved[one.name]) for one in fields(TaskState)})
         self._drop_plan()
-        if saved["steps"] is not None and self._current is not None:
+        self.state = state
+        if saved["steps"] is not None and state.current is not None:
             domain = self._domain()
             steps = tuple(_restore_step(domain, name, binding) for name, binding in saved["steps"])
-            goal = self.goals[self._current]
+            goal = self.goals[state.current]
+            n_finished_steps, failure_reason = state.n_finished_steps, state.failure_reason
             tree = self._set_plan(TaskPlan(goal, steps, tuple(saved["purposes"]), sum(step.cost for step in steps)))
             tree.load_state(saved["tree"])
-        self._n_finished_steps, self._failure_reason = saved["n_finished_steps"], saved["failure_reason"]
-        self._n_failures, self._blocked_until_ns, self._retry_time_ns = (
-            dict(saved["n_failures"]),
-            dict(saved["blocked_until_ns"]),
-            saved["retry_time_ns"],
-        )
-        self._rejected_in_state = {number: dict(world) for number, world in saved["rejected_in_state"].items()}
+            state.n_finished_steps, state.failure_reason = n_finished_steps, failure_reason
 
 
 _NO_EFFECT = object()
@@ -384,8 +402,8 @@ def validate_action_trees(tasks: TaskFile, goals: Sequence[str], factory: NodeFa
     """Build the tree of one step for each action that may be of use for goals, so that errors in files are found before
     the execution.
 
-        Raises:
-            InputError: The behavior of an action is no tree, or uses unknown node types.
+    Raises:
+        InputError: The behavior of an action is no tree, or uses unknown node types.
     """
     domain, world = tasks.domain(), tasks.initial_world_state()
     found: dict[str, PlanStep] = {}

@@ -1,11 +1,11 @@
 """Lower bound of transport costs: an admissible heuristic for the search, compiled.
 
 An object is carried from its place to its desired place. The drives without an object lead from the robot's place
-    and from places where objects are put down to places where objects are picked and to the robot's desired place:
-    they cost no less than the cheapest assignment of the former to the latter. From the place where an object is
-    put down the robot cannot pick what had to be removed before (the object itself, or what occupied the place):
-    such a drive passes a third place, where something was put down temporarily. And in each cycle of objects that
-    exchange their places, one object is put down once more.
+and from places where objects are put down to places where objects are picked and to the robot's desired place:
+they cost no less than the cheapest assignment of the former to the latter. From the place where an object is
+put down the robot cannot pick what had to be removed before (the object itself, or what occupied the place):
+such a drive passes a third place, where something was put down temporarily. And in each cycle of objects that
+exchange their places, one object is put down once more.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ def assignment_cost(transport: TransportCosts, n_rows: int, n_columns: int) -> f
     """Return the cost of the cheapest assignment of each row of ``empty_drive_costs`` to a column of its own; there are
     no more rows than columns.
 
-        Shortest augmenting paths: Kuhn 1955, Munkres 1957, with the potentials of Jonker and Volgenant.
+    Shortest augmenting paths: Kuhn 1955, Munkres 1957, with the potentials of Jonker and Volgenant.
     """
     costs, reduced_cost = transport.empty_drive_costs, transport.potentials[2]
     row_potential, column_potential = transport.potentials[0], transport.potentials[1]

@@ -19,7 +19,6 @@ from roboyard.geometry.arrays import Array
 from roboyard.manipulation.nodes.motion_messages import pose_constraints_to_msg
 from roboyard.messages import action_type, msg, service_type, srv
 from roboyard.messages.convert import pose_stamped_to_msg, pose_to_msg
-from roboyard.messages.convert.action_goals import uuid_of_text, uuid_to_msg
 from roboyard.scenarios import Run
 from roboyard.view.ghosts import moments_of
 from roboyard.view.places import Places, row
@@ -81,7 +80,6 @@ class ArmHand:
         self._run, self._loop, self._sender, self._places, self._preview = run, loop, sender, places, preview
         self._bus: Bus = run.bus
         self._plans: dict[str, Any] = {}
-        self._count = 0
 
     def command(self, said: dict[str, Any], viewer: int, reply: Reply) -> None:
         """Do what the page says.
@@ -102,7 +100,9 @@ class ArmHand:
             if name not in self._plans:
                 raise InputError("nothing is planned", valid="plan first")
             kind = action_type(f"{_MOVEIT}/action/ExecuteTrajectory")
-            self._send(f"{space}/execute_trajectory", kind, kind.Goal(trajectory=self._plans.pop(name)), said, reply)
+            self._sender.send_goal(
+                f"{space}/execute_trajectory", kind, kind.Goal(trajectory=self._plans.pop(name)), said, reply
+            )
         else:
             if f"{space}/plan_kinematic_path" not in self._bus.services:
                 raise InputError(f"{name} has no move node", valid="a robot with the node move_group")
@@ -183,7 +183,7 @@ class ArmHand:
         goal = kind.Goal()
         goal.command.position = number(said, "position", -10.0, 10.0)
         goal.command.max_effort = number(said, "effort", 0.0, 1000.0, 0.0)
-        self._send(action, kind, goal, said, reply)
+        self._sender.send_goal(action, kind, goal, said, reply)
 
     def _halt(self, space: str, said: dict[str, Any], reply: Reply) -> None:
         kind = "action_msgs/srv/CancelGoal"
@@ -196,12 +196,6 @@ class ArmHand:
             raise InputError("nothing here moves an arm", valid="a robot with the node move_group")
         for service in served:
             self._sender.call(service, kind, service_type(kind).Request(), said, reply)
-
-    def _send(self, action: str, kind: Any, goal: Any, said: dict[str, Any], reply: Reply) -> None:
-        self._count += 1
-        goal_id = uuid_to_msg(uuid_of_text(f"view arm {self._count} {self._bus.now_ns}"))
-        request = kind.SendGoal.Request(goal_id=goal_id, goal=goal)
-        self._sender.call(endpoint(action, "send_goal"), kind.SendGoal.name, request, said, reply)
 
 
 def _pose(said: dict[str, Any]) -> SE3:

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from roboyard.bus.actions import endpoint
 from roboyard.errors import InputError
 from roboyard.messages import action_type, msg
-from roboyard.messages.convert.action_goals import uuid_of_text, uuid_to_msg
 from roboyard.scenarios import Run
 from roboyard.task_planning.nodes import TaskExecutorNode
 from roboyard.view.sender import Sender
@@ -31,7 +29,7 @@ class DeedHand:
     ops = frozenset({"walk", "animate", "task"})
 
     def __init__(self, run: Run, sender: Sender) -> None:
-        self._run, self._sender, self._count = run, sender, 0
+        self._run, self._sender = run, sender
 
     def command(self, said: dict[str, Any], viewer: int, reply: Reply) -> None:
         """Ask for it.
@@ -55,8 +53,4 @@ class DeedHand:
         if walks:
             x, y = numbers(said, "at", 2)
             goal.target.position.x, goal.target.position.y, goal.target.orientation.w = x, y, 0.0
-        self._count += 1
-        goal_id = uuid_to_msg(uuid_of_text(f"view person {self._count} {self._run.bus.now_ns}"))
-        service = endpoint(f"/{name}/{'movement' if walks else 'animation'}", "send_goal")
-        request = kind.SendGoal.Request(goal_id=goal_id, goal=goal)
-        self._sender.call(service, kind.SendGoal.name, request, said, reply)
+        self._sender.send_goal(f"/{name}/{'movement' if walks else 'animation'}", kind, goal, said, reply)

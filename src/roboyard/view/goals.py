@@ -14,7 +14,6 @@ from roboyard.errors import InputError, RoboyardError
 from roboyard.geometry import SE2
 from roboyard.messages import action_type, msg, service_type
 from roboyard.messages.convert import make_header, pose_stamped_to_msg, pose_to_msg
-from roboyard.messages.convert.action_goals import uuid_of_text, uuid_to_msg
 from roboyard.view.abilities import heard
 from roboyard.view.places import Places
 from roboyard.view.sender import Sender
@@ -40,7 +39,6 @@ class GoalHand:
 
     def __init__(self, bus: Bus, sender: Sender, places: Callable[[], tuple[Places, Any] | None]) -> None:
         self._bus, self._sender, self._places = bus, sender, places
-        self._count = 0
 
     def command(self, said: dict[str, Any], viewer: int, reply: Reply) -> None:
         """Send what was clicked.
@@ -109,7 +107,4 @@ class GoalHand:
 
     def _follow(self, space: str, poses: list[Any], said: dict[str, Any], reply: Reply) -> None:
         kind = action_type("nav2_msgs/action/FollowWaypoints")
-        self._count += 1
-        goal_id = uuid_to_msg(uuid_of_text(f"view {self._count} {self._bus.now_ns}"))
-        request = kind.SendGoal.Request(goal_id=goal_id, goal=kind.Goal(poses=poses))
-        self._sender.call(endpoint(f"{space}/follow_waypoints", "send_goal"), kind.SendGoal.name, request, said, reply)
+        self._sender.send_goal(f"{space}/follow_waypoints", kind, kind.Goal(poses=poses), said, reply)

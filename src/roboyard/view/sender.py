@@ -8,9 +8,11 @@ from collections.abc import Callable
 from typing import Any
 
 from roboyard.bus import Bus, ExternalInput
+from roboyard.bus.actions import endpoint
 from roboyard.bus.services import Future
 from roboyard.errors import InputError, RoboyardError
 from roboyard.messages import serialize, type_name
+from roboyard.messages.convert.action_goals import uuid_of_text, uuid_to_msg
 from roboyard.view.show import Reply
 from roboyard.view.wire import ViewMessage, text
 
@@ -26,6 +28,7 @@ class Sender:
 
     def __init__(self, bus: Bus) -> None:
         self._bus = bus
+        self._n_goals = 0
 
     def publish(self, topic: str, message: Any, source: str = SOURCE) -> None:
         """Publish a message.
@@ -78,6 +81,24 @@ class Sender:
                 "call", service, kind, SOURCE, serialize(request), reply=lambda future: future.add_done_callback(answer)
             )
         )
+
+    def send_goal(self, action: str, kind: Any, goal: Any, said: dict[str, Any], reply: Reply) -> None:
+        """Send a goal to an action, and report to the viewer whether it was accepted.
+
+        Args:
+            action: Absolute name.
+            kind: Type of the action.
+            goal: Goal message.
+            said: Command of the viewer; its ``id`` is returned.
+            reply: Sends a message to the viewer.
+
+        Raises:
+            InputError: No node serves the action, or too many inputs are waiting.
+        """
+        self._n_goals += 1
+        goal_id = uuid_to_msg(uuid_of_text(f"{SOURCE} {self._n_goals} {self._bus.now_ns}"))
+        request = kind.SendGoal.Request(goal_id=goal_id, goal=goal)
+        self.call(endpoint(action, "send_goal"), kind.SendGoal.name, request, said, reply)
 
     def _push(self, item: ExternalInput) -> None:
         if not self._bus.inputs.put(item):

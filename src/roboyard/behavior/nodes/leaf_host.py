@@ -149,8 +149,8 @@ class ActionLeaf(BusLeaf, StatefulActionNode):
     """A leaf that sends a goal to an action server and runs until it is finished; derive and declare ``action_name``,
     ``action_type`` and ``make_goal``.
 
-        Attributes:
-            failure_reason: Reason of the last failure.
+    Attributes:
+        failure_reason: Reason of the last failure.
     """
 
     state_fields: ClassVar[tuple[str, ...]] = ("_goal_id",)

@@ -101,10 +101,10 @@ class TopicLeaf(BusLeaf, StatefulActionNode):
     """A leaf that subscribes to a topic until it has the message that it waits for; derive and implement ``topic_type``
     and ``on_message``.
 
-        It has the ports ``topic`` and ``timeout``, after which it fails [s].
+    It has the ports ``topic`` and ``timeout``, after which it fails [s].
 
-        Attributes:
-            failure_reason: Reason of the last failure.
+    Attributes:
+        failure_reason: Reason of the last failure.
     """
 
     state_fields: ClassVar[tuple[str, ...]] = ("_has_succeeded", "_deadline_ns")

@@ -1,8 +1,8 @@
 """The node that executes a behavior tree, and its connection to Groot2.
 
 While the tree waits at a breakpoint, the simulated time stands still. Requests that change hooks are external
-    inputs of the run: they are stamped with simulated time and recorded, so a run that is replayed with its inputs
-    waits at the same places.
+inputs of the run: they are stamped with simulated time and recorded, so a run that is replayed with its inputs
+waits at the same places.
 """
 
 from __future__ import annotations

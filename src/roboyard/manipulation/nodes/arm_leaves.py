@@ -245,7 +245,7 @@ class MoveTool(ActionLeaf):
     """Moves the tool to a position, pointing down or tilted away from the arm's base, its x axis along a direction.
 
     A gripper grips both ways alike: its x axis points along the direction or opposite to it, whichever needs less
-        rotation, unless ``exact`` is set, as where the held object protrudes on one side.
+    rotation, unless ``exact`` is set, as where the held object protrudes on one side.
     """
 
     ports: ClassVar = {

@@ -300,7 +300,7 @@ class TaskExecutorNode(TreeHostNode[TaskExecutorNodeConfig]):
         robot_pose = self._observer.robot_pose()
         try:
             status = executor.tick(
-                self.now_ns, self._observer(robot_pose, self._tasks.places, executor.world), robot_pose
+                self.now_ns, self._observer(robot_pose, self._tasks.places, executor.state.world), robot_pose
             )
         except (ExecutionError, TreeNodeError) as error:
             executor.halt()
