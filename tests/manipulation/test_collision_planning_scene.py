@@ -43,7 +43,7 @@ from roboyard.manipulation.collision import (
 )
 from roboyard.manipulation.collision.allowed_collisions import sample_allowed_pairs
 from roboyard.manipulation.collision.convex_shapes import ConvexShapeArrays, shapes_of_geometry, stack_shapes
-from roboyard.manipulation.collision.gjk import distance_lower_bound
+from roboyard.manipulation.collision.gjk import DistanceThresholds, distance_lower_bound
 from roboyard.manipulation.collision.planning_scene import PlanningScene
 from roboyard.simulation import Simulation
 
@@ -92,7 +92,14 @@ def compute_distance(one: Geometry, A: SE3, other: Geometry, B: SE3, far_thresho
     (first,), (second,) = shapes_of_geometry(one, A), shapes_of_geometry(other, B)
     a, b = stack_shapes([first]), stack_shapes([second])
     return distance_lower_bound(
-        a, 0, first.T_frame_shape.matrix(), b, 0, second.T_frame_shape.matrix(), far_threshold, 0.0, np.zeros((5, 3))
+        a,
+        0,
+        first.T_frame_shape.matrix(),
+        b,
+        0,
+        second.T_frame_shape.matrix(),
+        DistanceThresholds(far_threshold, 0.0),
+        np.zeros((5, 3)),
     )
 
 

@@ -45,7 +45,7 @@ def test_plan_keeps_an_attached_bar_clear_of_posts(seed: int) -> None:
     settings = PlanConfig(seed=seed)
     found = plan_motion(holding, q, JointGoal(goal), settings)
     assert not recheck_motion(CoalChecker(holding), found.trajectory, 0.004).contacts
-    empty = plan_motion(holding.remove_attached("bar"), q, JointGoal(goal), settings)
+    empty = plan_motion(holding.without_attached("bar"), q, JointGoal(goal), settings)
     assert recheck_motion(CoalChecker(holding), empty.trajectory, 0.004).contacts, "the bar makes the difference"
 
 
@@ -72,11 +72,11 @@ def test_grasp_target_may_be_touched_until_the_gripper_retreats() -> None:
 def test_dropped_object_is_in_no_scene() -> None:
     bare, q, tool = level_arm()
     grasp_scene = bare.with_obstacles([Obstacle("thing", Box((0.03, 0.06, 0.03)), tool)]).attach_obstacle("thing", q)
-    empty_scene = grasp_scene.remove_attached("thing")
+    empty_scene = grasp_scene.without_attached("thing")
     assert not empty_scene.attached
     assert not empty_scene.obstacles
     with pytest.raises(UnknownNameError):
-        empty_scene.remove_attached("thing")
+        empty_scene.without_attached("thing")
 
 
 def test_grasp_of_an_unknown_object_or_gripper_is_refused() -> None:

@@ -17,6 +17,7 @@ from roboyard.manipulation.collision.planning_scene import PlanningScene
 from roboyard.manipulation.errors import CartesianPathBlockedError, ConstraintViolatedError, PlanningCancelledError
 from roboyard.manipulation.planning import (
     AxisConstraint,
+    CartesianPathConfig,
     JointGoal,
     MotionPlan,
     NamedGoal,
@@ -151,12 +152,24 @@ def test_cartesian_path_ends_before_an_obstacle() -> None:
     ("options", "kind", "words"),
     [
         ({"poses": []}, InputError, "without poses"),
-        ({"spacing": 0.0}, InputError, "spacing"),
-        ({"angle_step": math.nan}, InputError, "angle_step"),
-        ({"jump_threshold": -1.0}, InputError, "jump_threshold"),
         ({"frame": "moon"}, UnknownNameError, "moon"),
     ],
 )
 def test_cartesian_path_refuses_bad_requests(options: dict[str, Any], kind: type[Exception], words: str) -> None:
     with pytest.raises(kind, match=words):
         plan_cartesian_path(scene(), level_state(0.0), **{"poses": [SE3.identity()], **options})
+
+
+@pytest.mark.parametrize(("key", "value"), [("spacing", 0.0), ("angle_step", math.nan), ("jump_threshold", -1.0)])
+def test_interpolation_of_cartesian_paths_is_checked(key: str, value: float) -> None:
+    with pytest.raises(InputError, match=key):
+        CartesianPathConfig(**{key: value})
+
+
+def test_cartesian_path_stops_before_a_jump_of_a_joint() -> None:
+    q = level_state(0.0)
+    first = SE3.from_matrix(scene().chain.forward(q))
+    down = SE3(first.rotation, first.translation - np.array([0.0, 0.0, 0.1]))
+    with pytest.raises(CartesianPathBlockedError, match="would jump"):
+        plan_cartesian_path(scene(), q, [down], interpolation=CartesianPathConfig(spacing=0.05, jump_threshold=0.01))
+    assert len(plan_cartesian_path(scene(), q, [down], interpolation=CartesianPathConfig(spacing=0.05)).points) <= 4

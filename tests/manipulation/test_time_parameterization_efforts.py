@@ -192,7 +192,7 @@ def test_bad_effort_fractions_and_mismatched_limits_are_refused() -> None:
     for fraction in (0.0, 1.1, math.nan):
         with pytest.raises(InputError, match="effort fraction"):
             EffortLimits(scene.dynamics, fraction)
-        with pytest.raises(InputError, match="effort fraction"):
+        with pytest.raises(InputError, match="effort"):
             plan_motion(scene, scene.group.pose("upright"), NamedGoal("pick"), PlanConfig(effort_scaling=fraction))
     other = JointLimits(("a",), np.ones(1), np.ones(1), np.ones(1))
     with pytest.raises(InputError, match="limits of a"):

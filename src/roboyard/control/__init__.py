@@ -10,7 +10,7 @@ from roboyard.config.lazy import lazy_exports
 if TYPE_CHECKING:
     from roboyard.control.joint_limits import JointAccelerationLimits, JointGroupLimits
     from roboyard.control.joint_motion import JointMotionGenerator, JointMotionState, PointToPointLimits
-    from roboyard.control.trajectory import JointSample, Trajectory, TrajectoryPoint
+    from roboyard.control.trajectory import JointSample, SampledMotion, Trajectory, TrajectoryPoint
     from roboyard.control.velocity_ramps import PlanarRampLimits, Ramp, RampLimits, RampState, step_velocity
     from roboyard.control.wheel_kinematics import (
         ZERO_TWIST,
@@ -38,6 +38,7 @@ __all__ = [
     "Ramp",
     "RampLimits",
     "RampState",
+    "SampledMotion",
     "Trajectory",
     "TrajectoryPoint",
     "WheelKinematics",
@@ -50,7 +51,7 @@ __getattr__, __dir__ = lazy_exports(
     {
         "joint_limits": ("JointAccelerationLimits", "JointGroupLimits"),
         "joint_motion": ("JointMotionGenerator", "JointMotionState", "PointToPointLimits"),
-        "trajectory": ("JointSample", "Trajectory", "TrajectoryPoint"),
+        "trajectory": ("JointSample", "SampledMotion", "Trajectory", "TrajectoryPoint"),
         "velocity_ramps": ("PlanarRampLimits", "Ramp", "RampLimits", "RampState", "step_velocity"),
         "wheel_kinematics": (
             "ZERO_TWIST",

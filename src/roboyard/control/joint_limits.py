@@ -20,6 +20,15 @@ DEFAULT_SPEED = 1.0
 """Speed of a joint that states no speed either [rad/s or m/s]."""
 
 
+def default_acceleration(speed: Array) -> Array:
+    """Return the accelerations (n,) of joints that state none: full speed in half a second.
+
+    Args:
+        speed: (n,) largest speeds [rad/s or m/s]; not finite where the joint states none either.
+    """
+    return np.asarray(np.where(np.isfinite(speed), speed, DEFAULT_SPEED) / DEFAULT_ACCELERATION_TIME)
+
+
 @dataclass(frozen=True)
 class JointAccelerationLimits:
     """Acceleration limits of a robot's joints, which its description does not contain.
@@ -56,14 +65,13 @@ class JointGroupLimits:
         """Return the limits of joints of a robot."""
         lower, upper = np.array([joint_limit_range(model, joint, "position") for joint in joints], dtype=np.float64).T
         speed = np.array([joint_limit_range(model, joint, "velocity")[1] for joint in joints], dtype=np.float64)
-        default_acceleration = np.where(np.isfinite(speed), speed, DEFAULT_SPEED) / DEFAULT_ACCELERATION_TIME
         stated_acceleration = [acceleration_limits.acceleration.get(joint, math.nan) for joint in joints]
         has_acceleration_limit = np.isfinite(stated_acceleration)
         return cls(
             lower,
             upper,
             speed,
-            np.where(has_acceleration_limit, stated_acceleration, default_acceleration),
+            np.where(has_acceleration_limit, stated_acceleration, default_acceleration(speed)),
             has_acceleration_limit,
         )
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from roboyard.compute import kernel
 from roboyard.errors import InputError
@@ -45,7 +46,50 @@ class TrajectoryPoint:
     acceleration: Array | None = None
 
 
-class Trajectory:
+class SampledMotion(Protocol):
+    """Motion of joints with times, which can be sampled: the contract of trajectories.
+
+    A class that derives from it defines `duration` and `sample_at`, and inherits the rest.
+    """
+
+    @property
+    def duration(self) -> float:
+        """Time from the start of the motion to its end [s]."""
+        ...
+
+    def sample_at(self, times: ArrayLike) -> JointSample:
+        """Return the joint states (m, n) at times (m,) in any order [s].
+
+        The joints are at rest before time 0, at the start, and from `duration` on, at the goal.
+
+        Raises:
+            InputError: A time is not finite, or the times are no vector.
+        """
+        ...
+
+    def sample(self, time: float) -> JointSample:
+        """Return the joint state (n,) at a time [s]. Raises InputError."""
+        found = self.sample_at([time])
+        return JointSample(found.position[0], found.velocity[0], found.acceleration[0])
+
+    def to_points(self, step: float = 0.02) -> list[TrajectoryPoint]:
+        """Return points at most ``step`` apart [s], for a controller that joins them by splines. Raises InputError."""
+        if not step > 0.0:
+            raise InputError(f"points {step} s apart", valid="more than 0 s")
+        times = np.linspace(0.0, self.duration, max(1, math.ceil(self.duration / step)) + 1)
+        found = self.sample_at(times)
+        return [TrajectoryPoint(float(t), p, v, a) for t, p, v, a in zip(times, *found, strict=True)]
+
+
+def check_times(times: ArrayLike) -> Array:
+    """Return times as an array (m,) [s]. Raises InputError: one is not finite, or they are no vector."""
+    values = np.asarray(times, dtype=np.float64)
+    if values.ndim != 1 or not np.isfinite(values).all():
+        raise InputError(f"times of shape {values.shape}", valid="(m,), finite [s]")
+    return values
+
+
+class Trajectory(SampledMotion):
     """A spline through trajectory points.
 
     Two points that both state velocities and accelerations are joined by a quintic spline; points that state velocities
@@ -94,6 +138,11 @@ class Trajectory:
         return float(self._times[-1])
 
     @property
+    def duration(self) -> float:
+        """Time of the last point [s]."""
+        return self.end
+
+    @property
     def goal(self) -> Array:
         """Positions of the last point (n,) [rad or m]."""
         return self._end_positions[1]
@@ -108,6 +157,12 @@ class Trajectory:
         sample = np.empty((3, self._zeros.size))
         sample_segment(self._coefficients[index], time - float(self._times[index]), sample)
         return JointSample(*sample)
+
+    def sample_at(self, times: ArrayLike) -> JointSample:
+        """Return the set-points (m, n) at times (m,) in any order, each as `sample` does. Raises InputError."""
+        rows = [self.sample(time) for time in check_times(times).tolist()]
+        columns = zip(*rows, strict=True) if rows else [()] * 3
+        return JointSample(*(np.array(column).reshape(len(rows), self._zeros.size) for column in columns))
 
     def samples(self, times: Array) -> JointSample:
         """Return samples (k, n) at times (k,) from the first point to the last; at rest if there is only one."""

@@ -1,6 +1,8 @@
-"""Conformance tests of motion planners, of this package and of others: `check_motion_planner`.
+"""Conformance tests of motion planners and time parameterizations, of this package and of others.
 
-They test what `MotionPlanner` promises, for an arm with four joints among walls.
+`check_motion_planner` tests what `MotionPlanner` promises, for an arm with four joints among walls.
+`check_time_parameterization` tests what `TimeParameterization` promises, on random paths; `check_trajectory` tests a
+single motion.
 """
 
 from __future__ import annotations
@@ -14,6 +16,7 @@ from typing import Any, Final, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
+from roboyard.control import JointSample, SampledMotion
 from roboyard.description import Model, load_model
 from roboyard.errors import InputError, RoboyardError
 from roboyard.geometry.arrays import Array
@@ -33,7 +36,7 @@ from roboyard.manipulation.planning.planner import (
     supports_axis_constraint,
 )
 from roboyard.manipulation.semantics import guess_groups
-from roboyard.manipulation.time_parameterization import JointLimits
+from roboyard.manipulation.time_parameterization import JointLimits, JointPath, TimeParameterization
 
 _MAX_STATES: Final = 2000
 """Budget for problems that have a solution."""
@@ -68,6 +71,135 @@ def check_motion_planner(planner: MotionPlanner) -> None:
         PlanningError: The planner finds no path where there is one.
     """
     _MotionPlannerCheck(planner).run_all()
+
+
+_TIME_STEP: Final = 1e-3
+"""Time between two sampled states of a motion [s]."""
+_PATH_TOLERANCE: Final = 1e-6
+"""Largest distance of a motion from its path, in joint space [rad or m]."""
+
+
+def check_time_parameterization(parameterize: TimeParameterization) -> None:
+    """Test a function that times joint paths against the contract of `TimeParameterization`.
+
+    It times random paths of straight lines for one to six joints, each of which `check_trajectory` tests.  Also checked
+    are that the function refuses the limits of other joints, changes none of its arguments, and returns the same motion
+    for the same arguments.
+
+    Args:
+        parameterize: The function; its attribute ``limits_jerk`` is true if it keeps jerk limits.
+
+    Raises:
+        InputError: The function breaks its contract; the message says how.
+    """
+    name = getattr(parameterize, "__name__", type(parameterize).__name__)
+    limits_jerk = bool(getattr(parameterize, "limits_jerk", False))
+    for seed in range(8):
+        rng = np.random.default_rng(seed)
+        n = int(rng.integers(1, 7))
+        joints = tuple(f"joint_{k}" for k in range(n))
+        limits = JointLimits(joints, *(rng.uniform(low, high, n) for low, high in ((0.3, 4), (0.3, 20), (5, 200))))
+        path = JointPath.from_points(joints, rng.uniform(-2.0, 2.0, (int(rng.integers(2, 6)), n)))
+        inputs = (path.segments, path.lengths, path.is_stop, limits.velocity, limits.acceleration, limits.jerk)
+        before = [array.copy() for array in inputs]
+        motion = parameterize(path, limits)
+        if any(one.tobytes() != other.tobytes() for one, other in zip(before, inputs, strict=True)):
+            _report_trajectory(name, "changes its arguments")
+        check_trajectory(motion, path, limits, limits_jerk=limits_jerk, name=name)
+        times = np.linspace(0.0, motion.duration, 50)
+        if parameterize(path, limits).sample_at(times).position.tobytes() != motion.sample_at(times).position.tobytes():
+            _report_trajectory(name, "returns another motion for the same arguments")
+        others = JointLimits((*joints[:-1], "other"), limits.velocity, limits.acceleration, limits.jerk)
+        try:
+            parameterize(path, others)
+        except InputError:
+            continue
+        _report_trajectory(name, "accepts the limits of other joints")
+
+
+def check_trajectory(
+    motion: SampledMotion, path: JointPath, limits: JointLimits, *, limits_jerk: bool = False, name: str | None = None
+) -> None:
+    """Test whether a motion follows a path of straight lines from rest to rest within all limits.
+
+    A motion that has a method ``stop_from`` must be able to stop on the path from any moment.
+
+    Args:
+        motion: The motion.
+        path: Path of straight lines.
+        limits: Joint limits.
+        limits_jerk: Whether the jerk is limited, too.
+        name: Name of the motion, for the error; default: that of its class.
+
+    Raises:
+        InputError: The motion breaks the contract; the message says how.
+    """
+    label = name or type(motion).__name__
+    duration = motion.duration
+    if not (math.isfinite(duration) and duration > 0.0):
+        _report_trajectory(label, f"takes {duration} s")
+    samples = _sample_evenly(motion, 0.0)
+    outside = motion.sample_at([-1.0, 0.0, duration, duration + 1.0])
+    ends = np.array([path.segments[0, 0], path.segments[-1, 0] + path.lengths[-1] * path.segments[-1, 1]])
+    if np.abs(outside.position - ends[[0, 0, 1, 1]]).max() > _PATH_TOLERANCE:
+        _report_trajectory(label, "does not lead from the start of the path to its end")
+    if np.abs(outside.velocity[[0, 2, 3]]).max() > 0.0 or np.abs(samples.velocity[[0, -1]]).max() > 1e-9:
+        _report_trajectory(label, "is not at rest at its start and end")
+    if limits.utilization(samples.velocity, samples.acceleration) > 1.0 + 1e-6:
+        _report_trajectory(label, "exceeds a limit of velocity or acceleration")
+    change = np.abs(np.diff(samples.acceleration, axis=0))
+    if limits_jerk and (change > limits.jerk * _TIME_STEP * (1.0 + 1e-6) + 1e-9).any():
+        _report_trajectory(label, "exceeds a limit of jerk")
+    _check_on_path(label, samples.position, path)
+    steps = np.diff(samples.position, axis=0)
+    mean = 0.5 * (samples.velocity[1:] + samples.velocity[:-1]) * (duration / (len(samples.position) - 1))
+    if np.abs(steps - mean).max() > 0.5 * limits.acceleration.max() * _TIME_STEP**2 + 1e-9:
+        _report_trajectory(label, "states velocities that are not the derivatives of its positions")
+    if hasattr(motion, "stop_from"):
+        _check_stops(label, motion, path, limits)
+
+
+def _sample_evenly(motion: SampledMotion, start: float) -> JointSample:
+    return motion.sample_at(np.linspace(start, motion.duration, max(3, math.ceil(motion.duration / _TIME_STEP) + 1)))
+
+
+def _check_on_path(name: str, positions: Array, path: JointPath) -> None:
+    """Check that positions (k, n) lie on a path, in its order."""
+    starts = np.concatenate([[0.0], np.cumsum(path.lengths)])[:-1]
+    progress = -_PATH_TOLERANCE
+    for q in positions:
+        along = np.einsum("ij,ij->i", q - path.segments[:, 0], path.segments[:, 1])
+        along = np.clip(along, 0.0, path.lengths)
+        nearest = path.segments[:, 0] + along[:, None] * path.segments[:, 1]
+        distances = np.abs(q - nearest).max(axis=1)
+        is_on_path = distances <= _PATH_TOLERANCE
+        if not is_on_path.any():
+            _report_trajectory(name, f"leaves the path by {distances.min():.2g}")
+        lengths = (starts + along)[is_on_path]
+        lengths = lengths[lengths >= progress - _PATH_TOLERANCE]  # a path may cross itself
+        if not len(lengths):
+            _report_trajectory(name, "moves backwards on the path")
+        progress = float(lengths[0])
+
+
+def _check_stops(name: str, motion: Any, path: JointPath, limits: JointLimits) -> None:
+    for fraction in (0.0, 0.2, 0.5, 0.9, 1.0):
+        time = fraction * motion.duration
+        stop = motion.stop_from(time)
+        state, samples = motion.sample(time), _sample_evenly(stop, 0.0)
+        if np.abs(samples.position[0] - state.position).max() > _PATH_TOLERANCE:
+            _report_trajectory(name, "begins a stop at another state")
+        if stop.duration > motion.duration - time + _PATH_TOLERANCE:
+            _report_trajectory(name, "takes longer to stop than to arrive")
+        if np.abs(stop.sample(stop.duration).velocity).max() > 0.0:
+            _report_trajectory(name, "is not at rest at the end of a stop")
+        if limits.utilization(samples.velocity[:-1], samples.acceleration[:-1]) > 1.0 + 1e-6:
+            _report_trajectory(name, "exceeds a limit while it stops")
+        _check_on_path(name, samples.position, path)
+
+
+def _report_trajectory(name: str, violation: str) -> NoReturn:
+    raise InputError(violation, location=name, valid="the contract of TimeParameterization")
 
 
 class _MotionPlannerCheck:

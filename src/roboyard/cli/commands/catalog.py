@@ -41,6 +41,7 @@ class RegistryKind(enum.StrEnum):
     LAYERS = "layers"
     BEHAVIORS = "behaviors"
     MOTION_PLANNERS = "motion-planners"
+    TIME_PARAMETERIZATIONS = "time-parameterizations"
     SLAM = "slam"
     MOTION_MODELS = "motion-models"
     LASER_MODELS = "laser-models"
@@ -65,7 +66,7 @@ def list_entries(
         RegistryKind | None,
         typer.Argument(
             metavar="KIND",
-            help="Kind of entries (below); default: robots, worlds, scenarios and live runs.",
+            help=f"Kind of entries: {', '.join(RegistryKind)}. Default: robots, worlds, scenarios and live runs.",
             show_choices=False,
         ),
     ] = None,
@@ -78,10 +79,6 @@ def list_entries(
     json: JsonOption = False,
 ) -> None:
     """List robots, worlds, scenarios, nodes and live runs.
-
-    Kinds: robots, worlds, devices, objects, scenarios, nodes, sensors, planners, controllers, layers, behaviors,
-    motion-planners, step-planners, skills, skill-methods, slam, motion-models, laser-models, state-estimators,
-    zone-actions, faults, terrains, tree-nodes, world-sources, metrics and runs.
 
     `roboyard list nodes NAME` shows the topics and the parameters of a node.
     """
@@ -191,6 +188,10 @@ def list_entries_of(kind: RegistryKind) -> list[Entry]:
             from roboyard.manipulation.planning import MOTION_PLANNERS
 
             return list(_registry_entries(MOTION_PLANNERS))
+        case RegistryKind.TIME_PARAMETERIZATIONS:
+            from roboyard.manipulation.time_parameterization import TIME_PARAMETERIZATIONS
+
+            return list(_registry_entries(TIME_PARAMETERIZATIONS))
         case RegistryKind.SLAM:
             from roboyard.mapping.slam import SLAM_ALGORITHMS
 

@@ -18,7 +18,8 @@ from roboyard.manipulation.collision.collision_model import (
     example_collision_arrays,
     make_workspace,
 )
-from roboyard.manipulation.collision.gjk import distance_lower_bound
+from roboyard.manipulation.collision.gjk import DistanceThresholds, distance_lower_bound
+from roboyard.manipulation.collision.planning_scene import PlanningScene
 from roboyard.manipulation.semantics import SemanticDescription
 from roboyard.manipulation.semantics.planning_groups import AllowedCollisionReason, sorted_pair
 
@@ -102,8 +103,6 @@ def _count_pairs(
     should_stop: Callable[[], bool],
 ) -> Iterator[tuple[Pair, NDArray[np.int64]]]:
     """Yield each pair with the numbers of its contacts, of its near states, and of all states."""
-    from roboyard.manipulation.collision.planning_scene import PlanningScene
-
     scene = PlanningScene.create(semantics, name, fixed_positions=fixed_positions)
     collision, shapes = scene.collision_arrays, scene.robot_shapes
     workspace, n_checked = make_workspace(collision), 0
@@ -172,7 +171,9 @@ def count_contacts(
             squared_distance = (A[0, 3] - B[0, 3]) ** 2 + (A[1, 3] - B[1, 3]) ** 2 + (A[2, 3] - B[2, 3]) ** 2
             max_center_distance = shapes.bounding_radius[i] + shapes.bounding_radius[j] + min_distances[k]
             if squared_distance < max_center_distance * max_center_distance:
-                distance = distance_lower_bound(shapes, i, A, shapes, j, B, min_distances[k], 0.0, workspace.simplex)
+                distance = distance_lower_bound(
+                    shapes, i, A, shapes, j, B, DistanceThresholds(min_distances[k], 0.0), workspace.simplex
+                )
                 min_distances[k] = min(min_distances[k], distance)
         for k in range(min_distances.shape[0]):
             counts[k, 0] += min_distances[k] < collision.margin

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from roboyard.control import JointSample
+from roboyard.control import SampledMotion
 from roboyard.description import (
     Box,
     Capsule,
@@ -225,19 +225,6 @@ def _make_coal_mesh(vertices: Array, faces: NDArray[np.int64]) -> Any:
     model.addTriangles(np.ascontiguousarray(faces, np.int64))
     model.endModel()
     return model
-
-
-class SampledMotion(Protocol):
-    """A motion that can be sampled, as `TimeOptimalTrajectory` or `JerkLimitedTrajectory`."""
-
-    @property
-    def duration(self) -> float:
-        """[s]."""
-        ...
-
-    def sample_at(self, times: Array) -> JointSample:
-        """Return the joint states at times [s]."""
-        ...
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -31,6 +31,18 @@ _CONVERGENCE_TOLERANCE = 1e-9
 """Difference of two bounds below which the search has converged [m]."""
 
 
+class DistanceThresholds(NamedTuple):
+    """Distances beyond which the exact distance of two shapes does not matter [m].
+
+    Attributes:
+        far: The search ends as soon as the distance is known to be larger.
+        contact: The search ends as soon as the distance is known to be smaller.
+    """
+
+    far: float
+    contact: float
+
+
 def example_shapes() -> ConvexShapeArrays:
     """Return a shape for the examples of kernels."""
     return stack_shapes([ConvexShape(BOX, np.ones(3), 0.0, SE3.identity(), np.zeros((0, 3)))])
@@ -38,7 +50,7 @@ def example_shapes() -> ConvexShapeArrays:
 
 def _examples() -> Iterable[tuple[Any, ...]]:
     one = example_shapes()
-    yield one, 0, np.eye(4), one, 0, np.eye(4), 1.0, 0.0, np.zeros((5, 3))
+    yield one, 0, np.eye(4), one, 0, np.eye(4), DistanceThresholds(1.0, 0.0), np.zeros((5, 3))
 
 
 @kernel(inline="always")
@@ -196,12 +208,10 @@ def distance_lower_bound(
     b: ConvexShapeArrays,
     j: int,
     Tb: Array,
-    far_threshold: float,
-    contact_threshold: float,
+    thresholds: DistanceThresholds,
     W: Array,
 ) -> float:
-    """Return a lower bound of the distance of two shapes, tight unless above ``far_threshold`` or below
-    ``contact_threshold``.
+    """Return a lower bound of the distance of two shapes, which is tight between the two thresholds.
 
     Args:
         a: Shapes.
@@ -210,8 +220,7 @@ def distance_lower_bound(
         b: Shapes.
         j: Index of the second shape.
         Tb: (4, 4) its pose.
-        far_threshold: The search ends as soon as the distance is known to be larger [m].
-        contact_threshold: The search ends as soon as the distance is known to be smaller [m].
+        thresholds: Distances at which the search ends early.
         W: (5, 3) workspace of the search.
 
     Returns:
@@ -229,10 +238,10 @@ def distance_lower_bound(
         bx, by, bz = _support(b, j, Tb, vx, vy, vz)
         wx, wy, wz = ax - bx, ay - by, az - bz
         lower_bound = max(lower_bound, (vx * wx + vy * wy + vz * wz) / length)
-        if lower_bound - radius_sum >= far_threshold:
+        if lower_bound - radius_sum >= thresholds.far:
             return float(lower_bound - radius_sum)
         if count > 0:
-            if length - radius_sum < contact_threshold:
+            if length - radius_sum < thresholds.contact:
                 return float(length - radius_sum)
             if length - lower_bound <= _CONVERGENCE_TOLERANCE:
                 break

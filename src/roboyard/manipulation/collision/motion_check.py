@@ -26,7 +26,7 @@ from roboyard.manipulation.collision.collision_model import (
     example_collision_arrays,
     make_workspace,
 )
-from roboyard.manipulation.collision.gjk import distance_lower_bound
+from roboyard.manipulation.collision.gjk import DistanceThresholds, distance_lower_bound
 
 _SPHERE_DISTANCE_THRESHOLD = 0.01
 """Distances of bounding spheres above this are accurate enough; smaller ones are computed from the shapes [m]."""
@@ -127,8 +127,7 @@ def certified_free_range(collision: CollisionArrays, q: Array, limit: float, wor
                     collision.world_shapes,
                     j,
                     collision.world_poses[j],
-                    far_threshold,
-                    margin,
+                    DistanceThresholds(far_threshold, margin),
                     workspace.simplex,
                 )
             if distance < far_threshold:
@@ -147,7 +146,9 @@ def certified_free_range(collision: CollisionArrays, q: Array, limit: float, wor
             continue
         distance = _sphere_distance(collision, i, A, shapes, j, B)
         if distance < far_threshold and distance < _SPHERE_DISTANCE_THRESHOLD:
-            distance = distance_lower_bound(shapes, i, A, shapes, j, B, far_threshold, margin, workspace.simplex)
+            distance = distance_lower_bound(
+                shapes, i, A, shapes, j, B, DistanceThresholds(far_threshold, margin), workspace.simplex
+            )
         if distance < far_threshold:
             if distance < margin:
                 workspace.contact_pair[0], workspace.contact_pair[1] = i, -1 - j
@@ -279,15 +280,21 @@ def compute_distances(collision: CollisionArrays, workspace: CollisionWorkspace,
                         collision.world_shapes,
                         j,
                         collision.world_poses[j],
-                        min_distance,
-                        0.0,
+                        DistanceThresholds(min_distance, 0.0),
                         workspace.simplex,
                     )
                     min_distance = min(min_distance, max(distance, 0.0))
         for p in range(collision.pairs.shape[0]):
             i, j = collision.pairs[p, 0], collision.pairs[p, 1]
             distance = distance_lower_bound(
-                shapes, i, workspace.poses[i], shapes, j, workspace.poses[j], min_distance, 0.0, workspace.simplex
+                shapes,
+                i,
+                workspace.poses[i],
+                shapes,
+                j,
+                workspace.poses[j],
+                DistanceThresholds(min_distance, 0.0),
+                workspace.simplex,
             )
             min_distance = min(min_distance, max(distance, 0.0))
         min_distances[s] = min_distance

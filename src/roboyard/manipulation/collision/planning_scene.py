@@ -197,11 +197,6 @@ class PlanningScene:
         scene = self._with(attached=remaining_bodies).with_obstacles([Obstacle(name, body.geometry, T_world)])
         return scene.with_allowed(*((link, name) for link in body.touch_links))
 
-    def remove_attached(self, name: str) -> PlanningScene:
-        """Return a scene without an attached body that was lost. Raises UnknownNameError."""
-        self._check_known("attached shape", name, self.attached)
-        return self._with(attached={key: value for key, value in self.attached.items() if key != name})
-
     def without_attached(self, *names: str) -> PlanningScene:
         """Return a scene without some attached bodies. Raises UnknownNameError."""
         for name in names:

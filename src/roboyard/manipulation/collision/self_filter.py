@@ -21,7 +21,7 @@ from roboyard.manipulation.collision.convex_shapes import (
     shapes_of_geometry,
     stack_shapes,
 )
-from roboyard.manipulation.collision.gjk import distance_lower_bound, example_shapes
+from roboyard.manipulation.collision.gjk import DistanceThresholds, distance_lower_bound, example_shapes
 from roboyard.manipulation.collision.obstacles import Obstacle
 
 
@@ -58,7 +58,7 @@ def _mark_near_points(
                 continue
             if abs(P[0, 2] * dx + P[1, 2] * dy + P[2, 2] * dz) > shapes.half_size[j, 2] + max_offset:
                 continue
-            if distance_lower_bound(point_shape, 0, T, shapes, j, P, margin, 0.0, W) <= margin:
+            if distance_lower_bound(point_shape, 0, T, shapes, j, P, DistanceThresholds(margin, 0.0), W) <= margin:
                 out[k] = True
                 break
 

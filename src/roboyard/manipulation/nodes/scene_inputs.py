@@ -258,7 +258,7 @@ class SceneInputs:
         scene = self._monitor.scene
         for one in self._grasped_names:
             if one in scene.attached:
-                scene = scene.remove_attached(one)
+                scene = scene.without_attached(one)
         self._grasped_names = ()
         return scene
 

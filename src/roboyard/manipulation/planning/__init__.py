@@ -8,7 +8,7 @@ from roboyard.config.lazy import lazy_exports
 
 if TYPE_CHECKING:
     from roboyard.manipulation.planning.axis_constraint import AxisConstraint
-    from roboyard.manipulation.planning.cartesian_path import plan_cartesian_path
+    from roboyard.manipulation.planning.cartesian_path import CartesianPathConfig, plan_cartesian_path
     from roboyard.manipulation.planning.goals import (
         JointGoal,
         MotionGoal,
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 __all__ = [
     "MOTION_PLANNERS",
     "AxisConstraint",
+    "CartesianPathConfig",
     "JointGoal",
     "MotionGoal",
     "MotionPlan",
@@ -45,7 +46,7 @@ __all__ = [
 
 __getattr__, __dir__ = lazy_exports(__name__, {
     "axis_constraint": ("AxisConstraint",),
-    "cartesian_path": ("plan_cartesian_path",),
+    "cartesian_path": ("CartesianPathConfig", "plan_cartesian_path"),
     "goals": ("JointGoal", "MotionGoal", "NamedGoal", "PointingGoal", "PoseGoal", "find_goal_states"),
     "motion_planners": ("MOTION_PLANNERS", "make_planner"),
     "plan": ("MotionPlan", "PlanConfig", "plan_motion"),

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
+from roboyard.config import Config, parameter
 from roboyard.errors import InputError
 from roboyard.geometry import SE3
 from roboyard.geometry.arrays import Array
@@ -26,19 +27,35 @@ _TOLERANCE = np.array([1e-6, 1e-5])
 _MAX_IK_STEPS = 60
 
 
+class CartesianPathConfig(Config):
+    """Interpolation of straight tool paths."""
+
+    spacing: float = parameter(
+        0.005, unit="m", low=1e-5, high=1.0, aliases=("max_step",), doc="Maximum distance between two checked poses."
+    )
+    angle_step: float = parameter(
+        0.02, unit="rad", low=1e-5, high=math.pi, doc="Maximum rotation of the tool between two checked poses."
+    )
+    jump_threshold: float = parameter(
+        0.2,
+        low=1e-5,
+        high=10.0,
+        aliases=("revolute_jump_threshold", "prismatic_jump_threshold"),
+        doc="Maximum change of a joint between two checked poses [rad or m].",
+    )
+
+
 def plan_cartesian_path(
     scene: PlanningScene,
     start: ArrayLike,
     poses: Sequence[SE3],
     config: PlanConfig | None = None,
     *,
+    interpolation: CartesianPathConfig | None = None,
     frame: str = "base",
-    spacing: float = 0.005,
-    angle_step: float = 0.02,
-    jump_threshold: float = 0.2,
     limits: JointLimits | None = None,
 ) -> MotionPlan:
-    """Plan a motion of the tool along straight lines through poses, with even rotation.
+    """Plan a motion of the tool along straight lines through poses, with even rotation (MoveIt's computeCartesianPath).
 
     An arm with fewer than six joints keeps the position and the direction of its group's tool axis; its roll follows.
 
@@ -47,24 +64,20 @@ def plan_cartesian_path(
         start: (n,) start state.
         poses: Poses of the tool.
         config: Scaling of the limits, and the seed.
+        interpolation: Spacing of the poses between them, and the largest change of a joint.
         frame: Frame of the poses: base, world, or a link that the group does not move.
-        spacing: Maximum distance between checked poses [m].
-        angle_step: Maximum rotation between checked poses [rad].
-        jump_threshold: Maximum change of a joint between two checked poses [rad or m].
         limits: Joint limits; default: those of the scene's chain.
 
     Raises:
         CartesianPathBlockedError: a collision, a jump of a joint or its limit, with the fraction that can be followed.
         StartInCollisionError, StartOutsideLimitsError: the start state is invalid.
         EffortLimitError: a joint cannot be moved somewhere on the path.
-        InputError: there are no poses, or a spacing is invalid.
+        InputError: there are no poses.
         UnknownNameError: there is no such frame.
     """
     if not poses:
         raise InputError("a path without poses", valid="at least one")
-    for name, value in (("spacing", spacing), ("angle_step", angle_step), ("jump_threshold", jump_threshold)):
-        if not (value > 0.0 and math.isfinite(value)):
-            raise InputError(f"{name} {value}", location="plan_cartesian_path", valid="more than 0")
+    path_config = interpolation or CartesianPathConfig()
     plan_config, chain = config or PlanConfig(), scene.chain
     joint_limits = limits or JointLimits.from_chain(
         chain, velocity_scaling=plan_config.velocity_scaling, acceleration_scaling=plan_config.acceleration_scaling
@@ -72,7 +85,7 @@ def plan_cartesian_path(
     start_state, _ = find_free_start(scene, start, 0.0, np.random.default_rng(plan_config.seed))
     T_base = fixed_frame_pose(scene, frame)
     tool_poses = _interpolate_poses(
-        SE3.from_matrix(chain.forward(start_state)), [T_base @ pose for pose in poses], spacing, angle_step
+        SE3.from_matrix(chain.forward(start_state)), [T_base @ pose for pose in poses], path_config
     )
     collision = scene.collision_arrays
     workspace = make_workspace(collision)
@@ -94,7 +107,7 @@ def plan_cartesian_path(
                 valid="a path within reach", fraction=fraction,
             )  # fmt: skip
         q = out[0].copy()
-        if float(np.abs(q - before).max()) > jump_threshold:
+        if float(np.abs(q - before).max()) > path_config.jump_threshold:
             name = chain.joints[int(np.argmax(np.abs(q - before)))]
             raise CartesianPathBlockedError(
                 f"after {100 * fraction:.0f} % of the path {name} would jump", valid="another start, or a shorter path",
@@ -124,10 +137,12 @@ def plan_cartesian_path(
     )
 
 
-def _interpolate_poses(first: SE3, poses: Sequence[SE3], spacing: float, angle_step: float) -> list[SE3]:
+def _interpolate_poses(first: SE3, poses: Sequence[SE3], config: CartesianPathConfig) -> list[SE3]:
     found, last_pose = [], first
     for pose in poses:
-        count = max(1, math.ceil(max(last_pose.distance(pose) / spacing, last_pose.angle_to(pose) / angle_step)))
+        count = max(
+            1, math.ceil(max(last_pose.distance(pose) / config.spacing, last_pose.angle_to(pose) / config.angle_step))
+        )
         found += [last_pose.interpolate(pose, k / count) for k in range(1, count + 1)]
         last_pose = pose
     return found

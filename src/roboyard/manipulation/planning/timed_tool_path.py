@@ -24,7 +24,7 @@ from roboyard.manipulation.time_parameterization import EffortLimits, JointLimit
 
 TIME_STEP: Final = 0.04
 """Time between computed joint positions [s]."""
-_MAX_JOINT_JUMP: Final = 0.3
+MAX_JOINT_JUMP: Final = 0.3
 """Maximum change of a joint between two computed positions [rad or m]."""
 _INITIAL_ROTATION_TOLERANCE: Final = 0.02
 """Initial rotation of the tool below which the first rotation is taken over at once [rad]."""
@@ -176,7 +176,7 @@ def _solve_joints(scene: PlanningScene, start_state: Array, times: Array, poses:
             )
         joint_changes = np.abs(branches[:count] - states[-1]).max(axis=1)
         best = int(np.argmin(joint_changes))
-        if joint_changes[best] > _MAX_JOINT_JUMP:
+        if joint_changes[best] > MAX_JOINT_JUMP:
             raise GoalUnreachableError(
                 f"after {time:.2f} s a joint reaches its limit and would have to jump", valid="another start"
             )

@@ -17,12 +17,13 @@ from roboyard.geometry.constants import GRAVITY
 from roboyard.kinematics.chain import Chain
 from roboyard.kinematics.ik import solve_ik, solve_ik_batch
 from roboyard.manipulation.collision.planning_scene import PlanningScene
+from roboyard.manipulation.planning.timed_tool_path import MAX_JOINT_JUMP
 from roboyard.manipulation.semantics import SemanticDescription
 from roboyard.manipulation.skills.config import SkillConfig
 from roboyard.manipulation.skills.requests import Point, ToolTarget
 
-_PATH_STEP, _MAX_JOINT_JUMP = 0.01, 0.3
-"""A line's joints are looked for so far from each other [m], and change by no more between them [rad]."""
+_PATH_STEP: Final = 0.01
+"""Distance between the poses of a straight path at which joint positions are computed [m]."""
 _MAX_TRACKING_JUMP: Final = 0.7
 """Maximum change of a joint between two checked poses of a tracking motion [rad]."""
 
@@ -145,7 +146,7 @@ class ArmGeometry:
                 for pose_solutions in path_solutions[1:]:
                     joint_change = np.abs(pose_solutions - q).max(axis=1)
                     best = int(np.argmin(np.where(np.isnan(joint_change), np.inf, joint_change)))
-                    if not joint_change[best] <= _MAX_JOINT_JUMP:
+                    if not joint_change[best] <= MAX_JOINT_JUMP:
                         break
                     q = pose_solutions[best]
                 else:

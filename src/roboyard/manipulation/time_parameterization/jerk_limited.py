@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from roboyard.control.trajectory import JointSample, TrajectoryPoint
+from roboyard.control.trajectory import JointSample, SampledMotion, check_times
 from roboyard.errors import InputError
 from roboyard.geometry.arrays import Array
 from roboyard.manipulation.time_parameterization.time_optimal import JointLimits
 
 
 @dataclass(frozen=True, eq=False)
-class JerkLimitedTrajectory:
+class JerkLimitedTrajectory(SampledMotion):
     """A straight motion of all joints from rest to rest in the shortest time within velocity, acceleration and jerk
     limits.
 
@@ -42,9 +42,7 @@ class JerkLimitedTrajectory:
         """Return the joint states at times (m,); before the start and after the end the joints are at rest. Raises
         InputError.
         """
-        t = np.asarray(times, dtype=np.float64)
-        if t.ndim != 1 or not np.isfinite(t).all():
-            raise InputError(f"times of shape {t.shape}", valid="(m,), finite [s]")
+        t = check_times(times)
         found = np.zeros((3, len(t), len(self.joints)))
         for k, time in enumerate(t.tolist()):
             if time >= self.duration or time <= 0.0:
@@ -54,19 +52,6 @@ class JerkLimitedTrajectory:
                 displacement = self.goal - self.start
                 found[:, k] = self.start + fraction * displacement, speed * displacement, acceleration * displacement
         return JointSample(found[0], found[1], found[2])
-
-    def sample(self, time: float) -> JointSample:
-        """Return the joint state at a time [s]. Raises InputError."""
-        found = self.sample_at([time])
-        return JointSample(found.position[0], found.velocity[0], found.acceleration[0])
-
-    def to_points(self, step: float = 0.02) -> list[TrajectoryPoint]:
-        """Return points at most ``step`` apart [s], for a controller that joins them by splines. Raises InputError."""
-        if not step > 0.0:
-            raise InputError(f"points {step} s apart", valid="more than 0 s")
-        times = np.linspace(0.0, self.duration, max(1, math.ceil(self.duration / step)) + 1)
-        found = self.sample_at(times)
-        return [TrajectoryPoint(float(t), p, v, a) for t, p, v, a in zip(times, *found, strict=True)]
 
 
 def make_jerk_limited(

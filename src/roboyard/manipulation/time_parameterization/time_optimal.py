@@ -12,7 +12,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from roboyard.control.joint_limits import DEFAULT_ACCELERATION_TIME, DEFAULT_SPEED
+from roboyard.control.joint_limits import DEFAULT_SPEED, default_acceleration
 from roboyard.control.topp_kernels import (
     PathEffortConstraint,
     PathSegments,
@@ -20,7 +20,7 @@ from roboyard.control.topp_kernels import (
     time_optimal_profile,
     unconstrained_efforts,
 )
-from roboyard.control.trajectory import JointSample, TrajectoryPoint
+from roboyard.control.trajectory import JointSample, SampledMotion, TrajectoryPoint, check_times
 from roboyard.errors import InputError
 from roboyard.geometry.arrays import Array
 from roboyard.kinematics.chain import Chain
@@ -60,16 +60,15 @@ class JointLimits:
         *,
         velocity_scaling: float = 1.0,
         acceleration_scaling: float = 1.0,
-        default_acceleration: ArrayLike | None = None,
     ) -> JointLimits:
         """Return the limits of a chain, scaled.
+
+        A joint that states no acceleration reaches its full speed in half a second.
 
         Args:
             chain: The joints.
             velocity_scaling: Fraction of the velocity limits, 0 to 1.
             acceleration_scaling: Fraction of the acceleration limits, 0 to 1.
-            default_acceleration: Acceleration limit of joints without a stated one; default: full speed within half a
-                second.
 
         Raises:
             InputError: a scaling is not in 0 … 1, or a joint's limit is 0.
@@ -78,12 +77,9 @@ class JointLimits:
             if not 0.0 < value <= 1.0:
                 raise InputError(f"a {name} of {value}", valid="more than 0, at most 1")
         velocity = np.where(np.isfinite(chain.max_velocity), chain.max_velocity, DEFAULT_SPEED)
-        defaults = (
-            velocity / DEFAULT_ACCELERATION_TIME
-            if default_acceleration is None
-            else np.asarray(default_acceleration, float)
+        max_acceleration = np.where(
+            np.isfinite(chain.max_acceleration), chain.max_acceleration, default_acceleration(velocity)
         )
-        max_acceleration = np.where(np.isfinite(chain.max_acceleration), chain.max_acceleration, defaults)
         return cls(chain.joints, velocity_scaling * velocity, acceleration_scaling * max_acceleration, chain.max_jerk)
 
     def utilization(self, velocity: Array, acceleration: Array) -> float:
@@ -338,7 +334,7 @@ class JointPath:
 
 
 @dataclass(frozen=True, eq=False)
-class TimeOptimalTrajectory:
+class TimeOptimalTrajectory(SampledMotion):
     """A joint path with times, from 0 to `duration`.
 
     Within an interval the acceleration along the path is constant, so that every state is exact.
@@ -396,9 +392,7 @@ class TimeOptimalTrajectory:
         Raises:
             InputError: a time is not finite.
         """
-        t = np.asarray(times, dtype=np.float64)
-        if t.ndim != 1 or not np.isfinite(t).all():
-            raise InputError(f"times of shape {t.shape}", valid="(m,), finite [s]")
+        t = check_times(times)
         inside = np.clip(t, 0.0, self.duration)
         i = np.clip(np.searchsorted(self.times, inside, side="right") - 1, 0, len(self.interval_lengths) - 1)
         tau = inside - self.times[i]
@@ -418,20 +412,6 @@ class TimeOptimalTrajectory:
             np.where(moving, slope * speed, 0.0),
             np.where(moving, slope * acceleration[:, None] + 2.0 * c[:, 2] * speed**2, 0.0),
         )
-
-    def sample(self, time: float) -> JointSample:
-        """Return the joint state at a time [s]. Raises InputError."""
-        found = self.sample_at([time])
-        return JointSample(found.position[0], found.velocity[0], found.acceleration[0])
-
-    def to_points(self, step: float = 0.02) -> list[TrajectoryPoint]:
-        """Return points at most ``step`` apart [s], for a controller that joins them by splines. Raises InputError."""
-        if not step > 0.0:
-            raise InputError(f"points {step} s apart", valid="more than 0 s")
-        count = max(1, math.ceil(self.duration / step))
-        times = np.linspace(0.0, self.duration, count + 1)
-        found = self.sample_at(times)
-        return [TrajectoryPoint(float(t), p, v, a) for t, p, v, a in zip(times, *found, strict=True)]
 
     def to_cubic_points(self) -> list[TrajectoryPoint]:
         """Return points with positions and velocities, for a controller that joins them by cubics: it then keeps all

@@ -8,8 +8,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike
 
-from roboyard.control.trajectory import JointSample, TrajectoryPoint
-from roboyard.control.trajectory import Trajectory as Spline
+from roboyard.control.trajectory import JointSample, SampledMotion, Trajectory, TrajectoryPoint
 from roboyard.errors import InputError
 from roboyard.geometry.arrays import Array
 from roboyard.manipulation.errors import EffortLimitError, VelocityLimitError
@@ -17,7 +16,7 @@ from roboyard.manipulation.time_parameterization.time_optimal import EffortLimit
 
 
 @dataclass(frozen=True, eq=False)
-class TimedWaypointTrajectory:
+class TimedWaypointTrajectory(SampledMotion):
     """Joint waypoints with given times, joined by cubics.
 
     Attributes:
@@ -56,8 +55,8 @@ class TimedWaypointTrajectory:
         return JointPath.from_points(self.joints, self.positions)
 
     @cached_property
-    def _spline(self) -> Spline:
-        return Spline(self.to_cubic_points())
+    def _spline(self) -> Trajectory:
+        return Trajectory(self.to_cubic_points())
 
     def to_cubic_points(self) -> list[TrajectoryPoint]:
         """Return points with positions and velocities, for a controller that joins them by cubics."""
@@ -67,9 +66,8 @@ class TimedWaypointTrajectory:
         ]
 
     def sample_at(self, times: ArrayLike) -> JointSample:
-        """Return the joint states (k, n) at times (k,) [s]."""
-        rows = [self._spline.sample(float(time)) for time in np.atleast_1d(np.asarray(times, dtype=np.float64))]
-        return JointSample(*(np.array(column) for column in zip(*rows, strict=True)))
+        """Return the joint states (m, n) at times (m,), see `SampledMotion`. Raises InputError."""
+        return self._spline.sample_at(times)
 
     def check(self, limits: JointLimits, efforts: EffortLimits | None = None) -> None:
         """Raise VelocityLimitError or EffortLimitError if a joint cannot follow; the error names the joint and the
