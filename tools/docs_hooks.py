@@ -5,7 +5,7 @@ are made whenever the pages are built, so they say what the classes declare.
 
 The table of metrics is part of ``docs/reference/metrics.md``, and ``docs/reference/scenarios.md`` lists the keys of
 scenario files; other pages of the reference have tables below a comment ``<!-- keys of MODULE:CLASS -->``, and those of
-registered types below ``<!-- types of MODULE:REGISTRY -->``.
+registered types below ``<!-- types of MODULE:REGISTRY -->``, and measured ones below ``<!-- table of NAME -->``.
 ``python tools/docs_hooks.py`` writes all of them anew.
 """
 
@@ -14,6 +14,7 @@ import importlib
 import inspect
 import re
 from collections.abc import Iterable
+from functools import partial
 from pathlib import Path
 from typing import Any, get_type_hints
 
@@ -347,6 +348,8 @@ KEY_TABLE = re.compile(r"(<!-- keys of ([\w.]+):(\w+)(?: except (\S+))?(?: besid
 """A comment above a table of keys: the class, a regular expression of keys to leave out, and another project."""
 TYPE_TABLE = re.compile(r"(<!-- types of ([\w.]+):(\w+) -->\n)(?:\|.*\n)*")
 """A comment above a table of the configurations of a registry."""
+MEASURED_TABLE = re.compile(r"(<!-- table of ([\w ]+) -->\n)(?:\|.*\n)*")
+"""A comment above a table that a function of `MEASURED_TABLES` makes."""
 PEER_NAMES: dict[str, dict[str, str]] = {
     "nav2_amcl": {
         "initial_pose_x": "`initial_pose.x`",
@@ -390,6 +393,7 @@ PEER_NAMES: dict[str, dict[str, str]] = {
 def with_key_tables(page: str) -> str:
     """Return the text of a page with its tables of keys and of types as the objects that its comments name declare."""
     page = TYPE_TABLE.sub(lambda found: found[1] + "\n".join(_make_type_table(found[2], found[3])) + "\n", page)
+    page = MEASURED_TABLE.sub(lambda found: found[1] + _make_measured_table(found[2]), page)
     return KEY_TABLE.sub(lambda found: found[1] + "\n".join(_make_key_table_of(*found.groups()[1:])) + "\n", page)
 
 
@@ -401,6 +405,54 @@ def _make_type_table(module: str, name: str) -> list[str]:
         purpose = " ".join((inspect.getdoc(registry[key]) or "").split("\n\n")[0].split())
         lines.append(_make_row((f"[`{key}`](#{key})", _escape(purpose), f"`{registry.entry_points()[key].value}`")))
     return lines
+
+
+def _make_measured_table(name: str) -> str:
+    """Return the lines of a table of `MEASURED_TABLES`."""
+    header, *rows = MEASURED_TABLES[name]()
+    return "".join(f"{_make_row(row)}\n" for row in (header, ["---"] * len(header), *rows))
+
+
+def _list_gaits() -> list[list[str]]:
+    """Return the rows of the table of all gaits: what they declare, and the legs that they are for."""
+    from roboyard.walking import GAITS, LegLayout
+    from roboyard.walking.gait_comparison import can_walk
+
+    rows = [["gait", "order of the legs", "smallest duty factor: 4, 6, 8 legs", "symmetric", "described by", "class"]]
+    for name in GAITS.names():
+        pattern, layouts = GAITS[name](), [LegLayout.with_rows(n_rows) for n_rows in (2, 3, 4)]
+        factors = [f"{pattern.min_duty_factor(layout):.3g}" if can_walk(pattern, layout) else "–" for layout in layouts]
+        summary = " ".join((inspect.getdoc(pattern) or "").split("\n\n")[0].split())
+        rows.append([
+            f"`{name}`", _escape(summary), ", ".join(factors),
+            "yes" if pattern.is_symmetric else "no", _escape(pattern.source), f"`{GAITS.entry_points()[name].value}`",
+        ])  # fmt: skip
+    return rows
+
+
+def _compare_gaits(robot: str, **lengths: float) -> list[list[str]]:
+    """Return the rows of the table of what gaits are like on a robot."""
+    from roboyard.bringup.legged_robot import load_legged_robot
+    from roboyard.walking import compare_gaits
+
+    rows = [["gait", "legs that lift off, in order", "duty factor", "feet in stance", "margin [mm]", "forward [m/s]",
+             "sideways [m/s]", "turning [rad/s]"]]  # fmt: skip
+    legs = load_legged_robot(robot, arguments={"profile": "fast"} if robot == "akrobat" else None)
+    for one in compare_gaits(legs, **lengths):
+        order = " → ".join("+".join(group) for group in one.order)
+        rows.append([
+            f"`{one.name}`", order, f"{one.duty_factor:.3g}", f"{one.min_stance_feet} or more",
+            f"{1e3 * one.margin:.0f}", f"{one.forward_speed:.3f}", f"{one.lateral_speed:.3f}", f"{one.yaw_rate:.2f}",
+        ])  # fmt: skip
+    return rows
+
+
+MEASURED_TABLES: dict[str, Any] = {
+    "gaits": _list_gaits,
+    "gaits of the akrobat": partial(_compare_gaits, "akrobat", stride=0.08, lift=0.025),
+    "gaits of the lauron": partial(_compare_gaits, "lauron", stride=0.16, lift=0.05),
+}
+"""Functions that return the rows of a table, the header first, by the name in its comment."""
 
 
 def _make_key_table_of(module: str, name: str, excluded: str | None, peer: str | None) -> list[str]:
@@ -432,7 +484,7 @@ def _attribute_docs(cls: type, prefix: str = "") -> dict[str, str]:
 def list_pages_with_key_tables() -> list[Path]:
     """Return the pages of the reference with tables of keys."""
     pages = sorted(METRICS_PAGE.parent.glob("*.md"))
-    return [page for page in pages if KEY_TABLE.search(page.read_text("utf-8"))]
+    return [page for page in pages if re.search("<!-- (keys|types|table) of ", page.read_text("utf-8"))]
 
 
 PLUGIN_TABLES = re.compile(r"(<!-- (planners|controllers) -->\n)(?:.*\n)*?(<!-- end of \2 -->\n)")

@@ -17,16 +17,15 @@ from roboyard.messages import msg
 from roboyard.messages.convert import pose_to_msg
 from roboyard.record import open_recording
 from roboyard.scenarios import Run
-from roboyard.walking.evaluation.gait import (
-    GaitMetrics,
-    LegModel,
-    MotorModel,
+from roboyard.walking.evaluation.gait import GaitMetrics, LegModel
+from roboyard.walking.evaluation.gait_report import (
     gait_window,
     motor_table,
     read_body_trace,
     read_effort_trace,
     read_gait_trace,
 )
+from roboyard.walking.evaluation.motors import MotorModel
 
 EFFORT, SPEED = st.floats(-5.0, 5.0), st.floats(-6.0, 6.0)
 MOTORS = MotorModel(

@@ -11,12 +11,14 @@ from typing import TYPE_CHECKING
 from roboyard.config.lazy import lazy_exports
 
 if TYPE_CHECKING:
+    from roboyard.walking.conformance import check_gait
     from roboyard.walking.foot_movement import FootMovement, load_movement, play_movement
     from roboyard.walking.free_gait.plan_checker import check_plan
     from roboyard.walking.free_gait.planning import plan_steps_on_terrain
     from roboyard.walking.free_gait.robot_model import FreeGaitModel
     from roboyard.walking.free_gait.step_plan import StepPlan
-    from roboyard.walking.gait import Gait, make_gait
+    from roboyard.walking.gait import GAITS, Gait, GaitPattern, LegLayout, make_gait
+    from roboyard.walking.gait_comparison import compare_gaits
     from roboyard.walking.gait_generator import GaitGenerator, SteppingConfig
     from roboyard.walking.legged_robot import LeggedRobot, load_legs
     from roboyard.walking.statics import stability_margin
@@ -33,19 +35,26 @@ __all__ = [  # noqa: RUF022
     "load_movement",
     "play_movement",
     "stability_margin",
+    "compare_gaits",
+    "check_gait",
+    "GAITS",
     "FootMovement",
     "FreeGaitModel",
     "Gait",
+    "GaitPattern",
+    "LegLayout",
     "StepPlan",
 ]
 
 __getattr__, __dir__ = lazy_exports(__name__, {
+    "conformance": ("check_gait",),
     "foot_movement": ("FootMovement", "load_movement", "play_movement"),
     "free_gait.plan_checker": ("check_plan",),
     "free_gait.planning": ("plan_steps_on_terrain",),
     "free_gait.robot_model": ("FreeGaitModel",),
     "free_gait.step_plan": ("StepPlan",),
-    "gait": ("Gait", "make_gait"),
+    "gait": ("GAITS", "Gait", "GaitPattern", "LegLayout", "make_gait"),
+    "gait_comparison": ("compare_gaits",),
     "gait_generator": ("GaitGenerator", "SteppingConfig"),
     "legged_robot": ("LeggedRobot", "load_legs"),
     "statics": ("stability_margin",),

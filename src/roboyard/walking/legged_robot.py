@@ -255,16 +255,20 @@ def _validated_array(values: ArrayLike, n_legs: int, name: str) -> Array:
 class LegsFile:
     """Content of `legs.yaml`."""
 
-    body: str = parameter(doc="link that the legs are on, in whose frame feet are")
+    body: str = parameter(doc="Link that the legs are attached to; foot positions are in its frame.")
     feet: dict[str, str] = parameter(
-        doc="link or frame of each foot, by name of its leg, in the order in which feet count"
+        doc="Link or frame of each foot by name of its leg, in the order in which arrays hold the legs."
     )
-    stance_pose: tuple[float, float, float] = parameter(unit="rad", doc="joints of every leg in the stance")
-    rest_pose: tuple[float, float, float] = parameter(unit="rad", doc="joints of every leg at rest, flat on the ground")
+    stance_pose: tuple[float, float, float] = parameter(unit="rad", doc="Joint positions of every leg in the stance.")
+    rest_pose: tuple[float, float, float] = parameter(
+        unit="rad", doc="Joint positions of every leg while the robot lies flat on the ground."
+    )
     stance_poses: dict[str, tuple[float, ...]] = parameter(
-        factory=dict, doc="of legs that stand otherwise [rad], by name"
+        factory=dict, doc="Joint positions [rad] of legs that stand differently, by name of the leg."
     )
-    rest_poses: dict[str, tuple[float, ...]] = parameter(factory=dict, doc="of legs that rest otherwise [rad], by name")
+    rest_poses: dict[str, tuple[float, ...]] = parameter(
+        factory=dict, doc="Joint positions [rad] of legs that rest differently, by name of the leg."
+    )
 
 
 def load_legs(path: Path, model: Model) -> LeggedRobot:

@@ -50,6 +50,7 @@ class RegistryKind(enum.StrEnum):
     SKILL_METHODS = "skill-methods"
     ZONE_ACTIONS = "zone-actions"
     FAULTS = "faults"
+    GAITS = "gaits"
     TERRAINS = "terrains"
     TREE_NODES = "tree-nodes"
     WORLD_SOURCES = "world-sources"
@@ -224,6 +225,10 @@ def list_entries_of(kind: RegistryKind) -> list[Entry]:
             from roboyard.scenarios.faults.schema import FAULTS
 
             return list(_registry_entries(FAULTS))
+        case RegistryKind.GAITS:
+            from roboyard.walking import GAITS
+
+            return list(_registry_entries(GAITS))
         case RegistryKind.TERRAINS:
             from roboyard.grids.terrain import TERRAINS
 

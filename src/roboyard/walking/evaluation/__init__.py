@@ -1,7 +1,8 @@
 """What walking contributes to runs: metrics, report sections, and the scenario key ``movement``."""
 
 from roboyard.evaluation.plugin import PageSection, RunPlugin
-from roboyard.walking.evaluation.gait import GaitMetrics, LegModel, gait_section
+from roboyard.walking.evaluation.gait import GaitMetrics, LegModel
+from roboyard.walking.evaluation.gait_report import gait_section
 from roboyard.walking.evaluation.movement_key import MovementKey
 from roboyard.walking.evaluation.step_plan import StepPlanMetrics, step_plan_section
 

@@ -149,6 +149,9 @@ class LeggedRobotNodeConfig(Config):
         True, runtime=True,
         doc="Add the deflection under load to the set-points of servos that have no integral term.",
     )  # fmt: skip
+    gravity: float = parameter(
+        GRAVITY, unit="m/s²", low=0.0, high=100.0, doc="Gravitational acceleration, for the loads of the feet."
+    )
     publish_tf: bool = parameter(True, doc="Publish the transform of the odometry.")
 
 
@@ -211,7 +214,7 @@ class LeggedRobotNode(Node[LeggedRobotNodeConfigT], ABC):
         self._roll_pitch_yaw: tuple[float, float, float] | None = None
         self._has_contact_sensors = False
         self._contact_forces, self._contacts = np.zeros(n_legs), np.zeros(n_legs, bool)
-        self._weight, self._load_fractions = GRAVITY * self.description.mass, np.zeros(n_legs)
+        self._weight, self._load_fractions = self.config.gravity * self.description.mass, np.zeros(n_legs)
         self._servo_compliance = self._compliance_to_compensate(self.config)
         self._phase, self._transition_index, self._ticks = "resting", 0, 0
         self._joint_setpoints = self._measured_joints()
