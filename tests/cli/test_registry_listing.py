@@ -26,6 +26,7 @@ SOME = {
     "skill-methods": {"collision_aware", "thesis"},
     "zone-actions": {"stop", "slowdown", "limit", "approach"},
     "faults": {"spawn", "sensor_dropout", "sensor_frozen", "low_friction_area"},
+    "gaits": {"metachronal", "ripple", "tripod", "wave"},
     "terrains": {"rough", "stairs"},
     "tree-nodes": {"Sequence", "Sleep", "NavigateToPose"},
     "sensors": {"sick_lms200"},

@@ -62,7 +62,7 @@ def test_gait_check_finds_each_violation(violation: str) -> None:
         check_gait(gait)
 
 
-class ReversedCreep(WaveGait):
+class ReversedWaveGait(WaveGait):
     """The wave from the front to the rear, with which four legs tip over."""
 
     def phases(self, layout: LegLayout, duty_factor: float) -> tuple[float, ...]:
@@ -73,7 +73,7 @@ class ReversedCreep(WaveGait):
 
 def test_gait_check_finds_that_a_reversed_wave_tips_four_legs_over() -> None:
     with pytest.raises(InputError, match="margin of -.* with 4 legs"):
-        check_gait(ReversedCreep)
+        check_gait(ReversedWaveGait)
 
 
 class UnevenGait(MetachronalGait):

@@ -31,10 +31,10 @@ def test_robot_walks_with_the_gait_of_an_installed_package(tmp_path: Path) -> No
         if block.title:
             (tmp_path / block.title).parent.mkdir(exist_ok=True)
             (tmp_path / block.title).write_text(block.body, "utf-8")
-    refused = roboyard(tmp_path, "run", "tetrapod.yaml")
-    assert refused.returncode == 2
-    assert "tetrapod" in refused.stderr
-    assert "Traceback" not in refused.stderr
+    rejection = roboyard(tmp_path, "run", "tetrapod.yaml")
+    assert rejection.returncode == 2
+    assert "tetrapod" in rejection.stderr
+    assert "Traceback" not in rejection.stderr
     install(tmp_path / "tetrapod_gait", tmp_path / "site")
     commands = [words for block in blocks for words in commands_of(Block(block.kind, block.body, 0, None, ""))]
     assert commands

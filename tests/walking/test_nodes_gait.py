@@ -125,7 +125,7 @@ def test_stalled_joint_is_named_and_stops_the_walk(run: Run) -> None:
     assert robot.truth.pose.x - x > 0.1
 
 
-def test_load_compensation_can_be_switched_while_the_robot_stands(run: Run) -> None:
+def test_load_compensation_changes_at_runtime(run: Run) -> None:
     node: Any = run.robots["akrobat"].nodes["gait"]
     assert np.abs(node._compensated_setpoints() - node._joint_setpoints).max() > 1e-3
     node.set_parameter("compensate_load", False)

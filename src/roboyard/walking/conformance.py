@@ -150,8 +150,8 @@ def _joint_rates(robot: LeggedRobot, feet: Array, period: float) -> Array:
 
 _PAIR_DISTANCE, _HALF_WIDTH, _THIGH, _SHANK = 0.16, 0.08, 0.10, 0.20
 """Lengths of the generated robots [m]: between pairs of hips, from the middle to a hip, and of the segments."""
-_STANCE = (0.0, -0.3, 1.6)
-_REST = (0.0, -1.2, 1.2)
+_STANCE_POSE = (0.0, -0.3, 1.6)
+_REST_POSE = (0.0, -1.2, 1.2)
 
 
 @cache
@@ -177,4 +177,4 @@ def _example_robot(n_rows: int) -> LeggedRobot:
                 f'<child link="{name}_foot"/><origin xyz="{_SHANK} 0 0"/></joint>'
             )
             feet[name] = f"{name}_foot"
-    return LeggedRobot.from_model(load_model("".join(parts) + "</robot>"), "body", feet, _STANCE, _REST)
+    return LeggedRobot.from_model(load_model("".join(parts) + "</robot>"), "body", feet, _STANCE_POSE, _REST_POSE)

@@ -378,8 +378,8 @@ def move_feet_with_ground(feet: ArrayLike, twist: ArrayLike, time: float) -> Arr
         time: Duration [s]; may be negative.
     """
     positions = np.ascontiguousarray(feet, dtype=np.float64)
-    moved = move_points_with_ground(positions.reshape(-1, 3), np.asarray(twist, dtype=np.float64), float(time))
-    return moved.reshape(positions.shape)
+    later_positions = move_points_with_ground(positions.reshape(-1, 3), np.asarray(twist, np.float64), float(time))
+    return later_positions.reshape(positions.shape)
 
 
 def ground_velocities(feet: ArrayLike, twist: ArrayLike) -> Array:

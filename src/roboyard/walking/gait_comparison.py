@@ -120,7 +120,7 @@ def compare_gaits(
         gait = plan_gait(name, pattern, layout, location=legged_robot.name)
         forward = compute_gait_speed(legged_robot, gait, (1.0, 0.0, 0.0), stride, lift)
         lateral = compute_gait_speed(legged_robot, gait, (0.0, 1.0, 0.0), stride, lift)
-        turn = compute_gait_speed(legged_robot, gait, (0.0, 0.0, 1.0), stride, lift)
+        rotation = compute_gait_speed(legged_robot, gait, (0.0, 0.0, 1.0), stride, lift)
         comparisons.append(
             GaitComparison(
                 name,
@@ -130,7 +130,7 @@ def compare_gaits(
                 cycle_stability_margin(legged_robot, gait, forward.stride),
                 forward.speed,
                 lateral.speed,
-                turn.speed / max_stance_foot_speed(legged_robot, (0.0, 0.0, 1.0)),
+                rotation.speed / max_stance_foot_speed(legged_robot, (0.0, 0.0, 1.0)),
             )
         )
     return tuple(comparisons)
