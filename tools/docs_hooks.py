@@ -558,9 +558,57 @@ def _aliases_of(cls: type, path: list[str]) -> tuple[str, ...]:
     return _aliases_of(get_type_hints(cls)[field.name], path[1:])
 
 
+STEP_PLANNER_TABLES = re.compile(r"(<!-- step planners -->\n)(?:.*\n)*?(<!-- end of step planners -->\n)")
+"""Comments around the generated part of the page of step planners."""
+STEP_PLANNER_PAGE = METRICS_PAGE.with_name("step-planners.md")
+STEP_BENCHMARK = METRICS_PAGE.parents[1] / "benchmarks" / "steps.json"
+
+
+def with_step_planner_tables(page: str) -> str:
+    """Return the text of a page with its part about all step planners as their classes declare them."""
+    return STEP_PLANNER_TABLES.sub(
+        lambda found: found[1] + "\n".join(_make_step_planner_sections()) + "\n" + found[2], page
+    )
+
+
+def _make_step_planner_sections() -> list[str]:
+    from roboyard.walking.free_gait.planners.planner import STEP_PLANNERS
+
+    names = [name for name in STEP_PLANNERS.names() if STEP_PLANNERS[name].__module__.startswith("roboyard.")]
+    measured = _read_step_benchmark()
+    overview = [
+        "",
+        "| planner | how it searches | complete | guarantee on the cost | first plan [ms] | last cost / first cost | "
+        "memory [MiB] | solved |",
+        "| --- | --- | --- | --- | --- | --- | --- | --- |",
+    ]
+    sections: list[str] = []
+    for name in names:
+        planner = STEP_PLANNERS[name]
+        traits = planner.traits
+        first_plan, ratio, _, memory, solved = measured.get(name, [""] * 5)
+        cells = (f"[`{name}`](#{name})", _escape(traits.idea), traits.completeness, _escape(traits.optimality))
+        overview.append(_make_row((*cells, first_plan, ratio, memory, solved)))
+        sections += [f"## {name}", "", _escape(" ".join((inspect.getdoc(planner) or "").split())), ""]
+        sections += [*_make_key_table(schema_rows(planner)), "", "Literature:", ""]
+        sections += [*(f"- {_escape(reference)}" for reference in traits.references), ""]
+        sections += [f"Class: `{planner.__module__}.{planner.__name__}`", ""]
+    return [*overview, "", *sections]
+
+
+def _read_step_benchmark() -> dict[str, list[str]]:
+    """Return the row of each planner that `roboyard bench steps` has printed: time to the first plan, cost of the last
+    plan divided by that of the first, speed-up by two threads, memory, solved problems."""
+    rows = yaml.safe_load(STEP_BENCHMARK.read_text("utf-8"))["details"]
+    start = next(k for k, row in enumerate(rows) if row.startswith("planner: "))
+    lines = (row.split(maxsplit=1) for row in rows[start + 2 :] if row.count(";") == 4)
+    return {name: text.split("; ") for name, text in lines}
+
+
 if __name__ == "__main__":
     for path in PLUGIN_PAGES:
         path.write_text(with_plugin_tables(path.read_text("utf-8")), "utf-8")
+    STEP_PLANNER_PAGE.write_text(with_step_planner_tables(STEP_PLANNER_PAGE.read_text("utf-8")), "utf-8")
     for path in list_pages_with_key_tables():
         path.write_text(with_key_tables(path.read_text("utf-8")), "utf-8")
     (METRICS_PAGE.parents[1] / SCENARIO_PAGE).write_text(make_scenario_page(), "utf-8")

@@ -1,4 +1,4 @@
-"""Problems of step planning that several test files share, and the checker's verdict on a plan for one."""
+"""Step planning problems that several test files share, and the check of a plan for one of them."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ START = (0.0, 0.0)
 
 @cache
 def robot_model_named(robot: str, failed_leg: str | None = None) -> FreeGaitModel:
-    """Legs and body of a robot of the package; nobody changes them."""
+    """Return the model of a robot of the package; tests do not change it."""
     return load_free_gait_model(robot, failed_leg=failed_leg)
 
 
 @cache
 def level_terrain() -> Terrain:
-    """One square metre of level ground."""
+    """Return one square meter of level ground."""
     return generate_terrain("flat", (1.0, 1.0), np.random.default_rng(0))
 
 
@@ -38,7 +38,7 @@ def problem_on(
     cost_weights: PlanCostWeights | None = None,
     failed_leg: str | None = None,
 ) -> StepPlanningProblem:
-    """From the origin to a goal [m] over a terrain, with a heading [rad]."""
+    """Return the problem from the origin to a goal [m] over a terrain, with a heading [rad]."""
     robot_model = robot_model_named(robot, failed_leg)
     foothold_map = FootholdMap.from_terrain(terrain, robot_model, [START, goal], heading=heading)
     return (
@@ -56,7 +56,7 @@ def check_plan_on(
     rate: float = 1.0,
     period: float = PlanCheckLimits.period,
 ) -> PlanCheckReport:
-    """What the checker says of a plan; ``rate`` scales the joint speeds that it allows, every ``period`` [s]."""
+    """Return the check of a plan every ``period`` [s], with joint speeds up to ``rate`` of their limits."""
     robot_model, (x, y) = problem.robot_model, problem.goal.tolist()
     check_limits = PlanCheckLimits(
         min_stability_margin=robot_model.min_stability_margin, max_speed_fraction=rate, period=period

@@ -1,4 +1,4 @@
-"""The guide of the body's way, against scipy; and stretches that are found by strides, against one by one."""
+"""Body paths: distances to the goal against SciPy, and intervals that are searched in strides against single steps."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Array = NDArray[np.float64]
 
 
 def dijkstra_kernel_distances(cost: Array, row: int, column: int) -> Array:
-    """By the kernel."""
+    """Return the distances that the kernel computes."""
     out = np.full(cost.shape, np.inf)
     dijkstra_distances(cost, row, column, out, np.zeros(8 * out.size + 1), np.zeros(8 * out.size + 1, np.int64))
     return out
@@ -44,7 +44,7 @@ def test_guide_distances_agree_with_scipy(seed: int) -> None:
             for dc in (-1, 0, 1):
                 a, b = r + dr, c + dc
                 if not (0 <= a < 9 and 0 <= b < 13) or not np.isfinite(cost[[a, r, a], [b, b, c]]).all():
-                    continue  # nor past the corner of a wall
+                    continue  # not around the corner of a wall
                 if (dr, dc) != (0, 0):
                     starts.append(r * 13 + c)
                     ends.append(a * 13 + b)
@@ -57,7 +57,7 @@ def test_guide_distances_agree_with_scipy(seed: int) -> None:
 def test_guided_plan_leads_round_a_wall() -> None:
     robot_model, start, goal = robot_model_named("akrobat"), (0.0, 0.0), (2.4, 0.0)
     heights = np.zeros((120, 190))
-    heights[:52, 91:97] = 0.6  # open at its far end only
+    heights[:52, 91:97] = 0.6  # a wall that is open at one end only
     foothold_map = FootholdMap.from_heights(heights, (-0.7, -1.0), robot_model)
     problem = StepPlanningProblem.create(robot_model, foothold_map, start, goal)
     edge = GUIDE_STRIDE * foothold_map.arrays.cell_size
@@ -101,11 +101,11 @@ def test_last_stable_by_strides_equals_single_steps(seed: int) -> None:
 
 @settings(max_examples=100)
 @given(st.integers(0, 2**32 - 1), st.integers(3, 6))
-@example(1_096_083_052, 3)  # three in a row but for rounding, which sent the march to and fro
+@example(1_096_083_052, 3)  # three collinear points, but for rounding
 def test_polygon_edges_agree_with_the_convex_hull(seed: int, legs: int) -> None:
     rng = np.random.default_rng(seed)
     feet = np.zeros((1, 7, 3))
-    feet[0, :, :2] = np.round(rng.normal(0.0, 0.2, (7, 2)), 2)  # some in a row, some in one place
+    feet[0, :, :2] = np.round(rng.normal(0.0, 0.2, (7, 2)), 2)  # some are collinear, some coincide
     in_stance = np.arange(7)[None] < legs + 1
     excluded_leg, positions = int(rng.integers(legs + 1)), rng.normal(0.0, 0.2, (20, 2))
     edges = np.zeros((12, 3))

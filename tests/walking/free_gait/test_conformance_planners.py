@@ -33,7 +33,8 @@ NAMES = [
 
 @pytest.mark.parametrize("name", STEP_PLANNERS.names())
 def test_registered_step_planners_conform(name: str) -> None:
-    check_step_planner(make_step_planner(name), robot_model_named("akrobat"))
+    max_events = 150_000 if name == "ara-star" else 20_000  # it expands many stances on level ground
+    check_step_planner(make_step_planner(name), robot_model_named("akrobat"), max_events=max_events)
 
 
 def test_step_planner_conforms_with_another_robot() -> None:

@@ -1,4 +1,4 @@
-"""The checker: it uses nothing of the planners, and finds every kind of harm that is done to plans that are right."""
+"""Checker of step plans: it shares no code with the planners, and finds every kind of damage to valid plans."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from functools import cache
 
 import numpy as np
 import pytest
-from tests.walking.free_gait.step_planning_problems import check_plan_on, problem_on
+from tests.walking.free_gait.step_planning_problems import check_plan_on, level_terrain, problem_on
 
 from roboyard.grids.terrain import Terrain, generate_terrain
 from roboyard.walking.errors import NoStepPlanError
@@ -25,7 +25,7 @@ from roboyard.walking.statics import tip_over_stability
 
 GOAL = (1.25, 0.1)
 COARSE_PERIOD = 0.05
-"""Time between two looks for the damage of a single swing [s]: what these find, the usual ones find as well."""
+"""Period of checks for damage of single swings [s]; the usual, shorter period finds the same damage."""
 TERRAINS = {
     "flat": {},
     "blocks": {"height_range": 0.08},
@@ -36,7 +36,7 @@ TERRAINS = {
 
 @cache
 def planned(kind: str) -> tuple[StepPlanningProblem, Terrain, StepPlan]:
-    """A plan that is right, with its problem and terrain."""
+    """Return a valid plan, with its problem and terrain."""
     terrain = generate_terrain(kind, (0.6, 2.4), np.random.default_rng(2), corner=(0.34, -1.2), **TERRAINS[kind])
     problem = problem_on(terrain, GOAL)
     return problem, terrain, plan_steps(problem, budget=30_000, seed=1)
@@ -48,20 +48,20 @@ def check(kind: str, plan: StepPlan, rate: float = 1.0, period: float = PlanChec
 
 
 def with_swing(plan: StepPlan, number: int, **changes: object) -> StepPlan:
-    """With one swing changed."""
+    """Return the plan with one swing changed."""
     swings = list(plan.swings)
     swings[number] = replace(swings[number], **changes)
     return replace(plan, swings=tuple(swings))
 
 
 def next_swing(plan: StepPlan, number: int) -> int | None:
-    """The next swing of the same leg."""
+    """Return the next swing of the same leg."""
     later = range(number + 1, len(plan.swings))
     return next((k for k in later if plan.swings[k].leg == plan.swings[number].leg), None)
 
 
 def with_foothold(plan: StepPlan, number: int, offset: tuple[float, float, float]) -> StepPlan:
-    """With a foot that stands elsewhere between two of its swings."""
+    """Return the plan with a foot that stands elsewhere between two of its swings."""
     position = tuple(np.add(plan.swings[number].target, offset).tolist())
     changed, after = with_swing(plan, number, target=position), next_swing(plan, number)
     return changed if after is None else with_swing(changed, after, source=position)
@@ -189,7 +189,7 @@ def test_checker_finds_feet_off_their_stones() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["blocks", "slope"])
 def test_checker_tilt_agrees_with_tip_over(kind: str) -> None:
-    """Two formulas, one with scipy's hull."""
+    """The checker computes it from SciPy's convex hull, `tip_over_stability` from the edges of the polygon."""
     _, _, plan = planned(kind)
     times = np.linspace(0.0, plan.duration, 400)[1:-1]
     (feet, in_stance), body = plan.foot_states(times), plan.body_positions(times)
@@ -223,7 +223,7 @@ def test_checker_uses_no_code_of_the_planners() -> None:
 
 @pytest.mark.parametrize("kind", ["flat", pytest.param("blocks", marks=pytest.mark.slow)])
 def test_replanned_steps_are_valid_within_a_tenth_of_speed(kind: str) -> None:
-    """Feet that are in the air already come down when they should, and may have to hurry."""
+    """Feet in the air touch down as committed, for which joints may need a tenth more than their speed."""
     problem, _, plan = planned(kind)
     n_plans = 0
     for number, fraction in enumerate((0.1, 0.25, 0.4, 0.6)):
@@ -239,3 +239,40 @@ def test_replanned_steps_are_valid_within_a_tenth_of_speed(kind: str) -> None:
             other.body_positions(times), plan.body_positions(times), atol=3e-3
         )  # drawn anew, point by point
     assert n_plans > 0
+
+
+def test_checker_finds_faults_of_a_changed_plan() -> None:
+    terrain = level_terrain()
+    problem = problem_on(terrain, (0.5, 0.0))
+    plan = plan_steps(problem, budget=20_000, seed=1)
+
+    def fault_kinds(changed: StepPlan, checked_terrain: Terrain = terrain) -> set[str]:
+        return {swing.kind for swing in check_plan_on(changed, problem, checked_terrain).faults}
+
+    assert not fault_kinds(plan)
+    fast_track = plan.body_track.copy()
+    fast_track[:, 0] *= 0.5
+    swings = tuple(
+        replace(swing, lift_off_time=0.5 * swing.lift_off_time, touch_down_time=0.5 * swing.touch_down_time)
+        for swing in plan.swings
+    )
+    assert "speed" in fault_kinds(replace(plan, body_track=fast_track, swings=swings))
+    x, y, z = plan.swings[0].target
+    assert "foothold" in fault_kinds(
+        replace(plan, swings=(replace(plan.swings[0], target=(x, y, z + 0.05)), *plan.swings[1:]))
+    )
+    assert "slip" in fault_kinds(
+        replace(plan, swings=(replace(plan.swings[0], target=(x + 0.01, y, z)), *plan.swings[1:]))
+    )
+    offset_track = plan.body_track.copy()
+    offset_track[:, 2] += 0.2
+    assert {"tipping", "goal"} <= fault_kinds(replace(plan, body_track=offset_track))
+    high_track = plan.body_track.copy()
+    high_track[:, 3] += 0.2
+    assert "reach" in fault_kinds(replace(plan, body_track=high_track))
+    low = replace(plan, swings=tuple(replace(swing, apex_height=-0.02) for swing in plan.swings))
+    assert "ground" in fault_kinds(low)
+    step = generate_terrain(
+        "wall", (0.3, 3.0), np.random.default_rng(0), corner=(0.1, -1.5), height_range=0.12, fraction=1.0
+    )
+    assert {"foothold", "body_contact"} <= fault_kinds(plan, step)

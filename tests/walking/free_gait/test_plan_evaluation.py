@@ -1,4 +1,4 @@
-"""What plans may cost beside: joints' work and the loss of a leg, by measures of other code; and a leg less."""
+"""Evaluation of plans: joint work and leg-loss cost against independent code, cost weights, and failed legs."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.walking.free_gait.step_planning_problems import check_plan_on, proble
 from roboyard.bringup.legged_robot import load_free_gait_model
 from roboyard.errors import InputError, UnknownNameError
 from roboyard.grids.terrain import Terrain, generate_terrain
-from roboyard.walking.free_gait.plan_analysis import joint_work, leg_loss_margins, trace_foothold_searches
+from roboyard.walking.free_gait.plan_analysis import joint_work, leg_loss_margins
 from roboyard.walking.free_gait.plan_evaluation import (
     distribute_weight_over_stance,
     leg_work,
@@ -22,7 +22,7 @@ from roboyard.walking.free_gait.plan_evaluation import (
 )
 from roboyard.walking.free_gait.planning import plan_steps
 from roboyard.walking.free_gait.problem import PlanCostWeights, StepPlanningProblem
-from roboyard.walking.free_gait.step_plan import StepPlan, step_plan_from_dict, step_plan_to_dict
+from roboyard.walking.free_gait.step_plan import StepPlan
 
 JOINT_WORK_ONLY, LEG_LOSS_ONLY = PlanCostWeights(0.0, 0.0, joint_work=1.0), PlanCostWeights(0.0, 0.0, leg_loss=1.0)
 
@@ -44,7 +44,7 @@ def planned(weights: PlanCostWeights, kind: str = "flat", robot: str = "akrobat"
 
 
 def work_cost(plan: StepPlan, robot: str = "akrobat") -> float:
-    """As the rating counts it: how long raising the robot as far would take [s]."""
+    """Return the time that lifting the robot by the height of the work would take [s]."""
     robot_model = robot_model_named(robot)
     return (
         joint_work(plan, robot_model)
@@ -54,7 +54,7 @@ def work_cost(plan: StepPlan, robot: str = "akrobat") -> float:
 
 
 def leg_loss_cost(plan: StepPlan, robot: str = "akrobat") -> float:
-    """As the rating counts it [s]."""
+    """Return the leg-loss cost of a plan from its margins [s]."""
     _, margins = leg_loss_margins(plan)
     return (
         float((1.0 - np.clip(margins / (2.5 * robot_model_named(robot).min_stability_margin), 0.0, 1.0)).mean())
@@ -91,7 +91,7 @@ def test_shared_loads_balance_the_weight() -> None:
 
 
 def test_leg_work_of_a_rising_body_is_its_height() -> None:
-    """Straight up all joints of a leg that raise it do as much as the weight takes, if none works against another."""
+    """The joints of a leg do at least the work that lifting its load takes; more, if one works against another."""
     robot_model, leg_arrays = (
         robot_model_named("akrobat"),
         make_problem(PlanCostWeights()).leg_arrays._replace(mass_fractions=np.zeros((6, 2))),
@@ -161,22 +161,3 @@ def test_bad_cost_weights_and_legs_are_refused() -> None:
                 PlanCostWeights(**{name: wrong})
     with pytest.raises(UnknownNameError, match="lf, rf"):
         load_free_gait_model("akrobat", failed_leg="left front")
-
-
-def test_foothold_searches_go_outwards_from_the_sample() -> None:
-    problem = make_problem(PlanCostWeights(), "blocks")
-    foothold_map, plan = problem.foothold_map, planned(PlanCostWeights(), "blocks")
-    traces, cell = trace_foothold_searches(plan, foothold_map), foothold_map.arrays.cell_size
-    assert len(traces) == len(plan.swings)
-    for one in traces:
-        low = (foothold_map.arrays.x, foothold_map.arrays.y)
-        sampled_cell, foot = (np.floor((np.array(xy) - low) / cell) for xy in (one.sampled, one.foothold))
-        distances = np.linalg.norm(np.floor((one.cells - low) / cell) - sampled_cell, axis=1)
-        assert (np.diff(distances) >= -1e-9).all()
-        assert (distances < np.linalg.norm(foot - sampled_cell)).all()
-        assert bool(len(one.cells)) == bool((foot != sampled_cell).any())
-    assert any(len(one.cells) and not one.can_stand[0] for one in traces), "some were drawn for where no foot may stand"
-    restored = step_plan_from_dict(step_plan_to_dict(plan)).swings
-    assert [one.sampled_foothold for one in restored] == [one.sampled_foothold for one in plan.swings]
-    unsampled = replace(plan, swings=tuple(replace(one, sampled_foothold=None) for one in plan.swings))
-    assert trace_foothold_searches(unsampled, foothold_map) == []

@@ -1,4 +1,4 @@
-"""Walking a plan: an ideal robot ends where the plan does, on the planned footholds, whatever height the ground has."""
+"""Plan follower: an ideal robot ends where the plan does, on the planned footholds, over ground of other heights."""
 
 from __future__ import annotations
 
@@ -40,11 +40,11 @@ def level_plan(robot: str = "akrobat") -> StepPlan:
 
 
 NO_DELAY = PlanFollowerConfig(speed_scale=0.6, actuation_delay=0.0)
-"""Of a robot whose joints are never behind their set-points."""
+"""Configuration for a robot whose joints are always at their set-points."""
 
 
 class IdealRobot:
-    """A robot whose feet are at once where they shall be, and whose body is where the feet that stand put it."""
+    """Ideal robot: its feet are at their set-points at once, and its body follows from the stance feet."""
 
     def __init__(self, plan: StepPlan, ground_heights: GroundHeights) -> None:
         self.body = SE3.from_xyz_rpy(plan.body_positions([0.0])[0], (0.0, 0.0, plan.heading))
@@ -120,7 +120,7 @@ def test_foot_searches_for_lower_ground_and_reports_none() -> None:
 
 
 class DelayedRobot(IdealRobot):
-    """One whose joints, and with them its body, are some moments behind their targets."""
+    """Robot whose joints, and therefore body, are some control steps behind their set-points."""
 
     def __init__(self, plan: StepPlan, config: PlanFollowerConfig, n_delayed_steps: int) -> None:
         super().__init__(plan, level_ground)

@@ -1,4 +1,4 @@
-"""Regions of bodies over stances, beside independent methods; and the queue of a graph of stances."""
+"""Stance graph: regions of the body against independent methods, the queue, and a search that ends."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def stones_problem() -> StepPlanningProblem:
 
 @pytest.mark.parametrize("lifted", [None, 0, 3])
 def test_region_bodies_are_reachable_and_stable(lifted: int | None) -> None:
-    """All places of a region are in reach by inverse kinematics; those beside it are not, but for margins of tables."""
+    """Positions of a region are reachable by inverse kinematics; others are not, except for margins of the tables."""
     problem = stones_problem()
     robot_model, context, plans, grid = (
         problem.robot_model,
@@ -139,7 +139,7 @@ def count_exhausted_graphs(problem: StepPlanningProblem, max_events: int, may_co
 
 
 def test_stance_search_on_an_island_ends() -> None:
-    """An island: each stance on it is known in the end, and none leads off."""
+    """On an island the search ends when it knows all stances, since none leads off."""
     robot_model = robot_model_named("akrobat")
     heights = np.full((160, 200), np.nan)
     for x, y in robot_model.arrays.stance_feet[:, :2]:

@@ -1,4 +1,4 @@
-"""Plans as movements: the same feet at all times, through the file and back, and the same walk in physics."""
+"""Step plans as foot movements: equal feet at all times, also through the file, and the same walk in physics."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def test_slower_plan_is_the_same_movement_in_more_time() -> None:
 
 @pytest.mark.slow
 def test_played_plan_in_physics_reaches_its_goal(tmp_path: Path) -> None:
-    """Open loop: nobody looks where feet and body are."""
+    """The movement is played without feedback from feet or body."""
     robot_model, plan = planned("akrobat", "flat", 0.0, (0.5, 0.2))
     file = tmp_path / "walk.xml"
     file.write_text(format_movement(to_foot_movement(plan, robot_model.legged_robot)))

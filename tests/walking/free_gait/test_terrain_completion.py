@@ -1,4 +1,4 @@
-"""Ground that was seen in part: what was seen stays, holes stay holes, and what is far goes on as it is near."""
+"""Terrain completion: observed ground and holes stay, and unobserved ground continues the nearest observed ground."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def cell_centers(height_map: HeightMap) -> tuple[Array, Array]:
 
 
 def observed_map(low: float = 0.2, high: float = 1.5, height: float = 0.1) -> HeightMap:
-    """Ground of one height that was seen between two x [m]."""
+    """Return level ground that was observed between two values of x [m]."""
     empty = HeightMap(np.full((100, 120), np.nan), (-0.6, -1.0), 0.02)
     x, _ = cell_centers(empty)
     is_observed = (x > low) & (x < high)

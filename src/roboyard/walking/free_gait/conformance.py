@@ -195,8 +195,8 @@ class _StepPlannerCheck:
         found = self._search(replanning, _OTHER_KEY)
         if found is None:
             self._report(f"finds no plan from the middle of another one within {self._max_events} events")
-        past = [swing for swing in plan.swings if swing.touch_down_time <= takeover_time]
-        for swing in past:
+        completed_swings = [swing for swing in plan.swings if swing.touch_down_time <= takeover_time]
+        for swing in completed_swings:
             if not any(
                 one.leg == swing.leg
                 and math.dist(one.target, swing.target) < 1e-9

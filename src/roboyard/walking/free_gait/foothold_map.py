@@ -200,6 +200,19 @@ _SEARCH_RADIUS: Final = 0.16
 """Feet are looked for round a place as far as this, of the Akrobat [m]."""
 
 
+class HeightUncertainty(NamedTuple):
+    """Uncertainty of heights.
+
+    Attributes:
+        variance: (rows, columns) variance of the heights [m²]; None: not known.  No foot stands where the standard
+            deviation exceeds `MAX_HEIGHT_STD`, but all keep clear of such ground.
+        tolerance: Distance by which swing feet may pass below the heights [m].
+    """
+
+    variance: ArrayLike | None = None
+    tolerance: float = 1e-3
+
+
 @dataclass(frozen=True, eq=False)
 class FootholdMap:
     """Foothold map of a terrain for a robot at a heading.
@@ -222,8 +235,7 @@ class FootholdMap:
         cell_size: float = CELL_SIZE,
         heading: float = 0.0,
         friction: float = 0.8,
-        variance: ArrayLike | None = None,
-        height_tolerance: float = 1e-3,
+        uncertainty: HeightUncertainty | None = None,
         start: ArrayLike | None = None,
     ) -> FootholdMap:
         """Return the foothold map of an array of heights.
@@ -235,9 +247,7 @@ class FootholdMap:
             cell_size: Edge of a cell [m].
             heading: Heading of the body [rad].
             friction: Assumed coefficient of friction; slopes above 0.6 of it hold no foot.
-            variance: (rows, columns) variance of the heights [m²]; None: the heights are exact.  No foot stands where
-                the standard deviation exceeds `MAX_HEIGHT_STD`, but all keep clear of such ground.
-            height_tolerance: Uncertainty of the heights: swing feet may pass this far below them [m].
+            uncertainty: Uncertainty of the heights; None: they are exact.
             start: (k, 2) positions of the feet, or (2,) center of the stance [m]: the body follows the ground that is
                 reachable from there, not the tops of walls; None: it follows ground that is not far below other ground
                 nearby.
@@ -276,6 +286,7 @@ class FootholdMap:
         )
         with np.errstate(invalid="ignore"):  # holes, where nobody stands anyway
             can_stand &= wall_height - solid_heights <= _MIN_STEP_HEIGHT + slope * _WALL_CLEARANCE * robot_model.scale
+        variance, height_tolerance = uncertainty or HeightUncertainty()
         if variance is not None:
             can_stand &= np.asarray(variance) <= MAX_HEIGHT_STD**2
         if start is None:
@@ -334,8 +345,7 @@ class FootholdMap:
             cell_size=height_map.resolution,
             heading=heading,
             friction=friction,
-            variance=height_map.variance,
-            height_tolerance=1e-3 if height_map.variance is None else _HEIGHT_ERROR,
+            uncertainty=None if height_map.variance is None else HeightUncertainty(height_map.variance, _HEIGHT_ERROR),
             start=start,
         )
 
@@ -371,7 +381,13 @@ class FootholdMap:
         corner = float(map_corner[0]), float(map_corner[1])
         relief[relief > _MAX_FOOTHOLD_RELIEF] = np.inf
         return cls.from_heights(
-            heights, corner, robot_model, heading=heading, friction=friction, variance=relief**2, start=start
+            heights,
+            corner,
+            robot_model,
+            heading=heading,
+            friction=friction,
+            uncertainty=HeightUncertainty(relief**2),
+            start=start,
         )
 
     def with_body_at(self, position: ArrayLike) -> FootholdMap:

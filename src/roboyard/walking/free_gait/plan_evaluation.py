@@ -13,16 +13,15 @@ import math
 from typing import Final, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from roboyard.compute import kernel
-from roboyard.geometry.arrays import Array, Flags
+from roboyard.geometry.arrays import I64, Array, Flags
 from roboyard.walking.free_gait.foothold_map import cell_value, value_at
 from roboyard.walking.free_gait.partial_plans import MAX_EVENTS, TOUCH_DOWN, PlanningContext, example_context
 from roboyard.walking.free_gait.plan_draft import PlanDraft, empty_draft, mean_foothold_cost
 from roboyard.walking.free_gait.robot_model import LegArrays, example_leg_arrays
 from roboyard.walking.free_gait.step_constraints import PASSING_GAP_FRACTION, edge_margin, support_edges
-from roboyard.walking.free_gait.step_plan import RISE_FRACTION, swing_position
+from roboyard.walking.free_gait.step_plan import RISE_FRACTION, SwingGeometry, swing_position
 from roboyard.walking.leg import solve_leg_ik
 
 
@@ -106,9 +105,7 @@ def distribute_weight_over_stance(feet: Array, in_stance: Flags, x: float, y: fl
     forceinline=True,
     examples=lambda: [(np.zeros((1, 1, 3)), np.ones((1, 1), np.bool_), np.zeros((1, 12, 3)), np.zeros(1, np.int64))],
 )
-def support_edges_without_each_foot(
-    feet: Array, in_stance: Flags, edges: Array, edge_counts: NDArray[np.int64]
-) -> None:
+def support_edges_without_each_foot(feet: Array, in_stance: Flags, edges: Array, edge_counts: I64) -> None:
     """Compute the edges (l, 12, 3) of the polygons of the stance feet (1, l, 3) without each of them, and their
     numbers."""
     for leg in range(feet.shape[1]):
@@ -116,7 +113,7 @@ def support_edges_without_each_foot(
 
 
 @kernel(no_refcount=True, forceinline=True, examples=lambda: [(np.zeros((1, 12, 3)), np.zeros(1, np.int64), 0.0, 0.0)])
-def min_margin_after_leg_loss(edges: Array, edge_counts: NDArray[np.int64], x: float, y: float) -> float:
+def min_margin_after_leg_loss(edges: Array, edge_counts: I64, x: float, y: float) -> float:
     """Return the smallest margin of a point after the loss of any one foot [m]; -inf without a polygon."""
     min_margin = math.inf
     for leg in range(edges.shape[0]):
@@ -242,8 +239,8 @@ class SweepWorkspace(NamedTuple):
     """
 
     feet: Array
-    in_stance: NDArray[np.bool_]
-    lift_off_event: NDArray[np.int64]
+    in_stance: Flags
+    lift_off_event: I64
     vertical_slowdown: Array
     event_times: Array
     previous_joints: Array
@@ -252,7 +249,7 @@ class SweepWorkspace(NamedTuple):
     scratch_vectors: Array
     load_fractions: Array
     edges_without_foot: Array
-    edge_counts: NDArray[np.int64]
+    edge_counts: I64
 
 
 @kernel(examples=lambda: [(6,)])
@@ -447,11 +444,8 @@ def sweep_plan(
                     swing_fraction = (time - times[lift_off_event[leg] + 1]) / max(swing_duration, 1e-9)
                     vertical_scale = min(1.0, draft.vertical_time[end] / max(swing_duration, 1e-9))
                     swing_position(
-                        feet[0, leg],
-                        draft.position[end],
-                        draft.apex_height[end],
+                        SwingGeometry(feet[0, leg], draft.position[end], draft.apex_height[end], vertical_scale),
                         swing_fraction,
-                        vertical_scale,
                         body_position,
                         body_at_lift_off,
                         body_at_touch_down,

@@ -14,7 +14,7 @@ from roboyard.config import Config, parameter
 from roboyard.geometry import SE3, wrap_angle
 from roboyard.geometry.arrays import Array, Flags
 from roboyard.grids.height_map import HeightMap
-from roboyard.walking.free_gait.step_plan import StepPlan, Swing, step_plan_from_dict, step_plan_to_dict, swing_position
+from roboyard.walking.free_gait.step_plan import StepPlan, Swing, SwingGeometry, swing_position
 
 
 def pose_above_stance(T: SE3, foot_positions: Array, stance_positions: Array, in_stance: NDArray[np.bool_]) -> SE3:
@@ -269,8 +269,10 @@ class PlanFollower:
         """Return the desired position of a swing foot in the world."""
         out = np.empty(3)
         first, last, now = self.plan.body_positions([swing.lift_off_time, swing.touch_down_time, self.time])
-        source, target = np.array(swing.source), np.array(swing.target)
-        swing_position(source, target, swing.apex_height, min(u, 1.0), swing.vertical_scale, now, first, last, out)
+        geometry = SwingGeometry(
+            np.array(swing.source), np.array(swing.target), swing.apex_height, swing.vertical_scale
+        )
+        swing_position(geometry, min(u, 1.0), now, first, last, out)
         out += max(1.0 - u / _CONTACT_FRACTION, 0.0) * self._lift_off_offset[leg]
         out[2] -= self._search_depth[leg]
         return out
@@ -305,15 +307,14 @@ class PlanFollower:
         for name, value in saved.items():
             setattr(self, name, np.array(value) if isinstance(value, np.ndarray) else value)
 
+    def to_dict(self) -> dict[str, Any]:
+        """Return the follower with its plan as plain data."""
+        return {"plan": self.plan.to_dict(), "follower": self.save_state()}
 
-def follower_to_dict(follower: PlanFollower) -> dict[str, Any]:
-    """Return a follower with its plan as plain data."""
-    return {"plan": step_plan_to_dict(follower.plan), "follower": follower.save_state()}
-
-
-def follower_from_dict(data: dict[str, Any], config: PlanFollowerConfig) -> PlanFollower:
-    """Return the follower that `follower_to_dict` converted."""
-    plan = step_plan_from_dict(data["plan"])
-    follower = PlanFollower(plan, SE3.identity(), plan.start_feet, config)
-    follower.load_state(data["follower"])
-    return follower
+    @classmethod
+    def from_dict(cls, data: dict[str, Any], config: PlanFollowerConfig) -> PlanFollower:
+        """Return the follower that `to_dict` converted."""
+        plan = StepPlan.from_dict(data["plan"])
+        follower = cls(plan, SE3.identity(), plan.start_feet, config)
+        follower.load_state(data["follower"])
+        return follower

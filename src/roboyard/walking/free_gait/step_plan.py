@@ -4,24 +4,24 @@ from __future__ import annotations
 
 import math
 from dataclasses import asdict, dataclass, field
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from roboyard.compute import kernel
 from roboyard.errors import InputError
 from roboyard.geometry import SE3
-from roboyard.geometry.arrays import Array
+from roboyard.geometry.arrays import Array, Flags, Vec3
 from roboyard.walking.foot_movement import TICK_PERIOD, FootMovement
 from roboyard.walking.legged_robot import LeggedRobot
 
 RISE_FRACTION: Final = 0.3
-"""Share of a swing in which the foot rises; as long it comes down."""
+"""Fraction of a swing in which the foot rises, and in which it comes down."""
 LEAD_FRACTION: Final = 0.1
-"""Share of a swing after which the foot goes evenly as the body sees it, and as long before its end."""
+"""Fraction of a swing after which, and before whose end, the foot moves evenly in the body frame."""
 HOLD_FRACTION: Final = 0.15
-"""Share of a swing for which it stays over its place, at either end."""
+"""Fraction of a swing in which the foot stays above its foothold, at either end."""
 
 
 @kernel(no_refcount=True, forceinline=True, examples=lambda: [(0.5,)])
@@ -32,28 +32,45 @@ def cosine_ease(fraction: float) -> float:
     return 0.5 - 0.5 * math.cos(math.pi * fraction) if fraction < 1.0 else 1.0
 
 
+class SwingGeometry(NamedTuple):
+    """Where a swing leads.
+
+    Attributes:
+        start: (3,) lift-off position [m].
+        end: (3,) touch-down position [m].
+        apex_height: Height of the apex [m].
+        vertical_scale: Factor on the fractions of the swing that lift-off and touch-down take: less than 1 for long
+            swings.
+    """
+
+    start: Array
+    end: Array
+    apex_height: float
+    vertical_scale: float
+
+
 @kernel(
     no_refcount=True,
     forceinline=True,
-    examples=lambda: [(np.zeros(3), np.zeros(3), 0.1, 0.5, 1.0, *(np.zeros(3),) * 4)],
+    examples=lambda: [(SwingGeometry(np.zeros(3), np.zeros(3), 0.1, 1.0), 0.5, *(np.zeros(3),) * 4)],
 )
 def swing_position(
-    start: Array,
-    end: Array,
-    apex_height: float,
-    fraction: float,
-    vertical_scale: float,
-    body: Array,
-    body_start: Array,
-    body_end: Array,
-    out: Array,
+    swing: SwingGeometry, fraction: float, body: Array, body_start: Array, body_end: Array, out: Array
 ) -> None:
     """Compute the position (3,) of a swing foot at a fraction of its swing: up, across, down, overlapping.
 
     Off the ground the foot moves evenly in the body frame rather than in the world, so that its leg reaches it however
-    unevenly the body moves.  Lift-off and touch-down take ``vertical_scale`` of their usual fractions: less than 1 for
-    long swings.
+    unevenly the body moves.
+
+    Args:
+        swing: The swing.
+        fraction: Fraction of its duration, 0 to 1.
+        body: (3,) position of the body at that time [m].
+        body_start: (3,) position of the body at lift-off [m].
+        body_end: (3,) position of the body at touch-down [m].
+        out: (3,) receives the position of the foot [m].
     """
+    start, end, apex_height, vertical_scale = swing
     progress = cosine_ease((fraction - HOLD_FRACTION * vertical_scale) / (1.0 - 2.0 * HOLD_FRACTION * vertical_scale))
     height_fraction, body_lead = (
         cosine_ease(min(fraction, 1.0 - fraction) / (RISE_FRACTION * vertical_scale)),
@@ -85,8 +102,8 @@ class Swing:
     leg: int
     lift_off_time: float
     touch_down_time: float
-    source: tuple[float, float, float]
-    target: tuple[float, float, float]
+    source: Vec3
+    target: Vec3
     apex_height: float
     vertical_time: float
     sampled_foothold: tuple[float, float] | None = field(default=None, compare=False)
@@ -175,7 +192,7 @@ class StepPlan:
         """(n, 3) touch-down positions [m]."""
         return np.array([swing.target for swing in self.swings], np.float64).reshape(-1, 3)
 
-    def foot_states(self, times: ArrayLike) -> tuple[Array, NDArray[np.bool_]]:
+    def foot_states(self, times: ArrayLike) -> tuple[Array, Flags]:
         """Return foot positions (n, l, 3) in the world [m] and which feet are in stance (n, l), at times (n,) [s]."""
         t = np.asarray(times, dtype=np.float64)
         foot_positions = np.repeat(self.start_feet[None], len(t), axis=0)
@@ -202,6 +219,37 @@ class StepPlan:
         rotation = SE3.from_xyz_rpy((0.0, 0.0, 0.0), (0.0, 0.0, self.heading)).matrix()[:3, :3]
         local_positions: Array = (foot_positions - self.body_positions(times)[:, None]) @ rotation
         return local_positions
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the plan as plain data."""
+        swings, statistics = [asdict(swing) for swing in self.swings], asdict(self.statistics)
+        return {
+            "heading": self.heading,
+            "start_feet": self.start_feet.copy(),
+            "body_track": self.body_track.copy(),
+            "cost": self.cost,
+            "tipping_cost": self.tipping_cost,
+            "swings": swings,
+            "statistics": statistics,
+        }
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> StepPlan:
+        """Return the plan that `to_dict` converted."""
+        tuple_fields = ("source", "target", "sampled_foothold")
+        swings = tuple(
+            Swing(**(swing | {name: tuple(swing[name]) for name in tuple_fields if swing[name] is not None}))
+            for swing in data["swings"]
+        )
+        return cls(
+            data["heading"],
+            np.array(data["start_feet"]),
+            np.array(data["body_track"]),
+            swings,
+            data["cost"],
+            data["tipping_cost"],
+            SearchStatistics(**data["statistics"]),
+        )
 
 
 def _swing_positions(
@@ -237,38 +285,8 @@ def _swing_positions(
     return out
 
 
-def step_plan_to_dict(plan: StepPlan) -> dict[str, Any]:
-    """Return a plan as plain data."""
-    data = {
-        "heading": plan.heading,
-        "start_feet": plan.start_feet.copy(),
-        "body_track": plan.body_track.copy(),
-        "cost": plan.cost,
-    }
-    swings, statistics = [asdict(swing) for swing in plan.swings], asdict(plan.statistics)
-    return data | {"tipping_cost": plan.tipping_cost, "swings": swings, "statistics": statistics}
-
-
-def step_plan_from_dict(data: dict[str, Any]) -> StepPlan:
-    """Return the plan that `step_plan_to_dict` converted."""
-    tuple_fields = ("source", "target", "sampled_foothold")
-    swings = tuple(
-        Swing(**(swing | {name: tuple(swing[name]) for name in tuple_fields if swing[name] is not None}))
-        for swing in data["swings"]
-    )
-    return StepPlan(
-        data["heading"],
-        np.array(data["start_feet"]),
-        np.array(data["body_track"]),
-        swings,
-        data["cost"],
-        data["tipping_cost"],
-        SearchStatistics(**data["statistics"]),
-    )
-
-
 _MAX_MOVEMENT_STEPS: Final = 12_000
-"""Steps of a movement: of six feet as many as a safe reader of XML takes."""
+"""Largest number of steps of a movement, so that its XML file for six feet can be read with the usual limits."""
 
 
 def to_foot_movement(
@@ -289,11 +307,12 @@ def to_foot_movement(
         InputError: The speed scale is not valid, or the plan has too many periods.
     """
     if not 0.0 < speed_scale <= 1.0:
-        raise InputError(f"pace {speed_scale:g}", valid="more than 0, up to 1")
+        raise InputError(f"speed scale {speed_scale:g}", valid="more than 0, up to 1")
     n_steps = math.ceil(plan.duration / (TICK_PERIOD * speed_scale) - 1e-9) + 1
     if n_steps > _MAX_MOVEMENT_STEPS:
         raise InputError(
-            f"a movement of {n_steps} steps", valid=f"up to {_MAX_MOVEMENT_STEPS}: a shorter plan, or a larger pace"
+            f"a movement of {n_steps} steps",
+            valid=f"up to {_MAX_MOVEMENT_STEPS}: a shorter plan, or a larger speed scale",
         )
     times = np.minimum(np.arange(n_steps) * TICK_PERIOD * speed_scale, plan.duration)
     return FootMovement(

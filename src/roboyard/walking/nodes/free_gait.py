@@ -29,8 +29,6 @@ from roboyard.walking.free_gait.plan_follower import (
     PlanFollower,
     PlanFollowerConfig,
     Touchdown,
-    follower_from_dict,
-    follower_to_dict,
     pose_above_ground,
     pose_above_stance,
 )
@@ -255,14 +253,14 @@ class FreeGaitNode(LeggedRobotNode[FreeGaitNodeConfig]):
     # -- state ---------------------------------------------------------------------------------------------------------
     def save_state(self) -> dict[str, Any]:
         """Return the state as plain data."""
-        follower_state = None if self._follower is None else follower_to_dict(self._follower)
+        follower_state = None if self._follower is None else self._follower.to_dict()
         return super().save_state() | {"follower": follower_state}
 
     def load_state(self, state: dict[str, Any]) -> None:
         """Restore what ``save_state`` returned."""
         super().load_state(state)
         self._follower = (
-            None if state["follower"] is None else follower_from_dict(state["follower"], self.config.follower)
+            None if state["follower"] is None else PlanFollower.from_dict(state["follower"], self.config.follower)
         )
 
     # -- subscriptions -------------------------------------------------------------------------------------------------

@@ -305,7 +305,10 @@ class TabuSearchPlanner(_GenomePlanner):
 
     traits: ClassVar[PlannerTraits] = PlannerTraits(
         idea="takes the best of a few neighbors; an event that was changed stays for some steps",
-        references=("Glover: Future paths for integer programming and links to artificial intelligence, 1986",),
+        references=(
+            "Glover: Future paths for integer programming and links to artificial intelligence, Computers and "
+            "Operations Research 13, 1986",
+        ),
         completeness="probabilistic",
     )
     search_kernel: ClassVar[SearchKernel] = staticmethod(search_neighborhood)

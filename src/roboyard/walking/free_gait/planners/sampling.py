@@ -249,6 +249,10 @@ def search_random(
 
 
 _MAX_PATH_ATTEMPTS = 32
+_HERMS = (
+    "Herms: Entwicklung eines verteilten Laufplaners basierend auf heuristischen Optimierungsverfahren, diploma "
+    "thesis, Otto-von-Guericke-Universität Magdeburg 2004"
+)
 _PATH_ATTEMPTS_DOC = "Number of body paths that are sampled until the body can follow one."
 
 
@@ -261,7 +265,7 @@ class RandomSamplingPlanner(KernelStepPlanner):
 
     traits: ClassVar[PlannerTraits] = PlannerTraits(
         idea="samples body path, foot order, footholds and body positions of a candidate; a failed one is dropped",
-        references=("Herms: Planung von Schrittfolgen für Laufroboter, thesis, 2004",),
+        references=(_HERMS,),
         completeness="probabilistic",
         optimality="asymptotic, over the sampled plans",
     )
@@ -285,7 +289,7 @@ class GreedyPlanner(KernelStepPlanner):
 
     traits: ClassVar[PlannerTraits] = PlannerTraits(
         idea="takes, of several sampled events, the one that lets the body advance farthest",
-        references=("Herms: Planung von Schrittfolgen für Laufroboter, thesis, 2004",),
+        references=(_HERMS,),
     )
     search_kernel: ClassVar[SearchKernel] = staticmethod(search_greedy)
     parameters_type: ClassVar[type[NamedTuple]] = GreedyParameters
