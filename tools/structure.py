@@ -176,7 +176,7 @@ def format_table(survey: Survey, violations: Sequence[Violation], room: str | No
     ]
     if n_files:
         share = 100 * sum(counts.get("single_importer", {}).values()) / n_files
-        text.append(f"{share:.0f} % of the files have one importer.")
+        text.append(f"{share:.0f} % of the files should join their only importer.")
     return text
 
 

@@ -16,8 +16,8 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tools"))
 
 import structure  # noqa: E402
-from structure_guard import baseline  # noqa: E402
-from structure_guard.checks import CHECK_NAMES, Exceptions, Survey, Violation  # noqa: E402
+from structure_guard import baseline, checks  # noqa: E402
+from structure_guard.checks import CHECK_NAMES, MAX_MERGED_LINES, Exceptions, Survey, Violation  # noqa: E402
 from structure_guard.graph import find_components  # noqa: E402
 from structure_guard.tree import SourceError, SourceTree, room_of  # noqa: E402
 from structure_guard.vocabulary import Vocabulary, VocabularyError, split_identifier  # noqa: E402
@@ -172,6 +172,124 @@ def test_data_that_name_a_module_are_importers(name: str, text: str) -> None:
     }
     assert "node" in subjects(files, "single_importer")
     assert "node" not in subjects({**files, name: text}, "single_importer")
+
+
+def single_importer_files(importer: str = "from roboyard.bus.node import Node\n", **others: str) -> dict[str, str]:
+    """A package where ``record.writer``, with the text `importer`, is the only module that can use ``bus.node``."""
+    return {
+        "bus/__init__.py": '_HOMES = {"Node": "node"}\ndef __getattr__(name): ...\n',
+        "bus/node.py": "class Node: ...\n",
+        "record/__init__.py": "",
+        "record/writer.py": importer,
+        **others,
+    }
+
+
+def test_untested_module_that_one_module_loads_should_join_it() -> None:
+    (item,) = found(single_importer_files(), "single_importer")
+    assert (item.subject, item.room, item.path) == ("node", "bus", "src/roboyard/bus/node.py")
+    assert "only record.writer uses this module" in item.message
+    assert "(2 lines together)" in item.message
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("pyproject.toml", '[project.entry-points."roboyard.nodes"]\nnode = "roboyard.bus.node:Node"\n'),
+        ("pyproject.toml", '[project.entry-points."roboyard.nodes"]\nnode = "roboyard.bus:Node"\n'),
+        ("robots/rover.yaml", "nodes: {a: {type: roboyard.bus.node:Node}}\n"),
+    ],
+)
+def test_plugin_that_only_data_register_stays_a_module(name: str, text: str) -> None:
+    files = {**single_importer_files("x = 1\n"), name: text}
+    assert survey(files).graph.importers["roboyard.bus.node"] == {
+        name if name == "pyproject.toml" else f"src/roboyard/{name}"
+    }
+    assert not found(files, "single_importer")
+
+
+IN_FUNCTION = "def write():\n    from roboyard.bus.node import Node\n"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        IN_FUNCTION,
+        "async def write():\n    import roboyard.bus.node\n",
+        "def write():\n    from roboyard.bus import Node\n",
+        "class Writer:\n    def write(self):\n        from roboyard.bus import node\n",
+        "def write():\n    class Writer:\n        from roboyard.bus.node import Node\n",
+        "def write():\n    def write_all():\n        pass\n    from roboyard.bus.node import Node\n",
+        f"{TYPE_CHECKING}{IN_FUNCTION}",
+        'NODE = "roboyard.bus.node:Node"\n',
+        'NODES = {"node": "roboyard.bus:Node"}\n',
+    ],
+)
+def test_module_that_its_importer_loads_lazily_stays_a_module(text: str) -> None:
+    files = single_importer_files(text)
+    assert survey(files).graph.importers["roboyard.bus.node"] == {"roboyard.record.writer"}
+    assert not found(files, "single_importer")
+    assert found(single_importer_files(f"{text}from roboyard.bus.node import Node\n"), "single_importer")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "from roboyard.bus import Node\n",
+        "import roboyard.bus.node as node\n",
+        "try:\n    from roboyard.bus.node import Node\nexcept ImportError:\n    pass\n",
+        "class Writer:\n    from roboyard.bus.node import Node\n",
+        f"{TYPE_CHECKING}",
+        "import typing\nif typing.TYPE_CHECKING:\n    pass\nelse:\n    from roboyard.bus.node import Node\n"
+        + IN_FUNCTION,
+        f"{IN_FUNCTION}from roboyard.bus.node import Node\n",
+    ],
+)
+def test_module_that_its_importer_loads_or_takes_only_for_types_should_join_it(text: str) -> None:
+    assert subjects(single_importer_files(text), "single_importer") == ["node"]
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("tests/bus/test_node.py", "from roboyard.bus.node import Node\n"),
+        ("tests/bus/test_node.py", "from roboyard.bus import Node\n"),
+        ("tests/bus/test_node.py", "import roboyard.bus.node\n"),
+        ("tests/bus/test_node.py", "from roboyard.bus import node\n"),
+        ("tests/record/test_writer.py", "def test_node():\n    from roboyard.bus import Node\n"),
+    ],
+)
+def test_module_whose_names_a_test_imports_stays_a_module(name: str, text: str) -> None:
+    files = {**single_importer_files(), name: text}
+    assert survey(files).graph.importers["roboyard.bus.node"] == {"roboyard.record.writer"}
+    assert not found(files, "single_importer")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "from roboyard.record.writer import Writer\n",
+        "from roboyard import bus\n",
+        "from roboyard.bus import Other\n",
+        "from other.bus.node import Node\n",
+        "from .node import Node\n",
+    ],
+)
+def test_test_that_imports_other_names_does_not_keep_a_module(text: str) -> None:
+    files = {**single_importer_files(), "tests/bus/test_node.py": text}
+    assert subjects(files, "single_importer") == ["node"]
+
+
+@pytest.mark.parametrize("n_lines", [MAX_MERGED_LINES, MAX_MERGED_LINES + 1])
+def test_modules_that_are_long_together_stay_apart(n_lines: int) -> None:
+    files = single_importer_files()
+    files["bus/node.py"] += "x = 1\n" * (n_lines - 2)
+    assert bool(found(files, "single_importer")) is (n_lines <= MAX_MERGED_LINES)
+
+
+def test_exceptions_keep_a_module_with_one_importer() -> None:
+    assert found(single_importer_files(), "single_importer", Exceptions(single_importer=frozenset({"bus.writer"})))
+    assert not found(single_importer_files(), "single_importer", Exceptions(single_importer=frozenset({"bus.node"})))
 
 
 def test_a_docstring_that_names_a_module_is_no_importer() -> None:
@@ -659,9 +777,21 @@ def test_malformed_vocabulary_is_refused_in_one_line(tmp_path: Path, text: str) 
 
 def test_exceptions_need_a_reason(tmp_path: Path) -> None:
     path = tmp_path / "exceptions.toml"
-    path.write_text('[class_names]\nNode = " "\n')
-    with pytest.raises(VocabularyError, match="'Node' has no reason"):
-        Exceptions.load(path)
+    for section in ("class_names", "parameters.annotations", "single_importer"):
+        path.write_text(f'[{section}]\nNode = " "\n')
+        with pytest.raises(VocabularyError, match="'Node' has no reason"):
+            Exceptions.load(path)
+        path.write_text(f'[{section}]\nNode = "it may be"\n')
+        assert Exceptions.load(path) != Exceptions()
+
+
+def test_each_module_that_the_exceptions_keep_would_be_a_violation() -> None:
+    exceptions = Exceptions.load(ROOT / "tools" / "structure_guard" / "exceptions.toml")
+    real = Survey(SourceTree.from_disk(ROOT), VOCABULARY)
+    (check,) = (one for one in checks.CHECKS if one.name == "single_importer")
+    paths = {f"src/roboyard/{name.replace('.', '/')}.py" for name in exceptions.single_importer}
+    assert paths
+    assert paths <= {item.path for item in check.find(real)}
 
 
 def test_replacements_use_no_banned_word() -> None:

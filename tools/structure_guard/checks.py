@@ -16,6 +16,8 @@ from structure_guard.vocabulary import Vocabulary, VocabularyError
 MAX_PARAMETERS = 8
 MIN_LINES = 40
 MAX_LINES = 800
+MAX_MERGED_LINES = 500
+"""A module and its only importer stay apart if they have more lines together."""
 TEST_PREFIX = "test_"
 _HEADING = re.compile(r"^(#{1,6})\s+(.*)$")
 
@@ -42,6 +44,7 @@ class Exceptions:
 
     class_names: frozenset[str] = frozenset()
     annotations: frozenset[str] = frozenset()
+    single_importer: frozenset[str] = frozenset()
 
     @classmethod
     def load(cls, path: Path) -> Exceptions:
@@ -49,12 +52,13 @@ class Exceptions:
         try:
             data = tomllib.loads(path.read_text("utf-8"))
             classes, annotations = data.get("class_names", {}), data.get("parameters", {}).get("annotations", {})
+            modules = data.get("single_importer", {})
         except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, AttributeError) as error:
             raise VocabularyError(f"{path}: {error}") from None
-        for name, reason in {**classes, **annotations}.items():
+        for name, reason in {**classes, **annotations, **modules}.items():
             if not isinstance(reason, str) or not reason.strip():
                 raise VocabularyError(f"{path}: {name!r} has no reason (a sentence that says why it may be)")
-        return cls(frozenset(classes), frozenset(annotations))
+        return cls(frozenset(classes), frozenset(annotations), frozenset(modules))
 
 
 @dataclass
@@ -256,11 +260,21 @@ def _find_long_modules(survey: Survey) -> Iterator[Violation]:
 
 
 def _find_single_importers(survey: Survey) -> Iterator[Violation]:
-    for module in survey.tree.modules.values():
-        importers = survey.graph.importers[module.name]
-        if len(importers) == 1 and not module.is_package and not module.is_entry_point:
-            importer = _short(next(iter(importers)))
-            message = f"only {importer} uses this module (a concept of its own with tests, or a part of that module)"
+    graph, modules = survey.graph, survey.tree.modules
+    for module in modules.values():
+        users = graph.importers[module.name]
+        if len(users) != 1 or module.is_package or module.is_entry_point or module.name in graph.tested:
+            continue
+        importer = modules.get(next(iter(users)))
+        # Only data use a plug-in; its importer finds it by its name.
+        if importer is None or graph.is_lazy(importer.name, module.name):
+            continue
+        n_lines = module.facts.n_lines + importer.facts.n_lines
+        if n_lines <= MAX_MERGED_LINES and _short(module.name) not in survey.exceptions.single_importer:
+            message = (
+                f"only {_short(importer.name)} uses this module, and no test imports a name of it: make it a part of "
+                f"that module ({n_lines} lines together), or test it by itself"
+            )
             yield Violation("single_importer", module.room, module.path, 1, module.stem, message)
 
 
@@ -292,7 +306,7 @@ CHECKS = (
           _find_private_parameters),
     Check("short_modules", f"<{MIN_LINES}", f"modules of less than {MIN_LINES} lines", _find_short_modules),
     Check("long_modules", f">{MAX_LINES}", f"modules of more than {MAX_LINES} lines", _find_long_modules),
-    Check("single_importer", "1imp", "modules that one other module uses", _find_single_importers),
+    Check("single_importer", "1imp", "untested modules that should join their only importer", _find_single_importers),
     Check("import_paths", "paths", "symbols that several packages export", _find_import_paths),
 )  # fmt: skip
 CHECK_NAMES = tuple(check.name for check in CHECKS)

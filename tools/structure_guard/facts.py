@@ -9,9 +9,17 @@ import ast
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Literal
 
 REFERENCE = re.compile(r"roboyard(?:\.[A-Za-z_]\w*)+(?::[A-Za-z_]\w*)?")
 """A string that names a module of the package, with or without an attribute after a colon."""
+
+
+ImportPlace = Literal["module", "function", "type_checking"]
+"""Where an import statement stands, which says when Python runs it.
+
+``module``: when the file is loaded.  ``function``: when a function is called.  ``type_checking``: never.
+"""
 
 
 @dataclass(slots=True)
@@ -22,6 +30,7 @@ class Import:
     module: str
     level: int
     names: tuple[str, ...]
+    place: ImportPlace = "module"
 
 
 @dataclass(slots=True)
@@ -102,6 +111,7 @@ class _Scope:
 class _Reader:
     def __init__(self, facts: Facts) -> None:
         self.facts = facts
+        self.import_place: ImportPlace = "module"
 
     def define(self, line: int, name: str, kind: str, scope: _Scope) -> None:
         if name in scope.defined or (scope.kind == "class" and name in scope.attributes):
@@ -168,8 +178,21 @@ class _Reader:
             if default is not None:
                 self.visit(default, scope)
         self.docstring(node)
-        for statement in node.body:
-            self.visit(statement, inner)
+        self.statements(node.body, inner, "function")
+
+    def statements(self, body: list[ast.stmt], scope: _Scope, place: ImportPlace) -> None:
+        """Visit statements whose imports stand at `place`."""
+        outer, self.import_place = self.import_place, place
+        for statement in body:
+            self.visit(statement, scope)
+        self.import_place = outer
+
+    def if_(self, node: ast.If, scope: _Scope) -> None:
+        if _last_name(node.test) != "TYPE_CHECKING":
+            self.children(node, scope)
+            return
+        self.statements(node.body, scope, "type_checking")
+        self.statements(node.orelse, scope, self.import_place)
 
     def lambda_(self, node: ast.Lambda, scope: _Scope) -> None:
         for parameter in _parameters(node.args):
@@ -204,12 +227,12 @@ class _Reader:
 
     def import_(self, node: ast.Import, scope: _Scope) -> None:
         for alias in node.names:
-            self.facts.imports.append(Import(node.lineno, alias.name, 0, ()))
+            self.facts.imports.append(Import(node.lineno, alias.name, 0, (), self.import_place))
         self.aliases(node, scope)
 
     def import_from(self, node: ast.ImportFrom, scope: _Scope) -> None:
         names = tuple(alias.name for alias in node.names)
-        self.facts.imports.append(Import(node.lineno, node.module or "", node.level, names))
+        self.facts.imports.append(Import(node.lineno, node.module or "", node.level, names, self.import_place))
         self.aliases(node, scope)
 
     def aliases(self, node: ast.Import | ast.ImportFrom, scope: _Scope) -> None:
@@ -259,6 +282,7 @@ class _Reader:
 _HANDLERS: dict[type[ast.AST], Callable[..., None]] = {
     ast.FunctionDef: _Reader.function,
     ast.AsyncFunctionDef: _Reader.function,
+    ast.If: _Reader.if_,
     ast.Lambda: _Reader.lambda_,
     ast.ClassDef: _Reader.class_,
     ast.Name: _Reader.name,

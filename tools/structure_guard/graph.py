@@ -10,7 +10,7 @@ from functools import cached_property
 from itertools import pairwise
 from typing import TypeVar
 
-from structure_guard.facts import Import
+from structure_guard.facts import Import, ImportPlace
 from structure_guard.tree import PACKAGE, Module, SourceTree
 
 Vertex = TypeVar("Vertex", bound=Hashable)
@@ -82,10 +82,9 @@ class ImportGraph:
         """For each module the modules and data files that use it; a package that only hands names on is none."""
         found: dict[str, set[str]] = defaultdict(set)
         for module in self._modules.values():
-            for item in module.facts.imports:
-                for target in self._origins(module, item):
-                    if not (module.is_package and self._is_face(module.name)):
-                        found[target].add(module.name)
+            for target in self._import_places[module.name]:
+                if not (module.is_package and self._is_face(module.name)):
+                    found[target].add(module.name)
             for _, reference in module.facts.references:
                 self._add_reference(found, reference, module.name)
         for path, text in self._tree.texts.items():
@@ -95,6 +94,40 @@ class ImportGraph:
         for targets in found.values():
             targets.discard("")
         return {name: found[name] - {name} for name in self._modules}
+
+    @cached_property
+    def tested(self) -> set[str]:
+        """Modules that a file of the tests imports, and those that define a name which it imports from anywhere."""
+        found: set[str] = set()
+        for test in self._tree.tests:
+            for item in test.facts.imports:
+                base = self._base(test, item)
+                if not item.names:
+                    found.add(base)
+                for name in item.names:
+                    origin = self.origin_of(base, name) if base in self._modules else None
+                    found.add(origin[0] if origin else f"{base}.{name}")
+        return found & self._modules.keys()
+
+    def is_lazy(self, importer: str, imported: str) -> bool:
+        """Whether `importer` loads `imported` when a function of it runs, and not when it is loaded itself.
+
+        A string that names a module counts as an import inside a function.
+        """
+        places = self._import_places.get(importer, {}).get(imported, set())
+        return "module" not in places and ("function" in places or not places)
+
+    @cached_property
+    def _import_places(self) -> dict[str, dict[str, set[ImportPlace]]]:
+        """For each module the modules whose definitions it imports, and where the import statements stand."""
+        found: dict[str, dict[str, set[ImportPlace]]] = {}
+        for module in self._modules.values():
+            places: dict[str, set[ImportPlace]] = defaultdict(set)
+            for item in module.facts.imports:
+                for target in self._origins(module, item):
+                    places[target].add(item.place)
+            found[module.name] = dict(places)
+        return found
 
     @cached_property
     def exporters(self) -> dict[tuple[str, str], dict[str, int]]:
