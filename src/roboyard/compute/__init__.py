@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 from roboyard.config.lazy import lazy_exports
 
 if TYPE_CHECKING:
-    from roboyard.compute.blas import limit_blas_threads
     from roboyard.compute.jit import (
         CompilationInterrupted,
         CompiledFunction,
@@ -20,7 +19,7 @@ if TYPE_CHECKING:
         registered_kernels,
     )
     from roboyard.compute.kernel_folders import KernelCacheWarning, cache_root, can_write_cache
-    from roboyard.compute.pools import Pool, ProcessPool, ThreadPool, count_usable_cores, open_pool
+    from roboyard.compute.pools import Pool, ProcessPool, ThreadPool, count_usable_cores, limit_blas_threads, open_pool
     from roboyard.compute.precompile import (
         CompilationProgress,
         compile_all_kernels,
@@ -64,11 +63,10 @@ __all__ = [
 ]
 
 __getattr__, __dir__ = lazy_exports(__name__, {
-    "blas": ("limit_blas_threads",),
     "jit": ("CompilationInterrupted", "CompiledFunction", "FirstCall", "kernel", "listen_to_first_calls", "read_only",
         "registered_kernels"),
     "kernel_folders": ("KernelCacheWarning", "cache_root", "can_write_cache"),
-    "pools": ("Pool", "ProcessPool", "ThreadPool", "count_usable_cores", "open_pool"),
+    "pools": ("Pool", "ProcessPool", "ThreadPool", "count_usable_cores", "limit_blas_threads", "open_pool"),
     "precompile": ("CompilationProgress", "compile_all_kernels", "compile_on_demand", "expect_kernels",
         "expected_kernels", "monitor_compilation", "wait_for_kernels"),
     "random": ("generator_state", "make_generator", "restore_generator"),

@@ -1,7 +1,7 @@
-"""Pools of worker threads or processes behind one interface.
+"""Pools of worker threads or processes behind one interface, and the number of threads of linear algebra.
 
 Results arrive as futures in the order in which they finish. A caller that needs an order (a deterministic run does)
-processes the futures in the order in which it submitted them.
+processes the futures in the order in which it submitted them. Worker processes compute linear algebra in one thread.
 """
 
 from __future__ import annotations
@@ -29,14 +29,13 @@ from roboyard.errors import InputError, RunError, describe_exception
 
 # New interpreters: a forked child would inherit threads, locks and graphics contexts in an undefined state.
 _spawn = multiprocessing.get_context("spawn")
+_BLAS_VARIABLES = ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "BLIS_NUM_THREADS", "VECLIB_MAXIMUM_THREADS")
 
 
 def _serve(connection: Connection, preload: tuple[str, ...]) -> None:
     """Run the worker loop. The parent handles Ctrl-C; a closed pipe (the parent has ended) ends the worker."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
-    from roboyard.compute.blas import limit_blas_threads
-
     limit_blas_threads(1)
     cache_warnings: list[str] = []  # the parent issues them, once for all of its workers
     divert_cache_warnings(cache_warnings.append)
@@ -307,3 +306,19 @@ def open_pool(
     if kind not in ("threads", "processes"):
         raise InputError(f"unknown pool kind {kind!r}", valid="threads or processes")
     return ThreadPool(workers) if kind == "threads" else ProcessPool(workers, preload=preload)
+
+
+def limit_blas_threads(count: int = 1) -> None:
+    """Limit all BLAS libraries of this process, loaded already or later, to `count` threads.
+
+    A BLAS library splits sums among its threads, so the last bits of `np.linalg.solve` differ between one and two
+    threads. A run that guarantees identical recordings therefore uses one; complete tasks run in parallel instead.
+
+    Libraries read the environment once, when they are loaded; libraries that are already loaded (numpy was imported
+    first) are set through their own interface. Repeated calls are allowed. Child processes inherit the setting.
+    """
+    for name in _BLAS_VARIABLES:
+        os.environ[name] = str(count)
+    from threadpoolctl import threadpool_limits
+
+    threadpool_limits(limits=count, user_api="blas")
