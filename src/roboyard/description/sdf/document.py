@@ -1,4 +1,4 @@
-"""Selects the model or world of an ``<sdf>`` document."""
+"""Reads the model of an ``<sdf>`` document, or its world with models, lights, actors, joints and physics."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Literal
+
 from roboyard.description.model import (
     ActorClip,
     ActorScript,
@@ -27,9 +28,15 @@ from roboyard.description.model import (
 )
 from roboyard.description.names import make_unique_name
 from roboyard.description.reader_context import ReaderContext
-from roboyard.description.sdf.includes import IncludedEntity, SdfVersion
+from roboyard.description.sdf.includes import IncludedEntity, SdfVersion, read_include, read_sdf_version
 from roboyard.description.sdf.joint import read_joint, read_joint_link
-from roboyard.description.sdf.model import make_model_entry, make_name_unique, read_included_entity, read_nested_entry
+from roboyard.description.sdf.model import (
+    make_model_entry,
+    make_name_unique,
+    read_included_entity,
+    read_model,
+    read_nested_entry,
+)
 from roboyard.description.sdf.scope import PLACEHOLDER_COLOR, WORLD, ScopeEntry, SdfScope, is_placeholder
 from roboyard.description.sensor_reader import read_plugin
 from roboyard.description.xml import XmlNode
@@ -46,12 +53,6 @@ from roboyard.description.xml_values import (
 from roboyard.geometry import SE2, SE3
 from roboyard.geometry.arrays import Vec3
 from roboyard.geometry.constants import SDF_GRAVITY_VECTOR
-from dataclasses import replace
-from roboyard.description.model import Model, World
-from roboyard.description.sdf.includes import read_include, read_sdf_version
-from roboyard.description.sdf.model import read_model
-from roboyard.description.xml_values import error_at
-
 
 _LIGHT_TYPES: dict[str, Literal["directional", "point", "spot"]] = {
     "directional": "directional",
@@ -404,6 +405,7 @@ def _read_lights(context: ReaderContext, scope: SdfScope, light_elements: list[I
             context.warn(element.node, f"two lights are named '{light.name}': this one becomes '{name}'")
         lights.append(replace(light, name=name))
     return tuple(lights)
+
 
 _DOCUMENT_TAGS = {"model", "world", "light", "actor", "include"}
 
