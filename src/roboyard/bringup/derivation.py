@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from roboyard.bringup.catalog import NODES
-from roboyard.bringup.plugins.controller_joints import GRIPPER_NODE
+from roboyard.bringup.plugins.controllers import GRIPPER_NODE
 from roboyard.bringup.plugins.drives import differential_drive_mapping
 from roboyard.bringup.plugins.joints import trajectory_node_config
 from roboyard.bringup.plugins.mapping import map_plugins

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from roboyard.bringup.plugins import controller_drives, controller_joints, drives, joints, odometry, steering
+from roboyard.bringup.plugins import controllers, drives, joints, odometry
 from roboyard.bringup.plugins.controller_files import find_controllers
 from roboyard.bringup.plugins.controller_reader import ControllerReader
 from roboyard.bringup.plugins.drives import map_differential_drive, names_wheels_of_two_sides
@@ -19,7 +19,7 @@ from roboyard.errors import ConfigError, DescriptionError
 PLUGIN_MAPPERS: dict[str, Callable[[PluginReader], PluginMapping]] = {
     "diff-drive": map_differential_drive,
     "mecanum-drive": drives.map_mecanum_drive,
-    "ackermann-steering": steering.map_ackermann_steering,
+    "ackermann-steering": drives.map_ackermann_steering,
     "velocity-control": drives.map_velocity_control,
     "planar-move": drives.map_planar_move,
     "joint-state-publisher": joints.map_joint_state_publisher,
@@ -33,31 +33,31 @@ PLUGIN_MAPPERS: dict[str, Callable[[PluginReader], PluginMapping]] = {
 """Mappers by canonical name of the plugin."""
 
 CONTROLLER_MAPPERS: dict[str, Callable[[ControllerReader], PluginMapping]] = {
-    "DiffDriveController": controller_drives.map_differential_drive_controller,
-    "MecanumDriveController": controller_drives.map_mecanum_drive_controller,
-    "AckermannSteeringController": controller_drives.map_steering_controller,
-    "BicycleSteeringController": controller_drives.map_steering_controller,
-    "TricycleSteeringController": controller_drives.map_steering_controller,
-    "TricycleController": controller_drives.map_steering_controller,
-    "SteerDriveController": controller_drives.map_steering_controller,
-    "JointTrajectoryController": controller_joints.map_trajectory_controller,
-    "ForwardCommandController": controller_joints.map_command_controller,
-    "JointGroupPositionController": controller_joints.map_command_controller,
-    "JointGroupVelocityController": controller_joints.map_command_controller,
-    "JointGroupEffortController": controller_joints.map_command_controller,
-    "JointPositionController": controller_joints.map_command_controller,
-    "JointVelocityController": controller_joints.map_command_controller,
-    "JointEffortController": controller_joints.map_command_controller,
-    "UnitreeJointController": controller_joints.map_unitree_controller,
-    "GripperActionController": controller_joints.map_gripper_controller,
-    "JointStateBroadcaster": controller_joints.map_joint_state_broadcaster,
-    "JointStateController": controller_joints.map_joint_state_broadcaster,
-    "IMUSensorBroadcaster": controller_joints.map_sensor_broadcaster,
-    "ImuSensorController": controller_joints.map_sensor_broadcaster,
-    "ForceTorqueSensorBroadcaster": controller_joints.map_sensor_broadcaster,
-    "ForceTorqueSensorController": controller_joints.map_sensor_broadcaster,
-    "RangeSensorBroadcaster": controller_joints.map_sensor_broadcaster,
-    "GPSSensorBroadcaster": controller_joints.map_sensor_broadcaster,
+    "DiffDriveController": controllers.map_differential_drive_controller,
+    "MecanumDriveController": controllers.map_mecanum_drive_controller,
+    "AckermannSteeringController": controllers.map_steering_controller,
+    "BicycleSteeringController": controllers.map_steering_controller,
+    "TricycleSteeringController": controllers.map_steering_controller,
+    "TricycleController": controllers.map_steering_controller,
+    "SteerDriveController": controllers.map_steering_controller,
+    "JointTrajectoryController": controllers.map_trajectory_controller,
+    "ForwardCommandController": controllers.map_command_controller,
+    "JointGroupPositionController": controllers.map_command_controller,
+    "JointGroupVelocityController": controllers.map_command_controller,
+    "JointGroupEffortController": controllers.map_command_controller,
+    "JointPositionController": controllers.map_command_controller,
+    "JointVelocityController": controllers.map_command_controller,
+    "JointEffortController": controllers.map_command_controller,
+    "UnitreeJointController": controllers.map_unitree_controller,
+    "GripperActionController": controllers.map_gripper_controller,
+    "JointStateBroadcaster": controllers.map_joint_state_broadcaster,
+    "JointStateController": controllers.map_joint_state_broadcaster,
+    "IMUSensorBroadcaster": controllers.map_sensor_broadcaster,
+    "ImuSensorController": controllers.map_sensor_broadcaster,
+    "ForceTorqueSensorBroadcaster": controllers.map_sensor_broadcaster,
+    "ForceTorqueSensorController": controllers.map_sensor_broadcaster,
+    "RangeSensorBroadcaster": controllers.map_sensor_broadcaster,
+    "GPSSensorBroadcaster": controllers.map_sensor_broadcaster,
 }
 """Mappers by the controller's class."""
 
