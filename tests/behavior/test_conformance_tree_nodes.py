@@ -32,8 +32,8 @@ INPUT_PATH_ENTRY = {"ports": {"input_path": "{a}"}, "entries": {"a": PATH}}
 LOOPS = {"LoopInt": "1;2", "LoopBool": "true;false", "LoopDouble": "0.5;1.5", "LoopString": "a;b"}
 
 CASES: dict[str, dict[str, Any]] = {
-    "SequenceWithMemory": {"keeps_memory": True},
-    "SequenceStar": {"keeps_memory": True},
+    "SequenceWithMemory": {"has_memory": True},
+    "SequenceStar": {"has_memory": True},
     "IfThenElse": {"n_children": 3},
     "WhileDoElse": {"n_children": 3},
     "TryCatch": {"n_children": 2},
@@ -47,26 +47,26 @@ CASES: dict[str, dict[str, Any]] = {
     },
     "Repeat": {"ports": {"num_cycles": "3"}},
     "RetryUntilSuccessful": {"ports": {"num_attempts": "3"}},
-    "RunOnce": {"keeps_memory": True},
+    "RunOnce": {"has_memory": True},
     "Timeout": {"ports": {"msec": "250"}},
     "Delay": {"ports": {"delay_msec": "250"}},
     "Precondition": {"ports": {"if": "true"}},
-    "WasEntryUpdated": {"ports": {"entry": "{a}"}, "entries": {"a": 1}, "keeps_memory": True},
-    "SkipUnlessUpdated": {"ports": {"entry": "{a}"}, "entries": {"a": 1}, "keeps_memory": True},
-    "WaitValueUpdate": {"ports": {"entry": "{a}"}, "entries": {"a": 1}, "keeps_memory": True},
-    **{name: {"ports": {"queue": text, "value": "{value}"}, "keeps_memory": True} for name, text in LOOPS.items()},
+    "WasEntryUpdated": {"ports": {"entry": "{a}"}, "entries": {"a": 1}, "has_memory": True},
+    "SkipUnlessUpdated": {"ports": {"entry": "{a}"}, "entries": {"a": 1}, "has_memory": True},
+    "WaitValueUpdate": {"ports": {"entry": "{a}"}, "entries": {"a": 1}, "has_memory": True},
+    **{name: {"ports": {"queue": text, "value": "{value}"}, "has_memory": True} for name, text in LOOPS.items()},
     "Script": {"ports": {"code": "a := 1"}},
     "ScriptCondition": {"ports": {"code": "1 &lt; 2".replace("&lt;", "<")}},
     "SetBlackboard": {"ports": {"value": "3", "output_key": "a"}},
     "UnsetBlackboard": {"ports": {"key": "a"}},
     "Sleep": {"ports": {"msec": "250"}},
     "RateController": {},
-    "WeightedRandom": {"ports": {"weights": "1;1"}, "keeps_memory": True},
-    "RandomSleep": {"ports": {"low": "0.2", "high": "0.5"}, "keeps_memory": True},
+    "WeightedRandom": {"ports": {"weights": "1;1"}, "has_memory": True},
+    "RandomSleep": {"ports": {"low": "0.2", "high": "0.5"}, "has_memory": True},
     "CallAction": {"ports": {"action_type": "nav2_msgs/action/Spin", "server_name": "spin"}},
     "CallService": {"ports": {"service_name": "lamp"}},
     "WaitForMessage": {"ports": {"topic": "image", "type": "std_msgs/msg/Bool"}},
-    "LastMessage": {"ports": {"topic": "a", "type": "std_msgs/msg/Bool", "field": "data"}, "keeps_memory": True},
+    "LastMessage": {"ports": {"topic": "a", "type": "std_msgs/msg/Bool", "field": "data"}, "has_memory": True},
     "PublishMessage": {"ports": {"topic": "a", "type": "std_msgs/msg/Bool", "fields": "data: true"}},
     "NavigateToPose": {"ports": {"goal": POSE}},
     "ComputePathToPose": {"ports": {"goal": POSE}},
@@ -75,22 +75,22 @@ CASES: dict[str, dict[str, Any]] = {
     "DockRobot": {"ports": {"dock_id": "home"}},
     "ArePosesNear": {"ports": {"ref_pose": POSE, "target_pose": POSE}},
     "GoalReached": {"ports": {"goal": POSE}},
-    "GoalUpdated": {"ports": {"goal": POSE}, "keeps_memory": True},
-    "GlobalUpdatedGoal": {"ports": {"goal": POSE}, "keeps_memory": True},
-    "GoalUpdatedController": {"ports": {"goal": POSE}, "keeps_memory": True},
-    "GoalUpdater": {"ports": {"input_goal": POSE}, "keeps_memory": True},
+    "GoalUpdated": {"ports": {"goal": POSE}, "has_memory": True},
+    "GlobalUpdatedGoal": {"ports": {"goal": POSE}, "has_memory": True},
+    "GoalUpdatedController": {"ports": {"goal": POSE}, "has_memory": True},
+    "GoalUpdater": {"ports": {"input_goal": POSE}, "has_memory": True},
     "GetNextFewGoals": {"ports": {"num_goals": "1", "input_goals": POSES}},
     "RemovePassedGoals": {"ports": {"input_goals": POSES}},
-    "SpeedController": {"ports": {"goal": POSE}, "keeps_memory": True},
+    "SpeedController": {"ports": {"goal": POSE}, "has_memory": True},
     "WouldAPlannerRecoveryHelp": {"ports": {"error_code": "208"}},
     "WouldAControllerRecoveryHelp": {"ports": {"error_code": "103"}},
     "IsGoalNearby": PATH_ENTRY,
-    "PathLongerOnApproach": {**PATH_ENTRY, "keeps_memory": True},
+    "PathLongerOnApproach": {**PATH_ENTRY, "has_memory": True},
     "TruncatePath": INPUT_PATH_ENTRY,
     "TruncatePathLocal": {**INPUT_PATH_ENTRY, "ports": {**INPUT_PATH_ENTRY["ports"], "pose": POSE}},
     "GetPoseFromPath": PATH_ENTRY,
     "ConcatenatePaths": {"ports": {"input_path1": "{a}", "input_path2": "{a}"}, "entries": {"a": PATH}},
-    "ValidatePath": {**PATH_ENTRY, "keeps_memory": True},
+    "ValidatePath": {**PATH_ENTRY, "has_memory": True},
     "MoveArm": {"ports": {"pose": "home"}},
     "MoveGripper": {"ports": {"position": "0.02"}},
     "RunSkill": {"ports": {"skill": "look"}},
@@ -103,7 +103,7 @@ CASES: dict[str, dict[str, Any]] = {
     "ActorAnimation": {"ports": {"animation_name": "wave"}},
     "ReportWork": {"ports": {"actor": "arm", "task": "cycle", "state": "started"}},
     # nodes that remember which child comes next, or when they began
-    "RoundRobin": {"keeps_memory": True},
+    "RoundRobin": {"has_memory": True},
     "SingleTrigger": {},
     "BlackboardCheckInt": {"ports": {"value_A": "1", "value_B": "1"}},
     "BlackboardCheckDouble": {"ports": {"value_A": "1", "value_B": "1"}},
@@ -162,11 +162,11 @@ class NoPort(Counter):
     ports: ClassVar = {"n": 3}
 
 
-class ForgetsStateField(Counter):
+class OmitsStateField(Counter):
     state_fields = ()
 
 
-class SharesItsState(Counter):
+class ReturnsMutableState(Counter):
     state_fields = ("_ticks",)
 
     def on_start(self) -> NodeStatus:
@@ -191,7 +191,7 @@ class IgnoresHalt(Counter):
         pass
 
 
-class RunsAfterHalt(Counter):
+class IgnoresResetOfStatus(Counter):
     def on_halted(self) -> None:
         self._count = 0
 
@@ -228,7 +228,7 @@ class SkipsTheStatus(ControlNode):
         return status
 
 
-class ForgetsItsGoal(ActionLeaf):
+class LeavesItsGoalActive(ActionLeaf):
     action_name = "spin"
     action_type = property(lambda _: action.Spin)
 
@@ -239,7 +239,7 @@ class ForgetsItsGoal(ActionLeaf):
         pass
 
 
-class LeavesItsSubscription(BusLeaf, Counter):
+class LeavesItsSubscriptionOpen(BusLeaf, Counter):
     def on_start(self) -> NodeStatus:
         self.require_host().node.subscribe("a", msg.String, lambda _: None)
         return super().on_start()
@@ -249,17 +249,17 @@ BROKEN: dict[type, str] = {
     Undocumented: "does not document the port n",
     ForbiddenPortName: "port name, whose name is reserved",
     NoPort: "not by input_port",
-    ForgetsStateField: "continues otherwise after it was saved and restored",
-    SharesItsState: "changes a state that was saved before",
+    OmitsStateField: "continues otherwise after it was saved and restored",
+    ReturnsMutableState: "changes a state that was saved before",
     ContinuesAfterHalt: "does not start afresh after halt",
     IgnoresHalt: "does not call on_halted",
-    RunsAfterHalt: "RUNNING after halt",
+    IgnoresResetOfStatus: "RUNNING after halt",
     RaisesValueError: "raises an error that is no RoboyardError: ValueError",
     CountsAllInstances: "returns other statuses for the same ticks",
     LeavesItsChildRunning: "RUNNING after halt",
     SkipsTheStatus: "changes its status from",
-    ForgetsItsGoal: "leaves a goal active after halt",
-    LeavesItsSubscription: "leaves a subscription or a publisher open",
+    LeavesItsGoalActive: "leaves a goal active after halt",
+    LeavesItsSubscriptionOpen: "leaves a subscription or a publisher open",
 }
 
 

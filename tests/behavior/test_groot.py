@@ -382,6 +382,6 @@ def test_run_that_ends_at_a_breakpoint_does_not_hang(tmp_path: Path) -> None:
     item = ExternalInput("publish", "/mission/hooks", "std_msgs/msg/String", "test", serialize(msg.String(data=hook)))
     mission.bus.inputs.schedule([(0, item)])
     mission.run_for(0.3)  # no client is connected, so the clock does not wait
-    with pytest.raises(RoboyardError, match="held at a breakpoint"):
+    with pytest.raises(RoboyardError, match="waits at a breakpoint"):
         mission.mission.save_state()
     mission.close()

@@ -67,7 +67,7 @@ def test_task_file_is_checked(command: Command, file: str) -> None:
     ("old", "new", "expected_text"),
     [
         ("desired_state: {robot: desk}", "desired: {robot: desk}", "tasks.yaml:13"),
-        ("$to_pose", "$elsewhere_pose", "is no place's"),
+        ("$to_pose", "$elsewhere_pose", "belongs to no place"),
         ('<NavigateToPose goal="$to_pose"/>', "<Fly/>", "Node not recognized: Fly"),
         ("speed: 0.5 m/s", "speed: 0", "speed"),
         ("arm: folded}\n    effects", "arm: [folded]}\n    effects", "the value"),

@@ -139,7 +139,7 @@ def test_pddl_variables_types_and_costs_are_read() -> None:
 @pytest.mark.parametrize(
     ("domain", "goal", "error"),
     [
-        (GRIPPER + ")", "(at t z)", "the domain: a . too much"),
+        (GRIPPER + ")", "(at t z)", "the domain: there is a . without"),
         (GRIPPER[:-1], "(at t z)", "no PDDL"),
         (GRIPPER.replace(":typing", ":fluents"), "(at t z)", ":fluents is not known .*:typing"),
         (GRIPPER, "(or (at t z) (at t y))", r"the goal: \(or .*\) is not known"),

@@ -267,19 +267,19 @@ def test_alternatives_without_steps_give_costs() -> None:
     [
         (
             lambda: PlanningDomain((PlanningAction("a", {"x": 1}), PlanningAction("a", {"x": 2}))),
-            "two actions are called",
+            "two actions have the name",
         ),
-        (lambda: PlanningDomain((PlanningAction("a", {}),)), "brings nothing about"),
-        (lambda: PlanningDomain((PlanningAction("a", {"on $place": 1}),)), r"not known what \$place may be"),
+        (lambda: PlanningDomain((PlanningAction("a", {}),)), "there are no effects"),
+        (lambda: PlanningDomain((PlanningAction("a", {"on $place": 1}),)), r"the values of \$place are not known"),
         (
             lambda: PlanningDomain((PlanningAction("a", {"x": 1}, behavior="<Go to='$to'/>"),)),
-            r"\$to stands for nothing",
+            r"\$to is no variable",
         ),
         (
             lambda: make_plan(
                 PlanningDomain((PlanningAction("a", {"x": 1}, cost=0.0),)), {}, PlanningGoal("g", {"x": 1})
             ),
-            "costs 0",
+            "the cost is 0",
         ),
     ],
     ids=["equal_names", "no_effect", "unknown_variable", "unbound_text", "zero_cost"],

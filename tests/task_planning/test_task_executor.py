@@ -212,7 +212,7 @@ def test_goal_is_abandoned_if_one_change_recurs_too_often(tasks: TaskFile) -> No
     assert (
         run_executor(executor, observed=lambda tick: {"robot": "dock"} if tick % 4 == 3 else {}) is NodeStatus.FAILURE
     )
-    assert "robot is dock, and shelf is needed, 6 times" in executor.state.results[0]
+    assert "robot is dock, but shelf is required, 6 times" in executor.state.results[0]
     assert event_kinds(executor).count("invalidated") == 6
 
 
@@ -261,10 +261,10 @@ def test_saved_task_executor_continues_identically(tasks: TaskFile, saved_at: in
     [
         ("<LoggedAction text=\"call\"/>", "<LoggedAction text='call'", "action carry by another, behavior: is no XML"),
         ("desired_state: {robot: moon}", "desired_state: {}", "goal moon: the desired state is empty"),
-        ("effects: {on desk: cup, on shelf: nothing}", "effects: {on $spot: cup}", r"not known what \$spot"),
+        ("effects: {on desk: cup, on shelf: nothing}", "effects: {on $spot: cup}", r"values of \$spot are not"),
         ("distance: [$from, $to]", "distance: [$from]", "from and to"),
         ("bell: true}", "bell: [true]}", "the value"),
-        ("drive $to", "drive $nowhere", r"\$nowhere stands for nothing"),
+        ("drive $to", "drive $nowhere", r"\$nowhere is no variable"),
         ("effects: {robot: $to}", "effect: {robot: $to}", "effect"),
     ],
 )  # fmt: skip

@@ -72,7 +72,7 @@ class PortType:
         return self.python is not None
 
     def read(self, value: Any) -> Any:
-        """``value`` as this type: itself, converted, or parsed.
+        """Return ``value`` as this type: unchanged, converted, or parsed.
 
         Raises:
             PortError: there is no safe conversion.
@@ -89,18 +89,18 @@ class PortType:
 
 
 def type_name(value: Any) -> str:
-    """Name of a value's type, as in messages of BehaviorTree.CPP."""
+    """Return the name of a value's type, as in messages of BehaviorTree.CPP."""
     return _CPP_TYPE_NAMES.get(value.__class__) or str(value.__class__.__name__)
 
 
 def is_number(value: Any) -> bool:
-    """Whether scripts calculate with the value."""
+    """Return whether the value is an integer, a float or a boolean."""
     kind = value.__class__
     return kind is int or kind is float or kind is bool
 
 
 def to_float(value: Any) -> float:
-    """A number as a double.
+    """Return a number as a float.
 
     Raises:
         PortError: it has more digits than a double.
@@ -111,7 +111,7 @@ def to_float(value: Any) -> float:
 
 
 def to_integer(value: Any) -> int:
-    """A number as a whole one.
+    """Return a number as an integer.
 
     Raises:
         PortError: it is not whole, or has no bounds.
@@ -122,7 +122,7 @@ def to_integer(value: Any) -> int:
 
 
 def to_bool(value: Any) -> bool:
-    """A value as true or false.
+    """Return a value as a boolean.
 
     Raises:
         PortError: it is a whole number other than 0 and 1, or no number.
@@ -139,7 +139,7 @@ def to_bool(value: Any) -> bool:
 
 
 def to_string(value: Any) -> str:
-    """A number or text as text, as C++ writes numbers.
+    """Return a number or text as text, in the notation of C++.
 
     Raises:
         PortError: it is neither.
@@ -241,7 +241,7 @@ def _integer_type(name: str, bits: int, *, signed: bool) -> PortType:
 
 
 def list_type(item: PortType) -> PortType:
-    """A list of values, in text between semicolons or as JSON after ``json:``."""
+    """Return the type of a list, whose text is separated by semicolons, or JSON after ``json:``."""
 
     def parse(text: str) -> list[Any]:
         if text.startswith("json:"):
@@ -294,7 +294,7 @@ _CPP_TYPE_NAMES: dict[type, str] = {
 
 
 def port_type_of(value_type: Any) -> PortType:
-    """The port type of a Python class, or of a list of one; itself if it is one.
+    """Return the port type of a Python class, or of a list of a class; a port type is returned unchanged.
 
     A class that was not registered with `converter` takes values of that class only, and no text.
     """
@@ -306,7 +306,7 @@ def port_type_of(value_type: Any) -> PortType:
 
 
 def register_converter(value_type: type, parse: Callable[[str], Any]) -> PortType:
-    """Register how text becomes a value of a class, for all ports of that class; the last registration counts.
+    """Register the conversion of text to values of a class, for all ports of that class; it replaces an earlier one.
 
     Args:
         value_type: The class.
@@ -325,5 +325,5 @@ def register_converter(value_type: type, parse: Callable[[str], Any]) -> PortTyp
 
 
 def port_type_of_value(value: Any) -> PortType:
-    """Port type that an entry takes from the first value that is set."""
+    """Return the port type that an entry takes from the first value that is set."""
     return _TYPES_BY_CLASS.get(value.__class__) or port_type_of(value.__class__)

@@ -26,7 +26,7 @@ from roboyard.behavior.errors import PortError, TreeNodeError
 
 
 class _EmptyValue:
-    """What an entry holds that was declared and never set."""
+    """The value of an entry that was declared and never set."""
 
     def __repr__(self) -> str:
         return "(empty)"
@@ -72,7 +72,7 @@ class Blackboard:
 
     @property
     def root(self) -> Blackboard:
-        """The outermost scope."""
+        """Return the outermost scope."""
         blackboard = self
         while blackboard.parent is not None:
             blackboard = blackboard.parent
@@ -88,7 +88,7 @@ class Blackboard:
         return dict(self._remappings)
 
     def entry(self, key: str) -> BlackboardEntry | None:
-        """The entry that a name refers to here, or None."""
+        """Return the entry that a name refers to in this scope, or None."""
         found = self._entries.get(key)
         if found is not None:
             return found
@@ -102,7 +102,7 @@ class Blackboard:
         return None
 
     def create(self, key: str, port_type: PortType) -> BlackboardEntry:
-        """Declare an entry; one that exists stays.
+        """Declare an entry; an existing one is kept.
 
         Raises:
             TreeNodeError: it exists with another type, or the key is none.
@@ -134,7 +134,7 @@ class Blackboard:
         return new_entry
 
     def get(self, key: str) -> Any:
-        """The value of an entry.
+        """Return the value of an entry.
 
         Raises:
             PortError: there is no such entry, or it was never set.
@@ -147,7 +147,7 @@ class Blackboard:
         return found.value
 
     def set(self, key: str, value: Any, port_type: PortType | None = None) -> None:
-        """Set an entry, and make it if there is none.
+        """Set an entry, and create it if it does not exist.
 
         Args:
             key: Its name.
@@ -179,14 +179,14 @@ class Blackboard:
             self.shared.version += 1
 
     def keys(self) -> list[str]:
-        """Names of this scope's own entries."""
+        """Return the names of the entries of this scope."""
         return list(self._entries)
 
     def __iter__(self) -> Iterator[tuple[str, BlackboardEntry]]:
         return iter(self._entries.items())
 
     def save_state(self) -> dict[str, Any]:
-        """This scope's own entries as plain data."""
+        """Return the entries of this scope as plain data."""
         return {
             key: {"type": entry.type.name, "sequence": entry.sequence, "stamp_ns": entry.stamp_ns}
             | ({} if entry.value is EMPTY else {"value": copy_container(entry.value)})
@@ -194,8 +194,12 @@ class Blackboard:
         }
 
     def load_state(self, saved: dict[str, Any], port_types: dict[str, PortType]) -> None:
-        """Take back the result of `save_state`; ``port_types`` are types by name, for entries that the tree does not
-        declare."""
+        """Restore the result of `save_state`.
+
+        Args:
+            saved: The result.
+            port_types: Types by name, for entries that the tree does not declare.
+        """
         declared = self._entries
         self._entries = {}
         for key, saved_entry in saved.items():

@@ -29,7 +29,7 @@ _NS_PER_MS = 1_000_000
 
 
 class AlwaysSuccessNode(SyncActionNode):
-    """Succeeds."""
+    """Succeeds at once."""
 
     def tick(self) -> NodeStatus:
         """See `TreeNode.tick`."""
@@ -37,7 +37,7 @@ class AlwaysSuccessNode(SyncActionNode):
 
 
 class AlwaysFailureNode(SyncActionNode):
-    """Fails."""
+    """Fails at once."""
 
     def tick(self) -> NodeStatus:
         """See `TreeNode.tick`."""
@@ -52,7 +52,7 @@ def _parse_code(node: TreeNode, node_name: str) -> Script:
 
 
 class ScriptNode(SyncActionNode):
-    """Runs a script, and succeeds."""
+    """Evaluates a script, and succeeds."""
 
     ports = {"code": input_port(str, doc="Script, as `a := 1; b := a * 2`.")}  # noqa: RUF012
 
@@ -67,7 +67,7 @@ class ScriptNode(SyncActionNode):
 
 
 class ScriptCondition(ConditionNode):
-    """Whether a script's last value is true."""
+    """Succeeds if the value of a script is true."""
 
     ports = {"code": input_port(doc="Script whose value is true or false.")}  # noqa: RUF012
 
@@ -81,7 +81,7 @@ class ScriptCondition(ConditionNode):
 
 
 class SetBlackboardNode(SyncActionNode):
-    """Sets an entry to a text, or to the value of another entry."""
+    """Sets an entry of the blackboard to a text, or to the value of another entry."""
 
     ports = {  # noqa: RUF012
         "value": input_port(doc="Value, or an entry as `{key}`."),
@@ -135,7 +135,7 @@ def _convert_text(text: str, port_type: PortType) -> Any:
 
 
 class UnsetBlackboardNode(SyncActionNode):
-    """Removes an entry."""
+    """Removes an entry of the blackboard."""
 
     ports = {"key": input_port(str, doc="Entry of the blackboard that is removed.")}  # noqa: RUF012
 
@@ -150,7 +150,7 @@ class UnsetBlackboardNode(SyncActionNode):
 
 
 class SleepNode(StatefulActionNode):
-    """Waits."""
+    """Runs for a time, and succeeds."""
 
     ports = {"msec": input_port(UINT, doc="Duration [ms].")}  # noqa: RUF012
     state_fields = ("_is_waiting",)
@@ -208,7 +208,7 @@ class MockConfig:
 
 
 class TestNode(StatefulActionNode):
-    """A mock of another node, without its ports."""
+    """A node that replaces another one in tests, without its ports."""
 
     __test__ = False  # it is no test of pytest's
     state_fields = ("_is_delay_over",)

@@ -72,7 +72,7 @@ class _SequentialControl(ControlNode):
         return SKIPPED if all_skipped else continue_status
 
     def _reset_after_decision(self) -> None:
-        """Reset the children: one has decided."""
+        """Reset the children after one of them has determined the status."""
         self.reset_children()
         self._index = 0
 
@@ -157,12 +157,12 @@ class ReactiveFallback(_ReactiveControl):
 
 
 def resolve_threshold(count: int, children: int) -> int:
-    """Number of children that a threshold stands for; a negative one is counted from the number of all children."""
+    """Return the number of children that a threshold means; a negative one counts from the number of all."""
     return max(children + count + 1, 0) if count < 0 else count
 
 
 class ParallelNode(ControlNode):
-    """Ticks all children; finished as soon as enough of them have succeeded or failed."""
+    """Ticks all children until enough of them have succeeded or failed."""
 
     ports = {  # noqa: RUF012
         "success_count": input_port(int, -1, "Number of children whose success is the success of the node; -1: all."),
@@ -431,7 +431,7 @@ def _switch_port_doc(name: str) -> str:
 
 
 def equal_texts(left: str, right: str, enums: Mapping[str, int]) -> bool:
-    """Whether two texts are the same, or the same number or name of one."""
+    """Return whether two texts are equal as texts, as numbers or as names of numbers."""
     if left == right:
         return True
     integers = [enums.get(text, parse_integer(text, full_match=True)) for text in (left, right)]

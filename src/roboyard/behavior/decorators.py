@@ -120,7 +120,7 @@ class RunOnceNode(DecoratorNode):
 
 
 class PreconditionNode(DecoratorNode):
-    """Ticks its child if a script is true at the start; else it returns another status."""
+    """Ticks its child if a script is true at the start; otherwise it returns another status."""
 
     ports = {  # noqa: RUF012
         "if": input_port(str, doc="Script whose value is true or false."),
@@ -157,7 +157,7 @@ class PreconditionNode(DecoratorNode):
 
 
 class SubTreeNode(DecoratorNode):
-    """Another tree, with its own blackboard."""
+    """Ticks another tree, which has a blackboard of its own."""
 
     ports = {"_autoremap": input_port(bool, False, "Whether entries of the same names are shared with the outer tree.")}  # noqa: RUF012
 
@@ -322,7 +322,7 @@ _NS_PER_MS = 1_000_000
 
 
 class _TimedDecorator(DecoratorNode):
-    """A decorator that starts a timer.
+    """Base class of decorators that start a timer.
 
     Attributes:
         duration_port: Port of the timer's duration [ms].
@@ -423,7 +423,7 @@ def _entry_key(node: TreeNode) -> str:
 
 
 def _was_updated(node: Any) -> bool:
-    """Whether the entry was set since the last call."""
+    """Return whether the entry was set since the last call."""
     entry = node.blackboard.entry(node._key)
     if entry is None:
         return False
@@ -475,10 +475,10 @@ class EntryUpdatedDecorator(DecoratorNode):
 
 
 class SkipUnlessUpdatedNode(EntryUpdatedDecorator):
-    """Skipped unless the entry was set."""
+    """Ticks its child if the entry was set since the last tick; otherwise it is skipped."""
 
 
 class WaitValueUpdateNode(EntryUpdatedDecorator):
-    """Runs until the entry is set."""
+    """Ticks its child if the entry was set since the last tick; otherwise it is RUNNING."""
 
     _not_updated_status = RUNNING

@@ -12,7 +12,7 @@ from roboyard.errors import InputError, RoboyardError, describe_exception, simil
 
 
 class TreeError(InputError):
-    """A tree's file cannot be used.
+    """The file of a tree is not valid.
 
     Args:
         message: What is wrong.
@@ -29,20 +29,20 @@ class TreeError(InputError):
 
 
 class TreeNodeError(RoboyardError):
-    """A node cannot do its work; a tick converts the error to an `ExecutionError`."""
+    """A node cannot be created or ticked; a tick converts the error to an `ExecutionError`."""
 
     @property
     def bt_cpp_message(self) -> str:
-        """What BehaviorTree.CPP says."""
+        """Return the message of BehaviorTree.CPP."""
         return self.message
 
 
 class PortError(TreeNodeError):
-    """A port has no value, or one that is not of its type."""
+    """A port has no value, or a value of another type."""
 
 
 class ScriptError(TreeNodeError):
-    """A script cannot be parsed, or not be carried out."""
+    """A script cannot be parsed or evaluated."""
 
 
 def bt_cpp_message(error: BaseException) -> str:
@@ -56,7 +56,7 @@ def bt_cpp_message(error: BaseException) -> str:
 
 
 def alternatives(name: str, names: Iterable[str], max_names: int = 60) -> str:
-    """The names that there are, for an error message; the most alike ones if they are many."""
+    """Return the valid names for an error message, the most similar ones first."""
     sorted_names = sorted(names)
     similar = similar_names(name, sorted_names)
     hint = f"perhaps {', '.join(similar)}; " if similar else ""

@@ -95,12 +95,12 @@ class GrootHooks:
         return bool(self._hooks)
 
     def dump(self) -> str:
-        """All of them as JSON, those before ticks first."""
+        """Return all hooks as JSON, those before ticks first."""
         hooks = sorted(self._hooks.items(), key=lambda item: item[0][0])
         return json.dumps([asdict(hook) for _, hook in hooks], separators=(",", ":"), sort_keys=True)
 
     def change(self, request_type: str, body: str) -> None:
-        """Carry a request out; see `CHANGES`.
+        """Carry out a request; see `HOOK_REQUESTS`.
 
         Raises:
             GrootError: it is none, or about a hook that there is not.
@@ -167,7 +167,7 @@ class GrootHooks:
         self._attach(key[1])
 
     def _attach(self, uid: int) -> None:
-        """Have a node ask its hooks."""
+        """Set the tick callbacks of a node to its hooks."""
         pre_tick, post_tick = (self._hooks.get((position, uid)) for position in HookPosition)
         self._nodes[uid].set_tick_callbacks(
             None if pre_tick is None else lambda node: self._on_hook_reached(pre_tick, node),
@@ -250,14 +250,14 @@ class GrootMonitor:
         }
 
     def record(self, node: TreeNode, before: NodeStatus, after: NodeStatus) -> None:
-        """A node's status changed; the lock is held."""
+        """Record a change of a node's status; the caller holds the lock."""
         self._statuses[node.uid] = after.value if after is not IDLE else _IDLE_STATUS_OFFSET + before.value
         if self._recording_start_us is not None:
             time_us = self._now_ns() // 1000 - self._recording_start_us
             self._changes.append(time_us.to_bytes(6, "little") + struct.pack("<HB", node.uid, after.value))
 
     def handle_request(self, parts: Sequence[bytes]) -> list[bytes]:
-        """The answer to a request's parts; an error is answered in words."""
+        """Return the reply to the parts of a request; an error is replied as text."""
         try:
             if not parts or len(parts[0]) != _HEADER.size:
                 raise GrootError("wrong request header")
@@ -327,7 +327,7 @@ def encode_message(value: Any) -> bytes:
 
 
 def tree_to_xml(tree: Tree) -> str:
-    """A tree as Groot2 wants it: with the number of each node, the path of each subtree, and the nodes' ports."""
+    """Return a tree as XML for Groot2, with numbers and ports of nodes and paths of subtrees."""
     root = Element("root", BTCPP_format="4", main_tree_to_execute=tree.name)
     subtrees_by_root = {id(part.nodes[0]): part for part in tree.subtrees}
 
@@ -363,7 +363,7 @@ def _add_port(model: Element, name: str, port: Port) -> None:
 
 
 def encode_request(request_type: str, number: int, *parts: str) -> list[bytes]:
-    """A request as Groot2 makes it, e.g. ``T`` for the tree and ``S`` for its status."""
+    """Encode a request as Groot2 does, e.g. ``T`` for the tree and ``S`` for its status."""
     return [_HEADER.pack(PROTOCOL, ord(request_type), number), *(part.encode() for part in parts)]
 
 
@@ -373,7 +373,7 @@ def encode_breakpoint_reached(uid: int, number: int) -> list[bytes]:
 
 
 def decode_statuses(body: bytes) -> dict[int, tuple[NodeStatus, bool]]:
-    """Decode a reply to ``S``: each node's status, and whether it is idle again since."""
+    """Decode a reply to ``S``: the last status of each node, and whether the node is idle now."""
     values = dict(struct.iter_unpack("<HB", body))
     return {
         uid: (NodeStatus(status % _IDLE_STATUS_OFFSET), status >= _IDLE_STATUS_OFFSET) for uid, status in values.items()

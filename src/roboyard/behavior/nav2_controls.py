@@ -134,7 +134,7 @@ class RoundRobin(ControlNode):
 
 
 class RateController(DecoratorNode):
-    """Ticks its child at a limited rate; it is running in between."""
+    """Ticks its child at a limited rate; in between it is RUNNING."""
 
     ports: ClassVar = {"hz": input_port(float, 10.0, "Rate of the ticks of the child [Hz].")}
     state_fields = ("_period_start_ns", "_is_first_tick")
@@ -162,7 +162,7 @@ class RateController(DecoratorNode):
 
 
 class SingleTrigger(DecoratorNode):
-    """Ticks its child until it is finished once; fails afterwards."""
+    """Ticks its child until it has finished once; afterwards it fails."""
 
     state_fields = ("_has_finished",)
 

@@ -38,32 +38,32 @@ class Port:
 
     @property
     def is_input(self) -> bool:
-        """Whether values come in."""
+        """Whether the port is read."""
         return self.direction != OUTPUT
 
     @property
     def is_output(self) -> bool:
-        """Whether values go out."""
+        """Whether the port is written."""
         return self.direction != INPUT
 
     @property
     def is_required(self) -> bool:
-        """Whether XML has to say it."""
+        """Whether XML must contain the port."""
         return self.is_input and self.default is None and not self.optional
 
 
 def input_port(value_type: Any = object, default: Any = None, doc: str = "", *, optional: bool = False) -> Port:
-    """A port for values that come in, of a Python class or `PortType`."""
+    """Declare an input port for values of a Python class or `PortType`."""
     return Port(INPUT, port_type_of(value_type), _default_text(default), doc, optional)
 
 
 def output_port(value_type: Any = object, default: str | None = None, doc: str = "") -> Port:
-    """A port for values that go out; ``default`` is an entry, as ``{key}``."""
+    """Declare an output port; ``default`` is an entry, as ``{key}``."""
     return Port(OUTPUT, port_type_of(value_type), default, doc)
 
 
 def inout_port(value_type: Any = object, default: Any = None, doc: str = "", *, optional: bool = False) -> Port:
-    """A port for values that come in and go out."""
+    """Declare a port that is read and written."""
     return Port(INOUT, port_type_of(value_type), _default_text(default), doc, optional)
 
 
@@ -76,11 +76,11 @@ def _default_text(default: Any) -> str | None:
 
 
 def blackboard_pointer(text: str) -> str | None:
-    """The key in ``{key}``; None if the text is a constant."""
+    """Return the key in ``{key}``; None if the text is a constant."""
     stripped = text.strip(" ")
     return stripped[1:-1] if len(stripped) >= 3 and stripped[0] == "{" and stripped[-1] == "}" else None
 
 
 def remapped_key(port: str, text: str) -> str | None:
-    """The key of the entry that a port's text refers to; None if the text is a constant."""
+    """Return the key of the entry that the text of a port refers to; None if the text is a constant."""
     return port if text in ("{=}", "=") else blackboard_pointer(text)

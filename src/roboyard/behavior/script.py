@@ -99,7 +99,7 @@ def _check_initialized(operator: str, left: Any, right: Any) -> None:
 
 
 def divide(left: float, right: float) -> float:
-    """``left / right``.
+    """Return ``left / right``.
 
     Raises:
         ScriptError: The divisor is zero; BehaviorTree.CPP continues with an infinite number.
@@ -110,7 +110,7 @@ def divide(left: float, right: float) -> float:
 
 
 def apply_binary(operator: str, left: Any, right: Any) -> Any:
-    """The value of an arithmetic, bitwise or logic operator, or of ``..``."""
+    """Return the value of an arithmetic, bitwise or logic operator, or of ``..``."""
     _check_initialized(operator, left, right)
     if is_number(left) and is_number(right):
         return _apply_to_numbers(operator, left, right)
@@ -144,7 +144,7 @@ def _apply_to_numbers(operator: str, left: Any, right: Any) -> Any:
 
 
 def apply_unary(operator: str, value: Any) -> float:
-    """The value of ``-``, ``~`` or ``!``."""
+    """Return the value of ``-``, ``~`` or ``!``."""
     if is_number(value):
         number = to_float(value)
         if operator == "-":
@@ -160,7 +160,7 @@ def apply_unary(operator: str, value: Any) -> float:
 
 
 def compare_values(operator: str, left: Any, right: Any, enums: Mapping[str, int]) -> bool:
-    """Whether a comparison is true; text is compared with a number as the number or enumeration name that it
+    """Return whether a comparison is true; text is compared with a number as the number or enumeration name that it
     contains."""
     _check_initialized(operator, left, right)
     if left.__class__ is str and right.__class__ is str:
@@ -180,7 +180,7 @@ def compare_values(operator: str, left: Any, right: Any, enums: Mapping[str, int
 
 
 def operand_to_float(value: Any, enums: Mapping[str, int]) -> float:
-    """A number, or text that is a truth value, a name of an enumeration, or a number."""
+    """Return a number from a number, or from text: `true`, `false`, a name of an enumeration, or a number."""
     if value.__class__ is not str:
         return to_float(value)
     if value in ("true", "false"):
@@ -194,7 +194,7 @@ def operand_to_float(value: Any, enums: Mapping[str, int]) -> float:
 
 
 def condition_to_bool(value: Any) -> bool:
-    """Whether a ternary's condition holds."""
+    """Return whether the condition of a ternary expression is true."""
     if value is EMPTY:
         raise ScriptError("Any::cast failed because it is empty")
     return operand_to_float(value, {}) != 0.0 if value.__class__ is str else _number_to_float(value) != 0.0
@@ -252,7 +252,7 @@ Expression = Callable[[ScriptEnvironment], Any]
 
 
 class _NameExpression:
-    """An expression that is a name, so that it can be assigned to."""
+    """An expression that is a name, to which values can be assigned."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -267,7 +267,7 @@ class _NameExpression:
 
 
 class _ConstantExpression:
-    """An expression that is known when it is read."""
+    """An expression whose value is known when it is parsed."""
 
     def __init__(self, value: Any) -> None:
         self.value = value
@@ -281,13 +281,13 @@ class _ConstantExpression:
 
 
 class Script(NamedTuple):
-    """A script that can be run: its text, and its statements."""
+    """A parsed script: its text and its statements."""
 
     text: str
     statements: tuple[Expression, ...]
 
     def run(self, env: ScriptEnvironment) -> Any:
-        """Carry out the statements; the value of the last one.
+        """Evaluate the statements; return the value of the last one.
 
         Raises:
             ScriptError: one of them cannot be carried out.
@@ -303,7 +303,7 @@ class Script(NamedTuple):
 
 @lru_cache(maxsize=4096)
 def parse_script(text: str) -> Script:
-    """A script from its text.
+    """Parse a script.
 
     Raises:
         ScriptError: it is none; says where.
@@ -377,7 +377,7 @@ class _Parser:
         return left
 
     def _check_divisor(self, operator: str, position: int, right: Expression) -> Expression:
-        """What stands on the right of an operator. Raises ScriptError: it is 0, and divided by."""
+        """Return the right operand of an operator. Raises ScriptError for a division by the constant 0."""
         if operator in ("/", "/=") and isinstance(right, _ConstantExpression) and right.is_zero:
             raise ScriptError(f"Division by zero at position {position}", valid="another number than 0")
         return right
@@ -492,7 +492,7 @@ def _assignment_expression(target: Expression, operator: str, value: Expression)
 
 
 def _convert_assigned(key: str, previous: Any, port_type: Any, value: Any, enums: Mapping[str, int]) -> Any:
-    """What an entry holds after a plain assignment."""
+    """Return the value of an entry after an assignment."""
     if previous is EMPTY and port_type is ANY:
         return value
     if value.__class__ is str and previous.__class__ is not str:

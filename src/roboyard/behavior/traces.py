@@ -22,7 +22,7 @@ _STATUSES_BY_LETTER: Final = {"R": RUNNING, "S": SUCCESS, "F": FAILURE}
 
 
 class _ScriptedLeaf:
-    """What both leaves do: answer the next letter, and say so."""
+    """Base class of both leaves: they return the next status, and record it."""
 
     ports = {"seq": input_port(str)}  # noqa: RUF012
     state_fields = ("_calls",)
@@ -38,7 +38,7 @@ class _ScriptedLeaf:
 
 @dataclass(frozen=True)
 class TreeTrace:
-    """Events of a tree.
+    """The events of a tree.
 
     Attributes:
         ticks: For each tick the root's status and the events.

@@ -16,7 +16,7 @@ from roboyard.behavior.tree_node import StatusChangeCallback, TimerQueue, TreeNo
 
 
 def check_nodes(nodes: Iterable[TreeNode]) -> None:
-    """Whether each node has the ports and the children without which it cannot be ticked.
+    """Check that each node has the ports and the children that it needs.
 
     Raises:
         TreeError: one has not; says file, line, node, port and what would be right.
@@ -70,12 +70,12 @@ class Tree:
 
     @property
     def name(self) -> str:
-        """The tree's ID."""
+        """Return the ID of the tree."""
         return self.subtrees[0].tree_id
 
     @property
     def blackboard(self) -> Blackboard:
-        """The blackboard of the tree itself."""
+        """Return the blackboard of the main tree."""
         return self.subtrees[0].blackboard
 
     def tick_exactly_once(self, now_ns: int = 0) -> NodeStatus:
@@ -87,7 +87,7 @@ class Tree:
         return self._tick(now_ns, repeats=False)
 
     def tick_once(self, now_ns: int = 0) -> NodeStatus:
-        """Tick the root at a time [ns], and again as long as a node asks for that.
+        """Tick the root at a time [ns], and again as long as a node requests it.
 
         Raises:
             ExecutionError: as `tick_exactly_once`.
@@ -114,19 +114,19 @@ class Tree:
         return self._timers.next_ns
 
     def halt(self) -> None:
-        """Halt whatever runs."""
+        """Halt all nodes."""
         self.root.halt_node()
         for node in self.walk():
             node.halt_node()
         self.root.reset_status()
 
     def close(self) -> None:
-        """Let the nodes release what they use outside of the tree; it is not used any more."""
+        """Release the resources of all nodes; the tree must not be used any more."""
         for node in self.nodes.values():
             node.close()
 
     def walk(self) -> Iterator[TreeNode]:
-        """All nodes, each before its children."""
+        """Yield all nodes, each before its children."""
         stack = [self.root]
         while stack:
             node = stack.pop()
@@ -138,12 +138,12 @@ class Tree:
         return [node for node in self.nodes.values() if matches_pattern(node.path, pattern)]
 
     def set_status_callback(self, callback: StatusChangeCallback | None) -> None:
-        """Have ``watcher(node, before, after)`` called at each change of a node's status."""
+        """Call ``callback(node, previous, status)`` at each change of a node's status; None: no more."""
         for node in self.nodes.values():
             node.set_status_callback(callback)
 
     def save_state(self) -> dict[str, Any]:
-        """The state of the tree as plain data: nodes, blackboards, timers.
+        """Return the state of the tree as plain data: nodes, blackboards, timers.
 
         Raises:
             TreeNodeError: a node cannot be saved; says which.
@@ -184,7 +184,7 @@ def load_tree(
     blackboard: Blackboard | None = None,
     mock: bool = False,
 ) -> Tree:
-    """A tree from a file of BehaviorTree.CPP, version 4 or 3.
+    """Load a tree from a file of BehaviorTree.CPP, version 4 or 3.
 
     Args:
         path: The file; files that it includes are found beside it.
@@ -201,7 +201,7 @@ def load_tree(
 
 
 def load_trees(path: str | Path, factory: NodeFactory | None = None, *, mock: bool = False) -> list[Tree]:
-    """The tree that a file wants to be run; or if it says none, each of its trees.
+    """Load the main tree of a file; if the file names none, each of its trees.
 
     Raises:
         TreeError: as `load_tree`; a file that only declares node types has no tree, and that is no error.
@@ -221,7 +221,7 @@ def read_tree(
     source: str = "<text>",
     strict: bool = True,
 ) -> Tree:
-    """A tree from XML, which includes nothing; see `load_tree`.
+    """Read a tree from XML without includes; see `load_tree`.
 
     Unless it is ``strict``, missing ports and children are found where BehaviorTree.CPP finds them: in the tick.
     """

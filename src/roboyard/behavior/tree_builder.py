@@ -47,7 +47,7 @@ class SubtreeInfo:
 
 
 class TreeBuilder:
-    """Makes one tree of a document.
+    """Builds one tree of a document.
 
     Args:
         document: What was read.
@@ -63,7 +63,7 @@ class TreeBuilder:
         self.subtrees: list[SubtreeInfo] = []
 
     def build(self, name: str, blackboard: Blackboard) -> TreeNode:
-        """The root node of a tree.
+        """Return the root node of a tree.
 
         Raises:
             TreeError: a node, port, script or subtree is wrong.
@@ -131,7 +131,7 @@ class TreeBuilder:
         enclosing_trees: tuple[str, ...],
         depth: int,
     ) -> TreeNode:
-        """The root of a subtree."""
+        """Build the root of a subtree."""
         name = element.get("ID") or element.tag
         has_shared_blackboard = (
             version == 3
@@ -156,7 +156,7 @@ class TreeBuilder:
         return self._build_subtree(name, path, f"{path}/", blackboard, enclosing_trees, element, depth + 1)
 
     def _connect_ports(self, blackboard: Blackboard, element: Element, name: str) -> None:
-        """Give a subtree's blackboard what its element says."""
+        """Connect the blackboard of a subtree as its element says."""
         connections = {}
         for attribute, text in element.attributes.items():
             if attribute == "_autoremap":
@@ -187,7 +187,7 @@ class TreeBuilder:
                 blackboard.autoremap = autoremap
 
     def _build_node(self, element: Element, version: int, subtree: SubtreeInfo, prefix: str) -> TreeNode:
-        """One node, without its children."""
+        """Build one node without its children."""
         is_subtree = self._is_subtree(element, version)
         has_id = element.tag in TAGS_WITH_ID or (is_subtree and "ID" in element.attributes)
         if not has_id and "ID" in element.attributes:
@@ -241,7 +241,7 @@ class TreeBuilder:
             ) from error
 
     def _read_ports(self, element: Element, node_class: type[TreeNode]) -> dict[str, str]:
-        """The text of each port in XML, checked."""
+        """Return the text of each port in XML, checked."""
         found = {}
         for attribute, text in element.attributes.items():
             if not is_allowed_port(attribute):
@@ -272,7 +272,7 @@ class TreeBuilder:
 
 
 def _check_constant(element: Element, name: str, text: str, port: Port) -> None:
-    """Whether a constant can be converted to its port's type."""
+    """Check that a constant can be converted to the type of its port."""
     is_pointer = len(text) >= 3 and text[0] == "{" and text[-1] == "}"
     if is_pointer or port.type.parse is None or not port.type.is_strong:
         return
@@ -317,7 +317,7 @@ def _declare_entries(
 
 
 def _add_defaults(ports: Mapping[str, Port], inputs: dict[str, str], outputs: dict[str, str]) -> None:
-    """Fill in what XML leaves out."""
+    """Add the defaults of ports that XML omits."""
     for name, port in ports.items():
         if not port.default:
             continue
@@ -328,7 +328,7 @@ def _add_defaults(ports: Mapping[str, Port], inputs: dict[str, str], outputs: di
 
 
 def _parse_scripts(element: Element, path: str) -> dict[str, Script]:
-    """The pre- and post-conditions of an element."""
+    """Parse the pre- and postconditions of an element."""
     found = {}
     for attribute in (*PRECONDITIONS, *POSTCONDITIONS):
         text = element.attributes.get(attribute)
@@ -365,7 +365,7 @@ def _parse_constant(text: str) -> int | float | str:
 
 
 def _connect_ports_version_3(blackboard: Blackboard, element: Element) -> None:
-    """Give a subtree's blackboard what its element says in a file of version 3."""
+    """Connect the blackboard of a subtree as its element says in a file of version 3."""
     for attribute, text in element.attributes.items():
         if attribute in ("ID", "name", "_description", SHARED_BLACKBOARD_ATTRIBUTE):
             continue

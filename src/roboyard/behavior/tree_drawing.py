@@ -38,14 +38,14 @@ _ROW, _GAP, _LETTER, _INDENT = 34, 10, 6.6, 26
 
 
 def node_label(node: TreeNode) -> str:
-    """A node's type, and its name where it has one of its own."""
+    """Return the type of a node, and its name if it differs."""
     if node.node_type is NodeType.SUBTREE:
         return f"{node.type_name} {node.name}"
     return node.type_name if node.name == node.type_name else f"{node.type_name} {node.name!r}"
 
 
 def port_texts(node: TreeNode) -> list[str]:
-    """A node's ports as they are connected, and its conditions and scripts."""
+    """Return the texts of a node's ports, conditions and scripts."""
     connections = {**node.inputs, **node.outputs}
     return [
         *(f"{name}={text}" for name, text in connections.items()),
@@ -166,7 +166,7 @@ class TreePlayback:
         self.last_statuses.clear()
 
     def apply_events(self, text: str) -> None:
-        """Nodes changed: JSON of ``[[number, path, before, after], …]``.
+        """Apply changes of nodes, JSON: ``[[number, path, before, after], …]``.
 
         Raises:
             InputError: it is something else.

@@ -32,7 +32,7 @@ MAX_FILES: Final = 200
 
 @dataclass
 class TreeDocument:
-    """Everything that was read for a tree.
+    """The content of the files of a tree.
 
     Attributes:
         trees: Element of each ``BehaviorTree`` by its ID, and the version of its file.
@@ -52,7 +52,7 @@ class TreeDocument:
     _unnamed: int = 0
 
     def main_tree(self) -> str:
-        """The tree to run.
+        """Return the name of the tree to execute.
 
         Raises:
             TreeError: several come into question.
@@ -73,7 +73,7 @@ class TreeDocument:
 def read_document(
     text: str | bytes, source: str, folder: Path | None, factory: NodeFactory, *, uses_mocks: bool
 ) -> TreeDocument:
-    """The trees of a text and of what it includes.
+    """Read the trees of a text and of the files that it includes.
 
     Args:
         text: The XML.
@@ -193,14 +193,14 @@ def format_version(root: Element) -> int:
 
 
 def is_allowed_port(name: str) -> bool:
-    """Whether an attribute is a port."""
+    """Return whether an attribute is a port."""
     if not name or not (name[0].isascii() and name[0].isalpha()) or name in RESERVED_ATTRIBUTES:
         return False
     return first_forbidden_character(name) is None
 
 
 def first_forbidden_character(name: str) -> str | None:
-    """The first character that a name of a node or port must not have."""
+    """Return the first forbidden character of the name of a node or port; None without one."""
     return next((c for c in name if ord(c) < 32 or ord(c) == 127 or c in _FORBIDDEN_CHARACTERS), None)
 
 
@@ -251,7 +251,7 @@ def _describe_character(character: str) -> str:
 
 
 class _DocumentCheck:
-    """The rules that a file's elements obey."""
+    """Checks the elements of a file by the rules of BehaviorTree.CPP."""
 
     def __init__(
         self, root: Element, factory: NodeFactory, version: int, trees: set[str], *, uses_mocks: bool, first_line: int

@@ -40,7 +40,7 @@ class TimerQueue:
         self._count = 0
 
     def add(self, uid: int, due_ns: int) -> None:
-        """Have the node called at a time [ns]."""
+        """Call `on_timer` of a node at a time [ns]."""
         self._count += 1
         heapq.heappush(self._queue, (due_ns, self._count, uid))
 
@@ -52,7 +52,7 @@ class TimerQueue:
 
     @property
     def next_ns(self) -> int | None:
-        """When the next one is due [ns]."""
+        """Return the time of the next timer [ns]."""
         return self._queue[0][0] if self._queue else None
 
     def pop_due(self, now_ns: int) -> Iterator[int]:
@@ -61,11 +61,11 @@ class TimerQueue:
             yield heapq.heappop(self._queue)[2]
 
     def save_state(self) -> tuple[int, list[tuple[int, int, int]]]:
-        """As plain data."""
+        """Return the timers as plain data."""
         return self._count, list(self._queue)
 
     def load_state(self, saved: tuple[int, list[tuple[int, int, int]]]) -> None:
-        """Counterpart of `save`."""
+        """Restore the result of `save_state`."""
         self._count, self._queue = saved[0], [tuple(item) for item in saved[1]]  # type: ignore[misc]
 
 
@@ -91,7 +91,7 @@ class WakeUpSignal:
 
 @dataclass
 class TreeNodeConfig:
-    """What a node is created from, as BehaviorTree.CPP's NodeConfig.
+    """Everything that a node is created from, as BehaviorTree.CPP's NodeConfig.
 
     Attributes:
         type_name: Name under which its class is registered.
@@ -175,7 +175,7 @@ class TreeNode:
         """Create the node's state; called once, when ports and blackboard are available."""
 
     def tick(self) -> NodeStatus:
-        """Do a step of the work, and return the status."""
+        """Perform one step, and return the status."""
         raise NotImplementedError
 
     def halt(self) -> None:
@@ -183,7 +183,7 @@ class TreeNode:
         self.reset_status()
 
     def close(self) -> None:
-        """Release what the node uses outside of the tree, which is not used any more."""
+        """Release resources outside of the tree, which is not used any more."""
 
     # -- ports -----------------------------------------------------------------------------------------------------
     def get_input(self, port: str) -> Any:
@@ -212,7 +212,7 @@ class TreeNode:
 
     @property
     def now_ns(self) -> int:
-        """The time of this tick [ns]."""
+        """Return the time of this tick [ns]."""
         return self.blackboard.shared.now_ns
 
     # -- called by parents and by the tree -------------------------------------------------------------------------
@@ -292,7 +292,7 @@ class TreeNode:
         """Called when a timer that the node has started is due."""
 
     def save_state(self) -> dict[str, Any]:
-        """Return the node's state as plain data, which does not change when the node goes on."""
+        """Return the node's state as plain data, which later ticks do not change."""
         return {"status": self.status, **{name: copy_container(getattr(self, name)) for name in self.state_fields}}
 
     def load_state(self, saved: dict[str, Any]) -> None:
@@ -474,7 +474,7 @@ class ExecutionError(RoboyardError):
 
 
 def describe_node(node: TreeNode) -> str:
-    """A node for messages: its type, and its path where that says more."""
+    """Return the type of a node for messages, and its path if the node has a name of its own."""
     return f"<{node.type_name}>" if node.name == node.type_name else f"<{node.type_name}> {node.path!r}"
 
 
@@ -547,7 +547,7 @@ class GeneratorActionNode(StatefulActionNode):
         self._generator: Generator[None, None, NodeStatus] | None = None
 
     def run(self) -> Generator[None, None, NodeStatus]:
-        """The action as a generator."""
+        """Return the generator that performs the action."""
         raise NotImplementedError
 
     def on_start(self) -> NodeStatus:
@@ -619,7 +619,7 @@ class DecoratorNode(TreeNode):
 
     @property
     def child(self) -> TreeNode:
-        """The child."""
+        """Return the child."""
         return self.children[0]
 
     def halt(self) -> None:

@@ -29,7 +29,7 @@ class NoPlanError(RoboyardError):
 
 @dataclass(frozen=True)
 class PlanningAction:
-    """Something that a robot can do.
+    """An action of a robot.
 
     Attributes:
         name: Name of all actions of this kind; ground actions differ by the values of their variables.
@@ -58,7 +58,7 @@ class PlanningAction:
         """
         cost = self.cost(binding) if callable(self.cost) else self.cost
         if not 0.0 < cost < float("inf"):
-            raise InputError(f"it costs {cost}", location=f"action {self.name}", valid="a number above zero")
+            raise InputError(f"the cost is {cost}", location=f"action {self.name}", valid="a number above zero")
         return cost
 
 
@@ -82,12 +82,12 @@ class PlanningGoal:
         return self.priority(world) if callable(self.priority) else self.priority
 
     def is_satisfied(self, world: WorldState) -> bool:
-        """Whether a state of the world is the desired one."""
+        """Return whether a state of the world is the desired one."""
         return is_satisfied(self.desired_state, world)
 
 
 Heuristic = Callable[[WorldState, Sequence[Fact]], TransportCosts]
-"""Of a world, and of facts that may be wanted, what carrying things to be so costs at least."""
+"""Returns the costs of transport for a state of the world and facts that may be desired; see `TransportCosts`."""
 
 
 @dataclass(frozen=True)
@@ -111,13 +111,13 @@ class PlanningDomain:
         names = [action.name for action in self.actions]
         for name in names:
             if names.count(name) > 1:
-                raise InputError(f"two actions are called {name!r}", valid="a name of its own for each")
+                raise InputError(f"two actions have the name {name!r}", valid="different names")
         for action in self.actions:
             _check_action(action)
 
 
 def is_satisfied(desired_state: Mapping[str, Value], world: WorldState) -> bool:
-    """Whether conditions have their desired values."""
+    """Return whether conditions have their desired values."""
     return all(name in world and world[name] == value for name, value in desired_state.items())
 
 
@@ -142,7 +142,7 @@ def substitute(pairs: Mapping[str, Value], binding: Mapping[str, Any]) -> dict[s
 
 
 def variable_names(action: PlanningAction) -> tuple[str, ...]:
-    """Names of an action's variables, in order."""
+    """Return the names of the variables of an action, in order."""
     found: dict[str, None] = dict.fromkeys(action.parameters)
     for pairs in (action.effects, action.preconditions):
         for name, value in pairs.items():
@@ -156,12 +156,12 @@ def variable_names(action: PlanningAction) -> tuple[str, ...]:
 def _check_action(action: PlanningAction) -> None:
     location = f"action {action.name}"
     if not action.effects:
-        raise InputError("it brings nothing about", location=location, valid="effects: {condition: value}")
+        raise InputError("there are no effects", location=location, valid="effects: {condition: value}")
     used_variables = variable_names(action)
     for text in VARIABLE.findall(action.behavior):
         if text not in used_variables and text.removesuffix("_pose") not in used_variables:
             names = ", ".join(f"${name}" for name in used_variables) or "no variables"
-            raise InputError(f"${text} stands for nothing", location=location, valid=f"it has {names}")
+            raise InputError(f"${text} is no variable of the action", location=location, valid=f"it has {names}")
     value_variables = {
         inside
         for pairs in (action.effects, action.preconditions)
@@ -170,5 +170,5 @@ def _check_action(action: PlanningAction) -> None:
     }
     for name in used_variables:
         if name not in action.parameters and name not in value_variables:
-            message = f"it is not known what ${name} may be"
+            message = f"the values of ${name} are not known"
             raise InputError(message, location=location, valid=f"parameters: {{{name}: [...]}}")

@@ -54,7 +54,7 @@ class PddlTexts:
 def write_pddl(
     domain: PlanningDomain, world: WorldState, goal: PlanningGoal, *, costs: bool = True, cost_scale: int | None = None
 ) -> PddlTexts:  # fmt: skip
-    """What is needed to plan for a goal, without variables.
+    """Write a domain and a problem for a goal, without variables.
 
     Args:
         domain, world, goal: As `make_plan` takes them.
@@ -92,7 +92,7 @@ def write_pddl(
 
 
 def _unique_names(texts: list[str]) -> list[str]:
-    """Names that PDDL allows, each another."""
+    """Return different names that PDDL allows."""
     found: dict[str, None] = {}
     for text in texts:
         plain = "f-" + re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")
@@ -105,7 +105,7 @@ def _unique_names(texts: list[str]) -> list[str]:
 
 
 def read_pddl(domain: str, problem: str) -> tuple[PlanningDomain, dict[str, Value], PlanningGoal]:
-    """A domain, a world and a goal from PDDL: an atom is a condition that is true or false.
+    """Read a domain, a state and a goal from PDDL; an atom is a condition that is true or false.
 
     Args:
         domain, problem: The texts.
@@ -157,7 +157,7 @@ def read_pddl(domain: str, problem: str) -> tuple[PlanningDomain, dict[str, Valu
 
 
 def load_pddl(domain: str | Path, problem: str | Path) -> tuple[PlanningDomain, dict[str, Value], PlanningGoal]:
-    """A domain, a world and a goal from two files.
+    """Load a domain, a state and a goal from two files.
 
     Raises:
         InputError: see `read_pddl`; or a file cannot be read.
@@ -176,7 +176,7 @@ def load_pddl(domain: str | Path, problem: str | Path) -> tuple[PlanningDomain, 
 
 
 def _negative_preconditions(actions: list[PlanningAction], object_types: Mapping[str, str]) -> list[dict[str, Value]]:
-    """What actions need, with all that their variables may stand for."""
+    """Return the negative preconditions of actions for all values of their variables."""
     found = []
     for action in actions:
         negative = {name: value for name, value in action.preconditions.items() if not value}
@@ -187,19 +187,21 @@ def _negative_preconditions(actions: list[PlanningAction], object_types: Mapping
 
 
 def _parse_definition(text: str, location: str) -> list[Any]:
-    """The parts of a ``(define …)``."""
+    """Parse the parts of a ``(define …)``."""
     stack: list[list[Any]] = [[]]
     for word in _TOKEN.findall(re.sub(r";[^\n]*", "", text).lower()):
         if word == "(":
             stack.append([])
         elif word == ")":
             if len(stack) == 1:
-                raise InputError("a ) too much", location=location)
+                raise InputError("there is a ) without (", location=location)
             stack[-2].append(stack.pop())
         else:
             stack[-1].append(word)
     if len(stack) > 1 or len(stack[0]) != 1 or stack[0][0][:1] != ["define"]:
-        raise InputError("this is no PDDL", location=location, valid="one (define …), with as many ) as (")
+        raise InputError(
+            "this is no PDDL", location=location, valid="one (define …), with as many closing as opening parentheses"
+        )
     return [part for part in stack[0][0][1:] if isinstance(part, list) and part]
 
 
@@ -208,7 +210,7 @@ def _section(parts: list[Any], name: str) -> list[Any]:
 
 
 def _parse_typed_list(words: list[str]) -> list[tuple[str, str]]:
-    """``a b - c`` as pairs; what has no type is an object."""
+    """Parse ``a b - c`` as pairs; a name without a type is an object."""
     found: list[tuple[str, str]] = []
     untyped: list[str] = []
     remaining = iter(words)
@@ -227,7 +229,7 @@ def _parse_typed_list(words: list[str]) -> list[tuple[str, str]]:
 
 
 def _initial_function_value(fact: list[Any]) -> tuple[str, float]:
-    """What a function is at first: ``(= (far a b) 3)``."""
+    """Parse the initial value of a function: ``(= (far a b) 3)``."""
     if len(fact) == 3 and isinstance(fact[1], list):
         with suppress(TypeError, ValueError):
             return _expression_text(fact[1])[1:-1], float(fact[2])
@@ -285,7 +287,7 @@ def _parse_action(
 
 
 def _parse_cost(increases: list[list[Any]], variables: Mapping[str, str], function_values: Mapping[str, float]) -> Any:
-    """A number, or a function of what the variables stand for."""
+    """Parse a cost: a number, or a function of the values of variables."""
     if not increases:
         return 1.0
     expression = increases[0][2] if len(increases[0]) == 3 else None
@@ -301,14 +303,14 @@ def _parse_cost(increases: list[list[Any]], variables: Mapping[str, str], functi
     def cost(binding: Mapping[str, Any]) -> float:
         key = " ".join(str(binding[word[1:]]) if word[:1] == "$" else word for word in words)
         if key not in function_values:
-            raise NoPlanError(f"({key}) is not said")
+            raise NoPlanError(f"({key}) has no value")
         return function_values[key]
 
     return cost
 
 
 def _parse_literals(expression: list[Any], variables: Mapping[str, str], location: str) -> dict[str, Value]:
-    """Atoms and what they are: true or false; an effect that is both is true."""
+    """Parse literals: atoms with true or false; an effect that is both is true."""
     found: dict[str, Value] = {}
     for one in expression[1:] if expression[:1] == ["and"] else [expression] if expression else []:
         inner, value = (one[1], False) if one[:1] == ["not"] and len(one) == 2 else (one, True)
@@ -331,21 +333,21 @@ def _expression_text(expression: PddlExpression) -> str:
 
 
 OPTIMAL_ENGINE: Final = "fast-downward-opt"
-"""A planner whose plans are the cheapest."""
+"""An engine whose plans are the cheapest."""
 INTEGER_COST_SCALE: Final = 1000
-"""Costs are told in thousandths: planners want whole numbers."""
+"""Factor of the costs in PDDL, since engines expect integers."""
 _ENGINE_LOCATION: Final = "another planner"
 
 
 def solve_with(domain: PlanningDomain, world: WorldState, goal: PlanningGoal, engine: str = OPTIMAL_ENGINE) -> TaskPlan:
-    """A plan by one of unified-planning's engines; as cheap as that engine promises, to a thousandth a step.
+    """Return a plan of one of the engines of unified-planning; costs are rounded to 0.001 for each step.
 
     Args:
         domain, world, goal: As `make_plan` takes them.
         engine: Its name, as unified-planning has it.
 
     Raises:
-        Impossible: the engine says that there is no plan.
+        NoPlanError: The engine reports that there is no plan.
         InputError: unified-planning or the engine is not installed, the engine gave up, or its plan is none.
     """
     if goal.is_satisfied(world):
@@ -354,21 +356,21 @@ def solve_with(domain: PlanningDomain, world: WorldState, goal: PlanningGoal, en
     # unified-planning cannot read a domain without actions
     names = _run_engine(pddl.domain, pddl.problem, engine) if pddl.steps else None
     if names is None:
-        raise NoPlanError(f"{goal.name} is impossible, says {engine}")
+        raise NoPlanError(f"{goal.name} is impossible according to {engine}")
     steps_by_name = {step.name: step for step in GroundedProblem(domain, world, goal.desired_state).steps}
     steps = tuple(steps_by_name[pddl.steps[name]] for name in names)
     plan = TaskPlan(goal, steps, _find_purposes(steps, goal), sum(step.cost for step in steps))
     try:
         end = plan.world_states(world)[-1]
     except NoPlanError as error:
-        raise InputError(f"{engine} found a plan that is none: {error.message}", location=_ENGINE_LOCATION) from None
+        raise InputError(f"{engine} returned an invalid plan: {error.message}", location=_ENGINE_LOCATION) from None
     if not goal.is_satisfied(end):
-        raise InputError(f"{engine} found a plan that does not get there", location=_ENGINE_LOCATION)
+        raise InputError(f"{engine} returned a plan that does not reach the goal", location=_ENGINE_LOCATION)
     return plan
 
 
 def _run_engine(domain: str, problem: str, engine: str) -> list[str] | None:
-    """Names of the actions that the engine found; None if there is no plan."""
+    """Return the names of the actions of the engine's plan; None if there is no plan."""
     try:
         from unified_planning.engines import PlanGenerationResultStatus as Status
         from unified_planning.environment import get_environment
@@ -398,7 +400,7 @@ def _run_engine(domain: str, problem: str, engine: str) -> list[str] | None:
 
 
 def _find_purposes(steps: tuple[PlanStep, ...], goal: PlanningGoal) -> tuple[dict[str, Value], ...]:
-    """For each step what it brings about that a later one or the goal wants."""
+    """Return for each step the effects that a later step or the goal requires."""
     desired: dict[str, Value] = dict(goal.desired_state)
     found: list[dict[str, Value]] = []
     for step in reversed(steps):

@@ -26,7 +26,7 @@ def blackboard_key(condition: str) -> str:
 
 
 def plan_to_xml(plan: TaskPlan, domain: PlanningDomain, initial_state: WorldState | None = None) -> str:
-    """A plan as a tree.
+    """Return a plan as a tree.
 
     Args:
         plan: The plan.

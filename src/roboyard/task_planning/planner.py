@@ -59,7 +59,7 @@ class PlanStep:
 
     @property
     def name(self) -> str:
-        """The action's name and what its variables stand for."""
+        """Return the name of the action with the values of its variables."""
         binding_text = ", ".join(f"{name} {value}" for name, value in self.binding.items())
         return f"{self.action.name} ({binding_text})" if binding_text else self.action.name
 
@@ -113,7 +113,7 @@ class GroundedProblem:
         return sum(1 << self._index_fact(pair) for pair in pairs.items())
 
     def _changed_facts(self, step: PlanStep) -> int:
-        """Facts that do not hold after a step, or not before: other values of what it changes."""
+        """Return the facts that a step makes false: other values of the conditions that it changes."""
         mask = 0
         for name, value in step.effects.items():
             mask |= self._facts_of_condition[name] & ~(1 << self._index_of_fact[name, value])
@@ -171,7 +171,7 @@ class GroundedProblem:
         return None if step.name in self.blocked else step
 
     def _known_values(self) -> dict[str, list[Value]]:
-        """Values that conditions without variables in their names are known to have."""
+        """Return the known values of conditions without variables in their names."""
         values_by_condition: dict[str, dict[Value, None]] = {}
         for pairs in (self.world, self.desired_state):
             for name, value in pairs.items():
@@ -188,7 +188,7 @@ class GroundedProblem:
 
     # -- what can hold together ----------------------------------------------------------------------------------------
     def _find_compatible_facts(self) -> list[int]:
-        """For each fact those that may hold at the same time, itself among them; none if it never holds."""
+        """Return for each fact those that may be true at the same time, itself included; none if unreachable."""
         compatible_with = [0] * len(self.facts)
         reachable = self.initial_facts
         for bit in bits(reachable):
@@ -201,7 +201,7 @@ class GroundedProblem:
                 for bit in bits(preconditions):
                     compatible &= compatible_with[bit]
                 if preconditions & ~compatible:
-                    continue  # they never hold together
+                    continue  # the preconditions are never true together
                 after = effects | compatible & ~changed_facts
                 for bit in bits(effects):
                     new = after & ~compatible_with[bit]
@@ -214,7 +214,7 @@ class GroundedProblem:
         return compatible_with
 
     def compatible_facts(self, mask: int) -> int:
-        """Facts that may hold together with each of some."""
+        """Return the facts that may be true together with each of some facts."""
         found = (1 << len(self.facts)) - 1
         for bit in bits(mask):
             found &= self.compatible_with[bit]
@@ -222,7 +222,7 @@ class GroundedProblem:
 
     # -- for the search ------------------------------------------------------------------------------------------------
     def fact_row(self, mask: int) -> NDArray[np.int64]:
-        """For each condition the fact of a set that is a value of it, or -1."""
+        """Return for each condition the fact of a set that gives its value, or -1."""
         found = np.full(len(self._facts_of_condition), -1, np.int64)
         order = {name: number for number, name in enumerate(self._facts_of_condition)}
         for bit in bits(mask):
@@ -230,7 +230,7 @@ class GroundedProblem:
         return found
 
     def ground_actions(self) -> GroundActions:
-        """Actions that can be of use, in numbers."""
+        """Return the useful actions as arrays."""
         count = len(self.facts)
         all_facts = (1 << count) - 1
         achievers: list[list[int]] = [[] for _ in self.facts]
@@ -258,7 +258,7 @@ class GroundedProblem:
         )  # fmt: skip
 
     def is_consistent(self, mask: int) -> bool:
-        """Whether each two of the facts may hold together."""
+        """Return whether each two of the facts may be true together."""
         return all(not mask & ~self.compatible_with[bit] for bit in bits(mask))
 
 
@@ -266,7 +266,7 @@ _NO_VALUE = object()
 
 
 def _index_table(rows: list[list[int]]) -> NDArray[np.int64]:
-    """Lists of numbers as rows, with -1 to fill up."""
+    """Return lists of numbers as rows of an array, padded with -1."""
     found = np.full((len(rows), max(map(len, rows), default=0)), -1, np.int64)
     for row, numbers in zip(found, rows, strict=True):
         row[: len(numbers)] = numbers
@@ -274,7 +274,7 @@ def _index_table(rows: list[list[int]]) -> NDArray[np.int64]:
 
 
 def bits(mask: int) -> Iterator[int]:
-    """Numbers of the bits that are set, in order."""
+    """Yield the indices of the set bits, in order."""
     while mask:
         low = mask & -mask
         yield low.bit_length() - 1
@@ -290,7 +290,7 @@ def _condition_pattern(name: str) -> str | re.Pattern[str]:
 
 
 def _match_fact(pattern: str | re.Pattern[str], value: Value, fact: Fact) -> dict[str, Value] | None:
-    """What variables have to stand for, that an effect is a fact; None if it cannot be."""
+    """Return the values of variables with which an effect is a fact; None without any."""
     name, desired_value = fact
     bound_values: dict[str, Value] = {}
     if isinstance(pattern, str):
@@ -317,7 +317,7 @@ def _all_bindings(
     fixed_values: Mapping[str, Value],
     known_values: Mapping[str, list[Value]],
 ) -> Iterator[dict[str, Value]]:
-    """All that an action's variables may stand for, where some are given."""
+    """Yield all values of the variables of an action, where some are given."""
     candidates = []
     for name in names:
         if name in fixed_values:
@@ -340,11 +340,11 @@ def _all_bindings(
 
 
 MAX_EXPANSIONS: Final = 200_000
-"""Sets of wants that are looked at before a search is given up."""
+"""Largest number of expanded states of a search."""
 
 
 class PlanningBudgetExceededError(RoboyardError):
-    """The search ended before it was known whether there is a plan."""
+    """The search exceeded its budget without a plan, and without the proof that there is none."""
 
 
 @dataclass(frozen=True)
@@ -366,10 +366,10 @@ class TaskPlan:
     expanded_nodes: int = 0
 
     def world_states(self, world: WorldState) -> list[dict[str, Value]]:
-        """The world before each step and after the last.
+        """Return the state of the world before each step and after the last one.
 
         Raises:
-            Impossible: a step's needs do not hold; says which.
+            NoPlanError: A precondition of a step is not satisfied; the message names it.
         """
         current = dict(world)
         found = [dict(current)]
@@ -377,7 +377,7 @@ class TaskPlan:
             for name, value in step.preconditions.items():
                 if not is_satisfied({name: value}, current):
                     raise NoPlanError(
-                        f"step {number}, {step.name}, needs {name} = {value}, and it is {current.get(name)}"
+                        f"step {number}, {step.name}, requires {name} = {value}, but it is {current.get(name)}"
                     )
             current.update(step.effects)
             found.append(dict(current))
@@ -417,7 +417,7 @@ def make_plan(
     )
     if outcome < 0:
         raise PlanningBudgetExceededError(
-            f"no plan was found among {max_expansions} sets of wants", valid="a larger budget, or less at once"
+            f"no plan was found among {max_expansions} states", valid="a larger budget, or fewer desired values"
         )
     if not outcome:
         raise NoPlanError(f"{goal.name} is impossible, because {explain_infeasibility(problem)}")
@@ -498,7 +498,7 @@ def explain_infeasibility(problem: GroundedProblem) -> str:
 
 
 def _root_causes(problem: GroundedProblem, fact: Fact) -> list[str]:
-    """What a fact that never holds fails at in the end: facts that nothing brings about."""
+    """Return the reasons why a fact is unreachable: facts that no action can make true."""
     found: dict[str, None] = {}
     visited: set[Fact] = set()
     stack: list[tuple[Fact, str]] = [(fact, "")]
@@ -530,7 +530,7 @@ def _root_causes(problem: GroundedProblem, fact: Fact) -> list[str]:
             step, (preconditions, _, _) = achievers[0]
             words = " and ".join(_fact_text(problem.facts[bit]) for bit in bits(preconditions))
             found[f"{words} never hold together, and {step.name} needs them"] = None
-    if not found:  # facts that only bring about one another
+    if not found:  # facts whose achievers require each other
         others = ", ".join(sorted(_fact_text(pair) for pair in visited if pair != fact)[:_MAX_REASONS])
         found[
             f"{_fact_text(fact)} is brought about only by way of what needs it, and nothing of that holds ({others})"

@@ -85,7 +85,7 @@ def max_precondition_cost(actions: GroundActions) -> Costs:
 
 @kernel(no_refcount=True, forceinline=True, examples=lambda: [(np.zeros(1, np.int64), np.zeros(1, np.uint64))])
 def set_bits(desired_facts: Indices, bits: Bits) -> None:
-    """Write what is wanted as bits."""
+    """Write the desired facts as bits."""
     for word in range(bits.shape[0]):
         bits[word] = 0
     for fact in desired_facts:
@@ -95,7 +95,7 @@ def set_bits(desired_facts: Indices, bits: Bits) -> None:
 
 @kernel(no_refcount=True, forceinline=True, examples=lambda: [(_example_actions(), np.zeros(1, np.uint64), 0)])
 def is_redundant_after(actions: GroundActions, bits: Bits, action: int) -> bool:
-    """Whether an action cannot be the last one before a desired state."""
+    """Return whether an action cannot be the last one before a desired state."""
     overlap = np.uint64(0)
     for word in range(bits.shape[0]):
         overlap |= bits[word] & actions.excluded_facts[action, word]
@@ -104,7 +104,7 @@ def is_redundant_after(actions: GroundActions, bits: Bits, action: int) -> bool:
 
 @kernel(no_refcount=True, forceinline=True, examples=lambda: [(_example_actions(), *(np.zeros(1, np.int64),) * 2, 0)])
 def regress(actions: GroundActions, desired_facts: Indices, before: Indices, action: int) -> None:
-    """Write what is wanted before an action that is not barred."""
+    """Write the desired facts before an action that is not redundant."""
     for condition in range(desired_facts.shape[0]):
         before[condition] = desired_facts[condition]
     for fact in actions.effects[action]:
@@ -140,7 +140,7 @@ def state_index(table: Indices, states: Indices, desired_facts: Indices) -> int:
 
 @kernel(no_refcount=True, forceinline=True, examples=lambda: [(*_example_heap(), 0, 1)])
 def has_lower_cost(keys: Costs, items: Indices, a: int, b: int) -> bool:
-    """Whether entry a precedes entry b: lower sum, then nearer to the initial state, then older."""
+    """Return whether entry a precedes entry b: lower sum, then nearer to the initial state, then older."""
     if keys[a, 0] != keys[b, 0]:
         return bool(keys[a, 0] < keys[b, 0])
     if keys[a, 1] != keys[b, 1]:
@@ -150,7 +150,7 @@ def has_lower_cost(keys: Costs, items: Indices, a: int, b: int) -> bool:
 
 @kernel(no_refcount=True, forceinline=True, examples=lambda: [(*_example_heap(), 0, 1)])
 def heap_swap(keys: Costs, items: Indices, a: int, b: int) -> None:
-    """Have two entries change places."""
+    """Swap two entries."""
     for k in range(2):
         keys[a, k], keys[b, k] = keys[b, k], keys[a, k]
         items[a, k], items[b, k] = items[b, k], items[a, k]
@@ -158,7 +158,7 @@ def heap_swap(keys: Costs, items: Indices, a: int, b: int) -> None:
 
 @kernel(no_refcount=True, forceinline=True, examples=lambda: [(*_example_heap(), 1)])
 def heap_sift_up(keys: Costs, items: Indices, index: int) -> None:
-    """Bring the entry at the end to its place."""
+    """Move the last entry up to its place."""
     while index > 0 and has_lower_cost(keys, items, index, (index - 1) // 2):
         heap_swap(keys, items, index, (index - 1) // 2)
         index = (index - 1) // 2
@@ -166,7 +166,7 @@ def heap_sift_up(keys: Costs, items: Indices, index: int) -> None:
 
 @kernel(no_refcount=True, forceinline=True, examples=lambda: [(*_example_heap(), 1)])
 def heap_sift_down(keys: Costs, items: Indices, size: int) -> None:
-    """Bring the entry at the front to its place."""
+    """Move the first entry down to its place."""
     index = 0
     while 2 * index + 1 < size:
         child = 2 * index + 1

@@ -26,22 +26,24 @@ from roboyard.task_planning.planner import GroundedProblem, PlanStep, TaskPlan, 
 from roboyard.task_planning.task_file import PathLength, Place, TaskFile
 
 UNKNOWN_PLACE = "elsewhere"
-"""What a condition is whose value has no name; as a place it is where the robot is."""
+"""Value of a condition that is near no named place or pose; as a place it is the pose of the robot."""
 
 
 _BLOCK_TIME_NS = 60_000_000_000
-"""Time for which another way is taken than by a step that failed too often [ns]."""
+"""Time for which plans avoid a step that has failed too often [ns]."""
 
 
 class RetryConfig(Config):
     """How often steps are repeated."""
 
-    max_attempts: int = parameter(2, low=1, high=1000, doc="Number of attempts at a step before another way is taken.")
+    max_attempts: int = parameter(
+        2, low=1, high=1000, doc="Number of attempts of a step before another plan avoids it."
+    )
     max_failures: int = parameter(
         6, low=1, high=1000,
-        doc="Number of failures of a step, or of a condition, after which its task is given up.",
+        doc="Number of failures of a step, or of equal invalidations, after which the task is infeasible.",
     )  # fmt: skip
-    retry_delay: float = parameter(1.0, unit="s", low=0.0, high=1e4, doc="Time after a failure.")
+    retry_delay: float = parameter(1.0, unit="s", low=0.0, high=1e4, doc="Time between a failure and the next attempt.")
 
 
 @dataclass(frozen=True)
@@ -131,12 +133,12 @@ class TaskExecutor:
         self._failed_step = -1
 
     def add_goal(self, name: str) -> None:
-        """Pursue one more goal of the file. Raises as `TaskFile.goal`."""
+        """Add one more goal of the file. Raises as `TaskFile.goal`."""
         self.goals.append(self.tasks.goal(name))
 
     # -- a tick --------------------------------------------------------------------------------------------------------
     def tick(self, now_ns: int, observed: Mapping[str, Value], robot_pose: Place | None = None) -> NodeStatus:
-        """Continue.
+        """Perform one step of the execution.
 
         Args:
             now_ns: Time [ns].
@@ -163,7 +165,7 @@ class TaskExecutor:
         return RUNNING
 
     def halt(self) -> None:
-        """Stop what is under way; it is planned anew with the next tick."""
+        """Halt the present plan; the next tick makes a new one."""
         if self.tree is not None:
             self.tree.halt()
         self._drop_plan()
@@ -189,7 +191,7 @@ class TaskExecutor:
         if best is not None and is_better and self.state.rejected_in_state.get(best) != self.state.world:
             self.state.rejected_in_state[best] = dict(self.state.world)
             if self._is_feasible(best, now_ns):
-                self._record_event("preempted", f"{self.goals[best].name} is worth more")
+                self._record_event("preempted", f"{self.goals[best].name} has a higher priority")
                 self._end_task()
         if (
             self.state.current is not None
@@ -199,7 +201,7 @@ class TaskExecutor:
             changing = self.plan.steps[self.state.n_finished_steps].effects if self._is_running() else {}
             for name, value in self._needed_after_step[self.state.n_finished_steps].items():
                 if name not in changing and self.state.world.get(name) != value:
-                    self._on_invalidated(f"{name} is {self.state.world.get(name)}, and {value} is needed")
+                    self._on_invalidated(f"{name} is {self.state.world.get(name)}, but {value} is required")
                     return
 
     def _on_invalidated(self, reason: str) -> None:
@@ -347,7 +349,9 @@ class TaskExecutor:
         retry_config = self._retries
         self.state.n_failures[step.name] = self.state.n_failures.get(step.name, 0) + 1
         self._record_event(
-            "failed", f"{step.name}: {self.state.failure_reason or 'its needs do not hold'}", step.action.name
+            "failed",
+            f"{step.name}: {self.state.failure_reason or 'its preconditions are not satisfied'}",
+            step.action.name,
         )
         if self.state.n_failures[step.name] >= retry_config.max_failures:
             reason = f"{plan.goal.name} is impossible, because {step.name} failed"

@@ -27,7 +27,7 @@ from roboyard.task_planning.transport import EMPTY_HAND, TransportModel, transpo
 Place = tuple[float, float, float]
 """x, y [m] and yaw [rad] in the map."""
 PathLength = Callable[[Place, Place], float]
-"""How far it is between two places [m]; infinite where there is no way."""
+"""Length of the path between two places [m]; infinite without a path."""
 PLACES = "places"
 
 
@@ -35,76 +35,82 @@ PLACES = "places"
 class CostConfig:
     """Cost of an action [s]: a time, and the distance between two places at a speed."""
 
-    base: float = parameter(0.0, low=0.0, high=1e9, unit="s", doc="a time")
-    distance: tuple[str, ...] = parameter((), doc="two variables or places that it leads from and to")
-    speed: float = parameter(1.0, low=1e-6, high=1e6, unit="m/s", doc="on the way")
+    base: float = parameter(0.0, low=0.0, high=1e9, unit="s", doc="Constant part.")
+    distance: tuple[str, ...] = parameter((), doc="Start and end of a path: two variables or places.")
+    speed: float = parameter(1.0, low=1e-6, high=1e6, unit="m/s", doc="Speed along the path.")
 
 
 @dataclass(frozen=True)
 class ActionConfig:
     """An action of a task file."""
 
-    effects: dict[str, Any] = parameter(doc="conditions and what they are afterwards; $name stands for any value")
-    preconditions: dict[str, Any] = parameter(factory=dict, doc="conditions and what they have to be")
-    parameters: dict[str, Any] = parameter(factory=dict, doc="what variables may stand for: a list, or `places`")
-    cost: float | CostConfig = parameter(1.0, doc="a number [s], or base, distance and speed")
-    behavior: str = parameter("", doc="elements of a behaviour tree; $name as above, $name_pose a place's x;y;yaw")
+    effects: dict[str, Any] = parameter(doc="Conditions and their values afterwards; `$name` is a variable.")
+    preconditions: dict[str, Any] = parameter(factory=dict, doc="Conditions and their required values.")
+    parameters: dict[str, Any] = parameter(factory=dict, doc="Values of variables: a list, or `places`.")
+    cost: float | CostConfig = parameter(1.0, doc="Cost: a number [s], or `base`, `distance` and `speed`.")
+    behavior: str = parameter(
+        "", doc="Elements of a behavior tree; `$name` is a value, `$name_pose` the pose `x;y;yaw` of a place."
+    )
 
 
 @dataclass(frozen=True)
 class GoalConfig:
     """A goal of a task file."""
 
-    desired_state: dict[str, Any] = parameter(doc="conditions and what they shall be")
-    priority: float = parameter(1.0, low=0.0, high=1e9, doc="how much it is worth")
-    when: dict[str, Any] = parameter(factory=dict, doc="conditions under which it is worth anything")
-    initial_facts: dict[str, Any] = parameter(factory=dict, doc="conditions that are so anew when it is taken up")
-    expected_feasible: bool = parameter(True, doc="whether it can be done, for judging only")
+    desired_state: dict[str, Any] = parameter(doc="Conditions and their desired values.")
+    priority: float = parameter(1.0, low=0.0, high=1e9, doc="Priority; a goal of higher priority is executed first.")
+    when: dict[str, Any] = parameter(factory=dict, doc="Conditions under which the goal is relevant.")
+    initial_facts: dict[str, Any] = parameter(factory=dict, doc="Conditions that are set when the task starts.")
+    expected_feasible: bool = parameter(True, doc="Whether the goal is feasible; only for metrics.")
     expected_positions: dict[str, tuple[float, float, float]] = parameter(
-        factory=dict, doc="where things truly are when it is done, x, y, z in the world, for judging only"
+        factory=dict, doc="True final positions `x, y, z` of objects in the world [m]; only for metrics."
     )
 
 
 @dataclass(frozen=True)
 class ObservationConfig:
-    """How a condition is observed while tasks are executed; one of the three."""
+    """How a condition is observed while tasks are executed: `near_place`, `near_arm_pose` or `topic`."""
 
     near_place: float | None = parameter(
-        None, unit="m", low=0.0, high=1e3, doc="the place that the robot is so near to"
+        None, unit="m", low=0.0, high=1e3, doc="Largest distance of the robot from the place that is the value."
     )
     near_arm_pose: float | None = parameter(
-        None, unit="rad", low=0.0, high=7.0, doc="the arm's named pose that joints are so near"
+        None, unit="rad", low=0.0, high=7.0, doc="Largest joint error from the named arm pose that is the value."
     )
-    topic: str = parameter("", doc="a topic whose messages say it")
-    type: str = parameter("std_msgs/msg/String", doc="of its messages")
-    field: str = parameter("data", doc="of the message, as a.b")
+    topic: str = parameter("", doc="Topic of the value.")
+    type: str = parameter("std_msgs/msg/String", doc="Type of the messages.")
+    field: str = parameter("data", doc="Field of the message, as `a.b`.")
 
     def __post_init__(self) -> None:
         if (self.near_place is not None) + (self.near_arm_pose is not None) + bool(self.topic) != 1:
-            raise ConfigError("a condition is observed in one way", valid="near_place, near_arm_pose or topic")
+            raise ConfigError(
+                "a condition has exactly one kind of observation", valid="near_place, near_arm_pose or topic"
+            )
 
 
 @dataclass(frozen=True)
 class TransportConfig:
-    """Conditions ``robot``, ``hand``, ``on PLACE`` are about one gripper that carries objects: plans are found
-    faster."""
+    """Transport by one gripper, described by the conditions ``robot``, ``hand`` and ``on PLACE``: the planner uses a
+    heuristic of transport costs."""
 
-    objects: tuple[str, ...] = parameter((), doc="what is carried")
-    max_speed: float = parameter(1.0, low=1e-6, high=1e6, unit="m/s", doc="at least as fast as any way is driven")
-    handling_time: float = parameter(0.0, low=0.0, high=1e9, unit="s", doc="no more than taking or putting costs")
+    objects: tuple[str, ...] = parameter((), doc="Objects that are transported.")
+    max_speed: float = parameter(1.0, low=1e-6, high=1e6, unit="m/s", doc="Upper bound of the driving speed.")
+    handling_time: float = parameter(
+        0.0, low=0.0, high=1e9, unit="s", doc="Lower bound of the cost of picking or placing an object."
+    )
 
 
 @dataclass(frozen=True)
 class TaskFile:
-    """A file of tasks.
+    """The content of a task file.
 
     Attributes:
-        summary: What it is.
+        summary: Description.
         places: Poses in the map, by name.
-        initial_state: Conditions as they are at first.
-        value_domains: Values that conditions may have, where no action says so.
+        initial_state: Initial values of conditions.
+        value_domains: Values that conditions may have, where no action states them.
         actions, goals: By name.
-        observations: How conditions are seen; others are what actions made them.
+        observations: How conditions are observed; other conditions change by the effects of actions only.
         transport: See `TransportConfig`.
     """
 
@@ -118,13 +124,13 @@ class TaskFile:
     transport: TransportConfig | None = None
 
     def domain(self, path_length: PathLength | None = None) -> PlanningDomain:
-        """What the robot can do.
+        """Return the planning domain.
 
         Args:
-            path_length: How far it is between places; as the crow flies, if not said.
+            path_length: Length of the path between two places; by default the straight-line distance.
 
         Raises:
-            InputError: the actions are not right; says which and why.
+            InputError: An action is not valid; the message names it.
         """
         length_function = path_length or straight_line_distance
         actions = tuple(self._make_action(name, config, length_function) for name, config in self.actions.items())
@@ -132,7 +138,7 @@ class TaskFile:
             for text in VARIABLE.findall(config.behavior):
                 if text.endswith("_pose") and text.removesuffix("_pose") not in config.parameters:
                     raise InputError(
-                        f"${text} is no place's", location=f"action {name}", valid="parameters: {…: places}"
+                        f"${text} belongs to no place", location=f"action {name}", valid="parameters: {…: places}"
                     )
         return PlanningDomain(actions, self.value_domains, self._make_heuristic(length_function), self.places)
 
@@ -167,7 +173,7 @@ class TaskFile:
                 raise UnknownNameError(f"no place {place!r}", valid=", ".join(self.places) or "there are no places")
         length = path_length(self.places[start], self.places[end])
         if not math.isfinite(length):
-            raise NoPlanError(f"there is no way from {start} to {end}")
+            raise NoPlanError(f"there is no path from {start} to {end}")
         return max(cost.base + length / cost.speed, 1e-6)
 
     def _make_heuristic(self, path_length: PathLength) -> Heuristic | None:
@@ -184,10 +190,10 @@ class TaskFile:
         return partial(transport_costs, model)
 
     def goal(self, name: str) -> PlanningGoal:
-        """A goal by its name.
+        """Return a goal by its name.
 
         Raises:
-            UnknownNameError: there is none; says which there are.
+            UnknownNameError: There is no such goal; the message lists the goals.
         """
         config = self.goals.get(name)
         if config is None:
@@ -200,20 +206,20 @@ class TaskFile:
         return PlanningGoal(name, _plain_values(config.desired_state), priority if when else config.priority)
 
     def initial_world_state(self) -> dict[str, Value]:
-        """The world at first."""
+        """Return the initial state of the world."""
         empty_places = {f"on {place}": EMPTY_HAND for place in self.places} if self.transport is not None else {}
         return {**empty_places, **_plain_values(self.initial_state)}
 
     def with_places(self, places: Mapping[str, Place]) -> TaskFile:
-        """The same with further places."""
+        """Return the tasks with further places."""
         return replace(self, places={**self.places, **places})
 
 
 def load_tasks(path: str | Path) -> TaskFile:
-    """A file of tasks.
+    """Load a task file.
 
     Raises:
-        InputError: it is none; says file, line, key, and what would be right.
+        InputError: The file is not valid; the message names file, line, key, and the expected value.
     """
     tasks = load(TaskFile, Path(path))
     try:

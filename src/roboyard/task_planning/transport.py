@@ -31,7 +31,7 @@ Distance = Callable[[str, str], float]
 
 @dataclass(frozen=True)
 class TransportModel:
-    """What is carried between which places, and the costs.
+    """Objects and places of transport by one gripper, and the costs.
 
     Attributes:
         places: Names of the places.

@@ -87,7 +87,7 @@ def allocate_workspace(size: int) -> tuple[Indices, Indices, Costs, Costs, Indic
 
 
 def example_transport_costs() -> TransportCosts:
-    """Of the types that the kernels meet."""
+    """Return costs with the argument types of the kernels."""
     return no_transport_costs(1)
 
 

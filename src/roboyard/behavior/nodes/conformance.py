@@ -43,7 +43,7 @@ def check_tree_node(
     *,
     n_children: int | None = None,
     entries: Mapping[str, Any] | None = None,
-    keeps_memory: bool = False,
+    has_memory: bool = False,
 ) -> None:
     """Test a node type against the contract of `TreeNode`.
 
@@ -57,12 +57,12 @@ def check_tree_node(
         ports: Texts of its ports; outputs that are not given are connected to entries of their name.
         n_children: Number of children; by default the smallest possible one, of control nodes at least two.
         entries: Values of entries of the blackboard.
-        keeps_memory: Whether its behavior after `halt` depends on what it did before, as of a node that succeeds once.
+        has_memory: Whether its behavior after `halt` depends on what it did before, as of a node that succeeds once.
 
     Raises:
         InputError: The node type breaks the contract; the message says how.
     """
-    _TreeNodeCheck(node_class, ports or {}, n_children, entries or {}, keeps_memory).run_all()
+    _TreeNodeCheck(node_class, ports or {}, n_children, entries or {}, has_memory).run_all()
 
 
 class _TreeNodeCheck:
@@ -72,11 +72,11 @@ class _TreeNodeCheck:
         ports: Mapping[str, str],
         n_children: int | None,
         entries: Mapping[str, Any],
-        keeps_memory: bool,
+        has_memory: bool,
     ) -> None:
         self._class = node_class
         self._entries = entries
-        self._keeps_memory = keeps_memory
+        self._has_memory = has_memory
         self._check_declaration()
         outputs = {name: f"{{{name}}}" for name, port in node_class.ports.items() if not port.is_input}
         self._ports = {**outputs, **ports}
@@ -138,16 +138,16 @@ class _TreeNodeCheck:
             return bus.add(_TreeTicker(environment, self._class, _make_xml(ports, scripts), self._entries), "host").tree
 
     # -- runs ----------------------------------------------------------------------------------------------------------
-    def _make_stage(self, scripts: Sequence[str]) -> _Stage:
+    def _make_fixture(self, scripts: Sequence[str]) -> _TreeFixture:
         try:
-            return _Stage(self._class, _make_xml(self._ports, scripts), self._entries)
+            return _TreeFixture(self._class, _make_xml(self._ports, scripts), self._entries)
         except RoboyardError as error:
             self._report(f"is not built with its ports: {error}")
 
     def _run(self, scripts: Sequence[str]) -> Trace:
-        with self._make_stage(scripts) as stage:
-            stage.advance(_N_TICKS)
-            return stage.host.trace
+        with self._make_fixture(scripts) as fixture:
+            fixture.advance(_N_TICKS)
+            return fixture.host.trace
 
     def _check_trace(self, trace: Trace) -> None:
         last: dict[int, str] = {}
@@ -162,26 +162,26 @@ class _TreeNodeCheck:
                 last[uid] = after
 
     def _check_halt_when_idle(self, scripts: Sequence[str], expected: Trace) -> None:
-        with self._make_stage(scripts) as stage:
-            stage.host.tree.halt()
-            stage.advance(_N_TICKS)
-            if stage.host.trace != expected:
+        with self._make_fixture(scripts) as fixture:
+            fixture.host.tree.halt()
+            fixture.advance(_N_TICKS)
+            if fixture.host.trace != expected:
                 self._report("behaves otherwise after it was halted before the first tick")
 
     def _check_saving(self, scripts: Sequence[str], expected: Trace) -> None:
         for tick in _SAVE_TICKS:
-            with self._make_stage(scripts) as stage, self._make_stage(scripts) as other:
-                stage.advance(tick)
-                if len(stage.host.trace) < tick:
+            with self._make_fixture(scripts) as fixture, self._make_fixture(scripts) as other:
+                fixture.advance(tick)
+                if len(fixture.host.trace) < tick:
                     return  # an error ended the run
                 try:
-                    saved = stage.bus.save_state()
+                    saved = fixture.bus.save_state()
                 except RoboyardError as error:
                     if issubclass(self._class, GeneratorActionNode):
                         continue
                     self._report(f"cannot be saved after tick {tick}: {error}")
                 before = repr(saved)
-                stage.advance(_N_TICKS - tick)
+                fixture.advance(_N_TICKS - tick)
                 if repr(saved) != before:
                     self._report("changes a state that was saved before: it returns objects that it modifies later")
                 other.bus.load_state(copy.deepcopy(saved))
@@ -191,32 +191,32 @@ class _TreeNodeCheck:
 
     def _check_halting(self, scripts: Sequence[str], expected: Trace) -> None:
         for tick in _HALT_TICKS:
-            with self._make_stage(scripts) as stage:
-                n_endpoints = stage.host.n_endpoints
-                stage.advance(tick)
-                node = stage.host.tree.root
-                if node.status is not RUNNING or len(stage.host.trace) < tick:
+            with self._make_fixture(scripts) as fixture:
+                n_endpoints = fixture.host.n_endpoints
+                fixture.advance(tick)
+                node = fixture.host.tree.root
+                if node.status is not RUNNING or len(fixture.host.trace) < tick:
                     continue
-                stage.host.calls.clear()
+                fixture.host.calls.clear()
                 node.halt_node()  # as a parent does
                 node.reset_status()
-                running = [one.path for one in stage.host.tree.nodes.values() if one.status is not IDLE]
+                running = [one.path for one in fixture.host.tree.nodes.values() if one.status is not IDLE]
                 if running:
-                    self._report(f"leaves {running[0]} {stage.host.tree.find(running[0])[0].status.name} after halt")
-                stage.bus.executor.run_for(0.5 / _RATE)
-                if stage.environment.active_goals:
+                    self._report(f"leaves {running[0]} {fixture.host.tree.find(running[0])[0].status.name} after halt")
+                fixture.bus.executor.run_for(0.5 / _RATE)
+                if fixture.environment.active_goals:
                     self._report("leaves a goal active after halt")
-                if stage.host.n_endpoints > n_endpoints:
+                if fixture.host.n_endpoints > n_endpoints:
                     self._report("leaves a subscription or a publisher open after halt")
                 is_stateful = isinstance(node, StatefulActionNode)
-                if is_stateful and "on_halted" not in stage.host.calls:
+                if is_stateful and "on_halted" not in fixture.host.calls:
                     self._report("does not call on_halted when it is halted")
-                stage.host.clear_record()
-                stage.advance(_N_TICKS - tick)
-                if is_stateful and "on_start" not in stage.host.calls:
+                fixture.host.clear_record()
+                fixture.advance(_N_TICKS - tick)
+                if is_stateful and "on_start" not in fixture.host.calls:
                     self._report("does not call on_start in the first tick after halt")
-                statuses, first_statuses = ([row[:2] for row in trace] for trace in (stage.host.trace, expected))
-                if not self._keeps_memory and statuses != first_statuses[: len(statuses)]:
+                statuses, first_statuses = ([row[:2] for row in trace] for trace in (fixture.host.trace, expected))
+                if not self._has_memory and statuses != first_statuses[: len(statuses)]:
                     self._report("does not start afresh after halt")
 
     def _report(self, violation: str) -> NoReturn:
@@ -234,7 +234,7 @@ def _escape(text: str) -> str:
     return text.replace("&", "&amp;").replace("<", "&lt;").replace('"', "&quot;")
 
 
-class _Stage:
+class _TreeFixture:
     """A bus with an environment and the host of a tree."""
 
     def __init__(self, node_class: type[TreeNode], xml: str, entries: Mapping[str, Any]) -> None:
@@ -246,7 +246,7 @@ class _Stage:
         """Run for a number of ticks."""
         self.bus.executor.run_for(n_ticks / _RATE)
 
-    def __enter__(self) -> _Stage:
+    def __enter__(self) -> _TreeFixture:
         return self
 
     def __exit__(self, *_: object) -> None:

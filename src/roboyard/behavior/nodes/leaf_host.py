@@ -23,21 +23,21 @@ from roboyard.messages.from_data import message_from_data
 
 
 class LeafHost(Protocol):
-    """What leaves require of the node that executes their tree."""
+    """Interface of the node that executes a tree, for the leaves of the tree."""
 
     node: Node
 
     def action_client_of(self, name: str, kind: Any) -> ActionClient:
-        """The client of an action; one for all leaves."""
+        """Return the client of an action; all leaves share it."""
 
     def track_goal(self, goal: GoalFuture) -> None:
         """Keep an active goal, so that it is restored from a snapshot."""
 
     def goal(self, key: bytes) -> GoalFuture | None:
-        """A goal that is under way or was, by its number."""
+        """Return an active or finished goal by its ID."""
 
     def cancel_goals(self, name: str) -> None:
-        """Cancel all goals of an action that are under way."""
+        """Cancel all active goals of an action."""
 
 
 class BusLeaf:
@@ -53,7 +53,7 @@ class BusLeaf:
             TreeNodeError: The tree is not executed on a bus.
         """
         if self.host is None:
-            raise TreeNodeError("the tree is on no bus", valid="a tree that a `tree_executor` node runs")
+            raise TreeNodeError("the tree is on no bus", valid="a tree that a node `tree_executor` executes")
         return self.host
 
     def release_with_tree(self, item: Any) -> Any:
@@ -93,7 +93,7 @@ ACTION_PORTS: dict[str, Port] = {"server_name": SERVER_PORT, "server_timeout": T
 
 
 def _parse_pose(text: str) -> SE2:
-    """A pose from ``x;y;yaw``."""
+    """Parse a pose ``x;y;yaw``."""
     numbers = [float(part) for part in text.split(";")]
     if len(numbers) not in (2, 3) or not all(map(math.isfinite, numbers)):
         raise ValueError("x;y;yaw in m and rad")
@@ -102,7 +102,7 @@ def _parse_pose(text: str) -> SE2:
 
 
 def _parse_goal(text: str) -> SE2:
-    """One of several poses. Raises PortError."""
+    """Parse one of several poses. Raises PortError."""
     try:
         return _parse_pose(text)
     except ValueError:
@@ -116,17 +116,17 @@ POSE_LIST_DOC = "Poses `x;y;yaw|x;y;yaw` in the map [m, rad]."
 
 
 def parse_fields(text: str) -> Any:
-    """Fields from ``a: 1, b: {c: 2}``: braces about all of it would make the port an entry's name."""
+    """Parse fields ``a: 1, b: {c: 2}``; in braces the text of a port would be the name of an entry."""
     return parse_yaml(f"{{{text}}}", "the port").to_data()
 
 
 def message_from_port(leaf: TreeNode, kind: Any, port: str) -> Any:
-    """A message of a type, with the fields that a port says."""
+    """Return a message of a type with the fields that a port states."""
     return message_from_data(kind, parse_fields(leaf.get_input(port)))
 
 
 def check_fields(leaf: TreeNode, kind: Any, port: str) -> None:
-    """Whether a type has the fields that a port says; an entry is looked at in the tick.
+    """Check that a message type has the fields that a port states; entries are checked in the tick.
 
     Raises:
         RoboyardError: it has not.
@@ -136,7 +136,7 @@ def check_fields(leaf: TreeNode, kind: Any, port: str) -> None:
 
 
 def _error_code(result: Any) -> int:
-    """The server's error number, 0 if it has none.
+    """Return the error code of the server, 0 without one.
 
     Results of Nav2 hold it as a number, those of MoveIt in a message; ours hold a word instead.
     """
@@ -158,18 +158,18 @@ class ActionLeaf(BusLeaf, StatefulActionNode):
 
     @property
     def action_type(self) -> Any:
-        """The action's type."""
+        """Return the type of the action."""
         raise NotImplementedError
 
     def make_goal(self) -> Any:
-        """The goal message."""
+        """Return the goal message."""
         raise NotImplementedError
 
     def on_result(self, result: Any) -> None:
         """Write the result to output ports."""
 
     def setup(self) -> None:
-        """Open the client at once, so that it is there when a state is loaded."""
+        """Create the client, so that goals can be restored from a saved state."""
         self._goal_id = b""
         self.failure_reason = ""
         self._client = None if self.host is None else self.host.action_client_of(self._action_name(), self.action_type)
@@ -239,7 +239,7 @@ def create_host_factory(host: LeafHost) -> NodeFactory:
 class TreeHostNode(Node[ConfigT]):
     """See `LeafHost`; call ``create_leaf_host`` before a tree is made.
 
-    service: ~/state (std_srvs/Trigger): where each node of its tree stands, JSON: [[number, status], …]
+    service: ~/state (std_srvs/Trigger): status of each node of its tree, JSON: [[number, status], …]
     """
 
     def create_leaf_host(self) -> None:
@@ -251,7 +251,7 @@ class TreeHostNode(Node[ConfigT]):
         self.service("~/state", srv.Trigger, self._on_state)
 
     def running_tree(self) -> Tree | None:
-        """The tree that is under way."""
+        """Return the tree that is executed now."""
         raise NotImplementedError
 
     def _on_state(self, request: Any) -> Any:
@@ -291,7 +291,7 @@ class TreeHostNode(Node[ConfigT]):
         self._n_finished_goals = sum(goal.done() for goal in self._goals.values())
 
     def load_state(self, state: dict[str, Any]) -> None:
-        """Take back the result of `save_state`."""
+        """Restore the result of `save_state`."""
         self._goals.clear()
         self._n_finished_goals = 0
         super().load_state(state)

@@ -13,7 +13,7 @@ from roboyard.behavior.tree_node import ControlNode, StatefulActionNode
 
 
 class WeightedRandom(BusLeaf, ControlNode):
-    """Ticks one of its children, drawn by weight with the run's seed, until that is done, and answers as it does."""
+    """Draws one of its children by weight with the run's seed, and ticks it until it has finished."""
 
     ports: ClassVar = {"weights": input_port(list[float], doc="Weight of each child, at least 0, as `3;1;1`.")}
     state_fields: ClassVar = ("_index",)
@@ -51,7 +51,7 @@ class WeightedRandom(BusLeaf, ControlNode):
 
 
 class RandomSleep(BusLeaf, StatefulActionNode):
-    """Waits for a time that is drawn evenly between two, with the run's seed."""
+    """Waits for a time that is drawn from a uniform distribution with the run's seed."""
 
     ports: ClassVar = {
         "low": input_port(float, doc="Shortest duration [s]."),

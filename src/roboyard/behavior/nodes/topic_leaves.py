@@ -98,8 +98,7 @@ class CallService(BusLeaf, StatefulActionNode):
 
 
 class TopicLeaf(BusLeaf, StatefulActionNode):
-    """A leaf that subscribes to a topic until it has the message that it waits for; derive and implement ``topic_type``
-    and ``on_message``.
+    """A leaf that waits for a message on a topic; derive and implement ``topic_type`` and ``on_message``.
 
     It has the ports ``topic`` and ``timeout``, after which it fails [s].
 
@@ -119,7 +118,7 @@ class TopicLeaf(BusLeaf, StatefulActionNode):
 
     def on_timeout(self) -> str:
         """Return the reason of the failure."""
-        return f"nothing came on {self.get_input('topic')}"
+        return f"no message on {self.get_input('topic')}"
 
     def setup(self) -> None:
         """See `TreeNode.setup`."""
@@ -291,7 +290,7 @@ class CallAction(ActionLeaf):
 
     @property
     def action_type(self) -> Any:
-        """The action's type."""
+        """Return the type of the action."""
         return action_type(self.inputs.get("action_type", ""))
 
     def make_goal(self) -> Any:

@@ -32,7 +32,7 @@ T = TypeVar("T")
 
 
 class _WorkCanceled(BaseException):
-    """The work is not wanted any more."""
+    """The work was canceled."""
 
 
 class SteppedThread(Generic[T]):
@@ -92,7 +92,7 @@ _RESPONSE_TIMEOUT = 2.0
 
 
 class DebuggableTree:
-    """Ticks a tree for a mission, with Groot2 beside it.
+    """Ticks the tree of a node that Groot2 observes.
 
     Args:
         node: The mission, which listens to the topic ``~/hooks`` (std_msgs/String) for this.
@@ -122,7 +122,7 @@ class DebuggableTree:
         return self._thread.is_paused
 
     def tick(self) -> None:
-        """Tick the tree once, unless it is held."""
+        """Tick the tree once, unless it waits at a breakpoint."""
         if self.is_paused:
             return
         now_ns = self._node.now_ns
@@ -145,20 +145,20 @@ class DebuggableTree:
                 self._has_paused_executor = executor.paused = False
             self._on_result(self._thread.result)
             return
-        self._node.log.info(f"held at the breakpoint of {self.hooks.paused_at}")
+        self._node.log.info(f"waiting at the breakpoint of {self.hooks.paused_at}")
         if self._server.is_connected and not executor.paused:
             self._has_paused_executor = executor.paused = True
 
     # -- requests ------------------------------------------------------------------------------------------------------
     def _request_hook_change(self, kind: str, body: str) -> None:
-        """From the server's thread: have hooks changed, and wait for what comes of it."""
+        """Request a change of hooks from the server's thread, and wait for its outcome."""
         while not self._outcomes.empty():
             self._outcomes.get()
         self._publish_hook_change(kind, body)
         try:
             outcome = self._outcomes.get(timeout=_RESPONSE_TIMEOUT)
         except Empty:
-            raise GrootError("the run has not come to it yet") from None
+            raise GrootError("the run has not executed the request yet") from None
         if outcome:
             raise GrootError(outcome)
 
@@ -180,14 +180,14 @@ class DebuggableTree:
         except GrootError as error:
             outcome = str(error)
         except (ValueError, TypeError, KeyError) as error:
-            self._node.log.warn(f"no request that changes hooks: {error}", throttle=1.0)
+            self._node.log.warn(f"invalid request of Groot2: {error}", throttle=1.0)
             return
         self._outcomes.put(outcome)
         if self.is_paused:
             self._advance(self._thread.resume)
 
     def close(self) -> None:
-        """Watch no more."""
+        """Stop observing the tree."""
         self._thread.close()
         self._server.close()
 
@@ -199,22 +199,22 @@ class TreeExecutorNodeConfig(Config):
     tree: str = parameter("", doc="Name of a tree in the file; empty: the file's main tree.")
     rate: float = parameter(10.0, unit="Hz", low=0.1, high=1000.0, doc="Rate of the ticks.")
     start_time: float = parameter(1.0, unit="s", low=0.0, high=1e6, doc="Time of the first tick.")
-    repeat: bool = parameter(False, runtime=True, doc="Begin anew after success.")
-    mock: bool = parameter(False, doc="Replace unknown node types by stand-ins.")
+    repeat: bool = parameter(False, runtime=True, doc="Whether the tree starts again after success.")
+    mock: bool = parameter(False, doc="Replace unknown node types by mocks.")
     groot_port: int = parameter(
-        0, low=0, high=65534, doc="Port for Groot2, such as 1667, and the one after it; 0: none."
+        0, low=0, high=65534, doc="Port for Groot2, such as 1667; the next port is used too; 0: none."
     )
 
 
 class TreeExecutorNode(TreeHostNode[TreeExecutorNodeConfig]):
-    """Ticks a behaviour tree from a file until it has succeeded or failed.
+    """Ticks a behavior tree from a file until it has succeeded or failed.
 
     actions, services: as the tree's leaves name them (client)
     out: ~/status (std_msgs/String): the root's status, latched
     out: ~/tree (std_msgs/String): the tree as text, latched
-    out: ~/events (std_msgs/String): what changed in a tick, JSON: [[uid, path, before, after], …]
+    out: ~/events (std_msgs/String): changes of statuses in a tick, JSON: [[uid, path, before, after], …]
     in: ~/hooks (std_msgs/String): changes of breakpoints, by Groot2, JSON: {kind, body}
-    service: ~/state (std_srvs/Trigger): where each node stands, JSON: [[uid, status], …]
+    service: ~/state (std_srvs/Trigger): status of each node, JSON: [[uid, status], …]
     """
 
     def setup(self) -> None:
@@ -281,16 +281,20 @@ class TreeExecutorNode(TreeHostNode[TreeExecutorNodeConfig]):
             self._changes.clear()
 
     def close(self) -> None:
-        """Watch no more."""
+        """Stop observing the tree."""
         self._tree.set_status_callback(None)
         if self._groot is not None:
             self._groot.close()
 
     # -- state ---------------------------------------------------------------------------------------------------------
     def save_state(self) -> dict[str, Any]:
-        """State as plain data."""
+        """Return the state as plain data."""
         if self._groot is not None and self._groot.is_paused:
-            raise RunError("held at a breakpoint", location=f"node {self.full_name}", valid="save when it was let go")
+            raise RunError(
+                "the tree waits at a breakpoint",
+                location=f"node {self.full_name}",
+                valid="save after the breakpoint is unlocked",
+            )
         try:
             tree = self._tree.save_state()
         except TreeNodeError as error:
@@ -298,7 +302,7 @@ class TreeExecutorNode(TreeHostNode[TreeExecutorNodeConfig]):
         return super().save_state() | {"tree": tree, "status": self._status.name}
 
     def load_state(self, state: dict[str, Any]) -> None:
-        """Take back the result of `save_state`."""
+        """Restore the result of `save_state`."""
         super().load_state(state)
         try:
             self._tree.load_state(state["tree"])

@@ -102,7 +102,7 @@ class StateObserver:
     def __call__(
         self, robot_pose: Place | None, places: Mapping[str, Place], believed: Mapping[str, Value]
     ) -> dict[str, Value]:
-        """Return the observed conditions; of several near places the believed one."""
+        """Return the observed conditions; if several places are near, the believed one."""
         read = {name: reader(robot_pose, places, believed.get(name)) for name, reader in self._readers.items()}
         return {**self.values, **{name: value for name, value in read.items() if value is not None}}
 
@@ -133,23 +133,25 @@ def _nearest_place(
 
 _STEP_EVENTS = ("started", "succeeded", "failed")
 _POINT_CLEARANCE = 0.1
-"""Beyond the robot's corners, at points that are drawn [m]."""
+"""Clearance around the robot at random points, beyond its radius [m]."""
 
 
 class TaskExecutorNodeConfig(Config):
     """Configuration of `TaskExecutorNode`."""
 
     file: str = parameter("", doc="File of the tasks.")
-    goals: tuple[str, ...] = parameter((), doc="Names of its goals, in turn; empty: all of them.")
-    random_goals: int = parameter(0, low=0, high=10_000, doc="Number of goals drawn at random, instead of each once.")
-    random_points: int = parameter(0, low=0, high=100, doc="Number of random places 'point 1' … that a path leads to.")
+    goals: tuple[str, ...] = parameter((), doc="Names of its goals, in order; empty: all goals.")
+    random_goals: int = parameter(
+        0, low=0, high=10_000, doc="Number of goals that are drawn at random; 0: each goal once."
+    )
+    random_points: int = parameter(0, low=0, high=100, doc="Number of random reachable places `point 1`, ….")
     random_radius: float = parameter(
         6.0, unit="m", low=0.5, high=1e4, doc="Largest distance of these points from the start."
     )
-    measure_paths: bool = parameter(True, doc="Measure paths over the map; false: straight lines.")
+    measure_paths: bool = parameter(True, doc="Whether costs use path lengths in the map; false: straight lines.")
     rate: float = parameter(10.0, unit="Hz", low=0.1, high=1000.0, doc="Rate of the ticks.")
     start_time: float = parameter(1.0, unit="s", low=0.0, high=1e6, doc="Time of the start.")
-    retries: RetryConfig = parameter(factory=RetryConfig, flatten="", doc="How often steps are tried.")
+    retries: RetryConfig = parameter(factory=RetryConfig, flatten="", doc="Repetition of failed steps.")
     map_frame: str = parameter("map", doc="Frame of the map.")
     base_frame: str = parameter("base_link", doc="Frame of the base.")
 
@@ -178,7 +180,7 @@ class TaskExecutorNode(TreeHostNode[TaskExecutorNodeConfig]):
         return None if self._executor is None else self._executor.tree
 
     def setup(self) -> None:
-        """Read the file, and try every action's tree."""
+        """Read the file, and build the tree of each action to check it."""
         expect_kernels(max_precondition_cost, search_backward)
         if self.config.random_points:
             expect_kernels(squared_distance_transform, label_components)
@@ -216,7 +218,7 @@ class TaskExecutorNode(TreeHostNode[TaskExecutorNodeConfig]):
 
     @property
     def goal_names(self) -> tuple[str, ...]:
-        """Names of the file's goals."""
+        """Return the names of the goals of the file."""
         return tuple(self._tasks.goals)
 
     def _on_add(self, message: Any) -> None:
@@ -226,14 +228,14 @@ class TaskExecutorNode(TreeHostNode[TaskExecutorNodeConfig]):
             for tree in validate_action_trees(self._tasks, (name,), self._factory):
                 tree.close()
         except RoboyardError as error:
-            self.log.warn(f"{name!r} is not pursued: {error}")
+            self.log.warn(f"the goal {name!r} is rejected: {error}")
             return
         self._names = (*self._names, name)
         if self._executor is not None:
             self._executor.add_goal(name)
         if self._status in (NodeStatus.SUCCESS, NodeStatus.FAILURE):
             self._status = NodeStatus.IDLE
-        self.log.info(f"one more task: {name}")
+        self.log.info(f"added the task {name}")
 
     # -- the beginning -------------------------------------------------------------------------------------------------
     def _start(self) -> None:
@@ -254,7 +256,7 @@ class TaskExecutorNode(TreeHostNode[TaskExecutorNodeConfig]):
             )
             if not poses:
                 self.log.error(
-                    f"no points: about the robot there are no {clearance:.2f} m of free ground", throttle=10.0
+                    f"no random points: the ground within {clearance:.2f} m of the robot is not free", throttle=10.0
                 )
                 return
             random_places = {f"point {n}": (pose.x, pose.y, pose.theta) for n, pose in enumerate(poses, 1)}
@@ -355,7 +357,7 @@ class TaskExecutorNode(TreeHostNode[TaskExecutorNodeConfig]):
 
     # -- state ---------------------------------------------------------------------------------------------------------
     def save_state(self) -> dict[str, Any]:
-        """State as plain data."""
+        """Return the state as plain data."""
         executor = self._executor
         try:
             saved = None if executor is None else executor.save_state()
@@ -369,7 +371,7 @@ class TaskExecutorNode(TreeHostNode[TaskExecutorNodeConfig]):
         }  # fmt: skip
 
     def load_state(self, state: dict[str, Any]) -> None:
-        """Take back the result of `save_state`."""
+        """Restore the result of `save_state`."""
         super().load_state(state)
         self._map, self._published_tree, self._status = (
             state["map"],
