@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 
 from roboyard.errors import ConfigError, InputError, UnknownNameError
+from roboyard.manipulation import MOTION_PLANNERS
 from roboyard.manipulation.conformance import check_motion_planner
 from roboyard.manipulation.errors import MotionBudgetExceededError, PlanningCancelledError, PlanningError
-from roboyard.manipulation.planning import MOTION_PLANNERS, MotionPlanningProblem, PlannedPath, make_planner
+from roboyard.manipulation.planning import MotionPlanningProblem, PlannedPath, make_planner
 from roboyard.manipulation.planning.motion_planners import RrtConnectPlanner
 from roboyard.manipulation.planning.planner import StopCallback, supports_axis_constraint
 

@@ -12,16 +12,15 @@ from numpy.typing import ArrayLike
 from roboyard.bringup.joint_groups import load_joint_groups
 from roboyard.control import JointSample, SampledMotion, Trajectory
 from roboyard.errors import InputError, UnknownNameError
+from roboyard.manipulation import TIME_PARAMETERIZATIONS, time_parameterize
 from roboyard.manipulation.collision.planning_scene import PlanningScene
 from roboyard.manipulation.conformance import check_time_parameterization, check_trajectory
 from roboyard.manipulation.errors import EffortLimitError
 from roboyard.manipulation.time_parameterization import (
-    TIME_PARAMETERIZATIONS,
     EffortLimits,
     JointLimits,
     JointPath,
     TimedWaypointTrajectory,
-    time_parameterize,
 )
 
 

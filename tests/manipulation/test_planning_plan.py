@@ -13,7 +13,7 @@ from roboyard.bringup.joint_groups import load_joint_groups
 from roboyard.errors import InputError, UnknownNameError
 from roboyard.geometry import SE3
 from roboyard.kinematics.ik import PointingTarget
-from roboyard.manipulation import SemanticDescription
+from roboyard.manipulation import MOTION_PLANNERS, SemanticDescription
 from roboyard.manipulation.collision import CoalChecker, Obstacle, box_obstacle
 from roboyard.manipulation.collision.coal_checker import recheck_motion
 from roboyard.manipulation.collision.planning_scene import PlanningScene
@@ -27,7 +27,6 @@ from roboyard.manipulation.errors import (
     StartOutsideLimitsError,
 )
 from roboyard.manipulation.planning import (
-    MOTION_PLANNERS,
     JointGoal,
     MotionPlan,
     NamedGoal,

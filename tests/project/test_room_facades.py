@@ -17,7 +17,8 @@ from roboyard.grids import FREE, OCCUPIED, GridGeometry, OccupancyGrid, simulate
 
 ROOT = Path(__file__).resolve().parents[2]
 ROOMS = (
-    "navigation", "mapping", "localization", "vision", "walking", "behavior", "kinematics", "task_planning",
+    "navigation", "mapping", "localization", "vision", "walking", "behavior", "kinematics", "manipulation",
+    "task_planning",
 )  # fmt: skip
 N_FIRST = 10
 CELL = 0.05
@@ -146,6 +147,25 @@ def test_localize_finds_the_pose_in_the_map_despite_drift() -> None:
     np.testing.assert_array_equal(repeated.trajectory.poses, result.trajectory.poses)
 
 
+def test_plan_motion_takes_named_poses_joint_positions_and_poses_of_the_tool() -> None:
+    scene, goal = _make_scene(), np.array([0.6, 0.4])
+    tool = ry.SE3.from_matrix(scene.chain.forward(goal))
+    plans = [
+        ry.manipulation.plan_motion(scene, start, one)
+        for start, one in (
+            ("zero", goal),
+            ([0.0, 0.0], goal.tolist()),
+            ("zero", ry.manipulation.PoseGoal(tool)),
+            ("zero", tool),
+        )
+    ]
+    for plan in plans:
+        np.testing.assert_allclose(scene.chain.forward(plan.goal), tool.matrix(), atol=1e-5)
+        np.testing.assert_array_equal(plan.trajectory.start, [0.0, 0.0])
+    back = ry.manipulation.plan_motion(scene, goal, "zero")
+    np.testing.assert_allclose(back.goal, 0.0, atol=1e-12)
+
+
 # -- bad input ---------------------------------------------------------------------------------------------------------
 def _plan(**changes: Any) -> Any:
     arguments = {"map": make_office(), "start": (1.0, 1.0, 0.0), "goal": (2.0, 1.0, 0.0)} | changes
@@ -216,6 +236,32 @@ BAD_INPUT: list[tuple[str, Callable[[], Any], str]] = [
     ("plan: impossible", lambda: ry.task_planning.plan(make_tasks(), {"door": "gone"}), "no action makes door = gone"),
     ("load_pddl: no file", lambda: ry.task_planning.load_pddl("no.pddl", "no.pddl"), "no.pddl: cannot be read"),
     ("build_chain: no link", lambda: ry.kinematics.build_chain(make_arm(), "base", "hand"), "hand"),
+    ("load_groups: no file", lambda: ry.manipulation.load_groups(Path("no.yaml"), make_arm()), "no.yaml"),
+    ("plan_motion: planner", lambda: _plan_motion(planner="rrt_conect"), "no planner 'rrt_conect'; did you mean"),
+    ("plan_motion: setting", lambda: _plan_motion(planner_settings={"stepp": 1}), "did you mean 'step'?"),
+    ("plan_motion: setting out of bounds", lambda: _plan_motion(planner_settings={"step": -1}), "step: -1"),
+    ("plan_motion: budget", lambda: _plan_motion(max_states=0), "max_states: 0"),
+    ("plan_motion: scaling", lambda: _plan_motion(velocity_scaling=1.5), "velocity_scaling: 1.5"),
+    ("plan_motion: named goal", lambda: _plan_motion("ahaed"), "no pose 'ahaed'"),
+    ("plan_motion: named start", lambda: _plan_motion(start="fold"), "no pose 'fold'"),
+    ("plan_motion: no goal", lambda: _plan_motion(None), "goal: an object of type NoneType is no goal"),
+    ("plan_motion: goal is a mapping", lambda: _plan_motion({}), "goal: an object of type dict is no goal"),
+    ("plan_motion: goal is not finite", lambda: _plan_motion([math.nan, 0.0]), "is not finite"),
+    ("plan_motion: shape", lambda: _plan_motion([0.0] * 3), "shape (3,)"),
+    ("plan_motion: beyond limits", lambda: _plan_motion([9.0, 0.0]), "the goal has shoulder at 9 (-2 to 2)"),
+    ("plan_motion: start beyond limits", lambda: _plan_motion(start=[9.0, 0.0]), "the start has shoulder at 9"),
+    ("plan_motion: unreachable", lambda: _plan_motion(ry.SE3(translation=(9.0, 0.0, 0.0))), "no joint positions put"),
+    ("plan_motion: in collision", lambda: _plan_motion([1.5, 0.0], has_wall=True), "at the goal forearm touches wall"),
+    ("create: group", lambda: ry.manipulation.PlanningScene.create(make_groups(), "leg"), "no group 'leg'"),
+    ("create: margin", lambda: ry.manipulation.PlanningScene.create(make_groups(), margin=-1.0), "a margin of -1.0 m"),
+    ("create: obstacles", lambda: _make_scene().with_obstacles([_WALL, _WALL]), "two obstacles are called 'wall'"),
+    (
+        "plan_cartesian_path: no poses",
+        lambda: ry.manipulation.plan_cartesian_path(_make_scene(), [0.0] * 2, []),
+        "pose",
+    ),
+    ("time_parameterize: method", lambda: _time_parameterize("time_optimum"), "did you mean 'time_optimal'?"),
+    ("time_parameterize: no jerk limits", lambda: _time_parameterize("jerk_limited"), "shoulder has no limit of jerk"),
     (
         "solve_ik: not finite",
         lambda: ry.kinematics.solve_ik(ry.kinematics.build_chain(make_arm(), "base", "tip"), np.full((4, 4), np.nan)),

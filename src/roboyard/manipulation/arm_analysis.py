@@ -12,7 +12,7 @@ from roboyard.description.model import PlacedModel
 from roboyard.geometry import SE3
 from roboyard.manipulation.collision.allowed_collisions import sample_allowed_pairs
 from roboyard.manipulation.collision.planning_scene import PlanningScene
-from roboyard.manipulation.semantics import SemanticDescription, guess_groups
+from roboyard.manipulation.semantics.planning_groups import SemanticDescription, guess_groups
 from roboyard.physics.compiled_world import SCOPE_SEPARATOR
 from roboyard.physics.servos import MAX_POSITION_ERROR, POSITION_INTEGRAL_TIME, VELOCITY_INTEGRAL_TIME
 from roboyard.simulation import Simulation

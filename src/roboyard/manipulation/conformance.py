@@ -35,7 +35,7 @@ from roboyard.manipulation.planning.planner import (
     PlannedPath,
     supports_axis_constraint,
 )
-from roboyard.manipulation.semantics import guess_groups
+from roboyard.manipulation.semantics.planning_groups import guess_groups
 from roboyard.manipulation.time_parameterization import JointLimits, JointPath, TimeParameterization
 
 _MAX_STATES: Final = 2000

@@ -186,11 +186,11 @@ def list_entries_of(kind: RegistryKind) -> list[Entry]:
 
             return list(_registry_entries(BEHAVIORS))
         case RegistryKind.MOTION_PLANNERS:
-            from roboyard.manipulation.planning import MOTION_PLANNERS
+            from roboyard.manipulation import MOTION_PLANNERS
 
             return list(_registry_entries(MOTION_PLANNERS))
         case RegistryKind.TIME_PARAMETERIZATIONS:
-            from roboyard.manipulation.time_parameterization import TIME_PARAMETERIZATIONS
+            from roboyard.manipulation import TIME_PARAMETERIZATIONS
 
             return list(_registry_entries(TIME_PARAMETERIZATIONS))
         case RegistryKind.SLAM:

@@ -1,6 +1,7 @@
 """Collision checking: planning scenes, conservative collision kernels, and exact checks with coal.
 
-A `PlanningScene` holds the robot and its obstacles. The kernels never call a colliding state collision-free.
+A `roboyard.manipulation.PlanningScene` holds the robot and its obstacles. The kernels never call a colliding state
+collision-free.
 """
 
 from typing import TYPE_CHECKING
@@ -17,13 +18,11 @@ if TYPE_CHECKING:
         obstacles_from_world,
         voxels_from_cloud,
     )
-    from roboyard.manipulation.collision.planning_scene import PlanningScene
 
 __all__ = [
     "AttachedBody",
     "CoalChecker",
     "Obstacle",
-    "PlanningScene",
     "RecheckResult",
     "VoxelObstacles",
     "box_obstacle",
@@ -36,5 +35,4 @@ __getattr__, __dir__ = lazy_exports(__name__, {
     "coal_checker": ("CoalChecker", "RecheckResult", "recheck_motion"),
     "obstacles": ("AttachedBody", "Obstacle", "VoxelObstacles", "box_obstacle", "obstacles_from_world",
         "voxels_from_cloud"),
-    "planning_scene": ("PlanningScene",),
 })  # fmt: skip

@@ -20,8 +20,7 @@ from roboyard.manipulation.collision.collision_model import (
 )
 from roboyard.manipulation.collision.gjk import DistanceThresholds, distance_lower_bound
 from roboyard.manipulation.collision.planning_scene import PlanningScene
-from roboyard.manipulation.semantics import SemanticDescription
-from roboyard.manipulation.semantics.planning_groups import AllowedCollisionReason, sorted_pair
+from roboyard.manipulation.semantics.planning_groups import AllowedCollisionReason, SemanticDescription, sorted_pair
 
 _ALWAYS_FRACTION = 0.95
 """Fraction of states in contact above which a pair of links always touches by the shapes of its links."""

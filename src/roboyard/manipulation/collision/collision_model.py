@@ -30,7 +30,7 @@ from roboyard.manipulation.collision.convex_shapes import (
 )
 from roboyard.manipulation.collision.gjk import example_shapes
 from roboyard.manipulation.collision.obstacles import AttachedBody, Obstacle, VoxelObstacles
-from roboyard.manipulation.semantics import SemanticDescription
+from roboyard.manipulation.semantics.planning_groups import SemanticDescription
 
 
 class AabbTree(NamedTuple):

@@ -33,7 +33,7 @@ from roboyard.manipulation.collision.collision_model import (
 from roboyard.manipulation.collision.motion_check import compute_distances, find_contacts, is_line_free
 from roboyard.manipulation.collision.obstacles import AttachedBody, Obstacle, VoxelObstacles
 from roboyard.manipulation.collision.self_filter import FilterShapes
-from roboyard.manipulation.semantics import PlanningGroup, SemanticDescription
+from roboyard.manipulation.semantics.planning_groups import PlanningGroup, SemanticDescription
 
 Pair = tuple[str, str]
 """Names of two links, obstacles or attached bodies."""

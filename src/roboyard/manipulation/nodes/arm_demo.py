@@ -16,7 +16,7 @@ from roboyard.manipulation.collision.planning_scene import PlanningScene
 from roboyard.manipulation.nodes.motion_messages import pose_constraints_to_msg
 from roboyard.manipulation.nodes.planning_scene_monitor import parse_pose
 from roboyard.manipulation.planning.goal_sampling import SampledJog, sample_goal, sample_jog
-from roboyard.manipulation.semantics import SemanticDescription
+from roboyard.manipulation.semantics.planning_groups import SemanticDescription
 from roboyard.messages import action, msg
 from roboyard.messages.convert import pose_stamped_to_msg, pose_to_msg
 

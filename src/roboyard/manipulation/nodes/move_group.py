@@ -32,7 +32,7 @@ from roboyard.manipulation.planning import MotionPlan, make_planner
 from roboyard.manipulation.planning.path_shortening import blend_corners, shortcut_path
 from roboyard.manipulation.planning.planning_request import PlanningRequest, plan_request
 from roboyard.manipulation.planning.rrt_connect import connect_straight, grow_trees
-from roboyard.manipulation.semantics import SemanticDescription
+from roboyard.manipulation.semantics.planning_groups import SemanticDescription
 from roboyard.messages import action, msg, srv
 from roboyard.messages.convert import pose_stamped_to_msg, pose_to_se3
 

@@ -22,7 +22,7 @@ from roboyard.manipulation.collision.collision_model import SHAPE_NUMBER_SEPARAT
 from roboyard.manipulation.collision.planning_scene import PlanningScene
 from roboyard.manipulation.collision.self_filter import FilterShapes
 from roboyard.manipulation.nodes.moveit_errors import ArmMotionError
-from roboyard.manipulation.semantics import SemanticDescription
+from roboyard.manipulation.semantics.planning_groups import SemanticDescription
 from roboyard.mapping.octree.octomap_files import octree_from_msg
 from roboyard.messages import msg
 from roboyard.messages.convert import make_header, pose_to_msg, pose_to_se3

@@ -24,7 +24,7 @@ from roboyard.manipulation.collision.obstacles import PersonModelConfig
 from roboyard.manipulation.collision.planning_scene import PlanningScene
 from roboyard.manipulation.nodes.planning_scene_monitor import PlanningSceneMonitor, parse_pose
 from roboyard.manipulation.nodes.scene_inputs import SceneInputs
-from roboyard.manipulation.semantics import SemanticDescription
+from roboyard.manipulation.semantics.planning_groups import SemanticDescription
 from roboyard.manipulation.servo import ArmServo, ArmServoConfig, JointVelocityDemand, ServoCode, ServoSetpoint
 from roboyard.messages import msg, srv
 from roboyard.messages.convert.poses import make_header, vector_to_array

@@ -10,7 +10,7 @@ from typing import Annotated, Any, ClassVar, Protocol
 from roboyard.bus import Node
 from roboyard.config import RegisteredType, parameter
 from roboyard.config.registry import Registry
-from roboyard.manipulation.semantics import SemanticDescription
+from roboyard.manipulation.semantics.planning_groups import SemanticDescription
 from roboyard.manipulation.skills import (
     ArmGeometry,
     Skill,

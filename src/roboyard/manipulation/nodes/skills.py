@@ -13,7 +13,7 @@ from roboyard.config import Config, parameter
 from roboyard.errors import InputError
 from roboyard.manipulation.nodes.skill_executor import CollisionAwareConfig, point_to_msg
 from roboyard.manipulation.nodes.skill_method import SkillMethodEntry, SkillServerContext
-from roboyard.manipulation.semantics import SemanticDescription
+from roboyard.manipulation.semantics.planning_groups import SemanticDescription
 from roboyard.manipulation.skills import (
     ArmGeometry,
     PickPlaceLoopBase,

@@ -17,13 +17,12 @@ if TYPE_CHECKING:
         PoseGoal,
         find_goal_states,
     )
-    from roboyard.manipulation.planning.motion_planners import MOTION_PLANNERS, make_planner
+    from roboyard.manipulation.planning.motion_planners import make_planner
     from roboyard.manipulation.planning.plan import MotionPlan, PlanConfig, plan_motion
     from roboyard.manipulation.planning.planner import MotionPlanner, MotionPlanningProblem, PlannedPath
     from roboyard.manipulation.planning.timed_tool_path import TimedPose, plan_timed_tool_path
 
 __all__ = [
-    "MOTION_PLANNERS",
     "AxisConstraint",
     "CartesianPathConfig",
     "JointGoal",
@@ -48,7 +47,7 @@ __getattr__, __dir__ = lazy_exports(__name__, {
     "axis_constraint": ("AxisConstraint",),
     "cartesian_path": ("CartesianPathConfig", "plan_cartesian_path"),
     "goals": ("JointGoal", "MotionGoal", "NamedGoal", "PointingGoal", "PoseGoal", "find_goal_states"),
-    "motion_planners": ("MOTION_PLANNERS", "make_planner"),
+    "motion_planners": ("make_planner",),
     "plan": ("MotionPlan", "PlanConfig", "plan_motion"),
     "planner": ("MotionPlanner", "MotionPlanningProblem", "PlannedPath"),
     "timed_tool_path": ("TimedPose", "plan_timed_tool_path"),

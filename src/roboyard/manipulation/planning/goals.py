@@ -70,6 +70,31 @@ class PointingGoal:
 MotionGoal = JointGoal | NamedGoal | PoseGoal | PointingGoal
 
 
+def as_motion_goal(goal: MotionGoal | SE3 | ArrayLike) -> MotionGoal:
+    """Return a goal: a text is a `NamedGoal`, an SE3 a `PoseGoal` in the base, numbers are a `JointGoal`.
+
+    Raises:
+        InputError: It is nothing of these.
+    """
+    if isinstance(goal, JointGoal | NamedGoal | PoseGoal | PointingGoal):
+        return goal
+    if isinstance(goal, str):
+        return NamedGoal(goal)
+    if isinstance(goal, SE3):
+        return PoseGoal(goal)
+    try:
+        q = np.asarray(goal, dtype=np.float64)
+    except (TypeError, ValueError):
+        q = np.zeros(())
+    if q.ndim == 0:
+        raise InputError(
+            f"an object of type {type(goal).__name__} is no goal",
+            location="goal",
+            valid="a named pose, an SE3, joint positions, or a PoseGoal, PointingGoal, JointGoal, NamedGoal",
+        )
+    return JointGoal(q)
+
+
 def find_goal_states(scene: PlanningScene, goal: MotionGoal, seed: Array) -> Array:
     """Return the collision-free joint positions (k, n) that reach a goal, the nearest to ``seed`` (n,) first.
 

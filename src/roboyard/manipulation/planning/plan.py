@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 
 from roboyard.config import Config, parameter
 from roboyard.errors import InputError
+from roboyard.geometry import SE3
 from roboyard.geometry.arrays import Array
 from roboyard.manipulation.collision.collision_model import make_workspace
 from roboyard.manipulation.collision.planning_scene import PlanningScene
@@ -21,7 +22,7 @@ from roboyard.manipulation.planning.constrained_rrt import (
     blend_constrained_path,
     shorten_constrained_path,
 )
-from roboyard.manipulation.planning.goals import MotionGoal, find_goal_states
+from roboyard.manipulation.planning.goals import MotionGoal, as_motion_goal, find_goal_states
 from roboyard.manipulation.planning.motion_planners import DEFAULT_PLANNER, make_planner
 from roboyard.manipulation.planning.path_shortening import blend_corners, shortcut_path
 from roboyard.manipulation.planning.planner import (
@@ -127,7 +128,7 @@ def _never_stop() -> bool:
 def plan_motion(
     scene: PlanningScene,
     start: ArrayLike,
-    goal: MotionGoal,
+    goal: MotionGoal | SE3 | ArrayLike,
     config: PlanConfig | None = None,
     *,
     limits: JointLimits | None = None,
@@ -139,8 +140,9 @@ def plan_motion(
 
     Args:
         scene: The planning scene.
-        start: (n,) start state [rad or m].
-        goal: Joint positions, a named pose, a pose of the tool, or its position and direction.
+        start: (n,) start state [rad or m], or the name of a pose of the group.
+        goal: A pose of the tool, its position and direction, joint positions, or the name of a pose of the group; see
+            `as_motion_goal`.
         config: Options.
         limits: Joint limits; default: those of the scene's chain, scaled by the options.
         constraint: Axis constraint of the path; only some planners support it.
@@ -169,10 +171,11 @@ def plan_motion(
         chain, velocity_scaling=plan_config.velocity_scaling, acceleration_scaling=plan_config.acceleration_scaling
     )
     rng = np.random.default_rng(plan_config.seed)
-    start_state, start_repair = find_free_start(scene, start, plan_config.max_start_repair, rng)
+    requested_start = scene.group.pose(start) if isinstance(start, str) else chain.as_positions(start)
+    start_state, start_repair = find_free_start(scene, requested_start, plan_config.max_start_repair, rng)
     effort_limits = EffortLimits(scene.dynamics, plan_config.effort_scaling)
     effort_limits.check_can_hold(start_state, "at the start")
-    goals = find_goal_states(scene, goal, start_state)
+    goals = find_goal_states(scene, as_motion_goal(goal), start_state)
     can_hold = effort_limits.can_hold(goals)
     if not can_hold.any():
         effort_limits.check_can_hold(goals[0], "at the goal")
@@ -191,7 +194,7 @@ def plan_motion(
         points = shorten_constrained_path(problem, constraint, planned_path.points, rng, plan_config.max_shortcuts)
         path = blend_constrained_path(problem, constraint, points)
     if start_repair > 0.0:
-        path = _prepend_lead_in(chain.as_positions(start), path)
+        path = _prepend_lead_in(requested_start, path)
     length = float(np.linalg.norm(np.diff(planned_path.points, axis=0), axis=1).sum())
     return MotionPlan(
         path.parameterize(joint_limits, effort_limits),

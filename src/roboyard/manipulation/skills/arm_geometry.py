@@ -18,7 +18,7 @@ from roboyard.kinematics.chain import Chain
 from roboyard.kinematics.ik import solve_ik, solve_ik_batch
 from roboyard.manipulation.collision.planning_scene import PlanningScene
 from roboyard.manipulation.planning.timed_tool_path import MAX_JOINT_JUMP
-from roboyard.manipulation.semantics import SemanticDescription
+from roboyard.manipulation.semantics.planning_groups import SemanticDescription
 from roboyard.manipulation.skills.config import SkillConfig
 from roboyard.manipulation.skills.requests import Point, ToolTarget
 

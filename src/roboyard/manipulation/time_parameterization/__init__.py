@@ -8,11 +8,7 @@ from roboyard.config.lazy import lazy_exports
 
 if TYPE_CHECKING:
     from roboyard.manipulation.time_parameterization.jerk_limited import JerkLimitedTrajectory, make_jerk_limited
-    from roboyard.manipulation.time_parameterization.parameterization import (
-        TIME_PARAMETERIZATIONS,
-        TimeParameterization,
-        time_parameterize,
-    )
+    from roboyard.manipulation.time_parameterization.parameterization import TimeParameterization
     from roboyard.manipulation.time_parameterization.time_optimal import (
         EffortLimits,
         JointLimits,
@@ -22,7 +18,6 @@ if TYPE_CHECKING:
     from roboyard.manipulation.time_parameterization.timed_waypoints import TimedWaypointTrajectory
 
 __all__ = [
-    "TIME_PARAMETERIZATIONS",
     "EffortLimits",
     "JerkLimitedTrajectory",
     "JointLimits",
@@ -31,12 +26,11 @@ __all__ = [
     "TimeParameterization",
     "TimedWaypointTrajectory",
     "make_jerk_limited",
-    "time_parameterize",
 ]
 
 __getattr__, __dir__ = lazy_exports(__name__, {
     "jerk_limited": ("JerkLimitedTrajectory", "make_jerk_limited"),
-    "parameterization": ("TIME_PARAMETERIZATIONS", "TimeParameterization", "time_parameterize"),
+    "parameterization": ("TimeParameterization",),
     "time_optimal": ("EffortLimits", "JointLimits", "JointPath", "TimeOptimalTrajectory"),
     "timed_waypoints": ("TimedWaypointTrajectory",),
 })  # fmt: skip

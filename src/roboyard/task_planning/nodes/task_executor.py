@@ -27,7 +27,7 @@ from roboyard.geometry import SE2
 from roboyard.grids import OccupancyGrid
 from roboyard.grids.distance_field import squared_distance_transform
 from roboyard.grids.regions import label_components
-from roboyard.manipulation.semantics import SemanticDescription
+from roboyard.manipulation.semantics.planning_groups import SemanticDescription
 from roboyard.messages import message_type, msg
 from roboyard.messages.convert.grids import occupancy_grid_from_msg
 from roboyard.messages.time import time_to_msg
