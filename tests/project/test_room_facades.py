@@ -287,6 +287,38 @@ def test_plan_reaches_the_goal_from_the_given_state() -> None:
     assert ry.task_planning.plan(make_tasks(), {"door": "closed"}).steps == ()
 
 
+_WALL = ry.manipulation.box_obstacle("wall", (0.02, 1.0, 1.0), (0.9, 0.0, 0.0))
+
+
+def make_groups() -> ry.manipulation.SemanticDescription:
+    """An arm of two parallel joints and links of 0.5 m, upright at zero."""
+    link = '<collision><origin xyz="0 0 0.25"/><geometry><box size="0.02 0.02 0.4"/></geometry></collision>'
+    joints = "".join(
+        f'<joint name="{name}" type="revolute"><parent link="{parent}"/><child link="{child}"/><axis xyz="0 1 0"/>'
+        f'<origin xyz="0 0 {z}"/><limit lower="-2" upper="2" effort="50" velocity="2"/></joint>'
+        for name, parent, child, z in (("shoulder", "base", "upper_arm", 0.0), ("elbow", "upper_arm", "forearm", 0.5))
+    )
+    links = "".join(f'<link name="{name}">{link}</link>' for name in ("upper_arm", "forearm"))
+    return ry.manipulation.guess_groups(ry.load_model(f'<robot name="arm"><link name="base"/>{links}{joints}</robot>'))
+
+
+def _make_scene(*obstacles: Any) -> ry.manipulation.PlanningScene:
+    return ry.manipulation.PlanningScene.create(make_groups(), obstacles=obstacles)
+
+
+def _plan_motion(goal: Any = (0.5, 0.5), *, start: Any = "zero", has_wall: bool = False, **options: Any) -> Any:
+    scene = _make_scene(*([_WALL] if has_wall else []))
+    return ry.manipulation.plan_motion(scene, start, goal, ry.manipulation.PlanConfig(**options))
+
+
+def _time_parameterize(method: str) -> Any:
+    from roboyard.manipulation.time_parameterization import JointLimits, JointPath
+
+    path = JointPath.from_points(("shoulder", "elbow"), [[0.0, 0.0], [1.0, 0.5]])
+    limits = JointLimits.from_chain(_make_scene().chain)
+    return ry.manipulation.time_parameterize(path, limits, method=method)
+
+
 def _one_pose(time_ns: int) -> ry.mapping.PoseTrajectory:
     return ry.mapping.PoseTrajectory(np.array([time_ns]), np.zeros((1, 3)))
 
