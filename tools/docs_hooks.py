@@ -5,13 +5,16 @@ are made whenever the pages are built, so they say what the classes declare.
 
 The table of metrics is part of ``docs/reference/metrics.md``, and ``docs/reference/scenarios.md`` lists the keys of
 scenario files; other pages of the reference have tables below a comment ``<!-- keys of MODULE:CLASS -->``, and those of
-registered types below ``<!-- types of MODULE:REGISTRY -->``, and measured ones below ``<!-- table of NAME -->``.
+registered types below ``<!-- types of MODULE:REGISTRY -->``, members of enumerations below ``<!-- codes of MODULE:ENUM
+-->``, phases of skills below ``<!-- phases of METHOD skills -->``, and measured ones below ``<!-- table of NAME -->``.
 ``python tools/docs_hooks.py`` writes all of them anew.
 """
 
+import ast
 import dataclasses
 import importlib
 import inspect
+import itertools
 import re
 from collections.abc import Iterable
 from functools import partial
@@ -350,6 +353,10 @@ TYPE_TABLE = re.compile(r"(<!-- types of ([\w.]+):(\w+) -->\n)(?:\|.*\n)*")
 """A comment above a table of the configurations of a registry."""
 MEASURED_TABLE = re.compile(r"(<!-- table of ([\w ]+) -->\n)(?:\|.*\n)*")
 """A comment above a table that a function of `MEASURED_TABLES` makes."""
+CODE_TABLE = re.compile(r"(<!-- codes of ([\w.]+):(\w+) -->\n)(?:\|.*\n)*")
+"""A comment above a table of the members of an enumeration."""
+PHASE_TABLE = re.compile(r"(<!-- phases of (\w+) skills -->\n)(?:\|.*\n)*")
+"""A comment above a table of the phases of the skills of a method."""
 PEER_NAMES: dict[str, dict[str, str]] = {
     "nav2_amcl": {
         "initial_pose_x": "`initial_pose.x`",
@@ -392,6 +399,8 @@ PEER_NAMES: dict[str, dict[str, str]] = {
 
 def with_key_tables(page: str) -> str:
     """Return the text of a page with its tables of keys and of types as the objects that its comments name declare."""
+    page = CODE_TABLE.sub(lambda found: found[1] + "\n".join(_make_code_table(found[2], found[3])) + "\n", page)
+    page = PHASE_TABLE.sub(lambda found: found[1] + "\n".join(_make_phase_table(found[2])) + "\n", page)
     page = TYPE_TABLE.sub(lambda found: found[1] + "\n".join(_make_type_table(found[2], found[3])) + "\n", page)
     page = MEASURED_TABLE.sub(lambda found: found[1] + _make_measured_table(found[2]), page)
     return KEY_TABLE.sub(lambda found: found[1] + "\n".join(_make_key_table_of(*found.groups()[1:])) + "\n", page)
@@ -455,6 +464,41 @@ MEASURED_TABLES: dict[str, Any] = {
 """Functions that return the rows of a table, the header first, by the name in its comment."""
 
 
+def _make_code_table(module: str, name: str) -> list[str]:
+    """Return the table of the members of an enumeration, with the docstrings that follow them in the source."""
+    members = getattr(importlib.import_module(module), name)
+    body = ast.parse(inspect.getsource(members)).body[0].body  # type: ignore[attr-defined]
+    docs = {
+        member.targets[0].id: doc.value.value
+        for member, doc in itertools.pairwise(body)
+        if isinstance(member, ast.Assign) and isinstance(doc, ast.Expr)
+    }
+    rows = (_make_row((f"`{one.value}`", _escape(docs[one.name]))) for one in members if one.name in docs)
+    return ["| code | meaning |", "| --- | --- |", *rows]
+
+
+def _make_phase_table(method: str) -> list[str]:
+    """Return the table of the skills of a method: name, class and phases."""
+    importlib.import_module("roboyard.manipulation.skills.thesis_skills")  # it and what it imports define all skills
+    from roboyard.manipulation.skills import Skill
+
+    classes, waiting = list[type[Skill]](), [Skill]
+    while waiting:
+        found = waiting.pop().__subclasses__()
+        waiting += found
+        classes += [one for one in found if one.name and one.phases and one.__module__.startswith("roboyard.")]
+    rows = sorted(
+        (one.name, one.__name__, ", ".join(f"`{phase}`" for phase in one.phases))
+        for one in classes
+        if one.__module__.endswith("thesis_skills") == (method == "thesis") and "start" in one.phases
+    )
+    return [
+        "| skill | class | phases |",
+        "| --- | --- | --- |",
+        *(_make_row((f"`{a}`", f"`{b}`", c)) for a, b, c in rows),
+    ]
+
+
 def _make_key_table_of(module: str, name: str, excluded: str | None, peer: str | None) -> list[str]:
     cls = getattr(importlib.import_module(module), name)
     meanings = _attribute_docs(cls)
@@ -484,7 +528,11 @@ def _attribute_docs(cls: type, prefix: str = "") -> dict[str, str]:
 def list_pages_with_key_tables() -> list[Path]:
     """Return the pages of the reference with tables of keys."""
     pages = sorted(METRICS_PAGE.parent.glob("*.md"))
-    return [page for page in pages if re.search("<!-- (keys|types|table) of ", page.read_text("utf-8"))]
+    return [
+        page
+        for page in pages
+        if re.search("<!-- (keys|types|codes|table) of |<!-- phases of ", page.read_text("utf-8"))
+    ]
 
 
 PLUGIN_TABLES = re.compile(r"(<!-- (planners|controllers) -->\n)(?:.*\n)*?(<!-- end of \2 -->\n)")
