@@ -150,6 +150,8 @@ def test_a_phase_without_handler_is_refused_at_class_creation() -> None:
 
         @dataclass
         class Broken(Skill):
+            name = "broken"
+
             @phase
             def _start(self, context: SkillContext, result: SkillResult) -> NextAction | SkillResult:
                 return self.enter_phase("mvoe", DelayRequest(1.0))
@@ -162,6 +164,8 @@ def test_a_phase_without_handler_is_refused_at_class_creation() -> None:
 
         @dataclass
         class Computed(Skill):
+            name = "computed"
+
             @phase
             def _start(self, context: SkillContext, result: SkillResult) -> NextAction | SkillResult:
                 return self.enter_phase(self.name, DelayRequest(1.0))

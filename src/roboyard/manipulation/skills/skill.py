@@ -12,6 +12,7 @@ import dis
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from enum import IntEnum
+from functools import cache
 from types import CodeType, FunctionType
 from typing import Any, ClassVar, Final, Literal, NamedTuple, TypeVar, overload
 
@@ -219,8 +220,8 @@ def phase(
 class Skill:
     """A running skill: a state machine whose fields are its whole state.
 
-    The methods that `phase` decorates are its phases; every skill begins in the phase ``start``.  A class whose
-    ``enter_phase`` names a phase without a handler is refused when it is created.
+    The methods that `phase` decorates are its phases; every skill begins in the phase ``start``.  A class with a name
+    whose ``enter_phase`` names a phase without a handler is refused when it is created; one without is a base.
 
     Attributes:
         phase: Current phase: the activity whose result is awaited.
@@ -248,17 +249,16 @@ class Skill:
             for name, method in vars(base).items()
             if hasattr(method, _PHASE_MARK)
         }
-        for method in vars(cls).values():
-            if isinstance(method, FunctionType):
-                for target in entered_phases(method):
-                    if target not in cls.phases:
-                        raise InputError(
-                            f"enters the phase {target!r}, which has no handler"
-                            if target
-                            else "enters a computed phase",
-                            location=f"{cls.__qualname__}.{method.__name__}",
-                            valid=f"a literal name of a method that `phase` decorates: {', '.join(cls.phases)}",
-                        )
+        if not cls.name:
+            return
+        for method in (method for base in cls.__mro__ for method in vars(base).values()):
+            for target in entered_phases(method) if isinstance(method, FunctionType) else ():
+                if target not in cls.phases:
+                    raise InputError(
+                        f"enters the phase {target!r}, which has no handler" if target else "enters a computed phase",
+                        location=f"{cls.__qualname__}.{method.__name__}",
+                        valid=f"a literal name of a method that `phase` decorates: {', '.join(cls.phases)}",
+                    )
 
     def enter_phase(self, phase: str, request: NextAction) -> NextAction:
         """Enter a phase and return its request, or the skill that it uses; the phase's handler receives the result."""
@@ -278,17 +278,18 @@ class Skill:
         return SUCCESS
 
 
-def entered_phases(method: FunctionType) -> list[str]:
+@cache
+def entered_phases(method: FunctionType) -> tuple[str, ...]:
     """Return the names of the phases that a method enters, read from its code; "" for a name that is computed."""
     if "enter_phase" not in method.__code__.co_names:
-        return []
+        return ()
     targets, is_call = [], False
     for instruction in dis.get_instructions(method):
         if is_call:
             is_literal = instruction.opname.startswith("LOAD_CONST") and isinstance(instruction.argval, str)
             targets.append(instruction.argval if is_literal else "")
         is_call = instruction.opname in ("LOAD_METHOD", "LOAD_ATTR") and instruction.argval == "enter_phase"
-    return targets
+    return tuple(targets)
 
 
 def phase_graph(skill_type: type[Skill]) -> dict[str, tuple[str, ...]]:
@@ -308,6 +309,8 @@ def _targets_of(skill_type: type[Skill], method_name: str, visited: set[str]) ->
     visited.add(method_name)
     targets: set[str] = set()
     for method in (vars(base)[method_name] for base in skill_type.__mro__ if method_name in vars(base)):
+        if not isinstance(method, FunctionType):
+            continue
         names = set(_names_in(method.__code__))
         targets.update(entered_phases(method))
         for name in names - visited:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Final
+from typing import ClassVar, Final
 
 from roboyard.errors import InputError
 from roboyard.manipulation.errors import GoalUnreachableError
@@ -38,7 +38,13 @@ from roboyard.manipulation.skills.skill import (
     SkillContext,
     phase,
 )
-from roboyard.manipulation.skills.thesis_control import REST_POSE, AlignPController, ThesisConfig, solve_point_down_ik
+from roboyard.manipulation.skills.thesis_control import (
+    REST_POSE,
+    AlignPController,
+    ThesisConfig,
+    ThesisPose,
+    solve_point_down_ik,
+)
 from roboyard.vision.discs.disc_detector import DiscMode
 
 UNCHANGED_ANGLE: Final = math.nan
@@ -371,14 +377,14 @@ class ThesisSkill(Skill):
 
 
 @dataclass
-class ThesisPickSkill(ThesisSkill):
-    """Aufheben, until the object is lifted.
+class ThesisTargetSkill(ThesisSkill):
+    """Base of the skills at a work area: move to its view, align with the nearest symbol, locate it.
 
     Attributes:
         area: Work area.
     """
 
-    name = "pick"
+    mode: ClassVar[DiscMode] = "single"
     area: str = ""
 
     @phase(on_failure="return")
@@ -387,11 +393,25 @@ class ThesisPickSkill(ThesisSkill):
 
     @phase(on_failure="return")
     def _move_to_view(self, context: ThesisContext, result: SkillResult) -> NextAction | SkillResult:
-        return self.enter_phase("align", ThesisAlignSkill("single"))
+        return self.enter_phase("align", ThesisAlignSkill(self.mode))
 
     @phase(on_failure="return")
     def _align(self, context: ThesisContext, result: SkillResult) -> NextAction | SkillResult:
-        return self.enter_phase("locate", ThesisLocateSkill("single"))
+        return self.enter_phase("locate", ThesisLocateSkill(self.mode))
+
+    def _enter_ascend(self, context: ThesisContext) -> NextAction:
+        return self.enter_phase("ascend", ThesisJointRequest((UNCHANGED_ANGLE, *context.thesis.view_pose)))
+
+    @phase(on_failure="return")
+    def _ascend(self, context: ThesisContext, result: SkillResult) -> NextAction | SkillResult:
+        return SkillResult(position=self.position)
+
+
+@dataclass
+class ThesisPickSkill(ThesisTargetSkill):
+    """Aufheben, until the object is lifted."""
+
+    name = "pick"
 
     @phase(on_failure="return")
     def _locate(self, context: ThesisContext, result: SkillResult) -> NextAction | SkillResult:
@@ -400,11 +420,7 @@ class ThesisPickSkill(ThesisSkill):
 
     @phase(on_failure="return")
     def _grasp(self, context: ThesisContext, result: SkillResult) -> NextAction | SkillResult:
-        return self.enter_phase("ascend", ThesisJointRequest((UNCHANGED_ANGLE, *context.thesis.view_pose)))
-
-    @phase(on_failure="return")
-    def _ascend(self, context: ThesisContext, result: SkillResult) -> NextAction | SkillResult:
-        return SkillResult(position=self.position)
+        return self._enter_ascend(context)
 
 
 @dataclass
@@ -440,10 +456,8 @@ class ThesisGraspSkill(ThesisSkill):
 
 
 @dataclass
-class ThesisStowSkill(ThesisSkill):
-    """The second half of Aufheben: stow the object in a bay."""
-
-    name = "stow"
+class ThesisBaySkill(ThesisSkill):
+    """Base of the skills at a bay: rotate the upright arm, then bend it back over the bay."""
 
     @phase(on_failure="return")
     def _start(self, context: ThesisContext, result: SkillResult) -> NextAction | SkillResult:
@@ -451,15 +465,30 @@ class ThesisStowSkill(ThesisSkill):
 
     @phase(on_failure="return")
     def _rotate(self, context: ThesisContext, result: SkillResult) -> NextAction | SkillResult:
-        return self.enter_phase(
-            "move_above", ThesisJointRequest(context.thesis.bay_angles(self.bay, context.thesis.pre_stow_offset))
-        )
+        return self.enter_phase("move_above", self._bay_request(context, self._offset_above(context)))
+
+    @staticmethod
+    def _offset_above(context: ThesisContext) -> ThesisPose:
+        """Return the offset from the bay before the descent."""
+        return context.thesis.retrieve_offset
+
+    def _bay_request(self, context: ThesisContext, offset: ThesisPose = (0.0, 0.0, 0.0, 0.0)) -> ThesisJointRequest:
+        return ThesisJointRequest(context.thesis.bay_angles(self.bay, offset))
+
+
+@dataclass
+class ThesisStowSkill(ThesisBaySkill):
+    """The second half of Aufheben: stow the object in a bay."""
+
+    name = "stow"
+
+    @staticmethod
+    def _offset_above(context: ThesisContext) -> ThesisPose:
+        return context.thesis.pre_stow_offset
 
     @phase(on_failure="return")
     def _move_above(self, context: ThesisContext, result: SkillResult) -> NextAction | SkillResult:
-        return self.enter_phase(
-            "descend", ThesisJointRequest(context.thesis.bay_angles(self.bay, context.thesis.stow_offset))
-        )
+        return self.enter_phase("descend", self._bay_request(context, context.thesis.stow_offset))
 
     @phase(on_failure="return")
     def _descend(self, context: ThesisContext, result: SkillResult) -> NextAction | SkillResult:
@@ -471,9 +500,7 @@ class ThesisStowSkill(ThesisSkill):
         self._set_bay_state(context, BayState.FULL)
         if not context.thesis.retreat_after_stow:
             return self._retreat(context, SUCCESS)
-        return self.enter_phase(
-            "retreat", ThesisJointRequest(context.thesis.bay_angles(self.bay, context.thesis.retrieve_offset))
-        )
+        return self.enter_phase("retreat", self._bay_request(context, context.thesis.retrieve_offset))
 
     @phase(on_failure="return")
     def _retreat(self, context: ThesisContext, result: SkillResult) -> NextAction | SkillResult:
@@ -485,20 +512,10 @@ class ThesisStowSkill(ThesisSkill):
 
 
 @dataclass
-class ThesisUnstowSkill(ThesisSkill):
+class ThesisUnstowSkill(ThesisBaySkill):
     """The first half of Ablegen: take an object out of a bay."""
 
     name = "unstow"
-
-    @phase(on_failure="return")
-    def _start(self, context: ThesisContext, result: SkillResult) -> NextAction | SkillResult:
-        return self.enter_phase("rotate", bay_azimuth_request(context, self.bay))
-
-    @phase(on_failure="return")
-    def _rotate(self, context: ThesisContext, result: SkillResult) -> NextAction | SkillResult:
-        return self.enter_phase(
-            "move_above", ThesisJointRequest(context.thesis.bay_angles(self.bay, context.thesis.retrieve_offset))
-        )
 
     @phase(on_failure="return")
     def _move_above(self, context: ThesisContext, result: SkillResult) -> NextAction | SkillResult:
@@ -506,7 +523,7 @@ class ThesisUnstowSkill(ThesisSkill):
 
     @phase(on_failure="return")
     def _open_gripper(self, context: ThesisContext, result: SkillResult) -> NextAction | SkillResult:
-        return self.enter_phase("descend", ThesisJointRequest(context.thesis.bay_angles(self.bay)))
+        return self.enter_phase("descend", self._bay_request(context))
 
     @phase(on_failure="return")
     def _descend(self, context: ThesisContext, result: SkillResult) -> NextAction | SkillResult:
@@ -515,9 +532,7 @@ class ThesisUnstowSkill(ThesisSkill):
 
     @phase(on_failure="return")
     def _close_gripper(self, context: ThesisContext, result: SkillResult) -> NextAction | SkillResult:
-        return self.enter_phase(
-            "lift", ThesisJointRequest(context.thesis.bay_angles(self.bay, context.thesis.retrieve_offset))
-        )
+        return self.enter_phase("lift", self._bay_request(context, context.thesis.retrieve_offset))
 
     @phase(on_failure="return")
     def _lift(self, context: ThesisContext, result: SkillResult) -> NextAction | SkillResult:
@@ -526,27 +541,11 @@ class ThesisUnstowSkill(ThesisSkill):
 
 
 @dataclass
-class ThesisPlaceSkill(ThesisSkill):
-    """The second half of Ablegen: place the object between two black discs.
-
-    Attributes:
-        area: Work area.
-    """
+class ThesisPlaceSkill(ThesisTargetSkill):
+    """The second half of Ablegen: place the object between two black discs."""
 
     name = "place"
-    area: str = ""
-
-    @phase(on_failure="return")
-    def _start(self, context: ThesisContext, result: SkillResult) -> NextAction | SkillResult:
-        return self.enter_phase("move_to_view", view_request(context, self.area))
-
-    @phase(on_failure="return")
-    def _move_to_view(self, context: ThesisContext, result: SkillResult) -> NextAction | SkillResult:
-        return self.enter_phase("align", ThesisAlignSkill("pair"))
-
-    @phase(on_failure="return")
-    def _align(self, context: ThesisContext, result: SkillResult) -> NextAction | SkillResult:
-        return self.enter_phase("locate", ThesisLocateSkill("pair"))
+    mode = "pair"
 
     @phase(on_failure="return")
     def _locate(self, context: ThesisContext, result: SkillResult) -> NextAction | SkillResult:
@@ -555,11 +554,7 @@ class ThesisPlaceSkill(ThesisSkill):
 
     @phase(on_failure="return")
     def _release(self, context: ThesisContext, result: SkillResult) -> NextAction | SkillResult:
-        return self.enter_phase("ascend", ThesisJointRequest((UNCHANGED_ANGLE, *context.thesis.view_pose)))
-
-    @phase(on_failure="return")
-    def _ascend(self, context: ThesisContext, result: SkillResult) -> NextAction | SkillResult:
-        return SkillResult(position=self.position)
+        return self._enter_ascend(context)
 
 
 @dataclass
@@ -591,24 +586,14 @@ class ThesisReleaseSkill(ThesisSkill):
 
 
 @dataclass
-class ThesisPutBackSkill(ThesisSkill):
+class ThesisPutBackSkill(ThesisBaySkill):
     """AblegenSimpel: put the object back into its bay."""
 
     name = "put_back"
 
     @phase(on_failure="return")
-    def _start(self, context: ThesisContext, result: SkillResult) -> NextAction | SkillResult:
-        return self.enter_phase("rotate", bay_azimuth_request(context, self.bay))
-
-    @phase(on_failure="return")
-    def _rotate(self, context: ThesisContext, result: SkillResult) -> NextAction | SkillResult:
-        return self.enter_phase(
-            "move_above", ThesisJointRequest(context.thesis.bay_angles(self.bay, context.thesis.retrieve_offset))
-        )
-
-    @phase(on_failure="return")
     def _move_above(self, context: ThesisContext, result: SkillResult) -> NextAction | SkillResult:
-        return self.enter_phase("descend", ThesisJointRequest(context.thesis.bay_angles(self.bay)))
+        return self.enter_phase("descend", self._bay_request(context))
 
     @phase(on_failure="return")
     def _descend(self, context: ThesisContext, result: SkillResult) -> NextAction | SkillResult:
@@ -618,9 +603,7 @@ class ThesisPutBackSkill(ThesisSkill):
     def _open_gripper(self, context: ThesisContext, result: SkillResult) -> NextAction | SkillResult:
         context.memory.grasped_object = None
         self._set_bay_state(context, BayState.FULL)
-        return self.enter_phase(
-            "retreat", ThesisJointRequest(context.thesis.bay_angles(self.bay, context.thesis.retrieve_offset))
-        )
+        return self.enter_phase("retreat", self._bay_request(context, context.thesis.retrieve_offset))
 
     @phase(on_failure="return")
     def _retreat(self, context: ThesisContext, result: SkillResult) -> NextAction | SkillResult:
