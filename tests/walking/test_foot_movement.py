@@ -55,6 +55,15 @@ def test_played_movement_passes_all_steps_within_speeds(seed: int, ticks: int, i
     assert playback.duration == pytest.approx(playback.step_ticks.sum() * 0.02)
 
 
+def test_movement_holds_a_read_only_copy_of_its_offsets() -> None:
+    offsets = np.zeros((2, 1, 3))
+    movement = FootMovement(offsets)
+    offsets[0, 0, 0] = 1.0
+    assert movement.foot_offsets[0, 0, 0] == 0.0
+    assert not movement.foot_offsets.flags.writeable
+    assert FootMovement([[[0, 0, 1]]]).foot_offsets.dtype == np.float64
+
+
 def test_cosine_interpolation_is_the_formula_of_the_thesis() -> None:
     legged_robot = legged_robot_named("akrobat")
     steps = np.zeros((6, 2, 3))

@@ -13,9 +13,9 @@ class LegJointLimitError(RoboyardError):
     """A leg reaches the requested foot position only with a joint outside its limits.
 
     Args:
-        message: See ``RoboyardError``.
-        location: See ``RoboyardError``.
-        valid: See ``RoboyardError``.
+        message: What is wrong.
+        location: Leg and robot, or file, where it is wrong.
+        valid: What would be right.
         joint: Name of the joint.
         value: Value that the joint would need [rad].
     """
@@ -38,8 +38,8 @@ class NoStepPlanError(RoboyardError):
     """No step plan to the goal was found.
 
     Args:
-        message: See ``RoboyardError``.
-        valid: See ``RoboyardError``.
+        message: What is wrong.
+        valid: What would be right.
         barrier_cells: Rows and columns of the map's cells that bound the region reachable from the start.
     """
 

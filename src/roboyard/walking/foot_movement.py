@@ -26,7 +26,7 @@ from roboyard.walking.legged_robot import LeggedRobot
 Interpolation = Literal["cosine", "spline"]
 
 TICK_PERIOD: Final = 0.02
-"""Between two set-points [s]."""
+"""Time between two set-points [s]."""
 DEFAULT_TICKS: Final = 8
 """Periods from one step to the next, unless a joint would be too fast."""
 _MAX_TICKS: Final = 100_000
@@ -64,7 +64,7 @@ class FootMovement:
                 valid="finite numbers (l, k, 3)",
             )
         foot_offsets.flags.writeable = False
-        object.__setattr__(self, "steps", foot_offsets)
+        object.__setattr__(self, "foot_offsets", foot_offsets)
 
     @property
     def n_feet(self) -> int:
@@ -144,7 +144,7 @@ def play_movement(
         interpolation: "cosine": each foot moves straight, eased at both ends; "spline": a cubic spline through all
             steps, at rest at its ends.
         period: Time between two set-points [s].
-        ticks: Periods between steps; more where a joint would be too fast.  None: those of the movement, or else
+        step_ticks: Periods between steps; more where a joint would be too fast.  None: those of the movement, or else
             `DEFAULT_TICKS`; at least `DEFAULT_TICKS` to its first step.
         speed_fraction: Fraction of the joint speeds to use.
         start: (l, 3) foot positions in the body frame to start from [m]; None: the first step of the movement.
@@ -299,7 +299,7 @@ def _read_number(node: XmlNode) -> float:
     except ValueError:
         value = math.nan
     if not math.isfinite(value):
-        raise _file_error(node, f"<{node.tag}> is {node.text.strip()!r}", "a finite number of metres")
+        raise _file_error(node, f"<{node.tag}> is {node.text.strip()!r}", "a finite number of meters")
     return value
 
 
@@ -308,7 +308,7 @@ def _file_error(node: XmlNode, message: str, valid: str) -> DescriptionError:
 
 
 _N_LIFT_POSES: Final = 25
-"""Places of the feet between the ground and the stance."""
+"""Number of poses between the ground and the stance in which the inverse kinematics is solved."""
 
 
 def plan_stand_up(

@@ -1,4 +1,4 @@
-"""Feedback while walking: heading control against slip, and detection of stalled joints."""
+"""Feedback while walking: control of the heading against slip, and detection of stalled joints."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class HeadingController:
         return np.array([bx, by, achieved_yaw_rate])
 
     def save_state(self) -> dict[str, Any]:
-        """State as plain data."""
+        """Return the state as plain data."""
         return {"reference": self._reference}
 
     def load_state(self, saved: dict[str, Any]) -> None:
@@ -70,7 +70,7 @@ class HeadingController:
 
 
 _STANDSTILL_SPEED = 0.02
-"""A joint slower than this stands [rad/s]."""
+"""A joint slower than this counts as standing still [rad/s]."""
 
 
 class StallDetector:
@@ -101,7 +101,7 @@ class StallDetector:
         return None if self._stall_times.flat[k] < self.min_duration else (k // 3, k % 3)
 
     def save_state(self) -> dict[str, Any]:
-        """State as plain data."""
+        """Return the state as plain data."""
         return {"previous": self._previous.copy(), "stall_times": self._stall_times.copy()}
 
     def load_state(self, saved: dict[str, Any]) -> None:

@@ -48,7 +48,7 @@ ELAPSED_CYCLES, CYCLE_TIME = range(2)
 
 
 class SteppingParameters(NamedTuple):
-    """Numbers of `SteppingConfig` and `Gait` as arguments of kernels."""
+    """Parameters of `SteppingConfig`, and the duty factor of `Gait`, as arguments of kernels; units as there."""
 
     stride: float
     lift: float

@@ -89,7 +89,7 @@ def leg_ik_solutions(legs: LegKinematicsArrays, i: int, foot: Array, free_joint_
     px = H[0, 0] * x + H[1, 0] * y + H[2, 0] * z
     py = H[0, 1] * x + H[1, 1] * y + H[2, 1] * z
     pz = H[0, 2] * x + H[1, 2] * y + H[2, 2] * z
-    # the plane that the leg bends in: K[:, 2] . p' = off, where p' is p turned back by the first joint
+    # The leg bends in the plane K[:, 2] . p' = plane_distance, where p' is p rotated back by the first joint.
     plane_distance = legs.foot_offset[i] + K[0, 2] * K[0, 3] + K[1, 2] * K[1, 3] + K[2, 2] * K[2, 3]
     first_angles, knee_angles, n_found = np.empty(4), np.empty(4), 0
     nx, ny = K[0, 2], K[1, 2]
@@ -272,7 +272,7 @@ def solve_leg_ik(legs: LegKinematicsArrays, knee_side: Array, i: int, x: float, 
 
 
 _AXIS_TOLERANCE = 1e-6
-"""Axes may miss a right angle, or each other's direction, by so much."""
+"""Largest cosine of perpendicular axes, and largest deviation of the cosine of parallel axes from 1."""
 
 
 @dataclass(frozen=True, eq=False)

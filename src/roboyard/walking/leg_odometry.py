@@ -91,7 +91,7 @@ class LegOdometry:
         self.twist = np.array([dx / dt, dy / dt, rotation / dt])
 
     def save_state(self) -> dict[str, Any]:
-        """State as plain data."""
+        """Return the state as plain data."""
         return {name: np.copy(value) if isinstance(value, np.ndarray) else value for name, value in vars(self).items()}
 
     def load_state(self, saved: dict[str, Any]) -> None:

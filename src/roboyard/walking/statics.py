@@ -1,4 +1,9 @@
-"""Statics of a standing robot: support polygon, stability margin, tip-over, foot loads and holding torques."""
+"""Statics of a standing robot: support polygon, stability margin, tip-over, foot loads and holding torques.
+
+Sources: McGhee and Frank, On the stability properties of quadruped creeping gaits, Mathematical Biosciences 3, 1968
+(stability margin); Messuri and Klein, IEEE Journal of Robotics and Automation 1, 1985 (energy stability margin);
+Papadopoulos and Rey, A new measure of tipover stability margin for mobile manipulators, ICRA 1996 (tip-over angle).
+"""
 
 from __future__ import annotations
 
@@ -15,7 +20,7 @@ from roboyard.walking.leg import LegKinematicsArrays, example_legs, foot_forward
 from roboyard.walking.legged_robot import LeggedRobot
 
 MIN_SUPPORT_FEET: Final = 3
-"""So many feet have to be down for a polygon."""
+"""Smallest number of stance feet with which a support polygon has an area."""
 
 
 class TipOver(NamedTuple):
@@ -174,7 +179,15 @@ _DIFFERENCE_STEP: Final = 1e-5
 
 @kernel(examples=lambda: [(np.zeros((6, 3)), 40.0, np.ones(6))])
 def distribute_weight(feet: Array, weight: float, load_fractions: Array) -> Array:
-    """Kernel of `compute_foot_loads`."""
+    """Return vertical forces (l) on the feet [N] that hold a weight above the body's center.
+
+    `compute_foot_loads` is the same for any arrays.
+
+    Args:
+        feet: (l, 3) foot positions in the body frame [m].
+        weight: Weight of the robot [N].
+        load_fractions: (l) 0 for feet in the air, 1 for stance feet; feet in between count less.
+    """
     count = len(feet)
     moments = np.zeros((3, 3))
     row = np.ones(3)
@@ -183,7 +196,7 @@ def distribute_weight(feet: Array, weight: float, load_fractions: Array) -> Arra
         for a in range(3):
             for b in range(3):
                 moments[a, b] += load_fractions[i] * row[a] * row[b]
-    # the first column of the inverse, by cofactors: what holds the weight above the body's middle
+    # The first column of the inverse, by cofactors: forces that hold the weight above the body's center.
     cofactor_1 = moments[1, 1] * moments[2, 2] - moments[1, 2] * moments[2, 1]
     cofactor_x = moments[1, 2] * moments[2, 0] - moments[1, 0] * moments[2, 2]
     cofactor_y = moments[1, 0] * moments[2, 1] - moments[1, 1] * moments[2, 0]
@@ -198,7 +211,15 @@ def distribute_weight(feet: Array, weight: float, load_fractions: Array) -> Arra
 
 @kernel(examples=lambda: [(example_legs(), np.zeros((1, 3)), np.zeros(1))])
 def compute_holding_torques(legs: LegKinematicsArrays, q: Array, loads: Array) -> Array:
-    """Kernel of `holding_torques`."""
+    """Return static joint torques (l, 3) [N m] that hold vertical forces (l) [N] on the feet: -Jᵀ f.
+
+    The Jacobian of the foot heights is computed by forward differences.
+
+    Args:
+        legs: Kinematics of all legs.
+        q: (l, 3) joint positions [rad].
+        loads: (l) vertical forces on the feet [N].
+    """
     leg_indices = np.arange(len(q))
     feet_before, feet_after = np.empty_like(q), np.empty_like(q)
     foot_forward_kinematics(legs, leg_indices, q, feet_before)
