@@ -48,7 +48,14 @@ ELAPSED_CYCLES, CYCLE_TIME = range(2)
 
 
 class SteppingParameters(NamedTuple):
-    """Parameters of `SteppingConfig`, and the duty factor of `Gait`, as arguments of kernels; units as there."""
+    """Stance of the robot, gait and `SteppingConfig` as arguments of kernels; units as there.
+
+    ``stance_feet`` (l, 3) are the foot positions of the stance in the body frame [m], ``phases`` (l) and
+    ``duty_factor`` those of the gait.
+    """
+
+    stance_feet: Array
+    phases: Array
 
     stride: float
     lift: float
@@ -60,22 +67,6 @@ class SteppingParameters(NamedTuple):
     height_correction_rate: float
     duty_factor: float
     tilt_correction_rate: float
-
-
-class SteppingInputs(NamedTuple):
-    """Inputs of one control step.
-
-    Attributes:
-        twist: (3,) feasible twist: forward, left [m/s], yaw rate [rad/s]; its cycle is in ``FeetState.timing``.
-        contacts: (l) feet in contact.
-        has_contacts: Whether contacts are measured.
-        tilt: (2,) roll and pitch of the body to be corrected [rad].
-    """
-
-    twist: Array
-    contacts: Mask
-    has_contacts: bool
-    tilt: Array
 
 
 class FeetState(NamedTuple):
@@ -212,8 +203,9 @@ def _move_stance_feet(
 
 
 @kernel
-def _plan_touch_down(feet: FeetState, stance_feet: Array, parameters: SteppingParameters, i: int, out: Array) -> None:
+def _plan_touch_down(feet: FeetState, parameters: SteppingParameters, i: int, out: Array) -> None:
     """Predict the touch-down position (2) of a foot and the displacement of the ground during its swing (2)."""
+    stance_feet = parameters.stance_feet
     x, y = move_point_with_ground(
         stance_feet[i, 0], stance_feet[i, 1], feet.twist, -0.5 * parameters.duty_factor * feet.timing[CYCLE_TIME]
     )
@@ -227,19 +219,19 @@ def _plan_touch_down(feet: FeetState, stance_feet: Array, parameters: SteppingPa
 
 @kernel
 def _finish_swing(
-    feet: FeetState, stance_feet: Array, parameters: SteppingParameters, i: int, search_height: float, in_contact: bool
+    feet: FeetState, parameters: SteppingParameters, i: int, search_height: float, in_contact: bool
 ) -> None:
     """End the swing of a foot: it enters the stance, or searches for lower ground."""
-    min_height = stance_feet[i, 2] - parameters.ground_search_depth
+    stance_height = parameters.stance_feet[i, 2]
+    min_height = stance_height - parameters.ground_search_depth
     if feet.swing_fraction[i] > 1.0 + 1e-9:
-        feet.position[i, 2] = max(min(search_height, stance_feet[i, 2]), min_height)
+        feet.position[i, 2] = max(min(search_height, stance_height), min_height)
     feet.in_stance[i] = in_contact or feet.position[i, 2] <= min_height + 1e-9
 
 
 @kernel
 def _advance_swing(
     feet: FeetState,
-    stance_feet: Array,
     parameters: SteppingParameters,
     i: int,
     in_contact: bool,
@@ -247,10 +239,10 @@ def _advance_swing(
     dt: float,
 ) -> None:
     """Move a swing foot, and put it into the stance at the end of the swing or on contact."""
-    swing_time = feet.swing_time[i]
+    swing_time, stance_height = feet.swing_time[i], parameters.stance_feet[i, 2]
     feet.has_cleared[i] = feet.has_cleared[i] or (not in_contact and feet.swing_fraction[i] > _LIFT_OFF_FRACTION)
     has_hit = in_contact and feet.has_cleared[i]
-    if has_hit and feet.swing_fraction[i] > 0.5 and feet.position[i, 2] - stance_feet[i, 2] > _TOUCH_DOWN_TOLERANCE:
+    if has_hit and feet.swing_fraction[i] > 0.5 and feet.position[i, 2] - stance_height > _TOUCH_DOWN_TOLERANCE:
         feet.in_stance[i] = True
         return
     if has_hit and feet.swing_fraction[i] <= 0.5 and feet.extra_lift[i] < parameters.obstacle_lift:
@@ -258,12 +250,12 @@ def _advance_swing(
     else:
         feet.swing_fraction[i] += dt / swing_time
     fraction, target = min(feet.swing_fraction[i], 1.0), np.empty(4)
-    _plan_touch_down(feet, stance_feet, parameters, i, target)
+    _plan_touch_down(feet, parameters, i, target)
     max_change = _MAX_TARGET_SPEED * dt
     for k in range(2):
         feet.touch_down[i, k] += min(max(target[k] - feet.touch_down[i, k], -max_change), max_change)
         feet.ground_drift[i, k] += min(max(target[2 + k] - feet.ground_drift[i, k], -max_change), max_change)
-    base_height = feet.lift_off_height[i] + (stance_feet[i, 2] - feet.lift_off_height[i]) * fraction
+    base_height = feet.lift_off_height[i] + (stance_height - feet.lift_off_height[i]) * fraction
     search_height = feet.position[i, 2] - parameters.ground_search_speed * dt
     progress = ease(fraction, RAMP_FRACTION)
     for k in range(2):
@@ -272,7 +264,7 @@ def _advance_swing(
         )
     feet.position[i, 2] = base_height + (parameters.lift + feet.extra_lift[i]) * lift_profile(fraction)
     if fraction >= 1.0:
-        _finish_swing(feet, stance_feet, parameters, i, search_height, in_contact or not has_contacts)
+        _finish_swing(feet, parameters, i, search_height, in_contact or not has_contacts)
 
 
 @kernel
@@ -289,20 +281,18 @@ def _is_supported(feet: FeetState, stance_mask: Mask, swing_time: float, margin:
 
 
 @kernel
-def _start_swings(
-    feet: FeetState, stance_feet: Array, phases: Array, parameters: SteppingParameters, is_moving: bool, dt: float
-) -> None:
+def _start_swings(feet: FeetState, parameters: SteppingParameters, is_moving: bool, dt: float) -> None:
     """Let feet lift off that are due, as far as the other feet support the body until they touch down."""
     cycle = feet.timing[CYCLE_TIME]
     swing_time, phase = (
         (1.0 - parameters.duty_factor) * cycle,
-        feet.timing[ELAPSED_CYCLES] - phases - feet.started_cycles,
+        feet.timing[ELAPSED_CYCLES] - parameters.phases - feet.started_cycles,
     )
     target = np.empty(4)
     for i in np.argsort(-phase, kind="mergesort"):
         if not (feet.lift_off_due[i] and feet.in_stance[i]):
             continue
-        if not is_moving and not _is_displaced(feet, stance_feet, i):
+        if not is_moving and not _is_displaced(feet, parameters.stance_feet, i):
             feet.lift_off_due[i] = False
             continue
         stance_mask = feet.in_stance.copy()
@@ -316,7 +306,7 @@ def _start_swings(
         feet.swing_fraction[i] = delay / swing_time if delay <= dt else 0.0
         feet.extra_lift[i], feet.swing_time[i], feet.lift_off_height[i] = 0.0, swing_time, feet.position[i, 2]
         feet.lift_off[i] = feet.position[i, :2]
-        _plan_touch_down(feet, stance_feet, parameters, i, target)
+        _plan_touch_down(feet, parameters, i, target)
         feet.touch_down[i], feet.ground_drift[i] = target[:2], target[2:]
 
 
@@ -324,34 +314,36 @@ def _advance_example() -> list[tuple[object, ...]]:
     stance_feet = np.zeros((6, 3))
     feet, parameters, no_contacts = (
         standing_feet_state(stance_feet, 1.0),
-        SteppingParameters(*[0.1] * 10),
+        SteppingParameters(stance_feet, np.zeros(6), *[0.1] * 10),
         np.zeros(6, np.bool_),
     )
-    inputs = SteppingInputs(np.zeros(3), no_contacts, True, np.zeros(2))
-    return [(feet, stance_feet, np.zeros(6), parameters, inputs, 0.02)]
+    return [(feet, parameters, np.zeros(3), no_contacts, True, np.zeros(2), 0.02)]
 
 
 @kernel(examples=_advance_example)
 def advance_feet(
     feet: FeetState,
-    stance_feet: Array,
-    phases: Array,
     parameters: SteppingParameters,
-    inputs: SteppingInputs,
+    twist: Array,
+    contacts: Mask,
+    has_contacts: bool,
+    tilt: Array,
     dt: float,
 ) -> None:
     """Advance all feet by one control step.
 
     Args:
         feet: State of the feet; changed.
-        stance_feet: (l, 3) foot positions of the stance [m].
-        phases: (l) phases of the gait.
-        parameters: Parameters of the steps.
-        inputs: Twist, contacts and tilt of this step.
+        parameters: Stance, gait, and parameters of the steps.
+        twist: (3,) feasible twist: forward, left [m/s], yaw rate [rad/s]; its cycle is in ``feet.timing``.
+        contacts: (l) feet in contact.
+        has_contacts: Whether contacts are measured.
+        tilt: (2,) roll and pitch of the body to be corrected [rad].
         dt: Duration of the step [s].
     """
+    stance_feet, phases = parameters.stance_feet, parameters.phases
     n_feet = stance_feet.shape[0]
-    _limit_acceleration(feet, stance_feet, inputs.twist, parameters.acceleration * dt)
+    _limit_acceleration(feet, stance_feet, twist, parameters.acceleration * dt)
     feet.achieved_twist[:] = feet.twist * _twist_fraction_within_stride(
         feet, stance_feet, phases, parameters.stride, dt
     )
@@ -359,13 +351,12 @@ def advance_feet(
         feet,
         stance_feet,
         parameters.height_correction_rate,
-        inputs.tilt * min(parameters.tilt_correction_rate * dt, 1.0),
+        tilt * min(parameters.tilt_correction_rate * dt, 1.0),
         dt,
     )
     for i in range(n_feet):
         if not feet.in_stance[i]:
-            in_contact = inputs.has_contacts and inputs.contacts[i]
-            _advance_swing(feet, stance_feet, parameters, i, in_contact, inputs.has_contacts, dt)
+            _advance_swing(feet, parameters, i, has_contacts and contacts[i], has_contacts, dt)
     is_moving, is_stepping = bool(feet.twist.any()), False
     for i in range(n_feet):
         is_stepping = is_stepping or not feet.in_stance[i] or _is_displaced(feet, stance_feet, i)
@@ -377,7 +368,7 @@ def advance_feet(
         started = math.floor(feet.timing[ELAPSED_CYCLES] - phases[i])
         feet.lift_off_due[i] = feet.lift_off_due[i] or (started > feet.started_cycles[i] and feet.in_stance[i])
         feet.started_cycles[i] = started
-    _start_swings(feet, stance_feet, phases, parameters, is_moving, dt)
+    _start_swings(feet, parameters, is_moving, dt)
 
 
 _N_DIRECTIONS: Final = 32
@@ -455,7 +446,10 @@ class GaitGenerator:
     def _update_parameters(self) -> None:
         """Convert configuration and gait to arguments of the kernel."""
         config = self.config
+        self._phases = np.array(self.gait.phases)
         self._parameters = SteppingParameters(
+            self._stance_feet,
+            self._phases,
             config.stride,
             config.lift,
             config.acceleration,
@@ -467,7 +461,6 @@ class GaitGenerator:
             self.gait.duty_factor,
             config.tilt_correction_rate,
         )
-        self._phases = np.array(self.gait.phases)
         self._feasible_cache = None
 
     def feasible_twist(self, twist: ArrayLike) -> tuple[Array, float]:
@@ -546,8 +539,8 @@ class GaitGenerator:
         desired, cycle = self._feasible_cache[1]
         self._state.timing[CYCLE_TIME] = cycle
         contact_mask = self._no_contacts if contacts is None else np.asarray(contacts, np.bool_)
-        inputs = SteppingInputs(desired, contact_mask, contacts is not None, np.asarray(tilt, np.float64))
-        advance_feet(self._state, self._stance_feet, self._phases, self._parameters, inputs, dt)
+        tilt_angles, has_contacts = np.asarray(tilt, np.float64), contacts is not None
+        advance_feet(self._state, self._parameters, desired, contact_mask, has_contacts, tilt_angles, dt)
         return self.feet
 
     # -- state ---------------------------------------------------------------------------------------------------------
