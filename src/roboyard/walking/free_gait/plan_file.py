@@ -1,7 +1,7 @@
-"""Files of step plans: everything that is needed to check a plan again independent of its planner.
+"""Files of step plans: everything that is needed to check a plan again independently of its planner.
 
-YAML, or JSON, which is YAML.  A swing foot, from ``source`` at ``lift_off_time`` to ``target`` at ``touch_down_time``,
-is at fraction u of that time at
+The format is YAML, or JSON, which is YAML.  A swing foot, from ``source`` at ``lift_off_time`` to ``target`` at
+``touch_down_time``, is at fraction u of that time at
 
     f = min(1, vertical_time / (touch_down_time - lift_off_time)),  c(v) = (1 - cos(pi v)) / 2 of v clipped to 0 … 1
     e = c((u - 0.15 f) / (1 - 0.3 f)),  r = c(min(u, 1 - u) / (0.3 f)),  l = c(min(u, 1 - u) / (0.1 f))
@@ -32,20 +32,24 @@ from roboyard.walking.free_gait.step_plan import StepPlan, Swing
 from roboyard.walking.legged_robot import LeggedRobot
 
 _IMAGE_FORMATS: Final = ("PNG", "JPEG", "TIFF", "BMP", "PPM", "GIF", "WEBP")
-"""What is read as heights; other readers of Pillow's start programs."""
+"""Image formats that are read as heights; some readers of Pillow for other formats start external programs."""
 
 
 @dataclass(frozen=True)
 class HeightMapFile:
-    """Ground from a file."""
+    """Height map in a file."""
 
-    file: Path = parameter(doc=".npy of heights [m], rows from the least y on; or a gray image")
-    cell_size: float = parameter(0.02, unit="m", low=0.002, high=1.0, doc="edge of a cell")
-    origin: tuple[float, float] = parameter((0.0, 0.0), unit="m", doc="least x and y")
-    height_range: float = parameter(0.3, unit="m", low=0.0, high=10.0, doc="height of white, of a picture")
+    file: Path = parameter(doc="File of heights: .npy with rows from the smallest y [m], or a gray image.")
+    cell_size: float = parameter(0.02, unit="m", low=0.002, high=1.0, doc="Edge of a cell.")
+    origin: tuple[float, float] = parameter((0.0, 0.0), unit="m", doc="Smallest x and y.")
+    height_range: float = parameter(0.3, unit="m", low=0.0, high=10.0, doc="Height of white in an image; black is 0.")
 
     def heights(self) -> Array:
-        """(rows, columns) [m], nan where there is none. Raises InputError."""
+        """Return (rows, columns) heights [m]; NaN is a hole.
+
+        Raises:
+            InputError: The file cannot be read as heights.
+        """
         return load_heights(self.file, self.height_range)
 
 
@@ -53,44 +57,48 @@ class HeightMapFile:
 class SwingEntry:
     """One swing of a foot."""
 
-    leg: str = parameter(doc="whose")
-    lift_off_time: float = parameter(unit="s", low=0.0, doc="when it leaves the ground")
-    touch_down_time: float = parameter(unit="s", low=0.0, doc="when it is down again")
-    source: tuple[float, float, float] = parameter(unit="m", doc="where it was")
-    target: tuple[float, float, float] = parameter(unit="m", doc="where it is set down")
-    apex_height: float = parameter(unit="m", doc="height that it rises to")
+    leg: str = parameter(doc="Name of the leg.")
+    lift_off_time: float = parameter(unit="s", low=0.0, doc="Time of lift-off.")
+    touch_down_time: float = parameter(unit="s", low=0.0, doc="Time of touch-down.")
+    source: tuple[float, float, float] = parameter(unit="m", doc="Position before lift-off.")
+    target: tuple[float, float, float] = parameter(unit="m", doc="Position after touch-down.")
+    apex_height: float = parameter(unit="m", doc="Height of the apex.")
     vertical_time: float = parameter(
-        unit="s", low=1e-6, doc="it rises and comes down as in a swing of this time, if it is longer"
+        unit="s",
+        low=1e-6,
+        doc="Duration of a swing whose lift-off and touch-down are as fast; longer swings keep these.",
     )
     sampled_foothold: tuple[float, float] | None = parameter(
-        None, unit="m", doc="from where on a place was looked for, nearest first"
+        None, unit="m", doc="Position around which the foothold was searched, nearest first."
     )
 
 
 @dataclass(frozen=True)
 class StepPlanFile:
-    """A plan of steps."""
+    """Step plan with its robot and terrain."""
 
-    format: Literal["roboyard steps 1"] = parameter(doc="of this file")
-    robot: str = parameter(doc="whose legs")
-    goal: tuple[float, float] = parameter(unit="m", doc="where its body ends")
-    feet: dict[str, tuple[float, float, float]] = parameter(doc="where feet stand at the start [m], by leg")
+    format: Literal["roboyard steps 1"] = parameter(doc="Format of this file.")
+    robot: str = parameter(doc="Name of the robot.")
+    goal: tuple[float, float] = parameter(unit="m", doc="Last position of the body.")
+    feet: dict[str, tuple[float, float, float]] = parameter(doc="Positions of the feet at the start [m], by leg.")
     track: list[tuple[float, float, float, float]] = parameter(
-        unit=("s", "m", "m", "m"), doc="time and place of the body's frame, even in between"
+        unit=("s", "m", "m", "m"), doc="Times and positions of the body frame; it moves evenly in between."
     )
-    swings: list[SwingEntry] = parameter(doc="in the order in which feet are lifted")
-    heading: float = parameter(0.0, unit="rad", doc="of the body, all the time")
-    terrain: TerrainConfig | None = parameter(None, doc="ground by type and seed")
-    map: HeightMapFile | None = parameter(None, doc="or from a file")
-    failed_leg: str | None = parameter(None, doc="a leg that does not work, kept out of the way as at rest")
-    provenance: dict[str, str] = parameter(factory=dict, doc="who made it, and with what")
+    swings: list[SwingEntry] = parameter(doc="Swings in the order of their lift-offs.")
+    heading: float = parameter(0.0, unit="rad", doc="Heading of the body, which is constant.")
+    terrain: TerrainConfig | None = parameter(None, doc="Terrain, by type and seed.")
+    map: HeightMapFile | None = parameter(None, doc="Height map, instead of a terrain.")
+    failed_leg: str | None = parameter(None, doc="Leg that is not used; it stays in its rest pose.")
+    provenance: dict[str, str] = parameter(factory=dict, doc="Planner, seed and cost of the plan.")
 
     def __post_init__(self) -> None:
         if (self.terrain is None) == (self.map is None):
-            raise ConfigError("names no ground, or two", valid="either terrain or map")
+            raise ConfigError("neither or both of terrain and map are given", valid="either terrain or map")
         times = [row[0] for row in self.track]
         if not times or times[0] != 0.0 or any(b <= a for a, b in pairwise(times)):
-            raise ConfigError("times that do not grow from 0", location="track", valid="rows, later and later")
+            raise ConfigError(
+                "times do not increase from 0", location="track", valid="rows with increasing times, the first 0"
+            )
         for number, one in enumerate(self.swings):
             if one.leg not in self.feet:
                 raise ConfigError(f"no leg {one.leg!r}", location=f"swings[{number}]", valid=", ".join(self.feet))
@@ -103,14 +111,14 @@ class StepPlanFile:
 
     @property
     def ground(self) -> TerrainConfig | HeightMapFile:
-        """What is walked on."""
+        """Terrain or height map of the plan."""
         ground = self.terrain or self.map
         if ground is None:
-            raise ConfigError("names no ground", valid="either terrain or map")
+            raise ConfigError("no terrain or map is given", valid="either terrain or map")
         return ground
 
     def to_plan(self, legged_robot: LeggedRobot) -> StepPlan:
-        """The plan for a robot. Raises ConfigError where its legs are others."""
+        """Return the plan for a robot. Raises ConfigError if the robot has other legs."""
         names = [leg.name for leg in legged_robot.legs]
         if sorted(names) != sorted(self.feet):
             leg_names = ", ".join(self.feet)
@@ -134,7 +142,7 @@ class StepPlanFile:
 
 
 def load_step_plan(path: Path) -> StepPlanFile:
-    """A plan from its file. Raises ConfigError with line, what is wrong, and what would be right."""
+    """Load a plan from its file. Raises ConfigError with the line of a wrong value."""
     return load(StepPlanFile, path)
 
 
@@ -146,7 +154,7 @@ def format_step_plan(
     ground: TerrainConfig | HeightMapFile,
     failed_leg: str | None = None,
 ) -> str:
-    """A plan as its file's text; numbers as they are, so that reading gives the same."""
+    """Return the text of a plan's file; numbers are written exactly, so that loading returns an equal plan."""
     names = [leg.name for leg in legged_robot.legs]
     document: dict[str, Any] = {
         "format": "roboyard steps 1",
@@ -173,10 +181,10 @@ def format_step_plan(
 
 
 def load_heights(file: Path, height_range: float) -> Array:
-    """(rows, columns) heights [m] of a .npy, or of a gray image whose white is ``height_range`` high.
+    """Return (rows, columns) heights [m] of a .npy file, or of a gray image whose white is ``height_range`` high.
 
     Raises:
-        InputError: it is no such file.
+        InputError: There is no file, or it does not contain such heights.
     """
     if not file.is_file():
         raise InputError("there is no such file", location=str(file), valid=".npy or .png")
@@ -186,10 +194,10 @@ def load_heights(file: Path, height_range: float) -> Array:
         )
     except InputError:
         raise
-    except Exception as error:  # noqa: BLE001 - readers of pictures raise whatever comes to them
+    except Exception as error:  # noqa: BLE001 - image readers raise exceptions of any class
         problem = f"{type(error).__name__}, {' '.join(str(error).split())[:100]}"
         raise InputError(
-            f"cannot be read: {problem}", location=str(file), valid=".npy of numbers, or a picture"
+            f"cannot be read: {problem}", location=str(file), valid=".npy of numbers, or an image"
         ) from None
     if heights.ndim != 2 or heights.dtype.kind not in "fiu" or heights.size > MAX_CELLS:
         problem = f"holds {heights.dtype} of shape {heights.shape}"
@@ -198,18 +206,20 @@ def load_heights(file: Path, height_range: float) -> Array:
 
 
 def _load_height_image(file: Path, height_range: float) -> Array:
-    """(rows, columns) heights [m] of a picture, the lowest row first."""
+    """Return (rows, columns) heights [m] of an image, the bottom row first."""
     import warnings
 
     from PIL import Image
 
     ignored_warnings = warnings.catch_warnings(action="ignore", category=Image.DecompressionBombWarning)
     with ignored_warnings, Image.open(file, formats=_IMAGE_FORMATS) as image:
-        if image.width * image.height > MAX_CELLS:  # known before anything of it is unpacked
-            problem = f"a picture of {image.width} x {image.height}"
-            raise InputError(problem, location=str(file), valid=f"{MAX_CELLS} or fewer points")
+        if image.width * image.height > MAX_CELLS:  # the size is known before the image is decoded
+            problem = f"an image of {image.width} x {image.height} pixels"
+            raise InputError(problem, location=str(file), valid=f"{MAX_CELLS} or fewer pixels")
         if image.mode == "F":
-            raise InputError("a picture of fractions", location=str(file), valid="8 or 16 bits a point, or .npy")
+            raise InputError(
+                "an image of floating-point numbers", location=str(file), valid="8 or 16 bits per pixel, or .npy"
+            )
         is_16_bit = image.mode.startswith("I")  # 16 bits
         gray = np.asarray(image.convert("I" if is_16_bit else "L"), np.float64)
     heights: Array = gray[::-1] * (height_range / (65535.0 if is_16_bit else 255.0))
@@ -219,7 +229,11 @@ def _load_height_image(file: Path, height_range: float) -> Array:
 def create_foothold_map(
     ground_config: TerrainConfig | HeightMapFile, robot_model: FreeGaitModel, positions: ArrayLike, heading: float
 ) -> FootholdMap:
-    """Ground to plan on: a terrain and what lies around positions (k, 2) [m], or a map. Raises InputError."""
+    """Return the foothold map of a terrain and the level ground around positions (k, 2) [m], or of a height map.
+
+    Raises:
+        InputError: The height map cannot be read, or is no valid map.
+    """
     if isinstance(ground_config, TerrainConfig):
         return FootholdMap.from_terrain(ground_config.generate(0), robot_model, positions, heading=heading)
     start = np.atleast_2d(np.asarray(positions, np.float64))[0]
@@ -234,7 +248,11 @@ def create_foothold_map(
 
 
 def height_function(ground_config: TerrainConfig | HeightMapFile) -> HeightFunction:
-    """What `check_plan` asks for heights: of a terrain, or of a map, with nan outside of it. Raises InputError."""
+    """Return the heights function of `check_plan` for a terrain or a height map; outside of a map it returns NaN.
+
+    Raises:
+        InputError: The height map cannot be read.
+    """
     if isinstance(ground_config, TerrainConfig):
         return ground_config.generate(0).height_at
     values, (x, y), cell = ground_config.heights(), ground_config.origin, ground_config.cell_size
