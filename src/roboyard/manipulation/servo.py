@@ -385,7 +385,7 @@ class ArmServo:
 
     # -- state ---------------------------------------------------------------------------------------------------------
     def save_state(self) -> tuple[Array, Array, bool]:
-        """State as plain data."""
+        """Return the state as plain data."""
         return self.position.copy(), self.velocity.copy(), self._is_halted
 
     def load_state(self, saved: Sequence[object]) -> None:

@@ -24,7 +24,7 @@ from roboyard.evaluation.figures import BAD, COMMAND, GOOD, MUTED, PANEL, TRUTH,
 from roboyard.evaluation.section import ReportSection, SectionContext
 from roboyard.geometry import SE3
 from roboyard.geometry.arrays import Array
-from roboyard.manipulation.nodes.motion_messages import sample_trajectory_msg
+from roboyard.manipulation.nodes.motion_messages import FINAL_STATES, ArmMotionState, sample_trajectory_msg
 from roboyard.messages.convert import pose_to_se3
 from roboyard.messages.time import to_seconds
 from roboyard.record import Recording
@@ -35,7 +35,6 @@ if TYPE_CHECKING:
     from roboyard.kinematics import Chain
     from roboyard.manipulation import SemanticDescription
 
-_FINAL_STATES = ("succeeded", "aborted", "canceled")
 _LIMIT_CHECK_INTERVAL = 0.001
 """Time between the samples of a planned motion that are compared with the limits [s]."""
 _LIMIT_TOLERANCE = 1e-6
@@ -181,19 +180,19 @@ class ArmGoalMetrics(MetricCollector):
 
     def _on_status(self, message: Any, time_ns: int) -> None:
         self._has_messages = True
-        if message.state == "rejected":
+        if message.state == ArmMotionState.REJECTED:
             self._counts["arm_goals"] += 1
             self._counts["arm_failed"] += 1
             self.failure_cause = message.error_code
-        elif message.state in _FINAL_STATES:
+        elif message.state in FINAL_STATES:
             self._counts["arm_goals"] += 1
-            self._counts["arm_reached" if message.state == "succeeded" else "arm_failed"] += 1
+            self._counts["arm_reached" if message.state == ArmMotionState.SUCCEEDED else "arm_failed"] += 1
             self._motion_time += float(message.elapsed)
             self._path_length += float(message.path_length)
             self._n_collision_checks += int(message.collision_checks)
             self._n_plans += int(message.plans)
             self._n_replans += int(message.replans)
-            if message.state == "succeeded":
+            if message.state == ArmMotionState.SUCCEEDED:
                 self._measure_goal_error(message)
             else:
                 self.failure_cause = message.error_code
@@ -386,8 +385,18 @@ class JointJogMetrics(MetricCollector):
 _MIN_PANEL_HEIGHT = 0.2
 """Smallest height of a panel of goals [m]."""
 _WIDTH = 8.6
-_OUTCOME_COLORS = {"succeeded": GOOD, "aborted": BAD, "canceled": BAD, "rejected": BAD}
-_STATE_COLORS = {"planning": COMMAND, "executing": GOOD, "stopping": BAD, "waiting": BAD}
+_OUTCOME_COLORS: dict[str, str] = {
+    ArmMotionState.SUCCEEDED: GOOD,
+    ArmMotionState.ABORTED: BAD,
+    ArmMotionState.CANCELED: BAD,
+    ArmMotionState.REJECTED: BAD,
+}
+_STATE_COLORS: dict[str, str] = {
+    ArmMotionState.PLANNING: COMMAND,
+    ArmMotionState.EXECUTING: GOOD,
+    ArmMotionState.STOPPING: BAD,
+    ArmMotionState.WAITING: BAD,
+}
 _MAX_SAMPLES = 2000
 _WORLD_FRAMES = ("map", "odom", "world")
 """Frames that do not move with the robot."""
@@ -496,7 +505,7 @@ def _read_planned_motions(
     for item in recording.messages([topic] if topic in recording.topics else []):
         display_time = item.time_ns * 1e-9
         later = [k for k, (time, _) in enumerate(states) if time >= display_time - 1e-6]
-        start_index = next((k for k in later if states[k][1] == "executing"), None)
+        start_index = next((k for k in later if states[k][1] == ArmMotionState.EXECUTING), None)
         if start_index is None or states[start_index][0] > display_time + 1e-3 or not item.message.trajectory:
             continue  # only planned
         try:

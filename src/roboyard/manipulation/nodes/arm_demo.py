@@ -141,7 +141,7 @@ class ArmGoalSequenceNode(Node[ArmGoalSequenceNodeConfig]):
         self._next_goal_time = max(self.now + self.config.dwell_time, earliest_time)
 
     def save_state(self) -> dict[str, Any]:
-        """State as plain data."""
+        """Return the state as plain data."""
         return super().save_state() | {"constraints": self._constraints}
 
     def load_state(self, state: dict[str, Any]) -> None:

@@ -19,7 +19,7 @@ from roboyard.errors import RoboyardError
 from roboyard.geometry import SE3
 from roboyard.geometry.arrays import Array
 from roboyard.manipulation.collision.planning_scene import find_blockage
-from roboyard.manipulation.nodes.motion_messages import sample_trajectory_msg
+from roboyard.manipulation.nodes.motion_messages import ArmMotionState, sample_trajectory_msg, trajectory_to_msg
 from roboyard.manipulation.nodes.moveit_errors import ArmMotionError, error_cause
 from roboyard.manipulation.nodes.planning_scene_monitor import PlanningSceneMonitor
 from roboyard.manipulation.planning import MotionPlan
@@ -49,10 +49,19 @@ class ArmMotionTask:
         replan_delay: Delay before that [s].
         seed: Seed of its plans.
         requested_start: (n,) start state of the plan, instead of the measured one.
-        state: planning, executing, stopping, waiting, or queued behind a motion that is being stopped.
+        state: What is done for the goal.
+        accepted_ns: Time at which the goal was accepted.
+        due_ns: Time of the next plan, in the state WAITING.
+        sent_ns: Time at which the motion starts or started.
+        checked_version: Version of the scene with which the motion was checked last.
         trajectory: The last planned trajectory_msgs/JointTrajectory.
         times: (k,) times of waypoints between which the joints move straight [s].
         points: (k, n) joint positions there.
+        duration: Duration of the last planned motion [s].
+        path_length: Length of the last planned motion in joint space.
+        n_checks: Number of states that were checked for collisions.
+        n_plans: Number of plans.
+        n_replans: Number of plans after an obstacle had blocked the motion.
         stop_reason: Cause and message of the stop.
     """
 
@@ -64,7 +73,7 @@ class ArmMotionTask:
     replan_delay: float = 0.5
     seed: int = 0
     requested_start: Array | None = None
-    state: str = "planning"
+    state: ArmMotionState = ArmMotionState.PLANNING
     accepted_ns: int = 0
     due_ns: int = 0
     sent_ns: int = 0
@@ -88,14 +97,32 @@ class ArmMotionTask:
 _SAVED_FIELDS: Final = tuple(name for name in ArmMotionTask.__dataclass_fields__ if name not in ("handle", "request"))
 
 
+@dataclass(frozen=True, slots=True)
+class MotionExecutorConfig:
+    """Settings of a `MotionExecutor`.
+
+    Attributes:
+        controller: Name of the arm's control_msgs/FollowJointTrajectory action.
+        planning_latency: Declared duration of planning [s].
+    """
+
+    controller: str
+    planning_latency: float
+
+
 class MotionExecutor:
-    """Plans and executes motions.
+    """Plans motions, lets the arm's controller follow them, and monitors them (MoveIt: PlanExecution with its
+    TrajectoryExecutionManager).
+
+    One goal is active at a time: a newer goal preempts it, waits in the state QUEUED until the arm stands still, and is
+    planned from there.  While the arm moves, the remaining motion is checked whenever the scene changes; a blocked
+    motion is stopped, and planned again as often as its goal permits.
 
     Args:
         node: Node that sends and receives.
         monitor: Monitor of the planning scene.
-        controller: Name of the arm's follow_joint_trajectory action.
-        planning_latency: Declared duration of planning [s].
+        config: Controller and declared duration of planning.
+        scene_timeout: Returns the maximum age of the octomap while the arm moves [s]; 0: there is no octomap.
         read_request: Returns a task's request again after a state was loaded.
         on_finished: Called with a finished task, and its error or None.
     """
@@ -104,14 +131,13 @@ class MotionExecutor:
         self,
         node: Node,
         monitor: PlanningSceneMonitor,
+        config: MotionExecutorConfig,
         *,
-        controller: str,
-        planning_latency: float,
         scene_timeout: Callable[[], float],
         read_request: Callable[[ArmMotionTask], PlanningRequest],
         on_finished: Callable[[ArmMotionTask, RoboyardError | None], None],
     ) -> None:
-        self._node, self._monitor, self._planning_latency = node, monitor, planning_latency
+        self._node, self._monitor, self._planning_latency = node, monitor, config.planning_latency
         self._scene_timeout, self._read_request, self._on_finished = scene_timeout, read_request, on_finished
         self.task: ArmMotionTask | None = None
         self._planning: OffloadedTask | None = None
@@ -120,7 +146,7 @@ class MotionExecutor:
         self._restored_execution: GoalFuture | None = None
         self._due_ns = 0
         self._type: Any = action.FollowJointTrajectory
-        self._client = node.action_client(controller, self._type, on_goal_restored=self._on_restored)
+        self._client = node.action_client(config.controller, self._type, on_goal_restored=self._on_restored)
         self._status_publisher = node.publisher("~/status", msg.ArmStatus, latched=True)
         self._clearance_publisher = node.publisher("~/clearance", msg.Float64)
         self._path_publisher = node.publisher("display_planned_path", msg.moveit_msgs.DisplayTrajectory, latched=True)
@@ -143,21 +169,21 @@ class MotionExecutor:
         task.handle.on_cancel = self._on_cancel
         self.task = task
         if self._execution is not None:
-            task.state = "queued"
+            task.state = ArmMotionState.QUEUED
             self._execution.cancel()
         else:
             self._start(task)
 
     def reject(self, action_name: str, error: RoboyardError) -> None:
         """Report that a goal was rejected."""
-        self._publish_status(action_name, "rejected", error, None)
+        self._publish_status(action_name, ArmMotionState.REJECTED, error, None)
 
     def _start(self, task: ArmMotionTask) -> None:
         """Plan the motion, or execute the given trajectory."""
         if task.trajectory is not None and task.n_plans == 0:
             self._execute(task)
             return
-        task.state = "planning"
+        task.state = ArmMotionState.PLANNING
         try:
             request = task.request = task.request or self._read_request(task)
             scene = self._monitor.current_scene(request.tool)
@@ -167,7 +193,7 @@ class MotionExecutor:
             return
         self._stop_event = Event()
         task.checked_version = self._monitor.version
-        self._report_state("planning")
+        self._report_state(ArmMotionState.PLANNING)
         self._planning = self._node.offload(
             plan_request, scene, start, request, self._stop_event.is_set,
             latency=self._planning_latency, on_done=partial(self._on_plan, task), cancel_event=self._stop_event,
@@ -198,8 +224,6 @@ class MotionExecutor:
             self._finish(result)
 
     def _store_plan(self, task: ArmMotionTask, plan: MotionPlan) -> None:
-        from roboyard.manipulation.nodes.motion_messages import trajectory_to_msg
-
         task.duration, task.path_length = plan.trajectory.duration, plan.path.length
         task.n_checks += plan.n_checks
         start_time_ns = 0 if task.request is None else task.request.start_time_ns
@@ -238,10 +262,10 @@ class MotionExecutor:
         except RoboyardError as error:
             self._finish(error)
             return
-        task.state, task.sent_ns = "executing", max(self._node.now_ns, task.start_time_ns)
+        task.state, task.sent_ns = ArmMotionState.EXECUTING, max(self._node.now_ns, task.start_time_ns)
         self._execution = self._client.send(self._type.Goal(trajectory=task.trajectory))
         self._execution.add_done_callback(self._on_executed)
-        self._report_state("executing")
+        self._report_state(ArmMotionState.EXECUTING)
 
     def _check(self, task: ArmMotionTask, elapsed: float) -> None:
         """Raises ArmMotionError if an obstacle blocks the remaining part of the motion."""
@@ -267,9 +291,9 @@ class MotionExecutor:
         if task is None:
             return
         now_ns = self._node.now_ns
-        if task.state == "waiting" and now_ns >= task.due_ns:
+        if task.state is ArmMotionState.WAITING and now_ns >= task.due_ns:
             self._start(task)
-        elif task.state == "executing":
+        elif task.state is ArmMotionState.EXECUTING:
             try:
                 self._check(task, (now_ns - task.sent_ns) * 1e-9)
             except RoboyardError as error:
@@ -281,8 +305,8 @@ class MotionExecutor:
 
     def _halt(self, task: ArmMotionTask) -> None:
         """Stop the arm by its controller, within the joints' limits."""
-        task.state = "stopping"
-        self._report_state("stopping")
+        task.state = ArmMotionState.STOPPING
+        self._report_state(ArmMotionState.STOPPING)
         if self._execution is not None:
             self._execution.cancel()
 
@@ -292,9 +316,9 @@ class MotionExecutor:
         task = self.task
         if task is None or execution is None:
             return
-        if task.state == "queued":
+        if task.state is ArmMotionState.QUEUED:
             self._start(task)
-        elif task.state == "stopping":
+        elif task.state is ArmMotionState.STOPPING:
             self._on_stopped(task)
         elif execution.error is None and execution.succeeded:
             self._finish(None)
@@ -325,17 +349,17 @@ class MotionExecutor:
         task.requested_start = None
         task.seed += 1
         task.request = None
-        task.state, task.due_ns = "waiting", self._node.now_ns + round(task.replan_delay * 1e9)
-        self._report_state("waiting", error)
+        task.state, task.due_ns = ArmMotionState.WAITING, self._node.now_ns + round(task.replan_delay * 1e9)
+        self._report_state(ArmMotionState.WAITING, error)
 
     def _on_cancel(self, handle: GoalHandle) -> None:
         task = self.task
         if task is None or handle is not task.handle:
             return
-        if task.state == "executing":
+        if task.state is ArmMotionState.EXECUTING:
             task.stop_reason = ("cancelled", "cancelled")
             self._halt(task)
-        elif task.state != "stopping":
+        elif task.state is not ArmMotionState.STOPPING:
             self._cancel_planning()
             self._finish(None, is_canceled=True)
 
@@ -344,10 +368,16 @@ class MotionExecutor:
         task = self.task
         if task is None:
             return
-        state = "canceled" if is_canceled else "succeeded" if error is None else "aborted"
+        state = (
+            ArmMotionState.CANCELED
+            if is_canceled
+            else ArmMotionState.SUCCEEDED
+            if error is None
+            else ArmMotionState.ABORTED
+        )
         if error is not None:
             self._node.log.warn(f"gave up {task.action_name}: {error}")
-        self._node.report_health("ok" if error is None else "warn", state if error is None else str(error))
+        self._node.report_health("ok" if error is None else "warn", state.value if error is None else str(error))
         self._report_state(state, error)
         self.task = None
         self._on_finished(task, ArmMotionError("cancelled", "cancelled") if is_canceled else error)
@@ -368,16 +398,16 @@ class MotionExecutor:
         else:
             task.handle.publish_feedback(action.ExecuteTrajectory.Feedback(state="MONITOR"))
 
-    def _report_state(self, state: str, error: RoboyardError | None = None) -> None:
+    def _report_state(self, state: ArmMotionState, error: RoboyardError | None = None) -> None:
         task = self.task
         if task is None:
             return
-        if state == "planning" and task.action_name == "move_action":
+        if state is ArmMotionState.PLANNING and task.action_name == "move_action":
             task.handle.publish_feedback(action.MoveGroup.Feedback(state="PLANNING"))
         self._publish_status(task.action_name, state, error, task)
 
     def _publish_status(
-        self, action_name: str, state: str, error: RoboyardError | None, task: ArmMotionTask | None
+        self, action_name: str, state: ArmMotionState, error: RoboyardError | None, task: ArmMotionTask | None
     ) -> None:
         self._status_publisher.publish(
             arm_status_to_msg(self._monitor, self._node.now_ns, action_name, state, error, task)
@@ -391,7 +421,9 @@ class MotionExecutor:
         """Return the motion under way as plain data; the goal itself is saved by its action server."""
         task = self.task
         return {
-            "motion": None if task is None else {name: getattr(task, name) for name in _SAVED_FIELDS},
+            "motion": None
+            if task is None
+            else {name: getattr(task, name) for name in _SAVED_FIELDS} | {"state": task.state.value},
             "following": self._execution is not None,
             "due": self._due_ns,
         }
@@ -404,7 +436,8 @@ class MotionExecutor:
             self._execution.add_done_callback(self._on_executed)
         self.task = None
         if saved["motion"] is not None and handle is not None:
-            self.task = ArmMotionTask(handle=handle, request=None, **saved["motion"])
+            motion = saved["motion"] | {"state": ArmMotionState(saved["motion"]["state"])}
+            self.task = ArmMotionTask(handle=handle, request=None, **motion)
             handle.on_cancel = self._on_cancel
 
 
@@ -412,13 +445,13 @@ def arm_status_to_msg(
     monitor: PlanningSceneMonitor,
     now_ns: int,
     action_name: str,
-    state: str,
+    state: ArmMotionState,
     error: RoboyardError | None,
     task: ArmMotionTask | None,
 ) -> Any:
     """Return a roboyard_msgs/ArmStatus; the end of the motion is included once it is planned."""
     status = msg.ArmStatus(
-        header=make_header(monitor.frame, now_ns), task=action_name, group=monitor.scene.group.name, state=state,
+        header=make_header(monitor.frame, now_ns), task=action_name, group=monitor.scene.group.name, state=state.value,
         error_code="" if error is None else error_cause(error), message="" if error is None else str(error),
         joints=list(monitor.joints),
     )  # fmt: skip

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Final
+from enum import StrEnum
+from typing import Any, Final
 
 import numpy as np
 
@@ -17,9 +18,27 @@ from roboyard.messages import msg
 from roboyard.messages.convert import make_header
 from roboyard.messages.time import duration_to_msg, to_seconds
 
-if TYPE_CHECKING:
-    pass
 
+class ArmMotionState(StrEnum):
+    """States of a goal of the move_group node, as roboyard_msgs/ArmStatus reports them.
+
+    A goal is queued while the motion of an older goal is stopped.  REJECTED and the members of ``FINAL_STATES`` are
+    the ends of a goal.
+    """
+
+    QUEUED = "queued"
+    PLANNING = "planning"
+    EXECUTING = "executing"
+    STOPPING = "stopping"
+    WAITING = "waiting"
+    SUCCEEDED = "succeeded"
+    ABORTED = "aborted"
+    CANCELED = "canceled"
+    REJECTED = "rejected"
+
+
+FINAL_STATES: Final = frozenset((ArmMotionState.SUCCEEDED, ArmMotionState.ABORTED, ArmMotionState.CANCELED))
+"""States in which an accepted goal ends."""
 START_DELAY: Final = 0.1
 """Time between sending a motion and its start, in which the controller moves from its set-point to the start [s]."""
 _MAX_SAMPLE_STEP: Final = 0.02

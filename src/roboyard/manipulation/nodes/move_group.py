@@ -20,13 +20,12 @@ from roboyard.kinematics.ik.numeric_ik import search_from_seeds as search_ik
 from roboyard.kinematics.ik.solve import expect_ik_kernels
 from roboyard.manipulation.collision.collision_model import _fill_aabb_tree
 from roboyard.manipulation.collision.motion_check import compute_distances, find_contacts, is_line_free
-from roboyard.manipulation.collision.obstacles import PersonModelConfig
 from roboyard.manipulation.errors import CartesianPathBlockedError
-from roboyard.manipulation.nodes.motion_execution import ArmMotionTask, MotionExecutor
+from roboyard.manipulation.nodes.motion_execution import ArmMotionTask, MotionExecutor, MotionExecutorConfig
 from roboyard.manipulation.nodes.motion_messages import robot_state_to_msg, sample_trajectory_msg, trajectory_to_msg
 from roboyard.manipulation.nodes.motion_requests import MotionRequestReader
 from roboyard.manipulation.nodes.moveit_errors import ArmMotionError, error_cause, moveit_error_code
-from roboyard.manipulation.nodes.planning_scene_monitor import PlanningSceneMonitor, parse_pose, scene_to_msg
+from roboyard.manipulation.nodes.planning_scene_monitor import PlanningSceneMonitor, SceneParameters, scene_to_msg
 from roboyard.manipulation.nodes.scene_inputs import SceneInputs
 from roboyard.manipulation.planning import MotionPlan, make_planner
 from roboyard.manipulation.planning.path_shortening import blend_corners, shortcut_path
@@ -44,24 +43,8 @@ class MoveGroupNodeConfig(Config):
 
     group: str = parameter("", doc="Group of joints that moves; empty: the first group of the robot.")
     controller: str = parameter("arm/follow_joint_trajectory", doc="Action that follows trajectories.")
-    world_frame: str = parameter(
-        "", doc="Frame of plans, from /tf; empty: the root link of a robot that does not move."
-    )
-    use_world_model: bool = parameter(False, doc="Use the fixed models of the world as obstacles, as from a map.")
-    robot_pose: tuple[float, ...] = parameter((), doc="Pose x y z roll pitch yaw of the root in that world.")
-    octomap_topic: str = parameter("", doc="Topic of octomaps from sensors; empty: none.")
-    person_topics: tuple[str, ...] = parameter((), doc="Topics of people's positions, one nav_msgs/Odometry each.")
-    person_body_topics: tuple[str, ...] = parameter((), doc="Topics of people's bodies, one PersonBody each.")
-    people: PersonModelConfig = parameter(factory=PersonModelConfig, doc="Model of people as obstacles.")
-    gripper_state_topic: str = parameter(
-        "", doc="Topic of the gripper's state, with which objects are attached; empty: none."
-    )
-    detections_topic: str = parameter("", doc="Topic of detected objects with their sizes; empty: none.")
-    allowed_collisions: tuple[tuple[str, str], ...] = parameter(
-        (), doc="Pairs of names (links, objects, models) that may touch each other."
-    )
+    scene: SceneParameters = parameter(factory=SceneParameters, flatten="", doc="Sources of the planning scene.")
     octomap_timeout: float = parameter(2.0, unit="s", low=0.1, high=1e3, runtime=True, doc="Timeout of octomaps.")
-    margin: float = parameter(0.005, unit="m", low=0.0005, high=0.5, doc="Distance below which bodies touch.")
     rate: float = parameter(20.0, unit="Hz", low=1.0, high=200.0, doc="Rate of the checks ahead.")
     latency: float = parameter(0.1, unit="s", low=1e-3, high=100.0, doc="Declared duration of planning.")
     states_per_planning_second: float = parameter(
@@ -77,7 +60,6 @@ class MoveGroupNodeConfig(Config):
     replan_delay: float = parameter(
         0.5, unit="s", low=0.0, high=1e3, runtime=True, doc="Time before each new plan, unless a goal states it."
     )
-    joint_timeout: float = parameter(0.5, unit="s", low=0.01, high=1e3, doc="Maximum age of measured joints.")
 
 
 class MoveGroupNode(Node[MoveGroupNodeConfig]):
@@ -119,40 +101,22 @@ class MoveGroupNode(Node[MoveGroupNodeConfig]):
         )
         expect_kernels(search_ik)  # of straight paths
         expect_ik_kernels(self.groups.chain(self.config.group or None))
-        known_world = self.world if self.config.use_world_model else None
         self._monitor = monitor = PlanningSceneMonitor(
-            self,
-            self.groups,
-            self.config.group,
-            world_frame=self.config.world_frame,
-            robot_pose=parse_pose(self.config.robot_pose),
-            known_world=known_world,
-            margin=self.config.margin,
-            joint_timeout=self.config.joint_timeout,
-            allowed_collisions=self.config.allowed_collisions,
+            self, self.groups, self.config.group, self.config.scene, self.world
         )
         self._reader = MotionRequestReader(monitor, self.config.states_per_planning_second)
         self._executor = MotionExecutor(
             self,
             monitor,
-            controller=self.config.controller,
-            planning_latency=self.config.latency,
+            MotionExecutorConfig(self.config.controller, self.config.latency),
             read_request=self._read_request,
             on_finished=self._on_finished,
-            scene_timeout=lambda: self.config.octomap_timeout if self.config.octomap_topic else 0.0,
+            scene_timeout=lambda: self.config.octomap_timeout if self.config.scene.octomap_topic else 0.0,
         )
         self._restored_handle: GoalHandle | None = None
         self._scene_publisher = self.publisher("monitored_planning_scene", msg.moveit_msgs.PlanningScene, latched=True)
         self._inputs = SceneInputs(
-            self,
-            monitor,
-            octomap_topic=self.config.octomap_topic,
-            person_topics=self.config.person_topics,
-            person_config=self.config.people,
-            gripper_state_topic=self.config.gripper_state_topic,
-            on_change=lambda: self._scene_publisher.publish(self._scene_msg()),
-            person_body_topics=self.config.person_body_topics,
-            detections_topic=self.config.detections_topic,
+            self, monitor, self.config.scene, on_change=lambda: self._scene_publisher.publish(self._scene_msg())
         )
         for name, action_type, on_goal in (
             ("move_action", action.MoveGroup, self._on_move),
@@ -398,7 +362,7 @@ class MoveGroupNode(Node[MoveGroupNodeConfig]):
         self._restored_handle = handle
 
     def save_state(self) -> dict[str, Any]:
-        """State as plain data, the scene and the motion under way with it. Raises RunError: it is planning."""
+        """Return the state as plain data, with the scene and the motion under way. Raises RunError while it plans."""
         return super().save_state() | {
             "keeper": self._monitor.save_state(),
             "feeds": self._inputs.save_state(),
@@ -406,7 +370,7 @@ class MoveGroupNode(Node[MoveGroupNodeConfig]):
         }
 
     def load_state(self, state: dict[str, Any]) -> None:
-        """Take back what ``save`` gave."""
+        """Restore what ``save_state`` returned."""
         self._restored_handle = None
         super().load_state(state)
         self._monitor.load_state(state["keeper"])

@@ -11,6 +11,7 @@ from typing import Any, Final
 import numpy as np
 
 from roboyard.bus import Node
+from roboyard.config import Config, parameter
 from roboyard.config.wording import did_you_mean
 from roboyard.description import Box, Capsule, Cone, Cylinder, Geometry, Plane, Sphere, World
 from roboyard.description.shapes import InlineArray, Mesh
@@ -19,6 +20,7 @@ from roboyard.geometry import SE3
 from roboyard.geometry.arrays import Array
 from roboyard.manipulation.collision import AttachedBody, Obstacle, VoxelObstacles, obstacles_from_world
 from roboyard.manipulation.collision.collision_model import SHAPE_NUMBER_SEPARATOR
+from roboyard.manipulation.collision.obstacles import PersonModelConfig
 from roboyard.manipulation.collision.planning_scene import PlanningScene
 from roboyard.manipulation.collision.self_filter import FilterShapes
 from roboyard.manipulation.nodes.moveit_errors import ArmMotionError
@@ -200,19 +202,44 @@ SENSED: Final = "seen"
 """Name of the sensed voxels."""
 
 
+class SceneParameters(Config):
+    """Parameters of a node that keeps a planning scene up to date: its frame, its sources and its margins."""
+
+    world_frame: str = parameter(
+        "", doc="Frame of plans, from /tf; empty: the root link of a robot that does not move."
+    )
+    use_world_model: bool = parameter(False, doc="Use the fixed models of the world as obstacles, as from a map.")
+    robot_pose: tuple[float, ...] = parameter((), doc="Pose x y z roll pitch yaw of the root in that world.")
+    octomap_topic: str = parameter("", doc="Topic of octomaps from sensors; empty: none.")
+    person_topics: tuple[str, ...] = parameter((), doc="Topics of people's positions, one nav_msgs/Odometry each.")
+    person_body_topics: tuple[str, ...] = parameter((), doc="Topics of people's bodies, one PersonBody each.")
+    people: PersonModelConfig = parameter(factory=PersonModelConfig, doc="Model of people as obstacles.")
+    gripper_state_topic: str = parameter(
+        "", doc="Topic of the gripper's state, with which objects are attached; empty: none."
+    )
+    detections_topic: str = parameter("", doc="Topic of detected objects with their sizes; empty: none.")
+    allowed_collisions: tuple[tuple[str, str], ...] = parameter(
+        (), doc="Pairs of names (links, objects, models) that may touch each other."
+    )
+    margin: float = parameter(0.005, unit="m", low=0.0005, high=0.5, doc="Distance below which bodies touch.")
+    joint_timeout: float = parameter(0.5, unit="s", low=0.01, high=1e3, doc="Maximum age of measured joints.")
+
+
 class PlanningSceneMonitor:
-    """Keeps a `PlanningScene` up to date.
+    """Keeps a `PlanningScene` up to date (MoveIt: planning_scene_monitor::PlanningSceneMonitor).
+
+    `SceneInputs` gives it the messages of a node; the node plans in the scene that `current_scene` returns.
 
     Args:
-        node: Node that receives the messages.
+        node: Node whose clock, transforms and log are used.
         semantics: Semantic description of the robot.
-        group: Planning group that moves.
-        world_frame: Frame of plans; empty: the root link of a robot that does not move.
-        robot_pose: Pose of the root link in the known world.
-        known_world: World whose fixed models are known beforehand.
-        margin: Distances below it count as contact [m].
-        joint_timeout: Maximum age of measured joints [s].
-        allowed_collisions: Pairs of names that may be in contact.
+        group: Planning group that moves; empty: the first group of the robot.
+        parameters: Frame, margins and allowed collisions of the scene.
+        world: The world, whose fixed models become obstacles if ``use_world_model`` asks for it; None: unknown.
+
+    Raises:
+        InputError: ``robot_pose`` is no pose.
+        UnknownNameError: The robot has no such group.
 
     Attributes:
         frame: Frame of plans, as in transforms.
@@ -225,28 +252,26 @@ class PlanningSceneMonitor:
         node: Node,
         semantics: SemanticDescription,
         group: str,
-        *,
-        world_frame: str,
-        robot_pose: SE3,
-        known_world: World | None,
-        margin: float,
-        joint_timeout: float,
-        allowed_collisions: Sequence[tuple[str, str]] = (),
+        parameters: SceneParameters,
+        world: World | None,
     ) -> None:
-        self._node, self._semantics, self._timeout = node, semantics, joint_timeout
+        self._node, self._semantics, self._timeout = node, semantics, parameters.joint_timeout
+        world_frame, robot_pose = parameters.world_frame, parse_pose(parameters.robot_pose)
         root = semantics.root_link
         self._root = node.frame(root)
         self._T_root_model = semantics.model.link(root).T_model_link.inverse()
         self._is_base_fixed = not world_frame
         self.frame = node.frame(world_frame) if world_frame else self._root
-        scene = PlanningScene.create(semantics, group or None, T_world_robot=self._T_root_model, margin=margin)
+        scene = PlanningScene.create(
+            semantics, group or None, T_world_robot=self._T_root_model, margin=parameters.margin
+        )
         self._T_frame_world = self._T_root_model @ robot_pose.inverse() if self._is_base_fixed else SE3.identity()
-        if known_world is not None:
+        if parameters.use_world_model and world is not None:
             T = self._T_frame_world
-            movable_models = [placed.name for placed in known_world.models if not placed.model.static]
-            fixed_obstacles = obstacles_from_world(known_world, excluded_models=movable_models)
+            movable_models = [placed.name for placed in world.models if not placed.model.static]
+            fixed_obstacles = obstacles_from_world(world, excluded_models=movable_models)
             scene = scene.with_obstacles(Obstacle(o.name, o.geometry, T @ o.T_world) for o in fixed_obstacles)
-        self.scene = scene.with_allowed_unchecked(*allowed_collisions)
+        self.scene = scene.with_allowed_unchecked(*parameters.allowed_collisions)
         self._other_joints = [
             joint.name
             for joint in semantics.model.joints
@@ -460,8 +485,6 @@ class PlanningSceneMonitor:
     def _with_moved_object(
         self, name: str, shape_names_of_object: Sequence[str], T: SE3, message: Any, scene: PlanningScene
     ) -> PlanningScene:
-        from roboyard.messages.convert import pose_to_se3
-
         if not shape_names_of_object:
             raise ArmMotionError(f"no object {name!r}{did_you_mean(name, list(scene.obstacles))}", "unknown_object")
         first_shape = scene.obstacles[shape_names_of_object[0]]
@@ -579,6 +602,6 @@ def _format_names(names: Mapping[str, Any]) -> str:
 def parse_pose(values: Sequence[float]) -> SE3:
     """Return the pose of a parameter: empty, x y z, or x y z roll pitch yaw. Raises InputError."""
     if len(values) not in (0, 3, 6):
-        raise InputError(f"{len(values)} numbers", location="place", valid="x, y, z or x, y, z, roll, pitch, yaw")
+        raise InputError(f"{len(values)} numbers", location="robot_pose", valid="x, y, z or x, y, z, roll, pitch, yaw")
     pose_values = [*values, *[0.0] * (6 - len(values))]
     return SE3.from_xyz_rpy(pose_values[:3], pose_values[3:])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import partial
 from operator import attrgetter
 from typing import Any, Final
@@ -18,12 +18,11 @@ from roboyard.manipulation.collision import Obstacle
 from roboyard.manipulation.collision.collision_model import SHAPE_NUMBER_SEPARATOR
 from roboyard.manipulation.collision.obstacles import (
     BodyPartObstacles,
-    PersonModelConfig,
     person_obstacle,
     quantize_parts,
 )
 from roboyard.manipulation.collision.planning_scene import Pair, PlanningScene, find_grasped_object, find_touching_pairs
-from roboyard.manipulation.nodes.planning_scene_monitor import PlanningSceneMonitor, shapes_of_object
+from roboyard.manipulation.nodes.planning_scene_monitor import PlanningSceneMonitor, SceneParameters, shapes_of_object
 from roboyard.mapping.octree.octree import read_binary
 from roboyard.messages import msg
 from roboyard.messages.convert import pose_to_se3
@@ -111,6 +110,10 @@ class DetectionObstacles:
         self._detection_times_ns = dict(saved)
 
 
+def _do_nothing() -> None:
+    pass
+
+
 HOLDING: Final = "holding"
 LOST: Final = "lost"
 """States of the gripper node."""
@@ -123,9 +126,9 @@ class SceneInputs:
 
     in: joint_states (sensor_msgs/JointState), planning_scene (moveit_msgs/PlanningScene), collision_object
     (CollisionObject), attached_collision_object (AttachedCollisionObject), ``octomap_topic`` (octomap_msgs/Octomap),
-    ``person_topics`` (nav_msgs/Odometry, one for each person), ``person_body_topics`` (roboyard_msgs/PersonBody,
-    likewise),
-    ``gripper_state_topic`` (std_msgs/String, a gripper's ~state)
+    ``person_topics`` (nav_msgs/Odometry, one for each person), ``person_body_topics`` (roboyard_msgs/PersonBody, one
+    for each person), ``detections_topic`` (vision_msgs/Detection3DArray), ``gripper_state_topic`` (std_msgs/String, a
+    gripper's ~state)
 
     When the gripper holds an object, the object between its fingers is attached; when it is released, it is detached at
     its pose, and when it is lost, it is removed.  Its support, and the fingers afterwards, may touch it until they are
@@ -134,29 +137,19 @@ class SceneInputs:
     Args:
         node: Node that receives the messages.
         monitor: Monitor of the planning scene.
-        octomap_topic: Topic of octomaps; empty: none.
-        person_topics: Topics of people's positions.
-        person_body_topics: Topics of people's body parts.
-        person_config: Model of people as obstacles.
-        gripper_state_topic: Topic of the gripper's state; empty: objects are not attached by the gripper.
-        detections_topic: Topic of detected objects; empty: none.
-        on_change: Called after each published change.
+        parameters: Topics of the sources, and the model of people as obstacles.
+        on_change: Called after each change of the scene by a message or by the gripper.
     """
 
     def __init__(
         self,
         node: Node,
         monitor: PlanningSceneMonitor,
-        *,
-        octomap_topic: str,
-        person_topics: Sequence[str],
-        person_config: PersonModelConfig,
-        gripper_state_topic: str,
-        on_change: Callable[[], None],
-        person_body_topics: Sequence[str] = (),
-        detections_topic: str = "",
+        parameters: SceneParameters,
+        on_change: Callable[[], None] = _do_nothing,
     ) -> None:
-        self._node, self._monitor, self._person_config, self._on_change = node, monitor, person_config, on_change
+        self._node, self._monitor, self._on_change = node, monitor, on_change
+        self._person_config = person_config = parameters.people
         self._grasped_names: tuple[str, ...] = ()
         self._touching_pairs: tuple[Pair, ...] = ()
         self._due_ns = 0
@@ -165,23 +158,23 @@ class SceneInputs:
         node.subscribe("planning_scene", types.PlanningScene, self._on_scene)
         node.subscribe("collision_object", types.CollisionObject, self._on_object)
         node.subscribe("attached_collision_object", types.AttachedCollisionObject, self._on_attached)
-        if person_body_topics:
+        if parameters.person_body_topics:
             expect_kernels(quantize_parts)
-        if octomap_topic:
+        if parameters.octomap_topic:
             expect_kernels(read_binary)
-            node.subscribe(octomap_topic, msg.octomap_msgs.Octomap, monitor.on_octomap)
-        for topic in person_topics:
+            node.subscribe(parameters.octomap_topic, msg.octomap_msgs.Octomap, monitor.on_octomap)
+        for topic in parameters.person_topics:
             node.subscribe(topic, msg.Odometry, partial(self._on_person, topic))
-        for topic in person_body_topics:
+        for topic in parameters.person_body_topics:
             node.subscribe(topic, msg.PersonBody, partial(self._on_body, topic))
-        self._body_parts = {topic: BodyPartObstacles(person_config) for topic in person_body_topics}
+        self._body_parts = {topic: BodyPartObstacles(person_config) for topic in parameters.person_body_topics}
         self._detections = (
-            DetectionObstacles(node, monitor, detections_topic, person_config.max_distance)
-            if detections_topic
+            DetectionObstacles(node, monitor, parameters.detections_topic, person_config.max_distance)
+            if parameters.detections_topic
             else None
         )
-        if gripper_state_topic:
-            node.subscribe(gripper_state_topic, msg.String, self._on_gripper)
+        if parameters.gripper_state_topic:
+            node.subscribe(parameters.gripper_state_topic, msg.String, self._on_gripper)
 
     # -- messages ------------------------------------------------------------------------------------------------------
     def apply_scene_message(self, message: Any) -> bool:

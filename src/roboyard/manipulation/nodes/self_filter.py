@@ -41,11 +41,10 @@ class SelfFilterNode(Node[SelfFilterNodeConfig]):
 
     in: cloud_in (sensor_msgs/PointCloud2; another topic by the parameter cloud_topic), /tf from the cloud's frame to
         the robot's links
-    out: cloud_filtered (sensor_msgs/PointCloud2, x, y and z of the points that are left, not organised)
+    out: cloud_filtered (sensor_msgs/PointCloud2, x, y and z of the points that are left, not organized)
 
     A point belongs to the robot if it is nearer than ``padding`` to the collision shape of a link, with the transforms
-    at
-    the cloud's time.  A grasped object is not part of the robot.
+    at the cloud's time.  A grasped object is not part of the robot.
     """
 
     description: Model = resource(Model)
@@ -53,7 +52,7 @@ class SelfFilterNode(Node[SelfFilterNodeConfig]):
     state_fields = ("_last_cloud_ns",)
 
     def setup(self) -> None:
-        """Connect."""
+        """Create the input, the message filter and the output."""
         expect_kernels(_mark_near_points)
         self._shapes = FilterShapes.from_model(self.description)
         self._last_cloud_ns = -(10**18)
@@ -70,11 +69,11 @@ class SelfFilterNode(Node[SelfFilterNodeConfig]):
         )
 
     def save_state(self) -> dict[str, Any]:
-        """State as plain data."""
+        """Return the state as plain data."""
         return super().save_state() | {"clouds": self._clouds.save_state()}
 
     def load_state(self, saved: dict[str, Any]) -> None:
-        """Take back what ``save_state`` gave."""
+        """Restore what ``save_state`` returned."""
         super().load_state(saved)
         self._clouds.load_state(saved["clouds"])
 

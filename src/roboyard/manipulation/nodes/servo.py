@@ -20,9 +20,8 @@ from roboyard.geometry.arrays import Array
 from roboyard.hardware.interface import Hardware, JointCommand, check_command_mode, joint_indices
 from roboyard.manipulation.collision.collision_model import _fill_aabb_tree
 from roboyard.manipulation.collision.motion_check import compute_distances, is_segment_free
-from roboyard.manipulation.collision.obstacles import PersonModelConfig
 from roboyard.manipulation.collision.planning_scene import PlanningScene
-from roboyard.manipulation.nodes.planning_scene_monitor import PlanningSceneMonitor, parse_pose
+from roboyard.manipulation.nodes.planning_scene_monitor import PlanningSceneMonitor, SceneParameters
 from roboyard.manipulation.nodes.scene_inputs import SceneInputs
 from roboyard.manipulation.semantics.planning_groups import SemanticDescription
 from roboyard.manipulation.servo import ArmServo, ArmServoConfig, JointVelocityDemand, ServoCode, ServoSetpoint
@@ -48,20 +47,7 @@ class ServoNodeConfig(Config):
         runtime=True,
         doc="Distance from its set-points from which an arm at rest starts at its measured position.",
     )
-    world_frame: str = parameter(
-        "", doc="Frame of plans, from /tf; empty: the root link of a robot that does not move."
-    )
-    use_world_model: bool = parameter(False, doc="Use the fixed models of the world as obstacles, as from a map.")
-    robot_pose: tuple[float, ...] = parameter((), doc="Pose x y z roll pitch yaw of the root in the world.")
-    octomap_topic: str = parameter("", doc="Topic of octomaps from sensors; empty: none.")
-    person_topics: tuple[str, ...] = parameter((), doc="Topics of people's positions, one nav_msgs/Odometry each.")
-    people: PersonModelConfig = parameter(factory=PersonModelConfig, doc="Model of people as obstacles.")
-    gripper_state_topic: str = parameter(
-        "", doc="Topic of the gripper's state, with which objects are attached; empty: none."
-    )
-    margin: float = parameter(
-        0.005, unit="m", low=0.0005, high=0.5, doc="Minimum distance between the arm and obstacles."
-    )
+    scene: SceneParameters = parameter(factory=SceneParameters, flatten="", doc="Sources of the planning scene.")
     is_person_limited: bool = parameter(False, doc="Move only at the speed that the safety node allows.")
     person_limit_timeout: float = parameter(
         0.15, unit="s", low=0.01, high=60.0, doc="Timeout of the safety node's limit, after which the arm stops."
@@ -101,14 +87,7 @@ class ServoNode(Node[ServoNodeConfig]):
         """Create inputs, outputs and services."""
         expect_kernels(_fill_aabb_tree, compute_distances, is_segment_free)
         self._monitor = monitor = PlanningSceneMonitor(
-            self,
-            self.groups,
-            self.config.group,
-            world_frame=self.config.world_frame,
-            robot_pose=parse_pose(self.config.robot_pose),
-            known_world=self.world if self.config.use_world_model else None,
-            margin=self.config.margin,
-            joint_timeout=1.0,
+            self, self.groups, self.config.group, self.config.scene, self.world
         )
         self._joints = monitor.joints
         check_command_mode(self.hardware, self._joints, "position", self.full_name)
@@ -133,15 +112,7 @@ class ServoNode(Node[ServoNodeConfig]):
         self._publish_status(ServoCode.NO_WARNING, "")
         self.subscribe("~/delta_twist_cmds", msg.TwistStamped, self._on_twist)
         self.subscribe("~/delta_joint_cmds", msg.JointJog, self._on_joints)
-        self._inputs = SceneInputs(
-            self,
-            monitor,
-            octomap_topic=self.config.octomap_topic,
-            person_topics=self.config.person_topics,
-            person_config=self.config.people,
-            gripper_state_topic=self.config.gripper_state_topic,
-            on_change=lambda: None,
-        )
+        self._inputs = SceneInputs(self, monitor, self.config.scene)
         self.service("~/pause_servo", srv.SetBool, self._on_pause)
         add_stop_services(self, self.joint_claims, self._joints, self._clear_command)
         self.timer(rate=self.config.rate, callback=self._tick, immediate=True)
@@ -285,7 +256,7 @@ class ServoNode(Node[ServoNodeConfig]):
 
     # -- state ---------------------------------------------------------------------------------------------------------
     def save_state(self) -> dict[str, Any]:
-        """State as plain data."""
+        """Return the state as plain data."""
         return super().save_state() | {
             "keeper": self._monitor.save_state(),
             "feeds": self._inputs.save_state(),
