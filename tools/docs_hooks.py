@@ -598,6 +598,56 @@ def _plugin_defaults(kind: str, name: str, radius: float) -> tuple[type, dict[st
     return type(planner), flat
 
 
+TREE_NODES_PAGE = METRICS_PAGE.with_name("tree-nodes.md")
+TREE_NODE_TABLE = re.compile(r"(<!-- tree nodes of (\w+): (\w+) -->\n)(?:\|.*\n)*")
+"""A comment above a table of node types of behavior trees: their origin, and the type of the nodes."""
+
+
+def with_tree_node_tables(page: str) -> str:
+    """Return the text of a page with its tables of node types as the registry and the ports declare them."""
+    return TREE_NODE_TABLE.sub(
+        lambda found: found[1] + "".join(f"{line}\n" for line in _make_tree_node_table(found[2], found[3])), page
+    )
+
+
+def list_tree_nodes() -> dict[str, dict[str, Any]]:
+    """Return all node types by origin (``btcpp4``, ``btcpp3``, ``nav2``, ``roboyard``) and name."""
+    from roboyard.behavior.bt_version3 import NODE_TYPES
+    from roboyard.behavior.factory import TREE_NODES
+
+    plugins = TREE_NODES.entry_points()
+    found: dict[str, dict[str, Any]] = {"btcpp4": {}, "btcpp3": dict(NODE_TYPES), "nav2": {}, "roboyard": {}}
+    for name in TREE_NODES.names():
+        node = TREE_NODES[name]
+        if name in plugins and not plugins[name].module.startswith("roboyard."):
+            continue  # of another package that is installed here
+        is_nav2 = "\n\nNav2: " in (inspect.getdoc(node) or "")
+        found["btcpp4" if name not in plugins else "nav2" if is_nav2 else "roboyard"][name] = node
+    return found
+
+
+def _make_tree_node_table(origin: str, node_type: str) -> list[str]:
+    nodes = list_tree_nodes()[origin]
+    columns = ("node", "what it does", "ports", *(["compared with Nav2"] if origin == "nav2" else []))
+    lines = [_make_row(columns), _make_row(["---"] * len(columns))]
+    for name, node in nodes.items():
+        if node.node_type.value.lower() != node_type:
+            continue
+        paragraphs = [" ".join(part.split()) for part in (inspect.getdoc(node) or "").split("\n\n")]
+        cells = [f"`{name}`", _escape(paragraphs[0]), "<br>".join(_describe_port(*port) for port in node.ports.items())]
+        if origin == "nav2":
+            cells.append(_escape(next(text for text in paragraphs if text.startswith("Nav2: ")).removeprefix("Nav2: ")))
+        lines.append(_make_row(cells))
+    return lines
+
+
+def _describe_port(name: str, port: Any) -> str:
+    direction = {"input_port": "in", "output_port": "out", "inout_port": "in and out"}[port.direction]
+    type_name = "" if port.type.python is None else f", {port.type.python.__name__}"
+    default = "" if port.default in (None, "") else f", default `{port.default}`"
+    return f"`{name}` ({direction}{type_name}{default}): {_escape(port.doc)}"
+
+
 def _aliases_of(cls: type, path: list[str]) -> tuple[str, ...]:
     """Return the names of a parameter in parameter files of ROS."""
     field = next(field for field in dataclasses.fields(cls) if yaml_key(field) == path[0])
@@ -657,6 +707,7 @@ if __name__ == "__main__":
     for path in PLUGIN_PAGES:
         path.write_text(with_plugin_tables(path.read_text("utf-8")), "utf-8")
     STEP_PLANNER_PAGE.write_text(with_step_planner_tables(STEP_PLANNER_PAGE.read_text("utf-8")), "utf-8")
+    TREE_NODES_PAGE.write_text(with_tree_node_tables(TREE_NODES_PAGE.read_text("utf-8")), "utf-8")
     for path in list_pages_with_key_tables():
         path.write_text(with_key_tables(path.read_text("utf-8")), "utf-8")
     (METRICS_PAGE.parents[1] / SCENARIO_PAGE).write_text(make_scenario_page(), "utf-8")

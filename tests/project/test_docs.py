@@ -47,7 +47,7 @@ SLOW_PAGES = {
     "worlds",
 }
 """Whose Python takes more than a few seconds."""
-AS_PROGRAMS = {"README.md", "docs/rooms/behavior.md"}
+AS_PROGRAMS = {"README.md", "docs/howto/write-a-tree-node.md"}
 """Whose commands are processes, as for a reader, or because they set what a process starts with; others' run in this
 one, for each start imports everything anew."""
 

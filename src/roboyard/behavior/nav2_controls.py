@@ -12,7 +12,10 @@ from roboyard.behavior.tree_node import ControlNode, DecoratorNode
 
 class RecoveryNode(ControlNode):
     """Ticks its first child; if that fails, its second child and then the first one again, up to a number of
-    retries."""
+    retries.
+
+    Nav2: the same.
+    """
 
     arity = (2, 2)
     ports: ClassVar = {"number_of_retries": input_port(int, 1, "Number of times that the first child is repeated.")}
@@ -60,7 +63,10 @@ class RecoveryNode(ControlNode):
 
 
 class PipelineSequence(ControlNode):
-    """A Sequence in which all children before the running one are ticked again."""
+    """A Sequence in which all children before the running one are ticked again.
+
+    Nav2: the same.
+    """
 
     state_fields = ("_last_running_index",)
 
@@ -95,7 +101,10 @@ class PipelineSequence(ControlNode):
 
 
 class RoundRobin(ControlNode):
-    """Ticks its children in order until one succeeds, and continues with the next one when it is ticked again."""
+    """Ticks its children in order until one succeeds, and continues with the next one when it is ticked again.
+
+    Nav2: the same.
+    """
 
     ports: ClassVar = {"wrap_around": input_port(bool, False, "Whether the first child follows the last one.")}
     state_fields = ("_index", "_n_failed")
@@ -134,7 +143,10 @@ class RoundRobin(ControlNode):
 
 
 class RateController(DecoratorNode):
-    """Ticks its child at a limited rate; in between it is RUNNING."""
+    """Ticks its child at a limited rate; in between it is RUNNING.
+
+    Nav2: the same; the rate refers to simulated time.
+    """
 
     ports: ClassVar = {"hz": input_port(float, 10.0, "Rate of the ticks of the child [Hz].")}
     state_fields = ("_period_start_ns", "_is_first_tick")
@@ -162,7 +174,10 @@ class RateController(DecoratorNode):
 
 
 class SingleTrigger(DecoratorNode):
-    """Ticks its child until it has finished once; afterwards it fails."""
+    """Ticks its child until it has finished once; afterwards it fails.
+
+    Nav2: the same.
+    """
 
     state_fields = ("_has_finished",)
 

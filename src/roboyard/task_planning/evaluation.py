@@ -29,7 +29,7 @@ class TaskMetrics(MetricCollector):
         Metric(
             "tasks_over",
             "boolean",
-            "Whether all [tasks](../rooms/goals.md) are reached or known to be impossible; no value, as of the next "
+            "Whether all [tasks](../howto/plan-tasks.md) are reached or known to be impossible; no value, as of the next "
             "eight, without tasks.",
             "higher",
         ),

@@ -109,9 +109,10 @@ class TaskFile:
         places: Poses in the map, by name.
         initial_state: Initial values of conditions.
         value_domains: Values that conditions may have, where no action states them.
-        actions, goals: By name.
+        actions: Actions by name.
+        goals: Goals by name.
         observations: How conditions are observed; other conditions change by the effects of actions only.
-        transport: See `TransportConfig`.
+        transport: Transport by one gripper; by default none.
     """
 
     actions: dict[str, ActionConfig]

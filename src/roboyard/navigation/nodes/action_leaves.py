@@ -30,7 +30,10 @@ def _time_allowance(leaf: ActionLeaf) -> Any:
 
 
 class NavigateToPose(ActionLeaf):
-    """Drives to a pose in the map, ``x;y;yaw``."""
+    """Drives to a pose in the map, ``x;y;yaw``.
+
+    Nav2: the pose is in the frame of the map; `behavior_tree` is ignored.
+    """
 
     ports: ClassVar = {
         "goal": input_port(SE2, doc="Goal pose `x;y;yaw` in the map [m, rad]."),
@@ -51,7 +54,10 @@ class NavigateToPose(ActionLeaf):
 
 
 class ComputePathToPose(ActionLeaf):
-    """Plans a path to a pose in the map."""
+    """Plans a path to a pose in the map.
+
+    Nav2: `viapoints` are ignored.
+    """
 
     ports: ClassVar = {
         "goal": input_port(SE2, doc="Goal pose `x;y;yaw` in the map [m, rad]."),
@@ -85,7 +91,11 @@ class ComputePathToPose(ActionLeaf):
 
 
 class FollowPath(ActionLeaf):
-    """Follows a path, and a new one as soon as there is one."""
+    """Follows a path, and a new one as soon as there is one.
+
+    Nav2: a new path is sent as a new goal, which replaces the older one at once; checkers and path handlers are
+    those of the navigator.
+    """
 
     ports: ClassVar = {
         "path": input_port(object, doc="The path (nav_msgs/Path)."),
@@ -122,7 +132,10 @@ class FollowPath(ActionLeaf):
 
 
 class Spin(ActionLeaf):
-    """Rotates in place."""
+    """Rotates in place.
+
+    Nav2: collisions are always checked, and recoveries are not counted.
+    """
 
     ports: ClassVar = {
         "spin_dist": input_port(float, 1.57, "Angle, counterclockwise positive [rad]."),
@@ -151,7 +164,10 @@ class _StraightMotion(ActionLeaf):
 
 
 class BackUp(_StraightMotion):
-    """Backs up in a straight line."""
+    """Backs up in a straight line.
+
+    Nav2: collisions are always checked.
+    """
 
     ports: ClassVar = {
         "backup_dist": input_port(float, 0.15, "Distance [m]."),
@@ -166,7 +182,10 @@ class BackUp(_StraightMotion):
 
 
 class DriveOnHeading(_StraightMotion):
-    """Drives straight on."""
+    """Drives straight on.
+
+    Nav2: collisions are always checked.
+    """
 
     ports: ClassVar = {
         "dist_to_travel": input_port(float, 0.15, "Distance [m]."),
@@ -181,7 +200,10 @@ class DriveOnHeading(_StraightMotion):
 
 
 class Wait(ActionLeaf):
-    """Has the robot wait."""
+    """Has the robot wait.
+
+    Nav2: the duration is simulated time.
+    """
 
     ports: ClassVar = {"wait_duration": input_port(float, 1.0, "Duration [s]."), **ACTION_PORTS}
     action_name = "wait"
@@ -193,7 +215,10 @@ class Wait(ActionLeaf):
 
 
 class ComputePathThroughPoses(ActionLeaf):
-    """Plans a path through poses in the map, in order."""
+    """Plans a path through poses in the map, in order.
+
+    Nav2: `last_reached_index` is always -1: a partial path is a failure.
+    """
 
     ports: ClassVar = {
         "goals": input_port(POSE_LIST, doc=POSE_LIST_DOC),
@@ -223,7 +248,10 @@ class ComputePathThroughPoses(ActionLeaf):
 
 
 class DockRobot(ActionLeaf):
-    """Drives into a dock: one that the docking node knows, or at a pose."""
+    """Drives into a dock: one that the docking node knows, or at a pose.
+
+    Nav2: there is one type of dock; `dock_pose` is in the map.
+    """
 
     ports: ClassVar = {
         "use_dock_id": input_port(bool, True, "Whether `dock_id` names the dock, or `dock_pose` is its pose."),
@@ -261,7 +289,10 @@ class DockRobot(ActionLeaf):
 
 
 class UndockRobot(ActionLeaf):
-    """Leaves the dock."""
+    """Leaves the dock.
+
+    Nav2: there is one type of dock.
+    """
 
     ports: ClassVar = {
         "dock_type": UNUSED_PORT,
@@ -306,7 +337,10 @@ class Explore(ActionLeaf):
 
 
 class ClearEntireCostmap(CallService):
-    """Clears the navigator's costmaps."""
+    """Clears the navigator's costmaps.
+
+    Nav2: every name of a service clears both costmaps.
+    """
 
     ports: ClassVar = {
         "service_name": input_port(

@@ -43,7 +43,10 @@ def read_goals(node: TreeNode) -> GoalPoses:
 
 
 class GoalUpdated(ConditionNode):
-    """Succeeds if the goal differs from that of the last tick; the first tick fails."""
+    """Succeeds if the goal differs from that of the last tick; the first tick fails.
+
+    Nav2: the same.
+    """
 
     ports: ClassVar = {"goal": _GOAL_PORT, "goals": _GOALS_PORT}
     state_fields = ("_goal", "_was_ticked")
@@ -66,7 +69,10 @@ class GoalUpdated(ConditionNode):
 
 
 class GlobalUpdatedGoal(GoalUpdated):
-    """Succeeds if the goal differs from that of the last tick; the first tick succeeds."""
+    """Succeeds if the goal differs from that of the last tick; the first tick succeeds.
+
+    Nav2: the same.
+    """
 
     def _first_status(self) -> NodeStatus:
         return SUCCESS
@@ -103,7 +109,10 @@ class _RepeatWhenDue(DecoratorNode):
 
 
 class GoalUpdatedController(_RepeatWhenDue):
-    """Ticks its child again when the goal has changed."""
+    """Ticks its child again when the goal has changed.
+
+    Nav2: the same.
+    """
 
     ports: ClassVar = {"goal": _GOAL_PORT, "goals": _GOALS_PORT}
     state_fields = ("_is_first_tick", "_goal")
@@ -119,7 +128,10 @@ class GoalUpdatedController(_RepeatWhenDue):
 
 
 class DistanceController(BusLeaf, _RepeatWhenDue):
-    """Ticks its child again when the robot has moved a distance."""
+    """Ticks its child again when the robot has moved a distance.
+
+    Nav2: the pose of `base_link` in `map` is used.
+    """
 
     ports: ClassVar = {
         "distance": input_port(float, 1.0, "Distance that the robot moves between two ticks of the child [m]."),
@@ -149,7 +161,10 @@ class DistanceController(BusLeaf, _RepeatWhenDue):
 
 
 class SpeedController(BusLeaf, _RepeatWhenDue):
-    """Ticks its child at a rate that grows with the speed of the robot, and at once when the goal has changed."""
+    """Ticks its child at a rate that grows with the speed of the robot, and at once when the goal has changed.
+
+    Nav2: the speed is that of the topic `odom`; it is not filtered.
+    """
 
     ports: ClassVar = {
         "min_rate": input_port(float, 0.1, "Rate at the lowest speed [Hz]."),
@@ -216,14 +231,20 @@ def _recovery_ports() -> dict[str, Port]:
 
 
 class WouldAPlannerRecoveryHelp(_RecoveryHelpCondition):
-    """Succeeds if the last failure of the planner is one that a recovery can mend."""
+    """Succeeds if the last failure of the planner is one that a recovery can mend.
+
+    Nav2: the code 1 of failures without a code is also one.
+    """
 
     ports: ClassVar = _recovery_ports()
     error_codes = (_PLAN_RESULT.UNKNOWN, _PLAN_RESULT.NO_VALID_PATH, _PLAN_RESULT.TIMEOUT, _GENERIC_ERROR_CODE)
 
 
 class WouldAControllerRecoveryHelp(_RecoveryHelpCondition):
-    """Succeeds if the last failure of the controller is one that a recovery can mend."""
+    """Succeeds if the last failure of the controller is one that a recovery can mend.
+
+    Nav2: the code 1 of failures without a code is also one.
+    """
 
     ports: ClassVar = _recovery_ports()
     error_codes = (
@@ -269,49 +290,70 @@ def _selector_ports(component: str) -> dict[str, Port]:
 
 
 class PlannerSelector(_Selector):
-    """Selects a planner by the name on a topic, or by default."""
+    """Selects a planner by the name on a topic, or by default.
+
+    Nav2: the navigator has one plug-in of the kind and does not use the selection.
+    """
 
     ports: ClassVar = _selector_ports("planner")
     component = "planner"
 
 
 class ControllerSelector(_Selector):
-    """Selects a controller by the name on a topic, or by default."""
+    """Selects a controller by the name on a topic, or by default.
+
+    Nav2: the navigator has one plug-in of the kind and does not use the selection.
+    """
 
     ports: ClassVar = _selector_ports("controller")
     component = "controller"
 
 
 class SmootherSelector(_Selector):
-    """Selects a smoother by the name on a topic, or by default."""
+    """Selects a smoother by the name on a topic, or by default.
+
+    Nav2: the navigator has one plug-in of the kind and does not use the selection.
+    """
 
     ports: ClassVar = _selector_ports("smoother")
     component = "smoother"
 
 
 class GoalCheckerSelector(_Selector):
-    """Selects a goal checker by the name on a topic, or by default."""
+    """Selects a goal checker by the name on a topic, or by default.
+
+    Nav2: the navigator has one plug-in of the kind and does not use the selection.
+    """
 
     ports: ClassVar = _selector_ports("goal_checker")
     component = "goal_checker"
 
 
 class ProgressCheckerSelector(_Selector):
-    """Selects a progress checker by the name on a topic, or by default."""
+    """Selects a progress checker by the name on a topic, or by default.
+
+    Nav2: the navigator has one plug-in of the kind and does not use the selection.
+    """
 
     ports: ClassVar = _selector_ports("progress_checker")
     component = "progress_checker"
 
 
 class PathHandlerSelector(_Selector):
-    """Selects a path handler by the name on a topic, or by default."""
+    """Selects a path handler by the name on a topic, or by default.
+
+    Nav2: the navigator has one plug-in of the kind and does not use the selection.
+    """
 
     ports: ClassVar = _selector_ports("path_handler")
     component = "path_handler"
 
 
 class CancelControl(BusLeaf, SyncActionNode):
-    """Cancels the goals of the controller, so that the robot stops following its path."""
+    """Cancels the goals of the controller, so that the robot stops following its path.
+
+    Nav2: the same.
+    """
 
     ports: ClassVar = {"server_name": SERVER_PORT, "server_timeout": TIMEOUT_PORT}
 
@@ -322,7 +364,10 @@ class CancelControl(BusLeaf, SyncActionNode):
 
 
 class GetCurrentPose(BusLeaf, SyncActionNode):
-    """Outputs the pose of the robot in the map; fails if it is not known."""
+    """Outputs the pose of the robot in the map; fails if it is not known.
+
+    Nav2: the pose of `base_link` in `map` is used.
+    """
 
     ports: ClassVar = {
         "global_frame": UNUSED_PORT,
@@ -340,7 +385,10 @@ class GetCurrentPose(BusLeaf, SyncActionNode):
 
 
 class ArePosesNear(ConditionNode):
-    """Succeeds if the distance of two poses is small."""
+    """Succeeds if the distance of two poses is small.
+
+    Nav2: both poses are in one frame.
+    """
 
     ports: ClassVar = {
         "ref_pose": input_port(SE2, doc="First pose `x;y;yaw` [m, rad]."),
@@ -359,7 +407,10 @@ class ArePosesNear(ConditionNode):
 
 
 class GoalReached(BusLeaf, ConditionNode):
-    """Succeeds if the robot is near the goal."""
+    """Succeeds if the robot is near the goal.
+
+    Nav2: the tolerance is a port, not a parameter of the goal checker.
+    """
 
     ports: ClassVar = {
         "goal": input_port(SE2, doc="Goal pose `x;y;yaw` in the map [m, rad]."),
@@ -381,7 +432,10 @@ class GoalReached(BusLeaf, ConditionNode):
 
 
 class RemovePassedGoals(BusLeaf, SyncActionNode):
-    """Removes the leading poses of a list that the robot is near to; the last pose stays."""
+    """Removes the leading poses of a list that the robot is near to; the last pose stays.
+
+    Nav2: statuses of waypoints are ignored.
+    """
 
     ports: ClassVar = {
         "input_goals": input_port(POSE_LIST, doc=POSE_LIST_DOC),
@@ -404,7 +458,10 @@ class RemovePassedGoals(BusLeaf, SyncActionNode):
 
 
 class GetNextFewGoals(SyncActionNode):
-    """Outputs the first few of several poses."""
+    """Outputs the first few of several poses.
+
+    Nav2: the same.
+    """
 
     ports: ClassVar = {
         "num_goals": input_port(int, doc="Largest number of poses."),
@@ -419,7 +476,10 @@ class GetNextFewGoals(SyncActionNode):
 
 
 class GoalUpdater(BusLeaf, DecoratorNode):
-    """Outputs the last goal of the topic ``goal_update``, or else the goal of its port, and ticks its child."""
+    """Outputs the last goal of the topic ``goal_update``, or else the goal of its port, and ticks its child.
+
+    Nav2: several goals come from the port only, not from a topic.
+    """
 
     ports: ClassVar = {
         "input_goal": input_port(SE2, doc="Goal pose `x;y;yaw` in the map [m, rad].", optional=True),

@@ -44,7 +44,10 @@ def cut_path(path: Any, first: int, last: int) -> Any:
 
 
 class IsGoalNearby(BusLeaf, ConditionNode):
-    """Succeeds if the rest of the path is short."""
+    """Succeeds if the rest of the path is short.
+
+    Nav2: the nearest pose of the whole path is used.
+    """
 
     ports: ClassVar = {
         "path": _PATH_PORT,
@@ -72,7 +75,10 @@ class IsGoalNearby(BusLeaf, ConditionNode):
 
 
 class TruncatePath(SyncActionNode):
-    """Removes the end of a path."""
+    """Removes the end of a path.
+
+    Nav2: the same.
+    """
 
     ports: ClassVar = {
         "input_path": _PATH_PORT,
@@ -95,7 +101,10 @@ class TruncatePath(SyncActionNode):
 
 
 class TruncatePathLocal(BusLeaf, SyncActionNode):
-    """Outputs the part of a path that is near the robot."""
+    """Outputs the part of a path that is near the robot.
+
+    Nav2: the nearest pose is found by distance; angles have no weight.
+    """
 
     ports: ClassVar = {
         "input_path": _PATH_PORT,
@@ -128,7 +137,10 @@ class TruncatePathLocal(BusLeaf, SyncActionNode):
 
 
 class GetPoseFromPath(SyncActionNode):
-    """Outputs one pose of a path; fails if the index is out of range."""
+    """Outputs one pose of a path; fails if the index is out of range.
+
+    Nav2: the same.
+    """
 
     ports: ClassVar = {
         "path": _PATH_PORT,
@@ -146,7 +158,10 @@ class GetPoseFromPath(SyncActionNode):
 
 
 class ConcatenatePaths(SyncActionNode):
-    """Concatenates two paths, of which one may be missing."""
+    """Concatenates two paths, of which one may be missing.
+
+    Nav2: the same.
+    """
 
     ports: ClassVar = {
         "input_path1": input_port(object, doc="First path (nav_msgs/Path).", optional=True),
@@ -171,7 +186,11 @@ class ConcatenatePaths(SyncActionNode):
 
 
 class ValidatePath(BusLeaf, ConditionNode):
-    """Succeeds if a path is free of collisions in the global costmap of the navigator."""
+    """Succeeds if a path is free of collisions in the global costmap of the navigator.
+
+    Nav2: the node checks the topic `global_costmap/costmap` itself, at the poses of the path; it calls no
+    service.
+    """
 
     ports: ClassVar = {
         "path": _PATH_PORT,
@@ -224,7 +243,10 @@ class ValidatePath(BusLeaf, ConditionNode):
 
 
 class PathLongerOnApproach(DecoratorNode):
-    """Ticks its child if a new path to the same goal is much longer than the last one, and the goal was near."""
+    """Ticks its child if a new path to the same goal is much longer than the last one, and the goal was near.
+
+    Nav2: the same.
+    """
 
     ports: ClassVar = {
         "path": _PATH_PORT,
