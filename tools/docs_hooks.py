@@ -376,6 +376,17 @@ PEER_NAMES: dict[str, dict[str, str]] = {
         ),
     },
     "robot_localization": dict.fromkeys(("params_file", "params_section", "_bias_at_rest"), ""),
+    "MoveIt": {
+        "planner": "`planner_id`",
+        "planner_settings": "`planner_configs` in `ompl_planning.yaml`",
+        "max_states": "`allowed_planning_time`, a time",
+        "velocity_scaling": "`max_velocity_scaling_factor`",
+        "acceleration_scaling": "`max_acceleration_scaling_factor`",
+        "max_start_repair": "`start_state_max_bounds_error`, `jiggle_fraction`",
+        "spacing": "`max_step`",
+        "jump_threshold": "`revolute_jump_threshold`, `prismatic_jump_threshold`",
+        **dict.fromkeys(("seed", "max_shortcuts", "effort_scaling", "angle_step"), ""),
+    },
     "diff_drive_controller": {
         "left_joints": "`left_wheel_names`",
         "right_joints": "`right_wheel_names`",
@@ -535,9 +546,21 @@ def list_pages_with_key_tables() -> list[Path]:
     ]
 
 
-PLUGIN_TABLES = re.compile(r"(<!-- (planners|controllers) -->\n)(?:.*\n)*?(<!-- end of \2 -->\n)")
-"""Comments around the generated part of a page about plug-ins of the navigator."""
-PLUGIN_PAGES = [METRICS_PAGE.with_name("planners.md"), METRICS_PAGE.with_name("controllers.md")]
+PLUGIN_TABLES = re.compile(
+    r"(<!-- (planners|controllers|motion_planners|time_parameterizations) -->\n)(?:.*\n)*?(<!-- end of \2 -->\n)"
+)
+"""Comments around the generated part of a page about plug-ins."""
+PLUGIN_PAGES = [
+    METRICS_PAGE.with_name(name)
+    for name in ("planners.md", "controllers.md", "motion-planners.md", "time-parameterization.md")
+]
+PLUGIN_PEERS = {
+    "planners": "Nav2",
+    "controllers": "Nav2",
+    "motion_planners": "OMPL",
+    "time_parameterizations": "MoveIt",
+}
+"""Project whose names of the plug-ins of a kind the last paragraph of each docstring states."""
 
 
 def with_plugin_tables(page: str) -> str:
@@ -547,26 +570,39 @@ def with_plugin_tables(page: str) -> str:
     )
 
 
-def _make_plugin_sections(kind: str) -> list[str]:
+def _plugin_registry(kind: str) -> Any:
+    from roboyard import manipulation
     from roboyard.navigation.plugins import CONTROLLERS, PLANNERS
 
-    registry: Any = PLANNERS if kind == "planners" else CONTROLLERS
+    return {
+        "planners": PLANNERS,
+        "controllers": CONTROLLERS,
+        "motion_planners": manipulation.MOTION_PLANNERS,
+        "time_parameterizations": manipulation.TIME_PARAMETERIZATIONS,
+    }[kind]
+
+
+def _make_plugin_sections(kind: str) -> list[str]:
+    registry, peer = _plugin_registry(kind), PLUGIN_PEERS[kind]
     names = [name for name in registry.names() if registry[name].__module__.startswith("roboyard.")]
-    overview = ["", "| name | what it is | when to take it | in Nav2 |", "| --- | --- | --- | --- |"]
+    overview = ["", f"| name | what it is | when to take it | in {peer} |", "| --- | --- | --- | --- |"]
     sections: list[str] = []
     for name in names:
-        summary, use, nav2 = [" ".join(part.split()) for part in (inspect.getdoc(registry[name]) or "").split("\n\n")]
+        summary, use, other = [" ".join(part.split()) for part in (inspect.getdoc(registry[name]) or "").split("\n\n")]
+        anchor = re.sub(r"[^\w-]", "", name).lower()
         overview.append(
-            _make_row((f"[`{name}`](#{name})", _escape(summary), _escape(use), nav2.removeprefix("Nav2: ")))
+            _make_row((f"[`{name}`](#{anchor})", _escape(summary), _escape(use), other.removeprefix(f"{peer}: ")))
         )
         sections += [f"## {name}", "", _escape(f"{summary} {use}"), "", *_make_plugin_parameters(kind, name), ""]
     return [*overview, "", *sections]
 
 
 def _make_plugin_parameters(kind: str, name: str) -> list[str]:
+    if kind == "time_parameterizations":
+        return ["It has no parameters."]
     cls, defaults = _plugin_defaults(kind, name, 0.25)
     others = _plugin_defaults(kind, name, 0.5)[1]
-    lines = ["| parameter | values | default | meaning | in Nav2 |", "| --- | --- | --- | --- | --- |"]
+    lines = [f"| parameter | values | default | meaning | in {PLUGIN_PEERS[kind]} |", "| --- | --- | --- | --- | --- |"]
     for row in schema_rows(cls):
         if row.key.split(".")[0] == "footprint":
             continue
@@ -574,8 +610,8 @@ def _make_plugin_parameters(kind: str, name: str) -> list[str]:
         if row.key in defaults:
             text = yaml.safe_dump(defaults[row.key], default_flow_style=True).removesuffix("...\n").strip()
             default = f"`{text}`" if defaults[row.key] == others[row.key] else "from the robot's drive or footprint"
-        nav2 = ", ".join(f"`{alias}`" for alias in _aliases_of(cls, row.key.split(".")))
-        lines.append(_make_row((f"`{row.key}`", _escape(_shorten(row.expected)), default, _escape(row.doc), nav2)))
+        other = ", ".join(f"`{alias}`" for alias in _aliases_of(cls, row.key.split(".")))
+        lines.append(_make_row((f"`{row.key}`", _escape(_shorten(row.expected)), default, _escape(row.doc), other)))
     return lines
 
 
@@ -585,6 +621,8 @@ def _plugin_defaults(kind: str, name: str, radius: float) -> tuple[type, dict[st
     from roboyard.navigation.navigator import PluginConfig
     from roboyard.navigation.plugins import CONTROLLER_CONFIGS, make_planner
 
+    if kind == "motion_planners":
+        return _plugin_registry(kind)[name], {}
     if kind == "controllers":
         defaults = {"rollout": True} if name == "trajectory_rollout" else {}
         return CONTROLLER_CONFIGS[name], defaults

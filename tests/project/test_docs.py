@@ -38,13 +38,13 @@ FENCE = re.compile(
 SLOW_VERBS = {"run", "bringup", "batch", "bench", "replay", "report"}
 SLOW_PAGES = {
     "add-people",
-    "arm-planning",
     "behavior",
     "goals",
-    "manipulation",
     "mapping-a-log",
     "navigation",
+    "plan-arm-motions",
     "worlds",
+    "write-a-motion-planner",
 }
 """Whose Python takes more than a few seconds."""
 AS_PROGRAMS = {"README.md", "docs/howto/write-a-tree-node.md"}

@@ -62,6 +62,7 @@ def _rewire_factor_parameter() -> Any:
         1.1,
         low=1.0,
         high=10.0,
+        aliases=("rewire_factor",),
         doc="Factor of the neighborhood in which paths are improved; more than 1 keeps the planner optimal.",
     )
 
@@ -183,7 +184,9 @@ class OmplBitStarPlanner(OmplPlanner):
     """
 
     ompl_name = "BITstar"
-    samples_per_batch: int = parameter(100, low=1, high=100_000, doc="Number of states in each batch.")
+    samples_per_batch: int = parameter(
+        100, low=1, high=100_000, aliases=("samples_per_batch",), doc="Number of states in each batch."
+    )
     rewire_factor: float = _rewire_factor_parameter()
 
 
