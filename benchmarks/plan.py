@@ -16,19 +16,13 @@ from roboyard.bringup.catalog import ROBOTS
 from roboyard.bringup.joint_groups import load_joint_groups
 from roboyard.errors import RoboyardError
 from roboyard.kinematics.ik import PointingTarget
-from roboyard.manipulation import SemanticDescription
-from roboyard.manipulation.collision import CoalChecker, Obstacle, box_obstacle
+from roboyard.manipulation import PlanConfig, SemanticDescription, box_obstacle, plan_motion
+from roboyard.manipulation.collision import CoalChecker, Obstacle
 from roboyard.manipulation.collision.coal_checker import recheck_motion
 from roboyard.manipulation.collision.collision_model import make_workspace
 from roboyard.manipulation.collision.planning_scene import PlanningScene
 from roboyard.manipulation.errors import PlanningError
-from roboyard.manipulation.planning import (
-    MotionPlanningProblem,
-    PlanConfig,
-    PointingGoal,
-    find_goal_states,
-    plan_motion,
-)
+from roboyard.manipulation.planning import MotionPlanningProblem, PointingGoal, find_goal_states
 from roboyard.manipulation.planning.motion_planners import RrtConnectPlanner
 from roboyard.manipulation.planning.plan import joint_weights
 from roboyard.manipulation.time_parameterization import JointLimits

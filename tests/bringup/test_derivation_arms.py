@@ -12,11 +12,11 @@ import roboyard as ry
 from roboyard.bringup.derivation import find_groups_file
 from roboyard.description import load_model
 from roboyard.errors import ConfigError
-from roboyard.manipulation import load_groups
+from roboyard.manipulation import load_groups, plan_motion
 from roboyard.manipulation.arm_analysis import analyze_arm
 from roboyard.manipulation.collision.planning_scene import PlanningScene
 from roboyard.manipulation.nodes.motion_messages import trajectory_to_msg
-from roboyard.manipulation.planning import JointGoal, plan_motion
+from roboyard.manipulation.planning import JointGoal
 from roboyard.manipulation.semantics.groups_file import format_groups
 from roboyard.messages import action
 

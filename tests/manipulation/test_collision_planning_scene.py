@@ -31,13 +31,12 @@ from roboyard.description import (
 from roboyard.description.model import PlacedModel
 from roboyard.errors import InputError, UnknownNameError
 from roboyard.geometry import SE3
-from roboyard.manipulation import SemanticDescription, guess_groups, load_groups
+from roboyard.manipulation import SemanticDescription, box_obstacle, guess_groups, load_groups
 from roboyard.manipulation.collision import (
     AttachedBody,
     CoalChecker,
     Obstacle,
     VoxelObstacles,
-    box_obstacle,
     obstacles_from_world,
     voxels_from_cloud,
 )

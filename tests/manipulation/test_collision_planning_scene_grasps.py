@@ -12,10 +12,11 @@ from roboyard.bringup.joint_groups import load_joint_groups
 from roboyard.description.model import Box, Cylinder
 from roboyard.errors import UnknownNameError
 from roboyard.geometry import SE3
-from roboyard.manipulation.collision import CoalChecker, Obstacle, box_obstacle
+from roboyard.manipulation import PlanConfig, box_obstacle, plan_motion
+from roboyard.manipulation.collision import CoalChecker, Obstacle
 from roboyard.manipulation.collision.coal_checker import recheck_motion
 from roboyard.manipulation.collision.planning_scene import PlanningScene
-from roboyard.manipulation.planning import JointGoal, PlanConfig, plan_motion
+from roboyard.manipulation.planning import JointGoal
 
 FINGERS = ("finger_left", "finger_right")
 

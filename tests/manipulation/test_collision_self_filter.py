@@ -10,7 +10,8 @@ import pytest
 from roboyard.bringup.joint_groups import load_joint_groups
 from roboyard.errors import InputError
 from roboyard.geometry import SE3
-from roboyard.manipulation.collision import CoalChecker, box_obstacle
+from roboyard.manipulation import box_obstacle
+from roboyard.manipulation.collision import CoalChecker
 from roboyard.manipulation.collision.planning_scene import PlanningScene
 from roboyard.manipulation.collision.self_filter import FilterShapes
 from roboyard.manipulation.planning.goal_sampling import sample_goal

@@ -106,8 +106,8 @@ class BrokenPlanner:
                 return PlannedPath(path.points + 1e-9, path.n_states)
             case "leaves the limits":
                 path = self._solve(problem, rng, max_states, should_stop)
-                beyond = path.points[-1] + np.array((0.0, 0.0, 0.0, 2.5))
-                return PlannedPath(np.concatenate([path.points, [beyond], path.points[-1:]]), path.n_states)
+                outside = path.points[-1] + np.array((0.0, 0.0, 0.0, 2.5))
+                return PlannedPath(np.concatenate([path.points, [outside], path.points[-1:]]), path.n_states)
             case "changes the problem":
                 path = self._solve(problem, rng, max_states, should_stop)
                 problem.weights[:] *= 2.0

@@ -11,12 +11,11 @@ from tests.harness.arms import ARM_NODES, ArmCell
 from roboyard.bringup.joint_groups import load_joint_groups
 from roboyard.errors import InputError, RoboyardError
 from roboyard.geometry import SE3
-from roboyard.manipulation.collision import box_obstacle
+from roboyard.manipulation import PoseGoal, box_obstacle
 from roboyard.manipulation.collision.planning_scene import PlanningScene
 from roboyard.manipulation.errors import GoalUnreachableError
 from roboyard.manipulation.evaluation.motion import JointJogMetrics
 from roboyard.manipulation.nodes import MobileArmDemoNode
-from roboyard.manipulation.planning import PoseGoal
 from roboyard.manipulation.planning.goal_sampling import sample_jog
 from roboyard.manipulation.planning.goals import find_goal_states
 from roboyard.messages import msg

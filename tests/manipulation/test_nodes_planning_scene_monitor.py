@@ -19,7 +19,7 @@ from roboyard.bus import Node, resource
 from roboyard.description import Capsule
 from roboyard.errors import ConfigError, InputError
 from roboyard.geometry import SE3
-from roboyard.manipulation.collision import box_obstacle
+from roboyard.manipulation import box_obstacle
 from roboyard.manipulation.collision.obstacles import BodyPartObstacles, PersonModelConfig, person_obstacle
 from roboyard.manipulation.collision.planning_scene import (
     PlanningScene,

@@ -12,19 +12,10 @@ import pytest
 from roboyard.bringup.joint_groups import load_joint_groups
 from roboyard.errors import InputError, UnknownNameError
 from roboyard.geometry import SE3
-from roboyard.manipulation.collision import box_obstacle
+from roboyard.manipulation import PlanConfig, box_obstacle, plan_cartesian_path, plan_motion
 from roboyard.manipulation.collision.planning_scene import PlanningScene
 from roboyard.manipulation.errors import CartesianPathBlockedError, ConstraintViolatedError, PlanningCancelledError
-from roboyard.manipulation.planning import (
-    AxisConstraint,
-    CartesianPathConfig,
-    JointGoal,
-    MotionPlan,
-    NamedGoal,
-    PlanConfig,
-    plan_cartesian_path,
-    plan_motion,
-)
+from roboyard.manipulation.planning import AxisConstraint, CartesianPathConfig, JointGoal, MotionPlan, NamedGoal
 
 
 @cache

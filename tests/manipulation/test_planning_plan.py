@@ -13,8 +13,8 @@ from roboyard.bringup.joint_groups import load_joint_groups
 from roboyard.errors import InputError, UnknownNameError
 from roboyard.geometry import SE3
 from roboyard.kinematics.ik import PointingTarget
-from roboyard.manipulation import MOTION_PLANNERS, SemanticDescription
-from roboyard.manipulation.collision import CoalChecker, Obstacle, box_obstacle
+from roboyard.manipulation import MOTION_PLANNERS, PlanConfig, PoseGoal, SemanticDescription, box_obstacle, plan_motion
+from roboyard.manipulation.collision import CoalChecker, Obstacle
 from roboyard.manipulation.collision.coal_checker import recheck_motion
 from roboyard.manipulation.collision.planning_scene import PlanningScene
 from roboyard.manipulation.errors import (
@@ -26,16 +26,7 @@ from roboyard.manipulation.errors import (
     StartInCollisionError,
     StartOutsideLimitsError,
 )
-from roboyard.manipulation.planning import (
-    JointGoal,
-    MotionPlan,
-    NamedGoal,
-    PlanConfig,
-    PointingGoal,
-    PoseGoal,
-    make_planner,
-    plan_motion,
-)
+from roboyard.manipulation.planning import JointGoal, MotionPlan, NamedGoal, PointingGoal, make_planner
 from roboyard.manipulation.planning.path_shortening import shortcut_path
 from roboyard.manipulation.planning.rrt_connect import nearest_node
 

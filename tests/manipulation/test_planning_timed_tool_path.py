@@ -12,10 +12,11 @@ from roboyard.description import Box
 from roboyard.errors import InputError
 from roboyard.geometry import SE3
 from roboyard.kinematics.ik import solve_ik
+from roboyard.manipulation import PlanConfig
 from roboyard.manipulation.collision import Obstacle
 from roboyard.manipulation.collision.planning_scene import PlanningScene
 from roboyard.manipulation.errors import CartesianPathBlockedError, GoalUnreachableError, VelocityLimitError
-from roboyard.manipulation.planning import PlanConfig, TimedPose, plan_timed_tool_path
+from roboyard.manipulation.planning import TimedPose, plan_timed_tool_path
 from roboyard.manipulation.time_parameterization import JointLimits
 
 GROUPS = load_joint_groups("youbot_arm")

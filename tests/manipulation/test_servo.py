@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from roboyard.bringup.joint_groups import load_joint_groups
-from roboyard.manipulation.collision import CoalChecker, box_obstacle
+from roboyard.manipulation import box_obstacle
+from roboyard.manipulation.collision import CoalChecker
 from roboyard.manipulation.collision.planning_scene import PlanningScene
 from roboyard.manipulation.servo import (
     ArmServo,

@@ -18,11 +18,11 @@ from roboyard.description import Sphere
 from roboyard.errors import InputError
 from roboyard.geometry import SE3
 from roboyard.kinematics import Chain, ChainDynamics
-from roboyard.manipulation import SemanticDescription
+from roboyard.manipulation import PlanConfig, SemanticDescription, plan_motion
 from roboyard.manipulation.collision.obstacles import AttachedBody
 from roboyard.manipulation.collision.planning_scene import PlanningScene
 from roboyard.manipulation.errors import EffortLimitError
-from roboyard.manipulation.planning import JointGoal, NamedGoal, PlanConfig, plan_motion
+from roboyard.manipulation.planning import JointGoal, NamedGoal
 from roboyard.manipulation.time_parameterization import EffortLimits, JointLimits, JointPath, TimeOptimalTrajectory
 
 EFFORT_FRACTION = 0.95

@@ -214,7 +214,7 @@ class _MotionPlannerCheck:
         self._plan(_make_scene(), [self._start])
         self._plan(_make_scene(_LOW_WALL), [np.array((1.2, 1.0, -1.0, 0.5)), self._goal])
         self._check_unreachable_goal()
-        self._check_unreachable_goal_beside_a_reachable_one()
+        self._check_one_reachable_goal()
         self._check_cancellation()
         self._check_start_in_collision()
         if supports_axis_constraint(self._planner):
@@ -242,7 +242,7 @@ class _MotionPlannerCheck:
             self._report(f"raises {type(raised).__name__} instead of MotionBudgetExceededError for an unreachable goal")
         self._report("finds a path where there is none")
 
-    def _check_unreachable_goal_beside_a_reachable_one(self) -> None:
+    def _check_one_reachable_goal(self) -> None:
         reachable = self._start + np.array((-0.3, -0.2, 0.2, 0.1))
         path = self._plan(_make_scene(_HIGH_WALL), [self._goal, reachable])
         if not np.array_equal(path.points[-1], reachable):
@@ -261,8 +261,8 @@ class _MotionPlannerCheck:
     def _check_start_in_collision(self) -> None:
         start = np.array((-0.8, 1.4, 0.3, -0.2))
         tip = _make_scene().chain.forward(start)[:3, 3]
-        beside = box_obstacle("box", (0.1, 0.1, 0.1), tip + np.array((0.0, 0.0, -0.065)))
-        scene = _make_scene(beside)
+        obstacle = box_obstacle("box", (0.1, 0.1, 0.1), tip + np.array((0.0, 0.0, -0.065)))
+        scene = _make_scene(obstacle)
         if scene.is_free(start):
             raise InputError("the start of the test is free", location="check_motion_planner")
         plan = plan_motion(scene, start, JointGoal(_GOAL), PlanConfig(max_states=_MAX_STATES), planner=self._planner)

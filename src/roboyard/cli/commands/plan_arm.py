@@ -72,11 +72,11 @@ def arm(
     """
     from roboyard.cli.exit_codes import ExitCode, exit_unless_success
     from roboyard.cli.terminal import print_note, print_result
+    from roboyard.manipulation import PlanConfig, plan_motion
     from roboyard.manipulation.collision import CoalChecker
     from roboyard.manipulation.collision.coal_checker import recheck_motion
     from roboyard.manipulation.drawing import draw_motion
     from roboyard.manipulation.errors import PlanningError
-    from roboyard.manipulation.planning import PlanConfig, plan_motion
 
     validate_output_path("--picture", image, PHOTO_SUFFIXES)
     validate_output_path("--out", out, (".json",))
@@ -187,7 +187,8 @@ def _is_numeric(text: str) -> bool:
 def _parse_goal(scene: PlanningScene, text: str, frame: str) -> MotionGoal:
     from roboyard.geometry import SE3
     from roboyard.kinematics.ik import PointingTarget
-    from roboyard.manipulation.planning import JointGoal, NamedGoal, PointingGoal, PoseGoal
+    from roboyard.manipulation import PoseGoal
+    from roboyard.manipulation.planning import JointGoal, NamedGoal, PointingGoal
 
     kind, _, values = text.strip().partition(" ")
     if kind == "joints":

@@ -14,7 +14,6 @@ if TYPE_CHECKING:
         AttachedBody,
         Obstacle,
         VoxelObstacles,
-        box_obstacle,
         obstacles_from_world,
         voxels_from_cloud,
     )
@@ -25,7 +24,6 @@ __all__ = [
     "Obstacle",
     "RecheckResult",
     "VoxelObstacles",
-    "box_obstacle",
     "obstacles_from_world",
     "recheck_motion",
     "voxels_from_cloud",
@@ -33,6 +31,6 @@ __all__ = [
 
 __getattr__, __dir__ = lazy_exports(__name__, {
     "coal_checker": ("CoalChecker", "RecheckResult", "recheck_motion"),
-    "obstacles": ("AttachedBody", "Obstacle", "VoxelObstacles", "box_obstacle", "obstacles_from_world",
+    "obstacles": ("AttachedBody", "Obstacle", "VoxelObstacles", "obstacles_from_world",
         "voxels_from_cloud"),
 })  # fmt: skip

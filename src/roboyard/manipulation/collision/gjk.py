@@ -35,12 +35,12 @@ class DistanceThresholds(NamedTuple):
     """Distances beyond which the exact distance of two shapes does not matter [m].
 
     Attributes:
-        far: The search ends as soon as the distance is known to be larger.
-        contact: The search ends as soon as the distance is known to be smaller.
+        max_distance: The search ends as soon as the distance is known to be larger.
+        contact_distance: The search ends as soon as the distance is known to be smaller.
     """
 
-    far: float
-    contact: float
+    max_distance: float
+    contact_distance: float
 
 
 def example_shapes() -> ConvexShapeArrays:
@@ -238,10 +238,10 @@ def distance_lower_bound(
         bx, by, bz = _support(b, j, Tb, vx, vy, vz)
         wx, wy, wz = ax - bx, ay - by, az - bz
         lower_bound = max(lower_bound, (vx * wx + vy * wy + vz * wz) / length)
-        if lower_bound - radius_sum >= thresholds.far:
+        if lower_bound - radius_sum >= thresholds.max_distance:
             return float(lower_bound - radius_sum)
         if count > 0:
-            if length - radius_sum < thresholds.contact:
+            if length - radius_sum < thresholds.contact_distance:
                 return float(length - radius_sum)
             if length - lower_bound <= _CONVERGENCE_TOLERANCE:
                 break

@@ -14,16 +14,9 @@ from roboyard.geometry.arrays import Array
 from roboyard.kinematics.ik import PointingTarget
 from roboyard.manipulation.nodes.moveit_errors import ArmMotionError
 from roboyard.manipulation.nodes.planning_scene_monitor import PlanningSceneMonitor
-from roboyard.manipulation.planning import (
-    AxisConstraint,
-    JointGoal,
-    MotionGoal,
-    NamedGoal,
-    PlanConfig,
-    PointingGoal,
-    PoseGoal,
-    TimedPose,
-)
+from roboyard.manipulation.planning import AxisConstraint, JointGoal, MotionGoal, NamedGoal, PointingGoal, TimedPose
+from roboyard.manipulation.planning.goals import PoseGoal
+from roboyard.manipulation.planning.plan import PlanConfig
 from roboyard.manipulation.planning.planning_request import PlanningRequest
 from roboyard.messages import msg, to_nanoseconds, to_seconds
 from roboyard.messages.convert import pose_to_se3

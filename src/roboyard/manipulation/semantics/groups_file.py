@@ -154,7 +154,9 @@ def load_groups(path: Path, model: Model) -> SemanticDescription:
         base_config = load(SemanticDescriptionConfig, base_file)
         if base_config.extends is not None:
             raise ConfigError(
-                f"{config.extends} extends another one", location=f"{path}, extends", valid="the file of that one"
+                f"the file {config.extends} extends a file, too",
+                location=f"{path}, extends",
+                valid="a file that extends none",
             )
         config = config.merge_onto(base_config)
     return build_semantics(config, model, str(path))
