@@ -69,6 +69,7 @@ _SUBCOMMANDS: dict[str, dict[str, str]] = {
     "plan": {"arm": "plan_arm.arm", "tasks": "plan_tasks.tasks", "steps": "plan_steps.steps"},
     "show": {
         "movement": "movement.show_movement",
+        "gaits": "gaits.show_gaits",
         "animation": "show.show_animation",
         "step-plan": "plan_steps.show_step_plan",
         "terrain": "show.show_terrain",

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from roboyard.walking.free_gait.robot_model import FreeGaitModel
     from roboyard.walking.free_gait.step_plan import StepPlan
     from roboyard.walking.gait import GAITS, Gait, GaitPattern, LegLayout, make_gait
-    from roboyard.walking.gait_comparison import compare_gaits
+    from roboyard.walking.gait_comparison import GaitComparison, compare_gaits
     from roboyard.walking.gait_generator import GaitGenerator, SteppingConfig
     from roboyard.walking.legged_robot import LeggedRobot, load_legs
     from roboyard.walking.statics import stability_margin
@@ -41,6 +41,7 @@ __all__ = [  # noqa: RUF022
     "FootMovement",
     "FreeGaitModel",
     "Gait",
+    "GaitComparison",
     "GaitPattern",
     "LegLayout",
     "StepPlan",
@@ -54,7 +55,7 @@ __getattr__, __dir__ = lazy_exports(__name__, {
     "free_gait.robot_model": ("FreeGaitModel",),
     "free_gait.step_plan": ("StepPlan",),
     "gait": ("GAITS", "Gait", "GaitPattern", "LegLayout", "make_gait"),
-    "gait_comparison": ("compare_gaits",),
+    "gait_comparison": ("GaitComparison", "compare_gaits"),
     "gait_generator": ("GaitGenerator", "SteppingConfig"),
     "legged_robot": ("LeggedRobot", "load_legs"),
     "statics": ("stability_margin",),
