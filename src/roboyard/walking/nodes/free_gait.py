@@ -469,7 +469,8 @@ class FreeGaitNode(LeggedRobotNode[FreeGaitNodeConfig]):
         self._plan_publisher.publish(message)
 
     # -- control step --------------------------------------------------------------------------------------------------
-    def _advance(self, feet: Array, measured_joints: Array) -> None:
+    def advance_setpoints(self, feet: Array, measured_joints: Array) -> None:
+        """Stand up, start to plan, or follow the plan, and replan periodically."""
         if self._phase == "rising":
             self._joint_setpoints = self._next_transition_setpoints()
         elif self._phase == "standing" and self._goal and self._map is not None:
@@ -480,10 +481,12 @@ class FreeGaitNode(LeggedRobotNode[FreeGaitNodeConfig]):
             if self.config.replan_budget and self._search is None and is_replan_due:
                 self._request_better_plan()
 
-    def _stance_mask(self) -> NDArray[np.bool_]:
+    def stance_mask(self) -> NDArray[np.bool_]:
+        """Return (l) the stance feet of the plan; all feet without a plan."""
         return self._all_feet if self._follower is None else self._follower.in_stance
 
-    def _gait_report(self) -> GaitReport:
+    def gait_report(self) -> GaitReport:
+        """Return the phase, and the twist of the plan."""
         return GaitReport("rising" if self._phase == "rising" else "walking", "free", self._commanded_twist())
 
     def _commanded_twist(self) -> Array:
@@ -492,7 +495,8 @@ class FreeGaitNode(LeggedRobotNode[FreeGaitNodeConfig]):
             return np.zeros(3)
         return self.config.follower.speed_scale * self._follower.plan.body_velocity(self._follower.time)
 
-    def _on_transition_end(self, setpoints: Array) -> None:
+    def on_transition_end(self, setpoints: Array) -> None:
+        """Stand, and wait for a goal."""
         self._phase, self._transition_index, self._transition = "standing", 0, setpoints[None]
 
     def _follow_plan(self, feet: Array, measured_joints: Array) -> None:
@@ -529,10 +533,11 @@ class FreeGaitNode(LeggedRobotNode[FreeGaitNodeConfig]):
         with suppress(TransformError):  # nobody says where the odometry's frame lies
             T = self.transforms.lookup(self.frame(self.config.map_frame), self._frames[0]) @ T
         if self._follower is not None:
-            return pose_above_stance(T, feet, self._stance_positions, self._stance_mask())
+            return pose_above_stance(T, feet, self._stance_positions, self.stance_mask())
         T, self._stance_positions = pose_above_ground(T, feet, self._map)
         return T
 
-    def _loaded_feet(self) -> tuple[NDArray[np.bool_], Array]:
-        in_stance, feet = super()._loaded_feet()
+    def loaded_feet(self) -> tuple[NDArray[np.bool_], Array]:
+        """Return the stance feet, and no feet before the robot begins to stand up."""
+        in_stance, feet = super().loaded_feet()
         return (in_stance if self._phase != "rising" or self._transition_index > 0 else self._no_feet), feet

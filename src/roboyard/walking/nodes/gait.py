@@ -216,26 +216,32 @@ class GaitNode(LeggedRobotNode[GaitNodeConfig]):
         return srv.Trigger.Response(success=True, message=f"{phase}, {duration:.2f} s")
 
     # -- control step --------------------------------------------------------------------------------------------------
-    def _advance(self, feet: Array, measured_joints: Array) -> None:
+    def advance_setpoints(self, feet: Array, measured_joints: Array) -> None:
+        """Compute the next set-points of the gait or of a transition, and watch for stalled joints."""
         self._check_stall(measured_joints)
         if self._phase == _WALKING_PHASE:
             self._joint_setpoints = self._next_gait_setpoints()
         elif self._phase != "resting":
             self._joint_setpoints = self._next_transition_setpoints()
 
-    def _stance_mask(self) -> NDArray[np.bool_]:
+    def stance_mask(self) -> NDArray[np.bool_]:
+        """Return (l) the stance feet of the gait while the robot walks, and all feet otherwise."""
         return self._gait_generator.in_stance if self._phase == _WALKING_PHASE else self._all_feet
 
-    def _gait_report(self) -> GaitReport:
+    def gait_report(self) -> GaitReport:
+        """Return the phase, the gait, and the twist that the legs execute without the correction of the heading."""
         return GaitReport(self._phase, self.config.gait, self._achieved_twist)
 
-    def _is_on_feet(self) -> bool:
+    def is_on_feet(self) -> bool:
+        """Return whether the robot does not lie."""
         return self._phase != "resting"
 
-    def _assumed_loads(self) -> Array:
-        return super()._assumed_loads() if self._phase == _WALKING_PHASE else self._all_feet.astype(np.float64)
+    def assumed_loads(self) -> Array:
+        """Return (l) the loads of feet without contact sensors: equal for all feet unless the robot walks."""
+        return super().assumed_loads() if self._phase == _WALKING_PHASE else self._all_feet.astype(np.float64)
 
-    def _loaded_feet(self) -> tuple[NDArray[np.bool_], Array]:
+    def loaded_feet(self) -> tuple[NDArray[np.bool_], Array]:
+        """Return the stance feet of the gait, no feet while the robot lies, and feet in contact during a movement."""
         if self._phase == "playing":  # a movement says nothing about stance: the measured contacts do
             contacts = self._measured_contacts()
             in_stance = self._gait_generator.in_stance if contacts is None else contacts
@@ -265,7 +271,7 @@ class GaitNode(LeggedRobotNode[GaitNodeConfig]):
             self.report_health("ok", "all joints track their set-points")
             self._has_stalled = False
 
-    def _on_transition_end(self, setpoints: Array) -> None:
+    def on_transition_end(self, setpoints: Array) -> None:
         """Enter the phase that follows a transition."""
         previous_phase = self._phase
         self._phase, self._transition, self._transition_index = (

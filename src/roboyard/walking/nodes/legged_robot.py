@@ -166,12 +166,12 @@ class LeggedRobotNode(Node[LeggedRobotNodeConfigT], ABC):
     in: imu (sensor_msgs/Imu), feet/<leg> (gazebo_msgs/ContactsState)
     out: positions to the hardware, odom (nav_msgs/Odometry), /tf odom_frame → base_frame, a roboyard_msgs/GaitState
 
-    In each control step the node measures the joints, asks the subclass for new set-points (`_advance`), adds the
-    deflection of the servos under their loads, writes the set-points to the hardware, and updates the leg odometry.  It
-    writes nothing while another node has claimed or paused the joints.
+    In each control step the node measures the joints, asks the subclass for new set-points (`advance_setpoints`), adds
+    the deflection of the servos under their loads, writes the set-points to the hardware, and updates the leg odometry.
+    It writes nothing while another node has claimed or paused the joints.
 
-    Subclasses implement `_advance`, `_stance_mask`, `_gait_report` and `_on_transition_end`, and call in their `setup`,
-    in this order: `super().setup()`, `_claim_joints`, `_create_publishers`, `_subscribe_sensors`,
+    Subclasses implement `advance_setpoints`, `stance_mask`, `gait_report` and `on_transition_end`.  In their `setup`
+    they call, in this order: `super().setup()`, `_claim_joints`, `_create_publishers`, `_subscribe_sensors`,
     `_start_control_loop`.
     """
 
@@ -256,7 +256,7 @@ class LeggedRobotNode(Node[LeggedRobotNodeConfigT], ABC):
 
     # -- what subclasses implement -------------------------------------------------------------------------------------
     @abstractmethod
-    def _advance(self, feet: Array, measured_joints: Array) -> None:
+    def advance_setpoints(self, feet: Array, measured_joints: Array) -> None:
         """Compute the set-points of the next control step into ``_joint_setpoints``.
 
         Args:
@@ -265,26 +265,26 @@ class LeggedRobotNode(Node[LeggedRobotNodeConfigT], ABC):
         """
 
     @abstractmethod
-    def _stance_mask(self) -> NDArray[np.bool_]:
+    def stance_mask(self) -> NDArray[np.bool_]:
         """Return (l) which feet are meant to be on the ground."""
 
     @abstractmethod
-    def _gait_report(self) -> GaitReport:
+    def gait_report(self) -> GaitReport:
         """Return the present motion for the published state."""
 
     @abstractmethod
-    def _on_transition_end(self, setpoints: Array) -> None:
+    def on_transition_end(self, setpoints: Array) -> None:
         """Enter the phase that follows a transition with its last set-points (l, 3)."""
 
-    def _is_on_feet(self) -> bool:
+    def is_on_feet(self) -> bool:
         """Return whether the feet carry the body, so that the odometry can use them."""
         return True
 
-    def _loaded_feet(self) -> tuple[NDArray[np.bool_], Array]:
+    def loaded_feet(self) -> tuple[NDArray[np.bool_], Array]:
         """Return (l) which feet carry load, or are about to, and (l, 3) their desired positions [m]."""
-        return self._stance_mask(), self.legged_robot.foot_positions(self._joint_setpoints)
+        return self.stance_mask(), self.legged_robot.foot_positions(self._joint_setpoints)
 
-    def _assumed_loads(self) -> Array:
+    def assumed_loads(self) -> Array:
         """Return (l) the loads of feet without contact sensors, in any unit."""
         return np.floor(self._load_fractions)
 
@@ -317,23 +317,23 @@ class LeggedRobotNode(Node[LeggedRobotNodeConfigT], ABC):
         feet = self.legged_robot.foot_positions(measured_joints)
         joints = self.legged_robot.joints
         if self.joint_claims.has_claim(self.full_name, joints) and not self.joint_claims.is_paused(joints):
-            self._advance(feet, measured_joints)
+            self.advance_setpoints(feet, measured_joints)
             self.hardware.write(JointCommand("position", joints, self._compensated_setpoints().ravel()))
-        in_stance = self._stance_mask()
-        if self._is_on_feet():
+        in_stance = self.stance_mask()
+        if self.is_on_feet():
             self._publish_odometry(feet, in_stance)
         self._ticks += 1
         if self._ticks % max(1, round(self.config.rate / self.config.state_rate)) == 0:
             contacts = self._contacts if self._has_contact_sensors else self._contacts[:0]
             self._state_publisher.publish(
                 gait_state_to_msg(
-                    self._gait_report(), self.now_ns, self._leg_names, in_stance, contacts, feet, self._roll_pitch_yaw
+                    self.gait_report(), self.now_ns, self._leg_names, in_stance, contacts, feet, self._roll_pitch_yaw
                 )
             )
 
     def _publish_odometry(self, feet: Array, in_stance: NDArray[np.bool_]) -> None:
         """Update the odometry, and publish it."""
-        loads = self._contact_forces if self._has_contact_sensors else self._assumed_loads()
+        loads = self._contact_forces if self._has_contact_sensors else self.assumed_loads()
         self._odometry.update(1.0 / self.config.rate, feet, loads, self._roll_pitch_yaw, in_stance)
         pose = odometry_pose(self._odometry)
         self._odometry_publisher.publish(leg_odometry_to_msg(pose, self._odometry.twist, self.now_ns, *self._frames))
@@ -354,12 +354,12 @@ class LeggedRobotNode(Node[LeggedRobotNodeConfigT], ABC):
         setpoints: Array = self._transition[self._transition_index]
         self._transition_index += 1
         if self._transition_index >= len(self._transition):
-            self._on_transition_end(setpoints)
+            self.on_transition_end(setpoints)
         return setpoints
 
     def _compensated_setpoints(self) -> Array:
         """Return (l, 3) set-points that compensate the compliance of the servos under load [rad]."""
-        in_stance, feet = self._loaded_feet()
+        in_stance, feet = self.loaded_feet()
         return compensate_joint_compliance(
             self.legged_robot.arrays,
             self._joint_setpoints,
