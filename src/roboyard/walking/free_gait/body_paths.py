@@ -30,13 +30,13 @@ from roboyard.walking.free_gait.partial_plans import (
 from roboyard.walking.free_gait.robot_model import FreeGaitModel
 
 GUIDE_STRIDE: Final = 2
-"""Cells of the ground to the edge of one of the guide's."""
+"""Number of cells of the foothold map along the edge of a cell of the distance-to-goal map."""
 FOOTHOLD_RADIUS: Final = 0.2
-"""No foot of the Akrobat gets farther from its place in the stance [m]."""
+"""Upper bound of the distance of a foot from its stance position, for the Akrobat [m]."""
 _COST_RADIUS: Final = 0.1
-"""A leg whose place has no ground so near is short of it [m]."""
+"""Distance from its stance position within which a leg needs a foothold, or the cell costs more [m]."""
 _MISSING_FOOTHOLD_COST: Final = 0.6
-"""Each leg that is short of ground makes a way so much longer."""
+"""Fraction by which each leg without a foothold increases the cost of a cell."""
 
 
 def count_legs_with_foothold(
@@ -141,8 +141,8 @@ def dijkstra_distances(
                 if not (0 <= a < cost.shape[0] and 0 <= b < columns) or math.isinf(cost[a, b]):
                     continue
                 if math.isinf(cost[r, b]) or math.isinf(cost[a, c]):
-                    continue  # not past the corner of a wall
-                # half of it is gone on either cell
+                    continue  # no diagonal step around the corner of a wall
+                # half of the step lies on each cell
                 distance = current_distance + 0.5 * (cost[r, c] + cost[a, b]) * math.sqrt(float(dr * dr + dc * dc))
                 if distance < out[a, b]:
                     out[a, b], k = distance, size
@@ -165,14 +165,14 @@ def _shift(values: NDArray[np.bool_], row_shift: int, column_shift: int) -> NDAr
 
 
 MAX_WAYPOINTS: Final = 6
-"""Of a way, at most, beside start and goal."""
+"""Largest number of corners of a sampled path between start and goal."""
 DRAWS_PER_PATH: Final = 1 + 2 * MAX_WAYPOINTS
 _MAX_STRAIGHT_RATIO: Final = 1.1
-"""A way that is longer than the straight one by less is not worth it."""
+"""Ratio of the guided to the straight distance up to which a path goes straight."""
 _GUIDE_CELLS_PER_SEGMENT: Final = 3
-"""Cells of the guide that are gone at once."""
+"""Number of cells of the distance-to-goal map that one segment of a guided path spans."""
 _MAX_DETOUR_ANGLE: Final = math.radians(120.0)
-"""A way that is bent goes off from the goal's direction by less."""
+"""Largest angle between a detour and the direction to the goal [rad]."""
 
 
 @kernel(
@@ -231,7 +231,7 @@ def append_path_to_goal(context: PlanningContext, paths: BodyPaths, w: int, n: i
             if m > 0 or math.isinf(guide_distance) or straight_distance < 2.0 * edge:
                 return m
         m = -1
-        for stride in (_GUIDE_CELLS_PER_SEGMENT, 1):  # a longer piece may cut a corner
+        for stride in (_GUIDE_CELLS_PER_SEGMENT, 1):  # a longer segment may cut a corner
             target_row, target_column = r, c
             for _ in range(stride):
                 target_row, target_column = next_guide_cell(guide, target_row, target_column)
@@ -293,7 +293,7 @@ def detour_path(context: PlanningContext, paths: BodyPaths, w: int, first: int, 
     angle = math.atan2(goal[1] - y, goal[0] - x) + triangular_quantile(u, -_MAX_DETOUR_ANGLE, 0.0, _MAX_DETOUR_ANGLE)
     detour_length = PATH_SPACING * max(
         round(max_detour * (0.2 + 0.8 * v) / PATH_SPACING), 1
-    )  # whole samples: they are as far apart as elsewhere
+    )  # a whole number of samples, which keeps their distance
     n = first
     if math.hypot(goal[0] - x, goal[1] - y) > detour_length:
         n = append_segment(

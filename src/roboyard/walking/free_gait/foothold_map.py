@@ -162,42 +162,43 @@ def max_along_segment(
 
 
 CELL_SIZE: Final = 0.02
-"""Edge of the cells that feet are set on [m]; feet stand on their middles."""
+"""Edge of the cells on whose centers feet stand [m]."""
 MAX_CELLS: Final = 4_000_000
-"""Cells of a map, at most."""
+"""Largest number of cells of a map."""
 _MAX_HEIGHT: Final = 1e4
-"""Heights of a map, at most, above and below zero [m]: beyond, a millimetre is lost in what numbers round off."""
+"""Largest absolute height of a map [m]; beyond it, rounding errors would reach a millimeter."""
 MAX_HEIGHT_STD: Final = 0.015
-"""Standard deviation of a height that a foot is set on, at most [m]."""
+"""Largest standard deviation of the height of a foothold [m]."""
 _MIN_STEP_HEIGHT: Final = 0.015
-"""Cells beside each other that differ by more have an edge between them [m]."""
+"""Height difference between neighboring cells from which on there is an edge between them [m]."""
 _MIN_EDGE_DISTANCE: Final = 0.01
-"""No foot stands nearer to an edge [m]."""
+"""Smallest distance of a foothold from an edge [m]."""
 _WALL_CLEARANCE: Final = 0.02
-"""Nor so near to ground that is a step higher: feet are round and get stuck there, of the Akrobat [m]."""
+"""Smallest distance of a foothold from ground that is a step higher, where round feet would get stuck, for the Akrobat
+[m]."""
 _MAX_FOOTHOLD_RELIEF: Final = 0.007
-"""Ground rises and falls by less within so far from a foot's middle, where the ground is known finer than cells [m]."""
+"""Largest height difference within the smallest edge distance of a foothold, for terrains with exact heights [m]."""
 _SAFE_EDGE_DISTANCE: Final = 0.03
-"""From so far on an edge does not matter [m]."""
+"""Distance from an edge from which on it does not lower the quality of a foothold [m]."""
 _BODY_CLEARANCE: Final = 0.03
-"""Room under the body [m]."""
+"""Clearance below the body [m]."""
 _MAX_BODY_SLOPE: Final = 0.6
-"""Rise of the body's height over the way."""
+"""Largest slope of the body's height along a path."""
 _JOIN_RADIUS: Final = 0.03
-"""So far round a place where a body is it is as high as there [m]."""
+"""Distance from a given body position within which the body height is that of the position [m]."""
 _MAX_BODY_LIFT: Final = 0.25
-"""The body goes higher than its stance by at most so much of the legs' length."""
+"""Largest height of the body above its stance, as a fraction of the length of the legs."""
 _HEIGHT_ERROR: Final = 0.008
-"""Heights that were seen differ by so much from cell to cell where the ground does not [m]."""
+"""Error of observed heights from cell to cell on level ground [m]."""
 _PIT_RADIUS: Final = 0.25
 _MAX_PIT_DEPTH: Final = 0.2
-"""Ground that lies deeper than this below other ground so near is not what the body's height follows [m]."""
+"""Depth below nearby ground from which on the body height does not follow the ground [m]."""
 _MAX_GAP_WIDTH: Final = 0.5
-"""No hole that is wider is stepped over [m]."""
+"""Largest width of a hole that the robot steps over [m]."""
 _BODY_HEIGHT_TOLERANCE: Final = 0.03
-"""Bodies may be so much higher or lower than over the ground as it is known now, of the Akrobat [m]."""
+"""Height difference for which reachable footholds are kept when the body height changes, for the Akrobat [m]."""
 _SEARCH_RADIUS: Final = 0.16
-"""Feet are looked for round a place as far as this, of the Akrobat [m]."""
+"""Radius of the search for a foothold, for the Akrobat [m]."""
 
 
 class HeightUncertainty(NamedTuple):
@@ -284,7 +285,7 @@ class FootholdMap:
         wall_height = maximum_filter(
             solid_heights, footprint=_disk(max(round(_WALL_CLEARANCE * robot_model.scale / cell_size), 1))
         )
-        with np.errstate(invalid="ignore"):  # holes, where nobody stands anyway
+        with np.errstate(invalid="ignore"):  # holes, where no foot stands
             can_stand &= wall_height - solid_heights <= _MIN_STEP_HEIGHT + slope * _WALL_CLEARANCE * robot_model.scale
         variance, height_tolerance = uncertainty or HeightUncertainty()
         if variance is not None:
@@ -372,7 +373,8 @@ class FootholdMap:
         start = np.atleast_2d(np.asarray(positions, np.float64))[0]
         positions = np.stack(np.meshgrid(x, y), axis=-1)
         heights = terrain.height_at(positions)
-        # squares whose edge is no multiple of a cell's: an edge within a cell, which its middle's height does not tell
+        # squares of a terrain whose edge is no multiple of a cell's have edges within cells, which the heights of their
+        # centers do not show
         angles = np.linspace(0.0, 2.0 * np.pi, 8, endpoint=False)
         rim_heights = terrain.height_at(
             positions[..., None, :] + 0.99 * _MIN_EDGE_DISTANCE * np.stack([np.cos(angles), np.sin(angles)], axis=-1)
@@ -446,7 +448,7 @@ def _distance_to_edge(heights: Array, cell: float) -> Array:
     """Return the distance from each cell's center to the nearest edge [m]."""
     rows, columns = heights.shape
     row_edges, column_edges = _height_steps(heights)
-    # twice as fine: cells at even places, edges at odd ones
+    # a grid of half the cell size: cells at even indices, edges between them at odd ones
     edge_grid = np.ones((2 * rows - 1, 2 * columns - 1), np.bool_)
     edge_grid[1::2, ::2] = ~row_edges
     edge_grid[::2, 1::2] = ~column_edges
@@ -489,7 +491,7 @@ def _reachable_from_feet(
         gap_cells = max(round(_MAX_GAP_WIDTH * robot_model.scale / cell_size), 1)
         for row, column in start_cells[
             np.abs(start_heights - np.median(start_heights)) <= _MAX_PIT_DEPTH * robot_model.scale
-        ]:  # a stance may be over holes
+        ]:  # the center of a stance may be above holes
             if not reachable[row, column]:
                 flood_reachable(
                     heights, can_stand, row, column, gap_cells, _MAX_PIT_DEPTH * robot_model.scale, reachable
@@ -520,7 +522,7 @@ def _compute_body_heights(
     leg_length = float((np.hypot(*robot_model.arrays.legs.thigh.T) + np.hypot(*robot_model.arrays.legs.shank.T)).min())
     is_too_steep = (
         np.hypot(*np.gradient(body_level, cell_size)) > _MAX_BODY_SLOPE
-    )  # nan where there is no level: blocked anyway
+    )  # NaN without level ground, where the body cannot be
     is_blocked = np.isnan(body_level) | is_too_steep | (min_height > body_level + _MAX_BODY_LIFT * leg_length)
     out = np.where(is_blocked, -np.inf, np.fmax(body_level, min_height))
     limit_slope(out, _MAX_BODY_SLOPE * cell_size)
@@ -564,7 +566,7 @@ def _within_leg_reach(
     window, is_missing = 2 * math.ceil(max_radius / cell_size) + 1, np.isnan(body_height)
     min_body_height = minimum_filter(np.where(is_missing, np.inf, body_height), size=window)
     max_body_height = maximum_filter(np.where(is_missing, -np.inf, body_height), size=window)
-    with np.errstate(invalid="ignore"):  # holes, where nobody stands anyway
+    with np.errstate(invalid="ignore"):  # holes, where no foot stands
         is_within_reach: NDArray[np.bool_] = (heights >= min_body_height + min_reach_height) & (
             heights <= max_body_height + max_reach_height
         )
@@ -579,4 +581,4 @@ def _body_footprint(robot_model: FreeGaitModel, cell_size: float, heading: float
     x, y = c * a + s * b, c * b - s * a
     low, high = robot_model.body_box[0, :2] - 0.5 * cell_size, robot_model.body_box[1, :2] + 0.5 * cell_size
     is_inside: NDArray[np.bool_] = (x >= low[0]) & (x <= high[0]) & (y >= low[1]) & (y <= high[1])
-    return is_inside[::-1, ::-1]  # a filter looks to the other side
+    return is_inside[::-1, ::-1]  # a filter mirrors its footprint

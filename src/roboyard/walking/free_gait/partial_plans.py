@@ -56,15 +56,15 @@ def triangular_quantile(fraction: float, low: float, mode: float, high: float) -
 
 
 PATH_SPACING: Final = 0.01
-"""Ways are sampled so densely [m]."""
+"""Distance between samples of a body path [m]."""
 MAX_EVENTS: Final = 1000
-"""Of one plan, at most."""
+"""Largest number of events of a plan."""
 MAX_PATH_SAMPLES: Final = 2048
-"""Samples of a way: 20 m."""
+"""Largest number of samples of a body path, 20 m."""
 LIFT_OFF: Final = 0
 TOUCH_DOWN: Final = 1
 PATH_CHANGE: Final = 2
-"""No event: from here on the body goes another way."""
+"""Row of the log that is no event: the body path changes."""
 
 
 class PlanningParameters(NamedTuple):

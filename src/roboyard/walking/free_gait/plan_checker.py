@@ -21,13 +21,13 @@ from roboyard.walking.free_gait.step_plan import StepPlan
 from roboyard.walking.legged_robot import LeggedRobot
 
 HeightFunction = Callable[[Array], Array]
-"""Heights (…) of the ground at places (…, 2) [m]; nan where there is a hole."""
+"""Function that returns heights (…) of the ground at points (…, 2) [m]; NaN is a hole."""
 
-_HOLD_FRACTION, _RISE_FRACTION, _LEAD_FRACTION = 0.15, 0.3, 0.1  # of a swing: what a plan's file promises
+_HOLD_FRACTION, _RISE_FRACTION, _LEAD_FRACTION = 0.15, 0.3, 0.1  # fractions of a swing, see the format of plan files
 _MAX_FK_ERROR: Final = 1e-6
 _FOOT_HEIGHT_TOLERANCE: Final = 1e-3
 _MAX_FOOTHOLD_SLOPE: Final = 1.0
-"""A foot's ground rises and falls by less than this within its rim [m/m]."""
+"""Largest slope of the ground within the radius of a foot [m/m]."""
 
 
 @dataclass(frozen=True)
@@ -277,7 +277,7 @@ def _sample_plan(plan: StepPlan, times: Array) -> tuple[Array, NDArray[np.bool_]
 def _solve_joints(legged_robot: LeggedRobot, local: Array) -> tuple[Array, NDArray[np.bool_]]:
     """Return joints (n, l, 3) near the stance, and which feet are in reach within limits (n, l)."""
     solved = legged_robot.is_reachable(local)
-    # where a leg cannot, its place in the stance stands in, so that the others can be looked at
+    # a leg out of reach counts as in its stance, so that the other legs can be checked
     return legged_robot.solve_ik(np.where(solved[..., None], local, legged_robot.stance_feet)), solved
 
 

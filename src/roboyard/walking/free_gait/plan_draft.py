@@ -33,7 +33,7 @@ from roboyard.walking.free_gait.step_events import is_lift_off_reachable, is_swi
 from roboyard.walking.free_gait.step_plan import HOLD_FRACTION, RISE_FRACTION
 
 _VERTICAL_TIME_PER_METER: Final = 0.5 * math.pi / RISE_FRACTION
-"""A foot that is carried for long rises and comes down as fast as about it can: so much longer than evenly up."""
+"""Duration of lift-off and touch-down of long swings, times the foot's speed, for 1 m of height."""
 
 
 class PlanDraft(NamedTuple):
@@ -129,7 +129,7 @@ def draft_from_plan(state: SearchState, i: int, committed: PlanDraft, draft: Pla
     row, k, max_common_sample = plans.last_log_row[i], m - 1, paths.n_samples[plans.path[i]] - 1
     while k >= 0:
         previous_row = log.previous[row]
-        if log.kind[row] == PATH_CHANGE:  # what was ahead of the body before lay on another way
+        if log.kind[row] == PATH_CHANGE:  # larger samples of earlier rows belong to the previous path
             max_common_sample, row = min(max_common_sample, log.max_sample[row]), previous_row
             continue
         draft.leg[k], draft.kind[k] = log.leg[row], log.kind[row]
@@ -195,9 +195,9 @@ def mean_foothold_cost(context: PlanningContext, draft: PlanDraft) -> float:
 
 
 _N_SMOOTHING_PASSES: Final = 3
-"""Rounds of evening out how the body goes."""
+"""Number of passes that smooth the body motion."""
 _N_RESTORE_STEPS: Final = 4
-"""Rounds of going back to what was drawn, at most, and the parts of which each event goes back one."""
+"""Number of steps in which the body returns to its sampled position, and largest number of passes."""
 
 
 @kernel(examples=lambda: [(example_search_state()[0], empty_draft())])
@@ -205,7 +205,7 @@ def smooth_body_motion(context: PlanningContext, draft: PlanDraft) -> float:
     """Move the body as evenly as the intervals allow; return the duration [s]."""
     m = draft.counts[0]
     duration, end = estimate_schedule(context, draft), draft.body_sample[m + 1]
-    # no farther than where it can be later, so that it seldom has to go back
+    # not beyond the intervals of later events, so that the body seldom moves backward
     max_samples, next_sample = np.empty(m), end
     for k in range(m - 1, -1, -1):
         next_sample = max(min(float(draft.last_sample[k]), next_sample), float(draft.first_sample[k]))

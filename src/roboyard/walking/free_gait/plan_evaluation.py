@@ -10,6 +10,7 @@ the robot.
 from __future__ import annotations
 
 import math
+from enum import IntEnum
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -39,7 +40,7 @@ def limb_heights(leg_arrays: LegArrays, i: int, first: float, second: float, thi
     fx = kx + c * kinematics.shank[i, 0] - s * kinematics.shank[i, 1]
     fy = ky + s * kinematics.shank[i, 0] + c * kinematics.shank[i, 1]
     c, s = math.cos(first), math.sin(first)
-    up_x, up_y = c * H[2, 0] + s * H[2, 1], c * H[2, 1] - s * H[2, 0]  # the body's z axis, as frame 1 sees it turned
+    up_x, up_y = c * H[2, 0] + s * H[2, 1], c * H[2, 1] - s * H[2, 0]  # z axis of the body in frame 1
     ax, ay = up_x * K[0, 0] + up_y * K[1, 0] + H[2, 2] * K[2, 0], up_x * K[0, 1] + up_y * K[1, 1] + H[2, 2] * K[2, 1]
     az = up_x * K[0, 2] + up_y * K[1, 2] + H[2, 2] * K[2, 2]
     base = up_x * K[0, 3] + up_y * K[1, 3] + H[2, 2] * K[2, 3] + H[2, 3]
@@ -60,7 +61,7 @@ def leg_work(leg_arrays: LegArrays, i: int, joints_before: Array, joints_after: 
     thigh, shank = (
         0.5 * leg_arrays.mass_fractions[i, 0],
         0.5 * leg_arrays.mass_fractions[i, 1],
-    )  # their middles go half as far as their ends
+    )  # the centers of the limbs move half as far as their ends
     knee, foot = limb_heights(leg_arrays, i, joints_before[0], joints_before[1], joints_before[2])
     work = 0.0
     for j in range(3):
@@ -124,42 +125,52 @@ def min_margin_after_leg_loss(edges: Array, edge_counts: I64, x: float, y: float
     return min_margin
 
 
+class PlanViolation(IntEnum):
+    """Condition that a plan violates."""
+
+    NONE = 0
+    REACH = 1
+    """A foot is out of reach."""
+    GROUND = 2
+    """A foot is below the ground."""
+    LIMB = 3
+    """A limb touches the ground."""
+    TIPPING = 4
+    """The stability margin is too small."""
+    FOOT_ORDER = 5
+    """Feet of one side pass each other."""
+    TOO_FAST = 6
+    """A committed swing exceeds the speed of its joints."""
+
+
 FINE_PERIOD: Final = 0.01
-"""Time between two looks at a plan [s]."""
+"""Largest time between two checks in the exact check of a plan [s]."""
 _COARSE_PERIOD: Final = 0.1
-"""And while it is timed for the first time [s]."""
+"""Largest time between two checks in the first timing passes [s]."""
 _PREVIEW_PERIOD: Final = 0.06
-"""And when most of what is wrong with a plan shows already [s]."""
+"""Largest time between two checks in the preview, which finds most violations [s]."""
 _MEDIUM_PERIOD: Final = 0.04
-"""And while each of its gaps is timed [s]."""
+"""Largest time between two checks in the stretching passes [s]."""
 _STANCE_CHECK_TRAVEL: Final = 0.2
-"""The body goes so far between two looks at a leg that stands, at most, in samples of its way: 2 mm."""
+"""Largest motion of the body between two checks of a stance leg, in samples of the path: 2 mm."""
 _CHECKS_PER_SAMPLE: Final = 3
-"""Looks while the body goes from one sample of its way to the next, at least."""
+"""Smallest number of checks between two samples of the path."""
 _JOINT_SPEED_FRACTION: Final = 0.87
-"""Of the joints' speeds that is used."""
+"""Fraction of the joints' speed limits that plans use."""
 _N_TIMING_PASSES: Final = 3
 _MIN_INTERVAL_RATIO: Final = 0.4
-"""Gaps become so much shorter in one of these passes, at most."""
+"""Smallest factor on an interval in one timing pass."""
 _MAX_STRETCHING_PASSES: Final = 6
-"""Passes after these in which gaps become longer only, at most: until none is too short by more than `_EVEN`.  Where
-they become shorter as well, swings that go on over several gaps are too fast in one and then the other, for ever."""
+"""Largest number of passes that only stretch intervals, until none is too short by more than `_SPEED_RATIO_TOLERANCE`.
+If intervals could also shrink, swings over several intervals would never settle."""
 _SPEED_RATIO_TOLERANCE: Final = 1.1
 EXACT_CHECK: Final = 0.0
-"""Gaps stay."""
+"""Value of ``min_interval_ratio`` for a check that keeps the intervals."""
 _MIN_INTERVAL: Final = 1e-4
 _MIN_CHECK_PERIOD: Final = 1e-7
-"""Looks are farther apart [s]."""
+"""Smallest time between two checks [s]."""
 _SAFE_MARGIN_RATIO: Final = 2.5
-"""From so many least margins on a body stands well."""
-VALID: Final = 0
-REACH: Final = 1
-GROUND: Final = 2
-LIMB: Final = 3
-TIPPING: Final = 4
-FOOT_ORDER: Final = 5
-TOO_FAST: Final = 6
-"""A foot that has risen already would have to be faster than it can."""
+"""Multiple of the minimum stability margin from which on a body counts as stable."""
 _MAX_COMMITTED_SPEED_RATIO: Final = 1.1
 
 
@@ -207,7 +218,7 @@ def is_limb_collision_free(
     ky = (body_position[1] + params.sin * knee[0] + params.cos * knee[1] - params.y) * per_cell
     kz = body_position[2] + knee[2]
     fx, fy = (foot_position[0] - params.x) * per_cell, (foot_position[1] - params.y) * per_cell
-    for k in range(1, 5):  # the foot itself is looked at elsewhere
+    for k in range(1, 5):  # the foot itself is checked by the caller
         u = 0.25 * k
         if foot_position[2] + u * (kz - foot_position[2]) - params.limb_radius < cell_value(
             context.heights, fx + u * (kx - fx), fy + u * (ky - fy)
@@ -314,7 +325,7 @@ def sweep_plan(
             only the first: the number of events before it, including the touch-down of a violating swing.
 
     Returns:
-        VALID, or the violation.
+        `PlanViolation.NONE`, or the violation.
     """
     is_exact = min_interval_ratio == EXACT_CHECK
     params, n_legs, m = context.parameters, context.stance_feet.shape[0], draft.counts[0]
@@ -375,13 +386,13 @@ def sweep_plan(
             n_edges = support_edges(feet, in_stance, 0, -1, support_edge_buffer)
         if measures_leg_loss:
             support_edges_without_each_foot(feet, in_stance, workspace.edges_without_foot, workspace.edge_counts)
-        # what is too fast in settled gaps cannot be mended once the rest is timed
+        # joints that are too fast in committed intervals must be found before the rest is timed
         n_checks = max(math.ceil(interval / (FINE_PERIOD if is_committed else period)), 1) if interval > 0.0 else 0
-        if is_exact and n_checks > 0:  # where its way has a corner the body may turn within a period
+        if is_exact and n_checks > 0:  # the path may have a corner within a period
             n_checks = max(
                 n_checks, math.ceil(_CHECKS_PER_SAMPLE * abs(draft.body_sample[k + 1] - draft.body_sample[k]))
             )
-        if not is_ongoing:  # it is over
+        if not is_ongoing:  # the interval is in the past
             n_checks = -1
         start_sample, travel, max_joint_speed, stride, fraction, stance_fraction = (
             draft.body_sample[k],
@@ -398,9 +409,7 @@ def sweep_plan(
             previous_fraction, fraction = fraction, p / n_checks if n_checks > 0 else 0.0
             checks_stance = p % stride == 0 or p == n_checks
             p += 1
-            if (
-                is_exact and travel != 0.0 and interval > 0.0
-            ):  # how fast joints turn changes where the body's way has a corner
+            if is_exact and travel != 0.0 and interval > 0.0:  # joint speeds change at corners of the path
                 corner_fraction = next_sample_fraction(
                     start_sample, travel, previous_fraction + _MIN_CHECK_PERIOD / interval
                 )
@@ -463,7 +472,7 @@ def sweep_plan(
                     q,
                 ):
                     out[0] = k
-                    return REACH
+                    return PlanViolation.REACH
                 if is_exact:
                     if (
                         foot_position[2]
@@ -471,10 +480,10 @@ def sweep_plan(
                         - params.height_tolerance
                     ):
                         out[0] = k if in_stance[0, leg] else draft.paired_event[lift_off_event[leg]] + 1
-                        return GROUND
+                        return PlanViolation.GROUND
                     if not is_limb_collision_free(context, leg_arrays, body_position, foot_position, leg, q, knee):
                         out[0] = k if in_stance[0, leg] else draft.paired_event[lift_off_event[leg]] + 1
-                        return LIMB
+                        return PlanViolation.LIMB
                 if measures_work and has_previous:
                     joint_work += leg_work(leg_arrays, leg, previous_joints[leg], q, workspace.load_fractions[leg])
                 if has_previous and fraction_step > 0.0:
@@ -493,7 +502,7 @@ def sweep_plan(
                         and not is_exact
                         and draft.paired_event[lift_off_event[leg]] >= draft.counts[1]
                     ):
-                        # what helps is to rise or come down longer, rather than a longer swing
+                        # a longer lift-off or touch-down helps, a longer swing does not
                         vertical_slowdown[leg] = max(
                             vertical_slowdown[leg], joint_speed / (_JOINT_SPEED_FRACTION * interval)
                         )
@@ -503,7 +512,7 @@ def sweep_plan(
                         and not in_stance[0, leg]
                         and draft.paired_event[lift_off_event[leg]] >= draft.counts[1]
                     ):
-                        # this gap stays as it is, but the foot may come down later
+                        # the committed interval stays as it is, but the foot may touch down later
                         delay = max(delay, swing_duration * (joint_speed / (_JOINT_SPEED_FRACTION * interval) - 1.0))
                     else:
                         max_joint_speed = max(max_joint_speed, joint_speed)
@@ -522,14 +531,14 @@ def sweep_plan(
                         )
                         if forward_positions[leading_leg] - forward_positions[leg] < min_gap - 1e-9:
                             out[0] = k
-                            return FOOT_ORDER
+                            return PlanViolation.FOOT_ORDER
             has_previous = True
         if n_checks > 0:
             ratio = max_joint_speed / (_JOINT_SPEED_FRACTION * interval)
             if is_committed:
                 if is_exact and ratio > _MAX_COMMITTED_SPEED_RATIO:
                     out[0] = k
-                    return TOO_FAST
+                    return PlanViolation.TOO_FAST
             else:
                 max_speed_ratio = max(max_speed_ratio, ratio)
             if not is_exact and not is_committed:
@@ -546,12 +555,12 @@ def sweep_plan(
                 lift_off_event[leg], vertical_slowdown[leg] = k, 1.0
     if is_exact and min_margin < params.min_stability_margin - 1e-3:
         out[0] = weakest_event
-        return TIPPING
+        return PlanViolation.TIPPING
     draft.interval[draft.counts[1]] += delay
     duration = max(times[m + 1], 1e-9)
     out[0], out[1], out[2], out[3] = max_speed_ratio, min_margin, tipping / duration, times[m + 1]
     out[4], out[5] = joint_work / (params.body_speed * duration), leg_loss_cost / duration
-    return VALID
+    return PlanViolation.NONE
 
 
 @kernel(examples=lambda: [(example_context(), example_leg_arrays(), np.zeros((2, 3)), empty_draft(), np.zeros(6))])
@@ -567,28 +576,28 @@ def evaluate_plan(context: PlanningContext, leg_arrays: LegArrays, path: Array, 
             weighted criteria.
 
     Returns:
-        VALID, or the violation.
+        `PlanViolation.NONE`, or the violation.
     """
     workspace = empty_sweep_workspace(context.stance_feet.shape[0])
-    if draft.counts[1] == 0:  # most of what is wrong hardly depends on times, unless swings have begun already
+    if draft.counts[1] == 0:  # most violations hardly depend on the schedule, except for committed swings
         state = sweep_plan(context, leg_arrays, path, draft, _COARSE_PERIOD, EXACT_CHECK, workspace, out)
-        if state != VALID:
+        if state != PlanViolation.NONE:
             return state
     for _ in range(_N_TIMING_PASSES):
         state = sweep_plan(context, leg_arrays, path, draft, _COARSE_PERIOD, _MIN_INTERVAL_RATIO, workspace, out)
-        if state != VALID:
+        if state != PlanViolation.NONE:
             return state
     state = sweep_plan(context, leg_arrays, path, draft, _PREVIEW_PERIOD, EXACT_CHECK, workspace, out)
-    if state != VALID:
+    if state != PlanViolation.NONE:
         return state
     for _ in range(_MAX_STRETCHING_PASSES):
         state = sweep_plan(context, leg_arrays, path, draft, _MEDIUM_PERIOD, 1.0, workspace, out)
-        if state != VALID:
+        if state != PlanViolation.NONE:
             return state
         if out[0] <= _SPEED_RATIO_TOLERANCE:
             break
     state = sweep_plan(context, leg_arrays, path, draft, FINE_PERIOD, EXACT_CHECK, workspace, out)
-    if state != VALID:
+    if state != PlanViolation.NONE:
         return state
     timed_duration, out[3] = out[3], 0.0
     for k in range(draft.counts[0] + 1):
@@ -598,11 +607,11 @@ def evaluate_plan(context: PlanningContext, leg_arrays: LegArrays, path: Array, 
                 draft.vertical_time[k] *= out[0]
         out[3] += draft.interval[k]
     params = context.parameters
-    out[4] *= timed_duration / max(out[3], 1e-9)  # the work stays, however long it takes
+    out[4] *= timed_duration / max(out[3], 1e-9)  # the work does not depend on the duration
     relative_penalty = (
         params.tipping_weight * out[2]
         + params.foothold_weight * mean_foothold_cost(context, draft)
         + params.joint_work_weight * out[4]
     )
     out[0] = out[3] * (1.0 + relative_penalty + params.leg_loss_weight * out[5])
-    return VALID
+    return PlanViolation.NONE

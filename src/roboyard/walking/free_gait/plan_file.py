@@ -220,7 +220,7 @@ def _load_height_image(file: Path, height_range: float) -> Array:
             raise InputError(
                 "an image of floating-point numbers", location=str(file), valid="8 or 16 bits per pixel, or .npy"
             )
-        is_16_bit = image.mode.startswith("I")  # 16 bits
+        is_16_bit = image.mode.startswith("I")
         gray = np.asarray(image.convert("I" if is_16_bit else "L"), np.float64)
     heights: Array = gray[::-1] * (height_range / (65535.0 if is_16_bit else 255.0))
     return heights

@@ -37,17 +37,17 @@ def pose_above_ground(T: SE3, foot_positions: Array, height_map: HeightMap | Non
 
 
 _CONTACT_FRACTION: Final = 0.6
-"""From this share of a swing on, what a foot feels is the ground."""
+"""Fraction of a swing from which on a contact counts as touch-down."""
 _BLEND_FRACTION: Final = 0.2
-"""Share of a swing in which the body's place as it shall be gives way to the one that it has."""
+"""Fraction of a swing in which its reference changes from the desired to the actual pose of the body."""
 _MAX_PLAN_OFFSET: Final = 0.01
-"""The plan waits while the body is farther from its place in it [m]."""
+"""Distance of the body from its position in the plan beyond which the plan waits [m]."""
 _MAP_HEIGHT_TOLERANCE: Final = 0.015
-"""A foot whose height is off the map's by less stands as high as the map says [m]."""
+"""Height difference up to which a foot counts as standing at the height of the map [m]."""
 _CONTACT_RADIUS: Final = 0.01
-"""A foot that feels something farther than this beside its place goes on to it: what it feels may be an edge [m]."""
+"""Distance from its foothold up to which a contact of a foot counts; farther away the foot may touch an edge [m]."""
 _SLIP_RATE: Final = 2.0
-"""How fast a standing foot is believed to be elsewhere [1/s]."""
+"""Rate at which the position of a stance foot follows its measurement [1/s]."""
 
 
 class PlanFollowerConfig(Config):
@@ -192,11 +192,11 @@ class PlanFollower:
             touchdown = self._check_touch_down(leg, *self._current_swing(leg), foot_positions[leg], contacts, dt)
             if touchdown is not None:
                 touchdowns.append(touchdown)
-        # nobody rises before all that should be down are
+        # no foot is lifted before all feet that should stand do
         if all(self._current_swing(leg)[1] < 1.0 for leg in np.flatnonzero(~self.in_stance).tolist()):
             for leg in np.flatnonzero(self.in_stance).tolist():
                 self._start_swing(leg)
-        # where the body will be when feet in the air are where they are told to be now
+        # position of the body when the swing feet reach the set-points of this moment
         command_time = min(self.time + self.config.actuation_delay * self.config.speed_scale, self.time_limit)
         predicted_position = (
             p

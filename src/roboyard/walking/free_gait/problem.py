@@ -24,7 +24,7 @@ _FORWARD_STEP: Final = 0.05
 _STEP_SPREAD: Final = 0.05
 _SWING_CLEARANCE: Final = 0.03
 _MAX_DETOUR: Final = 0.5
-"""Of the Akrobat [m]."""
+"""Largest length of a detour, for the Akrobat [m]."""
 
 
 @dataclass(frozen=True)

@@ -22,8 +22,8 @@ from roboyard.walking.free_gait.robot_model import FreeGaitModel
 from roboyard.walking.free_gait.step_plan import StepPlan
 
 _COMMITTED_SPACING: Final = 0.0025
-"""From one sample of the way to the next where it is not over yet, at most: the body goes evenly between them, within a
-millimetre of a plan whose own samples are elsewhere [m]."""
+"""Largest distance between samples of the committed path that is still ahead; between them the body stays within
+a millimeter of the plan [m]."""
 
 
 def committed_events(
@@ -61,7 +61,7 @@ def committed_events(
             for _, swing in swings
             if swing.touch_down_time <= end_time
         ]
-    )  # at one time feet come down before others rise
+    )  # of simultaneous events, touch-downs come first
     knots = np.array([0.0, *(time for time, *_ in events), end_time])
     sample_counts = [
         max(math.ceil(_path_length(plan, a, b) / (PATH_SPACING if b <= takeover_time else _COMMITTED_SPACING)), 1)
@@ -71,7 +71,7 @@ def committed_events(
     body_path = plan.body_positions(np.interp(np.arange(sample_indices[-1] + 1), sample_indices, knots))
     if len(events) >= MAX_EVENTS - 2 or len(body_path) >= MAX_PATH_SAMPLES - 2:
         raise InputError(
-            f"a plan of {len(events)} events, {len(body_path)} places",
+            f"a plan of {len(events)} events and {len(body_path)} path samples",
             valid=f"up to {MAX_EVENTS} and {MAX_PATH_SAMPLES}",
         )
     draft, previous_time = empty_draft(), 0.0
@@ -95,7 +95,7 @@ def _path_length(plan: StepPlan, start: float, end: float) -> float:
 
 
 _HEIGHT_TOLERANCE: Final = 0.02
-"""Ground that is higher or lower than it was by more is another one [m]."""
+"""Height difference from which on a foothold counts as changed [m]."""
 
 
 def try_plan(problem: StepPlanningProblem, planner: str, options: dict[str, Any]) -> StepPlan | str:
@@ -148,7 +148,7 @@ def find_invalid_footholds(plan: StepPlan, time: float, foothold_map: FootholdMa
     ).heights_at(targets)
     is_unchanged = (np.abs(heights - targets[:, 2]) < _HEIGHT_TOLERANCE) & (
         (standable > 0.0) | ~is_not_lifted
-    )  # a hole, and what is outside, are not
+    )  # NaN, in holes and outside of the map, compares as changed
     return [int(k) for k in np.flatnonzero(~is_unchanged & is_pending)]
 
 

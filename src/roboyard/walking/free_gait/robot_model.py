@@ -99,7 +99,7 @@ def state_transitions(states: Sequence[int]) -> dict[int, list[int]]:
 
 
 TABLE_LAYERS: Final = 48
-"""Of a table's heights: bits of a word."""
+"""Number of layers of a reachability table: bits of a word."""
 
 
 class FreeGaitModelArrays(NamedTuple):
@@ -199,16 +199,16 @@ def fill_reach_table(
 
 
 _TABLE_CELLS: Final = 64
-"""Of a table of reach, along x and y."""
+"""Number of cells of a reachability table along x and y."""
 REFERENCE_LEG_LENGTH: Final = 0.328
-"""Coxa, femur and tibia of the robot that the planner's constants were found with [m]."""
+"""Length of coxa, femur and tibia of the Akrobat, for which the constants of the planners are given [m]."""
 _STANCE_REACH_MARGIN: Final = 0.02
 _SWING_REACH_MARGIN: Final = 0.012
-"""As a foot in the air has no body to hold, its leg may be nearer to its ends [m]."""
+"""Smaller than for stance feet, since swing feet carry no load [m]."""
 _MIN_FOOT_GAP: Final = 0.02
 _MIN_STABILITY_MARGIN: Final = 0.051
 _REFERENCE_HALF_WIDTH: Final = 0.238
-"""Half the width of its stance [m]."""
+"""Half the width of the Akrobat's stance [m]."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -33,7 +33,7 @@ from roboyard.walking.free_gait.plan_draft import (
     restore_reachability,
     smooth_body_motion,
 )  # fmt: skip
-from roboyard.walking.free_gait.plan_evaluation import VALID, evaluate_plan
+from roboyard.walking.free_gait.plan_evaluation import PlanViolation, evaluate_plan
 from roboyard.walking.free_gait.problem import StepPlanningProblem
 from roboyard.walking.free_gait.robot_model import LegArrays, example_leg_arrays
 from roboyard.walking.free_gait.stance_graph import StanceGraph, empty_stance_graph
@@ -175,7 +175,7 @@ def next_candidate_key(search: StepPlanSearch, seed: np.uint64) -> np.uint64:
 
 @kernel(examples=lambda: [(example_search(), 0, np.zeros((2, 3)), True)])
 def _evaluate_candidate(search: StepPlanSearch, i: int, path: Array, smooth: bool) -> tuple[float, int]:
-    """Return the estimated cost [s], and VALID or the violation; VALID as well where the estimate is too expensive for
+    """Return the estimated cost [s], and the violation; none as well where the estimate is too expensive for
     an evaluation."""
     draft, state = search.draft, search.state
     context = state.context
@@ -184,7 +184,7 @@ def _evaluate_candidate(search: StepPlanSearch, i: int, path: Array, smooth: boo
     duration = smooth_body_motion(context, draft) if smooth else estimate_schedule(context, draft)
     estimate = duration * (1.0 + params.foothold_weight * mean_foothold_cost(context, draft))
     if estimate >= ESTIMATE_MARGIN * search.best_cost[1]:
-        return estimate, VALID
+        return estimate, PlanViolation.NONE
     if smooth:
         restore_reachability(context, state.paths, state.plans.path[i], draft, drawn_samples, search.scratch_plan)
         estimate_schedule(context, draft)
@@ -194,7 +194,7 @@ def _evaluate_candidate(search: StepPlanSearch, i: int, path: Array, smooth: boo
     estimate += duration * (
         params.joint_work_weight * evaluation[4] + params.leg_loss_weight * evaluation[5]
     )  # only the exact evaluation computes these
-    if violation != VALID:
+    if violation != PlanViolation.NONE:
         search.counters[N_REJECTED + violation] += 1
         search.counters[N_REJECTED] += 1
         search.counters[FAILED_EVENT] = int(evaluation[0])
@@ -224,9 +224,9 @@ def submit_plan(search: StepPlanSearch, i: int, smooth: bool) -> float:
     path, size = paths.positions[w], paths.n_samples[w]
     search.counters[N_ARRIVALS] += 1
     estimate, violation = _evaluate_candidate(search, i, path[:size], smooth)
-    if violation != VALID and smooth:
+    if violation != PlanViolation.NONE and smooth:
         estimate, violation = _evaluate_candidate(search, i, path[:size], False)
-    return estimate if violation == VALID else np.inf
+    return estimate if violation == PlanViolation.NONE else np.inf
 
 
 def search_statistics(search: StepPlanSearch) -> SearchStatistics:

@@ -41,7 +41,7 @@ from roboyard.walking.statics import MIN_SUPPORT_FEET
 RegionBits = NDArray[np.uint64]
 
 REGION_SIZE: Final = 32
-"""Cells of a region along an edge."""
+"""Number of cells along the edge of a region."""
 _ONE_BIT: Final = np.uint64(1)
 _ALL_BITS: Final = np.uint64((1 << REGION_SIZE) - 1)
 
@@ -254,7 +254,7 @@ def shortest_path_in_region(
     while head < tail and predecessors[start] < 0:
         r, c = queue[head] // REGION_SIZE, queue[head] % REGION_SIZE
         for direction in range(8):
-            # straight steps first, so that paths go straight where they can
+            # straight steps first, so that paths are straight where possible
             dr = (1, -1, 0, 0, 1, 1, -1, -1)[direction]
             dc = (0, 0, 1, -1, 1, -1, 1, -1)[direction]
             cell = (r + dr) * REGION_SIZE + c + dc
@@ -275,13 +275,13 @@ def shortest_path_in_region(
 
 
 REGION_CELL_SIZE: Final = 0.02
-"""Edge of the cells of regions, of the Akrobat [m]."""
+"""Edge of the cells of regions, for the Akrobat [m]."""
 SQUARE_SIZE: Final = 0.07
-"""Edge of the squares of each of which a foot is set on one cell only, of the Akrobat [m]."""
+"""Edge of the squares of which only one cell serves as a foothold, for the Akrobat [m]."""
 _MAX_SWING_LENGTH: Final = 0.3
-"""A foot comes no farther with one swing, of the Akrobat [m]."""
+"""Largest length of a swing, for the Akrobat [m]."""
 SCRATCH_PATH: Final = 0
-"""The way that trials are looked at on: where feet rose, then where the body is."""
+"""Index of the scratch path, see `write_scratch_path`."""
 
 
 class StanceGraph(NamedTuple):
@@ -339,7 +339,7 @@ class StanceGraph(NamedTuple):
 
 NOT_EXPANDED: Final = -1
 INCONSISTENT: Final = -2
-"""Turn of a node that became cheaper after it was gone on with."""
+"""Value of ``expanded_at`` of a node that became cheaper after its expansion."""
 # indices of `StanceGraph.counters`
 N_NODES: Final = 0
 HEAP_SIZE: Final = 1
@@ -348,11 +348,11 @@ WEIGHT_INDEX: Final = 3
 N_SQUARES: Final = 4
 N_EXPANSIONS: Final = 5
 BEST_COST: Final = 6
-"""Events of the best plan so far; 0 without one."""
+"""Index of the number of events of the best plan; 0 without one."""
 N_GRAPHS: Final = 7
-"""Graphs before this one."""
+"""Index of the number of previous graphs."""
 N_EXHAUSTED: Final = 8
-"""Those of them that were gone through whole, without a plan."""
+"""Index of the number of graphs that were searched completely without a plan."""
 _N_COUNTERS: Final = 9
 _MAX_SQUARES: Final = 1024
 
@@ -413,7 +413,7 @@ def hash_node(plans: PartialPlans, graph: StanceGraph, i: int) -> np.uint64:
     for leg in range(plans.in_stance.shape[1]):
         part = np.uint64(0)
         if plans.in_stance[i, leg]:
-            # in millimetres: feet stand on middles of cells
+            # in millimeters; feet stand on centers of cells
             a, b = round(1e3 * plans.feet[i, leg, 0]), round(1e3 * plans.feet[i, leg, 1])
             part = np.uint64((a + (1 << 24)) * (1 << 26) + b + (1 << 24))
         code = mix_bits(code * np.uint64(31) + part)
@@ -678,7 +678,7 @@ def expand_touch_down(state: GraphState, source: int, target: int, leg: int, row
         if r < 0:
             return False
         sample = write_scratch_path(state, target, r, c)
-        # the foot is looked at on its way, from where it stood
+        # the swing is checked with the foot at its position before lift-off
         for j in range(3):
             plans.feet[target, leg, j] = plans.feet[source, leg, j]
         is_reachable = is_foot_order_valid(context, paths, plans, target, leg, x, y, sample) and is_swing_reachable(

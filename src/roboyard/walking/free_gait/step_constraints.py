@@ -24,11 +24,11 @@ from roboyard.walking.free_gait.partial_plans import (
 from roboyard.walking.free_gait.robot_model import TABLE_LAYERS
 
 _SEARCH_STRIDE: Final = 4
-"""Samples between two looks at what a foot reaches."""
+"""Number of samples between two checks in the search for a reachable interval."""
 _ROUNDING_FACTOR: Final = 0.999
-"""Of a distance, for what is rounded."""
+"""Factor on a distance that allows for rounding errors."""
 _COLLINEAR_AREA: Final = 1e-12
-"""Feet whose triangle is no larger stand in a row, but for rounding [m²]."""
+"""Twice the area of a triangle up to which its corners count as collinear [m²]."""
 
 
 @kernel(
@@ -209,7 +209,7 @@ def remaining_distance(context: PlanningContext, paths: BodyPaths, plans: Partia
 
 
 PASSING_GAP_FRACTION: Final = 0.1
-"""Of the gap between feet of a side is kept where one is in the air."""
+"""Fraction of the minimum distance between feet of a side that is kept while one of them swings."""
 
 
 @kernel(

@@ -8,6 +8,7 @@ inside their polygon.  Two successive intervals overlap: the body is in both whe
 from __future__ import annotations
 
 import math
+from enum import IntEnum
 from typing import Final
 
 import numpy as np
@@ -43,11 +44,20 @@ from roboyard.walking.free_gait.step_constraints import (
     update_body_interval,
 )
 
-DEAD: Final = 0
-ALIVE: Final = 1
-ARRIVED: Final = 2
-LOG_FULL: Final = 3
-"""The log is."""
+
+class PlanState(IntEnum):
+    """State of a partial plan after an event."""
+
+    DEAD = 0
+    """No event is possible."""
+    ALIVE = 1
+    """The plan can be expanded."""
+    ARRIVED = 2
+    """The body is at the goal with all feet in stance."""
+    LOG_FULL = 3
+    """The log has no room for the event."""
+
+
 _INITIAL_EVENTS_SINCE_CHANGE: Final = 3.0
 
 
@@ -114,7 +124,7 @@ def log_foot_event(plans: PartialPlans, log: EventLog, i: int, leg: int, kind: i
     plans.max_sample[i] = max(plans.max_sample[i], plans.body_sample[i])
     if kind == LIFT_OFF:
         plans.lift_off_sample[i, leg] = plans.body_sample[i]
-    return ALIVE if append_event(plans, log, i, leg, kind) else LOG_FULL
+    return PlanState.ALIVE if append_event(plans, log, i, leg, kind) else PlanState.LOG_FULL
 
 
 @kernel(no_refcount=True, examples=lambda: [(example_search_state(), 0, 0, LIFT_OFF, np.zeros(3), 0)])
@@ -147,7 +157,7 @@ def replay_event(
     update_body_interval(
         paths.positions, paths.n_samples, plans, i, sample, plans.edge_buffer, n_edges, params.min_stability_margin
     )
-    return bool(log_foot_event(plans, log, i, leg, kind) == ALIVE)
+    return bool(log_foot_event(plans, log, i, leg, kind) == PlanState.ALIVE)
 
 
 @kernel(no_refcount=True, examples=lambda: [(example_search_state(), 0, 0.5, 0.5)])
@@ -157,7 +167,7 @@ def switch_path(state: SearchState, i: int, u: float, v: float) -> int:
     context, paths, plans, log = state
     params, w = context.parameters, plans.path[i]
     if not detour_path(context, paths, w, plans.max_sample[i] + 1, u, v):
-        return DEAD
+        return PlanState.DEAD
     for leg in range(plans.in_stance.shape[1]):
         if plans.in_stance[i, leg]:
             plans.foot_interval[i, leg, 0], plans.foot_interval[i, leg, 1] = reachable_interval(
@@ -174,19 +184,19 @@ def switch_path(state: SearchState, i: int, u: float, v: float) -> int:
         n_edges,
         params.min_stability_margin,
     )
-    return ALIVE if append_event(plans, log, i, -1, PATH_CHANGE) else LOG_FULL
+    return PlanState.ALIVE if append_event(plans, log, i, -1, PATH_CHANGE) else PlanState.LOG_FULL
 
 
 _N_BODY_SAMPLES: Final = 8
-"""Places of a stretch that are tried for a body that stands without a foot."""
+"""Number of body samples of an interval at which the stability without a foot is checked."""
 _MAX_CELL_ATTEMPTS: Final = 4
-"""Places that a foot is set on for trial, about one it was drawn for."""
+"""Largest number of cells that are tried for a touch-down."""
 _WIDE_SPREAD_FACTOR: Final = 2.5
-"""A patient planner draws places so much farther off, two times of three."""
+"""Factor on the spread of sampled footholds, in two of three attempts with retries."""
 _N_SWING_SAMPLES: Final = 4
-"""A swing's reach is looked at where it rises, where it comes down, and between, in so many parts."""
+"""Number of segments of a swing at whose ends the reach of the leg is checked."""
 _VERTICAL_PHASE_SAMPLES: Final = 1
-"""Samples that the body may go while a foot just rises, or just comes down."""
+"""Number of samples by which the body may move during lift-off, and during touch-down."""
 
 
 @kernel(no_refcount=True, forceinline=True, examples=lambda: [(*example_search_state()[:3], 0, 0, 0)])
@@ -223,10 +233,10 @@ def lift_foot(state: SearchState, i: int, leg: int, draw: float) -> int:
             n_left += side[k] > 0
             n_right += side[k] < 0
     if n_left + n_right < 3 or n_left == 0 or n_right == 0:
-        return DEAD
+        return PlanState.DEAD
     n_edges = support_edges(plans.feet, plans.in_stance, i, leg, edges)
     if n_edges < 3:
-        return DEAD
+        return PlanState.DEAD
     low, high = plans.body_interval[i, 0], plans.body_interval[i, 1]
     positions, w, seed, margin = paths.positions, plans.path[i], -1, context.parameters.min_stability_margin
     for k in range(_N_BODY_SAMPLES):
@@ -235,7 +245,7 @@ def lift_foot(state: SearchState, i: int, leg: int, draw: float) -> int:
             seed = sample
             break
     if seed < 0:
-        return DEAD
+        return PlanState.DEAD
     plans.in_stance[i, leg] = False
     update_body_interval(positions, paths.n_samples, plans, i, seed, edges, n_edges, margin)
     body_sample = choose_body_sample(
@@ -246,7 +256,7 @@ def lift_foot(state: SearchState, i: int, leg: int, draw: float) -> int:
     plans.in_stance[i, leg] = False
     if not (is_order_valid and is_lift_off_reachable(context, paths, plans, i, leg, body_sample)):
         plans.in_stance[i, leg], plans.body_interval[i, 0], plans.body_interval[i, 1] = True, low, high
-        return DEAD
+        return PlanState.DEAD
     plans.body_sample[i] = body_sample
     return log_foot_event(plans, log, i, leg, LIFT_OFF)
 
@@ -336,7 +346,7 @@ def touch_down_on_cell(
         and is_swing_reachable(context, paths, plans, i, leg, (x, y, z), body_sample)
     ):
         plans.in_stance[i, leg], plans.body_interval[i, 0], plans.body_interval[i, 1] = False, low, high
-        return DEAD
+        return PlanState.DEAD
     plans.feet[i, leg, 0], plans.feet[i, leg, 1], plans.feet[i, leg, 2] = x, y, z
     plans.body_sample[i] = body_sample
     return log_foot_event(plans, log, i, leg, TOUCH_DOWN)
@@ -387,9 +397,9 @@ def touch_down_near(
             continue
         plan_state = touch_down_on_cell(state, i, leg, r, c, sample, draw)
         n_attempts += 1
-        if plan_state != DEAD or n_attempts == _MAX_CELL_ATTEMPTS:
+        if plan_state != PlanState.DEAD or n_attempts == _MAX_CELL_ATTEMPTS:
             return plan_state
-    return DEAD
+    return PlanState.DEAD
 
 
 @kernel(no_refcount=True, forceinline=True, examples=lambda: [(example_search_state(), 0, 0, 0.5, 0.5, 0.5, False)])
@@ -442,17 +452,17 @@ def touch_down_sampled(
         column = math.floor((plans.sampled_foothold[i, 0] - params.x) / params.cell_size)
         row = math.floor((plans.sampled_foothold[i, 1] - params.y) / params.cell_size)
         plan_state = touch_down_near(state, i, leg, row, column, sample, -1.0 if retry_other_feet else draw)
-        if plan_state != DEAD:
+        if plan_state != PlanState.DEAD:
             return plan_state
-    return DEAD
+    return PlanState.DEAD
 
 
 DRAWS_PER_EVENT: Final = 4
-"""Numbers that an event takes: which foot, how far beside its place along and across, where the body is."""
+"""Number of random numbers of an event: foot, foothold along and across, position of the body."""
 _MAX_STALLED_EVENTS: Final = 40
-"""Of the plans that arrive 95 of 100 get on within half as many events, always; others would go on to the log's end."""
+"""Number of events without progress after which a candidate is dropped; of those that arrive, 95 % never need half."""
 _BLOCKING_FOOT_FACTOR: Final = 4.0
-"""A patient planner picks a foot so much sooner if the body cannot go on before it has changed."""
+"""Factor on the weight of a foot without whose change the body cannot advance, with retries."""
 
 
 @kernel(
@@ -484,7 +494,7 @@ def expand_plan(
     paths, plans = state.paths, state.plans
     n_legs = plans.in_stance.shape[1]
     if plans.n_events[i] >= MAX_EVENTS:
-        return DEAD
+        return PlanState.DEAD
     at_goal = plans.body_interval[i, 1] >= paths.n_samples[plans.path[i]] - 1
     weights, total = plans.weight_buffer, 0.0
     for k in range(n_legs):
@@ -499,7 +509,7 @@ def expand_plan(
                 weights[k] += 1.0
             total += weights[k]
     if at_goal and total == 0.0:
-        return ARRIVED
+        return PlanState.ARRIVED
     draw = draws[0]
     while total > 0.0:
         remaining, leg = draw * total, -1
@@ -509,19 +519,19 @@ def expand_plan(
                 if remaining < weights[k]:
                     break
                 remaining -= weights[k]
-        draw = min(max(remaining / weights[leg], 0.0), 0.999999)  # what is left of the draw is as good as a new one
+        draw = min(max(remaining / weights[leg], 0.0), 0.999999)  # the rest of the draw is again uniform
         if plans.in_stance[i, leg]:
             plan_state = lift_foot(state, i, leg, -1.0 if retry_other_feet else draws[3])
         else:
             plan_state = touch_down_sampled(state, i, leg, draws[1], draws[2], draws[3], retry_other_feet)
             if not retry_other_feet:
                 return plan_state
-        if plan_state != DEAD:
+        if plan_state != PlanState.DEAD:
             return plan_state
         weights[leg], total = 0.0, 0.0
         for k in range(n_legs):
             total += weights[k]
-    return DEAD
+    return PlanState.DEAD
 
 
 @kernel(
@@ -542,8 +552,8 @@ def expand_to_end(state: SearchState, i: int, key: np.uint64, draws: Array) -> i
         ARRIVED, DEAD, LOG_FULL; ALIVE if it was dropped.
     """
     plans = state.plans
-    plan_state, max_sample, last_progress = ALIVE, 0, plans.n_events[i]
-    while plan_state == ALIVE and plans.n_events[i] - last_progress < _MAX_STALLED_EVENTS:
+    plan_state, max_sample, last_progress = PlanState.ALIVE, 0, plans.n_events[i]
+    while plan_state == PlanState.ALIVE and plans.n_events[i] - last_progress < _MAX_STALLED_EVENTS:
         event_key = derive_key(key, 2 + plans.n_events[i])
         for k in range(DRAWS_PER_EVENT):
             draws[k] = uniform_draw(event_key, k)

@@ -15,12 +15,12 @@ from roboyard.grids.height_map import HeightMap
 from roboyard.walking.free_gait.foothold_map import MAX_HEIGHT_STD
 
 _RAY_TOLERANCE: Final = 0.01
-"""Ground is not where rays have passed lower than it by this [m]."""
+"""Depth below an assumed height at which a passed ray disproves the height [m]."""
 _SURFACE_TOLERANCE: Final = 0.02
-"""Heights that are no farther apart may be of one surface [m]."""
+"""Largest height difference of two cells that may belong to one surface [m]."""
 _PIT_RADIUS: Final = 0.6
 _MAX_PIT_DEPTH: Final = 0.15
-"""What lies deeper than this below other ground so near is a pit, and not how ground goes on [m]."""
+"""Depth below nearby ground from which on ground counts as a pit, which does not continue [m]."""
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ class TerrainCompletion:
         body_center = np.asarray(body_position, dtype=np.float64)
         out = _extend(observed, np.vstack([np.reshape(positions, (-1, 2)), body_center, [self.start[:2]]]), margin)
         heights, variance, ceiling = out.heights, out.variance, out.ceiling
-        if variance is None:  # the truth is all known
+        if variance is None:  # a map without variances is known completely
             return out
         if ceiling is None:
             ceiling = np.full(heights.shape, math.inf)

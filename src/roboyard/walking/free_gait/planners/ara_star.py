@@ -331,7 +331,7 @@ def start_graph(search: StepPlanSearch) -> bool:
     context, paths, plans, log = state
     start_plan_index = plans.n_events.shape[0] - 1
     p, n_committed = paths.positions, search.committed_path_size[0]
-    graph.counters[:N_GRAPHS] = 0  # all that does not persist over graphs
+    graph.counters[:N_GRAPHS] = 0  # counters of one graph only
     graph.hash_slots[:], log.n_rows[0] = -1, 0
     paths.n_samples[PLAN_PATH] = write_committed_path(search)
     if (

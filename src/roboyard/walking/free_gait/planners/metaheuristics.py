@@ -34,7 +34,7 @@ from roboyard.walking.free_gait.search import (
     submit_plan,
 )
 from roboyard.walking.free_gait.step_constraints import remaining_distance
-from roboyard.walking.free_gait.step_events import ALIVE, ARRIVED, DRAWS_PER_EVENT, expand_plan
+from roboyard.walking.free_gait.step_events import DRAWS_PER_EVENT, PlanState, expand_plan
 
 _UNREACHED_COST: Final = 1e4
 """Cost of a plan that does not arrive, to which its distance from the goal is added [s]."""
@@ -113,13 +113,13 @@ def decode_genome(search: StepPlanSearch, genomes: PlanGenomes, g: int) -> None:
     genomes.n_events[g], genomes.cost[g] = 0, np.inf
     if not start_candidate(search, 0, genomes.path_key[g], _MAX_PATH_ATTEMPTS):
         return
-    plan_state, first = ALIVE, plans.n_events[0]
-    while plan_state == ALIVE:
+    plan_state, first = PlanState.ALIVE, plans.n_events[0]
+    while plan_state == PlanState.ALIVE:
         plan_state = expand_plan(state, 0, genomes.draws[g, plans.n_events[0] - first], False)
         search.counters[N_EVENTS] += 1
     genomes.n_events[g] = plans.n_events[0] - first
     genomes.cost[g] = _UNREACHED_COST + _COST_PER_METER * remaining_distance(context, paths, plans, 0)
-    if plan_state == ARRIVED:
+    if plan_state == PlanState.ARRIVED:
         genomes.cost[g] = min(submit_plan(search, 0, True), genomes.cost[g])
 
 

@@ -37,7 +37,7 @@ from roboyard.walking.free_gait.search import (
     submit_plan,
 )
 from roboyard.walking.free_gait.step_constraints import remaining_distance
-from roboyard.walking.free_gait.step_events import ALIVE, ARRIVED, DRAWS_PER_EVENT, LOG_FULL, expand_plan, expand_to_end
+from roboyard.walking.free_gait.step_events import DRAWS_PER_EVENT, PlanState, expand_plan, expand_to_end
 from roboyard.walking.free_gait.step_plan import RISE_FRACTION
 from roboyard.walking.statics import MIN_SUPPORT_FEET
 
@@ -81,8 +81,8 @@ def search_greedy(search: StepPlanSearch, parameters: GreedyParameters, key: np.
         candidate_key = next_candidate_key(search, key)
         if not start_candidate(search, 0, derive_key(candidate_key, 0), parameters.max_path_attempts):
             continue
-        n_events, plan_state = 0, ALIVE
-        while plan_state == ALIVE:
+        n_events, plan_state = 0, PlanState.ALIVE
+        while plan_state == PlanState.ALIVE:
             event_key, best, max_sample = derive_key(candidate_key, 2 + n_events), -1, -1
             n_events += 1
             for i in range(1, plans.n_events.shape[0]):
@@ -91,15 +91,15 @@ def search_greedy(search: StepPlanSearch, parameters: GreedyParameters, key: np.
                     draws[k] = uniform_draw(event_key, i * DRAWS_PER_EVENT + k)
                 trial_state = expand_plan(state, i, draws, True)
                 search.counters[N_EVENTS] += 1
-                if trial_state in (ARRIVED, LOG_FULL):
+                if trial_state in (PlanState.ARRIVED, PlanState.LOG_FULL):
                     plan_state = trial_state
                     break
-                if trial_state == ALIVE and plans.body_interval[i, 1] > max_sample:
+                if trial_state == PlanState.ALIVE and plans.body_interval[i, 1] > max_sample:
                     best, max_sample = i, plans.body_interval[i, 1]
-            if plan_state != ALIVE or best < 0:
+            if plan_state != PlanState.ALIVE or best < 0:
                 break
             copy_plan(plans, best, 0)
-        if plan_state == ARRIVED:
+        if plan_state == PlanState.ARRIVED:
             submit_plan(search, 0, True)
 
 
@@ -129,7 +129,7 @@ def search_branch_and_bound(
         candidate_key = next_candidate_key(search, key)
         if not start_candidate(search, 0, derive_key(candidate_key, 0), parameters.max_path_attempts):
             continue
-        # open plans, the deepest last, and of one depth the nearest to the goal last
+        # open plans are sorted by depth, and those of one depth by falling distance to the goal
         n_open, n_leaves, branch_number = 1, 0, 0
         while (
             n_open > 0
@@ -142,19 +142,23 @@ def search_branch_and_bound(
             for _ in range(parameters.n_branches):
                 branch_number += 1
                 copy_plan(plans, current, trial)
-                plan_state = ALIVE
+                plan_state = PlanState.ALIVE
                 for k in range(parameters.events_per_branch):
                     event_key = derive_key(derive_key(candidate_key, branch_number), k)
                     for m in range(DRAWS_PER_EVENT):
                         draws[m] = uniform_draw(event_key, m)
                     plan_state = expand_plan(state, trial, draws, True)
                     search.counters[N_EVENTS] += 1
-                    if plan_state != ALIVE:
+                    if plan_state != PlanState.ALIVE:
                         break
                 search.counters[N_CANDIDATES] += 1
-                if plan_state == ARRIVED:
+                if plan_state == PlanState.ARRIVED:
                     submit_plan(search, trial, True)
-                if plan_state != ALIVE or lower_bound(search, trial) >= search.best_cost[0] or n_open >= current:
+                if (
+                    plan_state != PlanState.ALIVE
+                    or lower_bound(search, trial) >= search.best_cost[0]
+                    or n_open >= current
+                ):
                     n_leaves += 1
                     continue
                 distance, slot = remaining_distance(context, paths, plans, trial), n_open
@@ -200,16 +204,16 @@ def search_mcts(search: StepPlanSearch, parameters: MctsParameters, key: np.uint
                 node = best
             copy_plan(plans, node, rollout)
             search.counters[N_CANDIDATES] += 1
-            plan_state, child, n_events = ALIVE, node, 0
+            plan_state, child, n_events = PlanState.ALIVE, node, 0
             n_log_rows = log.n_rows[0]
-            while plan_state == ALIVE:
+            while plan_state == PlanState.ALIVE:
                 event_key = derive_key(run_key, n_events)
                 for m in range(DRAWS_PER_EVENT):
                     draws[m] = uniform_draw(event_key, m)
                 plan_state = expand_plan(state, rollout, draws, n_events < parameters.events_per_node)
                 search.counters[N_EVENTS] += 1
                 n_events += 1
-                if n_events == parameters.events_per_node and plan_state == ALIVE:
+                if n_events == parameters.events_per_node and plan_state == PlanState.ALIVE:
                     child = nodes
                     nodes += 1
                     copy_plan(plans, rollout, child)
@@ -217,7 +221,7 @@ def search_mcts(search: StepPlanSearch, parameters: MctsParameters, key: np.uint
                     children[node] += 1.0
                     n_log_rows = log.n_rows[0]
             reward = 0.5 * (1.0 - min(remaining_distance(context, paths, plans, rollout) / max_distance, 1.0))
-            if plan_state == ARRIVED:
+            if plan_state == PlanState.ARRIVED:
                 cost = submit_plan(search, rollout, True)
                 best_cost = min(best_cost, cost)
                 if math.isfinite(cost):
@@ -244,7 +248,7 @@ def search_random(
         events_before = plans.n_events[0]
         plan_state = expand_to_end(state, 0, candidate_key, draws)
         search.counters[N_EVENTS] += plans.n_events[0] - events_before + 1
-        if plan_state == ARRIVED:
+        if plan_state == PlanState.ARRIVED:
             submit_plan(search, 0, False)
 
 

@@ -43,10 +43,8 @@ from roboyard.walking.free_gait.search import (
 )
 from roboyard.walking.free_gait.step_constraints import remaining_distance
 from roboyard.walking.free_gait.step_events import (
-    ALIVE,
-    ARRIVED,
-    DEAD,
     DRAWS_PER_EVENT,
+    PlanState,
     expand_plan,
     expand_to_end,
     switch_path,
@@ -102,7 +100,7 @@ def branch_from(state: SearchState, parameters: SplittingParameters, source: int
     copy_plan_and_path(paths, plans, source, target)
     if (
         uniform_draw(key, 0) < parameters.detour_probability
-        and switch_path(state, target, uniform_draw(key, 1), uniform_draw(key, 2)) == DEAD
+        and switch_path(state, target, uniform_draw(key, 1), uniform_draw(key, 2)) == PlanState.DEAD
     ):
         copy_plan_and_path(paths, plans, source, target)
 
@@ -158,7 +156,7 @@ def search_splitting(search: StepPlanSearch, parameters: SplittingParameters, ke
                 events_before = plans.n_events[trial]
                 plan_state = expand_to_end(state, trial, derive_key(population_key, i), draws)
                 search.counters[N_EVENTS] += plans.n_events[trial] - events_before + 1
-                if plan_state == ARRIVED:
+                if plan_state == PlanState.ARRIVED:
                     total_arrival_score += (
                         _REJECTED_ARRIVAL_SCORE if math.isinf(submit_plan(search, trial, True)) else arrival_score
                     )
@@ -177,15 +175,15 @@ def search_splitting(search: StepPlanSearch, parameters: SplittingParameters, ke
             search.counters[N_CANDIDATES] += 1
             n_log_rows = log.n_rows[0]
             branch_from(state, parameters, best_index, trial, derive_key(round_key, n_plans))
-            plan_state = ALIVE
+            plan_state = PlanState.ALIVE
             for k in range(parameters.events_per_round):
                 for m in range(DRAWS_PER_EVENT):
                     draws[m] = uniform_draw(round_key, n_plans + 1 + k * DRAWS_PER_EVENT + m)
                 plan_state = expand_plan(state, trial, draws, True)
                 search.counters[N_EVENTS] += 1
-                if plan_state != ALIVE:
+                if plan_state != PlanState.ALIVE:
                     break
-            if plan_state == ARRIVED:
+            if plan_state == PlanState.ARRIVED:
                 is_rejected = math.isinf(submit_plan(search, trial, True))
                 total_arrival_score += _REJECTED_ARRIVAL_SCORE if is_rejected else arrival_score
                 if is_rejected:
@@ -197,7 +195,7 @@ def search_splitting(search: StepPlanSearch, parameters: SplittingParameters, ke
                         penalties[:n_stored],
                         parameters.rejection_penalty,
                     )
-            elif plan_state == ALIVE:
+            elif plan_state == PlanState.ALIVE:
                 square, goal_distance = (
                     square_index(paths, plans, trial, square_size),
                     remaining_distance(context, paths, plans, trial),
