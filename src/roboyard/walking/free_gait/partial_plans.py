@@ -8,6 +8,7 @@ cores.
 from __future__ import annotations
 
 import math
+from enum import IntEnum
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -61,10 +62,15 @@ MAX_EVENTS: Final = 1000
 """Largest number of events of a plan."""
 MAX_PATH_SAMPLES: Final = 2048
 """Largest number of samples of a body path, 20 m."""
-LIFT_OFF: Final = 0
-TOUCH_DOWN: Final = 1
-PATH_CHANGE: Final = 2
-"""Row of the log that is no event: the body path changes."""
+
+
+class StepEvent(IntEnum):
+    """Kind of a row of the event log."""
+
+    LIFT_OFF = 0
+    TOUCH_DOWN = 1
+    PATH_CHANGE = 2
+    """The body continues on another path; this is no event of a plan."""
 
 
 class PlanningParameters(NamedTuple):
@@ -334,7 +340,7 @@ def copy_path(paths: BodyPaths, source: int, target: int) -> None:
 @kernel(
     no_refcount=True,
     forceinline=True,
-    examples=lambda: [(empty_partial_plans(1, 1), empty_event_log(2), 0, 0, TOUCH_DOWN)],
+    examples=lambda: [(empty_partial_plans(1, 1), empty_event_log(2), 0, 0, StepEvent.TOUCH_DOWN)],
 )
 def append_event(plans: PartialPlans, log: EventLog, i: int, leg: int, kind: int) -> bool:
     """Append the last event of plan ``i`` to the log; return whether the log has room.  Leg -1: the plan's start."""

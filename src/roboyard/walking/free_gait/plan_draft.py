@@ -18,13 +18,12 @@ from roboyard.geometry.arrays import I64, Array
 from roboyard.walking.free_gait.foothold_map import max_along_segment
 from roboyard.walking.free_gait.partial_plans import (
     MAX_EVENTS,
-    PATH_CHANGE,
     PATH_SPACING,
-    TOUCH_DOWN,
     BodyPaths,
     PartialPlans,
     PlanningContext,
     SearchState,
+    StepEvent,
     empty_partial_plans,
     example_search_state,
 )
@@ -129,7 +128,7 @@ def draft_from_plan(state: SearchState, i: int, committed: PlanDraft, draft: Pla
     row, k, max_common_sample = plans.last_log_row[i], m - 1, paths.n_samples[plans.path[i]] - 1
     while k >= 0:
         previous_row = log.previous[row]
-        if log.kind[row] == PATH_CHANGE:  # larger samples of earlier rows belong to the previous path
+        if log.kind[row] == StepEvent.PATH_CHANGE:  # larger samples of earlier rows belong to the previous path
             max_common_sample, row = min(max_common_sample, log.max_sample[row]), previous_row
             continue
         draft.leg[k], draft.kind[k] = log.leg[row], log.kind[row]
@@ -144,7 +143,7 @@ def draft_from_plan(state: SearchState, i: int, committed: PlanDraft, draft: Pla
     lift_off_events = np.full(plans.in_stance.shape[1], -1, np.int64)
     for k in range(m):
         leg = draft.leg[k]
-        if draft.kind[k] == TOUCH_DOWN:
+        if draft.kind[k] == StepEvent.TOUCH_DOWN:
             a, b = draft.position[lift_off_events[leg]], draft.position[k]
             draft.paired_event[k], draft.paired_event[lift_off_events[leg]] = lift_off_events[leg], k
             params = context.parameters
@@ -173,7 +172,7 @@ def estimate_schedule(context: PlanningContext, draft: PlanDraft) -> float:
         time = times[k] + abs(draft.body_sample[k + 1] - draft.body_sample[k]) / speed
         if k < draft.counts[1]:
             time = times[k] + draft.interval[k]
-        elif draft.kind[k] == TOUCH_DOWN:
+        elif draft.kind[k] == StepEvent.TOUCH_DOWN:
             time = max(time, times[draft.paired_event[k] + 1] + estimate_swing_time(context, draft, k))
         draft.interval[k] = time - times[k]
         times[k + 1] = time
@@ -186,7 +185,7 @@ def mean_foothold_cost(context: PlanningContext, draft: PlanDraft) -> float:
     """Return the mean cost of the footholds, 0 (good) to 1 (poor)."""
     total, n_footholds = 0.0, 0
     for k in range(draft.counts[0]):
-        if draft.kind[k] == TOUCH_DOWN:
+        if draft.kind[k] == StepEvent.TOUCH_DOWN:
             c = int((draft.position[k, 0] - context.parameters.x) / context.parameters.cell_size)
             r = int((draft.position[k, 1] - context.parameters.y) / context.parameters.cell_size)
             total += 1.0 - context.foothold_quality[r, c]
@@ -234,7 +233,7 @@ def is_event_feasible(
 ) -> bool:
     """Return whether legs reach an event with the body at a sample; ``scratch`` is the state before the event."""
     leg, p = draft.leg[k], draft.position
-    if draft.kind[k] == TOUCH_DOWN:
+    if draft.kind[k] == StepEvent.TOUCH_DOWN:
         return is_foot_order_valid(context, paths, scratch, 0, leg, p[k, 0], p[k, 1], sample) and is_swing_reachable(
             context, paths, scratch, 0, leg, (p[k, 0], p[k, 1], p[k, 2]), sample
         )
@@ -281,12 +280,12 @@ def restore_reachability(
                 paired_event = draft.paired_event[k]
                 if (
                     not is_feasible
-                    and draft.kind[k] == TOUCH_DOWN
+                    and draft.kind[k] == StepEvent.TOUCH_DOWN
                     and paired_event >= draft.counts[1]
                     and restore_steps[paired_event] < _N_RESTORE_STEPS
                 ):
                     restore_steps[paired_event], must_repeat = _N_RESTORE_STEPS, True
-            if draft.kind[k] == TOUCH_DOWN:
+            if draft.kind[k] == StepEvent.TOUCH_DOWN:
                 scratch.in_stance[0, leg] = True
                 for j in range(3):
                     scratch.feet[0, leg, j] = draft.position[k, j]

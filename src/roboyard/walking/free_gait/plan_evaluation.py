@@ -18,7 +18,7 @@ import numpy as np
 from roboyard.compute import kernel
 from roboyard.geometry.arrays import I64, Array, Flags
 from roboyard.walking.free_gait.foothold_map import cell_value, value_at
-from roboyard.walking.free_gait.partial_plans import MAX_EVENTS, TOUCH_DOWN, PlanningContext, example_context
+from roboyard.walking.free_gait.partial_plans import MAX_EVENTS, PlanningContext, StepEvent, example_context
 from roboyard.walking.free_gait.plan_draft import PlanDraft, empty_draft, mean_foothold_cost
 from roboyard.walking.free_gait.robot_model import LegArrays, example_leg_arrays
 from roboyard.walking.free_gait.step_constraints import PASSING_GAP_FRACTION, edge_margin, support_edges
@@ -307,7 +307,7 @@ def sweep_plan(
     min_interval_ratio: float,
     workspace: SweepWorkspace,
     out: Array,
-) -> int:
+) -> PlanViolation:
     """Go through a timed plan, and set each interval by its fastest joint, or check the plan exactly.
 
     Args:
@@ -545,7 +545,7 @@ def sweep_plan(
                 draft.interval[k] = max(interval * min(max(ratio, min_interval_ratio), 3.0), _MIN_INTERVAL)
         if k < m:
             leg = draft.leg[k]
-            if draft.kind[k] == TOUCH_DOWN:
+            if draft.kind[k] == StepEvent.TOUCH_DOWN:
                 in_stance[0, leg] = True
                 draft.vertical_time[k] *= vertical_slowdown[leg]
                 for j in range(3):
@@ -564,7 +564,9 @@ def sweep_plan(
 
 
 @kernel(examples=lambda: [(example_context(), example_leg_arrays(), np.zeros((2, 3)), empty_draft(), np.zeros(6))])
-def evaluate_plan(context: PlanningContext, leg_arrays: LegArrays, path: Array, draft: PlanDraft, out: Array) -> int:
+def evaluate_plan(
+    context: PlanningContext, leg_arrays: LegArrays, path: Array, draft: PlanDraft, out: Array
+) -> PlanViolation:
     """Time a plan and check it exactly.
 
     Args:
@@ -603,7 +605,7 @@ def evaluate_plan(context: PlanningContext, leg_arrays: LegArrays, path: Array, 
     for k in range(draft.counts[0] + 1):
         if k >= draft.counts[1]:
             draft.interval[k] *= out[0]
-            if k < draft.counts[0] and draft.kind[k] == TOUCH_DOWN:
+            if k < draft.counts[0] and draft.kind[k] == StepEvent.TOUCH_DOWN:
                 draft.vertical_time[k] *= out[0]
         out[3] += draft.interval[k]
     params = context.parameters

@@ -14,7 +14,7 @@ from roboyard.errors import InputError, RoboyardError
 from roboyard.geometry.arrays import Array
 from roboyard.grids.height_map import HeightMap
 from roboyard.walking.free_gait.foothold_map import FootholdMap
-from roboyard.walking.free_gait.partial_plans import LIFT_OFF, MAX_EVENTS, MAX_PATH_SAMPLES, PATH_SPACING, TOUCH_DOWN
+from roboyard.walking.free_gait.partial_plans import MAX_EVENTS, MAX_PATH_SAMPLES, PATH_SPACING, StepEvent
 from roboyard.walking.free_gait.plan_draft import PlanDraft, empty_draft
 from roboyard.walking.free_gait.planning import plan_steps
 from roboyard.walking.free_gait.problem import StepPlanningProblem
@@ -76,7 +76,11 @@ def committed_events(
         )
     draft, previous_time = empty_draft(), 0.0
     for k, (time, is_lift_off, leg, position) in enumerate(events):
-        draft.leg[k], draft.kind[k], draft.position[k] = leg, LIFT_OFF if is_lift_off else TOUCH_DOWN, position
+        draft.leg[k], draft.kind[k], draft.position[k] = (
+            leg,
+            StepEvent.LIFT_OFF if is_lift_off else StepEvent.TOUCH_DOWN,
+            position,
+        )
         draft.interval[k], previous_time = time - previous_time, time
         if not is_lift_off:
             swing = next(swing for _, swing in swings if swing.leg == leg and swing.touch_down_time == time)
@@ -119,7 +123,7 @@ def try_replan(
     """Return a plan that starts with the committed part of another one, or the reason why there is none."""
     try:
         body_position, feet = committed[1][-1], plan.start_feet[:, :2].copy()
-        for k in np.flatnonzero(committed[0].kind[: committed[0].counts[1]] == TOUCH_DOWN):
+        for k in np.flatnonzero(committed[0].kind[: committed[0].counts[1]] == StepEvent.TOUCH_DOWN):
             feet[committed[0].leg[k]] = committed[0].position[k, :2]
         foothold_map = FootholdMap.from_height_map(
             height_map, robot_model, heading=plan.heading, friction=friction, start=feet

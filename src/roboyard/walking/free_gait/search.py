@@ -13,10 +13,10 @@ from roboyard.geometry.arrays import I64, Array, Vec3
 from roboyard.walking.free_gait.body_paths import sample_feasible_path
 from roboyard.walking.free_gait.partial_plans import (
     MAX_PATH_SAMPLES,
-    TOUCH_DOWN,
     PartialPlans,
     PlanningContext,
     SearchState,
+    StepEvent,
     derive_key,
     empty_body_paths,
     empty_event_log,
@@ -174,7 +174,7 @@ def next_candidate_key(search: StepPlanSearch, seed: np.uint64) -> np.uint64:
 
 
 @kernel(examples=lambda: [(example_search(), 0, np.zeros((2, 3)), True)])
-def _evaluate_candidate(search: StepPlanSearch, i: int, path: Array, smooth: bool) -> tuple[float, int]:
+def _evaluate_candidate(search: StepPlanSearch, i: int, path: Array, smooth: bool) -> tuple[float, PlanViolation]:
     """Return the estimated cost [s], and the violation; none as well where the estimate is too expensive for
     an evaluation."""
     draft, state = search.draft, search.state
@@ -263,7 +263,7 @@ def best_plan(problem: StepPlanningProblem, search: StepPlanSearch) -> StepPlan 
             _triple(draft.position[draft.paired_event[k]]), _triple(draft.position[k]), float(draft.apex_height[k]),
             float(draft.vertical_time[k]), (float(draft.sampled_foothold[k, 0]), float(draft.sampled_foothold[k, 1])),
         )
-        for k in range(m) if draft.kind[k] == TOUCH_DOWN
+        for k in range(m) if draft.kind[k] == StepEvent.TOUCH_DOWN
     ]  # fmt: skip
     swings.sort(key=lambda swing: (swing.lift_off_time, swing.leg))
     return StepPlan(

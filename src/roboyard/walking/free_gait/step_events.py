@@ -18,15 +18,13 @@ from roboyard.geometry.arrays import Array, Vec3
 from roboyard.walking.free_gait.body_paths import detour_path
 from roboyard.walking.free_gait.foothold_map import max_along_segment
 from roboyard.walking.free_gait.partial_plans import (
-    LIFT_OFF,
     MAX_EVENTS,
-    PATH_CHANGE,
-    TOUCH_DOWN,
     BodyPaths,
     EventLog,
     PartialPlans,
     PlanningContext,
     SearchState,
+    StepEvent,
     append_event,
     derive_key,
     example_search_state,
@@ -98,7 +96,7 @@ def start_plan(state: SearchState, i: int, w: int) -> bool:
     update_body_interval(
         positions, paths.n_samples, plans, i, 0, plans.edge_buffer, n_edges, params.min_stability_margin
     )
-    return append_event(plans, log, i, -1, TOUCH_DOWN)
+    return append_event(plans, log, i, -1, StepEvent.TOUCH_DOWN)
 
 
 @kernel(no_refcount=True, forceinline=True, examples=lambda: [(0, 0, 10, 0, 10, 0.5)])
@@ -114,20 +112,20 @@ def choose_body_sample(sample: int, low: int, high: int, low_after: int, high_af
     return int(triangular_quantile(draw, float(first), float(min(max(sample, first), last)), float(last)) + 0.5)
 
 
-@kernel(no_refcount=True, forceinline=True, examples=lambda: [(*example_search_state()[2:], 0, 0, LIFT_OFF)])
-def log_foot_event(plans: PartialPlans, log: EventLog, i: int, leg: int, kind: int) -> int:
+@kernel(no_refcount=True, forceinline=True, examples=lambda: [(*example_search_state()[2:], 0, 0, StepEvent.LIFT_OFF)])
+def log_foot_event(plans: PartialPlans, log: EventLog, i: int, leg: int, kind: int) -> PlanState:
     """Log a lift-off or touch-down: ALIVE or LOG_FULL."""
     for k in range(plans.events_since_change.shape[1]):
         plans.events_since_change[i, k] += 1.0
     plans.events_since_change[i, leg] = 0.0
     plans.n_events[i] += 1
     plans.max_sample[i] = max(plans.max_sample[i], plans.body_sample[i])
-    if kind == LIFT_OFF:
+    if kind == StepEvent.LIFT_OFF:
         plans.lift_off_sample[i, leg] = plans.body_sample[i]
     return PlanState.ALIVE if append_event(plans, log, i, leg, kind) else PlanState.LOG_FULL
 
 
-@kernel(no_refcount=True, examples=lambda: [(example_search_state(), 0, 0, LIFT_OFF, np.zeros(3), 0)])
+@kernel(no_refcount=True, examples=lambda: [(example_search_state(), 0, 0, StepEvent.LIFT_OFF, np.zeros(3), 0)])
 def replay_event(
     state: SearchState,
     i: int,
@@ -140,11 +138,11 @@ def replay_event(
     context, paths, plans, log = state
     params = context.parameters
     plans.in_stance[i, leg], plans.sampled_foothold[i, 0], plans.sampled_foothold[i, 1] = (
-        kind != LIFT_OFF,
+        kind != StepEvent.LIFT_OFF,
         position[0],
         position[1],
     )
-    if kind != LIFT_OFF:
+    if kind != StepEvent.LIFT_OFF:
         for k in range(3):
             plans.feet[i, leg, k] = position[k]
         plans.foot_interval[i, leg, 0], plans.foot_interval[i, leg, 1] = reachable_interval(
@@ -161,7 +159,7 @@ def replay_event(
 
 
 @kernel(no_refcount=True, examples=lambda: [(example_search_state(), 0, 0.5, 0.5)])
-def switch_path(state: SearchState, i: int, u: float, v: float) -> int:
+def switch_path(state: SearchState, i: int, u: float, v: float) -> PlanState:
     """Continue on another path from the largest body sample, see `detour_path`: ALIVE, LOG_FULL, or DEAD where that is
     not possible."""
     context, paths, plans, log = state
@@ -184,7 +182,7 @@ def switch_path(state: SearchState, i: int, u: float, v: float) -> int:
         n_edges,
         params.min_stability_margin,
     )
-    return PlanState.ALIVE if append_event(plans, log, i, -1, PATH_CHANGE) else PlanState.LOG_FULL
+    return PlanState.ALIVE if append_event(plans, log, i, -1, StepEvent.PATH_CHANGE) else PlanState.LOG_FULL
 
 
 _N_BODY_SAMPLES: Final = 8
@@ -224,7 +222,7 @@ def is_lift_off_reachable(
 
 
 @kernel(no_refcount=True, forceinline=True, examples=lambda: [(example_search_state(), 0, 0, -1.0)])
-def lift_foot(state: SearchState, i: int, leg: int, draw: float) -> int:
+def lift_foot(state: SearchState, i: int, leg: int, draw: float) -> PlanState:
     """Lift a foot: ALIVE, LOG_FULL, or DEAD where the others would not support the body; then nothing has changed."""
     context, paths, plans, log = state
     side, n_left, n_right, edges = context.leg_side, 0, 0, plans.edge_buffer
@@ -258,7 +256,7 @@ def lift_foot(state: SearchState, i: int, leg: int, draw: float) -> int:
         plans.in_stance[i, leg], plans.body_interval[i, 0], plans.body_interval[i, 1] = True, low, high
         return PlanState.DEAD
     plans.body_sample[i] = body_sample
-    return log_foot_event(plans, log, i, leg, LIFT_OFF)
+    return log_foot_event(plans, log, i, leg, StepEvent.LIFT_OFF)
 
 
 @kernel(no_refcount=True, forceinline=True, examples=lambda: [(*example_search_state()[:3], 0, 0, (0.0, 0.0, 0.0), 0)])
@@ -315,7 +313,7 @@ def touch_down_on_cell(
     column: int,
     sample: int,
     draw: float,
-) -> int:
+) -> PlanState:
     """Set a foot down on a cell that it reaches with the body at a sample: ALIVE, LOG_FULL or DEAD.
 
     DEAD, where its swing is out of reach, changes nothing.
@@ -349,7 +347,7 @@ def touch_down_on_cell(
         return PlanState.DEAD
     plans.feet[i, leg, 0], plans.feet[i, leg, 1], plans.feet[i, leg, 2] = x, y, z
     plans.body_sample[i] = body_sample
-    return log_foot_event(plans, log, i, leg, TOUCH_DOWN)
+    return log_foot_event(plans, log, i, leg, StepEvent.TOUCH_DOWN)
 
 
 @kernel(no_refcount=True, forceinline=True, examples=lambda: [(example_search_state(), 0, 0, 0, 0, 0, 0.5)])
@@ -361,7 +359,7 @@ def touch_down_near(
     column: int,
     sample: int,
     draw: float,
-) -> int:
+) -> PlanState:
     """Set a foot down on the nearest allowed cell around a cell, with the body at a sample: ALIVE, LOG_FULL or DEAD.
 
     A few of the cells are tried that the leg reaches in the order of its side's feet.
@@ -411,7 +409,7 @@ def touch_down_sampled(
     v: float,
     draw: float,
     retry_other_feet: bool,
-) -> int:
+) -> PlanState:
     """Set a foot down near a sampled position, or on the nearest allowed cell around it: ALIVE, LOG_FULL or DEAD.
 
     Allowed are cells that the leg reaches, in the order of its side's feet, with a swing in reach.  Where the body at
@@ -475,7 +473,7 @@ def expand_plan(
     i: int,
     draws: Array,
     retry_other_feet: bool,
-) -> int:
+) -> PlanState:
     """Add one event to plan ``i``: a foot is selected with a probability by the events since its last change, and lifts
     off or touches down.
 
@@ -539,7 +537,7 @@ def expand_plan(
     forceinline=True,
     examples=lambda: [(example_search_state(), 0, np.uint64(1), np.zeros(DRAWS_PER_EVENT))],
 )
-def expand_to_end(state: SearchState, i: int, key: np.uint64, draws: Array) -> int:
+def expand_to_end(state: SearchState, i: int, key: np.uint64, draws: Array) -> PlanState:
     """Expand plan ``i`` as far as possible, without retries; a plan without progress for long is dropped.
 
     Args:

@@ -23,12 +23,11 @@ from roboyard.geometry.arrays import I64
 from roboyard.walking.free_gait.body_paths import append_segment
 from roboyard.walking.free_gait.foothold_map import interpolate_body_height
 from roboyard.walking.free_gait.partial_plans import (
-    LIFT_OFF,
     MAX_EVENTS,
     PATH_SPACING,
-    TOUCH_DOWN,
     PartialPlans,
     PlanningContext,
+    StepEvent,
     copy_plan,
     derive_key,
     example_context,
@@ -272,7 +271,7 @@ def submit_node_plan(search: StepPlanSearch, node: int) -> float:
         return math.inf
     for k in range(n_nodes - 1, -1, -1):
         leg = graph.leg[node_chain[k]]
-        kind = TOUCH_DOWN if plans.in_stance[node_chain[k], leg] else LIFT_OFF
+        kind = StepEvent.TOUCH_DOWN if plans.in_stance[node_chain[k], leg] else StepEvent.LIFT_OFF
         if not plans.body_interval[plan_index, 0] <= body_samples[k] <= plans.body_interval[
             plan_index, 1
         ] or not replay_event(state, plan_index, leg, kind, plans.feet[node_chain[k], leg], body_samples[k]):

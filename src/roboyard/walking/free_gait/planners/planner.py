@@ -123,14 +123,12 @@ def make_step_planner(name: str, settings: Mapping[str, Any] | None = None) -> S
         ConfigError: There is no such parameter, or a value is of the wrong type or out of its bounds.
     """
     planner_class: Any = STEP_PLANNERS[name]
-    location = f"step planner {name}"
-    planner: StepPlanner
-    if is_dataclass(planner_class):
-        planner = load(planner_class, dict(settings or {}), source_name=location)
-        return planner
-    if settings:
+    location, has_parameters = f"step planner {name}", is_dataclass(STEP_PLANNERS[name])
+    if settings and not has_parameters:
         raise ConfigError("takes no parameters", location=location, valid="no parameters")
-    planner = planner_class()
+    planner: StepPlanner = (
+        load(planner_class, dict(settings or {}), source_name=location) if has_parameters else planner_class()
+    )
     return planner
 
 

@@ -19,11 +19,11 @@ from roboyard.config import parameter
 from roboyard.errors import ConfigError
 from roboyard.geometry.arrays import Array
 from roboyard.walking.free_gait.partial_plans import (
-    PATH_CHANGE,
     BodyPaths,
     EventLog,
     PartialPlans,
     SearchState,
+    StepEvent,
     copy_path,
     copy_plan,
     derive_key,
@@ -112,9 +112,9 @@ def penalize_prefix(
     """Add a penalty [m] to the stored plans that share the first events of a plan after which it was rejected."""
     row, remaining_events = plans.last_log_row[i], plans.n_events[i]
     while row >= 0 and remaining_events > n_events:
-        remaining_events -= log.kind[row] != PATH_CHANGE
+        remaining_events -= log.kind[row] != StepEvent.PATH_CHANGE
         row = log.previous[row]
-    while row >= 0 and log.kind[row] == PATH_CHANGE:
+    while row >= 0 and log.kind[row] == StepEvent.PATH_CHANGE:
         row = log.previous[row]
     for k in range(penalties.shape[0]):
         row_of_plan = plans.last_log_row[k]
