@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -14,6 +14,7 @@ from roboyard.geometry.arrays import Array
 from roboyard.kinematics.ik import PointingTarget
 from roboyard.manipulation.nodes.moveit_errors import ArmMotionError
 from roboyard.manipulation.nodes.planning_scene_monitor import PlanningSceneMonitor
+from roboyard.manipulation.nodes.request_fields import check_fields, is_set
 from roboyard.manipulation.planning import AxisConstraint, JointGoal, MotionGoal, NamedGoal, PointingGoal, TimedPose
 from roboyard.manipulation.planning.goals import PoseGoal
 from roboyard.manipulation.planning.plan import PlanConfig
@@ -40,25 +41,27 @@ class MotionRequestReader:
     Args:
         monitor: Monitor of the planning scene, with the robot and its frames.
         states_per_planning_second: Number of sampled states for a second of allowed planning time.
+        warn: Takes the report of a field that has no effect, see `FIELD_SUPPORT`.
     """
 
-    def __init__(self, monitor: PlanningSceneMonitor, states_per_planning_second: float) -> None:
-        self._monitor, self._states_per_planning_second = monitor, states_per_planning_second
+    def __init__(
+        self, monitor: PlanningSceneMonitor, states_per_planning_second: float, warn: Callable[[str], None]
+    ) -> None:
+        self._monitor, self._states_per_planning_second, self._warn = monitor, states_per_planning_second, warn
 
     def read_plan_request(self, message: Any, seed: int) -> PlanningRequest:
         """Read a moveit_msgs/MotionPlanRequest. Raises ArmMotionError, TransformError, MessageError, InputError."""
         self.check_group(message.group_name)
+        check_fields(message, "MotionPlanRequest", self._warn)
         if str(message.planner_id) == TIMED_PLANNER:
             return self._read_timed_request(message, seed)
         if not message.goal_constraints:
             raise ArmMotionError("no goal", "bad_goal", valid="goal_constraints")
-        if message.trajectory_constraints.constraints or message.reference_trajectories:
+        if message.reference_trajectories:
             raise ArmMotionError(
-                "constraints by trajectories are not supported", "bad_goal", valid="goal and path constraints"
-            )
-        if message.max_cartesian_speed > 0.0:
-            raise ArmMotionError(
-                "a limit of the tool's speed is not supported", "bad_goal", valid="scaling of the velocity"
+                f"a reference trajectory for {str(message.planner_id) or 'the default planner'}",
+                "bad_goal",
+                valid=f"the planner_id {TIMED_PLANNER}",
             )
         goals_and_tools = [self._read_goal(one) for one in message.goal_constraints]
         tools = {tool for _, tool in goals_and_tools}
@@ -93,12 +96,8 @@ class MotionRequestReader:
 
     def read_start_state(self, state: Any) -> Array:
         """Read a moveit_msgs/RobotState as (n,) joints; joints without a value are measured. Raises ArmMotionError."""
-        if state.attached_collision_objects:
-            raise ArmMotionError(
-                "a start with attached objects", "bad_state", valid="attach them to the planning scene"
-            )
-        if state.multi_dof_joint_state.joint_names:
-            raise ArmMotionError("a start of joints with several degrees of freedom", "bad_state", valid="joint_state")
+        check_fields(state, "RobotState", self._warn, cause="bad_state")
+        check_fields(state.joint_state, "JointState", self._warn, cause="bad_state")
         return self._monitor.with_joint_state(state.joint_state)
 
     def check_group(self, name: str) -> None:
@@ -112,13 +111,11 @@ class MotionRequestReader:
         InputError.
         """
         self.check_group(message.group_name)
+        check_fields(message, "GetCartesianPath", self._warn)
         if not message.waypoints:
             raise ArmMotionError("no waypoints", "bad_goal", valid="poses of the tool")
         if not message.avoid_collisions:
             raise ArmMotionError("a path through obstacles is not supported", "bad_goal", valid="avoid_collisions")
-        constraints = message.path_constraints
-        if constraints.joint_constraints or constraints.position_constraints or constraints.orientation_constraints:
-            raise ArmMotionError("constraints on paths are not supported", "bad_goal", valid="poses that satisfy them")
         T = self._monitor.T_world_frame(message.header.frame_id)
         config = PlanConfig(
             velocity_scaling=_scaling(message.max_velocity_scaling_factor),
@@ -129,6 +126,12 @@ class MotionRequestReader:
 
     def _read_timed_request(self, message: Any, seed: int) -> PlanningRequest:
         trajectories = [one for reference in message.reference_trajectories for one in reference.cartesian_trajectory]
+        if is_set(message.path_constraints) or any(one.joint_trajectory for one in message.reference_trajectories):
+            raise ArmMotionError(
+                f"path constraints or joint trajectories for {TIMED_PLANNER}",
+                "bad_goal",
+                valid="one Cartesian trajectory alone",
+            )
         if len(trajectories) != 1 or not trajectories[0].points or message.goal_constraints:
             raise ArmMotionError(
                 f"{len(trajectories)} Cartesian reference trajectories and {len(message.goal_constraints)} "
@@ -141,6 +144,9 @@ class MotionRequestReader:
         R = T.rotation_matrix()
         timed_poses = []
         for point in trajectory.points:
+            check_fields(point.point, "CartesianPoint", self._warn)
+            if is_set(point.point.velocity.angular):
+                self._warn(f"the angular velocity of a point for {TIMED_PLANNER} has no effect: it follows from poses")
             x, y, z = (R @ vector_to_array(point.point.velocity.linear)).tolist()
             if not all(map(math.isfinite, (x, y, z))):
                 raise ArmMotionError("a velocity that is not finite", "bad_goal")
@@ -159,10 +165,7 @@ class MotionRequestReader:
 
     # -- goals ---------------------------------------------------------------------------------------------------------
     def _read_goal(self, goal: Any) -> tuple[MotionGoal, str | None]:
-        if goal.visibility_constraints:
-            raise ArmMotionError(
-                "visibility goals are not supported", "bad_goal", valid="joints, or a position and an orientation"
-            )
+        check_fields(goal, "Constraints", self._warn)
         joint_constraints, position_constraints, orientation_constraints = (
             goal.joint_constraints,
             goal.position_constraints,
@@ -258,8 +261,9 @@ class MotionRequestReader:
         )
 
     def _path_constraint(self, constraints: Any) -> AxisConstraint | None:
+        check_fields(constraints, "Constraints", self._warn)
         orientation_constraints = constraints.orientation_constraints
-        if constraints.joint_constraints or constraints.position_constraints or constraints.visibility_constraints:
+        if constraints.joint_constraints or constraints.position_constraints:
             raise ArmMotionError(
                 "only orientations are supported as path constraints", "bad_goal", valid="one orientation constraint"
             )

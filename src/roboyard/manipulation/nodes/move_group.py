@@ -25,7 +25,14 @@ from roboyard.manipulation.nodes.motion_execution import ArmMotionTask, MotionEx
 from roboyard.manipulation.nodes.motion_messages import robot_state_to_msg, sample_trajectory_msg, trajectory_to_msg
 from roboyard.manipulation.nodes.motion_requests import MotionRequestReader
 from roboyard.manipulation.nodes.moveit_errors import ArmMotionError, error_cause, moveit_error_code
-from roboyard.manipulation.nodes.planning_scene_monitor import PlanningSceneMonitor, SceneParameters, scene_to_msg
+from roboyard.manipulation.nodes.planning_scene_monitor import (
+    PlanningSceneMonitor,
+    SceneParameters,
+    allowed_collisions_to_msg,
+    scene_to_msg,
+    select_components,
+)
+from roboyard.manipulation.nodes.request_fields import check_fields
 from roboyard.manipulation.nodes.scene_inputs import SceneInputs
 from roboyard.manipulation.planning import MotionPlan, make_planner
 from roboyard.manipulation.planning.path_shortening import blend_corners, shortcut_path
@@ -104,7 +111,7 @@ class MoveGroupNode(Node[MoveGroupNodeConfig]):
         self._monitor = monitor = PlanningSceneMonitor(
             self, self.groups, self.config.group, self.config.scene, self.world
         )
-        self._reader = MotionRequestReader(monitor, self.config.states_per_planning_second)
+        self._reader = MotionRequestReader(monitor, self.config.states_per_planning_second, self.log.warn)
         self._executor = MotionExecutor(
             self,
             monitor,
@@ -130,11 +137,7 @@ class MoveGroupNode(Node[MoveGroupNodeConfig]):
         self.service("compute_fk", kinds.GetPositionFK, self._on_fk)
         self.service("check_state_validity", kinds.GetStateValidity, self._on_validity)
         self.service("apply_planning_scene", kinds.ApplyPlanningScene, self._on_apply)
-        self.service(
-            "get_planning_scene",
-            kinds.GetPlanningScene,
-            lambda _: kinds.GetPlanningScene.Response(scene=self._scene_msg()),
-        )
+        self.service("get_planning_scene", kinds.GetPlanningScene, self._on_get_scene)
         self.service("clear_octomap", srv.std_srvs.Empty, self._on_clear)
         self.timer(rate=self.config.rate, callback=self._executor.update)
 
@@ -143,10 +146,7 @@ class MoveGroupNode(Node[MoveGroupNodeConfig]):
         options = handle.goal.planning_options
         seed = int(self.random.integers(_N_SEEDS))
         try:
-            if options.planning_scene_diff.world.collision_objects:
-                raise ArmMotionError(
-                    "a scene difference for one goal", "bad_goal", valid="apply_planning_scene before it"
-                )
+            check_fields(options, "PlanningOptions", self.log.warn)
             request = self._reader.read_plan_request(handle.goal.request, seed)
             make_planner(request.config.planner)
             start = self._requested_start(handle.goal.request, is_executed=not options.plan_only)
@@ -189,9 +189,16 @@ class MoveGroupNode(Node[MoveGroupNodeConfig]):
 
     def _on_execute(self, handle: GoalHandle) -> None:
         message = handle.goal.trajectory.joint_trajectory
+        controllers = [str(name) for name in handle.goal.controller_names]
         try:
             if handle.goal.trajectory.multi_dof_joint_trajectory.points:
-                raise ArmMotionError("a trajectory of joints with several degrees of freedom", "bad_plan")
+                raise ArmMotionError(
+                    "a trajectory of joints with several degrees of freedom", "bad_plan", valid="joint_trajectory"
+                )
+            if controllers and controllers != [self.config.controller]:
+                raise ArmMotionError(
+                    f"the controllers {', '.join(controllers)}", "bad_plan", valid=self.config.controller
+                )
             sample_trajectory_msg(message, self._monitor.joints)
             self._executor.check_ready()
         except RoboyardError as error:
@@ -287,6 +294,7 @@ class MoveGroupNode(Node[MoveGroupNodeConfig]):
         response_type, ik_request = srv.moveit_msgs.GetPositionIK.Response, message.ik_request
         try:
             self._reader.check_group(ik_request.group_name)
+            check_fields(ik_request, "PositionIKRequest", self.log.warn)
             tool = self._reader.find_tool(ik_request.ik_link_name)
             seed = self._reader.read_start_state(ik_request.robot_state)
             scene = self._monitor.current_scene(tool)
@@ -329,7 +337,9 @@ class MoveGroupNode(Node[MoveGroupNodeConfig]):
         return response_type(pose_stamped=stamped, fk_link_names=names, error_code=moveit_error_code(None))
 
     def _on_validity(self, message: Any) -> Any:
+        """Raises ArmMotionError, which the caller of the service gets: the response has no field for it."""
         self._reader.check_group(message.group_name)
+        check_fields(message, "GetStateValidity", self.log.warn)
         scene, q = self._monitor.current_scene(), self._reader.read_start_state(message.robot_state)
         contact_pair = scene.find_contact(q) if scene.chain.is_within_limits(q) else ("joints", "their limits")
         response = srv.moveit_msgs.GetStateValidity.Response(valid=contact_pair is None)
@@ -342,6 +352,12 @@ class MoveGroupNode(Node[MoveGroupNodeConfig]):
     # -- scene ---------------------------------------------------------------------------------------------------------
     def _on_apply(self, message: Any) -> Any:
         return srv.moveit_msgs.ApplyPlanningScene.Response(success=self._inputs.apply_scene_message(message.scene))
+
+    def _on_get_scene(self, message: Any) -> Any:
+        scene_message = select_components(
+            self._scene_msg(), allowed_collisions_to_msg(self._monitor.scene), int(message.components.components)
+        )
+        return srv.moveit_msgs.GetPlanningScene.Response(scene=scene_message)
 
     def _on_clear(self, request: Any) -> Any:
         self._monitor.clear_sensed()

@@ -24,6 +24,7 @@ from roboyard.manipulation.collision.obstacles import PersonModelConfig
 from roboyard.manipulation.collision.planning_scene import PlanningScene
 from roboyard.manipulation.collision.self_filter import FilterShapes
 from roboyard.manipulation.nodes.moveit_errors import ArmMotionError
+from roboyard.manipulation.nodes.request_fields import check_fields
 from roboyard.manipulation.semantics.planning_groups import SemanticDescription
 from roboyard.mapping.octree.octomap_files import octree_from_msg
 from roboyard.messages import msg
@@ -162,6 +163,49 @@ def scene_to_msg(scene: PlanningScene, frame: str, time_ns: int, state: Any) -> 
         name="roboyard", robot_model_name=scene.semantics.model.name, robot_state=state,
         world=msg.moveit_msgs.PlanningSceneWorld(collision_objects=[one for one in world_objects if one is not None]),
     )  # fmt: skip
+
+
+def allowed_collisions_to_msg(scene: PlanningScene) -> Any:
+    """Return the moveit_msgs/AllowedCollisionMatrix of the pairs of a scene and of its semantic description."""
+    pairs = {frozenset(pair) for pair in (*scene.allowed, *scene.semantics.allowed_collisions)}
+    names = sorted({name for pair in pairs for name in pair} | set(scene.obstacles) | set(scene.attached))
+    rows = [
+        msg.moveit_msgs.AllowedCollisionEntry(
+            enabled=np.array([frozenset((one, other)) in pairs for other in names], dtype=np.bool_)
+        )
+        for one in names
+    ]
+    return msg.moveit_msgs.AllowedCollisionMatrix(entry_names=names, entry_values=rows)
+
+
+def select_components(scene_message: Any, matrix: Any, components: int) -> Any:
+    """Return the components of a moveit_msgs/PlanningScene for which moveit_msgs/PlanningSceneComponents asks.
+
+    Args:
+        scene_message: The whole scene; it is changed.
+        matrix: Its moveit_msgs/AllowedCollisionMatrix.
+        components: Sum of the constants of the components; 0: all.
+    """
+    kinds = msg.moveit_msgs
+    flags = kinds.PlanningSceneComponents
+
+    def is_asked(flag: int) -> bool:
+        return components == 0 or bool(components & flag)
+
+    state = scene_message.robot_state
+    if not is_asked(flags.ROBOT_STATE_ATTACHED_OBJECTS):
+        state.attached_collision_objects = []
+        if not is_asked(flags.ROBOT_STATE):
+            scene_message.robot_state = kinds.RobotState(is_diff=True)
+    if not is_asked(flags.WORLD_OBJECT_GEOMETRY):
+        scene_message.world.collision_objects = [
+            kinds.CollisionObject(header=one.header, id=one.id)
+            for one in scene_message.world.collision_objects
+            if is_asked(flags.WORLD_OBJECT_NAMES)
+        ]
+    if is_asked(flags.ALLOWED_COLLISION_MATRIX):
+        scene_message.allowed_collision_matrix = matrix
+    return scene_message
 
 
 _MAX_VOXELS: Final = 200_000
@@ -441,6 +485,7 @@ class PlanningSceneMonitor:
             raise ArmMotionError(
                 f"a scene of the robot {message.robot_model_name!r}", "bad_goal", valid=self._semantics.model.name
             )
+        self._check_scene_fields(message)
         if not message.is_diff:
             obstacle_names = [name for name, one in scene.obstacles.items() if isinstance(one, Obstacle)]
             scene = scene.without_obstacles(*obstacle_names).without_attached(*scene.attached)
@@ -453,8 +498,23 @@ class PlanningSceneMonitor:
             scene = self._with_allowed(matrix, scene)
         return scene
 
+    def _check_scene_fields(self, message: Any) -> None:
+        """Report values of a moveit_msgs/PlanningScene without effect. Raises ArmMotionError for refused ones."""
+        warn = self._node.log.warn
+        check_fields(message, "PlanningScene", warn)
+        check_fields(message.robot_state, "PlanningScene.robot_state", warn)
+        check_fields(message.world, "PlanningSceneWorld", warn)
+        check_fields(message.allowed_collision_matrix, "AllowedCollisionMatrix", warn)
+        padded = [one.link_name for one in message.link_padding if one.padding != 0.0]
+        padded += [one.link_name for one in message.link_scale if one.scale != 1.0]
+        if padded:
+            raise ArmMotionError(
+                f"padding or scale of {padded[0]!r}", "bad_goal", valid="padding 0, scale 1; the parameter margin"
+            )
+
     def with_object(self, message: Any, scene: PlanningScene) -> PlanningScene:
         """Return a scene changed by a moveit_msgs/CollisionObject. Raises RoboyardError."""
+        check_fields(message, "CollisionObject", self._node.log.warn)
         message_type = msg.moveit_msgs.CollisionObject
         name = str(message.id)
         shape_names_of_object = shapes_of_object(name, list(scene.obstacles))
@@ -499,6 +559,8 @@ class PlanningSceneMonitor:
 
     def with_attached(self, message: Any, scene: PlanningScene) -> PlanningScene:
         """Return a scene changed by a moveit_msgs/AttachedCollisionObject. Raises RoboyardError."""
+        check_fields(message, "AttachedCollisionObject", self._node.log.warn)
+        check_fields(message.object, "CollisionObject", self._node.log.warn)
         message_type = msg.moveit_msgs.CollisionObject
         name, link = str(message.object.id), str(message.link_name)
         scene = self.at_robot_pose(scene)  # objects are attached and detached at the robot's pose
@@ -553,8 +615,18 @@ class PlanningSceneMonitor:
         names = [str(name) for name in matrix.entry_names]
         if len(matrix.entry_values) != len(names) or any(len(row.enabled) != len(names) for row in matrix.entry_values):
             raise ArmMotionError("an allowed collision matrix that is not square", "bad_goal")
-        pairs = [(names[i], names[j]) for i, row in enumerate(matrix.entry_values) for j in range(i) if row.enabled[j]]
-        return scene.with_allowed_unchecked(*pairs)
+        pairs: dict[bool, list[tuple[str, str]]] = {True: [], False: []}
+        for i, row in enumerate(matrix.entry_values):
+            for j in range(i):
+                pairs[bool(row.enabled[j])].append((names[i], names[j]))
+        described = next(
+            (pair for pair in pairs[False] if tuple(sorted(pair)) in self._semantics.allowed_collisions), None
+        )
+        if described is not None:
+            self._node.log.warn(
+                f"contacts of {described[0]} and {described[1]} stay allowed: the semantic description allows them"
+            )
+        return scene.without_allowed(*pairs[False]).with_allowed_unchecked(*pairs[True])
 
     # -- state ---------------------------------------------------------------------------------------------------------
     def save_state(self) -> dict[str, Any]:
