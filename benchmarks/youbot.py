@@ -1,8 +1,7 @@
-"""The youBot's loop: how much of what it goes for it picks and places, how exactly, how fast, and what it touches.
+"""The youBot's pick-and-place loop: rates of success, errors of placed objects, speed, and collisions.
 
-Seeds differ in where things and places lie and in the camera's noise; everything runs as in scenario
-``youbot-pick-place-loop``.
-Beside it the thesis's own method, with its constants measured anew, with the same seeds and fewer things.
+The scenario is ``youbot-pick-place-loop``; seeds differ in the positions of objects and places and in the camera's
+noise.  The method ``thesis``, with its constants measured on our arm, runs with the same seeds and fewer objects.
 """
 
 from __future__ import annotations
@@ -16,29 +15,31 @@ from roboyard.compute import ProcessPool, count_usable_cores
 from roboyard.scenarios.batch.statistics import wilson_interval
 from roboyard.scenarios.batch.worker import TrialJob, TrialResult, run_trial
 
-SCENARIO, OBJECTS, FEW = "youbot-pick-place-loop", 20, 5
+SCENARIO, N_OBJECTS, N_THESIS_OBJECTS = "youbot-pick-place-loop", 20, 5
 THESIS = (
     "method=thesis-trimmed",
-    f"stop_when=place_attempts >= {FEW}",
-    f"nodes.skills.parameters.loop={FEW}",
+    f"stop_when=place_attempts >= {N_THESIS_OBJECTS}",
+    f"nodes.skills.parameters.loop={N_THESIS_OBJECTS}",
     "duration=900",
 )
 
 
 def run(nightly: bool, runs: int | None = None, seed: int = 301) -> dict[str, Any]:
-    """Loops of 20 things each, with 5 seeds; nightly 30."""
+    """Run loops of 20 objects each, with 5 seeds; nightly with 30."""
     count = runs or (30 if nightly else 5)
     jobs = [
-        TrialJob(SCENARIO, seed + k, how, False, "", stored_runs="none") for how in ((), THESIS) for k in range(count)
+        TrialJob(SCENARIO, seed + k, overrides, False, "", stored_runs="none")
+        for overrides in ((), THESIS)
+        for k in range(count)
     ]
     with ProcessPool(min(count_usable_cores(), count), preload=("roboyard.scenarios.batch.worker",)) as pool:
         results = [future.result() for future in [pool.submit(run_trial, job) for job in jobs]]
-    own, thesis = _figures(results[:count], OBJECTS), _beside(_figures(results[count:], FEW))
+    own, thesis = _figures(results[:count], N_OBJECTS), _prefix_figures(_figures(results[count:], N_THESIS_OBJECTS))
     return {key: own[key] + thesis[key] for key in own}
 
 
-def _beside(own: dict[str, list[Any]]) -> dict[str, list[Any]]:
-    """The same of the thesis's method: nothing of it is promised."""
+def _prefix_figures(own: dict[str, list[Any]]) -> dict[str, list[Any]]:
+    """Return the figures of the thesis's method, without targets."""
     figures = [{k: v for k, v in one.items() if k != "target"} for one in own["figures"]]
     return {
         "figures": [{**one, "name": f"thesis: {one['name']}"} for one in figures],
@@ -46,42 +47,42 @@ def _beside(own: dict[str, list[Any]]) -> dict[str, list[Any]]:
     }
 
 
-def _figures(results: list[TrialResult], objects: int) -> dict[str, list[Any]]:
-    def known(name: str) -> list[float]:
+def _figures(results: list[TrialResult], n_objects: int) -> dict[str, list[Any]]:
+    def known_values(name: str) -> list[float]:
         return [float(value) for r in results if (value := r.metrics.get(name)) is not None]
 
     def values(name: str) -> np.ndarray:
-        return np.array(known(name) or [math.nan])
+        return np.array(known_values(name) or [math.nan])
 
     def total(name: str) -> int:
-        return int(sum(known(name)))
+        return int(sum(known_values(name)))
 
     picks, places = (
         wilson_interval(total("picks_succeeded"), total("pick_attempts")),
         wilson_interval(total("places_succeeded"), total("place_attempts")),
     )
-    worst = float(values("place_error_p95_mm").max())
+    worst_p95_error = float(values("place_error_p95_mm").max())
     speeds, factors = values("objects_per_hour"), values("real_time_factor")
-    full = sum(placed >= objects for placed in known("places_succeeded")) / len(results)
+    complete_fraction = sum(placed >= n_objects for placed in known_values("places_succeeded")) / len(results)
     error = float(values("place_error_mean_mm").mean())
-    slowest = float(speeds.min())
+    lowest_rate = float(speeds.min())
     return {
         "figures": [
             {"name": "picked of those gone for", "value": picks.value, "target": ">= 0.99"},
             {"name": "placed of those brought", "value": places.value, "target": ">= 0.99"},
-            {"name": f"runs that placed {objects}", "value": full, "target": ">= 1"},
+            {"name": f"runs that placed {n_objects}", "value": complete_fraction, "target": ">= 1"},
             {"name": "off the place, mean", "value": error, "unit": "mm", "target": "<= 1"},
-            {"name": "off the place at 95 %, worst run", "value": worst, "unit": "mm", "target": "<= 2.5"},
-            {"name": "things an hour, slowest run", "value": slowest, "unit": "1/h", "target": ">= 60"},
+            {"name": "off the place at 95 %, worst run", "value": worst_p95_error, "unit": "mm", "target": "<= 2.5"},
+            {"name": "things an hour, slowest run", "value": lowest_rate, "unit": "1/h", "target": ">= 60"},
             {"name": "collisions", "value": total("collisions"), "target": "<= 0"},
             {"name": "recoveries", "value": total("recoveries")},
             {"name": "real-time factor, least", "value": float(factors.min()), "target": ">= 3"},
         ],
-        "details": [f"picked: {picks}", f"placed: {places}", *(f"seed {r.seed}: {_line(r)}" for r in results)],
+        "details": [f"picked: {picks}", f"placed: {places}", *(f"seed {r.seed}: {_format_result(r)}" for r in results)],
     }
 
 
-def _line(result: TrialResult) -> str:
+def _format_result(result: TrialResult) -> str:
     if result.state != "done":
         return result.reason
     m = result.metrics

@@ -1,6 +1,6 @@
-"""Skills in physics: what they do to things, what comes of mishaps, and that they can be stopped and saved anywhere.
+"""The skill server in physics: its skills move objects, recover from failures, and can be stopped and saved.
 
-Discs are told by the truth here, so that no camera has to be drawn.
+A node detects discs by the true positions of the objects, so that no camera images are rendered.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ NODES = ("joint_states", "robot_state", "arm", "gripper", "move_group", "skills"
 
 
 class GroundTruthDetector(Node):
-    """Answers looks by where things truly stand; what lies is not seen."""
+    """Detects discs by the true poses of the objects; objects that lie are not detected."""
 
     simulation: Simulation = resource(Simulation)
     state_fields = ("mute",)
@@ -78,7 +78,7 @@ EVENTS = "/skills/events"
 
 
 class SkillCell(ArmCell):
-    """An arm on its station, things on its left [m]."""
+    """An arm on its station with objects at positions on its left [m]."""
 
     def __init__(self, *object_positions: tuple[float, float]) -> None:
         super().__init__("youbot_arm", NODES, world="pick_place_station", seed=5, settle=0.0)
@@ -92,26 +92,26 @@ class SkillCell(ArmCell):
         return self.harness.start_goal(f"/skills/{name}", action.RunSkill, **fields)
 
     def run_skill(self, name: str, **fields: Any) -> Any:
-        """The result of a skill that was run to its end."""
+        """Run a skill to its end and return its result."""
         return self.harness.wait_for(self.start_skill(name, **fields)).result
 
     def object_pose(self, k: int = 0) -> SE3:
-        """Where a thing truly is."""
+        """Return the true pose of an object."""
         return self.run.simulation.ground_truth(f"disc_{k}").T_world_base
 
     def is_upright(self, k: int = 0, *, cosine: float = 0.999) -> bool:
-        """Whether a thing stands."""
+        """Whether an object is upright."""
         return bool(self.object_pose(k).rotation_matrix()[2, 2] > cosine)
 
     def move_object(self, k: int, xyz: tuple[float, float, float]) -> None:
-        """Put a thing elsewhere, as somebody would whom nobody feels."""
+        """Move an object to another position without a contact."""
         simulation = self.run.simulation
         first, speed = simulation.world.free_joint(f"disc_{k}")
         simulation.world.data.qpos[first : first + 7] = (*xyz, 1.0, 0.0, 0.0, 0.0)
         simulation.world.data.qvel[speed : speed + 6] = 0.0
 
     def wait_for_phase(self, skill: str, phase: str) -> None:
-        """Run until a skill comes to a phase."""
+        """Run until a skill enters a phase."""
         events = self.harness.published(EVENTS)
         self.harness.spin_until(
             lambda: any((event.skill, event.phase) == (skill, phase) for event in events.messages),
@@ -213,7 +213,7 @@ def test_stow_reports_an_object_lost_from_the_gripper() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("mass", [1.2, 2.5])
 def test_pick_puts_a_too_heavy_object_down_upright(mass: float) -> None:
-    """The one seems so by the joints' efforts, the other cannot be lifted at all."""
+    """One object is too heavy by the joint efforts, the arm cannot lift the other."""
     with SkillCell() as cell:
         model = load_model(OBJECTS.resolve("heavy_cylinder"))
         link = model.links[0]

@@ -1,4 +1,4 @@
-"""Skills on belts, on paper: the hand is where the thing is when it grips, and what cannot be done has its cause."""
+"""Skills on conveyors in a simulated cell: the tool is at the object when it grasps; impossible goals have a code."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ CONFIG = SkillConfig(
 
 @dataclass
 class ConveyorCell:
-    """A cell in which time passes: what is on the belts moves on, and the hand is where it was told to be."""
+    """A cell in which time passes: objects on the conveyors move, and the arm is where it was commanded to be."""
 
     objects: list[Point] = field(default_factory=list)
     carriers: list[Point] = field(default_factory=list)
@@ -150,7 +150,7 @@ def run(cell: ConveyorCell, name: str, memory: SkillMemory, max_requests: int = 
 
 
 def upstream(x: float, lateral_offset: float = 0.0, speed: float = 0.03) -> Point:
-    """A thing that is at x when it is seen first."""
+    """Return an object that is at x in the first detection."""
     return x + 8.6 * speed, 0.165 + lateral_offset, TOP
 
 

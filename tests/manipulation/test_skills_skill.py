@@ -1,4 +1,4 @@
-"""Skills as laws: they end whatever comes back, let go only where they set down, and do what they are for on paper."""
+"""Skills in a simulated cell: they do their tasks, end for any results, and open the gripper only at a release."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ HEIGHT = CONFIG.object_height
 
 @dataclass
 class SimulatedCell:
-    """A cell on paper: what stands where, what the hand holds; it does what skills ask for.
+    """A simulated cell with objects and places that executes the requests of skills.
 
     ``faults`` are taken one by one: each replaces an answer.
     """
@@ -77,7 +77,7 @@ class SimulatedCell:
     requests: list[SkillRequest] = field(default_factory=list)
 
     def area_of(self, point: Point) -> str:
-        """Field that a place belongs to."""
+        """Return the work area of a point."""
         return "left" if point[1] > 0.0 else "right"
 
     def execute(self, request: SkillRequest) -> SkillResult:
@@ -159,7 +159,7 @@ class SimulatedCell:
 
 
 def run(cell: SimulatedCell, skill: Skill, memory: SkillMemory, max_requests: int = 5000) -> SkillResult:
-    """Carry a skill out to its end."""
+    """Run a skill to its end."""
     stack = SkillStack()
     action = stack.start(skill, cell.context(memory))
     for _ in range(max_requests):
@@ -171,7 +171,7 @@ def run(cell: SimulatedCell, skill: Skill, memory: SkillMemory, max_requests: in
 
 
 def disc_at(radius: float, azimuth: float) -> Point:
-    """A disc on a thing that stands so far from the first joint's axis."""
+    """Return the disc of an object at a distance and azimuth from the first joint's axis."""
     x, y = 0.024 + radius * math.cos(azimuth), radius * math.sin(azimuth)
     return x, y, GROUND + HEIGHT
 
@@ -182,63 +182,63 @@ def create_skill(name: str, **goal: Any) -> Skill:
 
 # -- what they are for -------------------------------------------------------------------------------------------------
 def test_pick_takes_the_nearest_object() -> None:
-    paper, memory = SimulatedCell([disc_at(0.26, 0.9), disc_at(0.22, 0.6)]), SkillMemory("left")
-    assert run(paper, create_skill("pick"), memory).is_success
-    assert paper.grasped_object == disc_at(0.22, 0.6)
+    cell, memory = SimulatedCell([disc_at(0.26, 0.9), disc_at(0.22, 0.6)]), SkillMemory("left")
+    assert run(cell, create_skill("pick"), memory).is_success
+    assert cell.grasped_object == disc_at(0.22, 0.6)
     assert memory.grasped_object is not None
     assert memory.grasped_object.origin == pytest.approx(disc_at(0.22, 0.6))
 
 
 def test_picked_object_is_stowed_unstowed_and_placed() -> None:
     place = (*disc_at(0.25, -0.7)[:2], GROUND)
-    paper, memory = SimulatedCell([disc_at(0.24, 0.7)], [place]), SkillMemory("left")
+    cell, memory = SimulatedCell([disc_at(0.24, 0.7)], [place]), SkillMemory("left")
     for name in ("pick", "stow"):
-        assert run(paper, create_skill(name), memory).is_success
+        assert run(cell, create_skill(name), memory).is_success
     assert memory.bay_states == [1, 0, 0]
-    assert math.dist(paper.objects[0][:2], BAYS[0][:2]) < 1e-6
-    assert run(paper, create_skill("unstow"), memory).is_success
+    assert math.dist(cell.objects[0][:2], BAYS[0][:2]) < 1e-6
+    assert run(cell, create_skill("unstow"), memory).is_success
     assert memory.bay_states == [0, 0, 0]
-    paper.work_area = memory.work_area = "right"
-    assert run(paper, create_skill("place"), memory).is_success
-    assert math.dist(paper.objects[0][:2], place[:2]) < 1e-6
-    assert abs(paper.objects[0][2] - HEIGHT - GROUND - CONFIG.release_height) < 1e-6
+    cell.work_area = memory.work_area = "right"
+    assert run(cell, create_skill("place"), memory).is_success
+    assert math.dist(cell.objects[0][:2], place[:2]) < 1e-6
+    assert abs(cell.objects[0][2] - HEIGHT - GROUND - CONFIG.release_height) < 1e-6
 
 
 def test_loop_moves_all_objects_and_ends_at_rest() -> None:
     config = replace(CONFIG, pick_area="left", place_area="right")
     objects = [disc_at(0.2 + 0.025 * (k % 3), 0.35 + 0.2 * k) for k in range(6)]
     places = [(*disc_at(0.2 + 0.025 * (k % 3), -0.35 - 0.2 * k)[:2], GROUND) for k in range(6)]
-    paper, memory = SimulatedCell(objects, places, config), SkillMemory("left")
-    out = run(paper, make_skill("loop", SkillGoal(n_objects=6), config, 3), memory)
+    cell, memory = SimulatedCell(objects, places, config), SkillMemory("left")
+    out = run(cell, make_skill("loop", SkillGoal(n_objects=6), config, 3), memory)
     assert out.is_success
     assert memory.recoveries == 0
     for place in places:
-        assert min(math.dist(place[:2], one[:2]) for one in paper.objects) < 1e-6
-    assert paper.joints == tuple(POSES["rest"])
-    assert paper.grasped_object is None
+        assert min(math.dist(place[:2], one[:2]) for one in cell.objects) < 1e-6
+    assert cell.joints == tuple(POSES["rest"])
+    assert cell.grasped_object is None
 
 
 def test_loop_with_full_load_and_no_free_place_waits() -> None:
     config = replace(CONFIG, pick_area="left", place_area="right")
-    paper, memory = (
+    cell, memory = (
         SimulatedCell([disc_at(0.2 + 0.02 * k, 0.4 + 0.2 * k) for k in range(4)], [], config),
         SkillMemory("left"),
     )
     stack, n_drives = SkillStack(), 0
-    action = stack.start(make_skill("loop", SkillGoal(), config, 3), paper.context(memory))
+    action = stack.start(make_skill("loop", SkillGoal(), config, 3), cell.context(memory))
     for _ in range(700):
         assert not isinstance(action, SkillResult)
         n_drives += isinstance(action, DriveRequest)
-        result = paper.execute(action)
-        action = stack.on_result(paper.context(memory), result)
+        result = cell.execute(action)
+        action = stack.on_result(cell.context(memory), result)
     assert memory.bay_states == [1, 1, 1]
-    assert paper.waited_time > 20.0 * n_drives / 10.0  # minutes of waiting, not of driving
+    assert cell.waited_time > 20.0 * n_drives / 10.0  # minutes of waiting, not of driving
 
 
 # -- on wheels ---------------------------------------------------------------------------------------------------------
 @dataclass
 class MobileCell(SimulatedCell):
-    """The cell on paper, with a robot that drives: what stands in a field shifts as it moves.
+    """The simulated cell with a robot that drives: positions of objects change as it moves.
 
     ``drive_errors`` is how far a drive to each field misses it, ``blocked`` counts drives that fail first.
     """
@@ -263,7 +263,7 @@ class MobileCell(SimulatedCell):
         return SUCCESS
 
     def _move_base(self, x: float, y: float, place: str) -> None:
-        """Put what stands in fields where it is seen from the robot's new pose."""
+        """Move the objects of the work areas to their positions seen from the robot's new pose."""
         u, v = self.base_offset if not place else (0.0, 0.0)
         new_offset = (u + x, v + y)
         dx, dy = new_offset[0] - self.base_offset[0], new_offset[1] - self.base_offset[1]
@@ -317,7 +317,7 @@ def test_loop_gives_up_an_unreachable_work_area_with_its_code() -> None:
 def test_loop_leaves_an_object_that_driving_brings_no_nearer() -> None:
     class Stuck(MobileCell):
         def _move_base(self, x: float, y: float, place: str) -> None:
-            """Wheels that turn on the spot."""
+            """Do not move."""
 
     stuck = Stuck([disc_at(0.45, 0.7)], [], DRIVING)
     stack, memory = SkillStack(), SkillMemory("")
@@ -336,55 +336,55 @@ def test_pick_in_an_empty_view_reports_it() -> None:
 
 
 def test_pick_detects_again_when_the_object_disappears() -> None:
-    paper, memory = SimulatedCell([disc_at(0.22, 0.6), disc_at(0.26, 0.9)]), SkillMemory("left")
+    cell, memory = SimulatedCell([disc_at(0.22, 0.6), disc_at(0.26, 0.9)]), SkillMemory("left")
 
-    class Thief(SimulatedCell):
+    class CellWithRemoval(SimulatedCell):
         def _grip(self, opening: float) -> SkillResult:
             if opening < 0.02 and len(self.objects) == 2:
                 self.objects.remove(disc_at(0.22, 0.6))
             return super()._grip(opening)
 
-    thief = Thief(paper.objects)
-    out = run(thief, create_skill("pick"), memory)
+    removal_cell = CellWithRemoval(cell.objects)
+    out = run(removal_cell, create_skill("pick"), memory)
     assert out.is_success
-    assert thief.grasped_object == disc_at(0.26, 0.9)
+    assert removal_cell.grasped_object == disc_at(0.26, 0.9)
     assert out.recoveries == 1
 
 
 def test_pick_puts_too_heavy_objects_down_and_avoids_them() -> None:
     heavy, light = disc_at(0.22, 0.6), disc_at(0.26, 0.9)
-    paper, memory = SimulatedCell([heavy, light], heavy=[heavy]), SkillMemory("left")
-    assert run(paper, create_skill("pick"), memory).is_success
-    assert paper.grasped_object == light
-    assert math.dist(paper.objects[0], heavy) < 0.003
-    run(paper, create_skill("stow"), memory)
-    assert run(paper, create_skill("pick"), memory).is_empty  # it does not try again
+    cell, memory = SimulatedCell([heavy, light], heavy=[heavy]), SkillMemory("left")
+    assert run(cell, create_skill("pick"), memory).is_success
+    assert cell.grasped_object == light
+    assert math.dist(cell.objects[0], heavy) < 0.003
+    run(cell, create_skill("stow"), memory)
+    assert run(cell, create_skill("pick"), memory).is_empty  # it does not try again
 
 
 def test_stow_skips_unreachable_bays_and_fails_without_any() -> None:
-    paper, memory = SimulatedCell([disc_at(0.22, 0.6)], unreachable_bays=(1,)), SkillMemory("left")
-    run(paper, create_skill("pick"), memory)
-    assert run(paper, create_skill("stow"), memory).bay == 2
-    paper, memory = SimulatedCell([disc_at(0.22, 0.6)], unreachable_bays=(1, 2, 3)), SkillMemory("left")
-    run(paper, create_skill("pick"), memory)
-    out = run(paper, create_skill("stow"), memory)
+    cell, memory = SimulatedCell([disc_at(0.22, 0.6)], unreachable_bays=(1,)), SkillMemory("left")
+    run(cell, create_skill("pick"), memory)
+    assert run(cell, create_skill("stow"), memory).bay == 2
+    cell, memory = SimulatedCell([disc_at(0.22, 0.6)], unreachable_bays=(1, 2, 3)), SkillMemory("left")
+    run(cell, create_skill("pick"), memory)
+    out = run(cell, create_skill("stow"), memory)
     assert out.code in (SkillResultCode.NOT_REACHABLE, SkillResultCode.BAY_FULL)
-    assert paper.grasped_object is not None
-    run(paper, FinishSkill(), memory)
-    assert math.dist(paper.objects[0], disc_at(0.22, 0.6)) < 0.003
+    assert cell.grasped_object is not None
+    run(cell, FinishSkill(), memory)
+    assert math.dist(cell.objects[0], disc_at(0.22, 0.6)) < 0.003
 
 
 def test_loop_without_reachable_bay_puts_back_and_rests() -> None:
     object_disc = disc_at(0.24, 0.7)
-    paper, memory = SimulatedCell([object_disc], unreachable_bays=(1, 2, 3)), SkillMemory("left")
+    cell, memory = SimulatedCell([object_disc], unreachable_bays=(1, 2, 3)), SkillMemory("left")
     stack = SkillStack()
-    action = stack.start(make_skill("loop", SkillGoal(), CONFIG, 3), paper.context(memory))
-    while paper.waited_time < 100.0:
+    action = stack.start(make_skill("loop", SkillGoal(), CONFIG, 3), cell.context(memory))
+    while cell.waited_time < 100.0:
         assert not isinstance(action, SkillResult)
-        result = paper.execute(action)
-        action = stack.on_result(paper.context(memory), result)
+        result = cell.execute(action)
+        action = stack.on_result(cell.context(memory), result)
     assert sum(one.skill == "pick" and one.kind == "started" for one in stack.events) == 1
-    assert paper.objects[0][:2] == pytest.approx(object_disc[:2], abs=1e-6)
+    assert cell.objects[0][:2] == pytest.approx(object_disc[:2], abs=1e-6)
     assert {one.result.code for one in stack.events if one.skill == "loop"} >= {SkillResultCode.NOT_REACHABLE}
 
 
@@ -395,44 +395,44 @@ def test_pick_prefers_an_object_with_clearance_for_the_fingers() -> None:
         for a in np.arange(6) * math.pi / 3
     ]
     assert not feasible_yaws(center, 0.7, ring, CONFIG)
-    paper = SimulatedCell([center, *ring, disc_at(0.26, 1.2)])
-    assert run(paper, create_skill("pick"), SkillMemory("left")).is_success
-    assert paper.grasped_object == disc_at(0.26, 1.2)
+    cell = SimulatedCell([center, *ring, disc_at(0.26, 1.2)])
+    assert run(cell, create_skill("pick"), SkillMemory("left")).is_success
+    assert cell.grasped_object == disc_at(0.26, 1.2)
 
 
 def test_place_skips_an_occupied_place() -> None:
     occupied_place, free_place = (*disc_at(0.20, -0.7)[:2], GROUND), (*disc_at(0.26, -0.9)[:2], GROUND)
-    paper, memory = SimulatedCell([disc_at(0.24, 0.7)], [occupied_place, free_place]), SkillMemory("left")
-    run(paper, create_skill("pick"), memory)
-    paper.objects.append((*occupied_place[:2], GROUND + HEIGHT))
-    paper.work_area = memory.work_area = "right"
-    assert run(paper, create_skill("place"), memory).is_success
-    assert math.dist(paper.objects[-1][:2], free_place[:2]) < 1e-6
+    cell, memory = SimulatedCell([disc_at(0.24, 0.7)], [occupied_place, free_place]), SkillMemory("left")
+    run(cell, create_skill("pick"), memory)
+    cell.objects.append((*occupied_place[:2], GROUND + HEIGHT))
+    cell.work_area = memory.work_area = "right"
+    assert run(cell, create_skill("place"), memory).is_success
+    assert math.dist(cell.objects[-1][:2], free_place[:2]) < 1e-6
 
 
 @pytest.mark.parametrize("stops", range(1, 30, 4))
 def test_skills_end_when_the_arm_is_canceled(stops: int) -> None:
-    """Nothing more is asked for, and what is held stays held."""
-    paper, memory, stack = (
+    """There is no further request, and a held object stays in the gripper."""
+    cell, memory, stack = (
         SimulatedCell([disc_at(0.22, 0.6)], [(*disc_at(0.25, -0.7)[:2], GROUND)]),
         SkillMemory("left"),
         SkillStack(),
     )
-    action = stack.start(create_skill("loop"), paper.context(memory))
+    action = stack.start(create_skill("loop"), cell.context(memory))
     for _ in range(stops):
         assert not isinstance(action, SkillResult)
-        result = paper.execute(action)
-        action = stack.on_result(paper.context(memory), result)
-    before = paper.grasped_object
-    action = stack.on_result(paper.context(memory), SkillResult(SkillResultCode.CANCELLED, "the arm was stopped"))
+        result = cell.execute(action)
+        action = stack.on_result(cell.context(memory), result)
+    before = cell.grasped_object
+    action = stack.on_result(cell.context(memory), SkillResult(SkillResultCode.CANCELLED, "the arm was stopped"))
     assert isinstance(action, SkillResult)
     assert (action.code, action.message) == (SkillResultCode.CANCELLED, "the arm was stopped")
     assert not stack.is_busy
-    assert paper.grasped_object == before
+    assert cell.grasped_object == before
 
 
 def test_stow_takes_another_bay_after_contact_in_a_full_one() -> None:
-    """Somebody puts a thing into the first bay after the load was checked."""
+    """An object is put into the first bay after the inspection."""
 
     class Full(SimulatedCell):
         def _move(self, request: ArmMotionRequest) -> SkillResult:
@@ -443,11 +443,11 @@ def test_stow_takes_another_bay_after_contact_in_a_full_one() -> None:
                     return SkillResult(SkillResultCode.BLOCKED, "something is there")
             return super()._move(request)
 
-    paper, memory = Full([disc_at(0.22, 0.6)]), SkillMemory("left")
-    assert run(paper, create_skill("pick"), memory).is_success
-    assert run(paper, create_skill("check_load"), memory).is_success
-    paper.objects.append((*BAYS[0][:2], GROUND + HEIGHT))
-    out = run(paper, create_skill("stow"), memory)
+    cell, memory = Full([disc_at(0.22, 0.6)]), SkillMemory("left")
+    assert run(cell, create_skill("pick"), memory).is_success
+    assert run(cell, create_skill("check_load"), memory).is_success
+    cell.objects.append((*BAYS[0][:2], GROUND + HEIGHT))
+    out = run(cell, create_skill("stow"), memory)
     assert out.is_success
     assert out.bay == 2
     assert memory.bay_states == [1, 1, 0]
@@ -457,7 +457,7 @@ def test_stow_takes_another_bay_after_contact_in_a_full_one() -> None:
 # -- the fingers -------------------------------------------------------------------------------------------------------
 @dataclass
 class StuckGripperCell(SimulatedCell):
-    """The cell on paper, with fingers that do not open from one time on, for so often."""
+    """The simulated cell with fingers that do not open, a number of times from one opening on."""
 
     first: int = 1
     times: int = 1
@@ -467,7 +467,7 @@ class StuckGripperCell(SimulatedCell):
     def execute(self, request: SkillRequest) -> SkillResult:
         is_low = self.tool_position[2] < GROUND + HEIGHT
         assert not (self.stuck and is_low and isinstance(request, ArmMotionRequest)), (
-            "it moves with what the fingers do not let go of"
+            "the arm moves with an object that the fingers do not release"
         )
         if isinstance(request, GripperRequest) and request.opening > 0.02:
             self.opened += 1
@@ -483,22 +483,22 @@ class StuckGripperCell(SimulatedCell):
 def test_arm_waits_until_stuck_fingers_open(first: int, times: int) -> None:
     config = replace(CONFIG, pick_area="left", place_area="right")
     places = [(*disc_at(0.2, -0.7)[:2], GROUND), (*disc_at(0.25, -1.1)[:2], GROUND)]
-    paper = StuckGripperCell([disc_at(0.24, 0.7), disc_at(0.2, 1.2)], places, config, first=first, times=times)
+    cell = StuckGripperCell([disc_at(0.24, 0.7), disc_at(0.2, 1.2)], places, config, first=first, times=times)
     memory = SkillMemory("left")
-    run(paper, make_skill("loop", SkillGoal(n_objects=1), config, 3), memory)
-    assert any(min(math.dist(place[:2], one[:2]) for one in paper.objects) < 1e-6 for place in places)
+    run(cell, make_skill("loop", SkillGoal(n_objects=1), config, 3), memory)
+    assert any(min(math.dist(place[:2], one[:2]) for one in cell.objects) < 1e-6 for place in places)
 
 
 def test_loop_ends_in_place_when_fingers_never_open() -> None:
-    paper, memory = StuckGripperCell([disc_at(0.24, 0.7)], [], first=2, times=10**6), SkillMemory("left")
-    out = run(paper, make_skill("loop", SkillGoal(), CONFIG, 3), memory)
+    cell, memory = StuckGripperCell([disc_at(0.24, 0.7)], [], first=2, times=10**6), SkillMemory("left")
+    out = run(cell, make_skill("loop", SkillGoal(), CONFIG, 3), memory)
     assert out.code is SkillResultCode.GRIPPER_STUCK
-    assert paper.stuck  # nothing was moved after that
+    assert cell.stuck  # nothing was moved after that
 
 
 @dataclass
 class SlippingCell(SimulatedCell):
-    """The cell on paper, where the first lift loses its thing, which hangs between the fingers."""
+    """The simulated cell where the first lift loses its object, which hangs between the fingers."""
 
     lost: int = 1
 
@@ -512,14 +512,14 @@ class SlippingCell(SimulatedCell):
 
 def test_object_lost_while_lifting_is_lowered_before_opening() -> None:
     object_disc = disc_at(0.24, 0.7)
-    paper, memory = SlippingCell([object_disc]), SkillMemory("left")
-    assert run(paper, create_skill("pick"), memory).is_success
+    cell, memory = SlippingCell([object_disc]), SkillMemory("left")
+    assert run(cell, create_skill("pick"), memory).is_success
     k = next(
-        k for k, request in enumerate(paper.requests) if isinstance(request, ArmMotionRequest) and request.is_holding
+        k for k, request in enumerate(cell.requests) if isinstance(request, ArmMotionRequest) and request.is_holding
     )
     lowering, opening = (
-        paper.requests[k + 1],
-        next(request for request in paper.requests[k + 1 :] if isinstance(request, GripperRequest)),
+        cell.requests[k + 1],
+        next(request for request in cell.requests[k + 1 :] if isinstance(request, GripperRequest)),
     )
     assert isinstance(lowering, ArmMotionRequest)
     assert lowering.is_guarded
@@ -533,7 +533,7 @@ def test_object_lost_while_lifting_is_lowered_before_opening() -> None:
 
 @dataclass
 class BlockedPathCell(SimulatedCell):
-    """The cell on paper, where the hand comes upon something, and then no straight line leads up."""
+    """The simulated cell where the descent touches an obstacle, and then no straight path leads up."""
 
     n_contacts: int = 1
     is_path_blocked: bool = False
@@ -554,15 +554,15 @@ class BlockedPathCell(SimulatedCell):
 @pytest.mark.parametrize("is_holding", [False, True])
 def test_blocked_descent_without_straight_retreat_goes_back_by_joints(is_holding: bool) -> None:
     place = (*disc_at(0.25, -0.7)[:2], GROUND)
-    paper, memory = (
+    cell, memory = (
         BlockedPathCell([disc_at(0.24, 0.7)], [place], n_contacts=0 if is_holding else 1),
         SkillMemory("left"),
     )
-    assert run(paper, create_skill("pick"), memory).is_success
+    assert run(cell, create_skill("pick"), memory).is_success
     if is_holding:
-        paper.n_contacts = 1
-        assert run(paper, create_skill("stow"), memory).is_success
-    assert not paper.is_path_blocked
+        cell.n_contacts = 1
+        assert run(cell, create_skill("stow"), memory).is_success
+    assert not cell.is_path_blocked
     assert memory.recoveries == 1
 
 
@@ -575,9 +575,9 @@ def test_skills_without_camera_end_with_the_code_at_rest(code: SkillResultCode) 
 
     for name in ("pick", "check_load", "look"):
         assert run(Blind([disc_at(0.22, 0.6)]), create_skill(name), SkillMemory("left")).code is code
-    paper = Blind([disc_at(0.22, 0.6)])
-    assert run(paper, create_skill("loop"), SkillMemory("left")).code is code
-    assert paper.joints == tuple(POSES["rest"])
+    cell = Blind([disc_at(0.22, 0.6)])
+    assert run(cell, create_skill("loop"), SkillMemory("left")).code is code
+    assert cell.joints == tuple(POSES["rest"])
 
 
 @pytest.mark.parametrize(
@@ -595,7 +595,7 @@ def test_skill_goals_out_of_range_are_refused(name: str, goal: dict[str, Any], m
 
 # -- whatever comes back -----------------------------------------------------------------------------------------------
 class RandomExecutor:
-    """Answers at random; the fingers may feel something after they closed."""
+    """Returns random results; the fingers may measure an object after they closed."""
 
     def __init__(self, data: st.DataObject) -> None:
         self.draw, self.is_holding = data.draw, False
@@ -638,7 +638,7 @@ ONE_BY_ONE = ("look", "align", "check_load", "pick", "place", "stow", "unstow")
 
 
 def check_grip(stack: SkillStack, action: SkillRequest | SkillResult, is_holding: bool) -> None:
-    """Fingers open on what they feel only where it is set down."""
+    """Check that fingers that measure an object open only at a release."""
     if isinstance(action, GripperRequest) and action.opening > 0.02 and is_holding:
         skill = stack.skills[-1]
         assert (skill.name, skill.phase) in (
@@ -700,17 +700,17 @@ def test_loop_aborted_at_any_step_finishes(data: st.DataObject, steps: int) -> N
 @given(st.integers(0, 120))
 def test_loop_restored_from_a_saved_state_continues_equally(steps: int) -> None:
     config = replace(CONFIG, pick_area="left", place_area="right")
-    paper = SimulatedCell([disc_at(0.22, 0.6), disc_at(0.26, 0.9)], [(*disc_at(0.25, -0.7)[:2], GROUND)], config)
+    cell = SimulatedCell([disc_at(0.22, 0.6), disc_at(0.26, 0.9)], [(*disc_at(0.25, -0.7)[:2], GROUND)], config)
     memory, stack = SkillMemory("left"), SkillStack()
-    action = stack.start(make_skill("loop", SkillGoal(), config, 3), paper.context(memory))
+    action = stack.start(make_skill("loop", SkillGoal(), config, 3), cell.context(memory))
     for _ in range(steps):
         assert not isinstance(action, SkillResult)
-        result = paper.execute(action)
-        action = stack.on_result(paper.context(memory), result)
-    other, memory2, paper2 = (
+        result = cell.execute(action)
+        action = stack.on_result(cell.context(memory), result)
+    other, memory2, restored_cell = (
         SkillStack(),
         SkillMemory(**decode_snapshot(*encode_snapshot(to_dict(memory)))),
-        copy.deepcopy(paper),
+        copy.deepcopy(cell),
     )
     other.skills = [skill_from_dict(decode_snapshot(*encode_snapshot(to_dict(one)))) for one in stack.skills]
     restored_action = action
@@ -718,11 +718,11 @@ def test_loop_restored_from_a_saved_state_continues_equally(steps: int) -> None:
         assert action == restored_action
         assert not isinstance(action, SkillResult)
         assert not isinstance(restored_action, SkillResult)
-        result = paper.execute(action)
-        action = stack.on_result(paper.context(memory), result)
-        result = paper2.execute(restored_action)
-        restored_action = other.on_result(paper2.context(memory2), result)
-    assert paper.objects == paper2.objects
+        result = cell.execute(action)
+        action = stack.on_result(cell.context(memory), result)
+        result = restored_cell.execute(restored_action)
+        restored_action = other.on_result(restored_cell.context(memory2), result)
+    assert cell.objects == restored_cell.objects
     assert memory == memory2
 
 

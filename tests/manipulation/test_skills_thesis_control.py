@@ -1,4 +1,4 @@
-"""The thesis's arm: its angles are the youBot's, its arithmetic agrees with the chain, its controllers arrive."""
+"""Computations of the thesis: its angles fit the youBot, its IK agrees with the chain, its controllers arrive."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from roboyard.manipulation.skills.thesis_control import (
 )
 
 GROUND = -0.032
-"""Of the arm's foot, where the thesis counts heights from [m]."""
+"""Height of the floor below the arm's base, from which the thesis measures heights [m]."""
 
 
 @cache

@@ -1,4 +1,4 @@
-"""The thesis's skills: on paper they do what its listings do, end whatever comes back, and can be saved anywhere."""
+"""The thesis's skills: in a simulated cell they do what its listings do, end for any results, and can be saved."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ CONFIG = SkillConfig()
 
 
 def measured_constants() -> ThesisConfig:
-    """The constants that were measured anew on our arm."""
+    """Return the constants that were measured on our arm."""
     entry = load_scenario("youbot-pick-place-loop", overrides=("method=thesis-trimmed",)).config.nodes["skills"]
     return ThesisMethodConfig(**_tuples(entry.parameters["method"]))
 
@@ -65,7 +65,7 @@ def _tuples(data: dict[str, Any]) -> dict[str, Any]:
 
 @dataclass
 class SimulatedThesisCell:
-    """A cell on paper, in the arm's frame when it looks at a field: things and places, all ahead [m]."""
+    """A simulated cell in the arm's frame at the view of a work area: objects and places, all ahead [m]."""
 
     thesis: ThesisConfig
     objects: list[tuple[float, float]]
@@ -114,7 +114,7 @@ class SimulatedThesisCell:
         elif self.grasped_object:
             self.grasped_object = ""
             if bay:
-                assert not self.is_bay_full[number], "something stands there already"
+                assert not self.is_bay_full[number], "the bay is full already"
                 self.is_bay_full[number] = True
             else:
                 self.places.remove(min(self.places, key=lambda one: math.hypot(*one)))
@@ -127,7 +127,7 @@ class SimulatedThesisCell:
 def run(
     cell: SimulatedThesisCell, skill: Skill, results: list[SkillResult] | None = None, max_requests: int = 5000
 ) -> tuple[SkillResult | None, list[Any], SkillMemory]:
-    """How it ends (None: not within ``max_requests`` answers), what was told, what is remembered."""
+    """Return the result of a skill (None: not within ``max_requests``), its events and the memory."""
     memory, stack, failures = SkillMemory("left"), SkillStack(), list(results or [])
     action = stack.start(skill, cell.context(memory))
     for _ in range(max_requests):
@@ -142,54 +142,54 @@ def run(
 
 
 def test_thesis_loop_moves_all_objects() -> None:
-    paper = SimulatedThesisCell(
+    cell = SimulatedThesisCell(
         measured_constants(), [(0.05, 0.2), (-0.1, 0.2), (0.0, 0.15), (0.1, 0.1)], [(0.0, 0.2)] * 4
     )
-    outcome, events, memory = run(paper, make_thesis_skill("loop", SkillGoal(n_objects=4), CONFIG, 3))
+    outcome, events, memory = run(cell, make_thesis_skill("loop", SkillGoal(n_objects=4), CONFIG, 3))
     assert outcome is not None
     assert outcome.is_success
-    assert not paper.objects
-    assert not paper.places
+    assert not cell.objects
+    assert not cell.places
     assert memory.bay_states == [0, 0, 0]
     finished_skills = [one.skill for one in events if one.kind == "finished" and one.result.is_success]
     assert finished_skills.count("pick") == finished_skills.count("stow") == finished_skills.count("place") == 4
-    assert paper.degrees == REST_POSE
+    assert cell.degrees == REST_POSE
     stowed = [one.result.bay for one in events if one.kind == "finished" and one.skill == "stow"]
     assert stowed == [3, 2, 1, 3]  # the last that is empty
 
 
 def test_thesis_loop_places_an_earlier_load_first() -> None:
-    paper = SimulatedThesisCell(measured_constants(), [(0.0, 0.2)], [(0.0, 0.2)] * 2, is_bay_full=[True, False, True])
-    _, events, _ = run(paper, make_thesis_skill("loop", SkillGoal(n_objects=2), CONFIG, 3))
+    cell = SimulatedThesisCell(measured_constants(), [(0.0, 0.2)], [(0.0, 0.2)] * 2, is_bay_full=[True, False, True])
+    _, events, _ = run(cell, make_thesis_skill("loop", SkillGoal(n_objects=2), CONFIG, 3))
     assert [one.skill for one in events if one.kind == "started"][:3] == ["loop", "check_load", "unstow"]
-    assert paper.is_bay_full == [False, False, False]
+    assert cell.is_bay_full == [False, False, False]
 
 
 def test_thesis_loop_order_depends_on_the_load() -> None:
     for loaded, order in (([True] * 3, "place"), ([True, True, False], "pick")):
-        paper = SimulatedThesisCell(measured_constants(), [], [], is_bay_full=list(loaded))
+        cell = SimulatedThesisCell(measured_constants(), [], [], is_bay_full=list(loaded))
         memory, stack = SkillMemory("left"), SkillStack()
         loop = make_thesis_skill("loop", SkillGoal(), CONFIG, 3)
-        action = stack.start(loop, paper.context(memory))
+        action = stack.start(loop, cell.context(memory))
         orders: list[str] = []
         while len(orders) < 2 and not isinstance(action, SkillResult):
-            action = stack.on_result(paper.context(memory), paper.execute(action))
+            action = stack.on_result(cell.context(memory), cell.execute(action))
             if any(one.kind == "finished" and one.skill == "put_back" for one in stack.events):
                 orders.append(loop.order)  # type: ignore[attr-defined]
             stack.events.clear()
         assert orders == [order] * 2
-        assert paper.is_bay_full == loaded
+        assert cell.is_bay_full == loaded
 
 
 def test_thesis_loop_without_known_bays_ends_at_rest() -> None:
-    paper = SimulatedThesisCell(measured_constants(), [(0.0, 0.2)], [])
-    paper.thesis = ThesisConfig(bay_disc_x=(900.0,) * 3, bay_disc_y=(900.0,) * 3)
-    paper.is_bay_full = [False] * 3
-    outcome, _, _ = run(paper, make_thesis_skill("loop", SkillGoal(), CONFIG, 3))
+    cell = SimulatedThesisCell(measured_constants(), [(0.0, 0.2)], [])
+    cell.thesis = ThesisConfig(bay_disc_x=(900.0,) * 3, bay_disc_y=(900.0,) * 3)
+    cell.is_bay_full = [False] * 3
+    outcome, _, _ = run(cell, make_thesis_skill("loop", SkillGoal(), CONFIG, 3))
     assert outcome is not None
     assert outcome.code is SkillResultCode.VIEW_EMPTY
-    assert sum(isinstance(one, ThesisDetectRequest) for one in paper.requests) == 12  # six looks for each colour
-    assert paper.degrees == REST_POSE
+    assert sum(isinstance(one, ThesisDetectRequest) for one in cell.requests) == 12  # six looks for each colour
+    assert cell.degrees == REST_POSE
 
 
 @settings(max_examples=60, deadline=None)
@@ -201,8 +201,8 @@ def test_thesis_skills_end_for_any_results_and_copies_continue(data: Any, name: 
     place = st.tuples(st.floats(-0.3, 0.3), st.floats(-0.1, 0.4), st.floats(-0.02, 0.06))
     detections = st.lists(place.map(TargetDetection), max_size=3).map(tuple)
     memory, stack = SkillMemory("left"), SkillStack()
-    paper = SimulatedThesisCell(measured_constants(), [], [])
-    action = stack.start(make_thesis_skill(name, SkillGoal(bay=2), CONFIG, 3), paper.context(memory))
+    cell = SimulatedThesisCell(measured_constants(), [], [])
+    action = stack.start(make_thesis_skill(name, SkillGoal(bay=2), CONFIG, 3), cell.context(memory))
     for _ in range(2000):
         if isinstance(action, SkillResult):
             return
@@ -211,8 +211,8 @@ def test_thesis_skills_end_for_any_results_and_copies_continue(data: Any, name: 
         other.skills = [skill_from_dict(one) for one in decode_snapshot(text, block)]
         copied_memory = copy.deepcopy(memory)
         result = SkillResult(data.draw(causes), detections=data.draw(detections))
-        action = stack.on_result(paper.context(memory), result)
-        assert repr(other.on_result(paper.context(copied_memory), result)) == repr(
+        action = stack.on_result(cell.context(memory), result)
+        assert repr(other.on_result(cell.context(copied_memory), result)) == repr(
             action
         )  # repr: a NaN is another's equal
         assert copied_memory == memory
