@@ -20,6 +20,8 @@ SOME = {
     "behaviors": {"spin", "back_up", "wait", "escape"},
     "slam": {"graph", "rbpf"},
     "motion-models": {"differential", "omni"},
+    "motion-planners": {"rrt_connect", "ompl:RRTConnect"},
+    "time-parameterizations": {"jerk_limited", "time_optimal"},
     "laser-models": {"likelihood_field", "beam"},
     "state-estimators": {"ekf", "ukf"},
     "skills": {"look", "align", "pick", "place", "loop"},
