@@ -160,7 +160,8 @@ def test_a_method_of_ones_own_runs_its_skills() -> None:
 
 # -- tables of codes ---------------------------------------------------------------------------------------------------
 def _subclasses(base: type) -> list[type]:
-    return [one for sub in base.__subclasses__() for one in (sub, *_subclasses(sub))]
+    found: list[type] = base.__subclasses__()
+    return [*found, *(inner for one in found for inner in _subclasses(one))]
 
 
 def test_every_cause_of_a_planning_error_has_a_result_code() -> None:
