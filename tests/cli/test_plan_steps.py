@@ -331,7 +331,7 @@ def test_bad_plan_files_are_refused(command: Command) -> None:
         ({"track": []}, "track"),
         ({"track": [[0.0, 0.0, 0.0, float("nan")]]}, "track"),
         ({"track": [*complete["track"], complete["track"][0]]}, "track"),
-        ({"terrain": None}, "no ground"),
+        ({"terrain": None}, "neither or both of terrain and map"),
         ({"feet": {}}, "swings[0]"),
         ({"feet": complete["feet"] | {"tail": [0, 0, 0]}}, "tail"),
         ({"swings": [complete["swings"][0] | {"leg": "tail"}]}, "swings[0]"),

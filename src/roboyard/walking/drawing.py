@@ -3,39 +3,39 @@
 from __future__ import annotations
 
 import html
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import numpy as np
 
 from roboyard.config import atomic_path, write_atomic
-
-if TYPE_CHECKING:
-    from roboyard.walking.foot_movement import FootMovement, MovementPlayback
-    from roboyard.walking.free_gait.foothold_map import FootholdMap
-    from roboyard.walking.free_gait.plan_analysis import FootholdSearchTrace
-    from roboyard.walking.free_gait.robot_model import FreeGaitModel
-    from roboyard.walking.free_gait.step_plan import StepPlan
-    from roboyard.walking.legged_robot import LeggedRobot
-
+from roboyard.errors import InputError
+from roboyard.geometry import SE3
+from roboyard.geometry.arrays import U8, Array
+from roboyard.walking.foot_movement import FootMovement, MovementPlayback, absolute_foot_positions
+from roboyard.walking.free_gait.foothold_map import FootholdMap
+from roboyard.walking.free_gait.plan_analysis import (
+    FootholdSearchTrace,
+    admissible_intervals,
+    distance_along_path,
+    trace_foothold_searches,
+)
+from roboyard.walking.free_gait.robot_model import FreeGaitModel
+from roboyard.walking.free_gait.step_plan import StepPlan
+from roboyard.walking.legged_robot import LeggedRobot
+from roboyard.walking.statics import stability_margin, support_polygon, tip_over_stability
 
 _N_POLYGONS = 14
-"""Support polygons that are drawn."""
+"""Number of support polygons in a drawing."""
 
 
 def draw_step_plan(
     file: Path, plan: StepPlan, robot_model: FreeGaitModel, foothold_map: FootholdMap, goal: tuple[float, float]
 ) -> None:
     """Draw a step plan. Raises InputError if the file cannot be written."""
-    import numpy as np
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
-
-    from roboyard.errors import InputError
-    from roboyard.walking.free_gait.plan_analysis import (
-        admissible_intervals,
-        distance_along_path,
-        trace_foothold_searches,
-    )
-    from roboyard.walking.statics import stability_margin, support_polygon, tip_over_stability
 
     legs = robot_model.legged_robot.legs
     times = np.linspace(0.0, plan.duration, 800)
@@ -43,7 +43,7 @@ def draw_step_plan(
     body = plan.body_positions(times)
     low, top = feet[..., :2].min(axis=(0, 1)) - 0.25, feet[..., :2].max(axis=(0, 1)) + 0.25
     ratio = min(max(float((top - low)[1] / (top - low)[0]), 0.25), 1.2)
-    names = ["above", "looked", "gait", "way", "margin"]
+    names = ["above", "searches", "gait", "progress", "margin"]
     height_ratios = [9.0 * ratio, 9.0 * ratio, 2.0, 2.0, 2.0]
     search_traces = trace_foothold_searches(plan, foothold_map)
     if not search_traces:
@@ -51,7 +51,7 @@ def draw_step_plan(
     figure = Figure(figsize=(11.0, 1.5 + sum(height_ratios)), layout="constrained")
     FigureCanvasAgg(figure)
     axes: dict[str, Any] = figure.subplot_mosaic([[name] for name in names], height_ratios=height_ratios)
-    top_view, gait_axes, progress_axes, stability_axes = (axes[name] for name in names if name != "looked")
+    top_view, gait_axes, progress_axes, stability_axes = (axes[name] for name in names if name != "searches")
     draw_heights(figure, top_view, foothold_map)
     for k in np.linspace(0, len(times) - 1, _N_POLYGONS).astype(int):
         corners = support_polygon(feet[k, is_stance[k]])
@@ -78,15 +78,15 @@ def draw_step_plan(
     )  # fmt: skip
     top_view.legend(loc="upper left", fontsize="small", ncols=7)
     if search_traces:
-        draw_heights(figure, axes["looked"], foothold_map)
-        _draw_foothold_searches(axes["looked"], search_traces)
-        axes["looked"].set(xlim=(low[0], top[0]), ylim=(low[1], top[1]), xlabel="x [m]", ylabel="y [m]")
-    gait_axes.set(yticks=np.arange(len(legs)) + 0.5, ylabel="on the ground", xlim=(0.0, plan.duration))
+        draw_heights(figure, axes["searches"], foothold_map)
+        _draw_foothold_searches(axes["searches"], search_traces)
+        axes["searches"].set(xlim=(low[0], top[0]), ylim=(low[1], top[1]), xlabel="x [m]", ylabel="y [m]")
+    gait_axes.set(yticks=np.arange(len(legs)) + 0.5, ylabel="stance", xlim=(0.0, plan.duration))
     gait_axes.set_yticklabels([leg.name for leg in reversed(legs)])
     for start, end, first, last in admissible_intervals(plan, robot_model):
         progress_axes.fill_between([start, end], first, last, color="C0", alpha=0.35, linewidth=0.0)
     progress_axes.plot(times, distance_along_path(plan, times), color="black", linewidth=0.9)
-    progress_axes.set(ylabel="way [m]; where it could be", xlim=(0.0, plan.duration))
+    progress_axes.set(ylabel="path [m], admissible interval", xlim=(0.0, plan.duration))
     margins = [stability_margin(feet[k, is_stance[k]], body[k]) for k in range(len(times))]
     angles = [np.degrees(tip_over_stability(feet[k, is_stance[k]], body[k]).angle) for k in range(len(times))]
     stability_axes.plot(times, margins, color="black", linewidth=0.9)
@@ -95,7 +95,7 @@ def draw_step_plan(
     tilt = stability_axes.twinx()
     tilt.plot(times, angles, color="C0", linewidth=0.9)
     tilt.set_ylim(0.0, None)
-    tilt.set_ylabel("until it tips [°]", color="C0")
+    tilt.set_ylabel("tip-over angle [°]", color="C0")
     try:
         with atomic_path(file, has_target_suffix=True) as temporary:
             figure.savefig(temporary, dpi=90)
@@ -117,15 +117,13 @@ def _draw_foothold_searches(axes: Any, search_traces: list[FootholdSearchTrace])
         axes.plot(x, y, "o", color=color, markersize=4)
     axes.set_aspect("equal")
     axes.set_title(
-        "searches for footholds, from × outwards; passed over: red, not to stand on; yellow, out of reach or order",
+        "searches for footholds, outward from ×; rejected cells: red, no foothold; yellow, out of reach or order",
         fontsize="small",
     )
 
 
 def draw_heights(figure: Any, axes: Any, foothold_map: FootholdMap) -> None:
     """Draw the ground from above with a color scale of its heights; cells without footholds are marked."""
-    import numpy as np
-
     arrays = foothold_map.arrays
     high, wide = np.array(arrays.heights.shape) * arrays.cell_size
     extent = (arrays.x, arrays.x + wide, arrays.y, arrays.y + high)
@@ -140,12 +138,8 @@ _JOINT_LABELS = ("first joints", "second joints", "third joints")
 
 def draw_movement(file: Path, legged_robot: LeggedRobot, movement: FootMovement, playback: MovementPlayback) -> None:
     """Draw a foot movement. Raises InputError if the file cannot be written."""
-    import numpy as np
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
-
-    from roboyard.errors import InputError
-    from roboyard.walking.foot_movement import absolute_foot_positions
 
     feet, steps = legged_robot.foot_positions(playback.q), absolute_foot_positions(movement, legged_robot)
     time = np.arange(len(playback.q)) * playback.period
@@ -190,41 +184,24 @@ def draw_movement(file: Path, legged_robot: LeggedRobot, movement: FootMovement,
         ) from None
 
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    import numpy as np
-    from numpy.typing import NDArray
-
-    from roboyard.walking.free_gait.foothold_map import FootholdMap
-    from roboyard.walking.free_gait.robot_model import FreeGaitModel
-    from roboyard.walking.free_gait.step_plan import StepPlan
-    from roboyard.walking.legged_robot import LeggedRobot
-
-    Array = NDArray[np.float64]
-
 _FRAME_PERIOD = 0.08
-"""Between two pictures [s]; what is shown is as fast as it is walked."""
+"""Time between two frames [s]; animations have the speed of the plan."""
 _MAX_FRAMES = 400
-"""Pictures; of longer plans they are farther apart in time."""
+"""Largest number of frames; those of longer plans are farther apart in time."""
 _FIGURE_SIZE, _DPI = (9.6, 7.2), 80
-"""Of a picture [inches], and points an inch."""
+"""Size of a frame [inches], and pixels per inch."""
 _VIEW_MARGIN = 0.25
-"""Beside the feet [m]."""
+"""Margin of the view around the feet [m]."""
 
 
 def leg_lines(plan: StepPlan, legged_robot: LeggedRobot, times: Array) -> Array:
-    """(n, l, 4, 3) first axis, second axis, knee and foot of each leg in the world [m] at times (n,) [s].
+    """Return (n, l, 4, 3) first axis, second axis, knee and foot of each leg in the world [m] at times (n,) [s].
 
-    Joints come from inverse kinematics, near to those before, and places from the chains' frames.
+    Joints come from inverse kinematics, seeded with the previous ones, and positions from the frames of the chains.
 
     Raises:
-        RoboyardError: a leg cannot reach its foot.
+        RoboyardError: A leg cannot reach its foot.
     """
-    import numpy as np
-
-    from roboyard.geometry import SE3
-
     local, body_positions, seed_angles = (
         plan.foot_positions_in_body(times),
         plan.body_positions(times),
@@ -249,25 +226,22 @@ def animate_step_plan(
     foothold_map: FootholdMap,
     progress: Callable[[int, int], object] | None = None,
 ) -> None:
-    """Write it, in the time that the walk takes.
+    """Write an animation of a step plan with the speed of the plan.
 
     Args:
         file: .gif, .mp4 or .html.
-        plan: Whose.
+        plan: The plan.
         robot_model: The robot.
-        foothold_map: What it walks on.
+        foothold_map: The terrain.
         progress: Receives the number of finished frames and of all frames.
 
     Raises:
-        InputError: the file cannot be written.
-        ConfigError: there is no ffmpeg for an .mp4.
-        RoboyardError: a leg cannot reach its foot.
+        InputError: The file cannot be written.
+        ConfigError: There is no ffmpeg for an .mp4.
+        RoboyardError: A leg cannot reach its foot.
     """
-    import numpy as np
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
-
-    from roboyard.errors import InputError
 
     count = min(int(np.ceil(plan.duration / _FRAME_PERIOD)) + 1, _MAX_FRAMES)
     times = np.linspace(0.0, plan.duration, count)
@@ -280,7 +254,7 @@ def animate_step_plan(
     canvas.draw()
     static_background = canvas.copy_from_bbox(figure.bbox)
 
-    def render_frames() -> Iterator[NDArray[np.uint8]]:
+    def render_frames() -> Iterator[U8]:
         for k in range(count):
             canvas.restore_region(static_background)
             for artist in scene.update(k):
@@ -297,16 +271,16 @@ def animate_step_plan(
         ) from None
 
 
-def _write_gif(file: Path, images: Iterator[NDArray[np.uint8]], rate: float) -> None:
+def _write_gif(file: Path, images: Iterator[U8], rate: float) -> None:
     from PIL import Image
 
     first, *others = (Image.fromarray(image).quantize(128, dither=Image.Dither.NONE) for image in images)
-    # whole hundredths of a second, as the format has it, which Pillow cuts off
+    # the format stores hundredths of a second, to which Pillow would round down
     with atomic_path(file, has_target_suffix=True) as temporary:
         first.save(temporary, save_all=True, append_images=others, duration=10 * round(100.0 / rate), loop=0)
 
 
-def _write_mp4(file: Path, images: Iterator[NDArray[np.uint8]], rate: float) -> None:
+def _write_mp4(file: Path, images: Iterator[U8], rate: float) -> None:
     from roboyard.simulation.video.mp4_writer import Mp4Writer
 
     size = round(_DPI * _FIGURE_SIZE[0]), round(_DPI * _FIGURE_SIZE[1])
@@ -315,8 +289,8 @@ def _write_mp4(file: Path, images: Iterator[NDArray[np.uint8]], rate: float) -> 
             writer.add(image)
 
 
-def _write_html(file: Path, images: Iterator[NDArray[np.uint8]], rate: float) -> None:
-    """A page that holds the film, so that it can be stopped and looked through."""
+def _write_html(file: Path, images: Iterator[U8], rate: float) -> None:
+    """Write a page that contains the video, so that it can be paused and searched."""
     import base64
     import tempfile
 
@@ -333,7 +307,7 @@ ANIMATION_SUFFIXES = tuple(_ANIMATION_WRITERS)
 
 
 class _StepPlanAnimation:
-    """What is drawn once, and what moves."""
+    """Artists that are drawn once, and artists that move."""
 
     def __init__(
         self,
@@ -359,7 +333,7 @@ class _StepPlanAnimation:
         reach = (float(along.min()) - _VIEW_MARGIN, float(along.max()) + _VIEW_MARGIN)
         self._draw_ground_profile(side_view, foothold_map, reach, float(self._leg_lines[..., 2].min()))
         top = max(float(lines[..., 2].max()), float(self._body[:, 2].max() + robot_model.body_box[1, 2])) + 0.03
-        side_view.set(xlim=reach, ylim=(None, top), xlabel="ahead [m]", ylabel="height [m]", aspect="equal")
+        side_view.set(xlim=reach, ylim=(None, top), xlabel="forward [m]", ylabel="height [m]", aspect="equal")
         colors = [f"C{leg}" for leg in range(lines.shape[1])]
         (self._polygon,) = top_view.fill([0.0], [0.0], facecolor="gold", edgecolor="0.3", alpha=0.45, zorder=3)
         (self._hull,) = top_view.fill([0.0], [0.0], facecolor="0.35", edgecolor="black", alpha=0.8, zorder=4)
@@ -380,7 +354,7 @@ class _StepPlanAnimation:
     def _draw_ground_profile(
         self, side_view: Any, foothold_map: FootholdMap, reach: tuple[float, float], low: float
     ) -> None:
-        """The highest and the lowest ground beside the way, seen from the right."""
+        """Draw the highest and the lowest ground beside the path, seen from the right."""
         import numpy as np
 
         arrays = foothold_map.arrays
@@ -408,7 +382,7 @@ class _StepPlanAnimation:
             )
 
     def update(self, k: int) -> list[Any]:
-        """What moves, as it is in picture ``k``."""
+        """Move the artists to frame ``k``, and return them."""
         import numpy as np
 
         from roboyard.walking.statics import stability_margin, support_polygon, tip_over_stability

@@ -48,7 +48,7 @@ def test_played_plan_has_the_feet_of_the_plan(
     assert read.step_ticks == movement.step_ticks
     np.testing.assert_array_equal(read.foot_offsets, movement.foot_offsets)
     playback = play_movement(read, robot_model.legged_robot)
-    assert (playback.step_ticks == 1).all(), "no joint is too fast for the plan's own pace"
+    assert (playback.step_ticks == 1).all(), "no joint is too fast at the speed of the plan"
     times = np.minimum(np.arange(len(playback.q)) * TICK_PERIOD, plan.duration)
     assert plan.duration <= playback.duration < plan.duration + TICK_PERIOD
     feet = robot_model.legged_robot.foot_positions(playback.q)

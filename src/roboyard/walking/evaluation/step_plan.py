@@ -30,18 +30,18 @@ from roboyard.record import Recording
 from roboyard.walking.evaluation.gait import LegModel
 
 _TOUCHDOWN_TOLERANCE = 0.02
-"""An accurate touchdown is no farther from its foothold in the plan, seen from above [m]."""
+"""Largest horizontal distance of an accurate touchdown from its planned foothold [m]."""
 _GOAL_TOLERANCE = 0.05
-"""A body that stands no farther from its goal has reached it [m]."""
+"""Largest distance from its goal at which the body has reached it [m]."""
 
 
 class StepPlanMetrics(MetricCollector):
-    """Judges the execution of step plans by the true odometry, joint states and the events of the free gait node.
+    """Evaluates the execution of step plans by true odometry, joint states and the messages of the free gait node.
 
     Args:
-        truth_topic: Of the robot's true nav_msgs/Odometry.
-        namespace: Of the robot, "" or "/name".
-        leg_model: Its legs and motors.
+        truth_topic: Topic of the robot's true nav_msgs/Odometry.
+        namespace: Namespace of the robot, "" or "/name".
+        leg_model: Legs and motors of the robot.
     """
 
     metrics = (
@@ -171,9 +171,9 @@ class StepPlanMetrics(MetricCollector):
 
 _WIDTH = 8.6
 _TOUCHDOWN_TOLERANCE_MM = 1e3 * _TOUCHDOWN_TOLERANCE
-"""The same in mm."""
+"""`_TOUCHDOWN_TOLERANCE` in mm."""
 _PLOT_MARGIN = 0.35
-"""Margin around everything that is drawn [m]."""
+"""Margin of the drawing around its contents [m]."""
 
 
 def step_plan_section(context: SectionContext) -> ReportSection | None:

@@ -128,7 +128,8 @@ def min_margin_after_leg_loss(edges: Array, edge_counts: I64, x: float, y: float
 class PlanViolation(IntEnum):
     """Condition that a plan violates."""
 
-    NONE = 0
+    VALID = 0
+    """The plan violates no condition."""
     REACH = 1
     """A foot is out of reach."""
     GROUND = 2
@@ -325,7 +326,7 @@ def sweep_plan(
             only the first: the number of events before it, including the touch-down of a violating swing.
 
     Returns:
-        `PlanViolation.NONE`, or the violation.
+        `PlanViolation.VALID`, or the violation.
     """
     is_exact = min_interval_ratio == EXACT_CHECK
     params, n_legs, m = context.parameters, context.stance_feet.shape[0], draft.counts[0]
@@ -560,7 +561,7 @@ def sweep_plan(
     duration = max(times[m + 1], 1e-9)
     out[0], out[1], out[2], out[3] = max_speed_ratio, min_margin, tipping / duration, times[m + 1]
     out[4], out[5] = joint_work / (params.body_speed * duration), leg_loss_cost / duration
-    return PlanViolation.NONE
+    return PlanViolation.VALID
 
 
 @kernel(examples=lambda: [(example_context(), example_leg_arrays(), np.zeros((2, 3)), empty_draft(), np.zeros(6))])
@@ -578,28 +579,28 @@ def evaluate_plan(
             weighted criteria.
 
     Returns:
-        `PlanViolation.NONE`, or the violation.
+        `PlanViolation.VALID`, or the violation.
     """
     workspace = empty_sweep_workspace(context.stance_feet.shape[0])
     if draft.counts[1] == 0:  # most violations hardly depend on the schedule, except for committed swings
         state = sweep_plan(context, leg_arrays, path, draft, _COARSE_PERIOD, EXACT_CHECK, workspace, out)
-        if state != PlanViolation.NONE:
+        if state != PlanViolation.VALID:
             return state
     for _ in range(_N_TIMING_PASSES):
         state = sweep_plan(context, leg_arrays, path, draft, _COARSE_PERIOD, _MIN_INTERVAL_RATIO, workspace, out)
-        if state != PlanViolation.NONE:
+        if state != PlanViolation.VALID:
             return state
     state = sweep_plan(context, leg_arrays, path, draft, _PREVIEW_PERIOD, EXACT_CHECK, workspace, out)
-    if state != PlanViolation.NONE:
+    if state != PlanViolation.VALID:
         return state
     for _ in range(_MAX_STRETCHING_PASSES):
         state = sweep_plan(context, leg_arrays, path, draft, _MEDIUM_PERIOD, 1.0, workspace, out)
-        if state != PlanViolation.NONE:
+        if state != PlanViolation.VALID:
             return state
         if out[0] <= _SPEED_RATIO_TOLERANCE:
             break
     state = sweep_plan(context, leg_arrays, path, draft, FINE_PERIOD, EXACT_CHECK, workspace, out)
-    if state != PlanViolation.NONE:
+    if state != PlanViolation.VALID:
         return state
     timed_duration, out[3] = out[3], 0.0
     for k in range(draft.counts[0] + 1):
@@ -616,4 +617,4 @@ def evaluate_plan(
         + params.joint_work_weight * out[4]
     )
     out[0] = out[3] * (1.0 + relative_penalty + params.leg_loss_weight * out[5])
-    return PlanViolation.NONE
+    return PlanViolation.VALID

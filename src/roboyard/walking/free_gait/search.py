@@ -184,7 +184,7 @@ def _evaluate_candidate(search: StepPlanSearch, i: int, path: Array, smooth: boo
     duration = smooth_body_motion(context, draft) if smooth else estimate_schedule(context, draft)
     estimate = duration * (1.0 + params.foothold_weight * mean_foothold_cost(context, draft))
     if estimate >= ESTIMATE_MARGIN * search.best_cost[1]:
-        return estimate, PlanViolation.NONE
+        return estimate, PlanViolation.VALID
     if smooth:
         restore_reachability(context, state.paths, state.plans.path[i], draft, drawn_samples, search.scratch_plan)
         estimate_schedule(context, draft)
@@ -194,7 +194,7 @@ def _evaluate_candidate(search: StepPlanSearch, i: int, path: Array, smooth: boo
     estimate += duration * (
         params.joint_work_weight * evaluation[4] + params.leg_loss_weight * evaluation[5]
     )  # only the exact evaluation computes these
-    if violation != PlanViolation.NONE:
+    if violation != PlanViolation.VALID:
         search.counters[N_REJECTED + violation] += 1
         search.counters[N_REJECTED] += 1
         search.counters[FAILED_EVENT] = int(evaluation[0])
@@ -224,9 +224,9 @@ def submit_plan(search: StepPlanSearch, i: int, smooth: bool) -> float:
     path, size = paths.positions[w], paths.n_samples[w]
     search.counters[N_ARRIVALS] += 1
     estimate, violation = _evaluate_candidate(search, i, path[:size], smooth)
-    if violation != PlanViolation.NONE and smooth:
+    if violation != PlanViolation.VALID and smooth:
         estimate, violation = _evaluate_candidate(search, i, path[:size], False)
-    return estimate if violation == PlanViolation.NONE else np.inf
+    return estimate if violation == PlanViolation.VALID else np.inf
 
 
 def search_statistics(search: StepPlanSearch) -> SearchStatistics:
