@@ -23,7 +23,15 @@ from roboyard.walking.foot_movement import (
     plan_return_to_stance,
     play_movement,
 )
-from roboyard.walking.gait import GAITS, Gait, make_gait
+from roboyard.walking.gait import (
+    GAITS,
+    Gait,
+    ground_velocities_at,
+    lift_profiles,
+    make_gait,
+    move_points_with_ground,
+    swing_paths,
+)
 from roboyard.walking.gait_control import HeadingController, StallDetector, find_stalled_joint
 from roboyard.walking.gait_generator import GaitGenerator, SteppingConfig, advance_feet, max_foot_speed
 from roboyard.walking.nodes.legged_robot import GaitReport, LeggedRobotNode, LeggedRobotNodeConfig
@@ -97,7 +105,15 @@ class GaitNode(LeggedRobotNode[GaitNodeConfig]):
 
     def setup(self) -> None:
         """Claim the joints, and start to stand up if configured."""
-        expect_kernels(find_stalled_joint, max_foot_speed, advance_feet)
+        expect_kernels(
+            find_stalled_joint,
+            max_foot_speed,
+            advance_feet,
+            ground_velocities_at,
+            move_points_with_ground,
+            lift_profiles,
+            swing_paths,
+        )
         super().setup()
         self._gait_generator = GaitGenerator(self.legged_robot, *self._create_gait(self.config))
         self._heading_controller = HeadingController(self.config.heading_gain)
