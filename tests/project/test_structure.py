@@ -281,7 +281,7 @@ def test_test_that_imports_other_names_does_not_keep_a_module(text: str) -> None
 
 
 @pytest.mark.parametrize("n_lines", [MAX_MERGED_LINES, MAX_MERGED_LINES + 1])
-def test_modules_that_are_long_together_stay_apart(n_lines: int) -> None:
+def test_modules_that_are_long_together_are_not_merged(n_lines: int) -> None:
     files = single_importer_files()
     files["bus/node.py"] += "x = 1\n" * (n_lines - 2)
     assert bool(found(files, "single_importer")) is (n_lines <= MAX_MERGED_LINES)
