@@ -1,4 +1,4 @@
-"""The reference page of node types holds what the registry and the ports declare; the example of the how-to is short."""
+"""The reference page of node types holds what registry and ports declare; the example of the how-to is short."""
 
 from types import ModuleType
 

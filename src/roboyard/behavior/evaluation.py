@@ -20,8 +20,8 @@ class BehaviorTreeMetrics(MetricCollector):
         Metric(
             "tree_status",
             "text",
-            "Status of the root of the robot's [behavior tree](../howto/run-a-behavior-tree.md); no value, as of the next "
-            "two, without a tree.",
+            "Status of the root of the robot's [behavior tree](../howto/run-a-behavior-tree.md); no value, as of "
+            "the next two, without a tree.",
         ),
         Metric("tree_done", "boolean", "Whether the tree has succeeded.", "higher"),
         Metric("tree_time", "s", "Time from the tree's first tick to its end; no value while it runs.", "lower"),

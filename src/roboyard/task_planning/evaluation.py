@@ -29,8 +29,8 @@ class TaskMetrics(MetricCollector):
         Metric(
             "tasks_over",
             "boolean",
-            "Whether all [tasks](../howto/plan-tasks.md) are reached or known to be impossible; no value, as of the next "
-            "eight, without tasks.",
+            "Whether all [tasks](../howto/plan-tasks.md) are reached or known to be impossible; no value, as of the "
+            "next eight, without tasks.",
             "higher",
         ),
         Metric("tasks_done", "count", "Tasks that were reached.", "higher"),
