@@ -341,13 +341,13 @@ def test_bad_input_is_one_clear_error(call: Callable[[], Any], expected: str, tm
 
 
 WALKING_ERRORS = [
-    ({"start": (math.nan, 0.0)}, "start: [nan, 0.0]"),
+    ({"start": (math.nan, 0.0)}, "start: (nan, 0.0)"),
     ({"goal": "there"}, "goal: 'there'"),
     ({"goal": (0.0, 0.0, 0.0)}, "goal: [0.0, 0.0, 0.0]"),
-    ({"planner": "spliting"}, "no planner 'spliting'; did you mean 'splitting'?"),
+    ({"planner": "spliting"}, "no step planner 'spliting'; did you mean 'splitting'?"),
     ({"terrain": 3}, "an object of type int is no terrain"),
     ({"max_events": 0}, "budget 0"),
-    ({"heading": math.inf}, "heading inf"),
+    ({"start": (0.0, 0.0, math.inf)}, "start: (0.0, 0.0, inf)"),
 ]
 
 
