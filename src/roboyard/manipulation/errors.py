@@ -27,8 +27,8 @@ class _CollisionError(PlanningError):
     """Two bodies are in collision.
 
     Args:
-        message: See ``RoboyardError``.
-        valid: See there.
+        message: What is wrong, as a short clause.
+        valid: What would be right.
         pair: Names of the two bodies.
     """
 
@@ -77,8 +77,8 @@ class CartesianPathBlockedError(PlanningError):
     """The tool cannot follow its path to the end.
 
     Args:
-        message: See ``RoboyardError``.
-        valid: See there.
+        message: What is wrong, as a short clause.
+        valid: What would be right.
         fraction: Fraction of the path that the tool can follow.
     """
 

@@ -264,9 +264,9 @@ def quantize_parts(
         frame_pose: (7,) position and orientation of the frame in which the capsules are given.
         capsules: (b, 10) see `BodyPartObstacles.update`.
         base_position: (3,) position of the arm's base [m].
-        max_distance: See `PersonModelConfig`; so are the next two.
-        padding: …
-        prediction_time: …
+        max_distance: Distance from the base beyond which parts are left out [m].
+        padding: Clearance around each part [m].
+        prediction_time: Time for which each part moves at its speed, which enlarges it [s].
         step: Quantization step of positions and radii [m].
         out: (b, 9) is filled: place, orientation, radius and length.
     """
