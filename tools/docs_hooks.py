@@ -17,6 +17,7 @@ import inspect
 import itertools
 import re
 from collections.abc import Iterable
+from enum import Enum
 from functools import partial
 from pathlib import Path
 from typing import Any, get_type_hints
@@ -404,6 +405,32 @@ PEER_NAMES: dict[str, dict[str, str]] = {
         "axle_x": "",
         "max_wheel_speed": "",
     },
+    "move_group": {
+        **dict.fromkeys(
+            ("use_world_model", "robot_pose", "person_topics", "person_body_topics", "gripper_state_topic",
+             "detections_topic", "people", "people.radius", "people.prediction_time", "people.height",
+             "people.max_distance", "people.padding", "octomap_timeout", "rate", "latency",
+             "states_per_planning_second", "joint_timeout"), "",
+        ),
+        "group": "`group_name` of each request",
+        "controller": "`action_ns` of the controller in moveit_simple_controller_manager",
+        "world_frame": "the root frame of the model, by a virtual joint of the SRDF",
+        "octomap_topic": "`sensors`: PointCloudOctomapUpdater",
+        "allowed_collisions": "`disable_collisions` of the SRDF, allowed collision matrix",
+        "margin": "`default_robot_padding`",
+        "max_replans": "`plan_execution.max_replan_attempts`",
+        "replan_delay": "`replan_delay` of the goal",
+    },
+    "moveit_servo": {
+        **dict.fromkeys(
+            ("start_tolerance", "is_person_limited", "person_limit_timeout", "stop_distance", "resume_margin",
+             "lookahead_time", "meters_per_radian", "min_singular_value"), "",
+        ),
+        "group": "`move_group_name`",
+        "rate": "1 / `publish_period`",
+        "speed_scaling": "`override_velocity_scaling_factor`",
+        "slow_distance": "`scene_collision_proximity_threshold`",
+    },
 }  # fmt: skip
 """Names of parameters in other projects; a key that is not listed has the same name there, "" has no counterpart."""
 
@@ -467,12 +494,25 @@ def _compare_gaits(robot: str, **lengths: float) -> list[list[str]]:
     return rows
 
 
+def _rows_of(module: str, function: str) -> list[tuple[str, ...]]:
+    """Return the rows that a function of the nodes of manipulation returns."""
+    rows = getattr(importlib.import_module(f"roboyard.manipulation.nodes.{module}"), function)()
+    return [tuple(map(_escape, row)) for row in rows]
+
+
 MEASURED_TABLES: dict[str, Any] = {
     "gaits": _list_gaits,
     "gaits of the akrobat": partial(_compare_gaits, "akrobat", stride=0.08, lift=0.025),
     "gaits of the lauron": partial(_compare_gaits, "lauron", stride=0.16, lift=0.05),
+    "fields of requests to move_group": lambda: _rows_of("request_fields", "field_table"),
+    "causes of errors of arm motions": lambda: _rows_of("moveit_errors", "error_code_table"),
 }
 """Functions that return the rows of a table, the header first, by the name in its comment."""
+
+
+def _format_code(member: Enum) -> str:
+    """Return a member as its value, and one with a number as its name and number."""
+    return f"`{member.name}` ({member.value})" if isinstance(member.value, int) else f"`{member.value}`"
 
 
 def _make_code_table(module: str, name: str) -> list[str]:
@@ -484,7 +524,7 @@ def _make_code_table(module: str, name: str) -> list[str]:
         for member, doc in itertools.pairwise(body)
         if isinstance(member, ast.Assign) and isinstance(doc, ast.Expr)
     }
-    rows = (_make_row((f"`{one.value}`", _escape(docs[one.name]))) for one in members if one.name in docs)
+    rows = (_make_row((_format_code(one), _escape(docs[one.name]))) for one in members if one.name in docs)
     return ["| code | meaning |", "| --- | --- |", *rows]
 
 

@@ -30,16 +30,24 @@ _NO_PAIRS = np.zeros((0, 2), np.int64)
 
 
 class ServoCode(IntEnum):
-    """State of the servo, with the numbers of MoveIt Servo."""
+    """Why a servoed arm is slower than commanded, with the names and numbers of moveit_msgs/ServoStatus."""
 
     INVALID = -1
+    """The command is invalid (not finite, unknown frame or joint, or the servo is paused), and the arm stops."""
     NO_WARNING = 0
+    """The arm follows the command."""
     DECELERATE_FOR_APPROACHING_SINGULARITY = 1
+    """The motion leads to a singularity, and is slowed down."""
     HALT_FOR_SINGULARITY = 2
+    """The motion leads to a singularity that is too near, and the arm has stopped; other directions are free."""
     DECELERATE_FOR_LEAVING_SINGULARITY = 3
+    """Never reported: a motion away from a singularity is not slowed down."""
     DECELERATE_FOR_COLLISION = 4
+    """The motion leads to an obstacle, or a person is near, and is slowed down."""
     HALT_FOR_COLLISION = 5
+    """The motion leads to an obstacle that is too near, or the safety node allows no speed, and the arm has stopped."""
     JOINT_BOUND = 6
+    """A joint is near its limit: it is slowed down, and with a twist all joints are."""
 
 
 class ArmServoConfig(Config):
