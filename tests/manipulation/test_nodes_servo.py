@@ -191,3 +191,17 @@ def test_saved_servo_command_is_restored(cell: ServoCell) -> None:
     assert node._twist_command[1] == "tcp"
     cell.run.run_for(0.6)
     assert cell.is_stopped()
+
+
+@pytest.mark.parametrize("speed", [0.1, 0.4])
+def test_arm_stops_after_the_command_timeout(cell: ServoCell, speed: float) -> None:
+    node: Any = cell.robot.nodes["servo"]
+    cell.jog({"joint_6": speed}, 0.3)
+    assert node._joint_command is not None
+    assert not node._servo.is_stopped
+    timeout, acceleration = node.config.incoming_command_timeout, node._servo._max_acceleration[5]
+    cell.run.run_for(timeout + speed / acceleration + 2.0 / node.config.rate)
+    assert node._joint_command is None
+    assert node._servo.is_stopped
+    cell.jog({"joint_6": -speed}, 0.3)
+    cell.run.run_for(0.6)

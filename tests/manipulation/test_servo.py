@@ -18,6 +18,7 @@ from roboyard.manipulation.servo import (
     joint_velocities_for_twist,
 )
 from roboyard.manipulation.time_parameterization import JointLimits
+from roboyard.messages import msg
 
 Z = np.array([0.0, 0.0, 1.0])
 
@@ -192,3 +193,42 @@ def test_arm_within_the_margin_can_leave_the_obstacle() -> None:
     for _ in range(60):
         servoing.step_twist(scene, np.array([-0.05, 0.0, 0.0, 0.0, 0.0, 0.0]), Z, 0.02)
     assert scene.world_distance(servoing.position) > distance + 0.02
+
+
+@pytest.mark.parametrize("robot", ["iisy", "youbot_arm"])
+@pytest.mark.parametrize("n_steps", [1, 7, 40])
+def test_arm_without_commands_stops_within_its_braking_time(robot: str, n_steps: int) -> None:
+    """Whenever commands cease, each joint brakes to rest at once, within its limits, where it was proven to stop."""
+    scene = make_scene(robot)
+    servo, dt = make_servo(scene, sample_regular_state(scene)), 0.01
+    rng = np.random.default_rng(n_steps)
+    command = rng.uniform(-1.0, 1.0, scene.chain.dof) * servo._max_velocity
+    for _ in range(n_steps):
+        servo.step_joints(scene, command, dt)
+    assert not servo.is_stopped
+    stop_position = servo.position + 0.5 * servo.velocity * np.abs(servo.velocity) / servo._max_acceleration
+    braking_time = float((np.abs(servo.velocity) / servo._max_acceleration).max())
+    for _ in range(int(np.ceil(braking_time / dt - 1e-9)) + 1):  # one step more for rounding
+        speeds = np.abs(servo.velocity)
+        servo.brake(dt)
+        assert (np.abs(servo.velocity) <= speeds).all()
+        assert scene.chain.is_within_limits(servo.position)
+    assert servo.is_stopped
+    np.testing.assert_allclose(servo.position, stop_position, atol=1e-9)
+
+
+def test_scaling_of_people_never_raises_a_speed() -> None:
+    scene = make_scene("iisy")
+    servo = make_servo(scene, sample_regular_state(scene))
+    demand = servo.demand_from_joints(0.3 * servo._max_velocity, 0.01)
+    for scaling in (0.0, 0.25, 1.0, 2.0):
+        scaled = demand.scaled(scaling)
+        np.testing.assert_allclose(scaled.velocities, min(scaling, 1.0) * demand.velocities)
+        is_slower = scaling < 1.0
+        assert (scaled.code in (ServoCode.DECELERATE_FOR_COLLISION, ServoCode.HALT_FOR_COLLISION)) == is_slower
+
+
+def test_servo_codes_are_those_of_the_message() -> None:
+    assert {one.name: int(one) for one in ServoCode} == {
+        name: getattr(msg.moveit_msgs.ServoStatus, name) for name in dir(msg.moveit_msgs.ServoStatus) if name.isupper()
+    }
