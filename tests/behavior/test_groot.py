@@ -15,7 +15,7 @@ from tests.harness.missions import MissionHarness
 from roboyard.behavior import NodeStatus, Tree, read_tree
 from roboyard.behavior.groot import (
     GrootHooks,
-    GrootMonitor,
+    GrootRequestHandler,
     decode_statuses,
     encode_breakpoint_reached,
     encode_message,
@@ -59,7 +59,7 @@ class MonitoredTree:
         self.reached: list[int] = []
         self.waited = 0
         self.hooks = GrootHooks(self.tree, self._wait, self.reached.append)
-        self.monitor = GrootMonitor(self.tree, lambda: self.now_ns, self.hooks, self.hooks.change)
+        self.monitor = GrootRequestHandler(self.tree, lambda: self.now_ns, self.hooks, self.hooks.change)
         self.changes: list[tuple[str, str]] = []
         self.tree.set_status_callback(self.monitor.record)
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from tests.harness.missions import MissionHarness, tree_document
 
-from roboyard.behavior import TreeError, read_tree
+from roboyard.behavior import InvalidTreeError, read_tree
 from roboyard.geometry import SE2
 from roboyard.messages import msg
 from roboyard.messages.convert import pose_to_msg
@@ -40,5 +40,5 @@ def test_topic_leaves_read_and_publish_messages(tmp_path: Path) -> None:
     ids=["read", "published"],
 )
 def test_unknown_message_fields_are_refused_when_a_tree_is_read(body: str, error: str) -> None:
-    with pytest.raises(TreeError, match=error):
+    with pytest.raises(InvalidTreeError, match=error):
         read_tree(tree_document(body))

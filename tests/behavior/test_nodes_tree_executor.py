@@ -15,7 +15,7 @@ from tests.harness.bus import (
 )
 from tests.harness.missions import MissionHarness, tree_document
 
-from roboyard.behavior import NodeFactory, NodeStatus, TreeError, read_tree
+from roboyard.behavior import InvalidTreeError, NodeFactory, NodeStatus, read_tree
 from roboyard.errors import RoboyardError
 from roboyard.messages import action, srv
 
@@ -92,7 +92,7 @@ def test_saved_mission_continues_identically(tmp_path: Path, saved_at: float) ->
     ids=["goal", "action_type", "node"],
 )
 def test_invalid_missions_are_refused_when_added(tmp_path: Path, body: str, error: str) -> None:
-    with pytest.raises((TreeError, RoboyardError), match=error):
+    with pytest.raises((InvalidTreeError, RoboyardError), match=error):
         MissionHarness(tmp_path, body, navigate_server())
 
 

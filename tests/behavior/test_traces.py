@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from roboyard.behavior import TreeError, read_tree
+from roboyard.behavior import InvalidTreeError, read_tree
 from roboyard.behavior.traces import TreeTrace, first_difference, parse_trace, record_trace, trace_leaves
 from roboyard.errors import RoboyardError
 
@@ -50,5 +50,5 @@ def test_trace_differences_are_described() -> None:
     assert first_difference(a, a) is None
     assert first_difference(a, b) == "tick 1: event 1: n1:start:R expected, n1:start:S found"
     assert first_difference(a, TreeTrace(a.ticks, ("n1:halt",))) == "halt: event 1: nothing expected, n1:halt found"
-    with pytest.raises(TreeError, match="no trace"):
+    with pytest.raises(InvalidTreeError, match="no trace"):
         parse_trace({"xml": "<root/>"})

@@ -12,12 +12,12 @@ from roboyard.behavior import (
     Blackboard,
     ExecutionError,
     GeneratorActionNode,
+    InvalidTreeError,
     MockConfig,
     NodeFactory,
     NodeStatus,
     SyncActionNode,
     Tree,
-    TreeError,
     TreeNode,
     TreeNodeError,
     input_port,
@@ -79,7 +79,7 @@ def test_at_sign_addresses_the_root_blackboard() -> None:
 
 
 def test_entry_type_is_fixed_by_the_first_typed_port() -> None:
-    with pytest.raises(TreeError, match="initially created with type"):
+    with pytest.raises(InvalidTreeError, match="initially created with type"):
         read_tree(xml('<Sequence><Sleep msec="{t}"/><Repeat num_cycles="{t}"><AlwaysSuccess/></Repeat></Sequence>'))
 
 
@@ -180,7 +180,7 @@ def test_values_of_custom_types_pass_through_the_blackboard() -> None:
     tree = read_tree(xml('<Sequence><Drive to="{goal}"/></Sequence>'), custom_factory())
     tree.blackboard.set("goal", Place(3.0, 4.0))
     assert tree.tick_once() is NodeStatus.RUNNING
-    with pytest.raises(TreeError, match="no Place"):
+    with pytest.raises(InvalidTreeError, match="no Place"):
         read_tree(xml('<Drive to="here"/>'), custom_factory())
 
 
@@ -198,7 +198,7 @@ def test_substitution_rules_replace_nodes() -> None:
         xml('<Sequence><Script code="n := 1"/><Near d="9"/><Drive name="drive" to="1;2"/></Sequence>'), factory
     )
     assert [tree.tick_once(t * MS) for t in (0, 19, 20)] == [NodeStatus.RUNNING, NodeStatus.RUNNING, NodeStatus.SUCCESS]
-    with pytest.raises(TreeError, match="no substitution rules"):
+    with pytest.raises(InvalidTreeError, match="no substitution rules"):
         factory.substitute_from_json("[]")
 
 
@@ -246,7 +246,7 @@ def test_files_of_other_projects_are_read(external_data: Path) -> None:
         try:
             load_trees(file, mock=True)  # with Roboyard's leaves instead of Nav2's
             trees: list[Tree] = load_trees(file, NodeFactory(), mock=True)
-        except TreeError as error:
+        except InvalidTreeError as error:
             errors[file.name] = str(error)
             continue
         for tree in trees:
@@ -267,10 +267,10 @@ def test_included_files_are_read_and_cycles_refused(tmp_path: Path) -> None:
     )
     assert load_tree(tmp_path / "a.xml").tick_once() is NodeStatus.SUCCESS
     (tmp_path / "b.xml").write_text('<root BTCPP_format="4"><include path="b.xml"/></root>')
-    with pytest.raises(TreeError, match=r"b\.xml:1: .*includes itself"):
+    with pytest.raises(InvalidTreeError, match=r"b\.xml:1: .*includes itself"):
         load_tree(tmp_path / "a.xml")
     (tmp_path / "b.xml").unlink()
-    with pytest.raises(TreeError, match=r"a\.xml:1: there is no file b\.xml"):
+    with pytest.raises(InvalidTreeError, match=r"a\.xml:1: there is no file b\.xml"):
         load_tree(tmp_path / "a.xml")
 
 
@@ -311,7 +311,7 @@ BOMB = '<!DOCTYPE r [<!ENTITY a "aa"><!ENTITY b "&a;&a;">]><root BTCPP_format="4
     ],
 )
 def test_invalid_trees_are_refused_with_the_location(text: str, error: str) -> None:
-    with pytest.raises(TreeError, match=error) as caught:
+    with pytest.raises(InvalidTreeError, match=error) as caught:
         read_tree(text, NodeFactory(), source="my.xml")
     assert str(caught.value).startswith("my.xml")
 
@@ -361,7 +361,9 @@ def test_ports_without_default_are_required_unless_optional() -> None:
     factory.register(Greet)
     read_tree(xml('<Sequence><Greet word="a"/><Greet word="b" whom="c" end="!"/></Sequence>'), factory).tick_once()
     assert Greet.texts == ["a", "bc!"]
-    with pytest.raises(TreeError, match=r"my.xml:1: <Greet>, port word: the port .word. is missing: What to say"):
+    with pytest.raises(
+        InvalidTreeError, match=r"my.xml:1: <Greet>, port word: the port .word. is missing: What to say"
+    ):
         read_tree(xml('<Greet whom="c"/>'), factory, source="my.xml")
     factory.substitute("Greet", MockConfig())
     assert read_tree(xml('<Greet whom="c"/>'), factory).tick_once() is NodeStatus.SUCCESS
@@ -374,9 +376,9 @@ def test_types_and_enums_are_registered_only_once() -> None:
 
     factory = NodeFactory()
     factory.register(Work)
-    with pytest.raises(TreeError, match="already registered"):
+    with pytest.raises(InvalidTreeError, match="already registered"):
         factory.register(Work)
-    with pytest.raises(TreeError, match="twice with different values"):
+    with pytest.raises(InvalidTreeError, match="twice with different values"):
         factory.register_enum("A", 1) or factory.register_enum("A", 2)
 
 
@@ -405,5 +407,5 @@ def test_converter_applies_to_ports_declared_before() -> None:
     factory.register(Knock)
     register_converter(Door, Door)
     assert read_tree(xml('<Knock door="7"/>'), factory).tick_once() is NodeStatus.SUCCESS
-    with pytest.raises(TreeError, match=r"<Knock> 'early', port door: 'x' is no Door: a number"):
+    with pytest.raises(InvalidTreeError, match=r"<Knock> 'early', port door: 'x' is no Door: a number"):
         read_tree(xml('<Knock door="x" name="early"/>'), factory)

@@ -17,11 +17,11 @@ from roboyard.manipulation import errors
 from roboyard.manipulation.nodes.skill_executor import (
     CODE_BY_DETECTION_ERROR,
     CODE_BY_MOTION_ERROR,
-    CollisionAwareConfig,
+    CollisionAwareSkillMethodConfig,
 )
 from roboyard.manipulation.nodes.skill_method import SKILL_METHODS, SkillMethod, SkillMethodConfig, SkillServerContext
 from roboyard.manipulation.nodes.skills import SkillServerNode, SkillServerNodeConfig
-from roboyard.manipulation.nodes.thesis_method import ThesisMethodConfig
+from roboyard.manipulation.nodes.thesis_method import ThesisSkillMethodConfig
 from roboyard.manipulation.skills import (
     SUCCESS,
     DelayRequest,
@@ -41,9 +41,9 @@ from roboyard.vision.nodes import DiscDetectorNode
 
 def test_methods_load_by_their_type_with_their_settings() -> None:
     config = load(SkillServerNodeConfig, {"method": {"type": "thesis", "focal_length": 554.3}})
-    assert isinstance(config.method, ThesisMethodConfig)
+    assert isinstance(config.method, ThesisSkillMethodConfig)
     assert config.method.focal_length == 554.3
-    assert isinstance(SkillServerNodeConfig().method, CollisionAwareConfig)
+    assert isinstance(SkillServerNodeConfig().method, CollisionAwareSkillMethodConfig)
     for name in SKILL_METHODS.names():
         assert load(SkillServerNodeConfig, {"method": {"type": name}}).method == SKILL_METHODS[name]()
 
@@ -65,8 +65,8 @@ def test_wrong_methods_and_settings_are_refused(method: dict[str, Any], message:
 @pytest.mark.parametrize(
     ("method", "message"),
     [
-        (ThesisMethodConfig(view_azimuths=(1.0,)), "1 view azimuths.*one for each of 2 work areas"),
-        (CollisionAwareConfig(conveyor_topics=("a", "b")), "2 topics for 0 conveyors"),
+        (ThesisSkillMethodConfig(view_azimuths=(1.0,)), "1 view azimuths.*one for each of 2 work areas"),
+        (CollisionAwareSkillMethodConfig(conveyor_topics=("a", "b")), "2 topics for 0 conveyors"),
     ],
 )
 def test_methods_that_do_not_fit_the_skills_are_refused(method: SkillMethodConfig, message: str) -> None:

@@ -30,7 +30,7 @@ from roboyard.manipulation.skills import (
 from roboyard.manipulation.skills import Skill, SkillGoal, to_dict, skill_from_dict  # isort: skip
 
 from roboyard.bringup.joint_groups import load_joint_groups
-from roboyard.manipulation.nodes.thesis_method import ThesisMethodConfig
+from roboyard.manipulation.nodes.thesis_method import ThesisSkillMethodConfig
 from roboyard.manipulation.skills.thesis_control import REST_POSE, ThesisConfig, ThesisJointScale, solve_point_down_ik
 from roboyard.manipulation.skills.thesis_skills import (
     THESIS_SKILL_NAMES,
@@ -56,7 +56,7 @@ CONFIG = SkillConfig()
 def measured_constants() -> ThesisConfig:
     """Return the constants that were measured on our arm."""
     entry = load_scenario("youbot-pick-place-loop", overrides=("method=thesis-trimmed",)).config.nodes["skills"]
-    return ThesisMethodConfig(**_tuples(entry.parameters["method"]))
+    return ThesisSkillMethodConfig(**_tuples(entry.parameters["method"]))
 
 
 def _tuples(data: dict[str, Any]) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""A controller that derives from `LeggedRobotNode` stands up, measures its odometry, and is saved."""
+"""A controller that derives from `LeggedRobotNodeBase` stands up, measures its odometry, and is saved."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from roboyard.messages import msg
 from roboyard.scenarios.run import Run
 from roboyard.walking.nodes.legged_robot import (
     GaitReport,
-    LeggedRobotNode,
+    LeggedRobotNodeBase,
     contact_force,
     roll_pitch_yaw,
     servo_compliance,
 )
 
 
-class Squat(LeggedRobotNode):
+class Squat(LeggedRobotNodeBase):
     """Stands up, then moves the body up and down over its feet."""
 
     def setup(self) -> None:

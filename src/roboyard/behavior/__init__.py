@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from roboyard.behavior.basic_types import NodeStatus, NodeType, PortType, register_converter
     from roboyard.behavior.blackboard import Blackboard
     from roboyard.behavior.builtin_actions import MockConfig
-    from roboyard.behavior.errors import PortError, ScriptError, TreeError, TreeNodeError
+    from roboyard.behavior.errors import InvalidTreeError, PortError, ScriptError, TreeNodeError
     from roboyard.behavior.factory import NodeFactory
     from roboyard.behavior.nodes.conformance import check_tree_node
     from roboyard.behavior.ports import Port, inout_port, input_port, output_port
@@ -52,7 +52,7 @@ __all__ = [  # noqa: RUF022
     "PortError",
     "PortType",
     "ScriptError",
-    "TreeError",
+    "InvalidTreeError",
     "TreeNode",
     "TreeNodeError",
     "check_tree_node",
@@ -66,7 +66,7 @@ __getattr__, __dir__ = lazy_exports(__name__, {
     "basic_types": ("NodeStatus", "NodeType", "PortType", "register_converter"),
     "blackboard": ("Blackboard",),
     "builtin_actions": ("MockConfig",),
-    "errors": ("PortError", "ScriptError", "TreeError", "TreeNodeError"),
+    "errors": ("PortError", "ScriptError", "InvalidTreeError", "TreeNodeError"),
     "factory": ("NodeFactory",),
     "nodes.conformance": ("check_tree_node",),
     "ports": ("Port", "inout_port", "input_port", "output_port"),

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from roboyard.errors import InputError, RoboyardError, describe_exception, similar_names
 
 
-class TreeError(InputError):
+class InvalidTreeError(InputError):
     """The file of a tree is not valid.
 
     Args:

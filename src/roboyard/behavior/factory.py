@@ -14,7 +14,7 @@ from typing import Any, Final
 from roboyard.behavior import bt_version3, builtin_actions, controls, decorators
 from roboyard.behavior.basic_types import NodeStatus
 from roboyard.behavior.builtin_actions import MockConfig, TestNode
-from roboyard.behavior.errors import TreeError, TreeNodeError
+from roboyard.behavior.errors import InvalidTreeError, TreeNodeError
 from roboyard.behavior.ports import Port
 from roboyard.behavior.tree_node import ConditionNode, DecoratorNode, SyncActionNode, TreeNode, TreeNodeConfig
 from roboyard.config.registry import Registry
@@ -122,11 +122,11 @@ class NodeFactory:
             name: Its name in XML; by default the name of the class.
 
         Raises:
-            TreeError: Another node type has the name.
+            InvalidTreeError: Another node type has the name.
         """
         name = name or node_class.__name__
         if name in self:
-            raise TreeError(f"ID [{name}] already registered", valid="a name that no other node type has")
+            raise InvalidTreeError(f"ID [{name}] already registered", valid="a name that no other node type has")
         self._types[name] = self._adapted(node_class)
 
     def copy(self) -> NodeFactory:
@@ -161,10 +161,10 @@ class NodeFactory:
         """Let scripts use a name for a number.
 
         Raises:
-            TreeError: The name stands for another number.
+            InvalidTreeError: The name stands for another number.
         """
         if self.enums.setdefault(name, value) != value:
-            raise TreeError(
+            raise InvalidTreeError(
                 f"Registering the enum [{name}] twice with different values, first {self.enums[name]} and later {value}"
             )
 
@@ -181,12 +181,12 @@ class NodeFactory:
         """Take substitution rules in BehaviorTree.CPP's JSON.
 
         Raises:
-            TreeError: the text is none.
+            InvalidTreeError: the text is none.
         """
         try:
             self._add_rules(json.loads(text))
         except (ValueError, KeyError, TypeError, AttributeError) as error:
-            raise TreeError(
+            raise InvalidTreeError(
                 f"these are no substitution rules: {error}",
                 location=source,
                 valid="SubstitutionRules and TestNodeConfigs",
@@ -197,7 +197,7 @@ class NodeFactory:
         for name, settings in data.get("TestNodeConfigs", {}).items():
             if not {"return_status", "return_status_script"} & settings.keys():
                 message = f"TestNodeConfig [{name}] must contain return_status or return_status_script"
-                raise TreeError(message)
+                raise InvalidTreeError(message)
             mocks[name] = MockConfig(
                 NodeStatus[settings.get("return_status", "SUCCESS")],
                 str(settings.get("return_status_script", "")),

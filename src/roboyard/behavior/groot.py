@@ -215,7 +215,7 @@ _MAX_RECORDED_CHANGES: Final = 1000
 """Changes that are kept while Groot2 records."""
 
 
-class GrootMonitor:
+class GrootRequestHandler:
     """Keeps a tree's state for Groot2, and handles its requests.
 
     Args:

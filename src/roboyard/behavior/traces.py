@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from roboyard.behavior.basic_types import FAILURE, RUNNING, SUCCESS, NodeStatus
-from roboyard.behavior.errors import TreeError, TreeNodeError
+from roboyard.behavior.errors import InvalidTreeError, TreeNodeError
 from roboyard.behavior.factory import NodeFactory
 from roboyard.behavior.ports import input_port
 from roboyard.behavior.tree import read_tree
@@ -69,7 +69,7 @@ def record_trace(xml: str, *, ticks: int = 8) -> TreeTrace:
             found.append((status.name, tuple(events)))
             events.clear()
         tree.halt()
-    except (TreeError, TreeNodeError, ExecutionError) as error:
+    except (InvalidTreeError, TreeNodeError, ExecutionError) as error:
         return TreeTrace(tuple(found), (), error.bt_cpp_message, str(error))
     return TreeTrace(tuple(found), tuple(events))
 
@@ -78,13 +78,15 @@ def parse_trace(data: dict[str, Any]) -> TreeTrace:
     """Parse a trace from a line of JSON: ``ticks`` of ``status`` and ``ev``, ``halt``, or ``error``.
 
     Raises:
-        TreeError: The data is no trace.
+        InvalidTreeError: The data is no trace.
     """
     try:
         ticks = tuple((str(tick["status"]), tuple(map(str, tick["ev"]))) for tick in data["ticks"])
         return TreeTrace(ticks, tuple(map(str, data.get("halt", ()))), data.get("error"))
     except (KeyError, TypeError) as error:
-        raise TreeError(f"this is no trace: {error!r}", valid="ticks of status and ev, halt, or error") from error
+        raise InvalidTreeError(
+            f"this is no trace: {error!r}", valid="ticks of status and ev, halt, or error"
+        ) from error
 
 
 def first_difference(expected: TreeTrace, actual: TreeTrace) -> str | None:

@@ -8,7 +8,7 @@ from typing import Any
 
 from roboyard.behavior.basic_types import BUILTIN_TYPES, FAILURE, RUNNING, SUCCESS, NodeStatus, PortType
 from roboyard.behavior.blackboard import Blackboard
-from roboyard.behavior.errors import TreeError, TreeNodeError
+from roboyard.behavior.errors import InvalidTreeError, TreeNodeError
 from roboyard.behavior.factory import NodeFactory, matches_pattern
 from roboyard.behavior.tree_builder import SubtreeInfo, TreeBuilder, add_mocks
 from roboyard.behavior.tree_file import TreeDocument, read_document
@@ -19,7 +19,7 @@ def check_nodes(nodes: Iterable[TreeNode]) -> None:
     """Check that each node has the ports and the children that it needs.
 
     Raises:
-        TreeError: one has not; says file, line, node, port and what would be right.
+        InvalidTreeError: one has not; says file, line, node, port and what would be right.
     """
     for node in nodes:
         _check_ports(node)
@@ -29,7 +29,7 @@ def check_nodes(nodes: Iterable[TreeNode]) -> None:
 def _check_ports(node: TreeNode) -> None:
     for name, port in node.ports.items():
         if port.is_required and name not in node.inputs:
-            raise TreeError(
+            raise InvalidTreeError(
                 f"the port [{name}] is missing" + (f": {port.doc.removesuffix('.')}" if port.doc else ""),
                 location=f"{node.location}: {describe_node(node)}, port {name}",
                 valid=f'{name}="{{entry}}"'
@@ -43,7 +43,7 @@ def _check_children(node: TreeNode) -> None:
     low, high = node.arity
     if not low <= len(node.children) <= high:
         expected = f"{low}" if low == high else f"{low} to {high}"
-        raise TreeError(
+        raise InvalidTreeError(
             f"it has {len(node.children)} children",
             location=f"{node.location}: {describe_node(node)}",
             valid=f"{expected} of them",
@@ -194,7 +194,7 @@ def load_tree(
         mock: Put stand-ins in the place of unknown node types.
 
     Raises:
-        TreeError: the file is wrong; says line, node, port and what would be right.
+        InvalidTreeError: the file is wrong; says line, node, port and what would be right.
     """
     document, factory = _read_file(path, factory, mock=mock)
     return _build_tree(document, factory, main or document.main_tree(), blackboard)
@@ -204,7 +204,7 @@ def load_trees(path: str | Path, factory: NodeFactory | None = None, *, mock: bo
     """Load the main tree of a file; if the file names none, each of its trees.
 
     Raises:
-        TreeError: as `load_tree`; a file that only declares node types has no tree, and that is no error.
+        InvalidTreeError: as `load_tree`; a file that only declares node types has no tree, and that is no error.
     """
     document, factory = _read_file(path, factory, mock=mock)
     names = [document.main_tree_id] if document.main_tree_id else document.local_trees
@@ -237,7 +237,7 @@ def _read_file(path: str | Path, factory: NodeFactory | None, *, mock: bool) -> 
     try:
         data = file.read_bytes()
     except OSError as error:
-        raise TreeError(
+        raise InvalidTreeError(
             f"cannot be read: {error.strerror}", location=str(path), valid="a file of trees in XML"
         ) from None
     factory = factory or NodeFactory(plugins=True)

@@ -11,7 +11,7 @@ from roboyard.behavior.basic_types import BOOL, SUCCESS, NodeStatus, NodeType, p
 from roboyard.behavior.blackboard import Blackboard
 from roboyard.behavior.bt_version3 import AUTOREMAP_ATTRIBUTE, SHARED_BLACKBOARD_ATTRIBUTE
 from roboyard.behavior.controls import SequenceNode
-from roboyard.behavior.errors import PortError, TreeError, TreeNodeError, alternatives, bt_cpp_message
+from roboyard.behavior.errors import InvalidTreeError, PortError, TreeNodeError, alternatives, bt_cpp_message
 from roboyard.behavior.factory import NodeFactory
 from roboyard.behavior.ports import Port, blackboard_pointer, inout_port, remapped_key
 from roboyard.behavior.script import Script, parse_script
@@ -66,7 +66,7 @@ class TreeBuilder:
         """Return the root node of a tree.
 
         Raises:
-            TreeError: a node, port, script or subtree is wrong.
+            InvalidTreeError: a node, port, script or subtree is wrong.
         """
         return self._build_subtree(name, "", "", blackboard, (), None, 0)
 
@@ -82,14 +82,14 @@ class TreeBuilder:
     ) -> TreeNode:
         location = subtree_element.location if subtree_element is not None else self._document.files[0]
         if name in enclosing_trees:
-            raise TreeError(
+            raise InvalidTreeError(
                 f"Recursive behavior tree cycle detected: tree '{name}' references itself (directly or indirectly)",
                 location=location,
                 valid=" → ".join((*enclosing_trees[enclosing_trees.index(name) :], name)),
             )
         if name not in self._document.trees:
             valid = alternatives(name, self._document.trees)
-            raise TreeError(f"Can't find a tree with name: {name}", location=location, valid=valid)
+            raise InvalidTreeError(f"Can't find a tree with name: {name}", location=location, valid=valid)
         element, version = self._document.trees[name]
         subtree = SubtreeInfo(name, path, blackboard, [])
         self.subtrees.append(subtree)
@@ -105,7 +105,7 @@ class TreeBuilder:
         depth: int,
     ) -> TreeNode:
         if depth > MAX_DEPTH:
-            raise TreeError(f"nodes are nested more than {MAX_DEPTH} deep", location=element.location)
+            raise InvalidTreeError(f"nodes are nested more than {MAX_DEPTH} deep", location=element.location)
         node = self._build_node(element, version, subtree, prefix)
         subtree.nodes.append(node)
         if node.node_type is not NodeType.SUBTREE and not self._is_subtree(element, version):
@@ -147,7 +147,7 @@ class TreeBuilder:
         path = f"{subtree.path}/" if subtree.path else ""
         path += element.attributes.get("name") or f"{name}::{node.uid}"
         if any(other.path == path for other in self.subtrees):
-            raise TreeError(
+            raise InvalidTreeError(
                 f"Duplicate SubTree path detected: '{path}'. Multiple SubTree nodes with the same 'name' attribute "
                 "under the same parent are not allowed. Please use unique names or omit the 'name' attribute to "
                 "auto-generate unique paths.",
@@ -167,7 +167,7 @@ class TreeBuilder:
             if port in connections or blackboard.autoremap:
                 continue
             if not model.default:
-                raise TreeError(
+                raise InvalidTreeError(
                     f'In the <TreeNodesModel> the <Subtree ID="{name}"> is defining a mandatory port called [{port}], '
                     "but you are not remapping it",
                     location=element.location,
@@ -191,13 +191,13 @@ class TreeBuilder:
         is_subtree = self._is_subtree(element, version)
         has_id = element.tag in TAGS_WITH_ID or (is_subtree and "ID" in element.attributes)
         if not has_id and "ID" in element.attributes:
-            raise TreeError(f"Attribute [ID] is not allowed in <{element.tag}>", location=element.location)
+            raise InvalidTreeError(f"Attribute [ID] is not allowed in <{element.tag}>", location=element.location)
         type_name = element.get("ID") if has_id else element.tag
         name = element.attributes.get("name", type_name)
         self._check_name(name, element)
         self._uid += 1
         if self._uid > MAX_NODES:
-            raise TreeError(f"more than {MAX_NODES} nodes", location=element.location)
+            raise InvalidTreeError(f"more than {MAX_NODES} nodes", location=element.location)
         path = prefix + name + (f"::{self._uid}" if name == type_name else "")
         registered_name = type_name
         if is_subtree:
@@ -205,7 +205,7 @@ class TreeBuilder:
         factory = self._factory
         node_class = factory.find(registered_name, version=version)
         if node_class is None:
-            raise TreeError(
+            raise InvalidTreeError(
                 f"{type_name} is not a registered node",
                 location=element.location,
                 valid=alternatives(type_name, factory.names),
@@ -236,7 +236,7 @@ class TreeBuilder:
             return factory.create(name, registered_name, config, version=version)
         except RoboyardError as error:
             location = f"{element.location}: <{type_name}>" + ("" if name == type_name else f" {path!r}")
-            raise TreeError(
+            raise InvalidTreeError(
                 error.message, location=location, valid=error.valid, bt_cpp_message=bt_cpp_message(error)
             ) from error
 
@@ -249,7 +249,7 @@ class TreeBuilder:
             port = node_class.ports.get(attribute)
             if port is None:
                 line = element.line
-                raise TreeError(
+                raise InvalidTreeError(
                     f"<{element.tag}> has no port [{attribute}]",
                     location=element.location,
                     valid=alternatives(attribute, node_class.ports),
@@ -266,7 +266,7 @@ class TreeBuilder:
         character = next((c for c in name if (ord(c) < 32 and c not in "\t\n\r") or ord(c) == 127), None)
         if character is not None:
             message = f"Instance name '{name}' contains invalid control character (ASCII {ord(character)})"
-            raise TreeError(
+            raise InvalidTreeError(
                 message, location=element.location, bt_cpp_message=f"Error at line {element.line}: {message}"
             )
 
@@ -283,7 +283,9 @@ def _check_constant(element: Element, name: str, text: str, port: Port) -> None:
         quoted_name = f" {element.get('name')!r}" if element.get("name") else ""
         location = f"{element.location}: <{element.tag}>{quoted_name}, port {name}"
         message = f"{text!r} is no {port.type.name}" + (f": {port.doc.removesuffix('.')}" if port.doc else "")
-        raise TreeError(message, location=location, valid=bt_cpp_message(error), bt_cpp_message=cpp_message) from error
+        raise InvalidTreeError(
+            message, location=location, valid=bt_cpp_message(error), bt_cpp_message=cpp_message
+        ) from error
 
 
 def _declare_entries(
@@ -301,14 +303,14 @@ def _declare_entries(
                 blackboard.create(key, port.type)
             except TreeNodeError as error:
                 location = f"{element.location}: <{element.tag}> {path!r}, port {name}"
-                raise TreeError(error.message, location=location) from error
+                raise InvalidTreeError(error.message, location=location) from error
         elif (
             entry.type.is_strong
             and port.type.is_strong
             and entry.type is not port.type
             and entry.type.name not in ("std::string", port.type.name)
         ):
-            raise TreeError(
+            raise InvalidTreeError(
                 f"The creation of the tree failed because the port [{key}] was initially created with type "
                 f"[{entry.type.name}] and, later type [{port.type.name}] was used somewhere else.",
                 location=f"{element.location}: <{element.tag}> {path!r}, port {name}",
@@ -337,7 +339,7 @@ def _parse_scripts(element: Element, path: str) -> dict[str, Script]:
         try:
             found[attribute] = parse_script(text)
         except TreeNodeError as error:
-            raise TreeError(
+            raise InvalidTreeError(
                 f"in the script {text!r}: {error.message}",
                 location=f"{element.location}: <{element.tag}> {path!r}, {attribute}",
                 bt_cpp_message=f'Error in the script "{text}"\n{error.bt_cpp_message}',
@@ -349,7 +351,7 @@ def _parse_bool(text: str, element: Element) -> bool:
     try:
         return bool(BOOL.read(text))
     except PortError as error:
-        raise TreeError(
+        raise InvalidTreeError(
             f"{text!r} is not true or false", location=element.location, bt_cpp_message=error.bt_cpp_message
         ) from error
 

@@ -14,7 +14,7 @@ from roboyard.behavior.bt_version3 import (
     VERSION_3_TYPES,
     VERSION_4_TYPES,
 )
-from roboyard.behavior.errors import TreeError, alternatives
+from roboyard.behavior.errors import InvalidTreeError, alternatives
 from roboyard.behavior.factory import NodeFactory
 from roboyard.behavior.ports import INOUT, INPUT, OUTPUT, Port
 from roboyard.behavior.tree_node import POSTCONDITIONS, PRECONDITIONS
@@ -55,7 +55,7 @@ class TreeDocument:
         """Return the name of the tree to execute.
 
         Raises:
-            TreeError: several come into question.
+            InvalidTreeError: several come into question.
         """
         if self.main_tree_id:
             return self.main_tree_id
@@ -63,7 +63,7 @@ class TreeDocument:
             return next(iter(self.trees))
         if len(self.local_trees) == 1:
             return self.local_trees[0]
-        raise TreeError(
+        raise InvalidTreeError(
             "[main_tree_to_execute] was not specified correctly",
             location=self.files[0],
             valid='main_tree_to_execute="…" at <root>; ' + alternatives("", self.trees),
@@ -83,7 +83,7 @@ def read_document(
         uses_mocks: Whether node types that are declared or used, and not registered, are let through.
 
     Raises:
-        TreeError: it is no XML, or breaks a rule; says file, line, node and what would be right.
+        InvalidTreeError: it is no XML, or breaks a rule; says file, line, node and what would be right.
     """
     document = TreeDocument()
     _read(document, text, source, folder, factory, uses_mocks=uses_mocks, including_files=())
@@ -102,12 +102,12 @@ def _read(
 ) -> None:
     document.files.append(source)
     if len(document.files) > MAX_FILES:
-        raise TreeError(f"more than {MAX_FILES} files are included", location=source)
+        raise InvalidTreeError(f"more than {MAX_FILES} files are included", location=source)
     try:
         root, _findings = parse_xml(text, source)
     except DescriptionError as error:
         bt_cpp_message = f"Error parsing the XML: {error.message}"
-        raise TreeError(
+        raise InvalidTreeError(
             error.message,
             location=error.location,
             valid="a tree of BehaviorTree.CPP in XML",
@@ -116,7 +116,7 @@ def _read(
     is_main_file = not including_files and len(document.files) == 1
     for include in root.children_with_tag("include"):
         _include(document, include, folder, factory, uses_mocks=uses_mocks, including_files=including_files)
-    version = format_version(root)
+    version = detect_format_version(root)
     opening = text[:200] if isinstance(text, str) else text[:200].decode("latin-1")
     first_line = 2 if opening.lstrip("\ufeff").startswith("<?xml") else 1
     _DocumentCheck(root, factory, version, set(document.trees), uses_mocks=uses_mocks, first_line=first_line).run()
@@ -147,22 +147,24 @@ def _include(
 ) -> None:
     path = element.attributes.get("path")
     if path is None:
-        raise TreeError(
+        raise InvalidTreeError(
             "Invalid <include> tag: missing 'path' attribute", location=element.location, valid='path="other.xml"'
         )
     if "ros_pkg" in element.attributes and not Path(path).is_absolute():
-        raise TreeError(
+        raise InvalidTreeError(
             "ros_pkg in <include>: there is no ROS here", location=element.location, valid="a path beside this file"
         )
     if folder is None:
-        raise TreeError("a text without a file includes another", location=element.location, valid="a tree from a file")
+        raise InvalidTreeError(
+            "a text without a file includes another", location=element.location, valid="a tree from a file"
+        )
     file = (folder / path).resolve()
     if file in including_files:
-        raise TreeError(
+        raise InvalidTreeError(
             f"{path} includes itself", location=element.location, valid="files that do not include one another"
         )
     if not file.is_file():
-        raise TreeError(f"there is no file {path}", location=element.location, valid=f"a file in {folder}")
+        raise InvalidTreeError(f"there is no file {path}", location=element.location, valid=f"a file in {folder}")
     _read(
         document,
         file.read_bytes(),
@@ -174,7 +176,7 @@ def _include(
     )
 
 
-def format_version(root: Element) -> int:
+def detect_format_version(root: Element) -> int:
     """Return the version of BehaviorTree.CPP that a file is written for.
 
     A file without this attribute is one of version 3, unless it uses what only version 4 has.
@@ -211,7 +213,7 @@ def _read_models(document: TreeDocument, root: Element) -> None:
                 continue
             name = model.attributes.get("ID")
             if name is None:
-                raise TreeError(
+                raise InvalidTreeError(
                     f"Missing attribute 'ID' in {model.tag} element within TreeNodesModel",
                     location=model.location,
                     valid='ID="…"',
@@ -220,7 +222,9 @@ def _read_models(document: TreeDocument, root: Element) -> None:
             for element in model.children_with_tag(INPUT, OUTPUT, INOUT):
                 port = element.attributes.get("name")
                 if port is None:
-                    raise TreeError("Missing attribute [name] in port (SubTree model)", location=element.location)
+                    raise InvalidTreeError(
+                        "Missing attribute [name] in port (SubTree model)", location=element.location
+                    )
                 if model.tag == "SubTree":
                     _check_port_name(port, element)
                 default, doc = element.attributes.get("default"), element.text.strip()
@@ -242,7 +246,9 @@ def _check_port_name(name: str, element: Element) -> None:
     elif name in RESERVED_ATTRIBUTES:
         message = f"Port name '{name}' is a reserved attribute name"
     if message is not None:
-        raise TreeError(message, location=element.location, bt_cpp_message=f"Error at line {element.line}: {message}")
+        raise InvalidTreeError(
+            message, location=element.location, bt_cpp_message=f"Error at line {element.line}: {message}"
+        )
 
 
 def _describe_character(character: str) -> str:
@@ -269,7 +275,7 @@ class _DocumentCheck:
         """Check the whole file."""
         root = self._root
         if root.tag != "root":
-            raise TreeError(
+            raise InvalidTreeError(
                 "The XML must have a root node called <root>", location=root.location, valid='<root BTCPP_format="4">'
             )
         self._count_lines(root)
@@ -299,7 +305,7 @@ class _DocumentCheck:
 
     def _reject(self, element: Element, message: str, valid: str | None = None) -> None:
         bt_cpp_message = f"Error at line {self._lines[id(element)]}: -> {message}"[:511]
-        raise TreeError(message.strip(), location=element.location, valid=valid, bt_cpp_message=bt_cpp_message)
+        raise InvalidTreeError(message.strip(), location=element.location, valid=valid, bt_cpp_message=bt_cpp_message)
 
     def _check_model_name(self, name: str, element: Element) -> None:
         message = None
@@ -310,7 +316,7 @@ class _DocumentCheck:
         elif (character := first_forbidden_character(name)) is not None:
             message = f"Model name '{name}' contains forbidden character {_describe_character(character)}"
         if message is not None:
-            raise TreeError(
+            raise InvalidTreeError(
                 message,
                 location=element.location,
                 bt_cpp_message=f"Error at line {self._lines[id(element)]}: {message}",

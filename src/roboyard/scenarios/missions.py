@@ -48,7 +48,7 @@ def create_mission_node(
 
     Raises:
         InputError: The file does not exist or has another suffix, or a parameter is not valid.
-        TreeError: The tree is not valid, or uses an unknown node type.
+        InvalidTreeError: The tree is not valid, or uses an unknown node type.
     """
     mission = MissionConfig(config) if isinstance(config, str) else config
     path = find_mission_file(mission, base_folder)

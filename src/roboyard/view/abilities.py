@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from roboyard.behavior.nodes.leaf_host import TreeHostNode
+from roboyard.behavior.nodes.leaf_host import LeafHostNode
 from roboyard.behavior.tree_drawing import tree_to_text
 from roboyard.bus import Bus
 from roboyard.bus.actions import endpoint
@@ -58,7 +58,7 @@ def trees(run: Run) -> dict[str, str]:
     """Behaviour trees that run, as text with where each node stands, by the node that runs them."""
     found = {}
     for name, node in run.bus.nodes.items():
-        tree = node.running_tree() if isinstance(node, TreeHostNode) else None
+        tree = node.running_tree() if isinstance(node, LeafHostNode) else None
         if tree is not None:
             found[name] = tree_to_text(tree, status=True)
     return found

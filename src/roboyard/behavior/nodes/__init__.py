@@ -10,7 +10,7 @@ if TYPE_CHECKING:
         ActionLeaf,
         BusLeaf,
         LeafHost,
-        TreeHostNode,
+        LeafHostNode,
         create_host_factory,
     )
     from roboyard.behavior.nodes.topic_leaves import TopicLeaf
@@ -22,12 +22,12 @@ __all__ = [
     "LeafHost",
     "TopicLeaf",
     "TreeExecutorNode",
-    "TreeHostNode",
+    "LeafHostNode",
     "create_host_factory",
 ]
 
 __getattr__, __dir__ = lazy_exports(__name__, {
-    "leaf_host": ("ActionLeaf", "BusLeaf", "LeafHost", "TreeHostNode", "create_host_factory"),
+    "leaf_host": ("ActionLeaf", "BusLeaf", "LeafHost", "LeafHostNode", "create_host_factory"),
     "topic_leaves": ("TopicLeaf",),
     "tree_executor": ("TreeExecutorNode",),
 })  # fmt: skip

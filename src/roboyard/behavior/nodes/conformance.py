@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Final, NoReturn
 
 from roboyard.behavior.basic_types import FAILURE, IDLE, RUNNING, SUCCESS, NodeStatus, NodeType
 from roboyard.behavior.blackboard import Blackboard
-from roboyard.behavior.nodes.leaf_host import TreeHostNode, create_host_factory
+from roboyard.behavior.nodes.leaf_host import LeafHostNode, create_host_factory
 from roboyard.behavior.ports import Port, input_port
 from roboyard.behavior.tree import Tree, read_tree
 from roboyard.behavior.tree_file import first_forbidden_character, is_allowed_port
@@ -319,7 +319,7 @@ class _ScriptedChild(StatefulActionNode):
         return _STATUSES[statuses[min(self._index, len(statuses) - 1)]]
 
 
-class _TreeTicker(TreeHostNode[Config]):
+class _TreeTicker(LeafHostNode[Config]):
     """Ticks the tree of one node type, and records what happens.
 
     Attributes:
@@ -353,7 +353,7 @@ class _TreeTicker(TreeHostNode[Config]):
         self.timer(rate=_RATE, callback=self._tick)
 
     def running_tree(self) -> Tree | None:
-        """See `TreeHostNode.running_tree`."""
+        """See `LeafHostNode.running_tree`."""
         return self.tree
 
     @property

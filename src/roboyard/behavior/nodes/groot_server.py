@@ -6,7 +6,7 @@ from collections.abc import Callable
 from threading import Event, Lock, Thread
 from typing import Any
 
-from roboyard.behavior.groot import GrootMonitor, encode_breakpoint_reached
+from roboyard.behavior.groot import GrootRequestHandler, encode_breakpoint_reached
 from roboyard.errors import InputError, import_extra
 
 _POLL_MS = 100
@@ -18,7 +18,7 @@ class GrootServer:
     """Replies to Groot2 on a thread of its own, and publishes reached breakpoints on the next port.
 
     Args:
-        monitor: Handles the requests.
+        request_handler: Handles the requests.
         port: TCP port on this machine; breakpoints are published on the next one.
         on_connection_change: Called on the server's thread with whether Groot2 is connected, when that changes.
 
@@ -29,9 +29,11 @@ class GrootServer:
         InputError: ZeroMQ is not installed, or a port is in use.
     """
 
-    def __init__(self, monitor: GrootMonitor, port: int, on_connection_change: Callable[[bool], None]) -> None:
+    def __init__(
+        self, request_handler: GrootRequestHandler, port: int, on_connection_change: Callable[[bool], None]
+    ) -> None:
         zmq = import_extra("zmq", "groot", "Groot2")
-        self._monitor, self._on_connection_change = monitor, on_connection_change
+        self._monitor, self._on_connection_change = request_handler, on_connection_change
         self._context = zmq.Context()
         self._socket: Any = self._context.socket(zmq.REP)
         self._publisher: Any = self._context.socket(zmq.PUB)

@@ -236,7 +236,7 @@ def create_host_factory(host: LeafHost) -> NodeFactory:
     return NodeFactory(plugins=True, adapt=bind)
 
 
-class TreeHostNode(Node[ConfigT]):
+class LeafHostNode(Node[ConfigT]):
     """See `LeafHost`; call ``create_leaf_host`` before a tree is made.
 
     service: ~/state (std_srvs/Trigger): status of each node of its tree, JSON: [[number, status], …]

@@ -15,10 +15,10 @@ from threading import Semaphore
 from typing import Any, Generic, TypeVar
 
 from roboyard.behavior.basic_types import IDLE, RUNNING, NodeStatus
-from roboyard.behavior.errors import TreeError, TreeNodeError
-from roboyard.behavior.groot import GrootError, GrootHooks, GrootMonitor
+from roboyard.behavior.errors import InvalidTreeError, TreeNodeError
+from roboyard.behavior.groot import GrootError, GrootHooks, GrootRequestHandler
 from roboyard.behavior.nodes.groot_server import GrootServer
-from roboyard.behavior.nodes.leaf_host import TreeHostNode, create_host_factory
+from roboyard.behavior.nodes.leaf_host import LeafHostNode, create_host_factory
 from roboyard.behavior.tree import Tree, load_tree
 from roboyard.behavior.tree_drawing import tree_to_text
 from roboyard.behavior.tree_node import ExecutionError, TreeNode
@@ -112,7 +112,7 @@ class DebuggableTree:
         self._outcomes: SimpleQueue[str] = SimpleQueue()
         self._has_paused_executor = False
         self.hooks = GrootHooks(tree, self._thread.pause, lambda uid: self._server.notify_breakpoint(uid))
-        self.monitor = GrootMonitor(tree, lambda: node.now_ns, self.hooks, self._request_hook_change)
+        self.monitor = GrootRequestHandler(tree, lambda: node.now_ns, self.hooks, self._request_hook_change)
         self._server = GrootServer(self.monitor, port, self._on_connection_change)
         node.subscribe("~/hooks", msg.String, self._on_hook_change)
 
@@ -206,7 +206,7 @@ class TreeExecutorNodeConfig(Config):
     )
 
 
-class TreeExecutorNode(TreeHostNode[TreeExecutorNodeConfig]):
+class TreeExecutorNode(LeafHostNode[TreeExecutorNodeConfig]):
     """Ticks a behavior tree from a file until it has succeeded or failed.
 
     actions, services: as the tree's leaves name them (client)
@@ -238,7 +238,7 @@ class TreeExecutorNode(TreeHostNode[TreeExecutorNodeConfig]):
         self.timer(rate=self.config.rate, callback=self._tick)
 
     def running_tree(self) -> Tree | None:
-        """See `TreeHostNode.running_tree`."""
+        """See `LeafHostNode.running_tree`."""
         return self._tree
 
     # -- ticks ---------------------------------------------------------------------------------------------------------
@@ -306,6 +306,6 @@ class TreeExecutorNode(TreeHostNode[TreeExecutorNodeConfig]):
         super().load_state(state)
         try:
             self._tree.load_state(state["tree"])
-        except (TreeNodeError, TreeError) as error:
+        except (TreeNodeError, InvalidTreeError) as error:
             raise RunError(str(error), location=f"node {self.full_name}") from None
         self._status = NodeStatus[state["status"]]

@@ -195,7 +195,7 @@ def motion_result(future: GoalFuture) -> SkillResult:
 
 # -- scene -------------------------------------------------------------------------------------------------------------
 @dataclass(frozen=True, slots=True)
-class SceneLayout:
+class SceneMessageContext:
     """Frames, sizes and links that the messages of the planning scene need.
 
     Attributes:
@@ -214,22 +214,25 @@ class SceneLayout:
 
 
 def scene_messages(
-    request: SceneUpdateRequest, previous_names: tuple[str, ...], layout: SceneLayout, lanes: Sequence[ConveyorLane]
+    request: SceneUpdateRequest,
+    previous_names: tuple[str, ...],
+    context: SceneMessageContext,
+    lanes: Sequence[ConveyorLane],
 ) -> tuple[list[Any], tuple[str, ...]]:
     """Return the moveit_msgs/PlanningScene messages of a scene update, and the names of the objects then.
 
     Args:
         request: Objects around the arm, and the held object.
         previous_names: Names of the last update; ``GRASPED_NAME`` is among them if an object was held.
-        layout: Frames, sizes and links.
+        context: Frames, sizes and links.
         lanes: Conveyor lanes that the arm avoids.
     """
     frame, tool_frame, touch_links, config, floor_height = (
-        layout.frame,
-        layout.tool_frame,
-        layout.touch_links,
-        layout.config,
-        layout.floor_height,
+        context.frame,
+        context.tool_frame,
+        context.touch_links,
+        context.config,
+        context.floor_height,
     )
     kinds = msg.moveit_msgs
     removal = kinds.CollisionObject.REMOVE
@@ -335,7 +338,7 @@ class SkillTimeouts:
 
 
 @dataclass(frozen=True, kw_only=True)
-class CollisionAwareConfig(SkillMethodConfig):
+class CollisionAwareSkillMethodConfig(SkillMethodConfig):
     """Planned motions around all detected objects, with contact sensing; every skill recovers from failures.
 
     Take it for any arm with a wrist camera and a parallel gripper.
@@ -375,13 +378,13 @@ class CollisionAwareConfig(SkillMethodConfig):
                 location=f"{server.node.full_name}, parameter 'method.conveyor_topics'",
                 valid="one for each of skills.conveyor_areas, or none",
             )
-        return CollisionAwareMethod(server, self)
+        return CollisionAwareSkillMethod(server, self)
 
 
-class CollisionAwareMethod(SkillMethod):
+class CollisionAwareSkillMethod(SkillMethod):
     """The registered skills, with requests as goals of other nodes' actions."""
 
-    def __init__(self, server: SkillServerContext, config: CollisionAwareConfig) -> None:
+    def __init__(self, server: SkillServerContext, config: CollisionAwareSkillMethodConfig) -> None:
         self._server = server
         self.skill_names = skill_names()
         self.executor: ActionSkillExecutor = ActionSkillExecutor(server, config)
@@ -411,7 +414,7 @@ class ActionSkillExecutor:
         conveyor_speeds: Conveyor speeds by work area [m/s]; NaN until they are received.
     """
 
-    def __init__(self, server: SkillServerContext, config: CollisionAwareConfig) -> None:
+    def __init__(self, server: SkillServerContext, config: CollisionAwareSkillMethodConfig) -> None:
         node, semantics = server.node, server.semantics
         self._node, self._skill_config, self._floor_height, self._config = (
             node,
@@ -466,11 +469,11 @@ class ActionSkillExecutor:
     def start(self, request: SkillRequest) -> SkillResult | None:
         """Start a request; returns the result if it is done at once, else ``on_finished`` is called later."""
         if isinstance(request, SceneUpdateRequest):
-            layout = SceneLayout(
+            context = SceneMessageContext(
                 self._frame, self._tool_frame, self._touch_links, self._skill_config, self._floor_height
             )
             lanes = conveyor_lanes(self._skill_config, self._memory())
-            messages, self._scene_names = scene_messages(request, self._scene_names, layout, lanes)
+            messages, self._scene_names = scene_messages(request, self._scene_names, context, lanes)
             for message in messages:
                 self._scene_publisher.publish(message)
             return SUCCESS

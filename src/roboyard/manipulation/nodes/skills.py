@@ -11,7 +11,7 @@ import numpy as np
 from roboyard.bus import GoalHandle, Node, resource
 from roboyard.config import Config, parameter
 from roboyard.errors import InputError
-from roboyard.manipulation.nodes.skill_executor import CollisionAwareConfig, point_to_msg
+from roboyard.manipulation.nodes.skill_executor import CollisionAwareSkillMethodConfig, point_to_msg
 from roboyard.manipulation.nodes.skill_method import SkillMethodEntry, SkillServerContext
 from roboyard.manipulation.semantics.planning_groups import SemanticDescription
 from roboyard.manipulation.skills import (
@@ -40,7 +40,7 @@ class SkillServerNodeConfig(Config):
 
     group: str = parameter("", doc="Group of joints that moves; empty: the first group of the robot.")
     method: SkillMethodEntry = parameter(
-        CollisionAwareConfig(), doc="How the skills are carried out: type and parameters of the method."
+        CollisionAwareSkillMethodConfig(), doc="How the skills are carried out: type and parameters of the method."
     )
     skills: SkillConfig = parameter(factory=SkillConfig, doc="Configuration of the skills.")
     floor_height: float = parameter(0.0, unit="m", low=-10.0, high=10.0, doc="Height of the floor in the root frame.")

@@ -51,7 +51,7 @@ _FINGER_STALL_TIMEOUT_NS: Final = 300_000_000
 
 
 @dataclass(frozen=True, kw_only=True)
-class ThesisMethodConfig(SkillMethodConfig, ThesisConfig):
+class ThesisSkillMethodConfig(SkillMethodConfig, ThesisConfig):
     """The method of the youBot's bachelor thesis (2017): P control and closed-form inverse kinematics, no planning.
 
     Take it to compare with the original: without contact sensing and collision checking it may touch obstacles.
@@ -82,15 +82,15 @@ class ThesisMethodConfig(SkillMethodConfig, ThesisConfig):
                 location=f"{server.node.full_name}, parameter 'method.view_azimuths'",
                 valid=f"one for each of {n_areas} work areas",
             )
-        return ThesisMethod(server, self)
+        return ThesisSkillMethod(server, self)
 
 
-class ThesisMethod(SkillMethod):
+class ThesisSkillMethod(SkillMethod):
     """The thesis's skills, with its constants, by the topics of the robot's drivers."""
 
     update_rate = 100.0
 
-    def __init__(self, server: SkillServerContext, config: ThesisMethodConfig) -> None:
+    def __init__(self, server: SkillServerContext, config: ThesisSkillMethodConfig) -> None:
         self._server, self._config = server, config
         self.skill_names = THESIS_SKILL_NAMES
         self.executor: ThesisSkillExecutor = ThesisSkillExecutor(server, config)
@@ -125,7 +125,7 @@ class ThesisSkillExecutor:
         is_holding: Whether the fingers measure an object: always false.
     """
 
-    def __init__(self, server: SkillServerContext, config: ThesisMethodConfig) -> None:
+    def __init__(self, server: SkillServerContext, config: ThesisSkillMethodConfig) -> None:
         node, chain = server.node, server.arm.chain
         gripper_name = server.semantics.group(server.group or None).gripper
         if gripper_name is None:

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 from roboyard.behavior.basic_types import NodeStatus
-from roboyard.behavior.errors import TreeError, TreeNodeError
-from roboyard.behavior.nodes.leaf_host import TreeHostNode, create_host_factory
+from roboyard.behavior.errors import InvalidTreeError, TreeNodeError
+from roboyard.behavior.nodes.leaf_host import LeafHostNode, create_host_factory
 from roboyard.behavior.tree import Tree
 from roboyard.behavior.tree_drawing import tree_to_text
 from roboyard.behavior.tree_node import ExecutionError, TreeNode
@@ -156,7 +156,7 @@ class TaskExecutorNodeConfig(Config):
     base_frame: str = parameter("base_link", doc="Frame of the base.")
 
 
-class TaskExecutorNode(TreeHostNode[TaskExecutorNodeConfig]):
+class TaskExecutorNode(LeafHostNode[TaskExecutorNodeConfig]):
     """Executes goals of a task file, one after the other, until each is reached or known to be infeasible.
 
     actions, services: as in the behaviors of the file's actions (client)
@@ -176,7 +176,7 @@ class TaskExecutorNode(TreeHostNode[TaskExecutorNodeConfig]):
     footprint: FootprintPolygon | None = resource(tuple, optional=True)
 
     def running_tree(self) -> Tree | None:
-        """See `TreeHostNode.running_tree`."""
+        """See `LeafHostNode.running_tree`."""
         return None if self._executor is None else self._executor.tree
 
     def setup(self) -> None:
@@ -388,5 +388,5 @@ class TaskExecutorNode(TreeHostNode[TaskExecutorNodeConfig]):
             self._executor = self._make_executor()
             try:
                 self._executor.load_state(state["executor"])
-            except (TreeNodeError, TreeError) as error:
+            except (TreeNodeError, InvalidTreeError) as error:
                 raise RunError(str(error), location=f"node {self.full_name}") from None

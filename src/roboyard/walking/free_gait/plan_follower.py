@@ -17,14 +17,14 @@ from roboyard.grids.height_map import HeightMap
 from roboyard.walking.free_gait.step_plan import StepPlan, Swing, SwingGeometry, swing_position
 
 
-def pose_above_stance(T: SE3, foot_positions: Array, stance_positions: Array, in_stance: NDArray[np.bool_]) -> SE3:
+def fit_height_to_stance(T: SE3, foot_positions: Array, stance_positions: Array, in_stance: NDArray[np.bool_]) -> SE3:
     """Return a body pose with the height at which feet (l, 3) in stance (l,) are at their stance positions (l, 3)
     [m]."""
     rotated_feet = foot_positions @ T.matrix()[:3, :3].T
     return SE3(T.quaternion, (T.x, T.y, float((stance_positions[in_stance, 2] - rotated_feet[in_stance, 2]).mean())))
 
 
-def pose_above_ground(T: SE3, foot_positions: Array, height_map: HeightMap | None) -> tuple[SE3, Array]:
+def fit_height_to_ground(T: SE3, foot_positions: Array, height_map: HeightMap | None) -> tuple[SE3, Array]:
     """Return a body pose with the height at which its feet (l, 3) are on the ground on average, and their positions (l,
     3).
 

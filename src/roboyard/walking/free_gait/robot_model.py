@@ -181,10 +181,10 @@ def fill_reach_table(
     table_origin: Array,
     cell_size: float,
     layer_height: float,
-    joint_buffer: Array,
+    joint_scratch: Array,
     out: NDArray[np.bool_],
 ) -> None:
-    """Mark which cells (l, n, n, TABLE_LAYERS) the feet reach: rows along x, columns along y; ``joint_buffer`` (7,) is
+    """Mark which cells (l, n, n, TABLE_LAYERS) the feet reach: rows along x, columns along y; ``joint_scratch`` (7,) is
     scratch memory."""
     for i in range(out.shape[0]):
         for a in range(out.shape[1]):
@@ -195,7 +195,7 @@ def fill_reach_table(
                         table_origin[i, 1] + b * cell_size,
                         table_origin[i, 2] + c * layer_height,
                     )
-                    out[i, a, b, c] = solve_leg_ik(legs, knee_side, i, x, y, z, joint_buffer)
+                    out[i, a, b, c] = solve_leg_ik(legs, knee_side, i, x, y, z, joint_scratch)
 
 
 _TABLE_CELLS: Final = 64

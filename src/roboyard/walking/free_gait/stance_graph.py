@@ -281,7 +281,7 @@ SQUARE_SIZE: Final = 0.07
 _MAX_SWING_LENGTH: Final = 0.3
 """Largest length of a swing, for the Akrobat [m]."""
 SCRATCH_PATH: Final = 0
-"""Index of the scratch path, see `write_scratch_path`."""
+"""Index of the scratch path, see `write_lift_off_samples`."""
 
 
 class StanceGraph(NamedTuple):
@@ -357,27 +357,27 @@ _N_COUNTERS: Final = 9
 _MAX_SQUARES: Final = 1024
 
 
-def empty_stance_graph(nodes: int, legs: int) -> StanceGraph:
+def empty_stance_graph(n_nodes: int, n_legs: int) -> StanceGraph:
     """Return memory for nodes."""
     return StanceGraph(
-        np.zeros((nodes, REGION_SIZE), np.uint64),
-        np.zeros((nodes, 2), np.int64),
-        np.zeros((nodes, 2), np.int64),
-        np.zeros((nodes, legs, 3)),
-        np.zeros(nodes, np.int64),
-        np.zeros(nodes, np.int64),
-        np.zeros(nodes),
-        np.zeros(nodes),
-        np.zeros(nodes, np.uint64),
-        np.zeros(nodes, np.int64),
-        np.full(4 * nodes, -1, np.int64),
-        np.zeros(16 * nodes),
-        np.zeros(16 * nodes, np.int64),
-        np.zeros(nodes, np.int64),
+        np.zeros((n_nodes, REGION_SIZE), np.uint64),
+        np.zeros((n_nodes, 2), np.int64),
+        np.zeros((n_nodes, 2), np.int64),
+        np.zeros((n_nodes, n_legs, 3)),
+        np.zeros(n_nodes, np.int64),
+        np.zeros(n_nodes, np.int64),
+        np.zeros(n_nodes),
+        np.zeros(n_nodes),
+        np.zeros(n_nodes, np.uint64),
+        np.zeros(n_nodes, np.int64),
+        np.full(4 * n_nodes, -1, np.int64),
+        np.zeros(16 * n_nodes),
+        np.zeros(16 * n_nodes, np.int64),
+        np.zeros(n_nodes, np.int64),
         np.zeros(_MAX_SQUARES, np.int64),
         np.zeros(_MAX_SQUARES),
         np.zeros(_MAX_SQUARES, np.int64),
-        np.zeros(nodes, np.int64),
+        np.zeros(n_nodes, np.int64),
         np.zeros(3),
         np.zeros(_N_COUNTERS, np.int64),
         np.zeros(REGION_SIZE, np.uint64),
@@ -390,7 +390,7 @@ class GraphState(NamedTuple):
 
     Attributes:
         context: Constant inputs of the search.
-        paths: Body paths; the first one is scratch memory, see `write_scratch_path`.
+        paths: Body paths; the first one is scratch memory, see `write_lift_off_samples`.
         plans: Feet of the nodes, and of trials.
         graph: The graph.
     """
@@ -425,7 +425,7 @@ def hash_node(plans: PartialPlans, graph: StanceGraph, i: int) -> np.uint64:
 
 
 @kernel(no_refcount=True, forceinline=True, examples=lambda: [(*example_graph_state()[2:], 0, 1)])
-def copy_node(plans: PartialPlans, graph: StanceGraph, source: int, target: int) -> None:
+def copy_node_feet(plans: PartialPlans, graph: StanceGraph, source: int, target: int) -> None:
     """Copy a node's feet, and the body positions at their lift-off."""
     copy_plan(plans, source, target)
     for k in range(plans.in_stance.shape[1]):
@@ -500,7 +500,7 @@ def select_foothold_in_square(
 
 
 @kernel(no_refcount=True, forceinline=True, examples=lambda: [(example_graph_state(), 0, 0, 0)])
-def write_scratch_path(state: GraphState, i: int, row: int, column: int) -> int:
+def write_lift_off_samples(state: GraphState, i: int, row: int, column: int) -> int:
     """Write the body positions at the lift-off of each swing foot of a node and its current position to the scratch
     path, twice each.
 
@@ -587,8 +587,8 @@ def expand_lift_off(state: GraphState, source: int, target: int, leg: int) -> bo
     )
     if row < 0:
         return False
-    copy_node(plans, graph, source, target)
-    sample = write_scratch_path(state, target, row, column)
+    copy_node_feet(plans, graph, source, target)
+    sample = write_lift_off_samples(state, target, row, column)
     if not (
         is_swing_order_valid(context, paths, plans, target, sample)
         and is_lift_off_reachable(context, paths, plans, target, leg, sample)
@@ -656,7 +656,7 @@ def expand_touch_down(state: GraphState, source: int, target: int, leg: int, row
                 return False
     if not is_reachable_from_region(context, graph, source, leg, x, y, z):
         return False
-    copy_node(plans, graph, source, target)
+    copy_node_feet(plans, graph, source, target)
     plans.in_stance[target, leg] = True
     plans.feet[target, leg, 0], plans.feet[target, leg, 1], plans.feet[target, leg, 2] = x, y, z
     compute_region_origin(context, plans, target, grid, first)
@@ -677,7 +677,7 @@ def expand_touch_down(state: GraphState, source: int, target: int, leg: int, row
         r, c = nearest_region_cell(graph.shared_buffer, first, float(to_row), float(to_column))
         if r < 0:
             return False
-        sample = write_scratch_path(state, target, r, c)
+        sample = write_lift_off_samples(state, target, r, c)
         # the swing is checked with the foot at its position before lift-off
         for j in range(3):
             plans.feet[target, leg, j] = plans.feet[source, leg, j]

@@ -29,8 +29,8 @@ from roboyard.walking.free_gait.plan_follower import (
     PlanFollower,
     PlanFollowerConfig,
     Touchdown,
-    pose_above_ground,
-    pose_above_stance,
+    fit_height_to_ground,
+    fit_height_to_stance,
 )
 from roboyard.walking.free_gait.planners.planner import STEP_PLANNERS
 from roboyard.walking.free_gait.planning import expect_planner_kernels
@@ -40,18 +40,30 @@ from roboyard.walking.free_gait.robot_model import FreeGaitModel, fill_reach_tab
 from roboyard.walking.free_gait.step_plan import StepPlan, Swing, swing_position
 from roboyard.walking.free_gait.terrain_completion import TerrainCompletion
 from roboyard.walking.leg import knee_side_of
-from roboyard.walking.nodes.legged_robot import GaitReport, LeggedRobotNode, LeggedRobotNodeConfig, odometry_pose
+from roboyard.walking.nodes.legged_robot import (
+    GaitReport,
+    LeggedRobotNodeBase,
+    LeggedRobotNodeConfig,
+    leg_odometry_pose,
+)
 
 
 def step_plan_to_msg(
-    plan: StepPlan, goal: Array, time_ns: int, frame: str, *, plan_id: int = 0, plan_time: float = 0.0, reason: str = ""
+    plan: StepPlan,
+    goal: Array,
+    time_ns: int,
+    frame: str,
+    *,
+    plan_id: int = 0,
+    time_in_plan: float = 0.0,
+    reason: str = "",
 ) -> Any:
     """Return the roboyard_msgs/FootstepPlan of a plan to a goal (2,)."""
     return msg.FootstepPlan(
         header=msg.Header(stamp=time_to_msg(time_ns), frame_id=frame),
         planner=plan.statistics.planner,
         id=plan_id,
-        time=plan_time,
+        time=time_in_plan,
         cost=plan.cost,
         reason=reason,
         goal=msg.Point(x=float(goal[0]), y=float(goal[1])),
@@ -74,11 +86,11 @@ def step_plan_to_msg(
     )
 
 
-def step_plan_from_msg(message: Any, legs: int) -> StepPlan:
+def step_plan_from_msg(message: Any, n_legs: int) -> StepPlan:
     """Return the plan of a roboyard_msgs/FootstepPlan for a number of legs. Raises InputError if it is not valid."""
     times, track = np.asarray(message.body_times, np.float64), _points_from_msg(message.body_path)
-    if len(message.feet) != legs or any(swing.leg >= legs for swing in message.swings):
-        raise InputError(f"a plan for {len(message.feet)} feet", valid=f"for {legs}")
+    if len(message.feet) != n_legs or any(swing.leg >= n_legs for swing in message.swings):
+        raise InputError(f"a plan for {len(message.feet)} feet", valid=f"for {n_legs}")
     if len(times) < 2 or len(times) != len(track) or times[0] != 0.0 or not (np.diff(times) > 0.0).all():
         raise InputError("a plan whose times do not grow from 0", valid="a time for each place of the body")
     swings = tuple(
@@ -188,7 +200,7 @@ class FreeGaitNodeConfig(LeggedRobotNodeConfig):
     map_frame: str = parameter("map", doc="Frame of the map.")
 
 
-class FreeGaitNode(LeggedRobotNode[FreeGaitNodeConfig]):
+class FreeGaitNode(LeggedRobotNodeBase[FreeGaitNodeConfig]):
     """Makes a legged robot stand up and walk to goals with steps that it plans over an elevation map.
 
     in: goal_pose (geometry_msgs/PoseStamped: goal position of the body; it keeps its heading), elevation_map
@@ -202,7 +214,7 @@ class FreeGaitNode(LeggedRobotNode[FreeGaitNodeConfig]):
     """
 
     state_fields = (
-        *LeggedRobotNode.state_fields,
+        *LeggedRobotNodeBase.state_fields,
         "_goal",
         "_map",
         "_n_plans",
@@ -463,7 +475,7 @@ class FreeGaitNode(LeggedRobotNode[FreeGaitNodeConfig]):
             self.now_ns,
             self.frame(self.config.map_frame),
             plan_id=self._n_plans,
-            plan_time=plan_time,
+            time_in_plan=plan_time,
             reason=reason,
         )
         self._plan_publisher.publish(message)
@@ -529,12 +541,12 @@ class FreeGaitNode(LeggedRobotNode[FreeGaitNodeConfig]):
 
     def _estimate_body_pose(self, feet: Array) -> SE3:
         """Return T_map_body: from odometry and localization, at its height above the stance positions."""
-        T = odometry_pose(self._odometry)
+        T = leg_odometry_pose(self._odometry)
         with suppress(TransformError):  # nobody says where the odometry's frame lies
             T = self.transforms.lookup(self.frame(self.config.map_frame), self._frames[0]) @ T
         if self._follower is not None:
-            return pose_above_stance(T, feet, self._stance_positions, self.stance_mask())
-        T, self._stance_positions = pose_above_ground(T, feet, self._map)
+            return fit_height_to_stance(T, feet, self._stance_positions, self.stance_mask())
+        T, self._stance_positions = fit_height_to_ground(T, feet, self._map)
         return T
 
     def loaded_feet(self) -> tuple[NDArray[np.bool_], Array]:

@@ -34,7 +34,7 @@ from roboyard.walking.gait import (
 )
 from roboyard.walking.gait_control import HeadingController, StallDetector, find_stalled_joint
 from roboyard.walking.gait_generator import GaitGenerator, SteppingConfig, advance_feet, max_foot_speed
-from roboyard.walking.nodes.legged_robot import GaitReport, LeggedRobotNode, LeggedRobotNodeConfig
+from roboyard.walking.nodes.legged_robot import GaitReport, LeggedRobotNodeBase, LeggedRobotNodeConfig
 
 _WALKING_PHASE = "walking"
 
@@ -77,7 +77,7 @@ class GaitNodeConfig(LeggedRobotNodeConfig):
     )  # fmt: skip
 
 
-class GaitNode(LeggedRobotNode[GaitNodeConfig]):
+class GaitNode(LeggedRobotNodeBase[GaitNodeConfig]):
     """Makes a legged robot stand up, walk as commanded, take poses, play movements and lie down.
 
     in: cmd_vel_out (geometry_msgs/Twist: forward, left, yaw rate), body_pose (geometry_msgs/Pose, relative to the
@@ -94,7 +94,7 @@ class GaitNode(LeggedRobotNode[GaitNodeConfig]):
     """
 
     state_fields = (
-        *LeggedRobotNode.state_fields,
+        *LeggedRobotNodeBase.state_fields,
         "_commanded_twist",
         "_command_ns",
         "_target_pose",

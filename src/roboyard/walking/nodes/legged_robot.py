@@ -52,7 +52,7 @@ def contact_force(contacts: Any) -> float:
     return sum(math.hypot(force.x, force.y, force.z) for force in forces)
 
 
-def odometry_pose(odometry: LegOdometry) -> SE3:
+def leg_odometry_pose(odometry: LegOdometry) -> SE3:
     """Return T_odom_base."""
     return SE3.from_xyz_rpy((odometry.x, odometry.y, odometry.z), (*odometry.tilt, odometry.yaw))
 
@@ -160,7 +160,7 @@ LeggedRobotNodeConfigT = TypeVar(
 )
 
 
-class LeggedRobotNode(Node[LeggedRobotNodeConfigT], ABC):
+class LeggedRobotNodeBase(Node[LeggedRobotNodeConfigT], ABC):
     """Base of nodes that control all joints of a legged robot.
 
     in: imu (sensor_msgs/Imu), feet/<leg> (gazebo_msgs/ContactsState)
@@ -335,7 +335,7 @@ class LeggedRobotNode(Node[LeggedRobotNodeConfigT], ABC):
         """Update the odometry, and publish it."""
         loads = self._contact_forces if self._has_contact_sensors else self.assumed_loads()
         self._odometry.update(1.0 / self.config.rate, feet, loads, self._roll_pitch_yaw, in_stance)
-        pose = odometry_pose(self._odometry)
+        pose = leg_odometry_pose(self._odometry)
         self._odometry_publisher.publish(leg_odometry_to_msg(pose, self._odometry.twist, self.now_ns, *self._frames))
         if self.config.publish_tf:
             self.send_transform(pose, *self._frames)

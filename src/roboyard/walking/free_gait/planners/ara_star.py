@@ -60,7 +60,7 @@ from roboyard.walking.free_gait.stance_graph import (
     WEIGHT_INDEX,
     GraphState,
     StanceGraph,
-    copy_node,
+    copy_node_feet,
     example_graph_state,
     expand_lift_off,
     expand_touch_down,
@@ -392,7 +392,7 @@ def relax_successor(search: StepPlanSearch, parameters: AraStarParameters, node:
         )
     elif cost >= graph.cost[known_node] and not is_removed(graph, known_node):
         return True
-    copy_node(plans, graph, trial, known_node)
+    copy_node_feet(plans, graph, trial, known_node)
     graph.region[known_node], graph.region_origin[known_node], graph.body_cell[known_node] = (
         graph.region[trial],
         graph.region_origin[trial],
