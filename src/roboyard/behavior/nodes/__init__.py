@@ -20,9 +20,9 @@ __all__ = [
     "ActionLeaf",
     "BusLeaf",
     "LeafHost",
+    "LeafHostNode",
     "TopicLeaf",
     "TreeExecutorNode",
-    "LeafHostNode",
     "create_host_factory",
 ]
 
