@@ -96,7 +96,7 @@ CASES: dict[str, dict[str, Any]] = {
     "RunSkill": {"ports": {"skill": "look"}},
     "ReachPosition": {"ports": {"position": "0.5;0;0.4", "arm_base": "base_link"}},
     "MoveTool": {"ports": {"position": "0.5;0;0.4", "exact": "true"}},
-    "ComputePointAhead": {"ports": {"pose": POSE, "distance": "1", "height": "1"}},
+    "ComputePointInFront": {"ports": {"pose": POSE, "distance": "1", "height": "1"}},
     "FindObject": {"ports": {"object_id": "cup", "timeout": "0.6"}},
     "WalkToPose": {"ports": {"goal": POSE}},
     "ActorMovement": {"ports": {"target": "1;2"}},

@@ -62,7 +62,7 @@ def test_level_pose_points_the_tool_from_arm_base_at_the_place(
 
 
 def test_offset_point_is_expressed_in_the_base_frame(tmp_path: Path) -> None:
-    mission = ArmMission(tmp_path, '<ComputePointAhead pose="4;2;1.2" distance="0.7" height="0.85" position="{at}"/>')
+    mission = ArmMission(tmp_path, '<ComputePointInFront pose="4;2;1.2" distance="0.7" height="0.85" position="{at}"/>')
     assert mission.run_to_end(4.0) == "SUCCESS"
     expected = T_MAP_BASE.inverse() @ np.array([4 + 0.7 * math.cos(1.2), 2 + 0.7 * math.sin(1.2), 0.85])
     np.testing.assert_allclose(mission.entry("at"), expected, atol=1e-9)

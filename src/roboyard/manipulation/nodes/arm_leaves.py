@@ -156,7 +156,7 @@ STRAIGHT_LINE_PLANNER = "LIN"
 _FRAME_PORT = input_port(str, "base_link", "Frame of the position.")
 
 
-class ComputePointAhead(BusLeaf, SyncActionNode):
+class ComputePointInFront(BusLeaf, SyncActionNode):
     """Computes the point at a distance in front of a pose in the map."""
 
     ports: ClassVar = {
