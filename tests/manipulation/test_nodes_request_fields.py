@@ -208,13 +208,13 @@ def test_every_field_of_the_message_is_declared(kind: str) -> None:
     assert set(FIELD_SUPPORT[kind]) == {field.name for field in dataclasses.fields(MESSAGE_TYPES[kind])}
 
 
-@pytest.mark.parametrize(("kind", "name"), fields_with(FieldUse.REFUSED, FieldUse.WARNED))
+@pytest.mark.parametrize(("kind", "name"), fields_with(FieldUse.REJECTED, FieldUse.WARNED))
 def test_field_without_effect_is_refused_or_reported(cell: ArmCell, warnings: list[str], kind: str, name: str) -> None:
     request, support = REQUESTS[kind], FIELD_SUPPORT[kind][name]
     plain = request(cell)
     assert not warnings
     value = some_value(getattr(MESSAGE_TYPES[kind](), name))
-    if support.use is FieldUse.REFUSED:
+    if support.use is FieldUse.REJECTED:
         with pytest.raises(ArmMotionError, match=f"{name} of .* is not supported") as refused:
             request(cell, **{name: value})
         assert support.note in str(refused.value)
@@ -260,7 +260,7 @@ def test_field_that_is_read_changes_the_plan_request(cell: ArmCell, name: str) -
     assert changed != plan(cell)
 
 
-def test_timed_request_with_path_constraints_is_refused(cell: ArmCell) -> None:
+def test_timed_request_with_path_constraints_is_rejected(cell: ArmCell) -> None:
     constraints = dataclasses.replace(pose_constraints(cell), position_constraints=[])
     with pytest.raises(ArmMotionError, match="path constraints"):
         plan(cell, planner_id="TIMED", goal_constraints=[], path_constraints=constraints)
@@ -332,7 +332,7 @@ def test_scene_has_the_components_that_are_asked_for(cell: ArmCell) -> None:
     cell.run.run_for(0.02)
 
 
-def test_other_controllers_are_refused(cell: ArmCell) -> None:
+def test_other_controllers_are_rejected(cell: ArmCell) -> None:
     planned = cell.move(cell.named_goal("view"), options={"plan_only": True}).result.planned_trajectory
     for names, is_accepted in ((["arm/follow_joint_trajectory"], True), (["other"], False)):
         goal = cell.harness.send_goal(
@@ -349,7 +349,7 @@ def test_constraints_of_a_state_are_refused_by_the_service(cell: ArmCell) -> Non
 
 def test_table_lists_every_field_that_is_not_simply_read() -> None:
     header, *rows = field_table()
-    assert len(rows) == len(fields_with(FieldUse.REFUSED, FieldUse.WARNED, FieldUse.MET))
+    assert len(rows) == len(fields_with(FieldUse.REJECTED, FieldUse.WARNED, FieldUse.MET))
     assert all(len(row) == len(header) and row[-1] for row in rows)
 
 

@@ -189,21 +189,21 @@ def select_components(scene_message: Any, matrix: Any, components: int) -> Any:
     kinds = msg.moveit_msgs
     flags = kinds.PlanningSceneComponents
 
-    def is_asked(flag: int) -> bool:
+    def is_requested(flag: int) -> bool:
         return components == 0 or bool(components & flag)
 
     state = scene_message.robot_state
-    if not is_asked(flags.ROBOT_STATE_ATTACHED_OBJECTS):
+    if not is_requested(flags.ROBOT_STATE_ATTACHED_OBJECTS):
         state.attached_collision_objects = []
-        if not is_asked(flags.ROBOT_STATE):
+        if not is_requested(flags.ROBOT_STATE):
             scene_message.robot_state = kinds.RobotState(is_diff=True)
-    if not is_asked(flags.WORLD_OBJECT_GEOMETRY):
+    if not is_requested(flags.WORLD_OBJECT_GEOMETRY):
         scene_message.world.collision_objects = [
             kinds.CollisionObject(header=one.header, id=one.id)
             for one in scene_message.world.collision_objects
-            if is_asked(flags.WORLD_OBJECT_NAMES)
+            if is_requested(flags.WORLD_OBJECT_NAMES)
         ]
-    if is_asked(flags.ALLOWED_COLLISION_MATRIX):
+    if is_requested(flags.ALLOWED_COLLISION_MATRIX):
         scene_message.allowed_collision_matrix = matrix
     return scene_message
 

@@ -21,7 +21,7 @@ class FieldUse(StrEnum):
     """The field permits something that is never used, such as a tolerance or a time limit."""
     WARNED = "warned"
     """The field has no effect, and a value in it is reported in the log."""
-    REFUSED = "refused"
+    REJECTED = "rejected"
     """A value in the field refuses the request."""
 
 
@@ -50,8 +50,8 @@ def _warned(note: str, *names: str) -> dict[str, FieldSupport]:
     return dict.fromkeys(names, FieldSupport(FieldUse.WARNED, note))
 
 
-def _refused(valid: str, *names: str) -> dict[str, FieldSupport]:
-    return dict.fromkeys(names, FieldSupport(FieldUse.REFUSED, valid))
+def _rejected(valid: str, *names: str) -> dict[str, FieldSupport]:
+    return dict.fromkeys(names, FieldSupport(FieldUse.REJECTED, valid))
 
 
 _SPEED_LIMIT: Final = ("cartesian_speed_limited_link", "max_cartesian_speed")
@@ -64,21 +64,21 @@ FIELD_SUPPORT: Final[Mapping[str, Mapping[str, FieldSupport]]] = {
         **_read("start_state", "goal_constraints", "path_constraints", "reference_trajectories", "planner_id",
                 "group_name", "num_planning_attempts", "allowed_planning_time", "max_velocity_scaling_factor",
                 "max_acceleration_scaling_factor"),
-        **_refused("goal_constraints and path_constraints", "trajectory_constraints"),
+        **_rejected("goal_constraints and path_constraints", "trajectory_constraints"),
         **_warned("planner_id alone names the planner", "pipeline_id"),
-        **_refused("max_velocity_scaling_factor", *_SPEED_LIMIT),
+        **_rejected("max_velocity_scaling_factor", *_SPEED_LIMIT),
     },
     "PlanningOptions": {
-        **_refused("apply_planning_scene before the goal", "planning_scene_diff"),  # is_diff alone is no change
+        **_rejected("apply_planning_scene before the goal", "planning_scene_diff"),  # is_diff alone is no change
         **_read("plan_only", "replan", "replan_attempts", "replan_delay"),
-        **_refused("octomaps on octomap_topic, which are used whenever they arrive", "look_around"),
+        **_rejected("octomaps on octomap_topic, which are used whenever they arrive", "look_around"),
         **_met("no sensor is pointed, see look_around", "look_around_attempts"),
         **_warned("a motion is executed only if it is free of collisions", "max_safe_execution_cost"),
     },
     "RobotState": {
         **_read("joint_state"),
-        **_refused("joint_state", "multi_dof_joint_state"),
-        **_refused("attached_collision_object, or apply_planning_scene", "attached_collision_objects"),
+        **_rejected("joint_state", "multi_dof_joint_state"),
+        **_rejected("attached_collision_object, or apply_planning_scene", "attached_collision_objects"),
         **_met("joints without a value are those measured, in any case", "is_diff"),
     },
     "JointState": {
@@ -89,7 +89,7 @@ FIELD_SUPPORT: Final[Mapping[str, Mapping[str, FieldSupport]]] = {
     },
     "Constraints": {
         **_read("name", "joint_constraints", "position_constraints", "orientation_constraints"),
-        **_refused("joint constraints, or a position and an orientation", "visibility_constraints"),
+        **_rejected("joint constraints, or a position and an orientation", "visibility_constraints"),
     },
     "JointConstraint": {
         **_read("joint_name", "position"),
@@ -114,19 +114,19 @@ FIELD_SUPPORT: Final[Mapping[str, Mapping[str, FieldSupport]]] = {
         **_met("the tool moves straight between the computed states", "max_step"),
         **_warned("a threshold of the planner refuses jumps of joints", "jump_threshold", "prismatic_jump_threshold",
                   "revolute_jump_threshold"),
-        **_refused("waypoints that satisfy them", "path_constraints"),
-        **_refused("max_velocity_scaling_factor", *_SPEED_LIMIT),
+        **_rejected("waypoints that satisfy them", "path_constraints"),
+        **_rejected("max_velocity_scaling_factor", *_SPEED_LIMIT),
     },
     "PositionIKRequest": {
         **_read("group_name", "robot_state", "avoid_collisions", "ik_link_name", "pose_stamped"),
-        **_refused("avoid_collisions and pose_stamped alone", "constraints"),
-        **_refused("ik_link_name and pose_stamped: one tool", "ik_link_names", "pose_stamped_vector"),
+        **_rejected("avoid_collisions and pose_stamped alone", "constraints"),
+        **_rejected("ik_link_name and pose_stamped: one tool", "ik_link_names", "pose_stamped_vector"),
         **_met("the search has a fixed number of starts", "timeout"),
     },
     "GetPositionFK": _read("header", "fk_link_names", "robot_state"),
     "GetStateValidity": {
         **_read("robot_state", "group_name"),
-        **_refused("a state alone: limits and collisions are checked", "constraints"),
+        **_rejected("a state alone: limits and collisions are checked", "constraints"),
     },
     "ExecuteTrajectory": _read("trajectory", "controller_names"),
     "PlanningScene": {
@@ -141,10 +141,10 @@ FIELD_SUPPORT: Final[Mapping[str, Mapping[str, FieldSupport]]] = {
         **_read("attached_collision_objects"),
         **_met("joints are measured, in any case", "is_diff"),
     },
-    "PlanningSceneWorld": {**_read("collision_objects"), **_refused("octomaps on octomap_topic", "octomap")},
+    "PlanningSceneWorld": {**_read("collision_objects"), **_rejected("octomaps on octomap_topic", "octomap")},
     "AllowedCollisionMatrix": {
         **_read("entry_names", "entry_values"),
-        **_refused("entry_names and entry_values", "default_entry_names", "default_entry_values"),
+        **_rejected("entry_names and entry_values", "default_entry_names", "default_entry_values"),
     },
     "CollisionObject": {
         **_read("header", "pose", "id", "primitives", "primitive_poses", "meshes", "mesh_poses", "planes",
@@ -195,7 +195,7 @@ def check_fields(message: Any, kind: str, warn: Callable[[str], None], *, cause:
             )
         if support.use in (FieldUse.READ, FieldUse.MET) or not is_set(value):
             continue
-        if support.use is FieldUse.REFUSED:
+        if support.use is FieldUse.REJECTED:
             raise ArmMotionError(f"{name} of {kind} is not supported", cause, valid=support.note)
         warn(f"{name} of {kind} has no effect: {support.note}")
 
