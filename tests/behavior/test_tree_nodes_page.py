@@ -19,8 +19,8 @@ def test_page_of_tree_nodes_lists_every_node_type(origin: str, hooks: ModuleType
     text = (ROOT / "docs" / "reference" / "tree-nodes.md").read_text("utf-8")
     nodes = hooks.list_tree_nodes()
     assert [name for name in nodes[origin] if f"| `{name}` |" not in text] == []
-    ours = {*nodes["btcpp4"], *nodes["nav2"], *nodes["roboyard"]}
-    assert {name for name in TREE_NODES.names() if TREE_NODES[name].__module__.startswith("roboyard.")} == ours
+    documented = {*nodes["btcpp4"], *nodes["nav2"], *nodes["roboyard"]}
+    assert {name for name in TREE_NODES.names() if TREE_NODES[name].__module__.startswith("roboyard.")} == documented
 
 
 def test_example_node_is_short() -> None:

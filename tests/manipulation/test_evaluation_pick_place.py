@@ -65,9 +65,7 @@ class HandlingFeed(CollectorFeed[PickPlaceMetrics]):
 
     def touch(self, time: float, *pairs: tuple[str, str]) -> None:
         """Publish who touches whom."""
-        states = [
-            msg.ContactState(collision1_name=is_own_contact, collision2_name=other) for is_own_contact, other in pairs
-        ]
+        states = [msg.ContactState(collision1_name=first, collision2_name=second) for first, second in pairs]
         self.send("/truth/arm/contacts", msg.ContactsState(states=states), time)
 
 

@@ -209,15 +209,15 @@ def test_every_field_of_the_message_is_declared(kind: str) -> None:
 
 
 @pytest.mark.parametrize(("kind", "name"), fields_with(FieldUse.REJECTED, FieldUse.WARNED))
-def test_field_without_effect_is_refused_or_reported(cell: ArmCell, warnings: list[str], kind: str, name: str) -> None:
+def test_field_without_effect_is_rejected_or_reported(cell: ArmCell, warnings: list[str], kind: str, name: str) -> None:
     request, support = REQUESTS[kind], FIELD_SUPPORT[kind][name]
     plain = request(cell)
     assert not warnings
     value = some_value(getattr(MESSAGE_TYPES[kind](), name))
     if support.use is FieldUse.REJECTED:
-        with pytest.raises(ArmMotionError, match=f"{name} of .* is not supported") as refused:
+        with pytest.raises(ArmMotionError, match=f"{name} of .* is not supported") as rejected:
             request(cell, **{name: value})
-        assert support.note in str(refused.value)
+        assert support.note in str(rejected.value)
     else:
         assert request(cell, **{name: value}) == plain
         assert any(f"{name} of" in text and support.note in text for text in warnings)
@@ -306,26 +306,26 @@ def test_contacts_that_the_description_allows_stay_allowed(cell: ArmCell, warnin
     assert "stay allowed" in warnings[0]
 
 
-def test_scene_has_the_components_that_are_asked_for(cell: ArmCell) -> None:
+def test_scene_has_the_requested_components(cell: ArmCell) -> None:
     flags = KINDS.PlanningSceneComponents
     cell.add_box("crate", (0.1, 0.1, 0.1), (2.0, 0.0, 0.0), "arm_link_0")
     cell.run.run_for(0.02)
 
-    def ask(components: int) -> Any:
+    def request_scene(components: int) -> Any:
         request = SERVICES.GetPlanningScene.Request(components=flags(components=components))
         return cell.harness.call("/get_planning_scene", SERVICES.GetPlanningScene, request).scene
 
-    names = ask(flags.WORLD_OBJECT_NAMES)
+    names = request_scene(flags.WORLD_OBJECT_NAMES)
     assert [one.id for one in names.world.collision_objects] == ["crate"]
     assert not names.world.collision_objects[0].primitives
     assert not names.robot_state.joint_state.name
     assert not names.allowed_collision_matrix.entry_names
-    shapes = ask(flags.WORLD_OBJECT_GEOMETRY)
+    shapes = request_scene(flags.WORLD_OBJECT_GEOMETRY)
     assert len(shapes.world.collision_objects[0].primitives) == 1
-    assert list(ask(flags.ROBOT_STATE).robot_state.joint_state.name) == list(cell.chain.joints)
-    matrix = ask(flags.ALLOWED_COLLISION_MATRIX).allowed_collision_matrix
+    assert list(request_scene(flags.ROBOT_STATE).robot_state.joint_state.name) == list(cell.chain.joints)
+    matrix = request_scene(flags.ALLOWED_COLLISION_MATRIX).allowed_collision_matrix
     assert len(matrix.entry_values) == len(matrix.entry_names) > 0
-    everything = ask(0)
+    everything = request_scene(0)
     assert everything.world.collision_objects[0].primitives
     assert everything.robot_state.joint_state.name
     cell.remove_object("crate")

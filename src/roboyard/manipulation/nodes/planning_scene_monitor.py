@@ -102,7 +102,7 @@ def _mesh_from_msg(shape: Any, name: str) -> tuple[Geometry, SE3]:
     is_valid = len(vertices) and len(triangles) and np.isfinite(vertices).all() and len(triangles) <= _MAX_TRIANGLES
     if not is_valid or triangles.min() < 0 or triangles.max() >= len(vertices) or np.abs(vertices).max() > _MAX_SIZE:
         raise ArmMotionError(
-            f"a mesh of {name!r} that is none", "bad_goal", valid="finite points, triangles between them"
+            f"invalid mesh of {name!r}", "bad_goal", valid="finite points, triangles between them"
         )
     inline = InlineArray(vertices.astype(np.float32).tobytes(), triangles.astype(np.int32).tobytes())
     return Mesh(name, None, inline=inline), SE3.identity()
@@ -569,7 +569,7 @@ class PlanningSceneMonitor:
         if operation == message_type.REMOVE:
             if not attached_names and name:
                 raise ArmMotionError(
-                    f"nothing attached is called {name!r}", "unknown_object", valid=_format_names(scene.attached)
+                    f"no attached object {name!r}", "unknown_object", valid=_format_names(scene.attached)
                 )
             for name_of_shape in attached_names if name else tuple(scene.attached):
                 scene = scene.detach_to_world(name_of_shape, self.measured_joints())
