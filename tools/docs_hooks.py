@@ -424,8 +424,12 @@ PEER_NAMES: dict[str, dict[str, str]] = {
     "moveit_servo": {
         **dict.fromkeys(
             ("start_tolerance", "is_person_limited", "person_limit_timeout", "stop_distance", "resume_margin",
-             "lookahead_time", "meters_per_radian", "min_singular_value"), "",
+             "lookahead_time", "meters_per_radian", "min_singular_value", "pose_gain"), "",
         ),
+        "max_linear_speed": "`scale.linear`",
+        "max_angular_speed": "`scale.rotational`",
+        "linear_tolerance": "`pose_tracking.linear_tolerance`",
+        "angular_tolerance": "`pose_tracking.angular_tolerance`",
         "group": "`move_group_name`",
         "rate": "1 / `publish_period`",
         "speed_scaling": "`override_velocity_scaling_factor`",

@@ -228,6 +228,119 @@ def test_scaling_of_people_never_raises_a_speed() -> None:
         assert (scaled.code in (ServoCode.DECELERATE_FOR_COLLISION, ServoCode.HALT_FOR_COLLISION)) == is_slower
 
 
+def follow_pose(scene: PlanningScene, servo: ArmServo, T: np.ndarray, n_steps: int, dt: float = 0.01) -> list:
+    """Follow a pose target for a number of steps, asserting every limit, and return the set-points."""
+    setpoints = []
+    before = servo.velocity.copy()
+    for _ in range(n_steps):
+        setpoint = servo.step(scene, servo.demand_to_pose(T, Z, dt), dt)
+        assert scene.chain.is_within_limits(setpoint.position)
+        assert (np.abs(setpoint.velocity) <= servo._max_velocity * (1 + 1e-9)).all()
+        assert (np.abs(setpoint.velocity - before) <= servo._max_acceleration * dt * (1 + 1e-9)).all()
+        before = setpoint.velocity
+        setpoints.append(setpoint)
+    return setpoints
+
+
+def nearby_target(scene: PlanningScene, q: np.ndarray, seed: int) -> np.ndarray:
+    """The pose (4, 4) of the tool at joint positions near to others."""
+    offset = np.random.default_rng(seed).uniform(-0.3, 0.3, scene.chain.dof)
+    return np.array(scene.chain.forward(np.clip(q + offset, scene.chain.lower + 0.1, scene.chain.upper - 0.1)))
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("robot", ["iisy", "scitos_arm", "youbot_arm"])
+def test_pose_target_is_reached_within_limits_and_stops_the_arm(robot: str, seed: int) -> None:
+    scene = make_scene(robot)
+    q = sample_regular_state(scene)
+    T, servo = nearby_target(scene, q, seed), make_servo(scene, q, speed=0.5)
+    setpoints = follow_pose(scene, servo, T, 400)
+    assert servo.is_stopped
+    assert (setpoints[-1].code, setpoints[-1].message) == (ServoCode.NO_WARNING, "the pose target is reached")
+    reached = scene.chain.forward(servo.position)
+    assert np.linalg.norm(reached[:3, 3] - T[:3, 3]) <= servo._config.linear_tolerance
+    cosine = (
+        0.5 * (np.trace(reached[:3, :3].T @ T[:3, :3]) - 1.0) if scene.chain.dof == 6 else reached[:3, 2] @ T[:3, 2]
+    )
+    assert np.arccos(min(cosine, 1.0)) <= servo._config.angular_tolerance
+    np.testing.assert_array_equal(follow_pose(scene, servo, T, 5)[-1].position, servo.position)
+
+
+def test_tool_speed_towards_a_pose_target_is_limited() -> None:
+    scene = make_scene("iisy")
+    q = sample_regular_state(scene)
+    T, speeds = nearby_target(scene, q, 1), []
+    servo = make_servo(scene, q, max_linear_speed=0.05, max_angular_speed=0.1)
+    for setpoint in follow_pose(scene, servo, T, 600):
+        twist = scene.chain.jacobian(setpoint.position) @ setpoint.velocity
+        speeds.append((np.linalg.norm(twist[:3]), np.linalg.norm(twist[3:])))
+    assert servo.is_stopped
+    assert (np.max(speeds, axis=0) < (0.052, 0.104)).all()
+    assert (np.max(speeds, axis=0) > (0.03, 0.08)).any()
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("robot", ["iisy", "scitos_arm", "youbot_arm"])
+def test_unreachable_pose_target_ends_in_a_stop_and_says_so(robot: str, seed: int) -> None:
+    scene = make_scene(robot)
+    q = sample_regular_state(scene)
+    T = nearby_target(scene, q, seed)
+    T[:3, 3] *= 3.0 / np.linalg.norm(T[:3, 3])
+    servo = make_servo(scene, q, speed=0.5)
+    last = follow_pose(scene, servo, T, 3000)[-1]
+    assert servo.is_stopped
+    if last.code in (ServoCode.HALT_FOR_SINGULARITY, ServoCode.JOINT_BOUND):
+        assert last.message.startswith("stopped before the pose target: ")
+        assert last.message.endswith("rad remain")
+    else:
+        assert last.code == ServoCode.HALT_FOR_COLLISION
+        assert last.message
+
+
+def test_arm_stretched_by_an_unreachable_target_follows_the_next_target() -> None:
+    scene = make_scene("iisy")
+    q = sample_regular_state(scene)
+    reachable, servo = nearby_target(scene, q, 0), make_servo(scene, q, speed=0.5)
+    unreachable = reachable.copy()
+    unreachable[:3, 3] *= 5.0
+    assert follow_pose(scene, servo, unreachable, 1500)[-1].code == ServoCode.HALT_FOR_SINGULARITY
+    assert follow_pose(scene, servo, reachable, 1500)[-1].message == "the pose target is reached"
+
+
+def test_restored_servo_continues_to_the_pose_target_as_the_uninterrupted_one() -> None:
+    scene = make_scene("iisy")
+    q = sample_regular_state(scene)
+    T = nearby_target(scene, q, 2)
+    T[:3, 3] *= 5.0  # the stall detection is a part of the state
+    uninterrupted = make_servo(scene, q)
+    expected_setpoints = follow_pose(scene, uninterrupted, T, 400)
+    for n_steps in (3, 60, 140):
+        first, second = make_servo(scene, q), make_servo(scene, np.zeros(scene.chain.dof))
+        follow_pose(scene, first, T, n_steps)
+        second.load_state(first.save_state())
+        continued = follow_pose(scene, second, T, 400 - n_steps)
+        for expected, setpoint in zip(expected_setpoints[n_steps:], continued, strict=True):
+            assert setpoint.position.tobytes() == expected.position.tobytes()
+            assert (setpoint.code, setpoint.message) == (expected.code, expected.message)
+
+
+@pytest.mark.parametrize("wall_distance", [0.06, 0.1])
+def test_wall_before_the_pose_target_stops_the_arm(wall_distance: float) -> None:
+    free = make_scene("iisy")
+    q = sample_regular_state(free)
+    T = np.array(free.chain.forward(q))
+    x, y, z = T[:3, 3]
+    out = np.array([x, y, 0.0]) / np.hypot(x, y)
+    place = np.array([x, y, z]) + wall_distance * out
+    scene = free.with_obstacles([box_obstacle("wall", (0.02, 1.0, 1.0), place, float(np.arctan2(y, x)))])
+    T[:3, 3] += 0.12 * out
+    servo = make_servo(scene, q, speed=0.3)
+    last = follow_pose(scene, servo, T, 600)[-1]
+    assert servo.is_stopped
+    assert last.code == ServoCode.HALT_FOR_COLLISION
+    assert scene.world_distance(servo.position) > 0.01
+
+
 def test_servo_codes_are_those_of_the_message() -> None:
     assert {one.name: int(one) for one in ServoCode} == {
         name: getattr(msg.moveit_msgs.ServoStatus, name) for name in dir(msg.moveit_msgs.ServoStatus) if name.isupper()

@@ -1,5 +1,5 @@
-"""Arm servoing: converts velocity commands into set-points that respect all limits and are always followed by a safe
-stop.
+"""Arm servoing: converts velocity and pose commands into set-points that respect all limits and are always followed by
+a safe stop.
 
 Before a step is taken, it is proven that the joints can brake after it, each with its maximum deceleration, without
 leaving their limits or touching an obstacle. If this cannot be proven, the joints brake on the motion that was proven
@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import IntEnum
+from typing import cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +19,12 @@ from numpy.typing import NDArray
 from roboyard.config import Config, parameter
 from roboyard.geometry.arrays import Array
 from roboyard.kinematics.chain import Chain
-from roboyard.kinematics.ik.differential_ik import velocity_bounds
+from roboyard.kinematics.ik.differential_ik import (
+    DifferentialIkConfig,
+    solve_differential_ik_to_pose,
+    tool_pose_error,
+    velocity_bounds,
+)
 from roboyard.manipulation.collision.collision_model import CollisionArrays, CollisionWorkspace, make_workspace
 from roboyard.manipulation.collision.motion_check import compute_distances, is_segment_free
 from roboyard.manipulation.collision.planning_scene import PlanningScene
@@ -26,6 +32,10 @@ from roboyard.manipulation.collision.planning_scene import PlanningScene
 _MIN_SCALING = 0.02
 """A scaling below this counts as standing still."""
 _INCREASE_TOLERANCE = 1e-9
+_STALL_TIME = 1.0
+"""Time of motion without getting nearer to a pose target after which the arm gives it up [s]."""
+_MIN_PROGRESS = 0.01
+"""Fraction of the linear tolerance by which a nearer tool counts as progress."""
 _NO_PAIRS = np.zeros((0, 2), np.int64)
 
 
@@ -33,13 +43,13 @@ class ServoCode(IntEnum):
     """Why a servoed arm is slower than commanded, with the names and numbers of moveit_msgs/ServoStatus."""
 
     INVALID = -1
-    """The command is invalid (not finite, unknown frame or joint, or the servo is paused), and the arm stops."""
+    """The command is invalid (not finite, an unknown frame or joint, or the servo is paused), and the arm stops."""
     NO_WARNING = 0
     """The arm follows the command."""
     DECELERATE_FOR_APPROACHING_SINGULARITY = 1
     """The motion leads to a singularity, and is slowed down."""
     HALT_FOR_SINGULARITY = 2
-    """The motion leads to a singularity that is too near, and the arm has stopped; other directions are free."""
+    """The arm has stopped near a singularity, or cannot get nearer to a pose target; other directions are free."""
     DECELERATE_FOR_LEAVING_SINGULARITY = 3
     """Never reported: a motion away from a singularity is not slowed down."""
     DECELERATE_FOR_COLLISION = 4
@@ -47,7 +57,7 @@ class ServoCode(IntEnum):
     HALT_FOR_COLLISION = 5
     """The motion leads to an obstacle that is too near, or the safety node allows no speed, and the arm has stopped."""
     JOINT_BOUND = 6
-    """A joint is near its limit: it is slowed down, and with a twist all joints are."""
+    """A joint is near its limit: it is slowed down, with a twist all joints are; or it blocks a pose target."""
 
 
 class ArmServoConfig(Config):
@@ -88,6 +98,21 @@ class ArmServoConfig(Config):
         low=1e-6,
         high=1.0,
         doc="Singular value of the Jacobian below which a direction is given up [m/rad].",
+    )
+    pose_gain: float = parameter(
+        5.0, unit="1/s", low=0.01, high=100.0, doc="Proportional gain from the distance to a pose target to the twist."
+    )
+    max_linear_speed: float = parameter(
+        0.25, unit="m/s", low=0.001, high=10.0, doc="Maximum linear speed of the tool towards a pose target."
+    )
+    max_angular_speed: float = parameter(
+        1.0, unit="rad/s", low=0.001, high=100.0, doc="Maximum angular speed of the tool towards a pose target."
+    )
+    linear_tolerance: float = parameter(
+        0.001, unit="m", low=1e-6, high=1.0, doc="Distance from a pose target at which it is reached."
+    )
+    angular_tolerance: float = parameter(
+        0.01, unit="rad", low=1e-6, high=3.0, doc="Angle from a pose target at which it is reached."
     )
 
 
@@ -197,6 +222,7 @@ class ArmServo:
     ) -> None:
         self._chain = chain.with_acceleration_limits(max_acceleration, np.full(chain.dof, np.inf))
         self._max_velocity, self._max_acceleration, self._config = max_velocity, max_acceleration, config
+        self._progress: tuple[Array, float, float] | None = None
         self.reset_to(position)
 
     @property
@@ -209,6 +235,7 @@ class ArmServo:
         self.position = np.clip(position, self._chain.lower, self._chain.upper)
         self.velocity = np.zeros(self._chain.dof)
         self._is_halted = False
+        self._progress = None
 
     # -- demands -------------------------------------------------------------------------------------------------------
     def demand_from_twist(self, twist: Array, axis: Array, dt: float) -> JointVelocityDemand:
@@ -216,12 +243,107 @@ class ArmServo:
 
         All joints are scaled equally, so that the tool keeps its direction.
         """
-        config = self._config
+        config, self._progress = self._config, None
         velocities = joint_velocities_for_twist(self._chain, self.position, twist, axis, config.min_singular_value)
         scaling, code, message = self._limit_scaling(velocities, dt)
         predicted = np.clip(
             self.position + scaling * config.lookahead_time * velocities, self._chain.lower, self._chain.upper
         )
+        slow_down, condition = self._singularity_scaling(predicted)
+        if slow_down is not None:
+            scaling *= slow_down
+            code = ServoCode.DECELERATE_FOR_APPROACHING_SINGULARITY if scaling else ServoCode.HALT_FOR_SINGULARITY
+            message = f"near a singularity: condition number {condition:.0f}"
+        return JointVelocityDemand(scaling * velocities, code, message)
+
+    def demand_to_pose(self, T_base_target: Array, axis: Array, dt: float) -> JointVelocityDemand:
+        """Return the joint velocities that lead the tool to a pose (4, 4) in the base; zero when it is reached.
+
+        The twist is proportional to the distance from the target, up to the maximum speeds of the tool. Joints that
+        approach their limits stop there, and the others continue.  The tool stops where the joints cannot bring it
+        nearer, and after a second of motion that did not.  All joints are scaled equally, so that each can brake before
+        the target.
+
+        Args:
+            T_base_target: (4, 4) pose of the tool to approach.
+            axis: (3,) direction in which the tool points, in its own frame; with fewer than six joints, the rotation
+                about it is free.
+            dt: Duration for which the velocities are applied [s].
+        """
+        config, chain = self._config, self._chain
+        free_axis = axis if chain.dof < 6 else None
+        error = tool_pose_error(chain, self.position, T_base_target, free_axis=free_axis)
+        distance, angle = float(np.linalg.norm(error[:3])), float(np.linalg.norm(error[3:]))
+        if distance <= config.linear_tolerance and angle <= config.angular_tolerance:
+            return JointVelocityDemand(np.zeros(chain.dof), message="the pose target is reached")
+        settings = DifferentialIkConfig(
+            period=dt,
+            damping=config.min_singular_value,
+            meters_per_radian=config.meters_per_radian,
+            pose_gain=config.pose_gain,
+            max_linear_speed=config.max_linear_speed,
+            max_angular_speed=config.max_angular_speed,
+        )
+        solution = solve_differential_ik_to_pose(
+            chain, self.position, T_base_target, free_axis=free_axis, settings=settings
+        )
+        velocities, remaining = solution.speeds, f"{1e3 * distance:.0f} mm and {angle:.2f} rad remain"
+        limited = [
+            joint
+            for joint, speed, max_speed in zip(chain.joints, np.abs(velocities), chain.max_velocity, strict=True)
+            if joint in solution.limited_joints and speed < (1.0 - 1e-6) * max_speed
+        ]
+        weights = np.repeat([1.0, config.meters_per_radian], 3)
+        requested_norm = float(np.linalg.norm(weights * (solution.twist + solution.error)))
+        is_stalled = self._is_stalled(T_base_target, float(np.linalg.norm(weights * error)), dt)
+        if is_stalled or np.linalg.norm(weights * solution.twist) < _MIN_SCALING * requested_norm:
+            code = ServoCode.JOINT_BOUND if limited else ServoCode.HALT_FOR_SINGULARITY
+            reason = f"{limited[0]} is at its limit" if limited else "the joints cannot move the tool nearer"
+            message = f"stopped before the pose target: {reason}, {remaining}"
+            return JointVelocityDemand(np.zeros(chain.dof), code, message)
+        scaling = min(1.0, float((self._max_velocity / np.maximum(np.abs(velocities), 1e-12)).min()))
+        scaling = min(scaling, self._braking_scaling(velocities, 1.0 / config.pose_gain, dt))
+        code, message = ServoCode.NO_WARNING, ""
+        if limited:
+            code, message = ServoCode.JOINT_BOUND, f"{limited[0]} is near its limit"
+        slow_down, condition = self._singularity_scaling(
+            np.clip(self.position + scaling * config.lookahead_time * velocities, chain.lower, chain.upper)
+        )
+        if slow_down is not None:
+            scaling *= slow_down
+            code, message = (
+                ServoCode.DECELERATE_FOR_APPROACHING_SINGULARITY,
+                f"near a singularity: condition number {condition:.0f}",
+            )
+            if scaling == 0.0:
+                code = ServoCode.HALT_FOR_SINGULARITY
+                message = f"stopped before the pose target: {message}, {remaining}"
+        return JointVelocityDemand(scaling * velocities, code, message)
+
+    def _is_stalled(self, T_base_target: Array, remaining: float, dt: float) -> bool:
+        """Whether the joints moved for `_STALL_TIME` without a smaller remaining distance to the same target [m]."""
+        if self._progress is None or np.abs(self._progress[0] - T_base_target).max() > 1e-9:
+            self._progress = T_base_target.copy(), remaining, 0.0
+        target, smallest, duration = self._progress
+        if duration >= _STALL_TIME:
+            return True
+        if remaining < smallest - _MIN_PROGRESS * self._config.linear_tolerance:
+            self._progress = target, remaining, 0.0
+        elif not self.is_stopped:
+            self._progress = target, smallest, duration + dt
+        return False
+
+    def _braking_scaling(self, velocities: Array, remaining_time: float, dt: float) -> float:
+        """Return the scaling with which each joint can brake within the displacement of ``remaining_time`` [s]."""
+        magnitudes, a = np.maximum(np.abs(velocities), 1e-12), self._max_acceleration
+        braking_speed = -a * dt + np.sqrt((a * dt) ** 2 + 2.0 * a * magnitudes * remaining_time)
+        return min(1.0, float((braking_speed / magnitudes).min()))
+
+    def _singularity_scaling(self, predicted: Array) -> tuple[float | None, float]:
+        """Return the scaling of a motion to predicted positions (n,) near a singularity, None if it does not lead
+        there, and the condition number of the Jacobian.
+        """
+        config = self._config
         condition = condition_number(self._chain, self.position, config.meters_per_radian)
         if (
             condition > config.lower_singularity_threshold
@@ -232,13 +354,12 @@ class ArmServo:
                 (config.hard_stop_singularity_threshold - condition)
                 / (config.hard_stop_singularity_threshold - config.lower_singularity_threshold),
             )
-            scaling *= slow_down if slow_down > _MIN_SCALING else 0.0
-            code = ServoCode.DECELERATE_FOR_APPROACHING_SINGULARITY if scaling else ServoCode.HALT_FOR_SINGULARITY
-            message = f"near a singularity: condition number {condition:.0f}"
-        return JointVelocityDemand(scaling * velocities, code, message)
+            return (slow_down if slow_down > _MIN_SCALING else 0.0), condition
+        return None, condition
 
     def demand_from_joints(self, velocities: Array, dt: float) -> JointVelocityDemand:
         """Return the joint velocities (n,) within limits; each joint is limited separately."""
+        self._progress = None
         lower, upper = velocity_bounds(self._chain, self.position, dt)
         limited = np.clip(velocities, -self._max_velocity, self._max_velocity)
         bounded = np.clip(limited, lower, upper)
@@ -392,14 +513,16 @@ class ArmServo:
         return clipped
 
     # -- state ---------------------------------------------------------------------------------------------------------
-    def save_state(self) -> tuple[Array, Array, bool]:
+    def save_state(self) -> tuple[Array, Array, bool, tuple[Array, float, float] | None]:
         """Return the state as plain data."""
-        return self.position.copy(), self.velocity.copy(), self._is_halted
+        return self.position.copy(), self.velocity.copy(), self._is_halted, self._progress
 
     def load_state(self, saved: Sequence[object]) -> None:
         """Restore what ``save_state`` returned."""
         self.position, self.velocity = np.array(saved[0]), np.array(saved[1])
         self._is_halted = bool(saved[2])
+        progress = cast("tuple[Array, float, float] | None", saved[3])
+        self._progress = None if progress is None else (np.array(progress[0]), float(progress[1]), float(progress[2]))
 
 
 def braking_motion(position: Array, velocity: Array, deceleration: Array) -> list[tuple[Array, float]]:

@@ -159,6 +159,22 @@ class GetStateValidity:
         cost_sources: list[msg.CostSource] = ...
         constraint_result: list[msg.ConstraintEvalResult] = ...
 
+class ServoCommandType:
+    name: ClassVar[str]
+
+    @dataclass(slots=True)
+    class Request:
+        __msgtype__: ClassVar[str]
+        JOINT_JOG: ClassVar[int]
+        TWIST: ClassVar[int]
+        POSE: ClassVar[int]
+        command_type: int = ...
+
+    @dataclass(slots=True)
+    class Response:
+        __msgtype__: ClassVar[str]
+        success: bool = ...
+
 class ClearCostmapAroundRobot:
     name: ClassVar[str]
 
@@ -685,6 +701,7 @@ class moveit_msgs:
     GetPositionFK: TypeAlias = GetPositionFK
     GetPositionIK: TypeAlias = GetPositionIK
     GetStateValidity: TypeAlias = GetStateValidity
+    ServoCommandType: TypeAlias = ServoCommandType
 
 class nav2_msgs:
     ClearCostmapAroundRobot: TypeAlias = ClearCostmapAroundRobot

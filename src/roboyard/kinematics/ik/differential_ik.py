@@ -124,6 +124,27 @@ def solve_differential_ik_to_pose(
     """Compute joint velocities as `solve_differential_ik` does, for a twist straight towards a pose (4, 4) with
     proportional speed.
     """
+    twist = settings.pose_gain * tool_pose_error(chain, q, T_base_tool, free_axis=free_axis)
+    for part, max_norm in ((slice(0, 3), settings.max_linear_speed), (slice(3, 6), settings.max_angular_speed)):
+        norm = float(np.linalg.norm(twist[part]))
+        if norm > max_norm:
+            twist[part] *= max_norm / norm
+    return solve_differential_ik(chain, q, twist, free_axis=free_axis, posture=posture, settings=settings)
+
+
+def tool_pose_error(chain: Chain, q: ArrayLike, T_base_tool: ArrayLike, *, free_axis: ArrayLike | None = None) -> Array:
+    """Return the displacement (6,) from the tool to a pose (4, 4) in base axes: position [m], then rotation vector
+    [rad].
+
+    Args:
+        chain: Chain to the tool.
+        q: (n,) joint positions.
+        T_base_tool: (4, 4) pose to which the displacement leads.
+        free_axis: (3,) direction in the tool frame about which the rotation is free.
+
+    Raises:
+        InputError: An argument is not finite, has the wrong shape or is no pose.
+    """
     goal, error = as_pose_matrices(T_base_tool, 2), np.empty(6)
     direction, target = np.zeros(3), goal
     if free_axis is not None:
@@ -131,12 +152,7 @@ def solve_differential_ik_to_pose(
         target = goal.copy()
         target[:3, 2] = goal[:3, :3] @ direction
     compute_pose_error(IkTarget(target, direction, np.ones(2)), chain.forward(_as_joint_vector(chain, q)), error)
-    twist = settings.pose_gain * error
-    for part, max_norm in ((slice(0, 3), settings.max_linear_speed), (slice(3, 6), settings.max_angular_speed)):
-        norm = float(np.linalg.norm(twist[part]))
-        if norm > max_norm:
-            twist[part] *= max_norm / norm
-    return solve_differential_ik(chain, q, twist, free_axis=free_axis, posture=posture, settings=settings)
+    return error
 
 
 def velocity_bounds(chain: Chain, q: Array, period: float) -> tuple[Array, Array]:

@@ -1,7 +1,8 @@
-"""The servo node: teleoperates an arm by twists of its tool or velocities of its joints, as MoveIt Servo."""
+"""The servo node: moves an arm by twists or poses of its tool or velocities of its joints, as MoveIt Servo."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -16,8 +17,11 @@ from roboyard.control.nodes.joint_group import add_stop_services
 from roboyard.description import World
 from roboyard.description.model import Model
 from roboyard.errors import InputError, RoboyardError
+from roboyard.geometry import SE3
 from roboyard.geometry.arrays import Array
 from roboyard.hardware.interface import Hardware, JointCommand, check_command_mode, joint_indices
+from roboyard.kinematics.ik.differential_ik import solve_box_qp
+from roboyard.kinematics.ik.numeric_ik import compute_pose_error
 from roboyard.manipulation.collision.collision_model import _fill_aabb_tree
 from roboyard.manipulation.collision.motion_check import compute_distances, is_segment_free
 from roboyard.manipulation.collision.planning_scene import PlanningScene
@@ -26,8 +30,12 @@ from roboyard.manipulation.nodes.scene_inputs import SceneInputs
 from roboyard.manipulation.semantics.planning_groups import SemanticDescription
 from roboyard.manipulation.servo import ArmServo, ArmServoConfig, JointVelocityDemand, ServoCode, ServoSetpoint
 from roboyard.messages import msg, srv
-from roboyard.messages.convert.poses import make_header, vector_to_array
+from roboyard.messages.convert.poses import make_header, pose_to_se3, quaternion_to_array, vector_to_array
 from roboyard.safety.collaborative.monitor import SpeedScalingWatchdog
+
+_COMMAND_TYPE = srv.moveit_msgs.ServoCommandType.Request
+_QUATERNION_TOLERANCE = 1e-3
+"""Deviation from 1 up to which a norm is that of a unit quaternion."""
 
 
 class ServoNodeConfig(Config):
@@ -61,17 +69,21 @@ class ServoNode(Node[ServoNodeConfig]):
     """Teleoperates an arm within all limits, slower near singularities, and without collisions.
 
     in: ~/delta_twist_cmds (geometry_msgs/TwistStamped: m/s, rad/s in the axes of its frame; no frame is that of plans),
-        ~/delta_joint_cmds (control_msgs/JointJog: velocities), joint_states, /tf, planning_scene, collision_object,
-        attached_collision_object (moveit_msgs), octomap (the parameter octomap_topic)
+        ~/delta_joint_cmds (control_msgs/JointJog: velocities), ~/pose_target_cmds (geometry_msgs/PoseStamped: where the
+        tool moves to; in the frame of the tool: from where it is on arrival), joint_states, /tf, planning_scene,
+        collision_object, attached_collision_object (moveit_msgs), octomap (the parameter octomap_topic)
         ~/allowed_speed_fraction (std_msgs/Float64), with ``is_person_limited``: the speed fraction that the safety node
         allows
     out: ~/status (moveit_msgs/ServoStatus, latched): why the arm is slower than commanded; positions to the hardware;
         ~/desired_joint_velocity (control_msgs/JointJog), with ``is_person_limited``: joint velocities of the command
-    services: ~/pause_servo (std_srvs/SetBool): commands are ignored; ~stop, ~pause as for all nodes that move joints
+    services: ~/pause_servo (std_srvs/SetBool): commands are ignored; ~/switch_command_type
+        (moveit_msgs/ServoCommandType): only commands of this type are used; ~stop, ~pause as for all nodes that move
+        joints
 
-    Names are MoveIt Servo's.  The newest command of either kind is used.  The arm stops without a command for
-    ``incoming_command_timeout``, and on an invalid one: not finite, in an unknown frame, for unknown joints, or while
-    another source moves the joints (see `JointClaims`).  An arm at rest that was moved farther than ``start_tolerance``
+    Names are MoveIt Servo's.  The newest command of any type is used until ``~/switch_command_type`` chooses a type.
+    The arm stops at a pose target or where it cannot come nearer, without a command for ``incoming_command_timeout``,
+    and on an invalid one: not finite, no unit quaternion, in an unknown frame, for unknown joints, or while another
+    source moves the joints (see `JointClaims`).  An arm at rest that was moved farther than ``start_tolerance``
     from its set-points starts from its measured positions.  A person-limited arm stops without messages of the safety
     node.  See `joint_velocities_for_twist` for what arms with five joints leave out.
     """
@@ -85,7 +97,7 @@ class ServoNode(Node[ServoNodeConfig]):
 
     def setup(self) -> None:
         """Create inputs, outputs and services."""
-        expect_kernels(_fill_aabb_tree, compute_distances, is_segment_free)
+        expect_kernels(_fill_aabb_tree, compute_distances, is_segment_free, compute_pose_error, solve_box_qp)
         self._monitor = monitor = PlanningSceneMonitor(
             self, self.groups, self.config.group, self.config.scene, self.world
         )
@@ -105,6 +117,8 @@ class ServoNode(Node[ServoNodeConfig]):
             self.subscribe("~/allowed_speed_fraction", msg.Float64, self._on_allowed)
         self._twist_command: tuple[Array, str] | None = None
         self._joint_command: Array | None = None
+        self._pose_command: tuple[Array, str | None] | None = None
+        self._command_type: int | None = None
         self._command_expiry_ns = -1
         self._is_paused = False
         self._last_status = (-2, "")
@@ -112,8 +126,10 @@ class ServoNode(Node[ServoNodeConfig]):
         self._publish_status(ServoCode.NO_WARNING, "")
         self.subscribe("~/delta_twist_cmds", msg.TwistStamped, self._on_twist)
         self.subscribe("~/delta_joint_cmds", msg.JointJog, self._on_joints)
+        self.subscribe("~/pose_target_cmds", msg.PoseStamped, self._on_pose)
         self._inputs = SceneInputs(self, monitor, self.config.scene)
         self.service("~/pause_servo", srv.SetBool, self._on_pause)
+        self.service("~/switch_command_type", srv.moveit_msgs.ServoCommandType, self._on_switch_command_type)
         add_stop_services(self, self.joint_claims, self._joints, self._clear_command)
         self.timer(rate=self.config.rate, callback=self._tick, immediate=True)
 
@@ -127,6 +143,8 @@ class ServoNode(Node[ServoNodeConfig]):
 
     # -- commands ------------------------------------------------------------------------------------------------------
     def _on_twist(self, message: Any) -> None:
+        if not self._is_accepted(_COMMAND_TYPE.TWIST):
+            return
         twist = np.concatenate([vector_to_array(message.twist.linear), vector_to_array(message.twist.angular)])
         frame = str(message.header.frame_id)
         try:
@@ -137,9 +155,11 @@ class ServoNode(Node[ServoNodeConfig]):
         except RoboyardError as error:
             self._reject(error)
         else:
-            self._twist_command, self._joint_command = (twist, frame), None
+            self._twist_command, self._joint_command, self._pose_command = (twist, frame), None, None
 
     def _on_joints(self, message: Any) -> None:
+        if not self._is_accepted(_COMMAND_TYPE.JOINT_JOG):
+            return
         try:
             velocities = np.zeros(len(self._joints))
             if len(message.velocities) != len(message.joint_names) or len(message.displacements):
@@ -156,7 +176,62 @@ class ServoNode(Node[ServoNodeConfig]):
         except RoboyardError as error:
             self._reject(error)
         else:
-            self._twist_command, self._joint_command = None, velocities
+            self._twist_command, self._joint_command, self._pose_command = None, velocities, None
+
+    def _on_pose(self, message: Any) -> None:
+        if not self._is_accepted(_COMMAND_TYPE.POSE):
+            return
+        frame: str | None = str(message.header.frame_id)
+        position, quaternion = vector_to_array(message.pose.position), quaternion_to_array(message.pose.orientation)
+        try:
+            if not (np.isfinite(position).all() and np.isfinite(quaternion).all()):
+                raise InputError(
+                    f"the pose {[*position.tolist(), *quaternion.tolist()]} is not finite",
+                    valid="m and a unit quaternion",
+                )
+            norm = float(np.linalg.norm(quaternion))
+            if abs(norm - 1.0) > _QUATERNION_TOLERANCE:
+                raise InputError(f"the quaternion of the pose has the norm {norm:.6g}", valid="a unit quaternion")
+            T = pose_to_se3(message.pose)
+            self._claim_joints()
+            chain = self._monitor.scene.chain
+            if frame in (chain.tip, self.frame(chain.tip)):
+                T, frame = SE3.from_matrix(chain.forward(self._servo.position)) @ T, None
+            self._T_base_target(T.matrix(), frame)
+        except RoboyardError as error:
+            self._reject(error)
+        else:
+            self._twist_command, self._joint_command, self._pose_command = None, None, (T.matrix(), frame)
+
+    def _on_switch_command_type(self, request: Any) -> Any:
+        response = srv.moveit_msgs.ServoCommandType.Response
+        command_type = int(request.command_type)
+        if command_type not in (_COMMAND_TYPE.JOINT_JOG, _COMMAND_TYPE.TWIST, _COMMAND_TYPE.POSE):
+            self.log.error(f"there is no command type {command_type}: valid are 0 (JOINT_JOG), 1 (TWIST), 2 (POSE)")
+            return response(success=False)
+        command = {
+            _COMMAND_TYPE.JOINT_JOG: self._joint_command,
+            _COMMAND_TYPE.TWIST: self._twist_command,
+            _COMMAND_TYPE.POSE: self._pose_command,
+        }[command_type]
+        if command is None:
+            self._clear_command()
+        self._command_type = command_type
+        return response(success=True)
+
+    def _is_accepted(self, command_type: int) -> bool:
+        """Whether commands of a type are used; logs a warning if another type was chosen."""
+        if self._command_type in (None, command_type):
+            return True
+        self.log.warn(
+            f"ignored a command of type {command_type}: switch_command_type chose {self._command_type}", throttle=1.0
+        )
+        return False
+
+    @property
+    def _has_command(self) -> bool:
+        """Whether a command of any type is followed."""
+        return not (self._twist_command is None and self._joint_command is None and self._pose_command is None)
 
     def _on_allowed(self, message: Any) -> None:
         if self._person_limit is not None:
@@ -179,7 +254,7 @@ class ServoNode(Node[ServoNodeConfig]):
 
     def _is_at_rest(self) -> bool:
         """Whether there is no command and the commanded velocity is zero."""
-        return self._twist_command is None and self._joint_command is None and self._servo.is_stopped
+        return not self._has_command and self._servo.is_stopped
 
     def _reject(self, error: RoboyardError) -> None:
         self.log.error(f"rejected a command: {error}", throttle=1.0)
@@ -188,7 +263,7 @@ class ServoNode(Node[ServoNodeConfig]):
 
     def _clear_command(self) -> None:
         """Clear the command: the joints slow down."""
-        self._twist_command = self._joint_command = None
+        self._twist_command = self._joint_command = self._pose_command = None
         self._command_expiry_ns = -1
 
     def _on_pause(self, request: Any) -> Any:
@@ -205,6 +280,14 @@ class ServoNode(Node[ServoNodeConfig]):
         T_world_base = self._monitor.at_robot_pose(scene).T_world_base
         return np.asarray((T_world_base.inverse() @ self._monitor.T_world_frame(frame)).rotation_matrix())
 
+    def _T_base_target(self, T_frame_target: Array, frame: str | None) -> Array:
+        """Return a pose target (4, 4) in the base of the chain, None being that frame. Raises TransformError."""
+        if frame is None:
+            return T_frame_target
+        T_world_base = self._monitor.at_robot_pose(self._monitor.scene).T_world_base
+        T_base_frame = T_world_base.inverse() @ self._monitor.T_world_frame(frame)
+        return np.asarray((T_base_frame @ SE3.from_matrix(T_frame_target)).matrix())
+
     # -- each cycle ----------------------------------------------------------------------------------------------------
     def _tick(self) -> None:
         if not self.joint_claims.has_claim(self.full_name, self._joints):
@@ -218,14 +301,17 @@ class ServoNode(Node[ServoNodeConfig]):
             self._reject(error)
             setpoint = self._servo.brake(1.0 / self.config.rate)
         self.hardware.write(JointCommand("position", self._joints, setpoint.position))
-        has_command = self._twist_command is not None or self._joint_command is not None
-        if has_command:
+        if self._has_command:
             self._publish_status(setpoint.code, setpoint.message)
         elif self._servo.is_stopped:
             self.joint_claims.finish_motion(self.full_name)
 
     def _next_setpoint(self, scene: PlanningScene, dt: float) -> ServoSetpoint:
-        if self._twist_command is None or self.joint_claims.is_paused(self._joints):
+        if self._pose_command is not None and not self.joint_claims.is_paused(self._joints):
+            demand = self._servo.demand_to_pose(
+                self._T_base_target(*self._pose_command), np.array(scene.group.tool_axis), dt
+            )
+        elif self._twist_command is None or self.joint_claims.is_paused(self._joints):
             velocities = self._joint_command if self._joint_command is not None else np.zeros(len(self._joints))
             demand = self._servo.demand_from_joints(
                 0.0 * velocities if self.joint_claims.is_paused(self._joints) else velocities, dt
@@ -235,7 +321,10 @@ class ServoNode(Node[ServoNodeConfig]):
             R = self._frame_rotation(frame)
             base_twist = np.concatenate([R @ twist[:3], R @ twist[3:]])
             demand = self._servo.demand_from_twist(base_twist, np.array(scene.group.tool_axis), dt)
-        return self._servo.step(scene, self._apply_person_limit(demand), dt)
+        setpoint = self._servo.step(scene, self._apply_person_limit(demand), dt)
+        if self._pose_command is not None and setpoint.code == ServoCode.HALT_FOR_COLLISION:
+            return replace(setpoint, message=f"stopped before the pose target: {setpoint.message}")
+        return setpoint
 
     def _apply_person_limit(self, demand: JointVelocityDemand) -> JointVelocityDemand:
         """Publish the demand for the safety node and scale it to the speed that the safety node allows."""
@@ -269,6 +358,7 @@ class ServoNode(Node[ServoNodeConfig]):
                 self._is_paused,
                 self._last_status,
             ),
+            "pose": (self._pose_command, self._command_type),
             "owns": self.joint_claims.has_claim(self.full_name, self._joints),
             "paused": self.joint_claims.is_paused(self._joints),
         }
@@ -284,6 +374,7 @@ class ServoNode(Node[ServoNodeConfig]):
         self._twist_command, self._joint_command, self._command_expiry_ns, self._is_paused, self._last_status = state[
             "asked"
         ]
+        self._pose_command, self._command_type = state["pose"]
         self.joint_claims.set_paused(self._joints, state["paused"])
         if state["owns"]:
             self.joint_claims.claim(self.full_name, self._joints)  # the next cycle checks whether they are at rest
