@@ -101,9 +101,7 @@ def _mesh_from_msg(shape: Any, name: str) -> tuple[Geometry, SE3]:
     triangles = np.array([one.vertex_indices for one in shape.triangles], dtype=np.int64).reshape(-1, 3)
     is_valid = len(vertices) and len(triangles) and np.isfinite(vertices).all() and len(triangles) <= _MAX_TRIANGLES
     if not is_valid or triangles.min() < 0 or triangles.max() >= len(vertices) or np.abs(vertices).max() > _MAX_SIZE:
-        raise ArmMotionError(
-            f"invalid mesh of {name!r}", "bad_goal", valid="finite points, triangles between them"
-        )
+        raise ArmMotionError(f"invalid mesh of {name!r}", "bad_goal", valid="finite points, triangles between them")
     inline = InlineArray(vertices.astype(np.float32).tobytes(), triangles.astype(np.int32).tobytes())
     return Mesh(name, None, inline=inline), SE3.identity()
 
