@@ -47,6 +47,16 @@ def _border_fraction_parameter() -> Any:
     )
 
 
+def _failed_expansion_parameter() -> Any:
+    return parameter(
+        0.5,
+        low=0.001,
+        high=1.0,
+        aliases=("failed_expansion_score_factor",),
+        doc="Factor of the score of a cell in which an expansion failed.",
+    )
+
+
 def _min_valid_path_fraction_parameter(default: float) -> Any:
     return parameter(
         default,
@@ -202,13 +212,7 @@ class OmplKpiece1Planner(OmplPlanner):
     range: float = _range_parameter()
     goal_bias: float = _goal_bias_parameter()
     border_fraction: float = _border_fraction_parameter()
-    failed_expansion_cell_score_factor: float = parameter(
-        0.5,
-        low=0.001,
-        high=1.0,
-        aliases=("failed_expansion_score_factor",),
-        doc="Factor of the score of a cell in which an expansion failed.",
-    )
+    failed_expansion_cell_score_factor: float = _failed_expansion_parameter()
     min_valid_path_fraction: float = _min_valid_path_fraction_parameter(0.2)
 
 
@@ -223,13 +227,7 @@ class OmplBkpiece1Planner(OmplPlanner):
     ompl_name = "BKPIECE1"
     range: float = _range_parameter()
     border_fraction: float = _border_fraction_parameter()
-    failed_expansion_cell_score_factor: float = parameter(
-        0.5,
-        low=0.001,
-        high=1.0,
-        aliases=("failed_expansion_score_factor",),
-        doc="Factor of the score of a cell in which an expansion failed.",
-    )
+    failed_expansion_cell_score_factor: float = _failed_expansion_parameter()
     min_valid_path_fraction: float = _min_valid_path_fraction_parameter(0.5)
 
 

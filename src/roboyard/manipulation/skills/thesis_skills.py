@@ -16,7 +16,7 @@ from roboyard.errors import InputError
 from roboyard.manipulation.errors import GoalUnreachableError
 from roboyard.manipulation.skills.bays import inspection_result, is_in_bay_window
 from roboyard.manipulation.skills.config import SkillConfig
-from roboyard.manipulation.skills.loop import PickPlaceLoopBase
+from roboyard.manipulation.skills.loop import LoopOrder, PickPlaceLoopBase
 from roboyard.manipulation.skills.pick_place import nearest_detection, no_detections_result
 from roboyard.manipulation.skills.registry import SkillGoal, check_goal, disc_kind
 from roboyard.manipulation.skills.requests import (
@@ -660,8 +660,7 @@ class ThesisPickPlaceLoop(PickPlaceLoopBase):
 
     With full bays and no detected place it repeats the detection, as the program does; without objects in either work
     area it alternates between them.  It ends after ``n_objects``, when it is canceled, when no bay is detected, or
-    after
-    repeated failures.
+    after repeated failures.
 
     Attributes:
         bay: Bay that it deals with.
@@ -679,9 +678,9 @@ class ThesisPickPlaceLoop(PickPlaceLoopBase):
             return self.enter_phase("finish", ThesisFinishSkill(result))
         return self._go_to_area(context, "place" if BayState.FULL in context.memory.bay_states else "pick")
 
-    def _go_to_area(self, context: ThesisContext, order: str) -> NextAction:
+    def _go_to_area(self, context: ThesisContext, order: LoopOrder) -> NextAction:
         """Fahrt: move the arm to its rest pose, then use the other work area."""
-        self.order = "place" if order == "place" else "pick"
+        self.order = order
         area = self.configured_area(context)
         context.memory.work_area = area or context.config.work_areas[self.order == "place"]
         return self.enter_phase("change_work_area", ThesisJointRequest(REST_POSE))

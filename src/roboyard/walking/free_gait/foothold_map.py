@@ -46,15 +46,6 @@ class FootholdMapArrays(NamedTuple):
     height_tolerance: float
 
 
-def example_foothold_map() -> FootholdMapArrays:
-    """Return the map with which kernels are compiled."""
-    grid = np.zeros((2, 2))
-    return FootholdMapArrays(
-        0.0, 0.0, 0.02, grid, grid, grid > 0.0, grid, grid, np.zeros((1, 2), np.int64),
-        1e-3,
-    )  # fmt: skip
-
-
 @kernel(no_refcount=True, examples=lambda: [(np.zeros((2, 2)), 0.1)])
 def limit_slope(heights: Array, rise: float) -> None:
     """Raise a surface in place to the lowest surface above it that climbs by at most ``rise`` per cell.
